@@ -1,0 +1,83 @@
+/* moert.h - the runtime interface that compiled programs call.
+ *
+ * C ABI; nothing throws across it. No function here computes an operation of a model: programs load parameters,
+ * obtain memory, launch kernels and report what they did. The op set of the compiler's `moert` dialect mirrors this
+ * file, one op per function.
+ */
+#ifndef MOERT_MOERT_H
+#define MOERT_MOERT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MOERT_ABI_VERSION 1
+#define MOERT_MAX_RANK 8
+
+/* One run of a program on one device of one rank: arena, thread pool, trace. Never global. */
+typedef struct moert_context moert_context;
+
+/* Element types. The values are part of the ABI and of the weight archive's format. */
+typedef enum moert_dtype {
+  MOERT_F32 = 0,
+  MOERT_BF16 = 1,
+  MOERT_F16 = 2,
+  MOERT_F64 = 3,
+  MOERT_I64 = 4,
+  MOERT_I32 = 5,
+  MOERT_I16 = 6,
+  MOERT_I8 = 7,
+  MOERT_U8 = 8,
+  MOERT_BOOL = 9
+} moert_dtype;
+
+/* A block program. It is called once for each block in [0, blocks); blocks may run in any order and at the same time.
+ * `args` points to the launch's argument slots (8 bytes each). */
+typedef void (*moert_kernel_fn)(const void *args, int64_t block, int64_t blocks);
+
+typedef struct moert_kernel {
+  const char *name; /* unique in the program; shown in traces */
+  moert_kernel_fn fn;
+} moert_kernel;
+
+/* ---- values of the current call ------------------------------------------------------------------------------- */
+
+/* Data of input `index` (row-major, contiguous). Valid until the program returns. */
+void *moert_input(moert_context *ctx, int32_t index);
+/* Size of dimension `dim` of input `index`. */
+int64_t moert_input_size(moert_context *ctx, int32_t index, int32_t dim);
+/* Buffer for output `index` with the given sizes (`rank` entries); the program fills it. */
+void *moert_output(moert_context *ctx, int32_t index, int32_t rank, const int64_t *sizes);
+/* Buffer of hidden state `index`: zeroed when created, kept between calls until reset. */
+void *moert_state(moert_context *ctx, int32_t index);
+/* Packed data of parameter `index` of the program's table, mapped read-only from the archive. 64-byte aligned. */
+const void *moert_parameter(moert_context *ctx, int32_t index);
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+/* Scratch memory of at least `bytes` bytes, 64-byte aligned; grows only, the content does not survive the call. */
+void *moert_arena(moert_context *ctx, int64_t bytes);
+
+/* ---- work ----------------------------------------------------------------------------------------------------- */
+
+/* Number of blocks that a launch gets by default: one per worker thread. */
+int64_t moert_blocks(moert_context *ctx);
+/* Runs all blocks of a kernel and returns when they are done. `rows` and `work` (floating-point operations, or elements
+ * moved where there are none) describe the launch in traces and reports; they change nothing. */
+void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *args, int64_t blocks, int64_t rows,
+                  int64_t work);
+
+/* ---- reports -------------------------------------------------------------------------------------------------- */
+
+/* Adds the rows that each expert received in this call: offsets[e+1] - offsets[e], e in [0, experts). Does nothing
+ * unless the run counts loads. `layer` is the name of the MoE layer. */
+void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *offsets, int32_t experts);
+/* Ends the call with an error: the program returns the code after this. `code` as the tools' exit codes. */
+int32_t moert_fail(moert_context *ctx, int32_t code, const char *message);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* MOERT_MOERT_H */
