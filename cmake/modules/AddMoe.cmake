@@ -1,0 +1,55 @@
+# Functions of this project's build. Everything MLIR offers is used as it is; these only remove repetition.
+
+# moe_add_dialect(Moe moe [ENUMS] [ATTRS] [TYPES] [INTERFACES...])
+#   From <Name>Ops.td in the current directory: ops, dialect, and what is asked for; target MLIR<Name>OpsIncGen.
+function(moe_add_dialect name namespace)
+  cmake_parse_arguments(ARG "ENUMS;ATTRS;TYPES" "" "" ${ARGN})
+  set(LLVM_TARGET_DEFINITIONS ${name}Ops.td)
+  mlir_tablegen(${name}Ops.h.inc -gen-op-decls)
+  mlir_tablegen(${name}Ops.cpp.inc -gen-op-defs)
+  mlir_tablegen(${name}Dialect.h.inc -gen-dialect-decls -dialect=${namespace})
+  mlir_tablegen(${name}Dialect.cpp.inc -gen-dialect-defs -dialect=${namespace})
+  if(ARG_TYPES)
+    mlir_tablegen(${name}Types.h.inc -gen-typedef-decls -typedefs-dialect=${namespace})
+    mlir_tablegen(${name}Types.cpp.inc -gen-typedef-defs -typedefs-dialect=${namespace})
+  endif()
+  if(ARG_ENUMS)
+    mlir_tablegen(${name}Enums.h.inc -gen-enum-decls)
+    mlir_tablegen(${name}Enums.cpp.inc -gen-enum-defs)
+  endif()
+  if(ARG_ATTRS)
+    mlir_tablegen(${name}Attrs.h.inc -gen-attrdef-decls -attrdefs-dialect=${namespace})
+    mlir_tablegen(${name}Attrs.cpp.inc -gen-attrdef-defs -attrdefs-dialect=${namespace})
+  endif()
+  add_mlir_generic_tablegen_target(MLIR${name}OpsIncGen)
+  add_mlir_doc(${name}Ops ${name}Dialect Dialects/ -gen-dialect-doc -dialect=${namespace})
+endfunction()
+
+# moe_add_passes(Name): Passes.td of the current directory -> Passes.h.inc, target Moe<Name>PassesIncGen.
+function(moe_add_passes name)
+  set(LLVM_TARGET_DEFINITIONS Passes.td)
+  mlir_tablegen(Passes.h.inc -gen-pass-decls -name ${name})
+  add_mlir_generic_tablegen_target(Moe${name}PassesIncGen)
+  add_mlir_doc(Passes ${name}Passes Passes/ -gen-pass-doc)
+endfunction()
+
+# One umbrella target for all generated headers, so that libraries can be compiled in any order.
+add_custom_target(moe-headers)
+
+# moe_add_library(Name SOURCES... [DEPENDS ...] [LINK ...] [MLIR ...]): a static library of this project.
+#   LINK: libraries of this project; MLIR: upstream libraries (always through the shared libMLIR).
+function(moe_add_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK;MLIR" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  add_dependencies(${name} moe-headers ${ARG_DEPENDS})
+  target_compile_options(${name} PRIVATE -fno-exceptions)
+  if(ARG_LINK)
+    target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  endif()
+  if(ARG_MLIR)
+    mlir_target_link_libraries(${name} PUBLIC ${ARG_MLIR})
+  else()
+    mlir_target_link_libraries(${name} PUBLIC MLIRIR)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY MOE_LIBS ${name})
+endfunction()

@@ -1,0 +1,17 @@
+//===- Aten.h - imported ATen calls ------------------------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_DIALECT_ATEN_IR_ATEN_H
+#define MOE_MLIR_DIALECT_ATEN_IR_ATEN_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "moe-mlir/Dialect/Aten/IR/AtenDialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "moe-mlir/Dialect/Aten/IR/AtenAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "moe-mlir/Dialect/Aten/IR/AtenOps.h.inc"
+
+#endif // MOE_MLIR_DIALECT_ATEN_IR_ATEN_H

@@ -1,0 +1,224 @@
+//===- KernelOps.td - block programs over tiles -------------------------------------------------------------------===//
+#ifndef MOE_MLIR_DIALECT_KERNEL_IR_KERNELOPS
+#define MOE_MLIR_DIALECT_KERNEL_IR_KERNELOPS
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/CallInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Kernel_Dialect : Dialect {
+  let name = "kernel";
+  let cppNamespace = "::mlir::kernel";
+  let summary = "Programs for a block over tiles, and their launches";
+  let description = [{
+    One `kernel.func` is one launch: a program that every block runs. `scf.forall` inside it is the loop over tiles that
+    the blocks share: each block takes a contiguous range of the flattened (row-major) index space; everything outside
+    is done by every block. Loops over K, row programs and address arithmetic are `scf`, `memref`, `arith`, `math`.
+    A tile of accumulators (`!kernel.acc`) is an opaque handle: which thread or vector lane holds an element is
+    the target's business, and what happens to the elements is said in scalar regions.
+    All memrefs that a kernel takes are row-major and contiguous. The dialect knows nothing of MoE.
+  }];
+  let useDefaultTypePrinterParser = 1;
+}
+
+class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
+
+def Kernel_AccType : TypeDef<Kernel_Dialect, "Acc"> {
+  let mnemonic = "acc";
+  let summary = "A tile of accumulators: rows x columns of an element type (f32)";
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$element);
+  let assemblyFormat = "`<` custom<TileShape>($rows, $columns, $element) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Kernel_RowsType : TypeDef<Kernel_Dialect, "Rows"> {
+  let mnemonic = "rows";
+  let summary = "The row index in memory of each row of a tile";
+  let parameters = (ins "int64_t":$count);
+  let assemblyFormat = "`<` $count `>`";
+  let genVerifyDecl = 1;
+}
+
+def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface, AutomaticAllocationScope]> {
+  let summary = "A block program";
+  let description = [{
+    Arguments are memrefs (row-major, contiguous) and scalars; there are no results. `scratch`-like memory is an
+    argument too.
+
+    ```mlir
+    kernel.func @linear(%x: memref<?x128xf32>, %w: memref<2x128x64xf32>, %y: memref<?x128xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c6 = arith.constant 6 : index
+      %c64 = arith.constant 64 : index
+      %k = arith.constant 128 : index
+      %m = memref.dim %x, %c0 : memref<?x128xf32>
+      scf.forall (%n) in (2) {
+        %col = arith.muli %n, %c64 : index
+        scf.for %r = %c0 to %m step %c6 {
+          %left = arith.subi %m, %r : index
+          kernel.row_tile %left max 6 {
+            %rows = kernel.row_indices %r {
+            ^bb0(%i: index):
+              kernel.yield %i : index
+            } : !kernel.rows<6>
+            %zero = kernel.zero : !kernel.acc<6x64xf32>
+            %acc = scf.for %kk = %c0 to %k step %c1 iter_args(%a = %zero) -> (!kernel.acc<6x64xf32>) {
+              %next = kernel.mma %a, %x[%rows, %kk], %w[%n, %kk, %c0]
+                  : !kernel.acc<6x64xf32>, memref<?x128xf32>, memref<2x128x64xf32>
+              scf.yield %next : !kernel.acc<6x64xf32>
+            }
+            kernel.store_tile %acc -> %y[%rows, %col] {
+            ^bb0(%row: index, %c: index, %v: f32):
+              kernel.yield %v : f32
+            } : (!kernel.acc<6x64xf32>), memref<?x128xf32>
+          }
+        }
+      }
+      kernel.return
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];
+  let extraClassDeclaration = [{
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Kernel_ReturnOp : Kernel_Op<"return", [Pure, HasParent<"FuncOp">, Terminator, ReturnLike]> {
+  let summary = "Ends a block program";
+  let assemblyFormat = "attr-dict";
+}
+
+def Kernel_LaunchOp : Kernel_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs all blocks of a kernel and waits for them";
+  let description = [{
+    Host operation. With `single` one block runs, otherwise the runtime's default (one per worker, or the device's
+    resident blocks). `rows` and `work` (floating-point operations, or elements moved) describe the launch in traces
+    and reports; they change nothing.
+
+    ```mlir
+    kernel.launch @linear(%x, %w, %y) rows(%m) work(%flops) : memref<?x128xf32>, memref<2x128x64xf32>, memref<?x128xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$operands_, Index:$rows, Index:$work,
+                       UnitAttr:$single);
+  let assemblyFormat = [{
+    $kernel `(` $operands_ `)` (`single` $single^)? `rows` `(` $rows `)` `work` `(` $work `)` attr-dict
+    (`:` type($operands_)^)?
+  }];
+}
+
+def Kernel_BlocksOp : Kernel_Op<"blocks", [Pure]> {
+  let summary = "Number of blocks that a launch gets by default (host)";
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Kernel_BlockIdOp : Kernel_Op<"block_id", [Pure]> {
+  let summary = "Number of the running block, for memory that each block owns (kernel)";
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Kernel_RowTileOp : Kernel_Op<"row_tile", [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "A region for a tile of at most `max` rows, of which min(count, max) exist";
+  let description = [{
+    Tile types inside say `max` rows; the rows beyond `count` are neither read nor written. A CPU target specialises
+    the region for each number of rows, a GPU target masks. `count` is at least 1.
+  }];
+  let arguments = (ins Index:$count, I64Attr:$max);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count `max` $max $body attr-dict";
+  let hasVerifier = 1;
+}
+
+def Kernel_RowIndicesOp : Kernel_Op<"row_indices", [SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "Row indices in memory of the rows base, base + 1, ... of a tile";
+  let description = [{
+    The region maps a row number (`base + i` for tile row i) to an index of the first dimension of the memref that the
+    rows are used with: identity, a load from a row map (gather), or any index arithmetic.
+  }];
+  let arguments = (ins Index:$base);
+  let results = (outs Kernel_RowsType:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$base $body attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Kernel_ZeroOp : Kernel_Op<"zero", [Pure]> {
+  let summary = "A tile of zeros";
+  let results = (outs Kernel_AccType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Kernel_MmaOp : Kernel_Op<"mma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "One step of a matrix product: acc += a[rows, k..] * b[.., k.., column..]";
+  let description = [{
+    `a` is a matrix whose rows are selected by `rows`; `b` holds columns contiguously: `[..., K, C]` takes one k per
+    step, `[..., K/2, C, 2]` (pairs) takes two, and `k` counts elements in both cases. `indices` are the leading indices of `b`; `column` is the first
+    of the tile's columns. With pairs and an odd K of `a`, the element beyond the end counts as zero.
+    Products are accumulated in f32 in the order of k (for pairs as the target's dot instruction does it).
+
+    ```mlir
+    %next = kernel.mma %acc, %x[%rows, %k], %w[%n, %k, %c0]
+        : !kernel.acc<6x64xf32>, memref<?x128xbf16>, memref<2x64x64x2xbf16>
+    ```
+  }];
+  let arguments = (ins Kernel_AccType:$acc, AnyMemRef:$a, Kernel_RowsType:$rows, AnyMemRef:$b,
+                       Variadic<Index>:$indices, Index:$k, Index:$column);
+  let results = (outs Kernel_AccType:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Number of k values that one step takes: 1, or 2 for a `b` in pairs.
+    int64_t getStep();
+  }];
+}
+
+def Kernel_StoreTileOp : Kernel_Op<"store_tile", [SingleBlock, MemoryEffects<[MemRead, MemWrite]>,
+                                                  AttrSizedOperandSegments]> {
+  let summary = "Epilogue: computes and stores each element of a tile";
+  let description = [{
+    For each row i and column j of the accumulators the region gets the row index in `dest` (`rows[i]`), the column
+    (`column + j`) and the accumulators' values, and yields what is stored at `dest[leading..., row, column]`. Columns
+    at or beyond the last dimension of `dest` (or `limit`, if given) are not computed. The region may load from memory: a load
+    whose last index is the column argument is contiguous, one that does not depend on it is a scalar.
+    Several accumulators (gate, up) must have one shape.
+
+    ```mlir
+    kernel.store_tile %g, %u -> %h[%rows, %col] {
+    ^bb0(%row: index, %c: index, %gate: f32, %up: f32):
+      %v = arith.mulf %gate, %up : f32
+      %o = arith.truncf %v : f32 to bf16
+      kernel.yield %o : bf16
+    } : (!kernel.acc<6x32xf32>, !kernel.acc<6x32xf32>), memref<?x768xbf16>
+    ```
+  }];
+  let arguments = (ins Variadic<Kernel_AccType>:$accs, AnyMemRef:$dest, Variadic<Index>:$leading,
+                       Kernel_RowsType:$rows, Index:$column, Optional<Index>:$limit);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["RowIndicesOp", "StoreTileOp"]>]> {
+  let summary = "Ends a region with its value";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+}
+
+#endif // MOE_MLIR_DIALECT_KERNEL_IR_KERNELOPS

@@ -1,0 +1,16 @@
+//===- MoeTypes.td ---------------------------------------------------------------------------------------------===//
+#ifndef MOE_MLIR_DIALECT_MOE_IR_MOETYPES
+#define MOE_MLIR_DIALECT_MOE_IR_MOETYPES
+
+include "moe-mlir/Dialect/Moe/IR/MoeDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+def Moe_LayoutType : TypeDef<Moe_Dialect, "Layout"> {
+  let mnemonic = "layout";
+  let summary = "Where each (token, slot) pair went: offsets per expert, token of each row, row of each pair";
+  let parameters = (ins "int64_t":$experts);
+  let assemblyFormat = "`<` $experts `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // MOE_MLIR_DIALECT_MOE_IR_MOETYPES

@@ -1,0 +1,158 @@
+//===- NnOps.td - operations that a fused kernel computes better than linalg ------------------------------------===//
+#ifndef MOE_MLIR_DIALECT_NN_IR_NNOPS
+#define MOE_MLIR_DIALECT_NN_IR_NNOPS
+
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Nn_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::mlir::nn";
+  let summary = "Operations of transformer models that deserve one fused kernel";
+  let description = [{
+    Value semantics on tensors. Accumulation is in f32; a result is rounded once, to its element type, unless the op
+    says otherwise. Leading dimensions written `...` are any number of row dimensions.
+  }];
+}
+
+class Nn_Op<string mnemonic, list<Trait> traits = []> : Op<Nn_Dialect, mnemonic, traits>;
+
+def Nn_FloatTensor : TensorOf<[AnyFloat]>;
+def Nn_IndexTensor : TensorOf<[I64, I32]>;
+
+def Nn_EmbeddingOp : Nn_Op<"embedding", [Pure]> {
+  let summary = "Rows of a table by index";
+  let description = [{
+    `ids: [...]`, `table: [V, H]`, result `[..., H]`. Ids outside `[0, V)` are an error of the caller, which the
+    executable checks on its inputs.
+
+    ```mlir
+    %h = nn.embedding %ids, %table : tensor<?x?xi64>, tensor<256x128xf32> -> tensor<?x?x128xf32>
+    ```
+  }];
+  let arguments = (ins Nn_IndexTensor:$ids, Nn_FloatTensor:$table);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = "$ids `,` $table attr-dict `:` type($ids) `,` type($table) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Nn_LinearOp : Nn_Op<"linear", [Pure]> {
+  let summary = "Product with a transposed weight, optional bias";
+  let description = [{
+    `x: [..., K]`, `weight: [N, K]`, `bias: [N]`, result `[..., N] = x . weight^T + bias`, accumulated in f32 and
+    rounded once to the result's element type (a bf16 router that wants f32 logits says so by its result type).
+
+    ```mlir
+    %y = nn.linear %x, %w bias(%b)
+        : tensor<?x64xbf16>, tensor<128x64xbf16>, tensor<128xbf16> -> tensor<?x128xbf16>
+    ```
+  }];
+  let arguments = (ins Nn_FloatTensor:$x, Nn_FloatTensor:$weight, Optional<Nn_FloatTensor>:$bias);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weight (`bias` `(` $bias^ `)`)? attr-dict
+    `:` type($x) `,` type($weight) (`,` type($bias)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Nn_RmsNormOp : Nn_Op<"rms_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "Root-mean-square normalisation over the last dimension";
+  let description = [{
+    `x: [..., N]`, `weight: [N]`: `weight * round(x * rsqrt(mean(x^2) + eps))` with the statistics in f32. `round` is
+    to the element type of `x` (Hugging Face's order of casts), or absent with `fused_scale`.
+
+    ```mlir
+    %y = nn.rms_norm %x, %w eps(1.0e-5) : tensor<?x?x128xf32>, tensor<128xf32>
+    ```
+  }];
+  let arguments = (ins Nn_FloatTensor:$x, Nn_FloatTensor:$weight, F64Attr:$eps, UnitAttr:$fused_scale);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weight `eps` `(` $eps `)` (`fused_scale` $fused_scale^)? attr-dict `:` type($x) `,` type($weight)
+  }];
+  let hasVerifier = 1;
+}
+
+def Nn_RopeOp : Nn_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "Rotary position embedding, halves form";
+  let description = [{
+    `x: [B, S, N, D]`, `cos, sin: [B or 1, S, D]` with `D` even: `x * cos + rotate_half(x) * sin`, where
+    `rotate_half(x) = concat(-x[D/2:], x[:D/2])`; computed in f32, rounded once.
+
+    ```mlir
+    %y = nn.rope %x, %cos, %sin : tensor<?x?x4x32xf32>, tensor<?x?x32xf32>, tensor<?x?x32xf32>
+    ```
+  }];
+  let arguments = (ins Nn_FloatTensor:$x, Nn_FloatTensor:$cos, Nn_FloatTensor:$sin);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $cos `,` $sin attr-dict `:` type($x) `,` type($cos) `,` type($sin)";
+  let hasVerifier = 1;
+}
+
+def Nn_CacheUpdateOp : Nn_Op<"cache_update", [Pure, AllTypesMatch<["cache", "result"]>]> {
+  let summary = "Writes new keys or values into a cache";
+  let description = [{
+    `cache: [B, N, L, D]`, `rows: [B, S, N, D]`, `positions: [B]`: the cache with `rows[b, s, n]` at
+    `[b, n, positions[b] + s]`. `positions[b] + S <= L` is the caller's duty. Bufferizes in place.
+
+    ```mlir
+    %k1 = nn.cache_update %k0, %rows positions(%p)
+        : tensor<?x4x256x32xf32>, tensor<?x?x4x32xf32>, tensor<?xi64>
+    ```
+  }];
+  let arguments = (ins Nn_FloatTensor:$cache, Nn_FloatTensor:$rows, Nn_IndexTensor:$positions);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = [{
+    $cache `,` $rows `positions` `(` $positions `)` attr-dict `:` type($cache) `,` type($rows) `,` type($positions)
+  }];
+  let hasVerifier = 1;
+}
+
+def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
+  let summary = "Scaled dot-product attention of queries over cached keys and values";
+  let description = [{
+    `query: [B, S, N, D]`, `key: [B, M, L, D]`, `value: [B, M, L, D]` with `N` a multiple of `M` (query head `n` reads
+    key head `n / (N/M)`), result `[B, S, N, D]`. Query `s` of row `b` stands at position `p = positions[b] + s` and
+    sees the keys `j < lengths[b]` with, if `causal`, `j <= p` and, if `window` is given, `j > p - window`. `mask`
+    (`[B or 1, 1 or N, S, L]`, i1, true = seen) restricts further. Softmax in f32 of `scale * q.k`.
+
+    Without `positions` every row starts at 0, without `lengths` all `L` keys are valid.
+
+    ```mlir
+    %o = nn.attention %q, %k, %v positions(%p : tensor<?xi64>) scale(0.25) causal
+        : tensor<?x?x8x16xf32>, tensor<?x4x256x16xf32>, tensor<?x4x256x16xf32>
+    ```
+  }];
+  let arguments = (ins Nn_FloatTensor:$query, Nn_FloatTensor:$key, Nn_FloatTensor:$value,
+                       Optional<Nn_IndexTensor>:$positions, Optional<Nn_IndexTensor>:$lengths,
+                       Optional<TensorOf<[I1]>>:$mask,
+                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value
+    (`positions` `(` $positions^ `:` type($positions) `)`)?
+    (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`mask` `(` $mask^ `:` type($mask) `)`)?
+    `scale` `(` $scale `)` (`causal` $causal^)? (`window` `(` $window^ `)`)? attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Nn_SiluOp : Nn_Op<"silu", [Pure, Elementwise, Scalarizable, Vectorizable, Tensorizable, SameOperandsAndResultType]> {
+  let summary = "x * sigmoid(x), elementwise";
+  let description = [{
+    On a float, or on a tensor or vector of floats.
+
+    ```mlir
+    %s = nn.silu %g : f32
+    ```
+  }];
+  let arguments = (ins FloatLike:$input);
+  let results = (outs FloatLike:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
+#endif // MOE_MLIR_DIALECT_NN_IR_NNOPS

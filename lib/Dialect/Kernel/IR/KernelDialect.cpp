@@ -1,0 +1,57 @@
+//===- KernelDialect.cpp - registration and types of the kernel dialect ----------------------------------------------===//
+
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+/// `6x64xf32`
+static ParseResult parseTileShape(AsmParser &parser, int64_t &rows, int64_t &columns, Type &element) {
+  SmallVector<int64_t> shape;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(element))
+    return failure();
+  if (shape.size() != 2)
+    return parser.emitError(loc, "expected <rows>x<columns>x<element type>");
+  rows = shape[0];
+  columns = shape[1];
+  return success();
+}
+
+static void printTileShape(AsmPrinter &printer, int64_t rows, int64_t columns, Type element) {
+  printer << rows << "x" << columns << "x" << element;
+}
+
+#include "moe-mlir/Dialect/Kernel/IR/KernelDialect.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "moe-mlir/Dialect/Kernel/IR/KernelTypes.cpp.inc"
+
+void KernelDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "moe-mlir/Dialect/Kernel/IR/KernelTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "moe-mlir/Dialect/Kernel/IR/KernelOps.cpp.inc"
+      >();
+}
+
+LogicalResult AccType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t columns,
+                              Type element) {
+  if (rows < 1 || columns < 1)
+    return emitError() << "a tile needs at least one row and one column";
+  if (!element.isF32())
+    return emitError() << "accumulators are f32, got " << element;
+  return success();
+}
+
+LogicalResult RowsType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count) {
+  if (count < 1)
+    return emitError() << "a tile needs at least one row";
+  return success();
+}

@@ -1,0 +1,22 @@
+//===- InitAll.cpp - registration of everything, for the tools ------------------------------------------------------===//
+
+#include "moe-mlir/InitAll.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+
+#include "moe-mlir/Dialect/Aten/IR/Aten.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
+#include "moe-mlir/Dialect/Nn/IR/Nn.h"
+
+void moe_mlir::registerAllDialects(mlir::DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<mlir::aten::AtenDialect, mlir::kernel::KernelDialect, mlir::moe::MoeDialect,
+                  mlir::moert::MoeRtDialect, mlir::nn::NnDialect>();
+}
+
+void moe_mlir::registerAllPasses() { mlir::registerAllPasses(); }

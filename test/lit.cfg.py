@@ -1,0 +1,11 @@
+import os
+
+import lit.formats
+
+config.name = "moe-mlir"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "python"]
+config.test_source_root = os.path.join(config.moe_source, "test")
+config.test_exec_root = os.path.join(config.moe_binary, "test")
+config.environment["PATH"] = os.pathsep.join([config.moe_tools, config.llvm_tools, os.environ["PATH"]])
