@@ -1,0 +1,62 @@
+"""The modules that are exported: plain tensors in, logits out.
+
+The number of inputs depends on the model, so `forward` takes keywords; torch.export reads the names of the graph's inputs from its signature, which
+`_Named` therefore spells out.
+"""
+
+import inspect
+
+import torch
+
+from .cache import external_cache
+
+
+class _Named(torch.nn.Module):
+    """Module whose `forward` has the parameters `names`; calls `step(**inputs)`."""
+
+    def __init__(self, model, names, forced):
+        super().__init__()
+        self.model = model
+        self.forced = forced
+
+        def forward(*args, **kwargs):
+            inputs = dict(zip(names, args), **kwargs)
+            if forced is not None:
+                forced.ids = [inputs.pop(f"experts_{i}") for i in range(len(forced))]
+            return self.step(**inputs)
+
+        forward.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+        self.forward = forward
+
+
+class CachedModel(_Named):
+    """One step of a causal language model with its cache as inputs.
+
+    forward(input_ids, position, logits_to_keep, key_cache_0, value_cache_0, ...) -> logits [B, K, V]
+
+    input_ids       [B, S] int64
+    position        [B] int64, position of each row's first token; all rows must be equal
+    logits_to_keep  [K] int64, indices in [0, S) of the tokens whose logits are wanted
+    key_cache_N     [B, heads, L, d], tokens at positions below `position` are filled; changed in place
+    value_cache_N   the same
+    experts_N       only where experts are forced: [B, S, k] int64 for MoE layer N (counted over MoE layers)
+    """
+
+    def step(self, input_ids, position, logits_to_keep, **caches):
+        steps = torch.arange(input_ids.shape[1], device=input_ids.device)
+        start = position[0]
+        buffers = [(caches[f"key_cache_{i}"], caches[f"value_cache_{i}"]) for i in range(len(caches) // 2)]
+        return self.model(
+            input_ids=input_ids,
+            position_ids=position.unsqueeze(1) + steps,
+            past_key_values=external_cache(buffers, start, start + steps),
+            use_cache=True,
+            logits_to_keep=logits_to_keep,
+        ).logits
+
+
+class PlainModel(_Named):
+    """Without a cache: forward(input_ids [B, S] int64) -> logits [B, S, V] of all positions."""
+
+    def step(self, input_ids):
+        return self.model(input_ids=input_ids, use_cache=False).logits
