@@ -11,6 +11,13 @@ import torch
 from .cache import external_cache
 
 
+def _like(ids, tokens):
+    """`ids` [B, S, k], after telling the exporter that B and S are those of `tokens` [B, S]."""
+    torch._check(ids.shape[0] == tokens.shape[0])
+    torch._check(ids.shape[1] == tokens.shape[1])
+    return ids
+
+
 class _Named(torch.nn.Module):
     """Module whose `forward` has the parameters `names`; calls `step(**inputs)`."""
 
@@ -22,7 +29,7 @@ class _Named(torch.nn.Module):
         def forward(*args, **kwargs):
             inputs = dict(zip(names, args), **kwargs)
             if forced is not None:
-                forced.ids = [inputs.pop(f"experts_{i}") for i in range(len(forced))]
+                forced.ids = [_like(inputs.pop(f"experts_{i}"), inputs["input_ids"]) for i in range(len(forced))]
             return self.step(**inputs)
 
         forward.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
