@@ -4,21 +4,76 @@
 func.func @layer(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %wr = moe.parameter ["gate"] : tensor<8x64xf32>
   %w1 = moe.parameter ["gate_up"] : tensor<8x64x64xf32>
-  // CHECK: moe.parameter ["down"] recipe [#moe.transpose<[0, 2, 1]>, #moe.pack<columns = 64, pairs = 2>]
-  %w2 = moe.parameter ["down"] recipe [#moe.transpose<[0, 2, 1]>, #moe.pack<columns = 64, pairs = 2>] : tensor<8x64x32xf32>
+  %w2 = moe.parameter ["down"] : tensor<8x64x32xf32>
   %logits = nn.linear %x, %wr : tensor<?x64xf32>, tensor<8x64xf32> -> tensor<?x8xf32>
-  // CHECK: moe.gate %{{.*}} top_k(2) score({{ ?}}softmax) renormalize({{ ?}}sum) capacity(<1.250000e+00, tutel>)
-  %w, %e = moe.gate %logits top_k(2) score(softmax) renormalize(sum) capacity(<1.25, tutel>) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
-  // CHECK: moe.dispatch
+  // CHECK: moe.gate %{{.*}} top_k(2) score(softmax) renormalize(sum) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  %w, %e = moe.gate %logits top_k(2) score(softmax) renormalize(sum) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  // CHECK: moe.dispatch %{{.*}}, %{{.*}} num_experts(8) : {{.*}} -> tensor<?x64xf32>, !moe.layout<8>
   %rows, %layout = moe.dispatch %x, %e num_experts(8) : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<8>
-  // CHECK: moe.expert {{.*}} gated
+  // CHECK: moe.expert %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} gated {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32):
+  // CHECK: } : tensor<?x64xf32>, !moe.layout<8>, tensor<8x64x64xf32>, tensor<8x64x32xf32> -> tensor<?x64xf32>
   %y = moe.expert %rows, %layout, %w1, %w2 gated {
   ^bb0(%g: f32, %u: f32):
     %s = nn.silu %g : f32
     %a = arith.mulf %s, %u : f32
     moe.yield %a : f32
   } : tensor<?x64xf32>, !moe.layout<8>, tensor<8x64x64xf32>, tensor<8x64x32xf32> -> tensor<?x64xf32>
-  // CHECK: moe.combine
+  // CHECK: moe.combine %{{.*}}, %{{.*}} weights(%{{.*}} : tensor<?x2xf32>) : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>
   %out = moe.combine %y, %layout weights(%w : tensor<?x2xf32>) : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>
   return %out : tensor<?x64xf32>
+}
+
+// CHECK-LABEL: func.func @parameter
+func.func @parameter() {
+  // CHECK: moe.parameter ["a", "b"] recipe [#moe.stack, #moe.transpose<[0, 2, 1]>, #moe.slice<1, 0, 32>, #moe.cast<bf16>] : tensor<2x32x64xbf16>
+  %0 = moe.parameter ["a", "b"] recipe [#moe.stack, #moe.transpose<[0, 2, 1]>, #moe.slice<1, 0, 32>, #moe.cast<bf16>] : tensor<2x32x64xbf16>
+  // CHECK: moe.parameter ["a", "b"] recipe [#moe.concat<0>] : tensor<128x64xf32>
+  %1 = moe.parameter ["a", "b"] recipe [#moe.concat<0>] : tensor<128x64xf32>
+  // CHECK: moe.parameter ["down"] recipe [#moe.transpose<[0, 2, 1]>, #moe.pack<columns = 64, pairs = 2>] : memref<8x2x32x64x2xbf16>
+  %2 = moe.parameter ["down"] recipe [#moe.transpose<[0, 2, 1]>, #moe.pack<columns = 64, pairs = 2>] : memref<8x2x32x64x2xbf16>
+  // CHECK: recipe [#moe.pack<columns = 64, pairs = 1, halves = true, interleaved = true>] : memref<8x2x32x64xf32>
+  %3 = moe.parameter ["up"] recipe [#moe.pack<columns = 64, pairs = 1, halves = true, interleaved = true>] : memref<8x2x32x64xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @gate
+func.func @gate(%l: tensor<?x8xbf16>, %b: tensor<8xf32>, %i: tensor<?x2xi64>) {
+  // CHECK: moe.gate %{{.*}} bias(%{{.*}} : tensor<8xf32>) top_k(2) score(sigmoid) renormalize(sum) eps(9.9999999999999995E-21) scale(2.500000e+00) groups(<4, keep = 2, top2_sum>)
+  %0:2 = moe.gate %l bias(%b : tensor<8xf32>) top_k(2) score(sigmoid) renormalize(sum) eps(1.0e-20) scale(2.5) groups(<4, keep = 2, top2_sum>) : tensor<?x8xbf16> -> tensor<?x2xbf16>, tensor<?x2xi32>
+  // CHECK: moe.gate %{{.*}} ids(%{{.*}} : tensor<?x2xi64>) top_k(2) score(softmax_after) : tensor
+  %1:2 = moe.gate %l ids(%i : tensor<?x2xi64>) top_k(2) score(softmax_after) : tensor<?x8xbf16> -> tensor<?x2xf32>, tensor<?x2xi32>
+  // CHECK: moe.gate %{{.*}} top_k(2) score(sqrt_softplus) renormalize(pnorm) p(2.000000e+00) capacity(<-1.500000e+00, tutel>)
+  %2:2 = moe.gate %l top_k(2) score(sqrt_softplus) renormalize(pnorm) p(2.0) capacity(<-1.5, tutel>) : tensor<?x8xbf16> -> tensor<?x2xf32>, tensor<?x2xi32>
+  // A k beyond the number of experts means all of them.
+  // CHECK: moe.gate %{{.*}} top_k(11) score(softmax) renormalize(after) capacity(<0.000000e+00, deepspeed>) : tensor<?x8xbf16> -> tensor<?x8xf32>, tensor<?x8xi32>
+  %3:2 = moe.gate %l top_k(11) score(softmax) renormalize(after) capacity(<0.0, deepspeed>) : tensor<?x8xbf16> -> tensor<?x8xf32>, tensor<?x8xi32>
+  return
+}
+
+// CHECK-LABEL: func.func @biases_and_pre_score
+func.func @biases_and_pre_score(%x: tensor<3x8xbf16>, %e: tensor<3x2xi32>, %w: tensor<3x2xbf16>, %w1: tensor<4x32x8xbf16>,
+                                %w2: tensor<4x8x16xbf16>, %b1: tensor<4x32xbf16>, %b2: tensor<4x8xbf16>) -> tensor<3x8xbf16> {
+  // CHECK: moe.dispatch %{{.*}}, %{{.*}} weights(%{{.*}} : tensor<3x2xbf16>) num_experts(4)
+  %rows, %layout = moe.dispatch %x, %e weights(%w : tensor<3x2xbf16>) num_experts(4) : tensor<3x8xbf16>, tensor<3x2xi32> -> tensor<6x8xbf16>, !moe.layout<4>
+  // CHECK: moe.expert %{{.*}} bias_in(%{{.*}} : tensor<4x32xbf16>) bias_out(%{{.*}} : tensor<4x8xbf16>) gated interleaved schedule(<plain>) {
+  %y = moe.expert %rows, %layout, %w1, %w2 bias_in(%b1 : tensor<4x32xbf16>) bias_out(%b2 : tensor<4x8xbf16>) gated interleaved schedule(<plain>) {
+  ^bb0(%g: f32, %u: f32):
+    %a = arith.mulf %g, %u : f32
+    moe.yield %a : f32
+  } : tensor<6x8xbf16>, !moe.layout<4>, tensor<4x32x8xbf16>, tensor<4x8x16xbf16> -> tensor<6x8xf32>
+  // CHECK: moe.combine %{{.*}}, %{{.*}} : tensor<6x8xf32>, !moe.layout<4> -> tensor<3x8xbf16>
+  %out = moe.combine %y, %layout : tensor<6x8xf32>, !moe.layout<4> -> tensor<3x8xbf16>
+  return %out : tensor<3x8xbf16>
+}
+
+shard.grid @ep(shape = 4)
+
+// CHECK-LABEL: func.func @exchange
+func.func @exchange(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) {
+  // CHECK: moe.all_to_all %{{.*}}, %{{.*}} on @ep : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<2>
+  %recv, %local = moe.all_to_all %rows, %layout on @ep : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<2>
+  // CHECK: moe.all_to_all %{{.*}}, %{{.*}} on @ep return : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<8>
+  %back, %all = moe.all_to_all %recv, %local on @ep return : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<8>
+  return
 }

@@ -1,4 +1,8 @@
-//===- MoeOps.cpp - verifiers of the moe ops ------------------------------------------------------------------------===//
+//===- MoeOps.cpp - generated part of the moe ops and their keywords ------------------------------------------------===//
+//
+// Verifiers, folders and patterns are in the files of the op families.
+//
+//===---------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
@@ -7,11 +11,38 @@
 using namespace mlir;
 using namespace mlir::moe;
 
+/// Parses one keyword of an enumeration; a wrong one is answered with the list of the right ones.
+template <typename Enum, typename EnumAttr>
+static ParseResult parseKeywordAttr(OpAsmParser &parser, EnumAttr &attr, std::optional<Enum> (*symbolize)(StringRef),
+                                    StringRef what, StringRef choices) {
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<Enum> value = symbolize(keyword);
+  if (!value)
+    return parser.emitError(loc, "unknown ") << what << " '" << keyword << "'; one of " << choices;
+  attr = EnumAttr::get(parser.getContext(), *value);
+  return success();
+}
+
+static ParseResult parseScore(OpAsmParser &parser, ScoreAttr &attr) {
+  return parseKeywordAttr<Score>(parser, attr, symbolizeScore, "score function",
+                                 "softmax, softmax_after, sigmoid, sqrt_softplus");
+}
+
+static void printScore(OpAsmPrinter &printer, Operation *, ScoreAttr attr) {
+  printer << stringifyScore(attr.getValue());
+}
+
+static ParseResult parseRenormalize(OpAsmParser &parser, RenormalizeAttr &attr) {
+  return parseKeywordAttr<Renormalize>(parser, attr, symbolizeRenormalize, "renormalisation",
+                                       "none, sum, before, after, pnorm");
+}
+
+static void printRenormalize(OpAsmPrinter &printer, Operation *, RenormalizeAttr attr) {
+  printer << stringifyRenormalize(attr.getValue());
+}
+
 #define GET_OP_CLASSES
 #include "moe-mlir/Dialect/Moe/IR/MoeOps.cpp.inc"
-
-LogicalResult ParameterOp::verify() { return success(); }
-LogicalResult GateOp::verify() { return success(); }
-LogicalResult DispatchOp::verify() { return success(); }
-LogicalResult ExpertOp::verify() { return success(); }
-LogicalResult CombineOp::verify() { return success(); }

@@ -6,6 +6,8 @@ include "moe-mlir/Dialect/Moe/IR/MoeDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 
+// Enumerations that ops print as plain keywords, by custom<Score> and custom<Renormalize>: the default printer of an
+// EnumAttr leaves a blank after the opening parenthesis.
 class Moe_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::mlir::moe";
   let genSpecializedAttr = 0;
@@ -34,14 +36,45 @@ class Moe_Attr<string name, string attrMnemonic> : AttrDef<Moe_Dialect, name> {
 
 def Moe_GroupsAttr : Moe_Attr<"Groups", "groups"> {
   let summary = "Group-limited choice: E experts in `count` groups, the best `keep` compete";
+  let description = [{
+    Experts `g * E/count ... (g+1) * E/count - 1` are group `g`. A group's score is the largest selection score in it
+    (`max`) or the sum of its two largest (`top2_sum`). Experts outside the `keep` best groups are not chosen; groups of
+    equal score go by the lower number.
+  }];
   let parameters = (ins "int64_t":$count, "int64_t":$keep, EnumParameter<Moe_GroupScore>:$score);
   let assemblyFormat = "`<` $count `,` `keep` `=` $keep `,` $score `>`";
+  let genVerifyDecl = 1;
 }
 
 def Moe_CapacityAttr : Moe_Attr<"Capacity", "capacity"> {
   let summary = "Capacity factor and its rounding";
+  let description = [{
+    Rows that one expert takes, for `T` tokens, `E` experts and `k` choices; all of it in f64, `int` truncates.
+
+    | rounding | cap(f) |
+    |---|---|
+    | `tutel` | `k * int(f * ceil(T/E))` |
+    | `deepspeed` | `ceil(f * (k*T/E))` |
+    | `megablocks` | `int(f * (k*T/E))` |
+
+    A factor `f > 0` drops the rows beyond `cap(f)`, 0 drops nothing, and `f < 0` drops the rows beyond
+    `min(needed, cap(-f))`, where `needed` is the largest number of rows that any expert receives.
+  }];
   let parameters = (ins APFloatParameter<"">:$factor, EnumParameter<Moe_Rounding>:$rounding);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Moe_ScheduleKind : Moe_Enum<"ScheduleKind", "how a layer's kernels follow each other", [
+  I32EnumAttrCase<"Plain", 0, "plain">]>;
+
+def Moe_ScheduleAttr : Moe_Attr<"Schedule", "schedule"> {
+  let summary = "The scheduler's decision for an expert layer";
+  let description = [{
+    `plain`: dispatch, both products and combine run one after the other, without overlap.
+  }];
+  let parameters = (ins EnumParameter<Moe_ScheduleKind>:$kind);
+  let assemblyFormat = "`<` $kind `>`";
 }
 
 // ---- recipe steps of moe.parameter -------------------------------------------------------------------------------
@@ -53,21 +86,25 @@ def Moe_ConcatAttr : Moe_Attr<"Concat", "concat"> {
   let summary = "Joins all sources along dimension `dim`";
   let parameters = (ins "int64_t":$dim);
   let assemblyFormat = "`<` $dim `>`";
+  let genVerifyDecl = 1;
 }
 def Moe_SliceAttr : Moe_Attr<"Slice", "slice"> {
   let summary = "Elements [offset, offset + size) of dimension `dim`";
   let parameters = (ins "int64_t":$dim, "int64_t":$offset, "int64_t":$size);
   let assemblyFormat = "`<` $dim `,` $offset `,` $size `>`";
+  let genVerifyDecl = 1;
 }
 def Moe_TransposeAttr : Moe_Attr<"Transpose", "transpose"> {
   let summary = "Permutes the dimensions: result dimension i is source dimension permutation[i]";
   let parameters = (ins ArrayRefParameter<"int64_t">:$permutation);
   let assemblyFormat = "`<` `[` $permutation `]` `>`";
+  let genVerifyDecl = 1;
 }
 def Moe_CastAttr : Moe_Attr<"Cast", "cast"> {
   let summary = "Converts the elements, rounding to nearest even";
   let parameters = (ins "::mlir::Type":$element);
   let assemblyFormat = "`<` $element `>`";
+  let genVerifyDecl = 1;
 }
 def Moe_PackAttr : Moe_Attr<"Pack", "pack"> {
   let summary = "Blocks a weight [..., N, K] for a register tile";
@@ -81,6 +118,7 @@ def Moe_PackAttr : Moe_Attr<"Pack", "pack"> {
   let parameters = (ins "int64_t":$columns, "int64_t":$pairs, DefaultValuedParameter<"bool", "false">:$halves,
                         DefaultValuedParameter<"bool", "false">:$interleaved);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif // MOE_MLIR_DIALECT_MOE_IR_MOEATTRS

@@ -4,13 +4,15 @@
 
 include "moe-mlir/Dialect/Moe/IR/MoeAttrs.td"
 include "moe-mlir/Dialect/Moe/IR/MoeTypes.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Moe_Op<string mnemonic, list<Trait> traits = []> : Op<Moe_Dialect, mnemonic, traits>;
 
-def Moe_FloatTensor : TensorOf<[AnyFloat]>;
+// f32 and bf16 are the types that every level runs.
+def Moe_FloatTensor : TensorOf<[F32, BF16]>;
 def Moe_IdTensor : TensorOf<[I32, I64]>;
 
 def Moe_ParameterOp : Moe_Op<"parameter", [Pure]> {
@@ -21,31 +23,41 @@ def Moe_ParameterOp : Moe_Op<"parameter", [Pure]> {
     the kernel level on, `#moe.pack` into the target's blocks. The module's `moe.weights` attribute names the file.
     At the kernel level the result is a memref of the packed shape.
 
+    Several sources need `#moe.stack` or `#moe.concat`, which is the first step; `#moe.pack` is the last one and gives a
+    memref. The shapes of the sources are in the file, so the verifier checks the recipe from its result backwards.
+
     ```mlir
     %w = moe.parameter ["layers.0.mlp.gate.weight"] : tensor<8x64xf32>
     %t = moe.parameter ["w_in"] recipe [#moe.transpose<[1, 0]>] : tensor<64x8xf32>
+    %e = moe.parameter ["experts.0.up", "experts.1.up"] recipe [#moe.stack, #moe.slice<1, 32, 32>]
+        : tensor<2x32x64xf32>
+    %p = moe.parameter ["w_out"] recipe [#moe.pack<columns = 64, pairs = 2>] : memref<2x32x64x2xbf16>
     ```
   }];
   let arguments = (ins StrArrayAttr:$sources, OptionalAttr<ArrayAttr>:$recipe);
   let results = (outs AnyTypeOf<[AnyStaticShapeTensor, AnyMemRef]>:$result);
   let assemblyFormat = "$sources (`recipe` $recipe^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Moe_GateOp : Moe_Op<"gate", [Pure, AttrSizedOperandSegments]> {
   let summary = "Chooses k experts for each token and weighs them";
   let description = [{
-    `logits: [T, E]` -> `weights: [T, k]`, `experts: [T, k]` (i32, -1 = dropped). Ties go to the lower expert.
+    `logits: [T, E]` -> `weights: [T, k]`, `experts: [T, k]` (i32, -1 = no expert). `E` is static, `k` is
+    `min(top_k, E)`. Ties go to the lower expert. All arithmetic is f32; the weights are rounded once, at the end.
 
-    Order (moe-semantics: cast to f32, score, selection bias, groups, top-k, renormalisation, capacity):
+    In this order:
     - `score`: `softmax`, `sigmoid`, `sqrt_softplus` over all E before the choice, or `softmax_after` (top-k on the
-      logits, softmax over the k chosen).
-    - `bias`: `[E]`, added for the choice only. `groups(n, keep, max|top2_sum)`: group-limited choice.
-    - `ids`: `[T, k]` fixes the choice (-1 = no expert); the weights still come from the logits.
-    - `renormalize`: `none`, `sum` (divide by the sum + `eps`, every k), `before` (k > 1 only, clamped, before the
-      drop), `after` (over the kept slots), `pnorm` with `p`. `scale` multiplies at the end.
-    - `capacity(factor, rounding)`: rows per expert, slot-major locations; factor 0 drops nothing, negative clips the
-      need.
+      logits, softmax over the chosen).
+    - `bias`: `[E]`, added for the choice only. `groups(<n, keep = g, max|top2_sum>)`: group-limited choice.
+    - top-k. `ids`: `[T, k]` fixes the choice instead (-1 = no expert); the weights still come from the logits.
+    - `renormalize`, before the drop: `sum` (divide by the sum + `eps`, every k), `before` (only if k > 1: divide by the
+      sum, at least 2^-23), `pnorm` (divide by the `p`-norm).
+    - `capacity(<factor, rounding>)`: a pair whose location in its expert is at or beyond the capacity becomes -1.
+      Locations are slot-major: all first choices in token order, then all second choices, and so on.
+    - `renormalize(after)`: divide by the sum over the slots that are left, at least 2^-23.
+    - `scale` multiplies. The weight of a slot without an expert is 0.
 
     ```mlir
     %w, %e = moe.gate %logits top_k(2) score(softmax) renormalize(sum)
@@ -60,20 +72,27 @@ def Moe_GateOp : Moe_Op<"gate", [Pure, AttrSizedOperandSegments]> {
   let results = (outs Moe_FloatTensor:$weights, TensorOf<[I32]>:$experts);
   let assemblyFormat = [{
     $logits (`bias` `(` $bias^ `:` type($bias) `)`)? (`ids` `(` $ids^ `:` type($ids) `)`)?
-    `top_k` `(` $top_k `)` `score` `(` $score `)`
-    (`renormalize` `(` $renormalize^ `)`)? (`eps` `(` $eps^ `)`)? (`p` `(` $p^ `)`)? (`scale` `(` $scale^ `)`)?
+    `top_k` `(` $top_k `)` `score` `(` custom<Score>($score) `)`
+    (`renormalize` `(` custom<Renormalize>($renormalize)^ `)`)? (`eps` `(` $eps^ `)`)? (`p` `(` $p^ `)`)? (`scale` `(` $scale^ `)`)?
     (`groups` `(` $groups^ `)`)? (`capacity` `(` $capacity^ `)`)?
     attr-dict `:` type($logits) `->` type($weights) `,` type($experts)
   }];
+  let extraClassDeclaration = [{
+    int64_t getNumExperts() { return ::llvm::cast<::mlir::ShapedType>(getLogits().getType()).getDimSize(1); }
+    /// The number of choices per token: top_k, at most E.
+    int64_t getK() { return std::min<int64_t>(getTopK(), getNumExperts()); }
+  }];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Moe_DispatchOp : Moe_Op<"dispatch", [Pure]> {
   let summary = "Orders token rows by expert";
   let description = [{
     `tokens: [T, H]`, `experts: [T, k]` -> `rows: [R, H]` ordered by expert and within an expert by token, and the
-    layout that says where each (token, slot) went. Pairs with expert -1 get no row. With `weights` (`[T, k]`) each row
-    is multiplied by its gate weight here instead of in `moe.combine` (pre-score).
+    layout that says where each (token, slot) went. `R` is `T.k`, an upper bound: pairs with expert -1 get no row, and
+    the rows after the last pair are unspecified. With `weights` (`[T, k]`) each row is multiplied by its gate weight
+    here instead of in `moe.combine` (pre-score), in f32, rounded once.
 
     ```mlir
     %rows, %layout = moe.dispatch %x, %experts num_experts(8)
@@ -85,7 +104,7 @@ def Moe_DispatchOp : Moe_Op<"dispatch", [Pure]> {
   let results = (outs Moe_FloatTensor:$rows, Moe_LayoutType:$layout);
   let assemblyFormat = [{
     $tokens `,` $experts (`weights` `(` $weights^ `:` type($weights) `)`)? `num_experts` `(` $num_experts `)` attr-dict
-    `:` type($tokens) `,` type($experts) `->` type($rows) `,` type($layout)
+    `:` type($tokens) `,` type($experts) `->` type($rows) `,` qualified(type($layout))
   }];
   let hasVerifier = 1;
 }
@@ -95,8 +114,11 @@ def Moe_ExpertOp : Moe_Op<"expert", [Pure, AttrSizedOperandSegments, SingleBlock
   let description = [{
     `rows: [R, H]`, `w_in: [E, I, H]` (gated: `[E, 2I, H]`, first half gate, second half up; with `interleaved` even
     gate, odd up), `w_out: [E, O, I]`, `b_in: [E, I or 2I]`, `b_out: [E, O]`, result `[R, O]`. For the rows of expert e:
-    `act(rows . w_in[e]^T + b_in[e]) . w_out[e]^T + b_out[e]`. The activation is a scalar region in f32 with one
-    argument, or with (gate, up) when `gated`.
+    `act(rows . w_in[e]^T + b_in[e]) . w_out[e]^T + b_out[e]`, accumulated in f32; what `act` gives is rounded to the
+    element type of the weights. The activation is a scalar region in f32 with one argument, or with (gate, up) when
+    `gated`; it may use values from outside that do not depend on the row.
+
+    `schedule` is absent until the scheduled level, where it states the decision for this layer.
 
     ```mlir
     %y = moe.expert %rows, %layout, %w1, %w2 gated {
@@ -109,15 +131,22 @@ def Moe_ExpertOp : Moe_Op<"expert", [Pure, AttrSizedOperandSegments, SingleBlock
   }];
   let arguments = (ins Moe_FloatTensor:$rows, Moe_LayoutType:$layout, Moe_FloatTensor:$w_in, Moe_FloatTensor:$w_out,
                        Optional<Moe_FloatTensor>:$b_in, Optional<Moe_FloatTensor>:$b_out,
-                       UnitAttr:$gated, UnitAttr:$interleaved);
+                       UnitAttr:$gated, UnitAttr:$interleaved, OptionalAttr<Moe_ScheduleAttr>:$schedule);
   let results = (outs Moe_FloatTensor:$result);
   let regions = (region SizedRegion<1>:$activation);
   let assemblyFormat = [{
     $rows `,` $layout `,` $w_in `,` $w_out (`bias_in` `(` $b_in^ `:` type($b_in) `)`)?
     (`bias_out` `(` $b_out^ `:` type($b_out) `)`)? (`gated` $gated^)? (`interleaved` $interleaved^)?
-    $activation attr-dict
-    `:` type($rows) `,` type($layout) `,` type($w_in) `,` type($w_out) `->` type($result)
+    (`schedule` `(` $schedule^ `)`)? $activation attr-dict
+    `:` type($rows) `,` qualified(type($layout)) `,` type($w_in) `,` type($w_out) `->` type($result)
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$rows, "::mlir::Value":$layout, "::mlir::Value":$w_in,
+                   "::mlir::Value":$w_out, "::mlir::Value":$b_in, "::mlir::Value":$b_out,
+                   CArg<"bool", "false">:$gated, CArg<"bool", "false">:$interleaved), [{
+      build($_builder, $_state, result, rows, layout, w_in, w_out, b_in, b_out, gated, interleaved, ScheduleAttr());
+    }]>];
+  let hasRegionVerifier = 1;
   let hasVerifier = 1;
 }
 
@@ -126,7 +155,7 @@ def Moe_CombineOp : Moe_Op<"combine", [Pure]> {
   let description = [{
     `rows: [R, H]`, `weights: [T, k]` -> `[T, H]`: the sum over slots j, in slot order, in f32, of
     `weights[t, j] * rows[row(t, j)]`; dropped slots add nothing, a token without rows gives zeros. Without `weights`
-    (pre-score) the rows are summed as they are and `experts`' shape comes from the layout.
+    (pre-score) the rows are summed as they are. The result is rounded once.
 
     ```mlir
     %out = moe.combine %y, %layout weights(%w : tensor<?x2xf32>)
@@ -137,28 +166,39 @@ def Moe_CombineOp : Moe_Op<"combine", [Pure]> {
   let results = (outs Moe_FloatTensor:$result);
   let assemblyFormat = [{
     $rows `,` $layout (`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict
-    `:` type($rows) `,` type($layout) `->` type($result)
+    `:` type($rows) `,` qualified(type($layout)) `->` type($result)
   }];
   let hasVerifier = 1;
 }
 
-def Moe_AllToAllOp : Moe_Op<"all_to_all", [Pure]> {
+def Moe_AllToAllOp : Moe_Op<"all_to_all", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Exchanges ragged groups of rows along an axis of the device grid";
   let description = [{
-    `rows: [R, H]` grouped by destination as `layout` says -> the rows that this rank received, and their layout.
-    `return` is the inverse of the same exchange. Folds away on a grid of one rank.
+    `rows: [R, H]` of all E experts -> the rows that this rank's E/W experts receive from the W ranks of the grid, and
+    their layout. `return` is the inverse of the same exchange. Folds away on a grid of one rank, and when an exchange
+    is returned at once.
 
     ```mlir
-    %recv, %rlayout = moe.all_to_all %rows, %layout on @ep
-        : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<8>
+    shard.grid @ep(shape = 4)
+
+    func.func @there_and_back(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) -> tensor<?x64xf32> {
+      %recv, %rlayout = moe.all_to_all %rows, %layout on @ep
+          : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<2>
+      %back, %blayout = moe.all_to_all %recv, %rlayout on @ep return
+          : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<8>
+      return %back : tensor<?x64xf32>
+    }
     ```
   }];
   let arguments = (ins Moe_FloatTensor:$rows, Moe_LayoutType:$layout, FlatSymbolRefAttr:$grid, UnitAttr:$inverse);
   let results = (outs Moe_FloatTensor:$result, Moe_LayoutType:$result_layout);
   let assemblyFormat = [{
     $rows `,` $layout `on` $grid (`return` $inverse^)? attr-dict
-    `:` type($rows) `,` type($layout) `->` type($result) `,` type($result_layout)
+    `:` type($rows) `,` qualified(type($layout)) `->` type($result) `,` qualified(type($result_layout))
   }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Moe_YieldOp : Moe_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["ExpertOp"]>]> {

@@ -1,0 +1,110 @@
+//===- DispatchOps.cpp - rules of moe.dispatch, moe.combine, moe.all_to_all -----------------------------------------===//
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Support/ShapeCheck.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+LogicalResult DispatchOp::verify() {
+  if (getNumExpertsAttr().getInt() < 1)
+    return emitOpError() << "num_experts must be at least 1, got " << getNumExpertsAttr().getInt();
+  moe_mlir::ShapeCheck check(*this);
+  check.size("E", getNumExperts(), "num_experts");
+  check.shape("tokens", getTokens().getType(), {"T", "H"});
+  check.shape("experts", getExperts().getType(), {"T", "k"});
+  if (getWeights())
+    check.shape("weights", getWeights().getType(), {"T", "k"});
+  if (int64_t t = check.lookup("T"), k = check.lookup("k"); !ShapedType::isDynamic(t) && !ShapedType::isDynamic(k))
+    check.size("R", t * k, "T.k of experts");
+  check.shape("rows", getRows().getType(), {"R", "H"});
+  check.size("E", getLayout().getType().getExperts(), "layout");
+  check.sameElement("tokens", getTokens().getType(), "rows", getRows().getType());
+  return check.result();
+}
+
+LogicalResult CombineOp::verify() {
+  moe_mlir::ShapeCheck check(*this);
+  check.shape("rows", getRows().getType(), {"R", "H"});
+  if (getWeights())
+    check.shape("weights", getWeights().getType(), {"T", "k"});
+  if (int64_t t = check.lookup("T"), k = check.lookup("k"); !ShapedType::isDynamic(t) && !ShapedType::isDynamic(k))
+    check.size("R", t * k, "T.k of weights");
+  check.shape("result", getResult().getType(), {"T", "H"});
+  return check.result();
+}
+
+//===----------------------------------------------------------------------===//
+// AllToAllOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult AllToAllOp::verify() {
+  moe_mlir::ShapeCheck check(*this);
+  check.shape("rows", getRows().getType(), {"R", "H"});
+  check.shape("result", getResult().getType(), {"S", "H"});
+  check.sameElement("rows", getRows().getType(), "result", getResult().getType());
+  return check.result();
+}
+
+/// Number of ranks of a grid; dynamic if one of its sizes is.
+static int64_t numRanks(shard::GridOp grid) {
+  int64_t ranks = 1;
+  for (int64_t size : grid.getShape()) {
+    if (ShapedType::isDynamic(size))
+      return ShapedType::kDynamic;
+    ranks *= size;
+  }
+  return ranks;
+}
+
+LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto grid = symbols.lookupNearestSymbolFrom<shard::GridOp>(*this, getGridAttr());
+  if (!grid)
+    return emitOpError() << "names no shard.grid: " << getGridAttr();
+  int64_t ranks = numRanks(grid);
+  if (ShapedType::isDynamic(ranks))
+    return success();
+  LayoutType all = getLayout().getType(), local = getResultLayout().getType();
+  if (getInverse())
+    std::swap(all, local);
+  if (all.getExperts() != local.getExperts() * ranks)
+    return emitOpError() << "expected " << ranks << " ranks of " << local.getExperts() << " experts to make "
+                         << local.getExperts() * ranks << ", got a layout of " << all.getExperts();
+  return success();
+}
+
+/// An exchange that is undone at once gives what went in.
+LogicalResult AllToAllOp::fold(FoldAdaptor, SmallVectorImpl<OpFoldResult> &results) {
+  auto first = getRows().getDefiningOp<AllToAllOp>();
+  if (!first || getLayout() != first.getResultLayout() || getRows() != first.getResult() ||
+      getGridAttr() != first.getGridAttr() || getInverse() == first.getInverse() ||
+      getResult().getType() != first.getRows().getType() ||
+      getResultLayout().getType() != first.getLayout().getType())
+    return failure();
+  results.assign({first.getRows(), first.getLayout()});
+  return success();
+}
+
+namespace {
+/// A rank that is alone keeps its rows. A pattern and not a folder, since it looks at another op of the module.
+struct DropExchangeOfOneRank : OpRewritePattern<AllToAllOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AllToAllOp op, PatternRewriter &rewriter) const override {
+    auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, op.getGridAttr());
+    if (!grid || numRanks(grid) != 1)
+      return rewriter.notifyMatchFailure(op, "more than one rank");
+    if (op.getRows().getType() != op.getResult().getType())
+      return rewriter.notifyMatchFailure(op, "the rows change their type");
+    rewriter.replaceOp(op, {op.getRows(), op.getLayout()});
+    return success();
+  }
+};
+} // namespace
+
+void AllToAllOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropExchangeOfOneRank>(context);
+}

@@ -1,0 +1,123 @@
+//===- MoeAttrs.cpp - syntax and verifiers of the moe attributes and types ------------------------------------------===//
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+using EmitError = function_ref<InFlightDiagnostic()>;
+
+#include "moe-mlir/Dialect/Moe/IR/MoeEnums.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "moe-mlir/Dialect/Moe/IR/MoeTypes.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "moe-mlir/Dialect/Moe/IR/MoeAttrs.cpp.inc"
+
+void MoeDialect::registerAttributesAndTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "moe-mlir/Dialect/Moe/IR/MoeTypes.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "moe-mlir/Dialect/Moe/IR/MoeAttrs.cpp.inc"
+      >();
+}
+
+LogicalResult LayoutType::verify(EmitError emitError, int64_t experts) {
+  if (experts < 1)
+    return emitError() << "number of experts must be at least 1, got " << experts;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Policies of the gate
+//===----------------------------------------------------------------------===//
+
+LogicalResult GroupsAttr::verify(EmitError emitError, int64_t count, int64_t keep, GroupScore) {
+  if (count < 1)
+    return emitError() << "number of groups must be at least 1, got " << count;
+  if (keep < 1 || keep > count)
+    return emitError() << "expected to keep 1 to " << count << " groups, got " << keep;
+  return success();
+}
+
+LogicalResult CapacityAttr::verify(EmitError emitError, APFloat factor, Rounding) {
+  if (!factor.isFinite())
+    return emitError() << "capacity factor must be finite";
+  return success();
+}
+
+Attribute CapacityAttr::parse(AsmParser &parser, Type) {
+  double factor;
+  std::string keyword;
+  SMLoc loc;
+  if (parser.parseLess() || parser.parseFloat(factor) || parser.parseComma() ||
+      parser.getCurrentLocation(&loc) || parser.parseKeywordOrString(&keyword) || parser.parseGreater())
+    return {};
+  std::optional<Rounding> rounding = symbolizeRounding(keyword);
+  if (!rounding) {
+    parser.emitError(loc, "unknown rounding '") << keyword << "'; one of tutel, deepspeed, megablocks";
+    return {};
+  }
+  return parser.getChecked<CapacityAttr>(loc, parser.getContext(), APFloat(factor), *rounding);
+}
+
+void CapacityAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printFloat(getFactor());
+  printer << ", " << stringifyRounding(getRounding()) << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// Recipe steps
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConcatAttr::verify(EmitError emitError, int64_t dim) {
+  if (dim < 0)
+    return emitError() << "concat dimension must not be negative, got " << dim;
+  return success();
+}
+
+LogicalResult SliceAttr::verify(EmitError emitError, int64_t dim, int64_t offset, int64_t size) {
+  if (dim < 0)
+    return emitError() << "slice dimension must not be negative, got " << dim;
+  if (offset < 0)
+    return emitError() << "slice offset must not be negative, got " << offset;
+  if (size < 1)
+    return emitError() << "slice size must be at least 1, got " << size;
+  return success();
+}
+
+LogicalResult TransposeAttr::verify(EmitError emitError, ArrayRef<int64_t> permutation) {
+  llvm::SmallBitVector seen(permutation.size());
+  for (int64_t dim : permutation) {
+    if (dim < 0 || dim >= static_cast<int64_t>(permutation.size()) || seen.test(dim))
+      return emitError() << "[" << permutation << "] is not a permutation";
+    seen.set(dim);
+  }
+  return success();
+}
+
+LogicalResult CastAttr::verify(EmitError emitError, Type element) {
+  if (!isa<Float32Type, BFloat16Type>(element))
+    return emitError() << "expected a cast to f32 or bf16, got " << element;
+  return success();
+}
+
+LogicalResult PackAttr::verify(EmitError emitError, int64_t columns, int64_t pairs, bool halves, bool interleaved) {
+  if (columns < 1)
+    return emitError() << "columns must be at least 1, got " << columns;
+  if (pairs < 1)
+    return emitError() << "pairs must be at least 1, got " << pairs;
+  if (halves && columns % 2)
+    return emitError() << "halves need an even number of columns, got " << columns;
+  if (interleaved && !halves)
+    return emitError() << "interleaved needs halves";
+  return success();
+}

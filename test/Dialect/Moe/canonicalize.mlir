@@ -1,0 +1,86 @@
+// RUN: moe-opt %s --canonicalize --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func.func @clip_top_k
+func.func @clip_top_k(%l: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xi32>) {
+  // CHECK: moe.gate %{{.*}} top_k(8) score(softmax)
+  %w, %e = moe.gate %l top_k(11) score(softmax) : tensor<?x8xf32> -> tensor<?x8xf32>, tensor<?x8xi32>
+  return %w, %e : tensor<?x8xf32>, tensor<?x8xi32>
+}
+
+// CHECK-LABEL: func.func @fixed_ids
+// CHECK-SAME: %[[L:.*]]: tensor<?x8xf32>, %{{.*}}: tensor<8xf32>, %[[I:.*]]: tensor<?x2xi32>
+func.func @fixed_ids(%l: tensor<?x8xf32>, %b: tensor<8xf32>, %i: tensor<?x2xi32>) -> (tensor<?x2xf32>, tensor<?x2xi32>) {
+  // CHECK: moe.gate %[[L]] ids(%[[I]] : tensor<?x2xi32>) top_k(2) score(sigmoid) renormalize(sum) :
+  %w, %e = moe.gate %l bias(%b : tensor<8xf32>) ids(%i : tensor<?x2xi32>) top_k(2) score(sigmoid) renormalize(sum) groups(<2, keep = 1, max>) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return %w, %e : tensor<?x2xf32>, tensor<?x2xi32>
+}
+
+// Dividing by a sum is not dropped even where the sum is 1 in exact arithmetic: the bits differ.
+// CHECK-LABEL: func.func @renormalize_stays
+func.func @renormalize_stays(%l: tensor<?x8xf32>) -> (tensor<?x2xf32>, tensor<?x2xi32>) {
+  // CHECK: score(softmax_after) renormalize(sum)
+  %w, %e = moe.gate %l top_k(2) score(softmax_after) renormalize(sum) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return %w, %e : tensor<?x2xf32>, tensor<?x2xi32>
+}
+
+// -----
+
+shard.grid @one(shape = 1)
+
+// CHECK-LABEL: func.func @alone
+// CHECK-SAME: %[[R:.*]]: tensor<?x4xf32>, %[[L:.*]]: !moe.layout<8>
+func.func @alone(%r: tensor<?x4xf32>, %l: !moe.layout<8>) -> (tensor<?x4xf32>, !moe.layout<8>) {
+  // CHECK-NEXT: return %[[R]], %[[L]]
+  %0, %1 = moe.all_to_all %r, %l on @one : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<8>
+  return %0, %1 : tensor<?x4xf32>, !moe.layout<8>
+}
+
+// -----
+
+shard.grid @ep(shape = 2x2)
+shard.grid @other(shape = 4)
+
+// CHECK-LABEL: func.func @there_and_back
+// CHECK-SAME: %[[R:.*]]: tensor<?x4xf32>, %[[L:.*]]: !moe.layout<8>
+func.func @there_and_back(%r: tensor<?x4xf32>, %l: !moe.layout<8>) -> (tensor<?x4xf32>, !moe.layout<8>) {
+  // CHECK-NEXT: return %[[R]], %[[L]]
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<2>
+  %2, %3 = moe.all_to_all %0, %1 on @ep return : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>, !moe.layout<8>
+  return %2, %3 : tensor<?x4xf32>, !moe.layout<8>
+}
+
+// The layout of the exchange, but rows that were computed in between; another grid; several ranks: all stay.
+// CHECK-LABEL: func.func @not_inverse
+func.func @not_inverse(%r: tensor<?x4xf32>, %l: !moe.layout<8>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  // CHECK-COUNT-3: moe.all_to_all
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<2>
+  %y = arith.addf %0, %0 : tensor<?x4xf32>
+  %2, %3 = moe.all_to_all %y, %1 on @ep return : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>, !moe.layout<8>
+  %4, %5 = moe.all_to_all %0, %1 on @other return : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>, !moe.layout<8>
+  return %2, %4 : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @recipes
+func.func @recipes() -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<2x8xf32>, tensor<2x3xf32>, tensor<2x4xbf16>, tensor<2x4xbf16>, tensor<4x8xf32>, tensor<2x3x4xf32>) {
+  // CHECK: moe.parameter ["identity"] : tensor<4x8xf32>
+  %0 = moe.parameter ["identity"] recipe [#moe.transpose<[0, 1]>] : tensor<4x8xf32>
+  // CHECK: moe.parameter ["twice"] : tensor<4x8xf32>
+  %1 = moe.parameter ["twice"] recipe [#moe.transpose<[1, 0]>, #moe.transpose<[1, 0]>] : tensor<4x8xf32>
+  // CHECK: moe.parameter ["slices"] recipe [#moe.slice<0, 5, 2>] : tensor<2x8xf32>
+  %2 = moe.parameter ["slices"] recipe [#moe.slice<0, 4, 4>, #moe.slice<0, 1, 2>] : tensor<2x8xf32>
+  // CHECK: moe.parameter ["b", "c"] recipe [#moe.stack] : tensor<2x3xf32>
+  %3 = moe.parameter ["a", "b", "c", "d"] recipe [#moe.stack, #moe.slice<0, 1, 2>] : tensor<2x3xf32>
+  // CHECK: moe.parameter ["same"] recipe [#moe.cast<bf16>] : tensor<2x4xbf16>
+  %4 = moe.parameter ["same"] recipe [#moe.cast<bf16>, #moe.cast<bf16>] : tensor<2x4xbf16>
+  // Two roundings are not one.
+  // CHECK: moe.parameter ["two"] recipe [#moe.cast<f32>, #moe.cast<bf16>] : tensor<2x4xbf16>
+  %5 = moe.parameter ["two"] recipe [#moe.cast<f32>, #moe.cast<bf16>] : tensor<2x4xbf16>
+  // CHECK: moe.parameter ["single"] : tensor<4x8xf32>
+  %6 = moe.parameter ["single"] recipe [#moe.concat<1>] : tensor<4x8xf32>
+  // First [1, 2, 0], then [2, 1, 0]: result dimension 0 is source dimension 0.
+  // CHECK: moe.parameter ["three"] recipe [#moe.transpose<[0, 2, 1]>] : tensor<2x3x4xf32>
+  %7 = moe.parameter ["three"] recipe [#moe.transpose<[1, 2, 0]>, #moe.transpose<[2, 1, 0]>] : tensor<2x3x4xf32>
+  return %0, %1, %2, %3, %4, %5, %6, %7 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<2x8xf32>, tensor<2x3xf32>, tensor<2x4xbf16>, tensor<2x4xbf16>, tensor<4x8xf32>, tensor<2x3x4xf32>
+}

@@ -1,0 +1,166 @@
+// RUN: moe-opt %s --split-input-file --verify-diagnostics
+
+func.func @tokens_rank(%x: tensor<8xf32>, %e: tensor<3x2xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op expected tokens of shape [T, H], got 'tensor<8xf32>'}}
+  %r, %l = moe.dispatch %x, %e num_experts(4) : tensor<8xf32>, tensor<3x2xi32> -> tensor<6x8xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func @experts_rank(%x: tensor<3x8xf32>, %e: tensor<3xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op expected experts of shape [T, k], got 'tensor<3xi32>'}}
+  %r, %l = moe.dispatch %x, %e num_experts(4) : tensor<3x8xf32>, tensor<3xi32> -> tensor<6x8xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func @tokens_differ(%x: tensor<3x8xf32>, %e: tensor<4x2xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op T is 3 in tokens but 4 in experts}}
+  %r, %l = moe.dispatch %x, %e num_experts(4) : tensor<3x8xf32>, tensor<4x2xi32> -> tensor<6x8xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func @hidden(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op H is 8 in tokens but 9 in rows}}
+  %r, %l = moe.dispatch %x, %e num_experts(4) : tensor<3x8xf32>, tensor<3x2xi32> -> tensor<6x9xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func @rows(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op R is 6 in T.k of experts but 5 in rows}}
+  %r, %l = moe.dispatch %x, %e num_experts(4) : tensor<3x8xf32>, tensor<3x2xi32> -> tensor<5x8xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func @layout_experts(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op E is 4 in num_experts but 8 in layout}}
+  %r, %l = moe.dispatch %x, %e num_experts(4) : tensor<3x8xf32>, tensor<3x2xi32> -> tensor<6x8xf32>, !moe.layout<8>
+  return
+}
+
+// -----
+
+func.func @no_experts(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op num_experts must be at least 1, got 0}}
+  %r, %l = moe.dispatch %x, %e num_experts(0) : tensor<3x8xf32>, tensor<3x2xi32> -> tensor<6x8xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func @element(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op expected one element type, but tokens has 'f32' and rows has 'bf16'}}
+  %r, %l = moe.dispatch %x, %e num_experts(4) : tensor<3x8xf32>, tensor<3x2xi32> -> tensor<6x8xbf16>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func @weights(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>, %w: tensor<3x3xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op k is 2 in experts but 3 in weights}}
+  %r, %l = moe.dispatch %x, %e weights(%w : tensor<3x3xf32>) num_experts(4) : tensor<3x8xf32>, tensor<3x2xi32> -> tensor<6x8xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{number of experts must be at least 1, got 0}}
+func.func private @layout(!moe.layout<0>)
+
+// -----
+
+func.func @combine_rows_rank(%r: tensor<8xf32>, %l: !moe.layout<4>, %w: tensor<3x2xf32>) {
+  // expected-error@+1 {{'moe.combine' op expected rows of shape [R, H], got 'tensor<8xf32>'}}
+  %0 = moe.combine %r, %l weights(%w : tensor<3x2xf32>) : tensor<8xf32>, !moe.layout<4> -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @combine_rows(%r: tensor<5x8xf32>, %l: !moe.layout<4>, %w: tensor<3x2xf32>) {
+  // expected-error@+1 {{'moe.combine' op R is 5 in rows but 6 in T.k of weights}}
+  %0 = moe.combine %r, %l weights(%w : tensor<3x2xf32>) : tensor<5x8xf32>, !moe.layout<4> -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @combine_tokens(%r: tensor<6x8xf32>, %l: !moe.layout<4>, %w: tensor<3x2xf32>) {
+  // expected-error@+1 {{'moe.combine' op T is 3 in weights but 4 in result}}
+  %0 = moe.combine %r, %l weights(%w : tensor<3x2xf32>) : tensor<6x8xf32>, !moe.layout<4> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @combine_hidden(%r: tensor<6x8xf32>, %l: !moe.layout<4>, %w: tensor<3x2xf32>) {
+  // expected-error@+1 {{'moe.combine' op H is 8 in rows but 9 in result}}
+  %0 = moe.combine %r, %l weights(%w : tensor<3x2xf32>) : tensor<6x8xf32>, !moe.layout<4> -> tensor<3x9xf32>
+  return
+}
+
+// -----
+
+func.func @no_grid(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+  // expected-error@+1 {{'moe.all_to_all' op names no shard.grid: @ep}}
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<2>
+  return
+}
+
+// -----
+
+func.func private @ep()
+
+func.func @not_a_grid(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+  // expected-error@+1 {{'moe.all_to_all' op names no shard.grid: @ep}}
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<2>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @ranks(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+  // expected-error@+1 {{'moe.all_to_all' op expected 4 ranks of 4 experts to make 16, got a layout of 8}}
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @ranks_back(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+  // expected-error@+1 {{'moe.all_to_all' op expected 4 ranks of 8 experts to make 32, got a layout of 2}}
+  %0, %1 = moe.all_to_all %r, %l on @ep return : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<2>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_hidden(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+  // expected-error@+1 {{'moe.all_to_all' op H is 4 in rows but 5 in result}}
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x5xf32>, !moe.layout<2>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_element(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+  // expected-error@+1 {{'moe.all_to_all' op expected one element type, but rows has 'f32' and result has 'bf16'}}
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xbf16>, !moe.layout<2>
+  return
+}
