@@ -30,6 +30,7 @@ function(moe_add_passes name)
   set(LLVM_TARGET_DEFINITIONS Passes.td)
   mlir_tablegen(Passes.h.inc -gen-pass-decls -name ${name})
   add_mlir_generic_tablegen_target(Moe${name}PassesIncGen)
+  add_dependencies(moe-headers Moe${name}PassesIncGen)
   add_mlir_doc(Passes ${name}Passes Passes/ -gen-pass-doc)
 endfunction()
 

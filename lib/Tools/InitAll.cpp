@@ -6,8 +6,10 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 
+#include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
@@ -19,4 +21,9 @@ void moe_mlir::registerAllDialects(mlir::DialectRegistry &registry) {
                   mlir::moert::MoeRtDialect, mlir::nn::NnDialect>();
 }
 
-void moe_mlir::registerAllPasses() { mlir::registerAllPasses(); }
+void moe_mlir::registerAllPasses() {
+  mlir::registerAllPasses();
+  mlir::kernel::registerKernelPasses();
+  mlir::kernel::registerKernelToLLVMPasses();
+  mlir::kernel::registerConvertKernelToLLVMPipeline();
+}

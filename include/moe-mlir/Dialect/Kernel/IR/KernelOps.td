@@ -170,7 +170,8 @@ def Kernel_MmaOp : Kernel_Op<"mma", [AllTypesMatch<["acc", "result"]>, MemoryEff
   let description = [{
     `a` is a matrix whose rows are selected by `rows`; `b` holds columns contiguously: `[..., K, C]` takes one k per
     step, `[..., K/2, C, 2]` (pairs) takes two, and `k` counts elements in both cases. `indices` are the leading indices of `b`; `column` is the first
-    of the tile's columns. With pairs and an odd K of `a`, the element beyond the end counts as zero.
+    of the tile's columns. With pairs and an odd K of `a`, the element beyond the end counts as zero; `inbounds` says
+    that no step meets it.
     Products are accumulated in f32 in the order of k (for pairs as the target's dot instruction does it).
 
     ```mlir
@@ -179,7 +180,7 @@ def Kernel_MmaOp : Kernel_Op<"mma", [AllTypesMatch<["acc", "result"]>, MemoryEff
     ```
   }];
   let arguments = (ins Kernel_AccType:$acc, AnyMemRef:$a, Kernel_RowsType:$rows, AnyMemRef:$b,
-                       Variadic<Index>:$indices, Index:$k, Index:$column);
+                       Variadic<Index>:$indices, Index:$k, Index:$column, UnitAttr:$inbounds);
   let results = (outs Kernel_AccType:$result);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

@@ -1,0 +1,64 @@
+//===- Passes.td - block programs to LLVM ----------------------------------------------------------------------------===//
+#ifndef MOE_MLIR_CONVERSION_KERNELTOLLVM_PASSES
+#define MOE_MLIR_CONVERSION_KERNELTOLLVM_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def KernelSplitOddK : Pass<"kernel-split-odd-k", "::mlir::kernel::FuncOp"> {
+  let summary = "Split K loops over pairs so that the main loop never meets half a pair";
+  let description = [{
+    A `kernel.mma` with a `b` in pairs takes two elements of `a` per step; with an odd number of columns of `a`, the
+    last step may take only one. A loop that steps over such products by two is split: in the main loop each step has both
+    elements (its products are marked `inbounds`), what remains is a loop of at most one step that tests. Products
+    whose `a` has an even, static number of columns are marked without a split.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def KernelLowerTiles : Pass<"kernel-lower-tiles", "::mlir::kernel::FuncOp"> {
+  let summary = "Lower tiles of accumulators to vector registers";
+  let description = [{
+    A tile of R x C accumulators becomes R * C / V vectors (V: the largest power of two that divides C, at most the
+    target's vector width), which stay SSA values through `scf` loops; row indices become R index values, computed
+    once. `kernel.mma` becomes loads of C weights, one broadcast per row and a multiply-add per vector, and
+    `kernel.store_tile` its region on vectors, with masks only where a tile crosses the last column.
+    Runs after kernel-specialize-row-tiles.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::x86vector::X86VectorDialect"];
+}
+
+def KernelDistributeBlocks : Pass<"kernel-distribute-blocks", "::mlir::ModuleOp"> {
+  let summary = "Turn each kernel into a function of its block number";
+  let description = [{
+    Two index arguments, block and blocks, are added to each kernel. `scf.forall` becomes a loop over the block's range
+    [total * block / blocks, total * (block + 1) / blocks) of the flattened (row-major) index space, and
+    `kernel.block_id` becomes the first one. The ranges only depend on the two numbers, and each index runs exactly once
+    whatever the number of blocks is: results cannot depend on the number of threads.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def KernelExpandMath : Pass<"kernel-expand-math"> {
+  let summary = "Expand math functions and bf16 arithmetic into what the CPU can do";
+  let description = [{
+    exp, tanh, erf, log and their like on f32 become polynomials (which vectorise); arithmetic on bf16 is done in f32,
+    and conversions to bf16 are integer code unless the target has instructions for them, so that no library call for
+    them remains. What is left (sin, cos, pow, ...) becomes a call of the C library per element.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def ConvertKernelFuncToLLVM : Pass<"convert-kernel-func-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Give kernels the C signature that the runtime calls";
+  let description = [{
+    Makes of each kernel (after kernel-distribute-blocks) `llvm.func @name(%args: !llvm.ptr, %block: i64, %blocks: i64)`,
+    which unpacks the 8-byte slots of `args` and calls the body, an internal function that is inlined later. The slots
+    of a memref are its data pointer, then one i64 per dynamic dimension; of an integer, index or float the value in
+    the low bits. `llvm.noalias` on a kernel's argument goes to the data pointer: that is why the body is a function.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+}
+
+#endif // MOE_MLIR_CONVERSION_KERNELTOLLVM_PASSES

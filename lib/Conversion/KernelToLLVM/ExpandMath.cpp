@@ -1,0 +1,52 @@
+//===- ExpandMath.cpp - math functions as polynomials, conversions to bf16 as integer code -----------------------------===//
+//
+// A call of expf per element costs ten times the polynomial and stops every vectoriser (0.27 against 3.3 ns per element
+// of silu(g) * u). Sines and cosines stay calls: their arguments can be large, and a model computes few of them.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace mlir::kernel {
+#define GEN_PASS_DEF_KERNELEXPANDMATH
+#include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
+} // namespace mlir::kernel
+
+namespace {
+struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
+  void runOnOperation() override {
+    ModuleOp module = dyn_cast<ModuleOp>(getOperation());
+    if (!module)
+      module = getOperation()->getParentOfType<ModuleOp>();
+    FailureOr<kernel::CpuTarget> target = kernel::CpuTarget::get(module);
+    if (failed(target))
+      return signalPassFailure();
+
+    const llvm::StringSet<> polynomials{math::ExpOp::getOperationName(),   math::ExpM1Op::getOperationName(),
+                                        math::LogOp::getOperationName(),   math::Log1pOp::getOperationName(),
+                                        math::Log2Op::getOperationName(),  math::TanhOp::getOperationName(),
+                                        math::ErfOp::getOperationName(),   math::ErfcOp::getOperationName()};
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(patterns,
+                                                [&](StringRef name) { return polynomials.contains(name); });
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    // LLVM rounds to bf16 with an instruction where there is one, and otherwise calls a function that C libraries lack.
+    if (!target->dotBf16)
+      arith::populateExpandBFloat16Patterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,112 @@
+//===- LowerTiles.cpp - tiles of accumulators to vector registers ----------------------------------------------------===//
+
+#include "TileLowering.h"
+#include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+namespace mlir::kernel {
+#define GEN_PASS_DEF_KERNELLOWERTILES
+#include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
+} // namespace mlir::kernel
+
+TileShape::TileShape(AccType type, const CpuTarget &target) : rows(type.getRows()) {
+  int64_t columns = type.getColumns();
+  width = std::min<int64_t>(columns & -columns, llvm::bit_floor(static_cast<uint64_t>(target.vector)));
+  vectors = columns / width;
+}
+
+SmallVector<Value> kernel::cloneRegionBody(OpBuilder &builder, Block &block, ValueRange arguments) {
+  IRMapping mapping;
+  mapping.map(block.getArguments(), arguments);
+  for (Operation &op : block.without_terminator())
+    builder.clone(op, mapping);
+  return llvm::map_to_vector(block.getTerminator()->getOperands(),
+                             [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+Value kernel::addIndex(OpBuilder &builder, Location loc, Value base, int64_t offset) {
+  if (!offset)
+    return base;
+  Value constant = arith::ConstantIndexOp::create(builder, loc, offset);
+  return arith::AddIOp::create(builder, loc, base, constant);
+}
+
+namespace {
+struct LowerZero : OpConversionPattern<ZeroOp> {
+  LowerZero(const TypeConverter &converter, MLIRContext *context, const CpuTarget &target)
+      : OpConversionPattern(converter, context), target(target) {}
+
+  LogicalResult matchAndRewrite(ZeroOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    AccType type = op.getType();
+    TileShape shape(type, target);
+    auto zero = DenseElementsAttr::get(shape.vectorType(type.getElement()), rewriter.getZeroAttr(type.getElement()));
+    Value value = arith::ConstantOp::create(rewriter, op.getLoc(), zero);
+    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(shape.rows * shape.vectors, value)});
+    return success();
+  }
+
+  const CpuTarget &target;
+};
+
+/// The region is run once per row, here and now: a gather from a row map costs nothing inside the K loop.
+struct LowerRowIndices : OpConversionPattern<RowIndicesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(RowIndicesOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value base = adaptor.getBase().front();
+    SmallVector<Value> rows;
+    for (int64_t i = 0; i < op.getType().getCount(); ++i)
+      rows.push_back(
+          cloneRegionBody(rewriter, op.getBody().front(), addIndex(rewriter, op.getLoc(), base, i)).front());
+    rewriter.replaceOpWithMultiple(op, {rows});
+    return success();
+  }
+};
+
+struct KernelLowerTiles : kernel::impl::KernelLowerTilesBase<KernelLowerTiles> {
+  void runOnOperation() override {
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    FailureOr<CpuTarget> found = CpuTarget::get(module);
+    if (failed(found))
+      return signalPassFailure();
+    CpuTarget cpu = *found;
+
+    TypeConverter converter;
+    converter.addConversion([](Type type) { return type; });
+    converter.addConversion([&](AccType type, SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
+      TileShape shape(type, cpu);
+      types.append(shape.rows * shape.vectors, shape.vectorType(type.getElement()));
+      return success();
+    });
+    converter.addConversion([](RowsType type, SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
+      types.append(type.getCount(), IndexType::get(type.getContext()));
+      return success();
+    });
+
+    ConversionTarget target(getContext());
+    target.addIllegalOp<ZeroOp, MmaOp, StoreTileOp, RowIndicesOp, RowTileOp>();
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    RewritePatternSet patterns(&getContext());
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
+    patterns.add<LowerZero>(converter, &getContext(), cpu);
+    patterns.add<LowerRowIndices>(converter, &getContext());
+    populateLowerMmaPatterns(patterns, converter, cpu);
+    populateLowerStoreTilePatterns(patterns, converter, cpu);
+    if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,50 @@
+//===- Pipeline.cpp - convert-kernel-to-llvm ----------------------------------------------------------------------------===//
+
+#include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void kernel::buildConvertKernelToLLVMPipeline(OpPassManager &pm) {
+  OpPassManager &kernels = pm.nest<FuncOp>();
+  kernels.addPass(createKernelSpecializeRowTiles());
+  kernels.addPass(createKernelSplitOddK());
+  kernels.addPass(createKernelLowerTiles());
+  kernels.addPass(createConvertLinalgToLoopsPass());
+  pm.addPass(createKernelDistributeBlocks());
+  pm.addPass(createConvertKernelFuncToLLVM());
+
+  OpPassManager &functions = pm.nest<LLVM::LLVMFuncOp>();
+  arith::ArithEmulateUnsupportedFloatsOptions bf16InF32;
+  bf16InF32.sourceTypeStrs = {"bf16"};
+  functions.addPass(arith::createArithEmulateUnsupportedFloats(bf16InF32));
+  functions.addPass(math::createMathExtendToSupportedTypes());
+  functions.addPass(createKernelExpandMath());
+  functions.addPass(createLowerAffinePass());
+  functions.addPass(memref::createExpandStridedMetadataPass());
+  functions.addPass(createLowerAffinePass());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  functions.addPass(createSCFToControlFlowPass());
+  ConvertVectorToLLVMPassOptions vectors;
+  vectors.x86Vector = true;
+  functions.addPass(createConvertVectorToLLVMPass(vectors));
+  functions.addPass(createConvertToLLVMPass());
+  functions.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void kernel::registerConvertKernelToLLVMPipeline() {
+  PassPipelineRegistration<>("convert-kernel-to-llvm", "Lower kernels (kernel.func) to LLVM functions for the CPU",
+                             buildConvertKernelToLLVMPipeline);
+}

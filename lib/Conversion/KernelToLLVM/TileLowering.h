@@ -1,0 +1,33 @@
+//===- TileLowering.h - parts of the lowering of tiles to registers -----------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_TILELOWERING_H
+#define MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_TILELOWERING_H
+
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace mlir::kernel {
+
+/// How a tile lies in registers: vector `v` of row `r` is value number `r * vectors + v` and holds columns
+/// `v * width` to `(v + 1) * width - 1`.
+struct TileShape {
+  int64_t rows, width, vectors;
+  TileShape(AccType type, const CpuTarget &target);
+  VectorType vectorType(Type element) const { return VectorType::get({width}, element); }
+};
+
+void populateLowerMmaPatterns(RewritePatternSet &patterns, const TypeConverter &converter, const CpuTarget &target);
+void populateLowerStoreTilePatterns(RewritePatternSet &patterns, const TypeConverter &converter,
+                                    const CpuTarget &target);
+
+/// Clones the ops of `block` except its terminator at the builder's position with its arguments mapped to `arguments`;
+/// returns what the terminator yields.
+SmallVector<Value> cloneRegionBody(OpBuilder &builder, Block &block, ValueRange arguments);
+
+/// base + offset; `base` itself for 0.
+Value addIndex(OpBuilder &builder, Location loc, Value base, int64_t offset);
+
+} // namespace mlir::kernel
+
+#endif // MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_TILELOWERING_H

@@ -1,0 +1,89 @@
+//===- CpuTarget.cpp - traits of the CPU that kernels are made for ---------------------------------------------------===//
+
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+DictionaryAttr CpuTarget::toAttr(MLIRContext *context) const {
+  Builder b(context);
+  NamedAttrList attrs;
+  attrs.set("rows", b.getI64IntegerAttr(rows));
+  attrs.set("columns", b.getI64IntegerAttr(columns));
+  attrs.set("vector", b.getI64IntegerAttr(vector));
+  if (dotBf16)
+    attrs.set("dot_bf16", b.getUnitAttr());
+  attrs.set("cpu", b.getStringAttr(cpu));
+  attrs.set("features", b.getStringAttr(features));
+  return attrs.getDictionary(context);
+}
+
+FailureOr<CpuTarget> CpuTarget::fromAttr(Location loc, Attribute attr) {
+  auto dict = dyn_cast_or_null<DictionaryAttr>(attr);
+  if (!dict)
+    return emitError(loc) << "module has no '" << attrName << "' attribute; run kernel-set-target first";
+  CpuTarget target;
+  for (auto [name, field, limit] : {std::tuple<StringRef, int64_t *, int64_t>{"rows", &target.rows, 32},
+                                    {"columns", &target.columns, 256},
+                                    {"vector", &target.vector, 64}}) {
+    auto value = dict.getAs<IntegerAttr>(name);
+    if (!value || value.getInt() < 1 || value.getInt() > limit)
+      return emitError(loc) << "'" << attrName << "' needs an integer '" << name << "' in 1.." << limit;
+    *field = value.getInt();
+  }
+  target.dotBf16 = dict.contains("dot_bf16");
+  if (auto cpu = dict.getAs<StringAttr>("cpu"))
+    target.cpu = cpu.str();
+  if (auto features = dict.getAs<StringAttr>("features"))
+    target.features = features.str();
+  return target;
+}
+
+FailureOr<CpuTarget> CpuTarget::get(ModuleOp module) { return fromAttr(module.getLoc(), module->getAttr(attrName)); }
+
+FailureOr<CpuTarget> CpuTarget::forCpu(StringRef name, std::string &error) {
+  CpuTarget target;
+  llvm::StringSet<> has;
+  if (name == "native") {
+    target.cpu = llvm::sys::getHostCPUName().str();
+    // A virtual machine may hide instructions that the CPU's name implies, so the host's own list is recorded.
+    llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+    SmallVector<StringRef> names;
+    for (auto &entry : host)
+      names.push_back(entry.getKey());
+    llvm::sort(names); // the map's order is not deterministic
+    for (StringRef feature : names) {
+      bool enabled = host[feature];
+      if (enabled)
+        has.insert(feature);
+      target.features += (target.features.empty() ? "" : ",") + std::string(enabled ? "+" : "-") + feature.str();
+    }
+  } else {
+    if (llvm::X86::parseArchX86(name, /*Only64Bit=*/true) == llvm::X86::CK_None) {
+      error = "unknown CPU '" + name.str() + "'; use 'native', 'x86-64-v3', 'x86-64-v4' or a name such as 'znver4'";
+      return failure();
+    }
+    target.cpu = name.str();
+    SmallVector<StringRef> features;
+    llvm::X86::getFeaturesForCPU(name, features);
+    has.insert(features.begin(), features.end());
+  }
+  for (StringRef needed : {"avx2", "fma"})
+    if (!has.contains(needed)) {
+      error = "CPU '" + target.cpu + "' has no " + needed.str() + "; the least that is supported is 'x86-64-v3'";
+      return failure();
+    }
+  bool avx512 = llvm::all_of(ArrayRef<StringRef>{"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+                             [&](StringRef f) { return has.contains(f); });
+  if (avx512) {
+    target.columns = 64;
+    target.vector = 16;
+    target.dotBf16 = has.contains("avx512bf16");
+  }
+  return target;
+}
