@@ -17,3 +17,16 @@ void MoeRtDialect::initialize() {
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRtOps.cpp.inc"
       >();
 }
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "names no llvm.func: " << getKernelAttr();
+  MLIRContext *context = kernel->getContext();
+  Type ptr = LLVM::LLVMPointerType::get(context), i64 = IntegerType::get(context, 64);
+  auto expected = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {ptr, i64, i64});
+  if (kernel.getFunctionType() != expected)
+    return emitOpError() << "expected " << getKernelAttr() << " to be " << expected << ", got "
+                         << kernel.getFunctionType();
+  return success();
+}

@@ -4,6 +4,7 @@
 
 include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -21,47 +22,93 @@ def MoeRt_Dialect : Dialect {
 def MoeRt_Ptr : Type<CPred<"$_self == ::mlir::LLVM::LLVMPointerType::get($_self.getContext())">, "LLVM pointer">,
                 BuildableType<"::mlir::LLVM::LLVMPointerType::get($_builder.getContext())">;
 
+/// A position in one of the program's tables.
+def MoeRt_Index : ConfinedAttr<I32Attr, [IntNonNegative]>;
+
+/// What a kernel's argument slots hold.
+def MoeRt_Slot : AnyTypeOf<[MoeRt_Ptr, I64]>;
+
 class MoeRt_Op<string mnemonic, list<Trait> traits = []> : Op<MoeRt_Dialect, mnemonic, traits> {
   string cFunction = "moert_" # mnemonic;
 }
 
 def MoeRt_InputOp : MoeRt_Op<"input"> {
   let summary = "Data of input `index`";
-  let arguments = (ins MoeRt_Ptr:$context, I32Attr:$index);
+  let description = [{
+    Row-major and contiguous; valid until the program returns.
+
+    ```mlir
+    %x = moert.input %ctx, 0
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Index:$index);
   let results = (outs MoeRt_Ptr:$data);
   let assemblyFormat = "$context `,` $index attr-dict";
 }
 
 def MoeRt_InputSizeOp : MoeRt_Op<"input_size"> {
   let summary = "Size of dimension `dim` of input `index`";
-  let arguments = (ins MoeRt_Ptr:$context, I32Attr:$index, I32Attr:$dim);
+  let description = [{
+    ```mlir
+    %batch = moert.input_size %ctx, 0, 1
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Index:$index, MoeRt_Index:$dim);
   let results = (outs I64:$size);
   let assemblyFormat = "$context `,` $index `,` $dim attr-dict";
 }
 
 def MoeRt_OutputOp : MoeRt_Op<"output"> {
   let summary = "Buffer for output `index` with the given sizes";
-  let arguments = (ins MoeRt_Ptr:$context, I32Attr:$index, Variadic<I64>:$sizes);
+  let description = [{
+    The program fills it.
+
+    ```mlir
+    %y = moert.output %ctx, 0(%b, %v)
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Index:$index, Variadic<I64>:$sizes);
   let results = (outs MoeRt_Ptr:$data);
   let assemblyFormat = "$context `,` $index `(` $sizes `)` attr-dict";
 }
 
 def MoeRt_StateOp : MoeRt_Op<"state"> {
   let summary = "Buffer of hidden state `index`";
-  let arguments = (ins MoeRt_Ptr:$context, I32Attr:$index);
+  let description = [{
+    Zeroed when created, kept between calls.
+
+    ```mlir
+    %cache = moert.state %ctx, 2
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Index:$index);
   let results = (outs MoeRt_Ptr:$data);
   let assemblyFormat = "$context `,` $index attr-dict";
 }
 
 def MoeRt_ParameterOp : MoeRt_Op<"parameter"> {
   let summary = "Packed data of parameter `index`";
-  let arguments = (ins MoeRt_Ptr:$context, I32Attr:$index);
+  let description = [{
+    Mapped read-only from the archive of weights, 64-byte aligned.
+
+    ```mlir
+    %w = moert.parameter %ctx, 7
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Index:$index);
   let results = (outs MoeRt_Ptr:$data);
   let assemblyFormat = "$context `,` $index attr-dict";
 }
 
 def MoeRt_ArenaOp : MoeRt_Op<"arena"> {
   let summary = "Scratch memory of at least `bytes` bytes";
+  let description = [{
+    64-byte aligned; the content does not survive the call.
+
+    ```mlir
+    %scratch = moert.arena %ctx, %bytes
+    ```
+  }];
   let arguments = (ins MoeRt_Ptr:$context, I64:$bytes);
   let results = (outs MoeRt_Ptr:$data);
   let assemblyFormat = "$context `,` $bytes attr-dict";
@@ -69,21 +116,37 @@ def MoeRt_ArenaOp : MoeRt_Op<"arena"> {
 
 def MoeRt_BlocksOp : MoeRt_Op<"blocks"> {
   let summary = "Number of blocks of a launch by default";
+  let description = [{
+    One per worker thread.
+
+    ```mlir
+    %n = moert.blocks %ctx
+    ```
+  }];
   let arguments = (ins MoeRt_Ptr:$context);
   let results = (outs I64:$blocks);
   let assemblyFormat = "$context attr-dict";
 }
 
-def MoeRt_LaunchOp : MoeRt_Op<"launch"> {
+def MoeRt_LaunchOp : MoeRt_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs all blocks of a kernel";
   let description = [{
-    `arguments` are the kernel's slots: pointers and i64 values, packed in order.
+    `arguments` are the kernel's slots: pointers and i64 values, packed in order, 8 bytes each. The kernel is an
+    `llvm.func` that takes the slots' address, the number of its block and the number of blocks. `rows` and `work`
+    (floating-point operations, or elements moved) describe the launch in traces.
 
     ```mlir
-    moert.launch %ctx, @linear(%x, %m, %w, %y) blocks(%n) rows(%m) work(%f) : !llvm.ptr, i64, !llvm.ptr, !llvm.ptr
+    llvm.func @linear(!llvm.ptr, i64, i64)
+
+    llvm.func @run(%ctx: !llvm.ptr, %x: !llvm.ptr, %m: i64, %w: !llvm.ptr, %y: !llvm.ptr, %work: i64) {
+      %blocks = moert.blocks %ctx
+      moert.launch %ctx, @linear(%x, %m, %w, %y) blocks(%blocks) rows(%m) work(%work)
+          : !llvm.ptr, i64, !llvm.ptr, !llvm.ptr
+      llvm.return
+    }
     ```
   }];
-  let arguments = (ins MoeRt_Ptr:$context, FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$arguments,
+  let arguments = (ins MoeRt_Ptr:$context, FlatSymbolRefAttr:$kernel, Variadic<MoeRt_Slot>:$arguments,
                        I64:$blocks, I64:$rows, I64:$work);
   let assemblyFormat = [{
     $context `,` $kernel `(` $arguments `)` `blocks` `(` $blocks `)` `rows` `(` $rows `)` `work` `(` $work `)` attr-dict
@@ -93,7 +156,14 @@ def MoeRt_LaunchOp : MoeRt_Op<"launch"> {
 
 def MoeRt_ExpertLoadOp : MoeRt_Op<"expert_load"> {
   let summary = "Reports how many rows each expert received";
-  let arguments = (ins MoeRt_Ptr:$context, StrAttr:$layer, MoeRt_Ptr:$offsets, I32Attr:$experts);
+  let description = [{
+    Expert `e` received `offsets[e + 1] - offsets[e]` rows (i32) in the layer of that name.
+
+    ```mlir
+    moert.expert_load %ctx, "model.layers.0.mlp", %offsets, 8
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, StrAttr:$layer, MoeRt_Ptr:$offsets, ConfinedAttr<I32Attr, [IntPositive]>:$experts);
   let assemblyFormat = "$context `,` $layer `,` $offsets `,` $experts attr-dict";
 }
 

@@ -18,7 +18,8 @@ def Nn_Dialect : Dialect {
 
 class Nn_Op<string mnemonic, list<Trait> traits = []> : Op<Nn_Dialect, mnemonic, traits>;
 
-def Nn_FloatTensor : TensorOf<[AnyFloat]>;
+// f32 and bf16 are the types that every level runs.
+def Nn_FloatTensor : TensorOf<[F32, BF16]>;
 def Nn_IndexTensor : TensorOf<[I64, I32]>;
 
 def Nn_EmbeddingOp : Nn_Op<"embedding", [Pure]> {
@@ -60,8 +61,8 @@ def Nn_LinearOp : Nn_Op<"linear", [Pure]> {
 def Nn_RmsNormOp : Nn_Op<"rms_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "Root-mean-square normalisation over the last dimension";
   let description = [{
-    `x: [..., N]`, `weight: [N]`: `weight * round(x * rsqrt(mean(x^2) + eps))` with the statistics in f32. `round` is
-    to the element type of `x` (Hugging Face's order of casts), or absent with `fused_scale`.
+    `x: [..., N]`, `weight: [N]`: `weight * round(x * rsqrt(mean(x^2) + eps))` in f32, rounded to the element type.
+    `round` is to the element type of `x` as well (Hugging Face's order of casts), or absent with `fused_scale`.
 
     ```mlir
     %y = nn.rms_norm %x, %w eps(1.0e-5) : tensor<?x?x128xf32>, tensor<128xf32>
@@ -118,11 +119,12 @@ def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     sees the keys `j < lengths[b]` with, if `causal`, `j <= p` and, if `window` is given, `j > p - window`. `mask`
     (`[B or 1, 1 or N, S, L]`, i1, true = seen) restricts further. Softmax in f32 of `scale * q.k`.
 
-    Without `positions` every row starts at 0, without `lengths` all `L` keys are valid.
+    Without `positions` every row starts at 0, without `lengths` all `L` keys are valid. A query that sees no key gives
+    zeros.
 
     ```mlir
     %o = nn.attention %q, %k, %v positions(%p : tensor<?xi64>) scale(0.25) causal
-        : tensor<?x?x8x16xf32>, tensor<?x4x256x16xf32>, tensor<?x4x256x16xf32>
+        : tensor<?x?x8x16xf32>, tensor<?x4x256x16xf32>, tensor<?x4x256x16xf32> -> tensor<?x?x8x16xf32>
     ```
   }];
   let arguments = (ins Nn_FloatTensor:$query, Nn_FloatTensor:$key, Nn_FloatTensor:$value,

@@ -1,0 +1,53 @@
+// RUN: moe-opt %s --split-input-file --verify-diagnostics
+
+llvm.func @unknown(%ctx: !llvm.ptr, %n: i64) {
+  // expected-error@+1 {{'moert.launch' op names no llvm.func: @linear}}
+  moert.launch %ctx, @linear() blocks(%n) rows(%n) work(%n)
+  llvm.return
+}
+
+// -----
+
+llvm.mlir.global constant @linear(0 : i32) : i32
+
+llvm.func @not_a_function(%ctx: !llvm.ptr, %n: i64) {
+  // expected-error@+1 {{'moert.launch' op names no llvm.func: @linear}}
+  moert.launch %ctx, @linear() blocks(%n) rows(%n) work(%n)
+  llvm.return
+}
+
+// -----
+
+llvm.func @linear(!llvm.ptr, i64)
+
+llvm.func @signature(%ctx: !llvm.ptr, %n: i64) {
+  // expected-error@+1 {{'moert.launch' op expected @linear to be '!llvm.func<void (ptr, i64, i64)>', got '!llvm.func<void (ptr, i64)>'}}
+  moert.launch %ctx, @linear() blocks(%n) rows(%n) work(%n)
+  llvm.return
+}
+
+// -----
+
+llvm.func @linear(!llvm.ptr, i64, i64)
+
+llvm.func @argument(%ctx: !llvm.ptr, %n: i64, %f: f32) {
+  // expected-error@+1 {{'moert.launch' op operand #1 must be variadic of LLVM pointer or 64-bit signless integer, but got 'f32'}}
+  moert.launch %ctx, @linear(%f) blocks(%n) rows(%n) work(%n) : f32
+  llvm.return
+}
+
+// -----
+
+llvm.func @index(%ctx: !llvm.ptr) {
+  // expected-error@+1 {{attribute 'index' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  %0 = moert.input %ctx, -1
+  llvm.return
+}
+
+// -----
+
+llvm.func @experts(%ctx: !llvm.ptr, %p: !llvm.ptr) {
+  // expected-error@+1 {{attribute 'experts' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive}}
+  moert.expert_load %ctx, "layer", %p, 0
+  llvm.return
+}

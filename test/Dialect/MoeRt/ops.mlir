@@ -1,0 +1,31 @@
+// RUN: moe-opt %s --verify-roundtrip | FileCheck %s
+
+llvm.func @linear(!llvm.ptr, i64, i64)
+
+// CHECK-LABEL: llvm.func @run
+llvm.func @run(%ctx: !llvm.ptr) -> i32 {
+  // CHECK: moert.input %{{.*}}, 0
+  %x = moert.input %ctx, 0
+  // CHECK: moert.input_size %{{.*}}, 0, 1
+  %m = moert.input_size %ctx, 0, 1
+  // CHECK: moert.output %{{.*}}, 1(%{{.*}}, %{{.*}})
+  %y = moert.output %ctx, 1(%m, %m)
+  // CHECK: moert.output %{{.*}}, 2()
+  %scalar = moert.output %ctx, 2()
+  // CHECK: moert.state %{{.*}}, 3
+  %s = moert.state %ctx, 3
+  // CHECK: moert.parameter %{{.*}}, 4
+  %w = moert.parameter %ctx, 4
+  // CHECK: moert.arena %{{.*}}, %{{.*}}
+  %a = moert.arena %ctx, %m
+  // CHECK: moert.blocks
+  %n = moert.blocks %ctx
+  // CHECK: moert.launch %{{.*}}, @linear(%{{.*}}, %{{.*}}, %{{.*}}) blocks(%{{.*}}) rows(%{{.*}}) work(%{{.*}}) : !llvm.ptr, i64, !llvm.ptr
+  moert.launch %ctx, @linear(%x, %m, %y) blocks(%n) rows(%m) work(%m) : !llvm.ptr, i64, !llvm.ptr
+  // CHECK: moert.launch %{{.*}}, @linear() blocks(%{{.*}}) rows(%{{.*}}) work(%{{.*}}){{$}}
+  moert.launch %ctx, @linear() blocks(%n) rows(%m) work(%m)
+  // CHECK: moert.expert_load %{{.*}}, "model.layers.0.mlp", %{{.*}}, 8
+  moert.expert_load %ctx, "model.layers.0.mlp", %a, 8
+  %ok = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %ok : i32
+}

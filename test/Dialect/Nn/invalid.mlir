@@ -1,0 +1,303 @@
+// RUN: moe-opt %s --split-input-file --verify-diagnostics
+
+func.func @table_rank(%i: tensor<2x3xi64>, %t: tensor<16xf32>) {
+  // expected-error@+1 {{'nn.embedding' op expected table of shape [V, H], got 'tensor<16xf32>'}}
+  %0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<16xf32> -> tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @embedding_rank(%i: tensor<2x3xi64>, %t: tensor<16x8xf32>) {
+  // expected-error@+1 {{'nn.embedding' op ids has 2 leading dimensions but result has 1}}
+  %0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<16x8xf32> -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @embedding_rows(%i: tensor<2x3xi64>, %t: tensor<16x8xf32>) {
+  // expected-error@+1 {{'nn.embedding' op dimension 1 is 3 in ids but 4 in result}}
+  %0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<16x8xf32> -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @embedding_width(%i: tensor<2x3xi64>, %t: tensor<16x8xf32>) {
+  // expected-error@+1 {{'nn.embedding' op H is 8 in table but 9 in result}}
+  %0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<16x8xf32> -> tensor<2x3x9xf32>
+  return
+}
+
+// -----
+
+func.func @embedding_element(%i: tensor<2x3xi64>, %t: tensor<16x8xf32>) {
+  // expected-error@+1 {{'nn.embedding' op expected one element type, but table has 'f32' and result has 'bf16'}}
+  %0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<16x8xf32> -> tensor<2x3x8xbf16>
+  return
+}
+
+// -----
+
+func.func @linear_scalar(%x: tensor<f32>, %w: tensor<4x8xf32>) {
+  // expected-error@+1 {{'nn.linear' op expected x of shape [..., K], got 'tensor<f32>'}}
+  %0 = nn.linear %x, %w : tensor<f32>, tensor<4x8xf32> -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_k(%x: tensor<2x3x8xf32>, %w: tensor<4x9xf32>) {
+  // expected-error@+1 {{'nn.linear' op K is 8 in x but 9 in weight}}
+  %0 = nn.linear %x, %w : tensor<2x3x8xf32>, tensor<4x9xf32> -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_bias(%x: tensor<2x3x8xf32>, %w: tensor<4x8xf32>, %b: tensor<5xf32>) {
+  // expected-error@+1 {{'nn.linear' op N is 4 in weight but 5 in bias}}
+  %0 = nn.linear %x, %w bias(%b) : tensor<2x3x8xf32>, tensor<4x8xf32>, tensor<5xf32> -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_n(%x: tensor<2x3x8xf32>, %w: tensor<4x8xf32>) {
+  // expected-error@+1 {{'nn.linear' op N is 4 in weight but 5 in result}}
+  %0 = nn.linear %x, %w : tensor<2x3x8xf32>, tensor<4x8xf32> -> tensor<2x3x5xf32>
+  return
+}
+
+// -----
+
+func.func @linear_rows(%x: tensor<2x3x8xf32>, %w: tensor<4x8xf32>) {
+  // expected-error@+1 {{'nn.linear' op dimension 0 is 2 in x but 7 in result}}
+  %0 = nn.linear %x, %w : tensor<2x3x8xf32>, tensor<4x8xf32> -> tensor<7x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_element(%x: tensor<2x3x8xf32>, %w: tensor<4x8xbf16>) {
+  // expected-error@+1 {{'nn.linear' op expected one element type, but x has 'f32' and weight has 'bf16'}}
+  %0 = nn.linear %x, %w : tensor<2x3x8xf32>, tensor<4x8xbf16> -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_bias_element(%x: tensor<2x3x8xf32>, %w: tensor<4x8xf32>, %b: tensor<4xbf16>) {
+  // expected-error@+1 {{'nn.linear' op expected one element type, but weight has 'f32' and bias has 'bf16'}}
+  %0 = nn.linear %x, %w bias(%b) : tensor<2x3x8xf32>, tensor<4x8xf32>, tensor<4xbf16> -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @norm_weight(%x: tensor<2x8xf32>, %w: tensor<4xf32>) {
+  // expected-error@+1 {{'nn.rms_norm' op N is 8 in x but 4 in weight}}
+  %0 = nn.rms_norm %x, %w eps(1.0e-6) : tensor<2x8xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @norm_element(%x: tensor<2x8xf32>, %w: tensor<8xbf16>) {
+  // expected-error@+1 {{'nn.rms_norm' op expected one element type, but x has 'f32' and weight has 'bf16'}}
+  %0 = nn.rms_norm %x, %w eps(1.0e-6) : tensor<2x8xf32>, tensor<8xbf16>
+  return
+}
+
+// -----
+
+func.func @norm_eps(%x: tensor<2x8xf32>, %w: tensor<8xf32>) {
+  // expected-error@+1 {{'nn.rms_norm' op eps must be finite and not negative, got -1.000000e+00}}
+  %0 = nn.rms_norm %x, %w eps(-1.0) : tensor<2x8xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @rope_rank(%x: tensor<2x3x8xf32>, %c: tensor<2x3x8xf32>, %s: tensor<2x3x8xf32>) {
+  // expected-error@+1 {{'nn.rope' op expected x of shape [B, S, N, D], got 'tensor<2x3x8xf32>'}}
+  %0 = nn.rope %x, %c, %s : tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @rope_cos_rank(%x: tensor<2x3x4x8xf32>, %c: tensor<3x8xf32>, %s: tensor<3x8xf32>) {
+  // expected-error@+1 {{'nn.rope' op expected cos of shape [1 or B, S, D], got 'tensor<3x8xf32>'}}
+  %0 = nn.rope %x, %c, %s : tensor<2x3x4x8xf32>, tensor<3x8xf32>, tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @rope_batch(%x: tensor<2x3x4x8xf32>, %c: tensor<3x3x8xf32>, %s: tensor<3x3x8xf32>) {
+  // expected-error@+1 {{'nn.rope' op B is 2 in x but 3 in cos}}
+  %0 = nn.rope %x, %c, %s : tensor<2x3x4x8xf32>, tensor<3x3x8xf32>, tensor<3x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @rope_sin(%x: tensor<2x3x4x8xf32>, %c: tensor<2x3x8xf32>, %s: tensor<2x4x8xf32>) {
+  // expected-error@+1 {{'nn.rope' op S is 3 in x but 4 in sin}}
+  %0 = nn.rope %x, %c, %s : tensor<2x3x4x8xf32>, tensor<2x3x8xf32>, tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @rope_tables(%x: tensor<2x3x4x8xf32>, %c: tensor<2x3x8xf32>, %s: tensor<2x3x8xbf16>) {
+  // expected-error@+1 {{'nn.rope' op expected one element type, but cos has 'f32' and sin has 'bf16'}}
+  %0 = nn.rope %x, %c, %s : tensor<2x3x4x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xbf16>
+  return
+}
+
+// -----
+
+func.func @rope_odd(%x: tensor<2x3x4x7xf32>, %c: tensor<2x3x7xf32>, %s: tensor<2x3x7xf32>) {
+  // expected-error@+1 {{'nn.rope' op needs an even, static D to split a head in halves, got x of type 'tensor<2x3x4x7xf32>'}}
+  %0 = nn.rope %x, %c, %s : tensor<2x3x4x7xf32>, tensor<2x3x7xf32>, tensor<2x3x7xf32>
+  return
+}
+
+// -----
+
+func.func @cache_heads(%c: tensor<2x4x16x8xf32>, %r: tensor<2x3x5x8xf32>, %p: tensor<2xi64>) {
+  // expected-error@+1 {{'nn.cache_update' op N is 4 in cache but 5 in rows}}
+  %0 = nn.cache_update %c, %r positions(%p) : tensor<2x4x16x8xf32>, tensor<2x3x5x8xf32>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @cache_positions(%c: tensor<2x4x16x8xf32>, %r: tensor<2x3x4x8xf32>, %p: tensor<3xi64>) {
+  // expected-error@+1 {{'nn.cache_update' op B is 2 in cache but 3 in positions}}
+  %0 = nn.cache_update %c, %r positions(%p) : tensor<2x4x16x8xf32>, tensor<2x3x4x8xf32>, tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @cache_element(%c: tensor<2x4x16x8xf32>, %r: tensor<2x3x4x8xbf16>, %p: tensor<2xi64>) {
+  // expected-error@+1 {{'nn.cache_update' op expected one element type, but cache has 'f32' and rows has 'bf16'}}
+  %0 = nn.cache_update %c, %r positions(%p) : tensor<2x4x16x8xf32>, tensor<2x3x4x8xbf16>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @cache_overflow(%c: tensor<2x4x16x8xf32>, %r: tensor<2x17x4x8xf32>, %p: tensor<2xi64>) {
+  // expected-error@+1 {{'nn.cache_update' op writes 17 rows into a cache of 16}}
+  %0 = nn.cache_update %c, %r positions(%p) : tensor<2x4x16x8xf32>, tensor<2x17x4x8xf32>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @attention_heads(%q: tensor<2x3x8x16xf32>, %k: tensor<2x3x32x16xf32>, %v: tensor<2x3x32x16xf32>) {
+  // expected-error@+1 {{'nn.attention' op 8 query heads do not share 3 key heads evenly}}
+  %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x3x32x16xf32>, tensor<2x3x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_no_heads(%q: tensor<2x3x8x16xf32>, %k: tensor<2x0x32x16xf32>, %v: tensor<2x0x32x16xf32>) {
+  // expected-error@+1 {{'nn.attention' op 8 query heads do not share 0 key heads evenly}}
+  %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x0x32x16xf32>, tensor<2x0x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_dynamic(%q: tensor<2x3x?x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>) {
+  // expected-error@+1 {{'nn.attention' op needs static numbers of heads and a static head size}}
+  %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x?x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x?x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_value(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x31x16xf32>) {
+  // expected-error@+1 {{'nn.attention' op L is 32 in key but 31 in value}}
+  %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x31x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_size(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x8xf32>, %v: tensor<2x4x32x8xf32>) {
+  // expected-error@+1 {{'nn.attention' op D is 16 in query but 8 in key}}
+  %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x8xf32>, tensor<2x4x32x8xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_positions(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>, %p: tensor<3xi64>) {
+  // expected-error@+1 {{'nn.attention' op B is 2 in query but 3 in positions}}
+  %0 = nn.attention %q, %k, %v positions(%p : tensor<3xi64>) scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_lengths(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>, %l: tensor<2x1xi64>) {
+  // expected-error@+1 {{'nn.attention' op expected lengths of shape [B], got 'tensor<2x1xi64>'}}
+  %0 = nn.attention %q, %k, %v lengths(%l : tensor<2x1xi64>) scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_mask(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>, %m: tensor<2x4x3x32xi1>) {
+  // expected-error@+1 {{'nn.attention' op N is 8 in query but 4 in mask}}
+  %0 = nn.attention %q, %k, %v mask(%m : tensor<2x4x3x32xi1>) scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_result(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>) {
+  // expected-error@+1 {{'nn.attention' op S is 3 in query but 4 in result}}
+  %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x4x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_element(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xbf16>, %v: tensor<2x4x32x16xbf16>) {
+  // expected-error@+1 {{'nn.attention' op expected one element type, but query has 'f32' and key has 'bf16'}}
+  %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xbf16>, tensor<2x4x32x16xbf16> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_scale(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>) {
+  // expected-error@+1 {{'nn.attention' op scale must be finite}}
+  %0 = nn.attention %q, %k, %v scale(0x7FF8000000000000) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_window(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>) {
+  // expected-error@+1 {{'nn.attention' op window must be at least 1, got 0}}
+  %0 = nn.attention %q, %k, %v scale(0.25) window(0) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @half(%x: tensor<4xf16>, %w: tensor<4xf16>) {
+  // expected-error@+1 {{operand #0 must be tensor of 32-bit float or bfloat16 type values, but got 'tensor<4xf16>'}}
+  %0 = nn.rms_norm %x, %w eps(0.0) : tensor<4xf16>, tensor<4xf16>
+  return
+}
