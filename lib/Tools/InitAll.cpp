@@ -13,6 +13,7 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
+#include "moe-mlir/Pipelines/Pipelines.h"
 
 void moe_mlir::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -26,4 +27,5 @@ void moe_mlir::registerAllPasses() {
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerKernelToLLVMPasses();
   mlir::kernel::registerConvertKernelToLLVMPipeline();
+  registerArrowPipelines();
 }

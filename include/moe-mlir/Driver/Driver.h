@@ -1,0 +1,41 @@
+//===- Driver.h - from an exported model to an executable ------------------------------------------------*- C++
+//-*-===//
+#ifndef MOE_MLIR_DRIVER_DRIVER_H
+#define MOE_MLIR_DRIVER_DRIVER_H
+
+#include "moe-mlir/Pipelines/Levels.h"
+#include "moe-mlir/Target/Executable.h"
+
+#include <optional>
+#include <string>
+
+namespace moe_mlir {
+
+/// Exit codes of all tools of the project.
+enum ExitCode { kOk = 0, kUserError = 1, kUnsupported = 2, kMismatch = 3, kInternal = 70, kInterrupted = 130 };
+
+enum class ProgressMode { Auto, Plain, None };
+
+/// What the command line of moe-compile says.
+struct CompileOptions {
+  std::string tool;   ///< argv[0], to find the runtime beside it.
+  std::string input;  ///< .pt2, or IR as text or bytecode.
+  std::string output; ///< Empty: named after the input. "-" is standard output (with `to`).
+  Emit emit = Emit::Executable;
+  std::string targetCpu = "native";
+  std::optional<Level> from; ///< Level of an IR input; none: what the file says.
+  std::optional<Level> to;   ///< Print the IR of this level instead of making a program.
+  std::string dumpFolder;    ///< Empty: no intermediates.
+  bool report = false;
+  std::string reportFile; ///< Empty: standard output.
+  std::string weights;    ///< Empty: the file that the module names.
+  ProgressMode progress = ProgressMode::Auto;
+  bool quiet = false, verbose = false, timing = false;
+};
+
+/// Compiles. All messages have been printed when it returns, and on failure nothing was written under a final name.
+int compile(const CompileOptions &options);
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_DRIVER_DRIVER_H

@@ -1,0 +1,30 @@
+//===- Pipelines.h - one pipeline per arrow between levels ------------------------------------------------*- C++
+//-*-===//
+#ifndef MOE_MLIR_PIPELINES_PIPELINES_H
+#define MOE_MLIR_PIPELINES_PIPELINES_H
+
+#include "moe-mlir/Pipelines/Levels.h"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+
+namespace moe_mlir {
+
+struct PipelineOptions {
+  std::string targetCpu = "native"; ///< LLVM's name of a CPU, or "native".
+};
+
+/// The passes that take a module from `level` to the next one, ending with the check of that level's contract, in the
+/// syntax of `moe-opt --pass-pipeline` (without the anchor). Not for the last level.
+std::string arrowPipeline(Level level, const PipelineOptions &options = {});
+
+/// Appends these passes. The passes must be registered.
+mlir::LogicalResult buildArrow(mlir::OpPassManager &pm, Level level, const PipelineOptions &options = {});
+
+/// Registers `moe-graph-to-spmd`, `moe-spmd-to-scheduled`, `moe-scheduled-to-kernel` and `moe-kernel-to-runtime`.
+void registerArrowPipelines();
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_PIPELINES_PIPELINES_H

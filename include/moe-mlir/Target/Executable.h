@@ -1,0 +1,41 @@
+//===- Executable.h - links a program's object with the runtime ------------------------------------------*- C++
+//-*-===//
+//
+// The runtime and the launcher are linked ahead and shipped beside the compiler, so that linking a program takes LLVM's
+// lld and the C library that is running already: no compiler, no headers, no libc6-dev.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+#ifndef MOE_MLIR_TARGET_EXECUTABLE_H
+#define MOE_MLIR_TARGET_EXECUTABLE_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace moe_mlir {
+
+/// What a link produces: a program with a launcher, or a shared object with the C API of `moert/session.h`.
+enum class Emit { Executable, Library };
+
+/// Path of an `ld.lld` of the LLVM version in use: beside that LLVM, else `ld.lld-<major>` or `ld.lld` on the path.
+llvm::Expected<std::string> findLinker();
+
+/// Folder with the runtime's prelinked objects, found relative to the running tool (installed or in a build folder).
+llvm::Expected<std::string> findRuntime(llvm::StringRef toolPath);
+
+struct LinkJob {
+  Emit emit = Emit::Executable;
+  std::string linker;  ///< From `findLinker`.
+  std::string runtime; ///< From `findRuntime`.
+  std::string object;  ///< The program.
+  std::string output;  ///< Created or overwritten.
+  std::string soname;  ///< For a library: the name it is loaded by.
+};
+
+/// Links. Errors carry the linker's own output.
+llvm::Error link(const LinkJob &job);
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_TARGET_EXECUTABLE_H

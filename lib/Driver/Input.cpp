@@ -1,0 +1,49 @@
+//===- Input.cpp - the model that is compiled
+//-----------------------------------------------------------------------===//
+
+#include "Input.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+
+bool moe_mlir::isIr(StringRef path) { return path == "-" || path.ends_with(".mlir") || path.ends_with(".mlirbc"); }
+
+static int levelOf(mlir::ModuleOp module, StringRef path, std::optional<Level> from, Console &console, Level &level) {
+  auto named = module->getAttrOfType<mlir::StringAttr>(kLevelAttr);
+  std::optional<Level> recorded = named ? parseLevel(named.getValue()) : std::nullopt;
+  if (!from && !recorded) {
+    console.error("'" + path + "' does not say its level: give --from=graph|spmd|scheduled|kernel|runtime");
+    return kUserError;
+  }
+  if (from && recorded && from != recorded) {
+    console.error("'" + path + "' is at level " + levelName(*recorded) + ", but --from says " + levelName(*from));
+    return kUserError;
+  }
+  level = from ? *from : *recorded;
+  return kOk;
+}
+
+int moe_mlir::readIr(StringRef path, std::optional<Level> from, mlir::MLIRContext &context, Console &console,
+                     Input &input) {
+  if (sys::fs::is_directory(path)) {
+    console.error("cannot read '" + path + "': it is a folder");
+    return kUserError;
+  }
+  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false);
+  if (!buffer) {
+    console.error("cannot read '" + path + "': " + buffer.getError().message());
+    return kUserError;
+  }
+  SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
+  input.module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  if (!input.module)
+    return kUserError;
+  return levelOf(*input.module, path, from, console, input.level);
+}

@@ -1,0 +1,115 @@
+//===- Interrupt.cpp - signals and crashes
+//--------------------------------------------------------------------------===//
+
+#include "Interrupt.h"
+#include "moe-mlir/Driver/Driver.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace moe_mlir;
+
+namespace {
+/// Signals reach a process, not an object: this is the one place of the driver with global state.
+struct State {
+  std::mutex mutex;
+  StringSet<> folders;
+  std::string phase, command, ir;
+};
+State &state() {
+  static State *instance = new State; // outlives everything, as crashes happen at any time
+  return *instance;
+}
+
+/// Again while something is left: a linker that still runs may be creating a file.
+void removeFolders() {
+  for (const auto &folder : state().folders)
+    for (int attempt = 0; attempt < 50; ++attempt) {
+      sys::fs::remove_directories(folder.getKey());
+      if (!sys::fs::exists(folder.getKey()))
+        break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+}
+
+/// Runs on a thread of its own, so it may do what a signal handler must not.
+void waitForSignal(sigset_t signals) {
+  int signal;
+  while (sigwait(&signals, &signal) != 0)
+    ;
+  std::unique_lock<std::mutex> lock(state().mutex);
+  removeFolders();
+  errs() << "\nmoe-compile: interrupted; nothing was written\n";
+  _exit(kInterrupted);
+}
+
+/// A crash is already lost: writing the report is worth the risk of doing it in a handler.
+void onCrash(void *) {
+  static std::atomic_flag entered = ATOMIC_FLAG_INIT;
+  if (entered.test_and_set())
+    _exit(kInternal);
+  alarm(10); // a handler that blocks must not become a hang
+  reportInternalError("the compiler crashed");
+  removeFolders();
+  _exit(kInternal);
+}
+} // namespace
+
+void moe_mlir::handleInterrupts() {
+  state();
+  sys::AddSignalHandler(onCrash, nullptr);
+  // LLVM counts these two as crashes; here they are errors of a write.
+  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+    sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread(waitForSignal, signals).detach();
+}
+
+void moe_mlir::addScratchFolder(const std::string &path) {
+  std::lock_guard<std::mutex> lock(state().mutex);
+  state().folders.insert(path);
+}
+
+void moe_mlir::removeScratchFolder(const std::string &path) {
+  std::lock_guard<std::mutex> lock(state().mutex);
+  state().folders.erase(path);
+  sys::fs::remove_directories(path);
+}
+
+void moe_mlir::setCrashContext(std::string phase, std::string command, std::string ir) {
+  state().phase = std::move(phase);
+  state().command = std::move(command);
+  state().ir = std::move(ir);
+}
+
+void moe_mlir::reportInternalError(StringRef what) {
+  State &context = state();
+  errs() << "moe-compile: internal error: " << what;
+  if (!context.phase.empty())
+    errs() << " in phase '" << context.phase << "'";
+  errs() << "; this is a fault of the compiler, not of the model\n";
+  int fd;
+  SmallString<128> path;
+  if (context.ir.empty() || sys::fs::createTemporaryFile("moe-compile-crash", "mlir", fd, path))
+    return;
+  raw_fd_ostream os(fd, /*shouldClose=*/true);
+  os << "// Reproduce with: " << context.command << " " << path << "\n" << context.ir;
+  os.close();
+  if (os.has_error()) {
+    os.clear_error();
+    return;
+  }
+  errs() << "  note: the IR before it and the command are in " << path << "; please report them\n";
+}

@@ -1,0 +1,30 @@
+//===- Interrupt.h - signals: Ctrl-C leaves nothing behind -----------------------------------------------*- C++
+//-*-===//
+#ifndef MOE_MLIR_LIB_DRIVER_INTERRUPT_H
+#define MOE_MLIR_LIB_DRIVER_INTERRUPT_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace moe_mlir {
+
+/// Takes over SIGINT, SIGTERM and SIGHUP for the process: a thread of its own waits for them, removes the folders of
+/// unfinished output and ends the process with exit code 130. Call once, before the first thread is started. A file
+/// size limit becomes an ordinary error of the write.
+void handleInterrupts();
+
+/// Folders that an interrupted or crashed process removes.
+void addScratchFolder(const std::string &path);
+void removeScratchFolder(const std::string &path);
+
+/// What a crash report needs: the phase, and the IR that it started from (kept until the next call).
+void setCrashContext(std::string phase, std::string command, std::string ir);
+
+/// Writes the crash context as a file that moe-compile can read, and says so. For internal errors that are noticed;
+/// crashes do the same by themselves.
+void reportInternalError(llvm::StringRef what);
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_LIB_DRIVER_INTERRUPT_H

@@ -1,0 +1,99 @@
+//===- Outputs.cpp - files that appear complete or not at all
+//-------------------------------------------------------===//
+
+#include "Outputs.h"
+#include "Interrupt.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <unistd.h>
+
+using namespace llvm;
+using namespace moe_mlir;
+
+static Error cannotWrite(StringRef path, const Twine &why) {
+  return createStringError("cannot write '" + path + "': " + why);
+}
+
+Expected<std::unique_ptr<Outputs>> Outputs::create(StringRef final) {
+  StringRef parent = sys::path::parent_path(final);
+  SmallString<128> folder(parent.empty() ? "." : parent);
+  if (!sys::fs::is_directory(folder))
+    return cannotWrite(final, "there is no folder '" + folder + "'");
+  sys::path::append(folder, ".moe-compile-" + std::to_string(getpid()));
+  if (std::error_code error = sys::fs::create_directory(folder, /*IgnoreExisting=*/false))
+    return cannotWrite(final, error.message());
+  addScratchFolder(folder.str().str());
+  return std::unique_ptr<Outputs>(new Outputs(folder.str().str()));
+}
+
+Outputs::~Outputs() { removeScratchFolder(folder); }
+
+std::string Outputs::scratch(StringRef name) const { return folder + "/" + name.str(); }
+
+Expected<std::string> Outputs::add(StringRef final) {
+  sys::fs::file_status status;
+  if (!sys::fs::status(final, status)) {
+    if (status.type() == sys::fs::file_type::directory_file)
+      return cannotWrite(final, "it is a folder");
+    if (status.type() != sys::fs::file_type::regular_file)
+      return cannotWrite(final, "it is not an ordinary file");
+  }
+  std::string temporary = scratch(sys::path::filename(final));
+  moves.emplace_back(temporary, final.str());
+  return temporary;
+}
+
+Error Outputs::commit() {
+  for (auto &[from, to] : moves)
+    if (std::error_code error = sys::fs::rename(from, to))
+      return cannotWrite(to, error.message());
+  moves.clear();
+  return Error::success();
+}
+
+/// Prints to an open stream; errors of the disk come up at the latest when it is closed.
+static Error printTo(raw_fd_ostream &os, StringRef path, function_ref<void(raw_ostream &)> print) {
+  print(os);
+  os.flush();
+  if (!os.has_error())
+    return Error::success();
+  std::string why = os.error().message();
+  os.clear_error();
+  return cannotWrite(path, why);
+}
+
+Error moe_mlir::writeText(StringRef path, function_ref<void(raw_ostream &)> print) {
+  if (path == "-")
+    return printTo(outs(), "standard output", print);
+  sys::fs::file_status status;
+  bool special = !sys::fs::status(path, status) && status.type() != sys::fs::file_type::regular_file &&
+                 status.type() != sys::fs::file_type::directory_file;
+  std::error_code error;
+  if (special) {
+    raw_fd_ostream os(path, error);
+    return error ? cannotWrite(path, error.message()) : printTo(os, path, print);
+  }
+  Expected<std::unique_ptr<Outputs>> outputs = Outputs::create(path);
+  if (!outputs)
+    return outputs.takeError();
+  Expected<std::string> temporary = (*outputs)->add(path);
+  if (!temporary)
+    return temporary.takeError();
+  {
+    raw_fd_ostream os(*temporary, error);
+    if (error)
+      return cannotWrite(path, error.message());
+    if (Error failure = printTo(os, path, print))
+      return failure;
+    os.close();
+    if (os.has_error()) {
+      std::string why = os.error().message();
+      os.clear_error();
+      return cannotWrite(path, why);
+    }
+  }
+  return (*outputs)->commit();
+}

@@ -1,0 +1,55 @@
+//===- Pipelines.cpp - one pipeline per arrow between levels
+//--------------------------------------------------------===//
+
+#include "moe-mlir/Pipelines/Pipelines.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace mlir;
+using namespace moe_mlir;
+
+std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options) {
+  switch (level) {
+  case Level::Graph:
+    return "moe-verify-level{level=graph},moe-partition,moe-verify-level{level=spmd}";
+  case Level::Spmd:
+    return "moe-schedule,moe-verify-level{level=scheduled}";
+  case Level::Scheduled:
+    return "kernel-set-target{cpu=" + options.targetCpu +
+           "},linalg-fuse-elementwise-ops,convert-graph-to-kernel,canonicalize,cse,moe-verify-level{level=kernel}";
+  case Level::Kernel:
+    return "kernel-plan-memory,convert-host-to-moert,convert-kernel-to-llvm,moe-verify-level{level=runtime}";
+  case Level::Runtime:
+    break;
+  }
+  llvm_unreachable("nothing follows the last level");
+}
+
+LogicalResult moe_mlir::buildArrow(OpPassManager &pm, Level level, const PipelineOptions &options) {
+  return parsePassPipeline(arrowPipeline(level, options), pm);
+}
+
+namespace {
+struct ArrowOptions : PassPipelineOptions<ArrowOptions> {
+  Option<std::string> cpu{*this, "cpu", llvm::cl::desc("LLVM's name of the target CPU, or 'native'"),
+                          llvm::cl::init("native")};
+};
+} // namespace
+
+template <Level level> static void registerArrow() {
+  const Level next = static_cast<Level>(static_cast<int>(level) + 1);
+  static const std::string name = ("moe-" + levelName(level) + "-to-" + levelName(next)).str();
+  static const std::string text = ("From level " + levelName(level) + " to level " + levelName(next)).str();
+  PassPipelineRegistration<ArrowOptions>(name, text, [](OpPassManager &pm, const ArrowOptions &options) {
+    if (failed(buildArrow(pm, level, {options.cpu})))
+      llvm::report_fatal_error("a pass of this pipeline is not registered");
+  });
+}
+
+void moe_mlir::registerArrowPipelines() {
+  registerArrow<Level::Graph>();
+  registerArrow<Level::Spmd>();
+  registerArrow<Level::Scheduled>();
+  registerArrow<Level::Kernel>();
+}

@@ -1,0 +1,114 @@
+//===- Executable.cpp - links a program's object with the runtime
+//---------------------------------------------------===//
+
+#include "moe-mlir/Target/Executable.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+#include <link.h>
+
+using namespace llvm;
+using namespace moe_mlir;
+
+/// Runs a program and returns what it wrote; `status` gets its exit code (negative: it could not run or was killed).
+static std::string capture(ArrayRef<StringRef> command, int &status) {
+  SmallString<128> log;
+  if (std::error_code error = sys::fs::createTemporaryFile("moe-compile", "log", log)) {
+    status = -1;
+    return "cannot create a temporary file: " + error.message();
+  }
+  std::string message;
+  status = sys::ExecuteAndWait(command.front(), command, std::nullopt, {StringRef(""), log.str(), log.str()}, 0, 0,
+                               &message);
+  std::string output;
+  if (ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(log))
+    output = (*buffer)->getBuffer().str();
+  sys::fs::remove(log);
+  if (!message.empty())
+    output += message;
+  return output;
+}
+
+/// Whether a linker calls itself LLD of this LLVM's major version.
+static bool isRightLinker(StringRef path) {
+  int status;
+  std::string version = capture({path, "--version"}, status);
+  return status == 0 && StringRef(version).contains("LLD " + std::to_string(LLVM_VERSION_MAJOR) + ".");
+}
+
+Expected<std::string> moe_mlir::findLinker() {
+  const std::string versioned = "ld.lld-" + std::to_string(LLVM_VERSION_MAJOR);
+  SmallString<128> beside(MOE_LLVM_TOOLS_DIR);
+  sys::path::append(beside, "ld.lld");
+  if (sys::fs::can_execute(beside) && isRightLinker(beside))
+    return beside.str().str();
+  for (StringRef name : {StringRef(versioned), StringRef("ld.lld")})
+    if (ErrorOr<std::string> path = sys::findProgramByName(name); path && isRightLinker(*path))
+      return *path;
+  return createStringError("no ld.lld of LLVM %d: looked for '%s', then for '%s' and 'ld.lld' on PATH; install lld-%d",
+                           LLVM_VERSION_MAJOR, beside.c_str(), versioned.c_str(), LLVM_VERSION_MAJOR);
+}
+
+Expected<std::string> moe_mlir::findRuntime(StringRef toolPath) {
+  SmallString<128> tool;
+  if (sys::fs::real_path(toolPath, tool))
+    tool = toolPath;
+  StringRef folder = sys::path::parent_path(tool);
+  std::string tried;
+  for (StringRef relative : {"../lib/moe-mlir", "../runtime/lib"}) {
+    SmallString<128> candidate(folder);
+    sys::path::append(candidate, relative);
+    sys::path::remove_dots(candidate, /*remove_dot_dot=*/true);
+    if (sys::fs::exists(candidate + "/moert_launcher.o"))
+      return candidate.str().str();
+    tried += (tried.empty() ? "'" : " and '") + candidate.str().str() + "'";
+  }
+  return createStringError("the runtime (moert_launcher.o) is in neither of " + tried +
+                           ": moe-compile was moved without its lib folder");
+}
+
+namespace {
+/// The files of the C library that this process itself runs on: the program will be loaded with the same.
+struct CLibrary {
+  std::string libc, libm;
+
+  CLibrary() { dl_iterate_phdr(visit, this); }
+
+  static int visit(dl_phdr_info *info, size_t, void *data) {
+    auto *self = static_cast<CLibrary *>(data);
+    StringRef path(info->dlpi_name), name = sys::path::filename(path);
+    if (name == "libc.so.6")
+      self->libc = path.str();
+    else if (name == "libm.so.6")
+      self->libm = path.str();
+    return 0;
+  }
+};
+} // namespace
+
+Error moe_mlir::link(const LinkJob &job) {
+  CLibrary system;
+  if (system.libc.empty() || system.libm.empty())
+    return createStringError("cannot find the files of the running C library");
+  const bool executable = job.emit == Emit::Executable;
+  std::string runtime = job.runtime + (executable ? "/moert_launcher.o" : "/moert_session.o");
+  std::vector<StringRef> command = {
+      job.linker, "-o",          job.output,        "--gc-sections", "-z", "relro", "-z", "now",
+      "-z",       "noexecstack", "--build-id=none", "--eh-frame-hdr"};
+  if (executable)
+    command.insert(command.end(), {"-pie", "--dynamic-linker", "/lib64/ld-linux-x86-64.so.2"});
+  else
+    command.insert(command.end(), {"-shared", "-soname", job.soname});
+  command.insert(command.end(), {runtime, job.object, system.libm, system.libc});
+  int status;
+  std::string output = capture(command, status);
+  if (status == 0)
+    return Error::success();
+  return createStringError("linking failed: " + StringRef(output).trim().str());
+}

@@ -1,0 +1,41 @@
+"""Runs moe-compile and looks at what it leaves behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+TOOL = shutil.which("moe-compile")
+
+
+def compile_model(*arguments, **options):
+    """Runs moe-compile to its end; returns the finished process with text output."""
+    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)
+
+
+def expect_error(process, code, *texts):
+    """One message with these texts, this exit code, no backtrace."""
+    assert process.returncode == code, process.stderr
+    errors = [line for line in process.stderr.splitlines() if line.startswith("moe-compile: ")]
+    assert len(errors) == 1, process.stderr
+    for text in texts:
+        assert text in errors[0], process.stderr
+    assert "Stack dump" not in process.stderr
+
+
+def files(folder: Path):
+    """Names of everything below a folder, hidden files included."""
+    return sorted(os.path.relpath(os.path.join(root, name), folder)
+                  for root, folders, names in os.walk(folder) for name in names + folders)
+
+
+def limit_file_size(size):
+    """For preexec_fn: files of at most `size` bytes."""
+    import resource
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+
+    return limit

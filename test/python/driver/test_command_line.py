@@ -1,0 +1,127 @@
+"""Faults of the command line and of files: one message, the right exit code, nothing left behind."""
+
+import os
+
+import pytest
+
+from compiling import compile_model, expect_error, files, limit_file_size
+
+GRAPH = """module attributes {moe.level = "graph"} {
+  func.func @main(%x: tensor<?x4xf32> {moe.name = "x"}) -> (tensor<?x4xf32> {moe.name = "y"}) {
+    return %x : tensor<?x4xf32>
+  }
+}
+"""
+
+
+@pytest.fixture
+def graph(tmp_path):
+    path = tmp_path / "in" / "a.mlir"
+    path.parent.mkdir()
+    path.write_text(GRAPH)
+    return path
+
+
+def test_missing_input(tmp_path):
+    expect_error(compile_model(tmp_path / "none.mlir"), 1, "cannot read", "none.mlir", "No such file or directory")
+
+
+def test_folder_as_input(tmp_path):
+    (tmp_path / "x.mlir").mkdir()
+    expect_error(compile_model(tmp_path / "x.mlir"), 1, "x.mlir", "it is a folder")
+
+
+def test_unknown_level(graph):
+    expect_error(compile_model(graph, "--to=tiles"), 1, "unknown level 'tiles' in --to", "graph, spmd, scheduled, kernel, runtime")
+    expect_error(compile_model(graph, "--from=tiles"), 1, "unknown level 'tiles' in --from")
+
+
+def test_levels_in_wrong_order(graph):
+    expect_error(compile_model(graph, "--from=kernel", "--to=graph"), 1, "--to=graph comes before --from=kernel")
+
+
+def test_level_that_the_file_contradicts(graph):
+    expect_error(compile_model(graph, "--from=spmd", "--to=spmd"), 1, "is at level graph, but --from says spmd")
+
+
+def test_level_unknown(graph):
+    graph.write_text(GRAPH.replace('moe.level = "graph"', ""))
+    expect_error(compile_model(graph, "--to=graph"), 1, "does not say its level")
+    assert compile_model(graph, "--from=graph", "--to=graph").returncode == 0
+
+
+def test_unknown_option(graph):
+    process = compile_model(graph, "--optimise")
+    assert process.returncode == 1
+    assert "Unknown command line argument '--optimise'" in process.stderr
+
+
+def test_program_to_standard_output(graph):
+    expect_error(compile_model(graph, "-o", "-"), 1, "-o - needs --to=LEVEL")
+
+
+def test_text_that_does_not_parse(graph):
+    graph.write_text(GRAPH.replace("return %x", "return %y"))
+    expect_error(compile_model(graph, "--to=graph"), 1, "a.mlir:3", "use of undeclared SSA value name")
+
+
+def test_ir_that_does_not_verify(graph):
+    graph.write_text(GRAPH.replace("tensor<?x4xf32> {moe.name = \"y\"}", "tensor<?x5xf32>"))
+    expect_error(compile_model(graph, "--to=graph"), 1, "a.mlir:3", "type of return operand 0")
+
+
+def test_output_is_complete_or_absent(graph, tmp_path):
+    output = tmp_path / "out" / "b.mlir"
+    expect_error(compile_model(graph, "--to=graph", "-o", output), 1, "there is no folder")
+    output.parent.mkdir()
+    assert compile_model(graph, "--to=graph", "-o", output).returncode == 0
+    assert files(output.parent) == ["b.mlir"]
+    # What was written parses to the same text.
+    again = compile_model(output, "--to=graph")
+    assert again.stdout == output.read_text()
+
+
+def test_folder_as_output(graph, tmp_path):
+    output = tmp_path / "out"
+    output.mkdir()
+    expect_error(compile_model(graph, "--to=graph", "-o", output), 1, "cannot write", "it is a folder")
+    assert files(tmp_path) == ["in", "in/a.mlir", "out"]
+
+
+def test_full_disk(graph):
+    expect_error(compile_model(graph, "--to=graph", "-o", "/dev/full"), 1, "/dev/full", "No space left on device")
+
+
+def test_file_size_limit(graph, tmp_path):
+    output = tmp_path / "b.mlir"
+    process = compile_model(graph, "--to=graph", "-o", output, preexec_fn=limit_file_size(16))
+    expect_error(process, 1, "b.mlir", "File too large")
+    assert files(tmp_path) == ["in", "in/a.mlir"]
+
+
+def test_device_as_output(graph):
+    before = os.stat("/dev/null").st_mode
+    assert compile_model(graph, "--to=graph", "-o", "/dev/null").returncode == 0
+    assert os.stat("/dev/null").st_mode == before
+
+
+def test_existing_output_survives_a_failure(graph, tmp_path):
+    output = tmp_path / "b.mlir"
+    output.write_text("old")
+    graph.write_text("nonsense")
+    assert compile_model(graph, "--from=graph", "--to=graph", "-o", output).returncode == 1
+    assert output.read_text() == "old"
+
+
+def test_progress_modes(graph):
+    assert "[1/1]" in compile_model(graph, "--to=graph").stderr
+    assert "\033" not in compile_model(graph, "--to=graph", "--progress=plain").stderr
+    assert compile_model(graph, "--to=graph", "--progress=none").stderr == ""
+    assert compile_model(graph, "--to=graph", "-q").stderr == ""
+
+
+def test_help_shows_own_options_only():
+    text = compile_model("--help").stdout
+    for option in ("--from", "--to", "--emit", "--target-cpu", "--dump-intermediates", "--report", "--weights"):
+        assert option in text
+    assert "--mlir-" not in text

@@ -1,0 +1,125 @@
+//===- moe-compile.cpp - compiles an exported model into an executable
+//----------------------------------------------===//
+
+#include "moe-mlir/Driver/Driver.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+
+static constexpr StringLiteral kOverview = R"(
+moe-compile: from an exported Mixture-of-Experts model to an executable
+
+  moe-compile model.pt2 -o model              an executable and its weights, model.weights
+  ./model --generate "Once upon a time"       run it; ./model --help says more
+  moe-compile model.pt2 --emit=lib -o m.so    a shared object with a C API (moert/session.h)
+
+The program passes through the levels graph, spmd, scheduled, kernel and runtime. Every level is text:
+
+  moe-compile model.pt2 --to=graph            print the model as the compiler understands it
+  moe-compile model.pt2 -o model --dump-intermediates=ir
+  moe-compile ir/3_kernel.mlir -o model       go on from an edited file: it names its level and its weights
+
+Files of the right names appear only when everything went well. Exit codes: 0 fine, 1 a fault of the input or of the
+command line, 2 not supported, 70 a fault of the compiler, 130 interrupted.
+)";
+
+static cl::OptionCategory category("Options");
+
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<model.pt2 | module.mlir | ->"), cl::Required,
+                                      cl::cat(category));
+static cl::opt<std::string> outputFile("o", cl::value_desc("file"), cl::cat(category),
+                                       cl::desc("Output: the program, or with --to the IR (- is standard output). "
+                                                "Default: the input's name without its suffix"));
+static cl::opt<Emit> emit("emit", cl::desc("What to make"), cl::cat(category), cl::init(Emit::Executable),
+                          cl::values(clEnumValN(Emit::Executable, "exe", "an executable (default)"),
+                                     clEnumValN(Emit::Library, "lib", "a shared object with a C API")));
+static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::init("native"), cl::cat(category),
+                                      cl::desc("CPU to compile for, x86-64-v3 or newer: native (default), x86-64-v3, "
+                                               "x86-64-v4, sapphirerapids, znver4, ..."));
+static cl::opt<std::string>
+    weights("weights", cl::value_desc("file"), cl::cat(category),
+            cl::desc("Take the weights from this .pt2 instead of the one that the module names"));
+static cl::opt<std::string> fromLevel("from", cl::value_desc("level"), cl::cat(category),
+                                      cl::desc("Level of an IR input that does not name it"));
+static cl::opt<std::string> toLevel("to", cl::value_desc("level"), cl::cat(category),
+                                    cl::desc("Stop at this level and print the IR"));
+static cl::opt<std::string> dumpFolder("dump-intermediates", cl::value_desc("folder"), cl::cat(category),
+                                       cl::desc("Write the IR of every level passed into this folder"));
+static cl::opt<std::string> report("report", cl::ValueOptional, cl::value_desc("file"), cl::cat(category),
+                                   cl::desc("Per layer: FLOPs, bytes and kernels (default: to standard output)"));
+static cl::opt<ProgressMode>
+    progress("progress", cl::desc("How to show progress, on standard error"), cl::cat(category),
+             cl::init(ProgressMode::Auto),
+             cl::values(clEnumValN(ProgressMode::Auto, "auto", "a line per phase; live on a terminal"),
+                        clEnumValN(ProgressMode::Plain, "plain", "a line per phase"),
+                        clEnumValN(ProgressMode::None, "none", "nothing")));
+static cl::opt<bool> quiet("q", cl::desc("Print errors only"), cl::cat(category));
+static cl::opt<bool> verbose("v", cl::desc("Print warnings, remarks and the operations that errors are about"),
+                             cl::cat(category));
+static cl::opt<bool> timing("timing", cl::desc("Print the time of every pass"), cl::cat(category));
+
+static int usageError(const Twine &text) {
+  errs() << "moe-compile: error: " << text << "; see moe-compile --help\n";
+  return kUserError;
+}
+
+static std::optional<Level> levelOption(const cl::opt<std::string> &option, bool &bad) {
+  if (option.getNumOccurrences() == 0)
+    return std::nullopt;
+  std::optional<Level> level = parseLevel(option);
+  if (!level) {
+    usageError("unknown level '" + option + "' in --" + option.ArgStr +
+               "; one of graph, spmd, scheduled, kernel, runtime");
+    bad = true;
+  }
+  return level;
+}
+
+/// Makes the tool's own options the only ones: LLVM's libraries register hundreds.
+static void hideForeignOptions() {
+  for (auto &[name, option] : cl::getRegisteredOptions())
+    if (!is_contained(option->Categories, &category) && name != "help" && name != "version")
+      option->setHiddenFlag(cl::ReallyHidden);
+}
+
+int main(int argc, char **argv) {
+  cl::SetVersionPrinter([](raw_ostream &os) { os << "moe-compile " MOE_VERSION " (LLVM " LLVM_VERSION_STRING ")\n"; });
+  hideForeignOptions();
+  // The parser itself would exit with code 1 as well; collecting its text keeps the messages in one form.
+  std::string messages;
+  raw_string_ostream os(messages);
+  if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &os)) {
+    errs() << StringRef(messages).rtrim() << "\n";
+    return kUserError;
+  }
+  bool bad = false;
+  CompileOptions options;
+  options.tool = sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(main));
+  options.input = inputFile;
+  options.output = outputFile;
+  options.emit = emit;
+  options.targetCpu = targetCpu;
+  options.from = levelOption(fromLevel, bad);
+  options.to = levelOption(toLevel, bad);
+  options.dumpFolder = dumpFolder;
+  options.report = report.getNumOccurrences() > 0;
+  options.reportFile = report;
+  options.weights = weights;
+  options.progress = progress;
+  options.quiet = quiet;
+  options.verbose = verbose;
+  options.timing = timing;
+  if (bad)
+    return kUserError;
+  if (options.output == "-" && !options.to)
+    return usageError("-o - needs --to=LEVEL: a program is not written to standard output");
+  if (options.from && options.to && *options.to < *options.from)
+    return usageError("--to=" + toLevel + " comes before --from=" + fromLevel);
+  return compile(options);
+}
