@@ -1,11 +1,12 @@
 //===- moe-translate.cpp - bridges to and from file formats ---------------------------------------------------------===//
 
-#include "moe-mlir/InitAll.h"
+#include "moe-mlir/Import/Pt2.h"
 
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 
 int main(int argc, char **argv) {
   mlir::registerAllTranslations();
+  moe_mlir::registerPt2Translation();
   return mlir::failed(mlir::mlirTranslateMain(argc, argv, "moe-mlir translation driver"));
 }

@@ -12,8 +12,6 @@ using namespace mlir::aten;
 #include "moe-mlir/Dialect/Aten/IR/AtenDialect.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "moe-mlir/Dialect/Aten/IR/AtenAttrs.cpp.inc"
-#define GET_OP_CLASSES
-#include "moe-mlir/Dialect/Aten/IR/AtenOps.cpp.inc"
 
 void AtenDialect::initialize() {
   addAttributes<

@@ -14,4 +14,14 @@
 #define GET_OP_CLASSES
 #include "moe-mlir/Dialect/Aten/IR/AtenOps.h.inc"
 
+namespace mlir::aten {
+
+/// True for "aten.add_.Tensor" and the like: the operator changes its first argument.
+bool isInPlace(StringRef target);
+
+/// The call that defines `value` if its base name is one of `bases`, else null.
+CallOp getDefiningCall(Value value, ArrayRef<StringRef> bases);
+
+} // namespace mlir::aten
+
 #endif // MOE_MLIR_DIALECT_ATEN_IR_ATEN_H

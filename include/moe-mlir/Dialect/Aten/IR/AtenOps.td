@@ -13,8 +13,13 @@ def Aten_Dialect : Dialect {
   let description = [{
     The importer writes one `aten.call` for each node of the exported graph and decides nothing. Patterns raise
     what they know to `nn` and `moe` ops; the rest is lowered to linalg. No `aten` op is left at the `graph` level.
+
+    A function with the attribute `aten.mutable` holds in-place calls, whose results are views of their first
+    argument; nothing in it may be merged, moved or dropped. `aten-functionalize` removes the in-place calls and the
+    attribute, and from then on every call is a pure function of its operands.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let discardableAttrs = (ins "::mlir::UnitAttr":$mutable);
 }
 
 def Aten_ArgAttr : AttrDef<Aten_Dialect, "Arg"> {
@@ -24,11 +29,12 @@ def Aten_ArgAttr : AttrDef<Aten_Dialect, "Arg"> {
   let assemblyFormat = "`<` $index `>`";
 }
 
-def Aten_CallOp : Op<Aten_Dialect, "call"> {
+def Aten_CallOp : Op<Aten_Dialect, "call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Calls an ATen operator by its qualified name";
   let description = [{
     `arguments` maps each argument of the operator to a constant, to `#aten.arg<i>` for operand `i`, or to an array of
-    both (lists of tensors, sizes that mix constants and symbolic integers).
+    both (lists of tensors, sizes that mix constants and symbolic integers). Arguments that are None or say nothing
+    about values (device, layout) are absent; in lists None is `unit`.
 
     ```mlir
     %1 = aten.call "aten.view.default"(%0, %b) {self = #aten.arg<0>, size = [#aten.arg<1>, 8, 64]}
@@ -38,6 +44,25 @@ def Aten_CallOp : Op<Aten_Dialect, "call"> {
   let arguments = (ins StrAttr:$target, Variadic<AnyType>:$inputs, DictionaryAttr:$arguments);
   let results = (outs Variadic<AnyType>:$results);
   let assemblyFormat = "$target `(` $inputs `)` $arguments attr-dict `:` functional-type($inputs, $results)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The target without its overload: "aten.add" of "aten.add.Tensor".
+    StringRef getBase();
+    /// The argument as it is written; null if it is absent.
+    Attribute getArgument(StringRef name) { return getArguments().get(name); }
+    /// The operand that an argument, or an element of a list argument, stands for; null if it is a constant or absent.
+    Value getOperandOf(Attribute argument);
+    Value getValue(StringRef name) { return getOperandOf(getArgument(name)); }
+    /// Constant arguments; nothing if absent or not constant. Numbers convert where no digit is lost.
+    std::optional<int64_t> getInt(StringRef name);
+    std::optional<double> getFloat(StringRef name);
+    std::optional<bool> getBool(StringRef name);
+    std::optional<StringRef> getString(StringRef name);
+    /// All elements of a list of constant integers; a single integer is a list of one.
+    std::optional<SmallVector<int64_t>> getInts(StringRef name);
+    /// A dimension number, counted from the front.
+    std::optional<int64_t> getDim(StringRef name, int64_t rank);
+  }];
 }
 
 #endif // MOE_MLIR_DIALECT_ATEN_IR_ATENOPS

@@ -1,0 +1,69 @@
+//===- Graph.h - the graph of a .pt2 file as aten.call ops -----------------------------------------------*- C++
+//-*-===//
+#ifndef MOE_MLIR_LIB_IMPORT_PT2_GRAPH_H
+#define MOE_MLIR_LIB_IMPORT_PT2_GRAPH_H
+
+#include "Metadata.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/JSON.h"
+
+namespace moe_mlir::pt2 {
+
+/// Turns the JSON of an exported program into `func.func @main`. One object reads one graph and the graphs nested in
+/// it.
+class GraphReader {
+public:
+  GraphReader(const Pt2Archive &archive, const Metadata &metadata, mlir::MLIRContext *context)
+      : archive(archive), metadata(metadata), builder(context) {}
+
+  llvm::Error read(const llvm::json::Object &program, mlir::ModuleOp module);
+
+private:
+  /// Values of one graph by name; nested graphs have their own.
+  struct Scope {
+    const llvm::json::Object *graph;
+    llvm::StringMap<mlir::Value> values;
+  };
+  struct InputSpec {
+    enum Kind { User, Parameter, Stored } kind;
+    std::string name;
+    std::string key;
+  };
+
+  llvm::Error readInputs(const llvm::json::Object &signature);
+  llvm::Error createFunction(Scope &scope, mlir::ModuleOp module, const llvm::json::Object &signature);
+  llvm::Error defineStored(Scope &scope, const InputSpec &input);
+  llvm::Error readNodes(Scope &scope);
+  llvm::Error readNode(Scope &scope, const llvm::json::Object &node);
+  llvm::Error inlineGraph(Scope &scope, const llvm::json::Object &node, llvm::StringRef target);
+  llvm::Error readReturn(Scope &scope, const llvm::json::Object &signature);
+
+  llvm::Expected<mlir::RankedTensorType> getTensorType(const Scope &scope, llvm::StringRef name);
+  llvm::Expected<mlir::Value> getValue(const Scope &scope, llvm::StringRef name);
+  /// The attribute of an argument; null for None and for what has no meaning on values (device, layout, ...).
+  llvm::Expected<mlir::Attribute> getArgument(const Scope &scope, const llvm::json::Object &argument,
+                                              llvm::SmallVectorImpl<mlir::Value> &operands);
+  llvm::Expected<mlir::Attribute> getOperandAttr(const Scope &scope, llvm::StringRef name,
+                                                 llvm::SmallVectorImpl<mlir::Value> &operands);
+  /// Names and types of a node's results in order, lists flattened.
+  llvm::Error getResults(const Scope &scope, const llvm::json::Object &node, llvm::SmallVectorImpl<std::string> &names,
+                         llvm::SmallVectorImpl<mlir::Type> &types);
+  mlir::DictionaryAttr getArgumentAttrs(const Scope &scope, llvm::StringRef name, mlir::Type type);
+  std::string getDimName(const llvm::json::Object &expression);
+
+  const Pt2Archive &archive;
+  const Metadata &metadata;
+  mlir::OpBuilder builder;
+  mlir::func::FuncOp function;
+  std::vector<InputSpec> inputs;
+  /// Buffers that an output spec names as changed are arguments; name of the input -> argument number.
+  llvm::StringMap<unsigned> argumentOf;
+  llvm::StringSet<> changedInputs;
+  llvm::StringMap<std::string> dimNames;
+};
+
+} // namespace moe_mlir::pt2
+
+#endif // MOE_MLIR_LIB_IMPORT_PT2_GRAPH_H

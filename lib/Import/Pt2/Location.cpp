@@ -1,0 +1,55 @@
+//===- Location.cpp - source locations of graph nodes
+//---------------------------------------------------------------===//
+
+#include "Location.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+using namespace llvm;
+
+/// Frames look like `File "PATH", line N, in FUNCTION`; the innermost comes last. torch's own modules
+/// (`torch/nn/modules/linear.py`) say nothing about the model, so the last frame outside of them is preferred.
+static std::pair<StringRef, unsigned> findFrame(StringRef trace) {
+  std::pair<StringRef, unsigned> own, any;
+  while (true) {
+    size_t at = trace.find("File \"");
+    if (at == StringRef::npos)
+      break;
+    trace = trace.drop_front(at + 6);
+    auto [file, rest] = trace.split('"');
+    unsigned line = 0;
+    if (!rest.consume_front(", line ") || rest.consumeInteger(10, line))
+      continue;
+    trace = rest;
+    any = {file, line};
+    if (!file.contains("/torch/") && !file.starts_with("torch/"))
+      own = any;
+  }
+  return own.first.empty() ? any : own;
+}
+
+/// `key,path,class;key,path,class;...`: the path of the innermost module.
+static StringRef findModule(StringRef stack) {
+  StringRef innermost = stack.rsplit(';').second;
+  if (innermost.empty())
+    innermost = stack;
+  StringRef path = innermost.split(',').second.split(',').first;
+  return path.starts_with("_empty_nn_module_stack") ? StringRef() : path;
+}
+
+mlir::Location moe_mlir::pt2::getNodeLocation(mlir::MLIRContext *context, const json::Object *metadata,
+                                              StringRef nodeName) {
+  StringRef trace, stack;
+  if (metadata) {
+    trace = metadata->getString("stack_trace").value_or("");
+    stack = metadata->getString("nn_module_stack").value_or("");
+  }
+  StringRef name = findModule(stack);
+  auto [file, line] = findFrame(trace);
+  mlir::Location inner = mlir::UnknownLoc::get(context);
+  if (!file.empty())
+    inner = mlir::FileLineColLoc::get(context, file, line, 1);
+  if (name.empty())
+    name = nodeName;
+  return name.empty() ? inner : mlir::NameLoc::get(mlir::StringAttr::get(context, name), inner);
+}

@@ -1,0 +1,74 @@
+//===- Metadata.cpp - extra/moe_mlir.json
+//---------------------------------------------------------------------------===//
+
+#include "Metadata.h"
+#include "Support.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+using namespace moe_mlir::pt2;
+
+static constexpr StringLiteral fileName = "moe_mlir.json";
+static constexpr int64_t version = 1;
+
+mlir::DictionaryAttr Metadata::getGeneration(mlir::MLIRContext *context) const {
+  mlir::Builder b(context);
+  SmallVector<mlir::NamedAttribute> fields;
+  for (auto [key, text] : {std::pair<StringRef, StringRef>("tokens", tokens),
+                           {"position", position},
+                           {"keep", keep},
+                           {"logits", logits},
+                           {"vocabulary", vocabulary}})
+    if (!text.empty())
+      fields.push_back(b.getNamedAttr(key, b.getStringAttr(text)));
+  for (auto [key, number] : {std::pair<StringRef, int64_t>("cache_length", cacheLength), {"vocab_size", vocabSize}})
+    if (number > 0)
+      fields.push_back(b.getNamedAttr(key, b.getI64IntegerAttr(number)));
+  if (!eos.empty())
+    fields.push_back(b.getNamedAttr("eos", b.getI64ArrayAttr(eos)));
+  return b.getDictionaryAttr(fields);
+}
+
+Expected<Metadata> moe_mlir::pt2::readMetadata(const Pt2Archive &archive) {
+  Metadata metadata;
+  std::optional<StringRef> text = archive.getExtra(fileName);
+  if (!text)
+    return metadata;
+  std::string what = ("extra/" + fileName).str();
+  Expected<json::Value> value = parseJson(*text, what);
+  if (!value)
+    return value.takeError();
+  const json::Object *object = value->getAsObject();
+  if (!object)
+    return inputError(what + " is not an object");
+  if (object->getInteger("version").value_or(0) != version)
+    return unsupportedError(what + " does not have version " + Twine(version) +
+                            "; export again with the moe_mlir package of this release");
+  metadata.present = true;
+  for (auto [key, field] : {std::pair<StringRef, std::string *>("model", &metadata.model),
+                            {"tokens", &metadata.tokens},
+                            {"position", &metadata.position},
+                            {"keep", &metadata.keep},
+                            {"logits", &metadata.logits},
+                            {"vocabulary", &metadata.vocabulary}})
+    *field = object->getString(key).value_or("").str();
+  metadata.cacheLength = object->getInteger("cache_length").value_or(0);
+  metadata.vocabSize = object->getInteger("vocab_size").value_or(0);
+  if (metadata.cacheLength < 0 || metadata.vocabSize < 0)
+    return inputError(what + ": cache_length and vocab_size cannot be negative");
+  if (const json::Array *eos = object->getArray("eos"))
+    for (const json::Value &id : *eos) {
+      if (!id.getAsInteger())
+        return inputError(what + ": 'eos' is a list of token ids");
+      metadata.eos.push_back(*id.getAsInteger());
+    }
+  if (const json::Array *states = object->getArray("states"))
+    for (const json::Value &name : *states) {
+      if (!name.getAsString())
+        return inputError(what + ": 'states' is a list of input names");
+      metadata.states.insert(*name.getAsString());
+    }
+  return metadata;
+}

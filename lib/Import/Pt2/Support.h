@@ -1,0 +1,29 @@
+//===- Support.h - errors and JSON of the .pt2 reader ---------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_IMPORT_PT2_SUPPORT_H
+#define MOE_MLIR_LIB_IMPORT_PT2_SUPPORT_H
+
+#include "moe-mlir/Import/Pt2.h"
+
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/JSON.h"
+
+namespace moe_mlir::pt2 {
+
+inline llvm::Error inputError(const llvm::Twine &message) {
+  return llvm::make_error<ImportError>(ImportErrorKind::Input, message.str());
+}
+inline llvm::Error unsupportedError(const llvm::Twine &message) {
+  return llvm::make_error<ImportError>(ImportErrorKind::Unsupported, message.str());
+}
+
+/// `text` for a message: bytes outside printable ASCII escaped, at most 80 characters.
+std::string printable(llvm::StringRef text);
+
+/// Parses JSON that nobody vouches for. `llvm::json` recurses and would overflow the stack on deep nesting, and it lets
+/// the last of several equal keys win; a linear scan refuses both first, as well as NaN and Infinity outside strings.
+/// `what` names the text in messages.
+llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text, llvm::StringRef what);
+
+} // namespace moe_mlir::pt2
+
+#endif // MOE_MLIR_LIB_IMPORT_PT2_SUPPORT_H
