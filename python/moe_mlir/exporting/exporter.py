@@ -1,6 +1,7 @@
 """`export`: model or checkpoint directory in, `.pt2` file out."""
 
 import contextlib
+import io
 import json
 import os
 import tempfile
@@ -212,10 +213,42 @@ def _eos_ids(model):
     return []
 
 
+class _Sink(io.RawIOBase):
+    """Writable file for torch's archive writer, which aborts the process when a write fails: the error is kept instead."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.file = file
+        self.error = None
+
+    def writable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+    def write(self, data):
+        if self.error is None:
+            try:
+                self.file.write(data)
+            except OSError as error:
+                self.error = error
+        return len(data)
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        return self.file.seek(offset, whence)  # torch rewinds the file when it is complete
+
+
 def _save(program, path, metadata):
-    """Write the file under its final name only once it is complete."""
-    # The archive's top folder is named after the file, so the temporary file needs the final stem.
-    with tempfile.TemporaryDirectory(prefix=path.stem + ".", dir=path.parent) as folder:
-        temporary = Path(folder) / path.name
-        torch.export.save(program, temporary, extra_files={"moe_mlir.json": json.dumps(metadata, indent=1)})
-        os.replace(temporary, path)
+    """Write the archive; it gets its final name only once it is complete."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=path.name + ".", dir=path.parent) as folder:
+            temporary = Path(folder) / path.name
+            with open(temporary, "wb") as file:
+                sink = _Sink(file)
+                torch.export.save(program, sink, extra_files={"moe_mlir.json": json.dumps(metadata, indent=1)})
+                if sink.error:
+                    raise sink.error
+            os.replace(temporary, path)
+    except OSError as error:
+        raise Error(f"cannot write '{path}': {error.strerror or error}") from error

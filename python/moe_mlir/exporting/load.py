@@ -12,6 +12,7 @@ VOCABULARIES = ("bytes", "ids")
 
 def load_model(directory, dtype=None):
     """Causal language model of `directory` in `dtype` (None: the checkpoint's). Local files only; weights from safetensors only."""
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -28,6 +29,8 @@ def load_model(directory, dtype=None):
             raise UnsupportedError(f"'{directory}' has pickled weights only ({pickled[0]}); they can run code and are not read: convert them to safetensors")
         raise Error(f"'{directory}' has no weights (*.safetensors)")
     logging.disable_progress_bar()
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # its report of missing tensors comes below, as an error
     try:
         model, report = AutoModelForCausalLM.from_pretrained(
             directory,
@@ -35,13 +38,19 @@ def load_model(directory, dtype=None):
             local_files_only=True,
             use_safetensors=True,
             trust_remote_code=False,
+            ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise Error(f"cannot load '{directory}': {error}") from error
-    for kind, text in (("missing_keys", "has no tensor"), ("mismatched_keys", "has a tensor of another shape"), ("unexpected_keys", "has a left-over tensor")):
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise Error(f"cannot load '{directory}': {' '.join(str(error).split())}") from error
+    finally:
+        logging.set_verbosity(verbosity)
+    # Tensors that are missing would be random; an expert too few makes a stack of another shape.
+    for name, found, wanted in report.get("mismatched_keys", ()):
+        raise Error(f"'{directory}': tensor '{name}' has shape {list(found)}, the configuration says {list(wanted)}")
+    for kind, text in (("missing_keys", "has no tensor"), ("unexpected_keys", "has a left-over tensor")):
         if report.get(kind):
-            raise Error(f"'{directory}' {text} for: {', '.join(map(str, sorted(report[kind], key=str)))}")
+            raise Error(f"'{directory}' {text} for: {', '.join(sorted(report[kind]))}")
     return model
 
 

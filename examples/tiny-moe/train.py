@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Train the example model: a byte-level Mixture-of-Experts language model of 3.4 M parameters.
+
+Text: the help topics of Python's own documentation, which every Python installation carries as the module `pydoc_data.topics` (PSF licence). Each topic is
+a document; documents are separated by byte 0, which is therefore the end-of-sequence id.
+
+The run is seeded and takes about ten minutes on two cores:
+
+    python examples/tiny-moe/train.py --output my-model
+
+The loss that balances the experts is weak on purpose, so that routing stays uneven, as it is in real models.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import platform
+import time
+from pathlib import Path
+
+import torch
+from pydoc_data.topics import topics
+from transformers import MixtralConfig, MixtralForCausalLM
+from transformers.utils import logging
+
+SEED = 1
+CONTEXT = 512
+BATCH = 8
+LEARNING_RATE = 3e-3
+WARMUP = 40
+HELD_OUT = 0.03  # share of the documents that is only used to measure
+
+
+def config():
+    return MixtralConfig(
+        vocab_size=256,
+        hidden_size=128,
+        intermediate_size=256,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        num_local_experts=8,
+        num_experts_per_tok=2,
+        max_position_embeddings=CONTEXT,
+        sliding_window=None,
+        rope_theta=10000.0,
+        initializer_range=0.06,
+        router_aux_loss_coef=0.002,
+        output_router_logits=True,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=0,
+        pad_token_id=None,
+    )
+
+
+def documents():
+    """Training and held-out text as byte tensors, and the checksum of the text."""
+    texts = [topics[key].strip() + "\n" for key in sorted(topics)]
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
+    order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(SEED)).tolist()
+    held = max(1, round(HELD_OUT * len(texts)))
+
+    def pack(chosen):
+        data = b"\0" + b"\0".join(texts[i].encode() for i in chosen) + b"\0"
+        return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+
+    return pack(order[held:]), pack(order[:held]), digest
+
+
+def windows(data, count, generator):
+    """`count` random pieces of CONTEXT bytes: `[count, CONTEXT]` int64."""
+    starts = torch.randint(len(data) - CONTEXT, (count,), generator=generator)
+    return torch.stack([data[s : s + CONTEXT] for s in starts.tolist()]).long()
+
+
+def learning_rate(step, steps):
+    if step < WARMUP:
+        return LEARNING_RATE * (step + 1) / WARMUP
+    done = (step - WARMUP) / max(1, steps - WARMUP)
+    return LEARNING_RATE * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+def optimizer_of(model):
+    matrices = [p for p in model.parameters() if p.dim() > 1]
+    vectors = [p for p in model.parameters() if p.dim() == 1]
+    groups = [{"params": matrices, "weight_decay": 0.05}, {"params": vectors, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=LEARNING_RATE, betas=(0.9, 0.98))
+
+
+@torch.no_grad()
+def measure(model, data):
+    """Loss in nats per byte on held-out text, and the share of each layer's tokens that goes to each expert."""
+    model.eval()
+    pieces = windows(data, 16, torch.Generator().manual_seed(SEED))
+    out = model(input_ids=pieces, output_router_logits=True)
+    loss = torch.nn.functional.cross_entropy(out.logits[:, :-1].flatten(0, 1), pieces[:, 1:].flatten()).item()
+    experts = model.config.num_local_experts
+    load = [torch.bincount(logits.topk(2).indices.flatten(), minlength=experts) / logits.shape[0] for logits in out.router_logits]
+    model.train()
+    return loss, load
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=Path("tiny-moe"), metavar="DIR", help="directory to write the checkpoint to")
+    parser.add_argument("--steps", type=int, default=900, help="steps of 4096 bytes (default: 900)")
+    parser.add_argument("--threads", type=int, default=2, help="threads (default: 2); another number may give other last bits")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.use_deterministic_algorithms(True)
+    torch.manual_seed(SEED)
+    logging.disable_progress_bar()
+
+    data, held_out, digest = documents()
+    print(f"{len(data)} bytes to train on, {len(held_out)} held out, sha256 of the text {digest}")
+    model = MixtralForCausalLM(config()).train()
+    print(f"{sum(p.numel() for p in model.parameters())} parameters")
+    optimizer = optimizer_of(model)
+    generator = torch.Generator().manual_seed(SEED)
+    start = time.monotonic()
+    for step in range(options.steps):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, options.steps)
+        pieces = windows(data, BATCH, generator)
+        loss = model(input_ids=pieces, labels=pieces).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        if step % 50 == 49 or step == 0:
+            print(f"step {step + 1:5} of {options.steps}  {time.monotonic() - start:6.0f} s  loss {loss.item():.3f}", flush=True)
+
+    model.config.output_router_logits = False
+    for parameter in model.parameters():  # model.to() would round the rotary frequencies as well
+        parameter.data = parameter.data.to(torch.bfloat16)
+    loss, load = measure(model, held_out)
+    for index, shares in enumerate(load):
+        print(f"layer {index}: tokens per expert, per cent: {' '.join(f'{100 * s:3.0f}' for s in shares.tolist())}")
+    print(f"held-out loss {loss:.3f} nats per byte (bfloat16)")
+    model.save_pretrained(options.output)
+    (options.output / "moe_mlir.json").write_text(json.dumps({"vocabulary": "bytes"}) + "\n")
+    print(f"wrote {options.output} with Python {platform.python_version()}, torch {torch.__version__}, {options.steps} steps, seed {SEED}")
+
+
+if __name__ == "__main__":
+    main()

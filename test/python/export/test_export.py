@@ -1,0 +1,188 @@
+"""Export of models in memory: the graph, its extra file, and what the check catches."""
+
+import json
+import zipfile
+
+import pytest
+import torch
+
+import moe_mlir
+from moe_mlir import hf
+from moe_mlir.exporting import cache, exporter
+from moe_mlir.testing.models import tiny_model
+
+FAMILIES = ["mixtral", "qwen3_moe", "olmoe"]
+
+
+def extra(path):
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("archive/extra/moe_mlir.json"))
+
+
+def experts_nodes(program):
+    return [node for node in program.graph.nodes if str(node.target) == "moe_mlir.experts.default"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_families(family, dtype, tmp_path):
+    lines = []
+    model = tiny_model(family, dtype=exporter.DTYPES[dtype])
+    program = moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32, progress=lines.append)
+    assert len(experts_nodes(program)) == len(hf.experts_modules(model)) == (2 if family == "qwen3_moe" else 3)
+    assert extra(tmp_path / "m.pt2") == {
+        "version": 1,
+        "model": type(model).__name__,
+        "family": family,
+        "tokens": "input_ids",
+        "position": "position",
+        "keep": "logits_to_keep",
+        "logits": "logits",
+        "states": [f"{kind}_cache_{i}" for i in range(3) for kind in ("key", "value")],
+        "cache_length": 32,
+        "vocabulary": "ids",
+        "vocab_size": 331,
+        "eos": [2],
+        "dtype": dtype,
+    }
+    assert [line.split()[0] for line in lines] == ["tracing", "traced", "checking", "wrote"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.pt2"]
+
+
+def test_inputs_keep_their_names_and_sizes_are_dynamic(tmp_path):
+    program = moe_mlir.export(tiny_model("mixtral", num_hidden_layers=1), tmp_path / "m.pt2", max_cache_len=32)
+    names = ["input_ids", "position", "logits_to_keep", "key_cache_0", "value_cache_0"]
+    assert list(program.graph_signature.user_inputs) == names
+    shapes = {n.name: list(n.meta["val"].shape) for n in program.graph.nodes if n.name in names}
+    batch, tokens = shapes["input_ids"]
+    assert not isinstance(batch, int) and not isinstance(tokens, int)
+    assert shapes["position"] == [batch] and shapes["key_cache_0"] == [batch, 2, 32, 16]
+    assert not isinstance(shapes["logits_to_keep"][0], int)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_loaded_program_decodes_as_eager(family, tmp_path):
+    """Beyond what the exporter checks: other lengths, a batch of 3, single kept rows, the file instead of the object."""
+    model = tiny_model(family)
+    moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32)
+    module = torch.export.load(tmp_path / "m.pt2").module(check_guards=False)
+    tokens = torch.randint(331, (3, 21), generator=torch.Generator().manual_seed(0))
+    states = {key: torch.zeros(3, 2, 32, 16) for key in extra(tmp_path / "m.pt2")["states"]}
+    with torch.no_grad():
+        expected = model(input_ids=tokens).logits
+        begin = 0
+        for size in (1, 11, 1, 7, 1):
+            keep = torch.tensor([size - 1])
+            piece = dict(input_ids=tokens[:, begin : begin + size], position=torch.full((3,), begin), logits_to_keep=keep)
+            begin += size
+            logits = module(**piece, **states)
+            assert logits.shape == (3, 1, 331)
+            assert (logits[:, 0] - expected[:, begin - 1]).abs().max() < 1e-5 * expected.abs().max()
+
+
+def test_sliding_window_holds_beyond_the_window(tmp_path):
+    model = tiny_model("mixtral", sliding_window=5)
+    moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32)
+    module = torch.export.load(tmp_path / "m.pt2").module(check_guards=False)
+    states = {key: torch.zeros(1, 2, 32, 16) for key in extra(tmp_path / "m.pt2")["states"]}
+    tokens = torch.randint(331, (1, 24), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected = model(input_ids=tokens, use_cache=False).logits
+        parts = [
+            module(input_ids=tokens[:, a:b], position=torch.tensor([a]), logits_to_keep=torch.arange(b - a), **states)
+            for a, b in ((0, 14), (14, 15), (15, 24))
+        ]
+    assert (torch.cat(parts, dim=1) - expected).abs().max() < 1e-5 * expected.abs().max()
+
+
+def test_without_cache(tmp_path):
+    model = tiny_model("qwen3_moe")
+    program = moe_mlir.export(model, tmp_path / "m.pt2", cache=False)
+    assert list(program.graph_signature.user_inputs) == ["input_ids"]
+    data = extra(tmp_path / "m.pt2")
+    assert data["states"] == [] and not {"position", "keep", "cache_length"} & set(data)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_forced_experts(family, tmp_path):
+    model = tiny_model(family)
+    moe_mlir.export(model, tmp_path / "m.pt2", cache=False, force_experts=True)
+    module = torch.export.load(tmp_path / "m.pt2").module(check_guards=False)
+    tokens = torch.randint(331, (2, 9), generator=torch.Generator().manual_seed(0))
+    chosen = []
+    handles = [
+        m.register_forward_hook(lambda _, __, out: chosen.append(out[2].reshape(2, 9, -1)))
+        for m in model.modules()
+        if type(m).__name__.endswith("TopKRouter")
+    ]
+    with torch.no_grad():
+        expected = model(input_ids=tokens).logits
+        for handle in handles:
+            handle.remove()
+        ids = {f"experts_{i}": value for i, value in enumerate(chosen)}
+        # The model's own choice gives the model's logits, in any order of the slots; another choice does not.
+        assert torch.allclose(module(input_ids=tokens, **ids), expected, atol=1e-4)
+        assert torch.allclose(module(input_ids=tokens, **{k: v.flip(-1) for k, v in ids.items()}), expected, atol=1e-4)
+        other = {k: (v + 1) % model.config.num_experts if family != "mixtral" else (v + 1) % 8 for k, v in ids.items()}
+        assert (module(input_ids=tokens, **other) - expected).abs().max() > 0.1
+
+
+def test_model_comes_back_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.delenv("TRANSFORMERS_SDPA_FORCE_GQA", raising=False)
+    model = tiny_model("mixtral").train()
+    model.set_experts_implementation("eager")
+    moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32, force_experts=True)
+    assert model.training and model.config._experts_implementation == "eager"
+    assert not any(m._forward_hooks for m in model.modules())
+    assert "TRANSFORMERS_SDPA_FORCE_GQA" not in exporter.os.environ
+
+
+def break_position(monkeypatch):
+    def update(self, keys, values, *args, **kwargs):
+        slots = self.slots - self.position
+        return self.keys.index_copy_(2, slots, keys), self.values.index_copy_(2, slots, values)
+
+    monkeypatch.setattr(cache.ExternalLayer, "update", update)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_cache_written_at_the_wrong_place_is_caught(dtype, tmp_path, monkeypatch):
+    break_position(monkeypatch)
+    with pytest.raises(moe_mlir.MismatchError, match=r"differs from the model for batch 2 in chunks of 5\+3"):
+        moe_mlir.export(tiny_model("mixtral", dtype=dtype), tmp_path / "m.pt2", max_cache_len=32)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cast_on_export(tmp_path):
+    model = tiny_model("olmoe")
+    moe_mlir.export(model, tmp_path / "m.pt2", dtype="bfloat16", max_cache_len=16, vocabulary="bytes", name="little")
+    data = extra(tmp_path / "m.pt2")
+    assert (data["dtype"], data["vocabulary"], data["model"]) == ("bfloat16", "bytes", "little")
+    assert torch.export.load(tmp_path / "m.pt2").state_dict["model.lm_head.weight"].dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        (dict(path="m.bin"), "must end in .pt2"),
+        (dict(path="none/m.pt2"), "there is no directory"),
+        (dict(path="folder.pt2"), "it is a directory"),
+        (dict(dtype="float16"), "dtype 'float16' is not supported"),
+        (dict(max_cache_len=4), "cache of 4 tokens is too short"),
+        (dict(max_cache_len=1000), "exceeds the model's largest position, 256"),
+    ],
+)
+def test_wrong_arguments(options, text, tmp_path):
+    (tmp_path / "folder.pt2").mkdir()
+    path = tmp_path / options.pop("path", "m.pt2")
+    with pytest.raises(moe_mlir.Error, match=text):
+        moe_mlir.export(tiny_model("mixtral"), path, **options)
+    assert [p.name for p in tmp_path.iterdir()] == ["folder.pt2"]
+
+
+def test_a_dense_model_is_refused(tmp_path):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    model = LlamaForCausalLM(LlamaConfig(hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=64))
+    with pytest.raises(moe_mlir.UnsupportedError, match="'LlamaForCausalLM' has no experts"):
+        moe_mlir.export(model, tmp_path / "m.pt2")
