@@ -1,0 +1,74 @@
+"""Compile time and memory of moe-compile."""
+
+import re
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from .artifacts import compile_command, run
+from .errors import BenchError
+from .memory import PeakSampler
+
+# Seconds without the copy of the weights, and bytes of private memory above the tiny model's.
+TIME_LIMITS = {"tiny": 5.0, "1b": 60.0}
+MEMORY_LIMIT = 200 << 20
+REPEATS = {"tiny": 5, "1b": 1}
+
+# A phase of moe-compile's progress, "[3/9] lay out weights   12.34 s".
+PHASE = re.compile(r"^\[\s*\d+/\d+\]\s+(?P<name>.*?)[\s.]+(?P<seconds>\d+(?:\.\d+)?) s\b", re.MULTILINE)
+
+
+def phases(text):
+    """[(name, seconds)] of the progress lines in moe-compile's output."""
+    return [(m["name"], float(m["seconds"])) for m in PHASE.finditer(text)]
+
+
+def measure(compiler, exported, model, dtype):
+    """Compiles twice or more: for time without a sampler, for memory with one.
+
+    seconds  median wall time; weights: the part of it that copies the weights; private: largest sum of Private_Dirty over the process and its children
+    """
+    with tempfile.TemporaryDirectory(dir=Path(exported).parent) as folder:
+        command = compile_command(compiler, exported, Path(folder) / "model", "exe")
+        times = []
+        for _ in range(REPEATS[model]):
+            begin = time.perf_counter()
+            listed = phases(run(command).stderr)
+            times.append((time.perf_counter() - begin, sum(s for name, s in listed if "weight" in name)))
+        seconds, weights = sorted(times, key=lambda t: t[0] - t[1])[len(times) // 2]
+        private = _private_memory(command)
+    return {
+        "type": "compile",
+        "model": model,
+        "dtype": dtype,
+        "seconds": seconds,
+        "weights_seconds": weights,
+        "samples": times,
+        "phases": listed,
+        "private_bytes": private,
+    }
+
+
+def _private_memory(command):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with PeakSampler(process.pid, "smaps_rollup", ("Private_Dirty",)) as sampler:
+        code = process.wait()
+    if code:
+        raise BenchError(f"'{' '.join(command)}' failed with exit code {code}", 70)
+    return sampler.peaks["Private_Dirty"]
+
+
+def failures(results):
+    """Lines that say which limits of section "Compile" in docs/Performance.md were missed."""
+    lines = []
+    tiny = {r["dtype"]: r["private_bytes"] for r in results if r["model"] == "tiny"}
+    for r in results:
+        own = r["seconds"] - r["weights_seconds"]
+        what = f"{r['model']} {r['dtype']}"
+        if own > TIME_LIMITS[r["model"]]:
+            lines.append(f"compile {what}: {own:.1f} s without the weights, at most {TIME_LIMITS[r['model']]:.0f} s is the goal")
+        if r["model"] != "tiny" and r["dtype"] in tiny and r["private_bytes"] > tiny[r["dtype"]] + MEMORY_LIMIT:
+            more = (r["private_bytes"] - tiny[r["dtype"]]) >> 20
+            lines.append(f"compile {what}: {more} MiB of private memory more than the tiny model, at most {MEMORY_LIMIT >> 20} is the goal")
+    return lines

@@ -1,0 +1,143 @@
+// machine.cpp - what this machine can do right now: read bandwidth and peak arithmetic of a few pinned threads.
+//
+// Compiled for the machine at hand when a benchmark starts. Each call starts its threads, lets them begin together and
+// stops them after `seconds`; the threads are gone when it returns.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <thread>
+#include <vector>
+#if defined(__AVX512BF16__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64, kAccumulators = 24;
+#else
+constexpr int kVectorBytes = 32, kAccumulators = 12;
+#endif
+typedef float Floats __attribute__((vector_size(kVectorBytes)));
+typedef uint64_t Words __attribute__((vector_size(kVectorBytes)));
+
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// Runs body(thread) on each core until it returns, all starting together; body returns its work. Gives work per second.
+template <typename Body> double rate(const int32_t *cores, int32_t threads, Body body) {
+  std::atomic<int> ready{0};
+  std::vector<double> rates(static_cast<size_t>(threads));
+  auto run = [&](int t) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cores[t], &set);
+    sched_setaffinity(0, sizeof set, &set);
+    ++ready;
+    while (ready.load() < threads)
+      sched_yield();
+    auto begin = Clock::now();
+    double work = body(t, begin);
+    rates[static_cast<size_t>(t)] = work / since(begin);
+  };
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t)
+    workers.emplace_back(run, t);
+  for (auto &w : workers)
+    w.join();
+  double sum = 0;
+  for (double r : rates)
+    sum += r;
+  return sum;
+}
+
+/// Keeps a value alive without storing it.
+template <typename T> void keep(T &value) {
+#if defined(__AVX512F__)
+  asm volatile("" : "+v"(value));
+#else
+  asm volatile("" : "+x"(value));
+#endif
+}
+
+template <typename Value, typename Step> double flops(const Clock::time_point &begin, double seconds, Value one, Step step) {
+  Value acc[kAccumulators];
+  for (auto &a : acc)
+    a = Value{};
+  Value x = one, y = one;
+  keep(x);
+  keep(y);
+  double steps = 0;
+  do {
+    for (int i = 0; i < 4096; ++i)
+      for (auto &a : acc)
+        a = step(a, x, y);
+    steps += 4096.0 * kAccumulators;
+  } while (since(begin) < seconds);
+  for (auto &a : acc)
+    keep(a);
+  return steps;
+}
+
+} // namespace
+
+extern "C" {
+
+/// Bytes per second of reading `bytes` bytes over and over for at least `seconds`; each thread reads its own share.
+/// Negative if there is no memory for them.
+double machine_read(const int32_t *cores, int32_t threads, int64_t bytes, double seconds) {
+  size_t share = (static_cast<size_t>(bytes) / static_cast<size_t>(threads) + 4095) / 4096 * 4096;
+  size_t total = share * static_cast<size_t>(threads);
+  void *map = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED)
+    return -1;
+  madvise(map, total, MADV_HUGEPAGE);
+  auto *data = static_cast<unsigned char *>(map);
+  for (size_t i = 0; i < total; i += 4096) // pages of their own, not the shared page of zeros
+    data[i] = 1;
+  double result = rate(cores, threads, [&](int t, Clock::time_point begin) {
+    const auto *first = reinterpret_cast<const Words *>(data + share * static_cast<size_t>(t));
+    size_t count = share / sizeof(Words);
+    Words sum[8] = {};
+    double passes = 0;
+    do {
+      for (size_t i = 0; i + 8 <= count; i += 8)
+        for (size_t j = 0; j < 8; ++j)
+          sum[j] += first[i + j];
+      passes += 1;
+    } while (since(begin) < seconds);
+    for (auto &s : sum)
+      keep(s);
+    return passes * static_cast<double>(share);
+  });
+  munmap(map, total);
+  return result;
+}
+
+/// Floating-point operations per second of fused multiply-adds in f32 registers.
+double machine_peak_f32(const int32_t *cores, int32_t threads, double seconds) {
+  return rate(cores, threads, [&](int, Clock::time_point begin) {
+    Floats one = Floats{} + 1e-30f;
+    auto step = [](Floats a, Floats x, Floats y) { return x * y + a; };
+    return flops(begin, seconds, one, step) * 2 * (kVectorBytes / 4);
+  });
+}
+
+/// The same for products of bf16 summed in f32; where the machine has no such instruction, f32 is its peak.
+double machine_peak_bf16(const int32_t *cores, int32_t threads, double seconds) {
+#if defined(__AVX512BF16__)
+  return rate(cores, threads, [&](int, Clock::time_point begin) {
+    auto step = [](__m512 a, __m512 x, __m512 y) { return _mm512_dpbf16_ps(a, (__m512bh)x, (__m512bh)y); };
+    return flops(begin, seconds, _mm512_set1_ps(1e-30f), step) * 64;
+  });
+#else
+  return machine_peak_f32(cores, threads, seconds);
+#endif
+}
+}

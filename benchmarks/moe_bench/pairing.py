@@ -1,0 +1,126 @@
+"""One row, measured in rounds: each side in turn, the order alternating, while the other side sleeps."""
+
+import math
+import os
+import statistics
+import tempfile
+import time
+from array import array
+from pathlib import Path
+
+from .errors import BenchError
+
+# A variant of PyTorch this much slower than its best in the trial is left out of the rounds.
+HOPELESS = 1.25
+
+# Share of a turn that the waiting side may compute before the round counts as disturbed.
+IDLE_SHARE = 0.02
+
+# float32 logits differ by rounding, which a router near a tie can amplify; a wrong program differs by far more.
+LIMITS = {"float32": 1e-2, "bfloat16": 0.5}
+
+# Threads that spin after their last work have gone to sleep by then.
+SETTLE_SECONDS = 0.03
+
+
+class Pair:
+    """Measures rows on two workers.
+
+    compiled, peer   workers, see worker.py
+    machine          see machine.py
+    record           called with one dictionary per raw sample
+    turn_seconds     length of a turn
+    """
+
+    def __init__(self, compiled, peer, machine, record, turn_seconds):
+        self.compiled, self.peer, self.machine = compiled, peer, machine
+        self.record = record
+        self.turn_seconds = turn_seconds
+
+    def measure(self, row, rounds):
+        """Runs all rounds of a row; returns its summary, see `summarize`."""
+        work, difference = self._prepare(row)
+        trial = {v: self._turn(self.peer, v)["seconds"] for v in self.peer.info["variants"]}
+        best = min(trial.values())
+        variants = [v for v in trial if trial[v] <= HOPELESS * best]
+        self.record({"type": "trial", "row": row.name, "seconds": trial, "kept": variants, "logits_difference": difference, **work})
+        samples = [self._round(row, index, variants, work) for index in range(rounds)]
+        return summarize(row, samples, work, self.machine.peak(row.dtype), difference)
+
+    def _prepare(self, row):
+        """Puts both sides in place for a row; returns (the call's work, largest difference of the logits)."""
+        context, tokens = row.tokens(self.peer.info["vocabulary"])
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / name for name in ("peer", "compiled")]
+            work = self.peer.ask("prepare", context=context, tokens=tokens, logits=str(files[0]))
+            self.compiled.ask("prepare", context=context, tokens=tokens, logits=str(files[1]))
+            expected, actual = (array("f", file.read_bytes()) for file in files)
+        return work, difference(row, actual, expected)
+
+    def _turn(self, worker, variant):
+        other = self.peer if worker is self.compiled else self.compiled
+        time.sleep(SETTLE_SECONDS)
+        before, begin = other.cpu_seconds(), time.perf_counter()
+        sample = worker.ask("run", variant=variant, seconds=self.turn_seconds)
+        elapsed = time.perf_counter() - begin
+        sample["other_busy"] = round((other.cpu_seconds() - before) / elapsed, 4)
+        return sample
+
+    def _round(self, row, index, variants, work):
+        """One round: the machine's read bandwidth, then every side. Returns variant -> sample, and "bandwidth"."""
+        time.sleep(SETTLE_SECONDS)
+        turns = [(self.compiled, self.compiled.info["variants"][0]), *((self.peer, v) for v in variants)]
+        if index % 2:
+            turns.reverse()
+        bandwidth = self.machine.read_bandwidth(work["bytes"])
+        samples = {}
+        for worker, variant in turns:
+            samples["compiled" if worker is self.compiled else variant] = self._turn(worker, variant)
+        load = os.getloadavg()[0]
+        self.record({"type": "round", "row": row.name, "round": index, "bandwidth": bandwidth, "load": load, "samples": samples})
+        return {"bandwidth": bandwidth, **samples}
+
+
+def difference(row, actual, expected):
+    """Largest difference of two sides' logits over the largest logit; raises BenchError (3) if they are not the same model's."""
+    if len(actual) != len(expected):
+        raise BenchError(f"{row.name}: {len(actual)} logits, PyTorch has {len(expected)}", 3)
+    if not all(map(math.isfinite, actual)):
+        raise BenchError(f"{row.name}: logits are not finite", 3)
+    largest = max(map(abs, expected))
+    result = max(abs(a - e) for a, e in zip(actual, expected)) / largest
+    if not result <= LIMITS[row.dtype]:
+        raise BenchError(f"{row.name}: logits differ from PyTorch's by {result:.2g} of the largest; at most {LIMITS[row.dtype]} is expected", 3)
+    return result
+
+
+def summarize(row, samples, work, peak, logits_difference):
+    """Medians over the rounds.
+
+    ratio      PyTorch's time over ours, of the variant of PyTorch with the least median time; above 1 the compiled model is faster
+    low, high  least and largest ratio of a round
+    floor      share of the least possible time, max(flops / peak, bytes / the round's bandwidth), in ours
+    """
+    variants = [v for v in samples[0] if v not in ("bandwidth", "compiled")]
+    medians = {v: statistics.median(s[v]["seconds"] for s in samples) for v in variants}
+    best = min(medians, key=medians.get)
+    ratios = [s[best]["seconds"] / s["compiled"]["seconds"] for s in samples]
+    floors = [max(work["flops"] / peak, work["bytes"] / s["bandwidth"]) for s in samples]
+    seconds = statistics.median(s["compiled"]["seconds"] for s in samples)
+    return {
+        "type": "row",
+        "row": row.name,
+        "rounds": len(samples),
+        "seconds": seconds,
+        "tokens_per_second": row.batch * row.new_tokens / seconds,
+        "peer": best,
+        "peer_seconds": medians[best],
+        "ratio": statistics.median(ratios),
+        "low": min(ratios),
+        "high": max(ratios),
+        "floor": statistics.median(f / s["compiled"]["seconds"] for f, s in zip(floors, samples)),
+        "peer_floor": statistics.median(f / s[best]["seconds"] for f, s in zip(floors, samples)),
+        "bandwidth": statistics.median(s["bandwidth"] for s in samples),
+        "logits_difference": logits_difference,
+        "disturbed": sum(any(s[v]["other_busy"] > IDLE_SHARE for v in ("compiled", *variants)) for s in samples),
+    }

@@ -1,0 +1,98 @@
+"""The benchmark's rows, command line, samplers and limits."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from moe_bench import cli, compiling, report
+from moe_bench.machine import Machine
+from moe_bench.memory import PeakSampler
+from moe_bench.rows import CACHE_LENGTH, Row, all_rows, select
+
+RUN = Path(__file__).resolve().parents[3] / "benchmarks" / "run"
+
+
+def test_rows():
+    rows = all_rows()
+    assert len(rows) == len({r.name for r in rows}) == 2 * 2 * 5 * 2
+    assert max(r.position + r.new_tokens for r in rows) <= CACHE_LENGTH
+    assert [r.name for r in select(rows, ["1b"], ["bfloat16"], ["decode-*/b1"])] == ["1b/bfloat16/decode-128/b1", "1b/bfloat16/decode-512/b1"]
+    assert len(select(rows, patterns=["prefill-16/"])) == 8
+
+
+def test_tokens_of_a_row():
+    row = Row("tiny", "float32", "decode", 128, 4)
+    context, tokens = row.tokens(50)
+    assert [len(r) for r in context] == [128] * 4 and [len(r) for r in tokens] == [1] * 4
+    assert {t for r in context for t in r} <= set(range(50)) and context[0] != context[1]
+    assert Row("1b", "bfloat16", "decode", 128, 4).tokens(50) == (context, tokens)
+    assert Row("tiny", "float32", "prefill", 16, 1).tokens(50)[0] == [[]]
+
+
+def test_list():
+    done = subprocess.run([sys.executable, RUN, "--list", "--models", "tiny", "--rows", "b4"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[:2] == ["tiny/float32/prefill-16/b4", "tiny/float32/prefill-128/b4"]
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--models", "huge"], "error: --models: 'huge' is not known; choose from: tiny, 1b"),
+    (["--dtype", "int8"], "error: --dtype: 'int8' is not known; choose from: float32, bfloat16"),
+    (["--rows", "prefill-17"], "error: no row matches; --list shows their names"),
+    (["--threads", "0"], "error: --threads: 0 is not between 1 and the"),
+    (["--rounds", "0"], "error: --rounds must be at least 1"),
+    (["--name", "a/b"], "error: --name: 'a/b' is part of a file name and cannot contain '/'"),
+    (["--rounds", "x"], "invalid int value: 'x'"),
+])
+def test_wrong_arguments(capsys, arguments, message):
+    assert cli.main(arguments) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_result_file_without_measurements_is_removed(tmp_path):
+    results = report.Results(tmp_path / "a.jsonl")
+    results.record({"type": "environment"})
+    assert not results.close() and not results.path.exists()
+    results = report.Results(tmp_path / "b.jsonl")
+    results.record({"type": "environment"})
+    results.record({"type": "round", "seconds": 1})
+    assert results.close()
+    assert [json.loads(line)["type"] for line in results.path.read_text().splitlines()] == ["environment", "round"]
+
+
+def test_rows_below_their_goal_are_marked():
+    summary = {
+        "row": "tiny/float32/prefill-16/b1", "ratio": 0.97, "low": 0.9, "high": 1.1, "seconds": 0.0123, "tokens_per_second": 1300.0, "peer": "eager",
+        "peer_seconds": 0.0119, "floor": 0.5, "peer_floor": 0.52, "bandwidth": 30e9, "logits_difference": 1e-6, "disturbed": 0,
+    }
+    assert report.row_line(summary).endswith("BELOW 1.0")
+    assert "BELOW" not in report.row_line({**summary, "ratio": 1.0})
+    assert "12.3 ms" in report.row_line(summary)
+
+
+def test_limits_of_compiling():
+    def result(model, seconds, weights, mib):
+        return {"model": model, "dtype": "float32", "seconds": seconds, "weights_seconds": weights, "private_bytes": mib << 20}
+
+    assert compiling.failures([result("tiny", 4.9, 0.1, 100), result("1b", 69, 10, 299)]) == []
+    assert compiling.failures([result("tiny", 5.3, 0.1, 100), result("1b", 71, 10, 301)]) == [
+        "compile tiny float32: 5.2 s without the weights, at most 5 s is the goal",
+        "compile 1b float32: 61.0 s without the weights, at most 60 s is the goal",
+        "compile 1b float32: 201 MiB of private memory more than the tiny model, at most 200 is the goal",
+    ]
+
+
+def test_private_memory_of_a_process_and_its_child():
+    grow = "import time; x = bytearray(b'1') * (48 << 20); time.sleep(0.3)"
+    both = f"import subprocess, sys; x = bytearray(b'1') * (48 << 20); subprocess.run([sys.executable, '-c', {grow!r}])"
+    process = subprocess.Popen([sys.executable, "-c", both])
+    with PeakSampler(process.pid, "smaps_rollup", ("Private_Dirty",)) as sampler:
+        assert process.wait() == 0
+    assert 96 << 20 < sampler.peaks["Private_Dirty"] < 140 << 20
+
+
+def test_machine(tmp_path):
+    machine = Machine(tmp_path, [0])
+    assert machine.read_bandwidth(1 << 20, seconds=0.01) > 1e8
+    assert machine.peak("bfloat16", seconds=0.01) > 0.5 * machine.peak("float32", seconds=0.01) > 1e8
