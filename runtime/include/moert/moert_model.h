@@ -38,10 +38,10 @@ typedef enum moert_vocabulary { MOERT_VOCAB_NONE = 0, MOERT_VOCAB_BYTES = 1, MOE
 
 /* What text generation needs; present if the exported model said it. */
 typedef struct moert_generation {
-  int32_t tokens;   /* input [B, S] i64 */
-  int32_t position; /* input [B] i64: position of each row's first token */
-  int32_t keep;     /* input [K] i64: indices in [0, S) whose logits are wanted; -1 if the program has none */
-  int32_t logits;   /* output [B, K, V] (or [B, S, V] without keep) */
+  int32_t tokens;     /* input [B, S] i64 */
+  int32_t position;   /* input [B] i64: position of each row's first token */
+  int32_t keep;       /* input [K] i64: indices in [0, S) whose logits are wanted; -1 if the program has none */
+  int32_t logits;     /* output [B, K, V] (or [B, S, V] without keep) */
   int32_t vocabulary; /* moert_vocabulary */
   int64_t vocab_size;
   int64_t cache_length; /* tokens per row that the states hold */
@@ -50,13 +50,13 @@ typedef struct moert_generation {
 } moert_generation;
 
 typedef struct moert_program {
-  uint32_t abi_version;       /* MOERT_ABI_VERSION */
-  const char *name;           /* model name */
-  const char *build_id;       /* 32 hex digits; the archive carries the same */
-  const char *compiler;       /* version of moe-compile */
-  const char *target_cpu;     /* as given to --target-cpu */
-  const char *features;       /* instruction sets the code uses, "avx2,fma,...", names as in /proc/cpuinfo */
-  const char *weights;        /* archive's path relative to the program's file */
+  uint32_t abi_version;   /* MOERT_ABI_VERSION */
+  const char *name;       /* model name */
+  const char *build_id;   /* 32 hex digits; the archive carries the same */
+  const char *compiler;   /* version of moe-compile */
+  const char *target_cpu; /* as given to --target-cpu */
+  const char *features;   /* instruction sets the code uses, "avx2,fma,...", names as in /proc/cpuinfo */
+  const char *weights;    /* archive's path relative to the program's file */
   int32_t input_count, output_count, state_count, parameter_count, symbol_count, kernel_count;
   const moert_value *inputs;
   const moert_value *outputs;

@@ -1,0 +1,92 @@
+/* session.h - runs a compiled program from C.
+ *
+ * The launcher of `--emit=exe` uses exactly these functions; `--emit=lib` exports them together with the program.
+ *
+ *   moert_session *s;
+ *   if (moert_session_open(moert_session_program(), NULL, &s) ||
+ *       moert_session_set_input(s, 0, MOERT_F32, 2, sizes, data) || moert_session_run(s))
+ *     fprintf(stderr, "%s\n", moert_session_error(s));
+ *
+ * Functions that return int32_t give 0, or an exit code of the tools: 1 the caller's input, 2 unsupported here, 70 an
+ * internal error. A session serves one thread at a time; different sessions are independent.
+ */
+#ifndef MOERT_SESSION_H
+#define MOERT_SESSION_H
+
+#include "moert/moert_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MOERT_API __attribute__((visibility("default")))
+
+typedef struct moert_session moert_session;
+
+/* All fields may be zero. */
+typedef struct moert_session_options {
+  const char *weights;    /* archive; NULL: the path that the program records, relative to the file that holds it */
+  int32_t threads;        /* worker threads, the caller included; 0: the cores of the affinity mask */
+  int32_t pin;            /* nonzero: binds each thread, the opening one included, to a core */
+  int32_t verify_weights; /* nonzero: reads all weights and compares their checksums */
+  int32_t trace;          /* nonzero: records every launch for moert_session_write_trace */
+  int32_t count_experts;  /* nonzero: counts the rows that each expert receives */
+} moert_session_options;
+
+/* A value of a call: row-major, contiguous. */
+typedef struct moert_tensor {
+  int32_t dtype; /* moert_dtype */
+  int32_t rank;
+  int64_t sizes[MOERT_MAX_RANK];
+  const void *data;
+} moert_tensor;
+
+/* The program that is linked into this file. */
+MOERT_API const moert_program *moert_session_program(void);
+
+/* Checks program and CPU, maps the weights, starts the threads. `options` may be NULL. On failure `*session` still
+ * holds an object that gives the error's text and must be closed (NULL only if there is no memory for it). */
+MOERT_API int32_t moert_session_open(const moert_program *program, const moert_session_options *options,
+                                     moert_session **session);
+MOERT_API void moert_session_close(moert_session *session);
+
+/* Text of the last failure: one line. Valid until the next call with this session. */
+MOERT_API const char *moert_session_error(const moert_session *session);
+
+/* Index of the input or output of that name, or -1. */
+MOERT_API int32_t moert_session_find_input(const moert_session *session, const char *name);
+MOERT_API int32_t moert_session_find_output(const moert_session *session, const char *name);
+
+/* Gives input `index` for the next run. Data that is 64-byte aligned is not copied and has to stay until the run
+ * returns; other data is copied now. Each run needs all inputs anew. */
+MOERT_API int32_t moert_session_set_input(moert_session *session, int32_t index, int32_t dtype, int32_t rank,
+                                          const int64_t *sizes, const void *data);
+
+/* Runs the program. Hidden states keep their content from run to run; they are created, zeroed, by the first run after
+ * opening or reset, which also fixes their sizes (the batch). */
+MOERT_API int32_t moert_session_run(moert_session *session);
+
+/* Output `index` of the last run that succeeded. The data belongs to the session and is valid until its next run. */
+MOERT_API int32_t moert_session_output(moert_session *session, int32_t index, moert_tensor *output);
+
+/* Forgets the hidden states: the next run starts with zeroed ones, of any size. */
+MOERT_API void moert_session_reset(moert_session *session);
+
+/* Number of threads in use, and of bytes that the session holds for states and scratch memory. */
+MOERT_API int32_t moert_session_threads(const moert_session *session);
+MOERT_API int64_t moert_session_state_bytes(const moert_session *session);
+MOERT_API int64_t moert_session_arena_bytes(const moert_session *session);
+
+/* Writes the recorded launches as Chrome/Perfetto JSON. The file appears only when complete. */
+MOERT_API int32_t moert_session_write_trace(moert_session *session, const char *path);
+
+/* Rows per expert since opening or clearing: number of MoE layers seen, then name, experts and rows of one. */
+MOERT_API int32_t moert_session_expert_layers(const moert_session *session);
+MOERT_API const char *moert_session_expert_load(const moert_session *session, int32_t layer, int32_t *experts,
+                                                const int64_t **rows);
+MOERT_API void moert_session_clear_expert_load(moert_session *session);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* MOERT_SESSION_H */

@@ -1,0 +1,111 @@
+//===- Inputs.cpp - checks of a call's inputs against the program -------------------------------------------------===//
+
+#include "core/Inputs.h"
+
+#include <algorithm>
+
+namespace moert {
+
+static std::string describe(int32_t dtype, int32_t rank, const int64_t *sizes) {
+  std::string text;
+  for (int32_t i = 0; i < rank; ++i)
+    text += format("%lld x ", static_cast<long long>(sizes[i]));
+  return text + dtypeName(dtype);
+}
+
+Status checkType(const moert_program &program, const moert_value &declared, int32_t dtype, int32_t rank,
+                 const int64_t *sizes) {
+  bool same = dtype == declared.dtype && rank == declared.rank;
+  for (int32_t i = 0; same && i < rank; ++i)
+    same = sizes[i] >= 0 && (declared.sizes[i] < 0 || declared.sizes[i] == sizes[i]);
+  uint64_t bytes;
+  if (same && tensorBytes(dtype, rank, sizes, bytes))
+    return {};
+  std::string given = rank >= 0 && rank <= MOERT_MAX_RANK ? describe(dtype, rank, sizes) : format("rank %d", rank);
+  return failure(kUserError, "input '%s' is %s, the program expects %s", declared.name, given.c_str(),
+                 describe(program, declared).c_str());
+}
+
+Status bindSymbols(const moert_program &program, const std::vector<Tensor> &inputs, std::vector<int64_t> &symbols) {
+  std::fill(symbols.begin(), symbols.end(), -1);
+  for (int32_t i = 0; i < program.input_count; ++i) {
+    const moert_value &declared = program.inputs[i];
+    for (int32_t d = 0; d < declared.rank; ++d) {
+      if (declared.sizes[d] >= 0)
+        continue;
+      int64_t size = inputs[i].sizes[d];
+      int64_t &symbol = symbols[static_cast<size_t>(-(declared.sizes[d] + 1))];
+      if (symbol >= 0 && symbol != size)
+        return failure(kUserError, "input '%s' has size %lld in dimension %d, but '%s' is %lld in an earlier input",
+                       declared.name, static_cast<long long>(size), d, program.symbols[-(declared.sizes[d] + 1)],
+                       static_cast<long long>(symbol));
+      symbol = size;
+    }
+  }
+  return {};
+}
+
+template <typename T>
+static Status checkIntegers(const moert_value &declared, const char *symbolName, int64_t symbolSize, const void *data,
+                            int64_t count) {
+  const T *values = static_cast<const T *>(data);
+  bool bounded = declared.lo <= declared.hi;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t value = static_cast<int64_t>(values[i]);
+    if (bounded && (value < declared.lo || value > declared.hi))
+      return failure(kUserError, "input '%s': element %lld is %lld, outside %lld..%lld", declared.name,
+                     static_cast<long long>(i), static_cast<long long>(value), static_cast<long long>(declared.lo),
+                     static_cast<long long>(declared.hi));
+    // value <= hi here, and sizes are far below 2^62: nothing overflows.
+    if (bounded && declared.symbol >= 0 && value + symbolSize > declared.hi + 1)
+      return failure(kUserError, "input '%s': element %lld is %lld; with %s = %lld it exceeds %lld", declared.name,
+                     static_cast<long long>(i), static_cast<long long>(value), symbolName,
+                     static_cast<long long>(symbolSize), static_cast<long long>(declared.hi + 1));
+    if (declared.uniform && values[i] != values[0])
+      return failure(kUserError, "input '%s': element %lld is %lld, but element 0 is %lld; they must be equal",
+                     declared.name, static_cast<long long>(i), static_cast<long long>(value),
+                     static_cast<long long>(values[0]));
+  }
+  return {};
+}
+
+Status checkElements(const moert_program &program, const std::vector<Tensor> &inputs,
+                     const std::vector<int64_t> &symbols) {
+  for (int32_t i = 0; i < program.input_count; ++i) {
+    const moert_value &declared = program.inputs[i];
+    if (declared.lo > declared.hi && !declared.uniform)
+      continue;
+    const void *data = inputs[i].data;
+    int64_t count = 1;
+    for (int32_t d = 0; d < declared.rank; ++d)
+      count *= inputs[i].sizes[d];
+    const char *name = declared.symbol >= 0 ? program.symbols[declared.symbol] : "";
+    int64_t size = declared.symbol >= 0 ? symbols[declared.symbol] : 0;
+    Status status;
+    switch (declared.dtype) {
+    case MOERT_I64:
+      status = checkIntegers<int64_t>(declared, name, size, data, count);
+      break;
+    case MOERT_I32:
+      status = checkIntegers<int32_t>(declared, name, size, data, count);
+      break;
+    case MOERT_I16:
+      status = checkIntegers<int16_t>(declared, name, size, data, count);
+      break;
+    case MOERT_I8:
+      status = checkIntegers<int8_t>(declared, name, size, data, count);
+      break;
+    case MOERT_U8:
+    case MOERT_BOOL:
+      status = checkIntegers<uint8_t>(declared, name, size, data, count);
+      break;
+    default:
+      break;
+    }
+    if (status.failed())
+      return status;
+  }
+  return {};
+}
+
+} // namespace moert

@@ -1,0 +1,33 @@
+//===- Inputs.h - checks of a call's inputs against the program ---------------------------------------------------===//
+#ifndef MOERT_LIB_CORE_INPUTS_H
+#define MOERT_LIB_CORE_INPUTS_H
+
+#include "core/Memory.h"
+#include "core/Program.h"
+
+namespace moert {
+
+/// A value of the current call. `data` is row-major and contiguous.
+struct Tensor {
+  int32_t dtype = 0;
+  int32_t rank = 0;
+  int64_t sizes[MOERT_MAX_RANK] = {};
+  void *data = nullptr;
+  bool present = false; // inputs: given for this call; outputs: asked for by the program
+  Memory memory;        // used by outputs, and by inputs that have to be copied
+};
+
+/// Checks dtype, rank and fixed sizes of a value that is offered for an input.
+Status checkType(const moert_program &program, const moert_value &declared, int32_t dtype, int32_t rank,
+                 const int64_t *sizes);
+
+/// Gives every symbol the size that the inputs have; all of them must agree.
+Status bindSymbols(const moert_program &program, const std::vector<Tensor> &inputs, std::vector<int64_t> &symbols);
+
+/// Checks the elements of integer inputs: bounds, bounds together with a symbol, equality.
+Status checkElements(const moert_program &program, const std::vector<Tensor> &inputs,
+                     const std::vector<int64_t> &symbols);
+
+} // namespace moert
+
+#endif // MOERT_LIB_CORE_INPUTS_H

@@ -1,0 +1,113 @@
+//===- Program.cpp - what the runtime asks of a program's description ---------------------------------------------===//
+
+#include "core/Program.h"
+
+namespace moert {
+
+const char *dtypeName(int32_t dtype) {
+  static const char *const names[] = {"f32", "bf16", "f16", "f64", "i64", "i32", "i16", "i8", "u8", "bool"};
+  return dtype >= 0 && dtype <= MOERT_BOOL ? names[dtype] : "?";
+}
+
+std::string describe(const moert_program &program, const moert_value &value) {
+  std::string text;
+  for (int32_t i = 0; i < value.rank; ++i) {
+    int64_t size = value.sizes[i];
+    if (size >= 0)
+      text += format("%lld x ", static_cast<long long>(size));
+    else
+      text += format("%s x ", program.symbols[-(size + 1)]);
+  }
+  return text + dtypeName(value.dtype);
+}
+
+static Status invalid(const moert_program &program, const char *what) {
+  return failure(kInternal, "the compiled program '%s' is invalid: %s", program.name ? program.name : "?", what);
+}
+
+static bool validValue(const moert_program &program, const moert_value &value) {
+  if (!value.name || dtypeSize(value.dtype) == 0 || value.rank < 0 || value.rank > MOERT_MAX_RANK)
+    return false;
+  for (int32_t i = 0; i < value.rank; ++i)
+    if (value.sizes[i] < -static_cast<int64_t>(program.symbol_count))
+      return false;
+  return value.symbol < program.symbol_count;
+}
+
+/// Symbols get their values from inputs: one that no input has could never be resolved.
+static bool symbolsHaveInputs(const moert_program &program) {
+  for (int32_t s = 0; s < program.symbol_count; ++s) {
+    bool found = false;
+    for (int32_t i = 0; i < program.input_count; ++i)
+      for (int32_t d = 0; d < program.inputs[i].rank; ++d)
+        found |= program.inputs[i].sizes[d] == -(1 + static_cast<int64_t>(s));
+    if (!found)
+      return false;
+  }
+  return true;
+}
+
+static bool validGeneration(const moert_program &program, const moert_generation &generation) {
+  auto input = [&](int32_t index, int32_t rank) {
+    return index >= 0 && index < program.input_count && program.inputs[index].rank == rank &&
+           program.inputs[index].dtype == MOERT_I64;
+  };
+  if (!input(generation.tokens, 2) || !input(generation.position, 1) ||
+      (generation.keep != -1 && !input(generation.keep, 1)))
+    return false;
+  // Exactly these inputs: there is nobody else to fill another one.
+  if (program.input_count != 2 + (generation.keep != -1))
+    return false;
+  if (generation.logits < 0 || generation.logits >= program.output_count)
+    return false;
+  const moert_value &logits = program.outputs[generation.logits];
+  bool type =
+      logits.dtype == MOERT_F32 || logits.dtype == MOERT_BF16 || logits.dtype == MOERT_F16 || logits.dtype == MOERT_F64;
+  return type && logits.rank == 3 && logits.sizes[2] == generation.vocab_size && generation.vocab_size > 0 &&
+         generation.cache_length > 0 && generation.eos_count >= 0 && (generation.eos_count == 0 || generation.eos);
+}
+
+Status validateProgram(const moert_program &program) {
+  if (program.abi_version != MOERT_ABI_VERSION)
+    return failure(kInternal, "the program was compiled for runtime ABI %u, this runtime has ABI %u",
+                   program.abi_version, MOERT_ABI_VERSION);
+  if (!program.name || !program.build_id || std::strlen(program.build_id) != sizeof(ArchiveHeader::build_id) ||
+      !program.compiler || !program.target_cpu || !program.features || !program.weights || !program.run)
+    return invalid(program, "a field is missing");
+  if (program.input_count < 0 || program.output_count < 0 || program.state_count < 0 || program.parameter_count < 0 ||
+      program.symbol_count < 0 || program.kernel_count < 0)
+    return invalid(program, "a count is negative");
+  for (int32_t i = 0; i < program.input_count; ++i)
+    if (!validValue(program, program.inputs[i]))
+      return invalid(program, "the type of an input");
+  for (int32_t i = 0; i < program.output_count; ++i)
+    if (!validValue(program, program.outputs[i]))
+      return invalid(program, "the type of an output");
+  for (int32_t i = 0; i < program.state_count; ++i)
+    if (!validValue(program, program.states[i]))
+      return invalid(program, "the type of a state");
+  if (!symbolsHaveInputs(program))
+    return invalid(program, "a symbol that no input has");
+  if (program.generation && !validGeneration(program, *program.generation))
+    return invalid(program, "its generation info");
+  return {};
+}
+
+Status resolveParameters(const moert_program &program, const Archive &archive, std::vector<const void *> &data) {
+  data.resize(static_cast<size_t>(program.parameter_count));
+  for (int32_t i = 0; i < program.parameter_count; ++i) {
+    const moert_parameter_desc &wanted = program.parameters[i];
+    const ArchiveEntry *entry = archive.find(wanted.key);
+    if (!entry)
+      return failure(kUserError, "the weights have no entry '%s'", wanted.key);
+    bool same = entry->dtype == wanted.dtype && entry->rank == wanted.rank;
+    for (int32_t d = 0; same && d < wanted.rank; ++d)
+      same = entry->sizes[d] == wanted.sizes[d];
+    if (!same)
+      return failure(kUserError, "the weights' entry '%s' has another type than the program expects", wanted.key);
+    data[static_cast<size_t>(i)] = archive.data(*entry);
+  }
+  return {};
+}
+
+} // namespace moert

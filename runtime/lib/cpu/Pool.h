@@ -1,0 +1,82 @@
+//===- Pool.h - worker threads that run the blocks of a launch ----------------------------------------------------===//
+//
+// A launch costs less than half a microsecond while the workers are hot, so there is no lock and no queue. Thread t
+// of n owns the blocks [blocks*t/n, blocks*(t+1)/n) of a launch and takes them one by one from its ticket: launch
+// number and blocks left in one 64-bit word. Whoever has nothing left helps others through their tickets. Because a
+// ticket carries the launch's number, a thread that wakes up late can only find a newer launch or nothing: a launch is
+// over when its blocks are, not when every thread has looked at it.
+//
+// Waiting threads spin for a while and then sleep on a futex: waking costs tens of microseconds on a virtual machine.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef MOERT_LIB_CPU_POOL_H
+#define MOERT_LIB_CPU_POOL_H
+
+#include "core/Status.h"
+#include "moert/moert.h"
+
+#include <atomic>
+#include <memory>
+#include <pthread.h>
+#include <vector>
+
+namespace moert {
+
+/// Cores that this process may use.
+int availableCores();
+
+class Pool {
+public:
+  Pool() = default;
+  Pool(const Pool &) = delete;
+  Pool &operator=(const Pool &) = delete;
+  ~Pool() { stop(); }
+
+  /// Starts `threads - 1` workers; the thread that calls run() is the remaining one. `pin`: binds thread t to the t-th
+  /// core of the affinity mask (modulo its size), the caller included.
+  Status start(int threads, bool pin);
+  void stop();
+  int threads() const { return count; }
+
+  /// Runs fn(args, b, blocks) once for each b in [0, blocks). Only one thread may call this at a time.
+  void run(moert_kernel_fn fn, const void *args, int64_t blocks);
+
+private:
+  // Own cache lines: workers spin on their ticket.
+  struct alignas(128) Slot {
+    std::atomic<uint64_t> ticket{0}; // launch number << 32 | own blocks that nobody has taken
+    std::atomic<bool> asleep{false};
+    Pool *pool = nullptr;
+    int index = 0;
+    int core = -1;
+    pthread_t thread;
+  };
+
+  static void *main(void *slot);
+  void work(Slot &own);
+  /// Takes and runs blocks of `slot` as long as its ticket shows this launch.
+  void drain(Slot &slot, uint32_t launch);
+  void help(Slot &own, uint32_t launch);
+  uint32_t waitForLaunch(Slot &own, uint32_t last);
+  void waitForBlocks();
+
+  int count = 1;
+  std::unique_ptr<Slot[]> slots;
+  uint32_t launch = 0;
+
+  // The current launch. Written before the tickets, read after a ticket of the launch has been seen.
+  alignas(128) std::atomic<moert_kernel_fn> fn{nullptr};
+  std::atomic<const void *> args{nullptr};
+  std::atomic<int64_t> blocks{0};
+  std::atomic<int> owners{1}; // threads that own blocks
+
+  alignas(128) std::atomic<int64_t> open{0}; // blocks that are not done
+  std::atomic<uint32_t> finished{0};         // number of the last launch that is done; the caller sleeps on it
+  alignas(128) std::atomic<int> sleepers{0};
+  std::atomic<bool> callerSleeps{false};
+  std::atomic<bool> stopping{false};
+};
+
+} // namespace moert
+
+#endif // MOERT_LIB_CPU_POOL_H
