@@ -1,0 +1,76 @@
+//===- Calls.cpp - the lines of a --calls file --------------------------------------------------------------------===//
+//
+// Words are separated by blanks; a word in double quotes may contain blanks. Lines that begin with # are comments.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "Options.h"
+
+namespace moert {
+
+static bool splitWords(const std::string &line, std::vector<std::string> &words) {
+  for (size_t i = 0; i < line.size();) {
+    if (line[i] == ' ' || line[i] == '\t' || line[i] == '\r') {
+      ++i;
+      continue;
+    }
+    std::string word;
+    bool quoted = false;
+    for (; i < line.size() && (quoted || (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')); ++i) {
+      if (line[i] == '"')
+        quoted = !quoted;
+      else
+        word += line[i];
+    }
+    if (quoted)
+      return false;
+    words.push_back(word);
+  }
+  return true;
+}
+
+static Status parseCall(const std::vector<std::string> &words, Call &call) {
+  if (words.size() == 1 && words[0] == "reset") {
+    call.reset = true;
+    return {};
+  }
+  if (words.size() % 2 != 0)
+    return failure(kUserError, "'%s' has no value", words.back().c_str());
+  for (size_t i = 0; i < words.size(); i += 2) {
+    NamedFile file;
+    if (words[i] == "--output-dir") {
+      call.outputDir = words[i + 1];
+      continue;
+    }
+    if (words[i] != "--input" && words[i] != "--expected-output")
+      return failure(kUserError, "unknown word '%s' (known: --input, --output-dir, --expected-output, reset)",
+                     words[i].c_str());
+    if (Status s = parseNamedFile(words[i + 1], file); s.failed())
+      return s;
+    (words[i] == "--input" ? call.inputs : call.expected).push_back(file);
+  }
+  return {};
+}
+
+Status parseCalls(const std::string &text, const std::string &path, std::vector<Call> &calls) {
+  int number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = text.find('\n', begin);
+    if (end == std::string::npos)
+      end = text.size();
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    std::vector<std::string> words;
+    bool closed = splitWords(line, words);
+    if (words.empty() || words[0][0] == '#')
+      continue;
+    calls.emplace_back();
+    Status s = closed ? parseCall(words, calls.back()) : failure(kUserError, "a quote is not closed");
+    if (s.failed())
+      return failure(s.code, "%s:%d: %s", path.c_str(), number, s.message.c_str());
+  }
+  return calls.empty() ? failure(kUserError, "'%s' holds no calls", path.c_str()) : Status{};
+}
+
+} // namespace moert

@@ -1,0 +1,40 @@
+//===- Console.h - standard streams, whole files, signals ---------------------------------------------------------===//
+#ifndef MOERT_LAUNCHER_CONSOLE_H
+#define MOERT_LAUNCHER_CONSOLE_H
+
+#include "core/Status.h"
+
+#include <signal.h>
+
+namespace moert {
+
+/// Makes the process fit for pipes and limits: a write to a closed pipe, past a file-size limit or to a closed standard
+/// output is an error of that write instead of a signal, or a surprise in a file that got the number by chance.
+/// Ctrl-C ends the process with 130.
+void setUpProcess();
+
+/// Writes to the standard output at once.
+Status print(const std::string &text);
+
+/// Writes a line to the standard error; what goes wrong there has nobody to hear of it.
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/// Reads a file, or the standard input for "-", of at most `limit` bytes.
+Status readAll(const std::string &path, size_t limit, std::string &text);
+
+/// Reads a line of the standard input without buffering beyond it. Returns false at the end of the input.
+bool readLine(std::string &line);
+
+/// Keeps Ctrl-C and termination waiting while files get their final names, so that no temporary file remains.
+class SignalsHeld {
+public:
+  SignalsHeld();
+  ~SignalsHeld();
+
+private:
+  sigset_t before;
+};
+
+} // namespace moert
+
+#endif // MOERT_LAUNCHER_CONSOLE_H

@@ -1,0 +1,61 @@
+//===- Info.cpp - what a program is -------------------------------------------------------------------------------===//
+
+#include "Modes.h"
+#include "core/Program.h"
+
+namespace moert {
+
+static void list(std::string &text, const char *title, const moert_program &program, const moert_value *values,
+                 int32_t count) {
+  text += format("%s:\n", title);
+  for (int32_t i = 0; i < count; ++i) {
+    const moert_value &value = values[i];
+    text += format("  %-24s %s", value.name, describe(program, value).c_str());
+    if (value.lo <= value.hi && value.symbol >= 0)
+      text += format(", %lld..%lld - %s", static_cast<long long>(value.lo), static_cast<long long>(value.hi + 1),
+                     program.symbols[value.symbol]);
+    else if (value.lo <= value.hi)
+      text += format(", %lld..%lld", static_cast<long long>(value.lo), static_cast<long long>(value.hi));
+    text += value.uniform ? ", all equal\n" : "\n";
+  }
+  if (count == 0)
+    text += "  none\n";
+}
+
+std::string infoText(const moert_program &program, const std::string &weights) {
+  std::string text =
+      format("model:      %s\ncompiler:   moe-compile %s\nbuild:      %s\ntarget cpu: %s\nfeatures:   %s\n",
+             program.name, program.compiler, program.build_id, program.target_cpu, program.features);
+  uint64_t bytes = 0;
+  for (int32_t i = 0; i < program.parameter_count; ++i) {
+    uint64_t size = 0;
+    tensorBytes(program.parameters[i].dtype, program.parameters[i].rank, program.parameters[i].sizes, size);
+    bytes += size;
+  }
+  text += format("parameters: %d packed arrays, %llu bytes\n", program.parameter_count,
+                 static_cast<unsigned long long>(bytes));
+  text += format("weights:    %s\nkernels:    %d\n", program.parameter_count ? weights.c_str() : "none",
+                 program.kernel_count);
+  list(text, "inputs", program, program.inputs, program.input_count);
+  list(text, "outputs", program, program.outputs, program.output_count);
+  list(text, "states (hidden, kept between calls)", program, program.states, program.state_count);
+  text += "generation:\n";
+  const moert_generation *g = program.generation;
+  if (!g)
+    return text + "  unknown: the exported file does not name token inputs and vocabulary; use --input\n";
+  const char *kinds[] = {"not told (use --ids)", "bytes", "token ids (use --ids)"};
+  text +=
+      format("  vocabulary   %s, %lld tokens\n", kinds[g->vocabulary >= 0 && g->vocabulary <= 2 ? g->vocabulary : 0],
+             static_cast<long long>(g->vocab_size));
+  text += format("  cache        %lld tokens per row\n  end tokens  ", static_cast<long long>(g->cache_length));
+  for (int32_t i = 0; i < g->eos_count; ++i)
+    text += format(" %lld", static_cast<long long>(g->eos[i]));
+  return text + (g->eos_count ? "\n" : " none\n");
+}
+
+std::string versionText(const moert_program &program) {
+  return format("%s, build %s, compiled by moe-compile %s for %s, runtime ABI %u\n", program.name, program.build_id,
+                program.compiler, program.target_cpu, MOERT_ABI_VERSION);
+}
+
+} // namespace moert

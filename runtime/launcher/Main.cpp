@@ -1,0 +1,81 @@
+//===- Main.cpp - the executable that moe-compile makes -----------------------------------------------------------===//
+
+#include "Console.h"
+#include "Modes.h"
+
+#include <cstdlib>
+#include <unistd.h>
+
+using namespace moert;
+
+/// The archive's path: what --weights says, else what the program records, beside the running file.
+static std::string weightsPath(const moert_program &program, const Options &options) {
+  if (!options.weights.empty())
+    return options.weights;
+  std::string weights = program.weights;
+  char self[4096];
+  ssize_t size = readlink("/proc/self/exe", self, sizeof self);
+  if (weights.empty() || weights[0] == '/' || size <= 0 || size == sizeof self)
+    return weights;
+  std::string file(self, static_cast<size_t>(size));
+  return file.substr(0, file.rfind('/') + 1) + weights;
+}
+
+static Status runMode(moert_session *session, const moert_program &program, const Options &options) {
+  switch (options.mode) {
+  case Mode::Generate:
+    return generate(session, program, options);
+  case Mode::Tensors:
+    return runTensors(session, program, options);
+  case Mode::Benchmark:
+    return benchmark(session, program, options);
+  default:
+    return print(format("the weights' checksums agree\n"));
+  }
+}
+
+static Status runSession(const moert_program &program, const Options &options) {
+  std::string weights = weightsPath(program, options);
+  moert_session_options open = {};
+  open.weights = weights.c_str();
+  open.threads = static_cast<int32_t>(options.threads);
+  open.pin = options.pin;
+  open.verify_weights = options.verifyWeights;
+  open.trace = !options.trace.empty();
+  open.count_experts = options.mode == Mode::Benchmark;
+  moert_session *session = nullptr;
+  int32_t code = moert_session_open(&program, &open, &session);
+  Status status = sessionStatus(session, code);
+  if (!status.failed())
+    status = runMode(session, program, options);
+  if (!status.failed() && open.trace) {
+    SignalsHeld held;
+    status = sessionStatus(session, moert_session_write_trace(session, options.trace.c_str()));
+  }
+  moert_session_close(session);
+  return status;
+}
+
+static Status runProgram(const moert_program &program, int argc, char **argv) {
+  Options options;
+  if (Status s = parseOptions(argc, argv, options); s.failed())
+    return s;
+  switch (options.mode) {
+  case Mode::Help:
+    return print(helpText(program, argc ? argv[0] : "model"));
+  case Mode::Version:
+    return print(versionText(program));
+  case Mode::Info:
+    return print(infoText(program, weightsPath(program, options)));
+  default:
+    return runSession(program, options);
+  }
+}
+
+int main(int argc, char **argv) {
+  setUpProcess();
+  Status status = runProgram(*moert_session_program(), argc, argv);
+  if (status.failed())
+    note("%s: error: %s", argc ? argv[0] : "model", status.message.c_str());
+  return status.code;
+}

@@ -1,0 +1,35 @@
+//===- Modes.h - what the executable can do with an open session --------------------------------------------------===//
+#ifndef MOERT_LAUNCHER_MODES_H
+#define MOERT_LAUNCHER_MODES_H
+
+#include "Options.h"
+#include "moert/session.h"
+
+namespace moert {
+
+/// Continues each prompt, from fresh states.
+Status generate(moert_session *session, const moert_program &program, const Options &options);
+
+/// Runs the program on arrays from files: one call, or those of a --calls file.
+Status runTensors(moert_session *session, const moert_program &program, const Options &options);
+
+/// Times prefill and decode on random tokens.
+Status benchmark(moert_session *session, const moert_program &program, const Options &options);
+
+/// The texts of --info and --version.
+std::string infoText(const moert_program &program, const std::string &weights);
+std::string versionText(const moert_program &program);
+
+/// The failure that the session reports, or success for code 0.
+Status sessionStatus(const moert_session *session, int32_t code);
+
+/// Runs the program on `batch` rows of `length` tokens at `position`, wanting logits of the last position only.
+Status runTokens(moert_session *session, const moert_program &program, const int64_t *tokens, int64_t batch,
+                 int64_t length, int64_t position);
+
+/// The error for models without generation info; `flag` needs it.
+Status checkGeneration(const moert_program &program, const char *flag);
+
+} // namespace moert
+
+#endif // MOERT_LAUNCHER_MODES_H

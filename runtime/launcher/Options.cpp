@@ -1,0 +1,311 @@
+//===- Options.cpp - the executable's command line ----------------------------------------------------------------===//
+//
+// One table describes the flags; parsing, checks and --help come from it. docs/Executable.md is compared to --help by
+// a test.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+namespace moert {
+
+Status parseNamedFile(const std::string &text, NamedFile &file) {
+  size_t at = text.find("=@");
+  if (at == std::string::npos || at == 0 || at + 2 == text.size())
+    return failure(kUserError, "expected NAME=@FILE, got '%s'", text.c_str());
+  file.name = text.substr(0, at);
+  file.path = text.substr(at + 2);
+  return {};
+}
+
+static Status parseInteger(const char *text, int64_t low, int64_t high, int64_t &value) {
+  char *end;
+  errno = 0;
+  long long parsed = std::strtoll(text, &end, 10);
+  if (end == text || *end || errno || parsed < low || parsed > high)
+    return failure(kUserError, "expected an integer in %lld..%lld, got '%s'", static_cast<long long>(low),
+                   static_cast<long long>(high), text);
+  value = parsed;
+  return {};
+}
+
+static Status parseReal(const char *text, double low, double high, double &value) {
+  char *end;
+  double parsed = std::strtod(text, &end);
+  if (end == text || *end || !(parsed >= low && parsed <= high))
+    return failure(kUserError, "expected a number in %g..%g, got '%s'", low, high, text);
+  value = parsed;
+  return {};
+}
+
+namespace {
+
+/// A flag belongs to one mode, or to all (None). Flags of a mode that select it have `selects` set.
+struct Flag {
+  const char *name;
+  const char *argument; // null: takes none; "[X]": may be left out
+  Mode mode;
+  bool selects;
+  const char *help;
+  Status (*set)(Options &options, const char *value);
+};
+
+constexpr int64_t kLarge = int64_t(1) << 40;
+
+const Flag kFlags[] = {
+    {"help", nullptr, Mode::Help, true, "Shows this text.", nullptr},
+    {"version", nullptr, Mode::Version, true, "Shows the versions of model, compiler and runtime.", nullptr},
+    {"info", nullptr, Mode::Info, true, "Shows inputs, outputs, states, parameters and what the model needs.", nullptr},
+
+    {"generate", "[PROMPT]", Mode::Generate, true,
+     "Continues a prompt. May be repeated: the prompts are independent, each text ends with a line feed.",
+     [](Options &o, const char *v) {
+       if (v)
+         o.prompts.push_back({v, false});
+       return Status{};
+     }},
+    {"prompt-file", "FILE", Mode::Generate, true, "Continues the content of FILE; - is the standard input. Repeatable.",
+     [](Options &o, const char *v) {
+       o.prompts.push_back({v, true});
+       return Status{};
+     }},
+    {"ids", nullptr, Mode::Generate, false, "Prompts and output are token ids in decimal instead of text.",
+     [](Options &o, const char *) {
+       o.ids = true;
+       return Status{};
+     }},
+    {"max-new-tokens", "N", Mode::Generate, false,
+     "Stops after N tokens. Default: at an end-of-sequence token or when the cache is full.",
+     [](Options &o, const char *v) { return parseInteger(v, 0, kLarge, o.maxNewTokens); }},
+    {"stop", "STRING", Mode::Generate, false, "Stops where STRING would appear; it is not shown.",
+     [](Options &o, const char *v) {
+       o.stop = v;
+       return *v ? Status{} : failure(kUserError, "expected a string that is not empty");
+     }},
+    {"temperature", "T", Mode::Generate, false,
+     "Samples with temperature T. Default 0: always the most probable token.",
+     [](Options &o, const char *v) { return parseReal(v, 0, 1e6, o.sampling.temperature); }},
+    {"top-p", "P", Mode::Generate, false, "Samples from the most probable tokens that together reach P. Default 1.",
+     [](Options &o, const char *v) { return parseReal(v, 0, 1, o.sampling.topP); }},
+    {"prefill-chunk", "N", Mode::Generate, false, "Feeds the prompt N tokens at a time. Default: in one piece.",
+     [](Options &o, const char *v) { return parseInteger(v, 1, kLarge, o.prefillChunk); }},
+
+    {"input", "NAME=@FILE.npy", Mode::Tensors, true,
+     "Runs the program once on arrays; all inputs are needed. bf16 is read from float32 or raw V2. Repeatable.",
+     [](Options &o, const char *v) {
+       o.call.inputs.emplace_back();
+       return parseNamedFile(v, o.call.inputs.back());
+     }},
+    {"output-dir", "DIR", Mode::Tensors, false, "Writes each output to DIR/NAME.npy (bf16 as float32, exact).",
+     [](Options &o, const char *v) {
+       o.call.outputDir = v;
+       return *v ? Status{} : failure(kUserError, "expected the name of a folder");
+     }},
+    {"expected-output", "NAME=@FILE.npy", Mode::Tensors, false,
+     "Compares an output; exits with 3 if it differs. Repeatable.",
+     [](Options &o, const char *v) {
+       o.call.expected.emplace_back();
+       return parseNamedFile(v, o.call.expected.back());
+     }},
+    {"rtol", "X", Mode::Tensors, false, "Relative tolerance: |a - b| <= atol + rtol * |b|. Default 1e-5.",
+     [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.rtol); }},
+    {"atol", "X", Mode::Tensors, false, "Absolute tolerance. Default 1e-6.",
+     [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.atol); }},
+    {"calls", "FILE", Mode::Tensors, true,
+     "Runs several calls, one per line: --input, --output-dir and --expected-output as here, or the word reset. "
+     "States are kept from line to line.",
+     [](Options &o, const char *v) {
+       o.calls = v;
+       return Status{};
+     }},
+
+    {"benchmark", nullptr, Mode::Benchmark, true, "Measures prefill and decode on random tokens.", nullptr},
+    {"prompt-tokens", "N", Mode::Benchmark, false,
+     "Tokens per row of the prefill. Default: 128, at most half of the cache.",
+     [](Options &o, const char *v) { return parseInteger(v, 1, kLarge, o.promptTokens); }},
+    {"decode-tokens", "N", Mode::Benchmark, false,
+     "Decode steps per repetition. Default: 32, at most a quarter of the cache.",
+     [](Options &o, const char *v) { return parseInteger(v, 0, kLarge, o.decodeTokens); }},
+    {"batch", "B", Mode::Benchmark, false, "Rows. Default 1.",
+     [](Options &o, const char *v) { return parseInteger(v, 1, 1 << 20, o.batch); }},
+    {"repeat", "N", Mode::Benchmark, false, "Repetitions, after one that is not counted. Default 5.",
+     [](Options &o, const char *v) { return parseInteger(v, 1, 1 << 20, o.repeat); }},
+    {"samples", "FILE", Mode::Benchmark, false, "Writes the raw times as JSON, one line per repetition.",
+     [](Options &o, const char *v) {
+       o.samples = v;
+       return Status{};
+     }},
+    {"wait", nullptr, Mode::Benchmark, false,
+     "Waits for a line on the standard input before each repetition, and answers with a line of JSON after it.",
+     [](Options &o, const char *) {
+       o.wait = true;
+       return Status{};
+     }},
+
+    {"seed", "N", Mode::None, false, "Seed of sampling and of the benchmark's tokens. Default 0.",
+     [](Options &o, const char *v) {
+       int64_t seed = 0;
+       Status s = parseInteger(v, 0, INT64_MAX, seed);
+       o.sampling.seed = static_cast<uint64_t>(seed);
+       return s;
+     }},
+    {"threads", "N", Mode::None, false, "Threads. Default: the cores that this process may use.",
+     [](Options &o, const char *v) { return parseInteger(v, 1, 1024, o.threads); }},
+    {"pin", nullptr, Mode::None, false, "Binds each thread to a core.",
+     [](Options &o, const char *) {
+       o.pin = true;
+       return Status{};
+     }},
+    {"trace", "FILE", Mode::None, false, "Writes every launch as Chrome/Perfetto JSON.",
+     [](Options &o, const char *v) {
+       o.trace = v;
+       return Status{};
+     }},
+    {"weights", "FILE", Mode::None, false, "The archive of weights. Default: the one recorded, beside this file.",
+     [](Options &o, const char *v) {
+       o.weights = v;
+       return Status{};
+     }},
+    {"verify-weights", nullptr, Mode::None, false, "Reads all weights and compares their checksums first.",
+     [](Options &o, const char *) {
+       o.verifyWeights = true;
+       return Status{};
+     }},
+};
+
+struct Group {
+  Mode mode;
+  const char *title;
+};
+const Group kGroups[] = {{Mode::Generate, "Text (models exported with their vocabulary)"},
+                         {Mode::Tensors, "Arrays"},
+                         {Mode::Benchmark, "Speed"},
+                         {Mode::None, "With all of these"},
+                         {Mode::Info, "About the program"}};
+
+} // namespace
+
+static const Flag *findFlag(const std::string &name) {
+  for (const Flag &flag : kFlags)
+    if (name == flag.name)
+      return &flag;
+  return nullptr;
+}
+
+/// The flag that selects a mode, for messages.
+static const char *selector(Mode mode) {
+  for (const Flag &flag : kFlags)
+    if (flag.mode == mode && flag.selects)
+      return flag.name;
+  return "";
+}
+
+static Status applyFlag(const Flag &flag, const char *value, Options &options) {
+  if (flag.set)
+    if (Status s = flag.set(options, value); s.failed())
+      return failure(s.code, "--%s: %s", flag.name, s.message.c_str());
+  if (!flag.selects)
+    return {};
+  if (options.mode != Mode::None && options.mode != flag.mode)
+    return failure(kUserError, "--%s and --%s exclude each other", flag.name, selector(options.mode));
+  options.mode = flag.mode;
+  return {};
+}
+
+Status parseOptions(int argc, const char *const *argv, Options &options) {
+  std::vector<const Flag *> given;
+  for (int i = 1; i < argc; ++i) {
+    const char *word = argv[i];
+    if (std::strncmp(word, "--", 2) != 0 || !word[2])
+      return failure(kUserError, "unexpected argument '%s' (--help lists the flags)", word);
+    const char *equals = std::strchr(word, '=');
+    std::string name = equals ? std::string(word + 2, equals) : word + 2;
+    const Flag *flag = findFlag(name);
+    if (!flag)
+      return failure(kUserError, "unknown flag '--%s' (--help lists the flags)", name.c_str());
+    const char *value = equals ? equals + 1 : nullptr;
+    if (!flag->argument && value)
+      return failure(kUserError, "--%s takes no value", flag->name);
+    if (flag->argument && !value) {
+      bool optional = flag->argument[0] == '[';
+      bool follows = i + 1 < argc && (!optional || std::strncmp(argv[i + 1], "--", 2) != 0);
+      if (follows)
+        value = argv[++i];
+      else if (!optional)
+        return failure(kUserError, "--%s needs a value: %s", flag->name, flag->argument);
+    }
+    if (Status s = applyFlag(*flag, value, options); s.failed())
+      return s;
+    given.push_back(flag);
+  }
+  for (const Flag *flag : given)
+    if (flag->mode != Mode::None && flag->mode != options.mode)
+      return failure(kUserError, "--%s is used together with --%s only", flag->name, selector(flag->mode));
+  if (options.mode == Mode::None && options.verifyWeights)
+    options.mode = Mode::Verify;
+  if (options.mode == Mode::None)
+    return failure(kUserError, "nothing to do (--help shows what is possible)");
+  if (!options.calls.empty() &&
+      (!options.call.inputs.empty() || !options.call.expected.empty() || !options.call.outputDir.empty()))
+    return failure(kUserError, "--calls and --input exclude each other");
+  return {};
+}
+
+/// Breaks text into lines of at most `width` characters, with `indent` spaces before all but the first.
+static std::string wrap(const char *text, size_t width, size_t indent) {
+  std::string result;
+  size_t column = 0;
+  while (*text) {
+    size_t length = std::strcspn(text, " ");
+    if (column && column + 1 + length > width) {
+      result += "\n" + std::string(indent, ' ');
+      column = 0;
+    }
+    if (column++)
+      result += ' ';
+    else
+      column = 0;
+    result.append(text, length);
+    column += length;
+    text += length + (text[length] == ' ');
+  }
+  return result;
+}
+
+std::string helpText(const moert_program &program, const std::string &executable) {
+  std::string arrays;
+  for (int32_t i = 0; i < program.input_count; ++i)
+    arrays += format(" --input %s=@%s.npy", program.inputs[i].name, program.inputs[i].name);
+  const char *name = executable.c_str();
+  std::string text = format("%s: a model compiled by moe-compile %s.\n\n", program.name, program.compiler);
+  if (program.generation)
+    text += format("  %s --generate \"Once upon a time\"     continue a text\n"
+                   "  %s --generate --prompt-file - < f    continue a file\n",
+                   name, name);
+  text += format("  %s%s --output-dir out\n"
+                 "  %s --benchmark                       measure tokens per second\n"
+                 "  %s --info                            what this model is\n",
+                 name, arrays.c_str(), name, name);
+  for (const Group &group : kGroups) {
+    text += format("\n%s:\n", group.title);
+    for (const Flag &flag : kFlags) {
+      bool about = flag.mode == Mode::Help || flag.mode == Mode::Version || flag.mode == Mode::Info;
+      if (flag.mode != group.mode && !(about && group.mode == Mode::Info))
+        continue;
+      std::string head = format("  --%s%s%s", flag.name, flag.argument ? " " : "", flag.argument ? flag.argument : "");
+      constexpr size_t kColumn = 34;
+      head += head.size() < kColumn ? std::string(kColumn - head.size(), ' ') : "\n" + std::string(kColumn, ' ');
+      text += head + wrap(flag.help, 100 - kColumn, kColumn) + "\n";
+    }
+  }
+  text += "\nExit codes: 0 fine, 1 wrong input, 2 not supported by this machine, 3 an expected output differs,\n"
+          "70 an error of the program itself, 130 interrupted.\n";
+  return text;
+}
+
+} // namespace moert

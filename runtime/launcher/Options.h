@@ -1,0 +1,68 @@
+//===- Options.h - the executable's command line ------------------------------------------------------------------===//
+#ifndef MOERT_LAUNCHER_OPTIONS_H
+#define MOERT_LAUNCHER_OPTIONS_H
+
+#include "Sampler.h"
+#include "moert/moert_model.h"
+
+#include <string>
+#include <vector>
+
+namespace moert {
+
+/// "NAME=@FILE" of --input and --expected-output.
+struct NamedFile {
+  std::string name, path;
+};
+
+/// One call of the program on tensors, as a command line or a line of a --calls file describes it.
+struct Call {
+  std::vector<NamedFile> inputs, expected;
+  std::string outputDir;
+  bool reset = false; // only resets the states
+};
+
+struct Prompt {
+  std::string value; // the text, or the name of the file that holds it
+  bool file = false;
+};
+
+/// What the executable shall do. Verify is what remains of a command line without another mode.
+enum class Mode { None, Help, Version, Info, Generate, Tensors, Benchmark, Verify };
+
+struct Options {
+  Mode mode = Mode::None;
+  std::string weights, trace;
+  int64_t threads = 0;
+  bool pin = false, verifyWeights = false;
+
+  std::vector<Prompt> prompts;
+  bool ids = false, hasStop = false;
+  std::string stop;
+  int64_t maxNewTokens = -1; // until the cache is full
+  int64_t prefillChunk = 0;  // the whole prompt
+  Sampling sampling;
+
+  Call call;
+  std::string calls;
+  double rtol = 1e-5, atol = 1e-6;
+
+  int64_t promptTokens = -1, decodeTokens = -1, batch = 1, repeat = 5;
+  std::string samples;
+  bool wait = false;
+};
+
+Status parseOptions(int argc, const char *const *argv, Options &options);
+
+/// The text of --help for a program; `executable` is how it was called.
+std::string helpText(const moert_program &program, const std::string &executable);
+
+/// Splits "NAME=@FILE".
+Status parseNamedFile(const std::string &text, NamedFile &file);
+
+/// Parses the lines of a --calls file.
+Status parseCalls(const std::string &text, const std::string &path, std::vector<Call> &calls);
+
+} // namespace moert
+
+#endif // MOERT_LAUNCHER_OPTIONS_H

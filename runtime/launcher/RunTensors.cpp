@@ -1,0 +1,196 @@
+//===- RunTensors.cpp - runs on arrays from files -----------------------------------------------------------------===//
+
+#include "Console.h"
+#include "Modes.h"
+#include "Npy.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <sys/stat.h>
+
+namespace moert {
+
+constexpr size_t kMaxCallsBytes = size_t(1) << 26;
+
+static std::string names(const moert_value *values, int32_t count) {
+  std::string text;
+  for (int32_t i = 0; i < count; ++i)
+    text += format("%s'%s'", i ? ", " : "", values[i].name);
+  return text;
+}
+
+static Status checkFolder(const std::string &dir) {
+  struct stat info;
+  if (mkdir(dir.c_str(), 0777) == 0)
+    return {};
+  int number = errno;
+  if (stat(dir.c_str(), &info) == 0)
+    return S_ISDIR(info.st_mode) ? Status{} : failure(kUserError, "'%s' is not a folder", dir.c_str());
+  return failure(kUserError, "cannot make the folder '%s': %s", dir.c_str(), strerror(number));
+}
+
+/// Reads all inputs of a call into `arrays`, in the program's order.
+static Status readInputs(const moert_program &program, const Call &call, std::vector<Tensor> &arrays) {
+  for (const NamedFile &file : call.inputs) {
+    int32_t index = 0;
+    while (index < program.input_count && file.name != program.inputs[index].name)
+      ++index;
+    if (index == program.input_count)
+      return failure(kUserError, "there is no input '%s' (the program has %s)", file.name.c_str(),
+                     names(program.inputs, program.input_count).c_str());
+    Tensor &array = arrays[static_cast<size_t>(index)];
+    if (array.present)
+      return failure(kUserError, "input '%s' is given twice", file.name.c_str());
+    if (Status s = readNpy(file.path, program.inputs[index].dtype, array); s.failed())
+      return failure(s.code, "input '%s': %s", file.name.c_str(), s.message.c_str());
+    array.present = true;
+  }
+  for (int32_t i = 0; i < program.input_count; ++i)
+    if (!arrays[static_cast<size_t>(i)].present)
+      return failure(kUserError, "input '%s' is missing (%s)", program.inputs[i].name,
+                     describe(program, program.inputs[i]).c_str());
+  return {};
+}
+
+/// Writes all outputs; they get their names together, when all of them are complete.
+static Status writeOutputs(moert_session *session, const moert_program &program, const std::string &dir) {
+  SignalsHeld held;
+  std::vector<OutputFile> files;
+  for (int32_t i = 0; i < program.output_count; ++i) {
+    moert_tensor output;
+    std::string name = program.outputs[i].name;
+    std::replace(name.begin(), name.end(), '/', '_');
+    files.emplace_back();
+    Status s = sessionStatus(session, moert_session_output(session, i, &output));
+    if (!s.failed())
+      s = files.back().open(dir + "/" + name + ".npy");
+    if (!s.failed())
+      s = writeNpy(files.back(), output);
+    if (!s.failed())
+      s = files.back().close();
+    if (s.failed())
+      return s;
+  }
+  for (OutputFile &file : files)
+    if (Status s = file.commit(); s.failed())
+      return s;
+  return {};
+}
+
+/// Compares one output to a file: prints the largest difference, and fails with kMismatch if it is too large.
+static Status compare(const moert_tensor &output, const NamedFile &file, double rtol, double atol) {
+  Tensor expected;
+  if (Status s = readNpy(file.path, output.dtype, expected); s.failed())
+    return failure(s.code, "expected output '%s': %s", file.name.c_str(), s.message.c_str());
+  bool same = expected.rank == output.rank && std::equal(output.sizes, output.sizes + output.rank, expected.sizes);
+  if (!same)
+    return failure(kMismatch, "output '%s' has another shape than '%s'", file.name.c_str(), file.path.c_str());
+  int64_t count = elementCount(output.rank, output.sizes), wrong = 0, worst = -1;
+  double largest = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    double a = elementAsDouble(output.dtype, output.data, i), b = elementAsDouble(output.dtype, expected.data, i);
+    if (a == b || (std::isnan(a) && std::isnan(b)))
+      continue;
+    double difference = std::fabs(a - b);
+    wrong += !(difference <= atol + rtol * std::fabs(b)) || std::isinf(b);
+    // A difference that is not a number counts as the largest.
+    if (!std::isnan(largest) && !(difference <= largest))
+      largest = difference, worst = i;
+  }
+  std::string text = format("output '%s': largest difference %g", file.name.c_str(), worst < 0 ? 0.0 : largest);
+  if (worst >= 0)
+    text +=
+        format(" at element %lld (%g, expected %g)", static_cast<long long>(worst),
+               elementAsDouble(output.dtype, output.data, worst), elementAsDouble(output.dtype, expected.data, worst));
+  if (wrong == 0)
+    return print(text + "\n");
+  return failure(kMismatch, "%s; %lld of %lld elements differ by more than %g + %g * |expected|", text.c_str(),
+                 static_cast<long long>(wrong), static_cast<long long>(count), atol, rtol);
+}
+
+static Status summarize(moert_session *session, const moert_program &program) {
+  for (int32_t i = 0; i < program.output_count; ++i) {
+    moert_tensor output;
+    if (Status s = sessionStatus(session, moert_session_output(session, i, &output)); s.failed())
+      return s;
+    double low = INFINITY, high = -INFINITY;
+    int64_t count = elementCount(output.rank, output.sizes);
+    for (int64_t e = 0; e < count; ++e) {
+      double value = elementAsDouble(output.dtype, output.data, e);
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    std::string shape;
+    for (int32_t d = 0; d < output.rank; ++d)
+      shape += format("%lld x ", static_cast<long long>(output.sizes[d]));
+    std::string range = count ? format(", %g to %g", low, high) : "";
+    if (Status s = print(format("output '%s': %s%s%s\n", program.outputs[i].name, shape.c_str(),
+                                dtypeName(output.dtype), range.c_str()));
+        s.failed())
+      return s;
+  }
+  return {};
+}
+
+static Status runCall(moert_session *session, const moert_program &program, const Options &options, const Call &call) {
+  if (call.reset) {
+    moert_session_reset(session);
+    return {};
+  }
+  for (const NamedFile &file : call.expected)
+    if (moert_session_find_output(session, file.name.c_str()) < 0)
+      return failure(kUserError, "there is no output '%s' (the program has %s)", file.name.c_str(),
+                     names(program.outputs, program.output_count).c_str());
+  std::vector<Tensor> arrays(static_cast<size_t>(program.input_count));
+  if (Status s = readInputs(program, call, arrays); s.failed())
+    return s;
+  for (int32_t i = 0; i < program.input_count; ++i) {
+    const Tensor &array = arrays[static_cast<size_t>(i)];
+    int32_t code = moert_session_set_input(session, i, array.dtype, array.rank, array.sizes, array.data);
+    if (Status s = sessionStatus(session, code); s.failed())
+      return s;
+  }
+  if (!call.outputDir.empty())
+    if (Status s = checkFolder(call.outputDir); s.failed())
+      return s;
+  if (Status s = sessionStatus(session, moert_session_run(session)); s.failed())
+    return s;
+  if (!call.outputDir.empty())
+    if (Status s = writeOutputs(session, program, call.outputDir); s.failed())
+      return s;
+  if (call.outputDir.empty() && call.expected.empty())
+    return summarize(session, program);
+  // All comparisons are made; the first mismatch decides.
+  Status result;
+  for (const NamedFile &file : call.expected) {
+    moert_tensor output;
+    moert_session_output(session, moert_session_find_output(session, file.name.c_str()), &output);
+    Status s = compare(output, file, options.rtol, options.atol);
+    if (s.failed() && s.code != kMismatch)
+      return s;
+    if (result.failed() && s.failed())
+      note("%s", s.message.c_str());
+    else if (s.failed())
+      result = s;
+  }
+  return result;
+}
+
+Status runTensors(moert_session *session, const moert_program &program, const Options &options) {
+  if (options.calls.empty())
+    return runCall(session, program, options, options.call);
+  std::string text;
+  std::vector<Call> calls;
+  if (Status s = readAll(options.calls, kMaxCallsBytes, text); s.failed())
+    return s;
+  if (Status s = parseCalls(text, options.calls, calls); s.failed())
+    return s;
+  for (size_t i = 0; i < calls.size(); ++i)
+    if (Status s = runCall(session, program, options, calls[i]); s.failed())
+      return failure(s.code, "call %zu: %s", i, s.message.c_str());
+  return {};
+}
+
+} // namespace moert

@@ -1,0 +1,45 @@
+//===- Tokens.cpp - one call on token ids -------------------------------------------------------------------------===//
+
+#include "Modes.h"
+
+namespace moert {
+
+Status sessionStatus(const moert_session *session, int32_t code) {
+  return code ? failure(code, "%s", moert_session_error(session)) : Status{};
+}
+
+Status checkGeneration(const moert_program &program, const char *flag) {
+  if (program.generation)
+    return {};
+  return failure(kUserError,
+                 "--%s needs to know the model's token inputs and vocabulary, which the exported file did not tell "
+                 "(export it with moe_mlir, or run it with --input)",
+                 flag);
+}
+
+Status runTokens(moert_session *session, const moert_program &program, const int64_t *tokens, int64_t batch,
+                 int64_t length, int64_t position) {
+  const moert_generation &generation = *program.generation;
+  constexpr int64_t kRows = 64;
+  alignas(64) int64_t few[kRows];
+  std::vector<int64_t> many;
+  int64_t *positions = few;
+  if (batch > kRows) {
+    many.resize(static_cast<size_t>(batch));
+    positions = many.data();
+  }
+  for (int64_t i = 0; i < batch; ++i)
+    positions[i] = position;
+  alignas(64) int64_t last = length - 1;
+  int64_t tokenSizes[2] = {batch, length}, keepSizes[1] = {1};
+  int32_t code = moert_session_set_input(session, generation.tokens, MOERT_I64, 2, tokenSizes, tokens);
+  if (!code)
+    code = moert_session_set_input(session, generation.position, MOERT_I64, 1, &batch, positions);
+  if (!code && generation.keep >= 0)
+    code = moert_session_set_input(session, generation.keep, MOERT_I64, 1, keepSizes, &last);
+  if (!code)
+    code = moert_session_run(session);
+  return sessionStatus(session, code);
+}
+
+} // namespace moert
