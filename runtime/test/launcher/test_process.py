@@ -1,0 +1,143 @@
+"""Files, disks, signals and streams: what goes wrong around the program."""
+
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from conftest import SANITIZED
+
+
+@pytest.fixture
+def big(tmp_path):
+    """Inputs whose output is about 1 MB."""
+    np.save(tmp_path / "x.npy", np.ones((32768, 8), np.float32))
+    np.save(tmp_path / "scale.npy", np.ones(32768, np.float32))
+    return ["--input", f"x=@{tmp_path}/x.npy", "--input", f"scale=@{tmp_path}/scale.npy"]
+
+
+def files(folder):
+    return sorted(p.name for p in pathlib.Path(folder).iterdir())
+
+
+def test_full_disk(bigram, layer, big):
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([bigram.path, "--generate", "hello"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1
+    assert result.stderr == f"{bigram.path}: error: cannot write the standard output: No space left on device\n"
+    assert "No space left on device" in layer(*big, "--trace", "/dev/full", code=1).stderr.decode()
+    assert bigram.error("--benchmark", "--prompt-tokens", 4, "--decode-tokens", 1, "--samples", "/dev/full") == (
+        "cannot write '/dev/full': No space left on device")
+
+
+def test_file_size_limit(layer, big, tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    message = layer.error(*big, "--output-dir", tmp_path / "out", preexec_fn=limit)
+    assert message == f"cannot write '{tmp_path}/out/y.npy': File too large"
+    assert files(tmp_path / "out") == []
+
+
+def test_an_old_file_survives_a_failure(layer, big, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/y.npy").write_bytes(b"old")
+    (tmp_path / "out/calls.npy").mkdir()
+    assert "Is a directory" in layer.error(*big, "--output-dir", tmp_path / "out")
+    assert (tmp_path / "out/y.npy").read_bytes() == b"old"
+    assert files(tmp_path / "out") == ["calls.npy", "y.npy"]
+
+
+def test_closed_stdout(bigram):
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run([bigram.path, "--generate", "hello"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert result.returncode == 1
+    assert result.stderr == f"{bigram.path}: error: cannot write the standard output: Broken pipe\n"
+    # Without the descriptor at all, nothing may land in another file.
+    result = subprocess.run(["sh", "-c", f"'{bigram.path}' --info >&-"], stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1 and "cannot write the standard output" in result.stderr
+
+
+def test_interrupt(bigram):
+    """A benchmark that would take very long ends at once."""
+    process = subprocess.Popen([bigram.path, "--benchmark", "--repeat", "1000000"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and out == b""
+
+
+def test_interrupt_while_waiting_for_a_prompt(bigram):
+    process = subprocess.Popen([bigram.path, "--prompt-file", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=30)
+    assert process.returncode == 130
+    process.stdin.close()
+    process.stdout.close()
+
+
+def test_weights(bigram, binaries, tmp_path):
+    whole = (binaries / "bigram.weights").read_bytes()
+    path = tmp_path / "w"
+
+    def error(content, *flags):
+        path.write_bytes(content)
+        return bigram.error("--generate", "a", "--weights", path, *flags)
+
+    def flip(at):
+        return whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
+
+    assert error(whole[:-1]) == f"weights '{path}' are damaged: {len(whole) - 1} bytes long instead of {len(whole)}"
+    assert error(flip(60)) == f"weights '{path}' are damaged: the header's checksum differs"
+    assert error(flip(len(whole) - 3)) == f"weights '{path}' are damaged: the table's checksum differs"
+    assert error(flip(0)) == f"weights '{path}' are not a weight archive"
+    assert error(b"") == f"weights '{path}' are not a weight archive: only 0 bytes"
+    assert error(flip(5000), "--verify-weights") == (
+        f"weights '{path}' are damaged: the data of entry 'table' has another checksum")
+    path.write_bytes(whole)
+    assert bigram.out("--verify-weights", "--weights", path) == b"the weights' checksums agree\n"
+    other = (binaries / "layer.weights").read_bytes()
+    assert error(other) == (f"weights '{path}' belong to another build: ffeeddccbbaa99887766554433221100, "
+                            "this program needs 00112233445566778899aabbccddeeff")
+    assert bigram.error("--generate", "a", "--weights", tmp_path) == f"weights '{tmp_path}' are not a file but a folder"
+    assert "No such file" in bigram.error("--generate", "a", "--weights", tmp_path / "none")
+
+
+def test_weights_are_found_beside_the_file(bigram, binaries, tmp_path):
+    """Wherever it is called from, also through a link."""
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    shutil.copy(binaries / "bigram", folder / "model")
+    shutil.copy(binaries / "bigram.weights", folder)
+    (tmp_path / "link").symlink_to(folder / "model")
+    for cwd, command in [("/", folder / "model"), (folder, "./model"), (tmp_path, "./link")]:
+        subprocess.run([command, "--generate", "a", "--max-new-tokens", "1"], cwd=cwd, check=True, capture_output=True)
+    (folder / "bigram.weights").unlink()
+    result = subprocess.run([folder / "model", "--verify-weights"], capture_output=True, text=True)
+    assert result.returncode == 1 and f"cannot open weights '{folder}/bigram.weights'" in result.stderr
+
+
+def test_missing_instruction_sets(binaries):
+    for name, message in [("unsupported", "this CPU lacks "), ("unknown", "'warp9', an instruction set that this runtime")]:
+        result = subprocess.run([binaries / name, "--generate", "a"], capture_output=True, text=True)
+        assert result.returncode == 2 and message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_thread_limits(bigram):
+    assert bigram.error("--generate", "a", "--threads", 2000) == "--threads: expected an integer in 1..1024, got '2000'"
+    bigram("--generate", "a", "--threads", 32, "--pin")
+    if not SANITIZED and os.geteuid() != 0:
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+
+        assert "cannot start thread" in bigram.error("--generate", "a", "--threads", 8, preexec_fn=limit)

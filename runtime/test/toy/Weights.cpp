@@ -1,0 +1,40 @@
+//===- Weights.cpp - writes the archives of the toy programs ------------------------------------------------------===//
+//
+//   toy_weights bigram|layer FILE
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "ArchiveWriter.h"
+
+#include <cstdio>
+#include <cstring>
+
+/// Letters and blanks are likely, and which one follows depends on the token; 0 ends the text after a 'z'.
+static std::vector<float> table() {
+  std::vector<float> values(256 * 256);
+  for (int a = 0; a < 256; ++a)
+    for (int b = 0; b < 256; ++b)
+      values[a * 256 + b] =
+          static_cast<float>((a * 49 + b * 49 + a * a * b) % 251) / 251 - (b >= 'a' && b <= 'z' ? 0 : 4);
+  values['z' * 256] = 100;
+  return values;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3)
+    return 1;
+  ArchiveWriter writer;
+  if (std::strcmp(argv[1], "bigram") == 0) {
+    std::vector<float> values = table();
+    writer.add("table", MOERT_F32, {256, 256}, values.data());
+    writer.buildId = "00112233445566778899aabbccddeeff";
+  } else {
+    float w[8] = {1, 2, -1, 0.5, 0.25, 3, -2, 1};
+    writer.add("w", MOERT_F32, {8}, w);
+    writer.buildId = "ffeeddccbbaa99887766554433221100";
+  }
+  std::string bytes = writer.finish();
+  FILE *file = std::fopen(argv[2], "wb");
+  bool fine = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  return file && std::fclose(file) == 0 && fine ? 0 : 1;
+}

@@ -1,0 +1,104 @@
+//===- InputsTest.cpp - checks of inputs and programs -------------------------------------------------------------===//
+
+#include "core/Inputs.h"
+#include "cpu/Features.h"
+
+#include <gtest/gtest.h>
+
+using namespace moert;
+
+namespace {
+
+const moert_value kInputs[] = {
+    {"tokens", MOERT_I64, 2, {-1, -2}, 0, 9, -1, 0},
+    {"position", MOERT_I64, 1, {-1}, 0, 15, 1, 1},
+    {"mask", MOERT_BOOL, 1, {3}, 0, 1, -1, 0},
+};
+const char *const kSymbols[] = {"batch", "sequence"};
+
+int32_t runNothing(moert_context *) { return 0; }
+
+moert_program makeProgram() {
+  moert_program program = {};
+  program.abi_version = MOERT_ABI_VERSION;
+  program.name = "test";
+  program.build_id = "00000000000000000000000000000000";
+  program.compiler = program.target_cpu = program.features = program.weights = "";
+  program.inputs = kInputs;
+  program.input_count = 3;
+  program.symbols = kSymbols;
+  program.symbol_count = 2;
+  program.run = runNothing;
+  return program;
+}
+
+/// The error of a call with these values, "" if there is none.
+std::string check(std::vector<int64_t> tokens, int64_t batch, std::vector<int64_t> position,
+                  std::vector<uint8_t> mask = {0, 1, 0}) {
+  moert_program program = makeProgram();
+  std::vector<Tensor> inputs(3);
+  inputs[0].sizes[0] = batch;
+  inputs[0].sizes[1] = batch ? static_cast<int64_t>(tokens.size()) / batch : 0;
+  inputs[0].data = tokens.data();
+  inputs[1].sizes[0] = static_cast<int64_t>(position.size());
+  inputs[1].data = position.data();
+  inputs[2].sizes[0] = 3;
+  inputs[2].data = mask.data();
+  std::vector<int64_t> symbols(2);
+  if (Status s = bindSymbols(program, inputs, symbols); s.failed())
+    return s.message;
+  return checkElements(program, inputs, symbols).message;
+}
+
+TEST(Inputs, ChecksElements) {
+  EXPECT_EQ(check({1, 2, 3, 4}, 2, {0, 0}), "");
+  EXPECT_EQ(check({0, 9}, 1, {14}), "");
+  EXPECT_EQ(check({}, 0, {}), "");
+  EXPECT_EQ(check({1, 10}, 1, {0}), "input 'tokens': element 1 is 10, outside 0..9");
+  EXPECT_EQ(check({-1}, 1, {0}), "input 'tokens': element 0 is -1, outside 0..9");
+  EXPECT_EQ(check({1}, 1, {INT64_MAX}), "input 'position': element 0 is 9223372036854775807, outside 0..15");
+  EXPECT_EQ(check({1, 2}, 1, {15}), "input 'position': element 0 is 15; with sequence = 2 it exceeds 16");
+  EXPECT_EQ(check({1, 2}, 2, {3, 4}), "input 'position': element 1 is 4, but element 0 is 3; they must be equal");
+  EXPECT_EQ(check({1, 2}, 2, {3}), "input 'position' has size 1 in dimension 0, but 'batch' is 2 in an earlier input");
+  EXPECT_EQ(check({1}, 1, {0}, {0, 2, 0}), "input 'mask': element 1 is 2, outside 0..1");
+}
+
+TEST(Inputs, ChecksTypes) {
+  moert_program program = makeProgram();
+  auto check = [&](int32_t input, int32_t dtype, std::vector<int64_t> sizes) {
+    return checkType(program, kInputs[input], dtype, static_cast<int32_t>(sizes.size()), sizes.data()).message;
+  };
+  EXPECT_EQ(check(0, MOERT_I64, {5, 0}), "");
+  EXPECT_EQ(check(0, MOERT_I32, {5, 1}), "input 'tokens' is 5 x 1 x i32, the program expects batch x sequence x i64");
+  EXPECT_EQ(check(0, MOERT_I64, {5}), "input 'tokens' is 5 x i64, the program expects batch x sequence x i64");
+  EXPECT_EQ(check(2, MOERT_BOOL, {4}), "input 'mask' is 4 x bool, the program expects 3 x bool");
+  EXPECT_NE(check(0, MOERT_I64, {-5, 1}), "");
+  EXPECT_NE(check(0, MOERT_I64, {int64_t(1) << 40, int64_t(1) << 40}), "");
+}
+
+TEST(Program, IsValidated) {
+  moert_program program = makeProgram();
+  EXPECT_EQ(validateProgram(program).message, "");
+  program.abi_version = 2;
+  EXPECT_EQ(validateProgram(program).code, kInternal);
+  program = makeProgram();
+  program.symbol_count = 1; // "tokens" has a second one
+  EXPECT_TRUE(validateProgram(program).failed());
+  program = makeProgram();
+  program.build_id = "short";
+  EXPECT_TRUE(validateProgram(program).failed());
+  program = makeProgram();
+  moert_generation generation = {0, 1, 2, 0, MOERT_VOCAB_BYTES, 10, 16, 0, nullptr};
+  program.generation = &generation; // there is no output
+  EXPECT_TRUE(validateProgram(program).failed());
+}
+
+TEST(Features, AreChecked) {
+  EXPECT_FALSE(checkFeatures("").failed());
+  EXPECT_FALSE(checkFeatures("sse,sse2,").failed());
+  Status unknown = checkFeatures("sse2,warp9");
+  EXPECT_EQ(unknown.code, kUnsupported);
+  EXPECT_NE(unknown.message.find("'warp9'"), std::string::npos);
+}
+
+} // namespace

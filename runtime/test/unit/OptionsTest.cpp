@@ -1,0 +1,101 @@
+//===- OptionsTest.cpp - the command line -------------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include <gtest/gtest.h>
+
+using namespace moert;
+
+namespace {
+
+Status parse(std::vector<const char *> words, Options &options) {
+  words.insert(words.begin(), "model");
+  return parseOptions(static_cast<int>(words.size()), words.data(), options);
+}
+
+std::string error(std::vector<const char *> words) {
+  Options options;
+  Status s = parse(words, options);
+  EXPECT_TRUE(!s.failed() || s.code == kUserError);
+  return s.message;
+}
+
+TEST(Options, AreParsed) {
+  Options o;
+  ASSERT_FALSE(parse({"--generate", "a b", "--generate=--x", "--prompt-file", "-", "--temperature=0.5", "--top-p",
+                      "0.9", "--seed", "7", "--max-new-tokens", "3", "--stop", "\n", "--threads", "2"},
+                     o)
+                   .failed());
+  EXPECT_EQ(o.mode, Mode::Generate);
+  ASSERT_EQ(o.prompts.size(), 3u);
+  EXPECT_EQ(o.prompts[0].value, "a b");
+  EXPECT_EQ(o.prompts[1].value, "--x");
+  EXPECT_TRUE(o.prompts[2].file);
+  EXPECT_EQ(o.sampling.temperature, 0.5);
+  EXPECT_EQ(o.sampling.topP, 0.9);
+  EXPECT_EQ(o.sampling.seed, 7u);
+  EXPECT_EQ(o.maxNewTokens, 3);
+  EXPECT_EQ(o.stop, "\n");
+  EXPECT_EQ(o.threads, 2);
+}
+
+TEST(Options, ThePromptMayBeLeftOut) {
+  Options o;
+  ASSERT_FALSE(parse({"--generate", "--prompt-file", "p", "--ids"}, o).failed());
+  EXPECT_EQ(o.prompts.size(), 1u);
+  EXPECT_TRUE(o.ids);
+}
+
+TEST(Options, ErrorsNameTheFlag) {
+  EXPECT_EQ(error({}), "nothing to do (--help shows what is possible)");
+  EXPECT_EQ(error({"text"}), "unexpected argument 'text' (--help lists the flags)");
+  EXPECT_EQ(error({"-h"}), "unexpected argument '-h' (--help lists the flags)");
+  EXPECT_EQ(error({"--frobnicate"}), "unknown flag '--frobnicate' (--help lists the flags)");
+  EXPECT_EQ(error({"--generate", "x", "--threads"}), "--threads needs a value: N");
+  EXPECT_EQ(error({"--info=3"}), "--info takes no value");
+  EXPECT_EQ(error({"--info", "--threads", "0"}), "--threads: expected an integer in 1..1024, got '0'");
+  EXPECT_EQ(error({"--info", "--threads", "2x"}), "--threads: expected an integer in 1..1024, got '2x'");
+  EXPECT_EQ(error({"--generate", "x", "--temperature", "nan"}),
+            "--temperature: expected a number in 0..1e+06, got 'nan'");
+  EXPECT_EQ(error({"--generate", "x", "--top-p", "1.5"}), "--top-p: expected a number in 0..1, got '1.5'");
+  EXPECT_EQ(error({"--info", "--benchmark"}), "--benchmark and --info exclude each other");
+  EXPECT_EQ(error({"--benchmark", "--temperature", "1"}), "--temperature is used together with --generate only");
+  EXPECT_EQ(error({"--input", "x=y"}), "--input: expected NAME=@FILE, got 'x=y'");
+  EXPECT_EQ(error({"--input", "=@y"}), "--input: expected NAME=@FILE, got '=@y'");
+  EXPECT_EQ(error({"--calls", "f", "--input", "x=@y"}), "--calls and --input exclude each other");
+}
+
+TEST(Options, VerifyWeightsAloneIsAMode) {
+  Options o;
+  ASSERT_FALSE(parse({"--verify-weights"}, o).failed());
+  EXPECT_EQ(o.mode, Mode::Verify);
+}
+
+TEST(Calls, AreParsed) {
+  std::vector<Call> calls;
+  ASSERT_EQ(parseCalls("# two calls\n--input x=@a.npy --output-dir \"my dir\"\n\nreset\n\t--input x=@b.npy "
+                       "--expected-output y=@c.npy",
+                       "f", calls)
+                .message,
+            "");
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[0].inputs[0].path, "a.npy");
+  EXPECT_EQ(calls[0].outputDir, "my dir");
+  EXPECT_TRUE(calls[1].reset);
+  EXPECT_EQ(calls[2].expected[0].name, "y");
+}
+
+TEST(Calls, ErrorsNameTheLine) {
+  auto error = [](const char *text) {
+    std::vector<Call> calls;
+    return parseCalls(text, "f", calls).message;
+  };
+  EXPECT_EQ(error(""), "'f' holds no calls");
+  EXPECT_EQ(error("reset\n--input x"), "f:2: expected NAME=@FILE, got 'x'");
+  EXPECT_EQ(error("--input"), "f:1: '--input' has no value");
+  EXPECT_EQ(error("\n--weights w"),
+            "f:2: unknown word '--weights' (known: --input, --output-dir, --expected-output, reset)");
+  EXPECT_EQ(error("--input \"x"), "f:1: a quote is not closed");
+}
+
+} // namespace

@@ -1,0 +1,91 @@
+//===- OutputFileTest.cpp - files that appear only when complete --------------------------------------------------===//
+
+#include "core/OutputFile.h"
+
+#include <dirent.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace moert;
+
+namespace {
+
+class OutputFileTest : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "output.XXXXXX";
+    dir = mkdtemp(&pattern[0]);
+  }
+  void TearDown() override {
+    for (const std::string &name : names())
+      unlink((dir + "/" + name).c_str());
+    rmdir(dir.c_str());
+  }
+  std::vector<std::string> names() {
+    std::vector<std::string> list;
+    DIR *d = opendir(dir.c_str());
+    while (dirent *entry = readdir(d))
+      if (entry->d_name[0] != '.')
+        list.push_back(entry->d_name);
+    closedir(d);
+    return list;
+  }
+  std::string content(const std::string &name) {
+    std::ostringstream text;
+    text << std::ifstream(dir + "/" + name).rdbuf();
+    return text.str();
+  }
+
+  std::string dir;
+};
+
+TEST_F(OutputFileTest, AppearsOnCommitOnly) {
+  {
+    OutputFile file;
+    ASSERT_FALSE(file.open(dir + "/a").failed());
+    ASSERT_FALSE(file.write("gone").failed());
+  }
+  EXPECT_TRUE(names().empty());
+  std::ofstream(dir + "/a") << "old";
+  {
+    OutputFile file;
+    ASSERT_FALSE(file.open(dir + "/a").failed());
+    std::string large(1 << 20, 'x');
+    ASSERT_FALSE(file.write("new").failed());
+    ASSERT_FALSE(file.write(large).failed());
+    EXPECT_EQ(content("a"), "old");
+    ASSERT_FALSE(file.commit().failed());
+    EXPECT_EQ(content("a"), "new" + large);
+  }
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(OutputFileTest, KeepsLinksAndPermissions) {
+  std::ofstream(dir + "/target") << "old";
+  ASSERT_EQ(chmod((dir + "/target").c_str(), 0640), 0);
+  ASSERT_EQ(symlink("target", (dir + "/link").c_str()), 0);
+  OutputFile file;
+  ASSERT_FALSE(file.open(dir + "/link").failed());
+  ASSERT_FALSE(file.write("new").failed());
+  ASSERT_FALSE(file.commit().failed());
+  struct stat info;
+  ASSERT_EQ(lstat((dir + "/link").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISLNK(info.st_mode));
+  EXPECT_EQ(content("target"), "new");
+  ASSERT_EQ(stat((dir + "/target").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
+}
+
+TEST_F(OutputFileTest, ReportsErrors) {
+  OutputFile folder, missing, full;
+  EXPECT_EQ(folder.open(dir).message, "cannot write '" + dir + "': Is a directory");
+  EXPECT_EQ(missing.open(dir + "/none/a").message, "cannot write '" + dir + "/none/a': No such file or directory");
+  ASSERT_FALSE(full.open("/dev/full").failed());
+  ASSERT_FALSE(full.write("x").failed()); // buffered
+  EXPECT_EQ(full.commit().message, "cannot write '/dev/full': No space left on device");
+}
+
+} // namespace
