@@ -63,8 +63,8 @@ class Artifacts:
         """moe-compile and the objects that it links in."""
         if not self.compiler.is_file():
             raise BenchError(f"there is no compiler at '{self.compiler}'; build it (scripts/build) or name it with --compiler")
-        parts = [p for p in sorted(self.compiler.parent.parent.rglob("moert*.o")) if p.is_file()]
-        return _digest(self.compiler, *parts)
+        build = self.compiler.resolve().parent.parent
+        return _digest(self.compiler, *sorted(build.glob("lib/*.o")), *sorted(build.glob("runtime/lib/*.o")))
 
     def _python(self, module, *arguments):
         run([interpreter(), "-m", module, *map(str, arguments)], {"PYTHONPATH": python_path(), "HF_HUB_OFFLINE": "1"})

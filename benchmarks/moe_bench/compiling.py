@@ -15,13 +15,23 @@ TIME_LIMITS = {"tiny": 5.0, "1b": 60.0}
 MEMORY_LIMIT = 200 << 20
 REPEATS = {"tiny": 5, "1b": 1}
 
-# A phase of moe-compile's progress, "[3/9] lay out weights   12.34 s".
-PHASE = re.compile(r"^\[\s*\d+/\d+\]\s+(?P<name>.*?)[\s.]+(?P<seconds>\d+(?:\.\d+)?) s\b", re.MULTILINE)
+# A phase of moe-compile's progress, "[7/9]   12.34 s pack weights"; the name of the one that copies the weights.
+PHASE = re.compile(r"^\[\d+/\d+\] +(?P<seconds>\d+\.\d+) s (?P<name>.+)$", re.MULTILINE)
+COPY = "weights"
 
 
 def phases(text):
     """[(name, seconds)] of the progress lines in moe-compile's output."""
     return [(m["name"], float(m["seconds"])) for m in PHASE.finditer(text)]
+
+
+def copy_seconds(listed):
+    """The time of the phases that copy weights; raises BenchError if there are none, since the rest could not be told apart."""
+    copies = [seconds for name, seconds in listed if COPY in name]
+    if not copies:
+        names = ", ".join(name for name, _ in listed) or "none"
+        raise BenchError(f"moe-compile reported no phase that copies the weights (phases: {names})", 70)
+    return sum(copies)
 
 
 def measure(compiler, exported, model, dtype):
@@ -35,7 +45,8 @@ def measure(compiler, exported, model, dtype):
         for _ in range(REPEATS[model]):
             begin = time.perf_counter()
             listed = phases(run(command).stderr)
-            times.append((time.perf_counter() - begin, sum(s for name, s in listed if "weight" in name)))
+            total = time.perf_counter() - begin
+            times.append((total, copy_seconds(listed)))
         seconds, weights = sorted(times, key=lambda t: t[0] - t[1])[len(times) // 2]
         private = _private_memory(command)
     return {

@@ -71,6 +71,15 @@ def test_rows_below_their_goal_are_marked():
     assert "12.3 ms" in report.row_line(summary)
 
 
+def test_phases_of_the_compiler():
+    text = "[1/3]    0.25 s read model.pt2\nmoe-compile: error: 3 s\n[2/3]   12.50 s pack weights\n[3/3]    1.00 s link\n        13.75 s model\n"
+    listed = compiling.phases(text)
+    assert listed == [("read model.pt2", 0.25), ("pack weights", 12.5), ("link", 1.0)]
+    assert compiling.copy_seconds(listed) == 12.5
+    with pytest.raises(compiling.BenchError, match=r"no phase that copies the weights \(phases: link\)"):
+        compiling.copy_seconds([("link", 1.0)])
+
+
 def test_limits_of_compiling():
     def result(model, seconds, weights, mib):
         return {"model": model, "dtype": "float32", "seconds": seconds, "weights_seconds": weights, "private_bytes": mib << 20}
