@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from moe_bench import cli, compiling, report
+from moe_bench import cli, compiling, executable, report
 from moe_bench.machine import Machine
 from moe_bench.memory import PeakSampler
 from moe_bench.rows import CACHE_LENGTH, Row, all_rows, select
@@ -78,6 +78,45 @@ def test_phases_of_the_compiler():
     assert compiling.copy_seconds(listed) == 12.5
     with pytest.raises(compiling.BenchError, match=r"no phase that copies the weights \(phases: link\)"):
         compiling.copy_seconds([("link", 1.0)])
+
+
+def script(path, text):
+    path.write_text(f"#!{sys.executable}\n{text}")
+    path.chmod(0o755)
+    return path
+
+
+def test_compile_is_measured(tmp_path):
+    compiler = script(tmp_path / "moe-compile", """
+import sys, time
+assert sys.argv[1].endswith("model.pt2") and sys.argv[2] == "-o" and sys.argv[4] == "--emit=exe", sys.argv
+x = bytearray(b"1") * (64 << 20)
+time.sleep(0.2)
+open(sys.argv[3], "w").close()
+print("[1/2]    0.10 s lower to graph", file=sys.stderr)
+print("[2/2]    0.07 s pack weights", file=sys.stderr)
+""")
+    exported = tmp_path / "model.pt2"
+    result = compiling.measure(compiler, exported, "1b", "float32")
+    assert result["weights_seconds"] == 0.07 and result["seconds"] > 0.2
+    assert 64 << 20 < result["private_bytes"] < 100 << 20
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["moe-compile"]
+    script(compiler, "import sys; sys.exit('moe-compile: error: unsupported')")
+    with pytest.raises(compiling.BenchError, match="failed with exit code 1:\nmoe-compile: error: unsupported"):
+        compiling.measure(compiler, exported, "1b", "float32")
+
+
+def test_executable_is_measured(tmp_path):
+    model = script(tmp_path / "model", """
+import sys, time
+assert sys.argv[1:3] == ["--ids", "--generate"] and sys.argv[4] == "--max-new-tokens", sys.argv
+if len(sys.argv[3].split()) == 128:
+    x = bytearray(b"1") * (64 << 20)
+    time.sleep(0.2)
+""")
+    result = executable.measure(model, "tiny", "float32")
+    assert len(result["samples"]) == executable.STARTS and 0 < result["start_seconds"] < 5
+    assert 64 << 20 < result["anonymous"] < result["resident"] < 120 << 20
 
 
 def test_limits_of_compiling():
