@@ -19,7 +19,7 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
     return "kernel-set-target{cpu=" + options.targetCpu +
            "},linalg-fuse-elementwise-ops,convert-graph-to-kernel,canonicalize,cse,moe-verify-level{level=kernel}";
   case Level::Kernel:
-    return "kernel-plan-memory,convert-host-to-moert,convert-kernel-to-llvm,moe-verify-level{level=runtime}";
+    return "kernel-to-runtime,moe-verify-level{level=runtime}";
   case Level::Runtime:
     break;
   }

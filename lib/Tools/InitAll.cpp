@@ -6,7 +6,9 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 
+#include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
+#include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
@@ -14,6 +16,7 @@
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
+#include "moe-mlir/Target/Cpu.h"
 
 void moe_mlir::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -27,5 +30,8 @@ void moe_mlir::registerAllPasses() {
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerKernelToLLVMPasses();
   mlir::kernel::registerConvertKernelToLLVMPipeline();
+  mlir::moert::registerHostToMoeRtPasses();
+  mlir::moert::registerMoeRtToLLVMPasses();
+  registerKernelToRuntimePipeline();
   registerArrowPipelines();
 }

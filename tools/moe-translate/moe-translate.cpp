@@ -1,6 +1,7 @@
 //===- moe-translate.cpp - bridges to and from file formats ---------------------------------------------------------===//
 
 #include "moe-mlir/Import/Pt2.h"
+#include "moe-mlir/Target/Cpu.h"
 
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
@@ -8,5 +9,6 @@
 int main(int argc, char **argv) {
   mlir::registerAllTranslations();
   moe_mlir::registerPt2Translation();
+  moe_mlir::registerCpuTranslations();
   return mlir::failed(mlir::mlirTranslateMain(argc, argv, "moe-mlir translation driver"));
 }

@@ -3,6 +3,7 @@
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::moert;
@@ -19,7 +20,11 @@ void MoeRtDialect::initialize() {
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto kernel = symbols.lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(*this, getKernelAttr());
+  Operation *symbol = symbols.lookupNearestSymbolFrom(*this, getKernelAttr());
+  auto kernel = dyn_cast_or_null<LLVM::LLVMFuncOp>(symbol);
+  // The host function is lowered before the kernels are: until then they are functions of their dialect.
+  if (!kernel && isa_and_nonnull<FunctionOpInterface>(symbol))
+    return success();
   if (!kernel)
     return emitOpError() << "names no llvm.func: " << getKernelAttr();
   MLIRContext *context = kernel->getContext();

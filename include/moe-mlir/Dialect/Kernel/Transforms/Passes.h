@@ -2,6 +2,7 @@
 #ifndef MOE_MLIR_DIALECT_KERNEL_TRANSFORMS_PASSES_H
 #define MOE_MLIR_DIALECT_KERNEL_TRANSFORMS_PASSES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::kernel {

@@ -28,4 +28,26 @@ def KernelSpecializeRowTiles : Pass<"kernel-specialize-row-tiles", "::mlir::kern
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def KernelMarkNoAlias : Pass<"kernel-mark-noalias", "::mlir::ModuleOp"> {
+  let summary = "Mark kernel arguments whose memory no other argument of the launch shares";
+  let description = [{
+    Sets `llvm.noalias` on a memref argument of a kernel when, at every launch in the module, no other operand that
+    comes from the same allocation, parameter or argument of the host function is passed, seen through views. Two
+    operands that share memory stay unmarked, which is right for states that are updated in place. Runs before the
+    memory plan: it gives buffers of one launch disjoint slots, but all of them come from one arena.
+  }];
+}
+
+def KernelPlanMemory : Pass<"kernel-plan-memory", "::mlir::func::FuncOp"> {
+  let summary = "Place all temporary buffers of the host function in one arena";
+  let description = [{
+    Buffers (`memref.alloc`) that are never live at the same time share a slot: liveness follows the order of launches
+    and sees through views. A slot holds buffers whose sizes are constants times the same dynamic sizes (batch,
+    sequence, ...), so that its size is known to be the largest of theirs whatever the dynamic sizes are; slots start at
+    multiples of 64 bytes. The result is one `memref.alloc(%bytes) {kernel.arena}` of bytes and a `memref.view` for each
+    buffer; returned buffers stay allocations of their own (they become outputs).
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
 #endif // MOE_MLIR_DIALECT_KERNEL_TRANSFORMS_PASSES

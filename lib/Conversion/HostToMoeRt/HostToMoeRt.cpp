@@ -1,0 +1,347 @@
+//===- HostToMoeRt.cpp - the host function to calls of the runtime --------------------------------------------------------===//
+//
+// 1. Read the interface from the attributes of @main.
+// 2. Prepare on memrefs: returned allocations become `moert.output` buffers; whatever else is returned is copied.
+// 3. Move the body into an llvm.func of the context, where arguments are memrefs made of runtime calls.
+// 4. One dialect conversion: launches, parameters and the arena here, everything else by upstream patterns.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Interface.h"
+#include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace mlir::moert;
+
+namespace mlir::moert {
+#define GEN_PASS_DEF_CONVERTHOSTTOMOERT
+#include "moe-mlir/Conversion/HostToMoeRt/Passes.h.inc"
+} // namespace mlir::moert
+
+namespace {
+
+/// A memref of type `type` over `data`, from runtime values (i64) for its dynamic sizes.
+Value makeMemref(OpBuilder &b, Location loc, const LLVMTypeConverter &converter, MemRefType type, Value data,
+                 ValueRange dynamicSizes) {
+  auto constant = [&](int64_t value) -> Value {
+    return LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(value));
+  };
+  SmallVector<Value> sizes;
+  for (int64_t size : type.getShape()) {
+    sizes.push_back(ShapedType::isDynamic(size) ? dynamicSizes.front() : constant(size));
+    if (ShapedType::isDynamic(size))
+      dynamicSizes = dynamicSizes.drop_front();
+  }
+  SmallVector<Value> strides(sizes.size());
+  Value stride = constant(1);
+  for (int64_t d = sizes.size() - 1; d >= 0; --d) {
+    strides[d] = stride;
+    if (d)
+      stride = LLVM::MulOp::create(b, loc, stride, sizes[d]);
+  }
+  auto descriptor = MemRefDescriptor::poison(b, loc, converter.convertType(type));
+  descriptor.setAllocatedPtr(b, loc, data);
+  descriptor.setAlignedPtr(b, loc, data);
+  descriptor.setOffset(b, loc, constant(0));
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    descriptor.setSize(b, loc, d, sizes[d]);
+    descriptor.setStride(b, loc, d, strides[d]);
+  }
+  return UnrealizedConversionCastOp::create(b, loc, type, Value(descriptor)).getResult(0);
+}
+
+/// State that the patterns share: the context argument and the table of parameters.
+struct HostState {
+  Value context;
+  Interface *interface;
+};
+
+struct LowerParameter : ConvertOpToLLVMPattern<moe::ParameterOp> {
+  LowerParameter(const LLVMTypeConverter &converter, HostState &state)
+      : ConvertOpToLLVMPattern(converter), state(state) {}
+
+  LogicalResult matchAndRewrite(moe::ParameterOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<MemRefType>(op.getType());
+    if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
+      return op.emitOpError() << "must be a static, contiguous memref at this level, got " << op.getType();
+    int32_t index = state.interface->parameter(op.getSources(), op.getRecipeAttr(), type);
+    Value data = ParameterOp::create(rewriter, op.getLoc(), state.context, rewriter.getI32IntegerAttr(index));
+    Value memref = MemRefDescriptor::fromStaticShape(rewriter, op.getLoc(), *getTypeConverter(), type, data);
+    rewriter.replaceOp(op, memref);
+    return success();
+  }
+
+  HostState &state;
+};
+
+struct LowerBlocks : ConvertOpToLLVMPattern<kernel::BlocksOp> {
+  LowerBlocks(const LLVMTypeConverter &converter, HostState &state)
+      : ConvertOpToLLVMPattern(converter), state(state) {}
+
+  LogicalResult matchAndRewrite(kernel::BlocksOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<BlocksOp>(op, rewriter.getI64Type(), state.context);
+    return success();
+  }
+
+  HostState &state;
+};
+
+struct LowerArena : ConvertOpToLLVMPattern<memref::AllocOp> {
+  LowerArena(const LLVMTypeConverter &converter, HostState &state)
+      : ConvertOpToLLVMPattern(converter, /*benefit=*/10), state(state) {}
+
+  LogicalResult matchAndRewrite(memref::AllocOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op->hasAttr(kernel::arenaAttrName) || op.getDynamicSizes().size() != 1)
+      return op.emitOpError("is neither returned nor planned; run kernel-plan-memory first");
+    Value bytes = adaptor.getDynamicSizes()[0];
+    Value data = ArenaOp::create(rewriter, op.getLoc(), state.context, bytes);
+    Value memref = makeMemref(rewriter, op.getLoc(), *getTypeConverter(), op.getType(), data, bytes);
+    rewriter.replaceOp(op, memref);
+    return success();
+  }
+
+  HostState &state;
+};
+
+struct LowerLaunch : ConvertOpToLLVMPattern<kernel::LaunchOp> {
+  LowerLaunch(const LLVMTypeConverter &converter, HostState &state)
+      : ConvertOpToLLVMPattern(converter), state(state) {}
+
+  LogicalResult matchAndRewrite(kernel::LaunchOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Type i64 = rewriter.getI64Type();
+    SmallVector<Value> slots;
+    for (auto [original, value] : llvm::zip(op.getOperands_(), adaptor.getOperands_())) {
+      if (auto type = dyn_cast<MemRefType>(original.getType())) {
+        MemRefDescriptor descriptor(value);
+        slots.push_back(descriptor.bufferPtr(rewriter, loc, *getTypeConverter(), type));
+        for (int64_t d = 0; d < type.getRank(); ++d)
+          if (type.isDynamicDim(d))
+            slots.push_back(descriptor.size(rewriter, loc, d));
+        continue;
+      }
+      if (isa<FloatType>(value.getType())) // a float's bits lie in the low part of its slot
+        value = LLVM::BitcastOp::create(
+            rewriter, loc, rewriter.getIntegerType(value.getType().getIntOrFloatBitWidth()), value);
+      if (value.getType() != i64)
+        value = LLVM::ZExtOp::create(rewriter, loc, i64, value);
+      slots.push_back(value);
+    }
+    Value blocks;
+    if (op.getSingle())
+      blocks = LLVM::ConstantOp::create(rewriter, loc, i64, rewriter.getI64IntegerAttr(1));
+    else
+      blocks = BlocksOp::create(rewriter, loc, i64, state.context);
+    LaunchOp::create(rewriter, loc, state.context, op.getKernelAttr(), slots, blocks, adaptor.getRows(),
+                     adaptor.getWork());
+    if (Attribute load = op->getAttr("moe.expert_load"))
+      if (failed(reportExperts(op, adaptor, load, rewriter)))
+        return failure();
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  LogicalResult reportExperts(kernel::LaunchOp op, OpAdaptor adaptor, Attribute attr,
+                              ConversionPatternRewriter &rewriter) const {
+    auto dict = dyn_cast<DictionaryAttr>(attr);
+    auto layer = dict ? dict.getAs<StringAttr>("layer") : StringAttr();
+    auto number = dict ? dict.getAs<IntegerAttr>("offsets") : IntegerAttr();
+    MemRefType type;
+    if (number && number.getInt() >= 0 && number.getInt() < static_cast<int64_t>(op.getOperands_().size()))
+      type = dyn_cast<MemRefType>(op.getOperands_()[number.getInt()].getType());
+    if (!layer || !type || type.getRank() != 1 || !type.hasStaticShape() || !type.getElementType().isInteger(32) ||
+        type.getDimSize(0) < 1)
+      return op.emitOpError() << "'moe.expert_load' must be {layer = \"name\", offsets = <number of an operand of type "
+                                 "memref<experts + 1 x i32>>}, got "
+                              << attr;
+    MemRefDescriptor offsets(adaptor.getOperands_()[number.getInt()]);
+    ExpertLoadOp::create(rewriter, op.getLoc(), state.context, layer,
+                         offsets.bufferPtr(rewriter, op.getLoc(), *getTypeConverter(), type),
+                         rewriter.getI32IntegerAttr(type.getDimSize(0) - 1));
+    return success();
+  }
+
+  HostState &state;
+};
+
+class HostLowering {
+public:
+  HostLowering(func::FuncOp main, Interface &interface)
+      : main(main), interface(interface), b(main), loc(main.getLoc()), converter(main.getContext()) {}
+
+  LogicalResult run() {
+    if (!llvm::hasSingleElement(main.getBody()))
+      return main.emitOpError("must have a body of one block");
+    openFunction();
+    if (failed(lowerResults()))
+      return failure();
+    moveBody();
+    return convert();
+  }
+
+private:
+  /// Makes the llvm.func with values for the context and the sizes behind the symbols.
+  void openFunction() {
+    MLIRContext *context = main.getContext();
+    Type ptr = LLVM::LLVMPointerType::get(context);
+    function = LLVM::LLVMFuncOp::create(b, loc, hostFunctionName, LLVM::LLVMFunctionType::get(b.getI32Type(), {ptr}));
+    Block *entry = function.addEntryBlock(b);
+    state = {entry->getArgument(0), &interface};
+    b.setInsertionPointToStart(entry);
+    for (unsigned symbol = 0; symbol < interface.symbolCount(); ++symbol)
+      if (auto source = interface.sourceOf(symbol))
+        symbolSizes[symbol] =
+            InputSizeOp::create(b, loc, b.getI64Type(), state.context, source->first, source->second);
+    for (auto [argument, place] : llvm::zip(main.getArguments(), interface.arguments())) {
+      const Interface::Value &value = (place.state ? interface.states() : interface.inputs())[place.index];
+      Value data = place.state ? StateOp::create(b, loc, ptr, state.context, place.index).getResult()
+                               : InputOp::create(b, loc, ptr, state.context, place.index).getResult();
+      SmallVector<Value> sizes = llvm::map_to_vector(value.dims, [&](int64_t s) { return symbolSizes.lookup(s); });
+      arguments.push_back(makeMemref(b, loc, converter, value.type, data, sizes));
+    }
+  }
+
+  /// Gives each result its output buffer: the allocation that is returned, or a copy of anything else.
+  LogicalResult lowerResults() {
+    auto ret = cast<func::ReturnOp>(main.getBody().front().getTerminator());
+    for (auto [i, result] : llvm::enumerate(ret.getOperands())) {
+      auto alloc = kernel::getViewRoot(result).getDefiningOp<memref::AllocOp>();
+      bool direct = alloc && alloc->getBlock() == ret->getBlock() && !alloc->hasAttr(kernel::arenaAttrName) &&
+                    isWholeView(result);
+      if (failed(makeOutput(i, result, ret, direct ? alloc : memref::AllocOp())))
+        return failure();
+    }
+    OpBuilder builder(ret);
+    Value zero = LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(0));
+    LLVM::ReturnOp::create(builder, loc, zero);
+    ret.erase();
+    return success();
+  }
+
+  /// True if `memref` holds all elements of its root in order.
+  static bool isWholeView(Value memref) {
+    while (Operation *view = memref.getDefiningOp<ViewLikeOpInterface>()) {
+      if (!isa<memref::CastOp, memref::ExpandShapeOp, memref::CollapseShapeOp>(view))
+        return false;
+      memref = view->getOperand(0);
+    }
+    return true;
+  }
+
+  LogicalResult makeOutput(int64_t index, Value result, func::ReturnOp ret, memref::AllocOp alloc) {
+    OpBuilder builder(ret);
+    auto type = cast<MemRefType>(result.getType());
+    SmallVector<Value> sizes;
+    for (int64_t d = 0; d < type.getRank(); ++d) {
+      sizes.push_back(kernel::getMemrefSize(builder, loc, result, d));
+      if (alloc && failed(kernel::hoistScalar(sizes.back(), alloc)))
+        return main.emitOpError() << "result " << index << " has a size that depends on another buffer's content";
+    }
+    if (alloc)
+      builder.setInsertionPoint(alloc);
+    for (Value &size : sizes)
+      size = toI64(builder, size);
+    Value data = OutputOp::create(builder, loc, LLVM::LLVMPointerType::get(main.getContext()), state.context,
+                                  builder.getI32IntegerAttr(index), sizes);
+    if (alloc) {
+      SmallVector<Value> dynamic =
+          llvm::map_to_vector(alloc.getDynamicSizes(), [&](Value size) { return toI64(builder, size); });
+      alloc.replaceAllUsesWith(makeMemref(builder, loc, converter, alloc.getType(), data, dynamic));
+      alloc.erase();
+      return success();
+    }
+    SmallVector<Value> dynamic;
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      if (type.isDynamicDim(d))
+        dynamic.push_back(sizes[d]);
+    memref::CopyOp::create(builder, loc, result, makeMemref(builder, loc, converter, type, data, dynamic));
+    return success();
+  }
+
+  Value toI64(OpBuilder &builder, Value index) {
+    return UnrealizedConversionCastOp::create(builder, loc, builder.getI64Type(), index).getResult(0);
+  }
+
+  void moveBody() {
+    Block &body = main.getBody().front(), &entry = function.getBody().front();
+    for (auto [old, value] : llvm::zip(body.getArguments(), arguments))
+      old.replaceAllUsesWith(value);
+    entry.getOperations().splice(entry.end(), body.getOperations());
+    main.erase();
+  }
+
+  LogicalResult convert() {
+    MLIRContext *context = function.getContext();
+    RewritePatternSet simplify(context);
+    memref::populateExpandStridedMetadataPatterns(simplify);
+    arith::populateCeilFloorDivExpandOpsPatterns(simplify);
+    if (failed(applyPatternsGreedily(function, std::move(simplify))))
+      return failure();
+
+    LLVMConversionTarget target(*context);
+    target.addLegalDialect<MoeRtDialect>();
+    RewritePatternSet patterns(context);
+    patterns.add<LowerParameter, LowerBlocks, LowerArena, LowerLaunch>(converter, state);
+    populateAffineToStdConversionPatterns(patterns);
+    populateSCFToControlFlowConversionPatterns(patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    index::populateIndexToLLVMConversionPatterns(converter, patterns);
+    populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
+    if (failed(applyFullConversion(function, target, std::move(patterns))))
+      return failure();
+    SmallVector<UnrealizedConversionCastOp> casts;
+    function.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
+    reconcileUnrealizedCasts(casts);
+    return success();
+  }
+
+  func::FuncOp main;
+  Interface &interface;
+  OpBuilder b;
+  Location loc;
+  LLVMTypeConverter converter;
+  LLVM::LLVMFuncOp function;
+  HostState state;
+  llvm::DenseMap<int64_t, Value> symbolSizes;
+  SmallVector<Value> arguments;
+};
+
+struct ConvertHostToMoeRt : moert::impl::ConvertHostToMoeRtBase<ConvertHostToMoeRt> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    if (!main || main.isExternal()) {
+      emitError(module.getLoc()) << "module has no host function @main";
+      return signalPassFailure();
+    }
+    FailureOr<Interface> interface = Interface::read(main);
+    if (failed(interface) || failed(HostLowering(main, *interface).run()))
+      return signalPassFailure();
+    module->setAttr(programAttrName, interface->toAttr(&getContext()));
+  }
+};
+} // namespace

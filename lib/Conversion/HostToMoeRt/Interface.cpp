@@ -1,0 +1,141 @@
+//===- Interface.cpp - inputs, outputs, states and parameters of a program -----------------------------------------------===//
+
+#include "Interface.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::moert;
+
+int64_t Interface::symbolNumber(StringRef name) {
+  auto [entry, isNew] = symbolNumbers.try_emplace(name, symbolNames.size());
+  if (isNew)
+    symbolNames.push_back(name.str());
+  return entry->second;
+}
+
+FailureOr<Interface::Value> Interface::readValue(func::FuncOp main, DictionaryAttr attrs, Type type,
+                                                 std::string defaultName) {
+  Value value;
+  value.name = defaultName;
+  if (attrs)
+    if (auto name = attrs.getAs<StringAttr>("moe.name"))
+      value.name = name.str();
+  value.type = dyn_cast<MemRefType>(type);
+  if (!value.type || !value.type.getLayout().isIdentity())
+    return main.emitOpError() << "'" << value.name << "' must be a contiguous memref, got " << type;
+  auto dims = attrs ? attrs.getAs<ArrayAttr>("moe.dims") : ArrayAttr();
+  if (dims && static_cast<int64_t>(dims.size()) != value.type.getRank())
+    return main.emitOpError() << "'" << value.name << "' of " << type << " has " << dims.size()
+                              << " names of dimensions in 'moe.dims'";
+  for (int64_t d = 0; d < value.type.getRank(); ++d) {
+    if (!value.type.isDynamicDim(d))
+      continue;
+    auto name = dims ? dyn_cast<StringAttr>(dims[d]) : StringAttr();
+    value.dims.push_back(symbolNumber(name && !name.empty() ? name.str() : value.name + "." + std::to_string(d)));
+  }
+  if (!attrs)
+    return value;
+  if (auto range = attrs.getAs<ArrayAttr>("moe.range")) {
+    auto lo = range.size() == 2 ? dyn_cast<IntegerAttr>(range[0]) : IntegerAttr();
+    auto hi = range.size() == 2 ? dyn_cast<IntegerAttr>(range[1]) : IntegerAttr();
+    if (!lo || !hi)
+      return main.emitOpError() << "'moe.range' of '" << value.name << "' must be [lo, hi], got " << range;
+    value.lo = lo.getInt();
+    value.hi = hi.getInt();
+  }
+  if (auto symbol = attrs.getAs<StringAttr>("moe.range_plus"))
+    value.symbol = symbolNumber(symbol);
+  value.uniform = attrs.contains("moe.uniform");
+  return value;
+}
+
+FailureOr<Interface> Interface::read(func::FuncOp main) {
+  Interface interface;
+  for (auto [i, type] : llvm::enumerate(main.getArgumentTypes())) {
+    DictionaryAttr attrs = main.getArgAttrDict(i);
+    FailureOr<Value> value = interface.readValue(main, attrs, type, "input" + std::to_string(i));
+    if (failed(value))
+      return failure();
+    bool state = attrs && attrs.contains("moe.state");
+    auto &list = state ? interface.stateValues : interface.inputValues;
+    interface.places.push_back({state, static_cast<int32_t>(list.size())});
+    list.push_back(*value);
+  }
+  for (auto [i, type] : llvm::enumerate(main.getResultTypes())) {
+    FailureOr<Value> value = interface.readValue(main, main.getResultAttrDict(i), type, "output" + std::to_string(i));
+    if (failed(value))
+      return failure();
+    interface.outputValues.push_back(*value);
+  }
+  for (const Value &state : interface.stateValues)
+    for (int64_t symbol : state.dims)
+      if (!interface.sourceOf(symbol))
+        return main.emitOpError() << "no input gives the size '" << interface.symbolNames[symbol] << "' of state '"
+                                  << state.name << "'";
+  return interface;
+}
+
+std::optional<std::pair<int32_t, int32_t>> Interface::sourceOf(unsigned symbol) const {
+  for (auto [i, input] : llvm::enumerate(inputValues)) {
+    auto next = input.dims.begin();
+    for (int64_t d = 0; d < input.type.getRank(); ++d)
+      if (input.type.isDynamicDim(d) && *next++ == symbol)
+        return std::pair<int32_t, int32_t>(i, d);
+  }
+  return std::nullopt;
+}
+
+int32_t Interface::parameter(ArrayAttr sources, ArrayAttr recipe, MemRefType type) {
+  Builder b(type.getContext());
+  Attribute identity = b.getArrayAttr({sources, recipe ? recipe : b.getArrayAttr({}), TypeAttr::get(type)});
+  auto found = parameters.find(identity);
+  if (found == parameters.end()) {
+    std::string source = sources.empty() ? "parameter" : cast<StringAttr>(sources[0]).str(), key = source;
+    for (unsigned use = 2; !keys.insert(key).second; ++use)
+      key = source + "#" + std::to_string(use);
+    found = parameters.insert({identity, key}).first;
+  }
+  return found - parameters.begin();
+}
+
+DictionaryAttr Interface::toAttr(MLIRContext *context) const {
+  Builder b(context);
+  auto valuesAttr = [&](ArrayRef<Value> values) {
+    SmallVector<Attribute> entries;
+    for (const Value &value : values) {
+      NamedAttrList entry;
+      entry.set("name", b.getStringAttr(value.name));
+      entry.set("type", TypeAttr::get(value.type));
+      entry.set("dims", b.getDenseI64ArrayAttr(value.dims));
+      if (value.lo <= value.hi) {
+        entry.set("lo", b.getI64IntegerAttr(value.lo));
+        entry.set("hi", b.getI64IntegerAttr(value.hi));
+      }
+      if (value.symbol >= 0)
+        entry.set("symbol", b.getI64IntegerAttr(value.symbol));
+      if (value.uniform)
+        entry.set("uniform", b.getUnitAttr());
+      entries.push_back(entry.getDictionary(context));
+    }
+    return b.getArrayAttr(entries);
+  };
+  SmallVector<Attribute> parameterEntries;
+  for (auto &[identity, key] : parameters) {
+    auto parts = cast<ArrayAttr>(identity);
+    NamedAttrList entry;
+    entry.set("key", b.getStringAttr(key));
+    entry.set("sources", parts[0]);
+    entry.set("recipe", parts[1]);
+    entry.set("type", parts[2]);
+    parameterEntries.push_back(entry.getDictionary(context));
+  }
+  SmallVector<StringRef> symbols(symbolNames.begin(), symbolNames.end());
+  NamedAttrList program;
+  program.set("inputs", valuesAttr(inputValues));
+  program.set("outputs", valuesAttr(outputValues));
+  program.set("states", valuesAttr(stateValues));
+  program.set("symbols", b.getStrArrayAttr(symbols));
+  program.set("parameters", b.getArrayAttr(parameterEntries));
+  return program.getDictionary(context);
+}

@@ -1,0 +1,188 @@
+//===- MoeRtToLLVM.cpp - runtime calls to LLVM -----------------------------------------------------------------------------===//
+
+#include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
+#include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
+
+#include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::moert;
+
+namespace mlir::moert {
+#define GEN_PASS_DEF_CONVERTMOERTTOLLVM
+#include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h.inc"
+} // namespace mlir::moert
+
+namespace {
+class Lowering {
+public:
+  explicit Lowering(ModuleOp module)
+      : module(module), b(module.getContext()), ptr(LLVM::LLVMPointerType::get(b.getContext())), i64(b.getI64Type()),
+        i32(b.getI32Type()), none(LLVM::LLVMVoidType::get(b.getContext())) {}
+
+  LogicalResult run() {
+    if (failed(collectKernels()))
+      return failure();
+    makeKernelTable();
+    SmallVector<Operation *> ops;
+    module.walk([&](Operation *op) {
+      if (isa_and_nonnull<MoeRtDialect>(op->getDialect()))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops)
+      lower(op);
+    return success();
+  }
+
+private:
+  LogicalResult collectKernels() {
+    SymbolTable symbols(module);
+    llvm::SetVector<Operation *> launched;
+    WalkResult result = module.walk([&](LaunchOp launch) {
+      auto function = symbols.lookup<LLVM::LLVMFuncOp>(launch.getKernel());
+      if (!function || function.isExternal() || function.getNumArguments() != 3) {
+        launch.emitOpError() << "names no compiled kernel: " << launch.getKernelAttr();
+        return WalkResult::interrupt();
+      }
+      launched.insert(function);
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+    for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+      if (launched.contains(function)) {
+        kernelNumbers[function.getNameAttr()] = kernels.size();
+        kernels.push_back(function);
+      }
+    return success();
+  }
+
+  /// The constant array of {name, function}.
+  void makeKernelTable() {
+    Location loc = module.getLoc();
+    b.setInsertionPointToStart(module.getBody());
+    auto entry = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr});
+    auto type = LLVM::LLVMArrayType::get(entry, kernels.size());
+    auto table = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, kernelTableName,
+                                        Attribute());
+    Block *block = b.createBlock(&table.getInitializerRegion());
+    Value value = LLVM::UndefOp::create(b, loc, type);
+    for (auto [i, kernel] : llvm::enumerate(kernels)) {
+      Value function = LLVM::AddressOfOp::create(b, loc, ptr, kernel.getName());
+      Value name = stringAddress(kernel.getName());
+      value = LLVM::InsertValueOp::create(b, loc, value, name, ArrayRef<int64_t>{static_cast<int64_t>(i), 0});
+      value = LLVM::InsertValueOp::create(b, loc, value, function, ArrayRef<int64_t>{static_cast<int64_t>(i), 1});
+    }
+    LLVM::ReturnOp::create(b, loc, value);
+    b.setInsertionPointAfter(table);
+    (void)block;
+  }
+
+  /// The address of a string constant, made at the builder's position.
+  Value stringAddress(StringRef text) {
+    Location loc = module.getLoc();
+    std::string &name = strings[text];
+    if (name.empty()) {
+      name = "moert_string_" + std::to_string(strings.size() - 1);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(module.getBody());
+      std::string terminated = text.str() + '\0';
+      auto type = LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size());
+      LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+                             b.getStringAttr(terminated));
+    }
+    return LLVM::AddressOfOp::create(b, loc, ptr, name);
+  }
+
+  void lower(Operation *op) {
+    b.setInsertionPoint(op);
+    if (auto launch = dyn_cast<LaunchOp>(op))
+      return lowerLaunch(launch);
+    if (auto output = dyn_cast<OutputOp>(op))
+      return call(op, "moert_output",
+                  {output.getContext(), constant(i32, output.getIndex()),
+                   constant(i32, output.getSizes().size()), store(op, output.getSizes())});
+    if (auto load = dyn_cast<ExpertLoadOp>(op))
+      return call(op, "moert_expert_load",
+                  {load.getContext(), stringAddress(load.getLayer()), load.getOffsets(),
+                   constant(i32, load.getExperts())});
+    // The others take their operands, then their integer attributes in the order of their declaration.
+    SmallVector<Value> arguments(op->getOperands());
+    for (StringRef attribute : {"index", "dim"})
+      if (auto value = op->getAttrOfType<IntegerAttr>(attribute))
+        arguments.push_back(constant(i32, value.getInt()));
+    call(op, ("moert_" + op->getName().stripDialect()).str(), arguments);
+  }
+
+  void lowerLaunch(LaunchOp launch) {
+    Value table = LLVM::AddressOfOp::create(b, launch.getLoc(), ptr, kernelTableName);
+    auto entry = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr});
+    auto number = static_cast<int32_t>(kernelNumbers.lookup(launch.getKernelAttr().getAttr()));
+    Value kernel = LLVM::GEPOp::create(b, launch.getLoc(), ptr, entry, table, ArrayRef<LLVM::GEPArg>{number});
+    call(launch, "moert_launch",
+         {launch.getContext(), kernel, store(launch, launch.getArguments()), launch.getBlocks(), launch.getRows(),
+          launch.getWork()});
+  }
+
+  /// Stores 8-byte values in the function's slot buffer and returns its address. One buffer serves all calls: its
+  /// content is only read during a call.
+  Value store(Operation *op, ValueRange values) {
+    auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
+    LLVM::AllocaOp &buffer = slotBuffers[function];
+    if (!buffer) {
+      int64_t size = 1;
+      function.walk([&](Operation *nested) {
+        if (auto launch = dyn_cast<LaunchOp>(nested))
+          size = std::max<int64_t>(size, launch.getArguments().size());
+        else if (auto output = dyn_cast<OutputOp>(nested))
+          size = std::max<int64_t>(size, output.getSizes().size());
+      });
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(&function.getBody().front());
+      buffer = LLVM::AllocaOp::create(b, function.getLoc(), ptr, i64, constant(i64, size), /*alignment=*/8);
+    }
+    for (auto [i, value] : llvm::enumerate(values)) {
+      Value address = LLVM::GEPOp::create(b, op->getLoc(), ptr, i64, buffer,
+                                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      LLVM::StoreOp::create(b, op->getLoc(), value, address);
+    }
+    return buffer;
+  }
+
+  Value constant(Type type, int64_t value) {
+    return LLVM::ConstantOp::create(b, module.getLoc(), type, b.getIntegerAttr(type, value));
+  }
+
+  void call(Operation *op, StringRef name, ArrayRef<Value> arguments) {
+    SmallVector<Type> types = llvm::map_to_vector(arguments, [](Value value) { return value.getType(); });
+    Type result = op->getNumResults() ? op->getResult(0).getType() : none;
+    LLVM::LLVMFuncOp callee = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+    if (!callee) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(module.getBody());
+      callee = LLVM::LLVMFuncOp::create(b, module.getLoc(), name, LLVM::LLVMFunctionType::get(result, types));
+    }
+    auto call = LLVM::CallOp::create(b, op->getLoc(), callee, arguments);
+    op->replaceAllUsesWith(call);
+    op->erase();
+  }
+
+  ModuleOp module;
+  OpBuilder b;
+  Type ptr, i64, i32, none;
+  SmallVector<LLVM::LLVMFuncOp> kernels;
+  llvm::DenseMap<StringAttr, int64_t> kernelNumbers;
+  llvm::MapVector<StringRef, std::string> strings;
+  llvm::DenseMap<Operation *, LLVM::AllocaOp> slotBuffers;
+};
+
+struct ConvertMoeRtToLLVM : moert::impl::ConvertMoeRtToLLVMBase<ConvertMoeRtToLLVM> {
+  void runOnOperation() override {
+    if (failed(Lowering(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

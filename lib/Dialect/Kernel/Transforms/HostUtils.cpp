@@ -1,0 +1,67 @@
+//===- HostUtils.cpp - buffers and sizes of the host function at the kernel level ---------------------------------------===//
+
+#include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+using namespace mlir;
+
+Value kernel::getViewRoot(Value memref) {
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
+    memref = view.getViewSource();
+  return memref;
+}
+
+Value kernel::getMemrefSize(OpBuilder &b, Location loc, Value memref, int64_t dim) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.isDynamicDim(dim))
+    return arith::ConstantIndexOp::create(b, loc, type.getDimSize(dim));
+  Operation *def = memref.getDefiningOp();
+  unsigned dynamic = type.getDynamicDimIndex(dim);
+  if (auto alloc = dyn_cast_or_null<memref::AllocOp>(def))
+    return alloc.getDynamicSizes()[dynamic];
+  if (auto view = dyn_cast_or_null<memref::ViewOp>(def))
+    return view.getSizes()[dynamic];
+  if (auto cast = dyn_cast_or_null<memref::CastOp>(def))
+    return getMemrefSize(b, loc, cast.getSource(), dim);
+  if (auto cast = dyn_cast_or_null<memref::ReinterpretCastOp>(def))
+    return getValueOrCreateConstantIndexOp(b, loc, cast.getMixedSizes()[dim]);
+  if (auto expand = dyn_cast_or_null<memref::ExpandShapeOp>(def))
+    return getValueOrCreateConstantIndexOp(b, loc, expand.getMixedOutputShape()[dim]);
+  if (auto collapse = dyn_cast_or_null<memref::CollapseShapeOp>(def)) {
+    Value size;
+    for (int64_t source : collapse.getReassociationIndices()[dim]) {
+      Value next = getMemrefSize(b, loc, collapse.getSrc(), source);
+      size = size ? arith::MulIOp::create(b, loc, size, next) : next;
+    }
+    return size;
+  }
+  return memref::DimOp::create(b, loc, memref, dim);
+}
+
+LogicalResult kernel::hoistScalar(Value value, Operation *op) {
+  Operation *def = value.getDefiningOp();
+  if (!def || def->getBlock() != op->getBlock() || def->isBeforeInBlock(op))
+    return success();
+  if (auto dim = dyn_cast<memref::DimOp>(def); dim && dim.getConstantIndex()) {
+    OpBuilder builder(dim);
+    Value size = getMemrefSize(builder, dim.getLoc(), dim.getSource(), *dim.getConstantIndex());
+    if (auto same = size.getDefiningOp<memref::DimOp>(); !same || same.getSource() != dim.getSource()) {
+      if (failed(hoistScalar(size, op)))
+        return failure();
+      dim.replaceAllUsesWith(size);
+      return success();
+    }
+  }
+  if (!isPure(def) || def->getNumRegions())
+    return failure();
+  for (Value operand : def->getOperands())
+    if (failed(hoistScalar(operand, op)))
+      return failure();
+  def->moveBefore(op);
+  return success();
+}

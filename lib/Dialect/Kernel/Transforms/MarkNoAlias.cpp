@@ -1,0 +1,47 @@
+//===- MarkNoAlias.cpp - which arguments of a kernel share no memory -----------------------------------------------------===//
+
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+namespace mlir::kernel {
+#define GEN_PASS_DEF_KERNELMARKNOALIAS
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h.inc"
+} // namespace mlir::kernel
+
+namespace {
+struct KernelMarkNoAlias : kernel::impl::KernelMarkNoAliasBase<KernelMarkNoAlias> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    // Arguments that share memory with another one in some launch; kernels without a launch stay as they are.
+    llvm::MapVector<FuncOp, llvm::BitVector> shared;
+    getOperation().walk([&](LaunchOp launch) {
+      auto func = symbols.lookup<FuncOp>(launch.getKernel());
+      llvm::BitVector &bits = shared[func];
+      bits.resize(func.getNumArguments());
+      llvm::DenseMap<Value, unsigned> first;
+      for (auto [i, operand] : llvm::enumerate(launch.getOperands_())) {
+        if (!isa<MemRefType>(operand.getType()))
+          continue;
+        auto [entry, isNew] = first.try_emplace(getViewRoot(operand), i);
+        if (!isNew) {
+          bits.set(entry->second);
+          bits.set(i);
+        }
+      }
+    });
+    StringRef name = LLVM::LLVMDialect::getNoAliasAttrName();
+    for (auto &[func, bits] : shared)
+      for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+        if (isa<MemRefType>(type) && !bits.test(i))
+          func.setArgAttr(i, name, UnitAttr::get(&getContext()));
+  }
+};
+} // namespace

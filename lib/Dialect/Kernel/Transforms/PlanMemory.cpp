@@ -1,0 +1,240 @@
+//===- PlanMemory.cpp - temporary buffers in one arena -------------------------------------------------------------------===//
+//
+// 1. Gather the host function's allocations with the interval of ops that use them, through views.
+// 2. In order of their first use, give each one a slot that is free by then and whose size is a constant times the same
+//    dynamic sizes; the best fit is the smallest slot that is large enough, else the largest. Otherwise open a slot.
+// 3. Place the slots one after the other and replace the allocations by views of the arena.
+//
+// A launch reads and writes while it runs, so a buffer whose last use is a launch never shares with one that the same
+// launch uses first.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+namespace mlir::kernel {
+#define GEN_PASS_DEF_KERNELPLANMEMORY
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h.inc"
+} // namespace mlir::kernel
+
+namespace {
+
+constexpr int64_t alignment = 64;
+
+/// A size in bytes: a constant times dynamic values, in an order that does not depend on how they were multiplied.
+struct Size {
+  int64_t coefficient = 1;
+  SmallVector<Value> factors;
+};
+
+struct Buffer {
+  memref::AllocOp alloc;
+  unsigned number;
+  unsigned begin, end; ///< Numbers of the first and the last op that use it.
+  Size size;
+  unsigned slot = 0;
+};
+
+struct Slot {
+  unsigned busyUntil;
+  Size size;
+  Value offset;
+};
+
+class Planner {
+public:
+  explicit Planner(func::FuncOp func) : func(func), block(func.getBody().front()) {
+    unsigned number = 0;
+    for (Operation &op : block)
+      position[&op] = number++;
+  }
+
+  LogicalResult run() {
+    for (auto alloc : llvm::make_early_inc_range(block.getOps<memref::AllocOp>()))
+      if (failed(gather(alloc)))
+        return failure();
+    WalkResult nested = func.walk([&](memref::AllocOp alloc) {
+      if (alloc->getBlock() == &block)
+        return WalkResult::advance();
+      alloc.emitOpError("is inside a region; the host function allocates at its top level");
+      return WalkResult::interrupt();
+    });
+    if (nested.wasInterrupted())
+      return failure();
+    if (buffers.empty())
+      return success();
+    assign();
+    return place();
+  }
+
+private:
+  /// Finds the first and last use of `alloc`; returned and unused buffers are not planned.
+  LogicalResult gather(memref::AllocOp alloc) {
+    if (alloc->hasAttr(arenaAttrName))
+      return success();
+    if (!alloc.getType().getLayout().isIdentity())
+      return alloc.emitOpError("must be contiguous");
+    Buffer buffer{alloc, static_cast<unsigned>(buffers.size()), ~0u, 0, {}};
+    SmallVector<Value> aliases{alloc};
+    SmallVector<memref::DeallocOp> deallocs;
+    bool returned = false;
+    for (unsigned i = 0; i < aliases.size(); ++i)
+      for (Operation *user : aliases[i].getUsers()) {
+        if (auto view = dyn_cast<ViewLikeOpInterface>(user)) {
+          aliases.push_back(view.getViewDest());
+          continue;
+        }
+        if (auto dealloc = dyn_cast<memref::DeallocOp>(user)) {
+          deallocs.push_back(dealloc);
+          continue;
+        }
+        if (isa<memref::DimOp>(user))
+          continue;
+        returned |= isa<func::ReturnOp>(user);
+        if (llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>))
+          return user->emitOpError("makes a buffer from another in a way that the memory plan does not follow");
+        unsigned at = position.lookup(block.findAncestorOpInBlock(*user));
+        buffer.begin = std::min(buffer.begin, at);
+        buffer.end = std::max(buffer.end, at);
+      }
+    if (returned)
+      return success();
+    for (memref::DeallocOp dealloc : deallocs)
+      dealloc.erase();
+    if (buffer.begin == ~0u) // only sizes are used
+      buffer.begin = buffer.end = position.lookup(alloc);
+    buffer.size = sizeOf(alloc);
+    buffers.push_back(buffer);
+    return success();
+  }
+
+  Size sizeOf(memref::AllocOp alloc) {
+    Size size;
+    MemRefType type = alloc.getType();
+    size.coefficient = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    for (int64_t extent : type.getShape())
+      if (!ShapedType::isDynamic(extent))
+        size.coefficient *= extent;
+    for (Value extent : alloc.getDynamicSizes())
+      addFactor(size, extent);
+    llvm::sort(size.factors, [&](Value a, Value b) { return factorNumber[a] < factorNumber[b]; });
+    return size;
+  }
+
+  void addFactor(Size &size, Value value) {
+    if (std::optional<int64_t> constant = getConstantIntValue(value)) {
+      size.coefficient *= *constant;
+    } else if (auto mul = value.getDefiningOp<arith::MulIOp>()) {
+      addFactor(size, mul.getLhs());
+      addFactor(size, mul.getRhs());
+    } else {
+      factorNumber.try_emplace(value, factorNumber.size());
+      size.factors.push_back(value);
+    }
+  }
+
+  void assign() {
+    llvm::sort(buffers, [](const Buffer &a, const Buffer &b) {
+      return std::tie(a.begin, a.number) < std::tie(b.begin, b.number);
+    });
+    for (Buffer &buffer : buffers) {
+      std::optional<unsigned> best;
+      for (auto [i, slot] : llvm::enumerate(slots))
+        if (slot.busyUntil < buffer.begin && slot.size.factors == buffer.size.factors &&
+            (!best || fitsBetter(slot.size.coefficient, slots[*best].size.coefficient, buffer.size.coefficient)))
+          best = i;
+      if (!best) {
+        best = slots.size();
+        slots.push_back({0, buffer.size, {}});
+      }
+      Slot &slot = slots[*best];
+      slot.busyUntil = buffer.end;
+      slot.size.coefficient = std::max(slot.size.coefficient, buffer.size.coefficient);
+      buffer.slot = *best;
+    }
+  }
+
+  static bool fitsBetter(int64_t a, int64_t b, int64_t needed) {
+    if ((a >= needed) != (b >= needed))
+      return a >= needed;
+    return a >= needed ? a < b : a > b;
+  }
+
+  LogicalResult place() {
+    Operation *first = buffers.front().alloc;
+    for (Buffer &buffer : buffers)
+      if (buffer.alloc->isBeforeInBlock(first))
+        first = buffer.alloc;
+    for (Slot &slot : slots)
+      for (Value factor : slot.size.factors)
+        if (failed(hoistScalar(factor, first)))
+          return func.emitOpError("has a buffer whose size depends on another buffer's content");
+
+    OpBuilder b(first);
+    Location loc = func.getLoc();
+    // Constant parts of the offsets are added up here, so that static models get constant offsets.
+    int64_t constant = 0;
+    Value dynamic;
+    auto sum = [&]() -> Value {
+      Value fixed = arith::ConstantIndexOp::create(b, loc, constant);
+      return dynamic ? arith::AddIOp::create(b, loc, dynamic, fixed) : fixed;
+    };
+    for (Slot &slot : slots) {
+      slot.offset = sum();
+      if (slot.size.factors.empty()) {
+        constant += llvm::alignTo(slot.size.coefficient, alignment);
+        continue;
+      }
+      Value bytes = arith::ConstantIndexOp::create(b, loc, slot.size.coefficient);
+      for (Value factor : slot.size.factors)
+        bytes = arith::MulIOp::create(b, loc, bytes, factor);
+      if (slot.size.coefficient % alignment) {
+        Value round = arith::ConstantIndexOp::create(b, loc, alignment - 1);
+        Value mask = arith::ConstantIndexOp::create(b, loc, -alignment);
+        bytes = arith::AndIOp::create(b, loc, arith::AddIOp::create(b, loc, bytes, round), mask);
+      }
+      dynamic = dynamic ? arith::AddIOp::create(b, loc, dynamic, bytes) : bytes;
+    }
+    auto arena = memref::AllocOp::create(b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), sum());
+    arena->setAttr(arenaAttrName, b.getUnitAttr());
+    for (Buffer &buffer : buffers) {
+      memref::AllocOp alloc = buffer.alloc;
+      b.setInsertionPoint(alloc);
+      auto view = memref::ViewOp::create(b, alloc.getLoc(), alloc.getType(), arena, slots[buffer.slot].offset,
+                                         alloc.getDynamicSizes());
+      alloc.replaceAllUsesWith(view.getResult());
+      alloc.erase();
+    }
+    return success();
+  }
+
+  func::FuncOp func;
+  Block &block;
+  llvm::DenseMap<Operation *, unsigned> position;
+  llvm::DenseMap<Value, unsigned> factorNumber;
+  SmallVector<Buffer> buffers;
+  SmallVector<Slot> slots;
+};
+
+struct KernelPlanMemory : kernel::impl::KernelPlanMemoryBase<KernelPlanMemory> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (func.isExternal())
+      return;
+    if (failed(Planner(func).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

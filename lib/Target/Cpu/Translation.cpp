@@ -1,0 +1,46 @@
+//===- Translation.cpp - --moe-to-object and its like in moe-translate ------------------------------------------------------===//
+
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
+#include "moe-mlir/Target/Cpu.h"
+
+#include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/ADT/SmallString.h"
+
+using namespace mlir;
+
+static void registerDialects(DialectRegistry &registry) {
+  registry.insert<LLVM::LLVMDialect, DLTIDialect, kernel::KernelDialect, moe::MoeDialect, moert::MoeRtDialect>();
+}
+
+void moe_mlir::registerCpuTranslations() {
+  using Emit = LogicalResult (*)(ModuleOp, const CpuObjectOptions &, llvm::raw_pwrite_stream &);
+  auto translate = [](Emit emit) {
+    return [emit](Operation *op, raw_ostream &os) -> LogicalResult {
+      auto module = dyn_cast<ModuleOp>(op);
+      if (!module)
+        return op->emitOpError("is not a module");
+      CpuObjectOptions options;
+      options.compiler = "moe-translate";
+      SmallString<0> bytes;
+      llvm::raw_svector_ostream stream(bytes);
+      if (failed(emit(module, options, stream)))
+        return failure();
+      os << bytes;
+      return success();
+    };
+  };
+  TranslateFromMLIRRegistration object("moe-to-object", "runtime level to an object file for the module's CPU",
+                                       translate(emitObject), registerDialects);
+  TranslateFromMLIRRegistration assembly("moe-to-assembly", "runtime level to assembly for the module's CPU",
+                                         translate(emitAssembly), registerDialects);
+  TranslateFromMLIRRegistration ir(
+      "moe-to-llvmir", "runtime level to optimised LLVM IR",
+      translate([](ModuleOp module, const CpuObjectOptions &options, llvm::raw_pwrite_stream &os) {
+        return emitLLVMIR(module, options, os);
+      }),
+      registerDialects);
+}
