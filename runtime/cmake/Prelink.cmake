@@ -1,6 +1,6 @@
 # moert_prelink(<name> [START_CODE] OBJECTS <object libraries>)
 #
-# Links objects into one relocatable object, <build>/lib/<name>.o, together with the members of libgcc and of
+# Links objects into one relocatable object, lib/<name>.o of the whole build, together with the members of libgcc and of
 # libc_nonshared that they use; what is left undefined is found in libc.so.6 and libm.so.6. START_CODE adds the
 # compiler's Scrt1.o, crti.o and crtn.o, which an executable needs. (crtbeginS.o and crtendS.o are left out: they serve
 # destructors of C++ statics and transactional memory, of which there are none.) Only `_start` and the runtime's own
@@ -31,9 +31,9 @@ function(moert_prelink name)
   foreach(library ${ARG_OBJECTS})
     list(APPEND objects $<TARGET_OBJECTS:${library}>)
   endforeach()
-  set(output ${PROJECT_BINARY_DIR}/lib/${name}.o)
+  set(output ${CMAKE_BINARY_DIR}/lib/${name}.o)
   add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/lib
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib
     COMMAND ${CMAKE_CXX_COMPILER} -nostdlib -r -o ${output} ${first} ${objects} ${libgcc} ${nonshared} ${last}
     COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=moert_* --keep-global-symbol=_start ${output}
     DEPENDS ${ARG_OBJECTS} ${objects}
@@ -41,4 +41,5 @@ function(moert_prelink name)
     COMMENT "Linking ${name}.o ahead")
   add_custom_target(${name} ALL DEPENDS ${output})
   set_property(TARGET ${name} PROPERTY MOERT_OBJECT ${output})
+  install(FILES ${output} DESTINATION lib)
 endfunction()

@@ -112,7 +112,7 @@ const Flag kFlags[] = {
        o.call.expected.emplace_back();
        return parseNamedFile(v, o.call.expected.back());
      }},
-    {"rtol", "X", Mode::Tensors, false, "Relative tolerance: |a - b| <= atol + rtol * |b|. Default 1e-5.",
+    {"rtol", "X", Mode::Tensors, false, "Relative tolerance: values may differ by atol + rtol * magnitude. Default 1e-5.",
      [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.rtol); }},
     {"atol", "X", Mode::Tensors, false, "Absolute tolerance. Default 1e-6.",
      [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.atol); }},
@@ -280,7 +280,7 @@ static std::string wrap(const char *text, size_t width, size_t indent) {
 std::string helpText(const moert_program &program, const std::string &executable) {
   std::string arrays;
   for (int32_t i = 0; i < program.input_count; ++i)
-    arrays += format(" --input %s=@%s.npy", program.inputs[i].name, program.inputs[i].name);
+    arrays += format(" --input %s=@%s.npy \\\n     ", program.inputs[i].name, program.inputs[i].name);
   const char *name = executable.c_str();
   std::string text = format("%s: a model compiled by moe-compile %s.\n\n", program.name, program.compiler);
   if (program.generation)

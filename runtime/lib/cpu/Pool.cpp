@@ -16,7 +16,7 @@ namespace moert {
 
 constexpr int kSpins = 2000;
 /// Pauses before helping others: as long as a hot worker needs to find its own blocks.
-constexpr int kPatience = 100;
+constexpr int kPatience = 30;
 constexpr unsigned kDefaultMxcsr = 0x1f80; // round to nearest, denormals kept, exceptions masked
 
 static uint64_t makeTicket(uint32_t launch, int64_t left) {
@@ -145,10 +145,10 @@ void Pool::drain(Slot &slot, uint32_t number) {
   while (launchOf(ticket) == number && leftOf(ticket) != 0) {
     // What is read here may belong to a newer launch. It is not used unless the exchange succeeds, which proves that
     // this launch still had a block that nobody had taken, and so that it was not over.
-    moert_kernel_fn function = fn.load(std::memory_order_relaxed);
-    const void *arguments = args.load(std::memory_order_relaxed);
-    int64_t total = blocks.load(std::memory_order_relaxed);
-    int64_t end = total * (slot.index + 1) / owners.load(std::memory_order_relaxed);
+    moert_kernel_fn function = slot.fn.load(std::memory_order_relaxed);
+    const void *arguments = slot.args.load(std::memory_order_relaxed);
+    int64_t total = slot.blocks.load(std::memory_order_relaxed);
+    int64_t end = slot.end.load(std::memory_order_relaxed);
     if (!slot.ticket.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
       continue;
     function(arguments, end - leftOf(ticket), total);
@@ -202,13 +202,16 @@ void Pool::run(moert_kernel_fn function, const void *arguments, int64_t total) {
   }
   int n = total < count ? static_cast<int>(total) : count;
   ++launch;
-  fn.store(function, std::memory_order_relaxed);
-  args.store(arguments, std::memory_order_relaxed);
-  blocks.store(total, std::memory_order_relaxed);
-  owners.store(n, std::memory_order_relaxed);
   open.store(total, std::memory_order_relaxed);
-  for (int t = n - 1; t >= 0; --t)
-    slots[t].ticket.store(makeTicket(launch, total * (t + 1) / n - total * t / n), std::memory_order_release);
+  for (int t = n - 1; t >= 0; --t) {
+    Slot &slot = slots[t];
+    int64_t begin = total * t / n, end = total * (t + 1) / n;
+    slot.fn.store(function, std::memory_order_relaxed);
+    slot.args.store(arguments, std::memory_order_relaxed);
+    slot.blocks.store(total, std::memory_order_relaxed);
+    slot.end.store(end, std::memory_order_relaxed);
+    slot.ticket.store(makeTicket(launch, end - begin), std::memory_order_release);
+  }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (sleepers.load(std::memory_order_relaxed) != 0)
     for (int t = 1; t < n; ++t)

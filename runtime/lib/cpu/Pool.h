@@ -42,11 +42,16 @@ public:
   void run(moert_kernel_fn fn, const void *args, int64_t blocks);
 
 private:
-  // Own cache lines: workers spin on their ticket.
+  // What a launch writes for one thread lies in one cache line: the thread spins on it and then has all it needs.
   struct alignas(128) Slot {
     std::atomic<uint64_t> ticket{0}; // launch number << 32 | own blocks that nobody has taken
+    std::atomic<moert_kernel_fn> fn{nullptr};
+    std::atomic<const void *> args{nullptr};
+    std::atomic<int64_t> blocks{0}; // of the launch
+    std::atomic<int64_t> end{0};    // of the own range
     std::atomic<bool> asleep{false};
-    Pool *pool = nullptr;
+
+    alignas(64) Pool *pool = nullptr;
     int index = 0;
     int core = -1;
     pthread_t thread;
@@ -63,12 +68,6 @@ private:
   int count = 1;
   std::unique_ptr<Slot[]> slots;
   uint32_t launch = 0;
-
-  // The current launch. Written before the tickets, read after a ticket of the launch has been seen.
-  alignas(128) std::atomic<moert_kernel_fn> fn{nullptr};
-  std::atomic<const void *> args{nullptr};
-  std::atomic<int64_t> blocks{0};
-  std::atomic<int> owners{1}; // threads that own blocks
 
   alignas(128) std::atomic<int64_t> open{0}; // blocks that are not done
   std::atomic<uint32_t> finished{0};         // number of the last launch that is done; the caller sleeps on it
