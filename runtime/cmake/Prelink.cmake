@@ -31,9 +31,9 @@ function(moert_prelink name)
   foreach(library ${ARG_OBJECTS})
     list(APPEND objects $<TARGET_OBJECTS:${library}>)
   endforeach()
-  set(output ${CMAKE_BINARY_DIR}/lib/${name}.o)
+  set(output ${CMAKE_BINARY_DIR}/lib/moe-mlir/${name}.o)
   add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/moe-mlir
     COMMAND ${CMAKE_CXX_COMPILER} -nostdlib -r -o ${output} ${first} ${objects} ${libgcc} ${nonshared} ${last}
     COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=moert_* --keep-global-symbol=_start ${output}
     DEPENDS ${ARG_OBJECTS} ${objects}
@@ -41,5 +41,5 @@ function(moert_prelink name)
     COMMENT "Linking ${name}.o ahead")
   add_custom_target(${name} ALL DEPENDS ${output})
   set_property(TARGET ${name} PROPERTY MOERT_OBJECT ${output})
-  install(FILES ${output} DESTINATION lib)
+  install(FILES ${output} DESTINATION lib/moe-mlir)
 endfunction()

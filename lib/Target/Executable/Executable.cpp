@@ -104,7 +104,7 @@ Error moe_mlir::link(const LinkJob &job) {
   if (executable)
     command.insert(command.end(), {"-pie", "--dynamic-linker", "/lib64/ld-linux-x86-64.so.2"});
   else
-    command.insert(command.end(), {"-shared", "-soname", job.soname});
+    command.insert(command.end(), {"-shared", "-Bsymbolic", "-soname", job.soname});
   command.insert(command.end(), {runtime, job.object, system.libm, system.libc});
   int status;
   std::string output = capture(command, status);
