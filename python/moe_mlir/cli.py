@@ -26,7 +26,9 @@ exit codes: 0 fine, 1 wrong input, 2 unsupported model, 3 the exported graph dif
 
 def parser():
     """The argument parser; the table of flags in the documentation is tested against it."""
-    top = argparse.ArgumentParser(prog="python -m moe_mlir", description="Python side of moe-mlir. Start with: python -m moe_mlir export --help")
+    top = argparse.ArgumentParser(
+        prog="python -m moe_mlir", description="Python side of moe-mlir. Start with: python -m moe_mlir export --help"
+    )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     export = commands.add_parser(
         "export",
@@ -38,10 +40,17 @@ def parser():
     export.add_argument("model_dir", metavar="MODEL_DIR", help="checkpoint directory")
     export.add_argument("-o", "--output", required=True, metavar="FILE.pt2", help="file to write")
     export.add_argument("--dtype", choices=["float32", "bfloat16"], help="dtype of weights and arithmetic (default: the checkpoint's)")
-    export.add_argument("--max-cache-len", type=int, metavar="N", help="cache length in tokens (default: the model's largest position)")
-    export.add_argument("--no-cache", action="store_true", help="graph without a cache: input_ids in, logits of all positions out")
-    export.add_argument("--force-experts", action="store_true", help="make the experts of every MoE layer inputs experts_N, for tests")
-    export.add_argument("--vocabulary", choices=["bytes", "ids"], help="what ids mean (default: as the checkpoint's moe_mlir.json says, else ids)")
+    export.add_argument(
+        "--max-cache-len", type=int, metavar="N", help="cache length in tokens (default: the model's largest position)"
+    )
+    export.add_argument(
+        "--no-cache", action="store_true", help="graph without a cache: input_ids in, logits of all positions out"
+    )
+    export.add_argument("--force-experts", action="store_true", help="experts of MoE layers as inputs experts_N")
+    export.add_argument("--return-experts", action="store_true", help="experts that MoE layers chose as outputs")
+    export.add_argument(
+        "--vocabulary", choices=["bytes", "ids"], help="what ids mean (default: as the checkpoint says, else ids)"
+    )
     export.add_argument("--name", help="name of the model (default: the directory's)")
     export.add_argument("-q", "--quiet", action="store_true", help="no progress lines")
     return top
@@ -71,6 +80,7 @@ def main(arguments=None):
             max_cache_len=options.max_cache_len,
             cache=not options.no_cache,
             force_experts=options.force_experts,
+            return_experts=options.return_experts,
             vocabulary=options.vocabulary,
             name=options.name,
             progress=progress_or_none,
@@ -82,7 +92,10 @@ def main(arguments=None):
         print(f"error: cannot write '{options.output}': {error.strerror or error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
-        print(f"error: the Python package '{error.name}' is missing; install the versions of python/requirements.txt", file=sys.stderr)
+        print(
+            f"error: the Python package '{error.name}' is missing; install the versions of python/requirements.txt",
+            file=sys.stderr,
+        )
         return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -1,7 +1,7 @@
 """The modules that are exported: plain tensors in, logits out.
 
-The number of inputs depends on the model, so `forward` takes keywords; torch.export reads the names of the graph's inputs from its signature, which
-`_Named` therefore spells out.
+The number of inputs depends on the model, so `step` takes keywords; torch.export reads the names of the graph's inputs
+from the signature of `forward`, which `_Named` therefore spells out.
 """
 
 import inspect
@@ -19,20 +19,32 @@ def _like(ids, tokens):
 
 
 class _Named(torch.nn.Module):
-    """Module whose `forward` has the parameters `names`; calls `step(**inputs)`."""
+    """Module whose `forward` has the parameters `names`; calls `step(**inputs)`.
 
-    def __init__(self, model, names, forced):
+    routers        the model's `Routers`, or None where they are left alone
+    force_experts  inputs experts_N [B, S, k] int64 choose the experts of MoE layer N (counted over MoE layers)
+    return_experts the chosen experts [B, S, k] of every MoE layer are further outputs
+    """
+
+    def __init__(self, model, names, routers=None, force_experts=False, return_experts=False):
         super().__init__()
         self.model = model
-        self.forced = forced
 
         def forward(*args, **kwargs):
             inputs = dict(zip(names, args), **kwargs)
-            if forced is not None:
-                forced.ids = [_like(inputs.pop(f"experts_{i}"), inputs["input_ids"]) for i in range(len(forced))]
-            return self.step(**inputs)
+            tokens = inputs["input_ids"]
+            if force_experts:
+                routers.ids = [_like(inputs.pop(f"experts_{i}"), tokens) for i in range(len(routers))]
+            if routers is not None:
+                routers.clear()
+            logits = self.step(**inputs)
+            if not return_experts:
+                return logits
+            return logits, *(ids.reshape(*tokens.shape, -1) for ids in routers.chosen)
 
-        forward.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+        forward.__signature__ = inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        )
         self.forward = forward
 
 
@@ -46,7 +58,6 @@ class CachedModel(_Named):
     logits_to_keep  [K] int64, indices in [0, S) of the tokens whose logits are wanted
     key_cache_N     [B, heads, L, d], tokens at positions below `position` are filled; changed in place
     value_cache_N   the same
-    experts_N       only where experts are forced: [B, S, k] int64 for MoE layer N (counted over MoE layers)
     """
 
     def step(self, input_ids, position, logits_to_keep, **caches):

@@ -9,6 +9,7 @@ import torch
 import moe_mlir
 from moe_mlir import hf
 from moe_mlir.exporting import cache, exporter
+from moe_mlir.exporting.routers import Routers
 from moe_mlir.testing.models import tiny_model
 
 FAMILIES = ["mixtral", "qwen3_moe", "olmoe"]
@@ -125,6 +126,25 @@ def test_forced_experts(family, tmp_path):
         assert torch.allclose(module(input_ids=tokens, **{k: v.flip(-1) for k, v in ids.items()}), expected, atol=1e-4)
         other = {k: (v + 1) % model.config.num_experts if family != "mixtral" else (v + 1) % 8 for k, v in ids.items()}
         assert (module(input_ids=tokens, **other) - expected).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_returned_experts(force, tmp_path):
+    model = tiny_model("qwen3_moe")
+    moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=16, force_experts=force, return_experts=True)
+    program = torch.export.load(tmp_path / "m.pt2")
+    names = extra(tmp_path / "m.pt2")["experts"]
+    assert list(program.graph_signature.user_outputs)[1:] == names and len(names) == 2
+    tokens = torch.randint(331, (2, 9), generator=torch.Generator().manual_seed(0))
+    states = {key: torch.zeros(2, 2, 16, 16) for key in extra(tmp_path / "m.pt2")["states"]}
+    ids = {f"experts_{i}": torch.randint(16, (2, 9, 4)) for i in range(2)} if force else {}
+    with torch.no_grad(), Routers(model) as routers:
+        routers.ids = list(ids.values()) or None
+        expected = model(input_ids=tokens, use_cache=False).logits
+        inputs = dict(input_ids=tokens, position=torch.zeros(2, dtype=torch.int64), logits_to_keep=torch.arange(9))
+        logits, *chosen = program.module(check_guards=False)(**inputs, **states, **ids)
+    assert torch.allclose(logits, expected, atol=1e-4)
+    assert all(torch.equal(a.reshape(18, 4), b) for a, b in zip(chosen, routers.chosen))
 
 
 def test_model_comes_back_as_it_was(tmp_path, monkeypatch):
