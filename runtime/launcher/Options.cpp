@@ -112,7 +112,8 @@ const Flag kFlags[] = {
        o.call.expected.emplace_back();
        return parseNamedFile(v, o.call.expected.back());
      }},
-    {"rtol", "X", Mode::Tensors, false, "Relative tolerance: values may differ by atol + rtol * magnitude. Default 1e-5.",
+    {"rtol", "X", Mode::Tensors, false,
+     "Relative tolerance: values may differ by atol + rtol * magnitude. Default 1e-5.",
      [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.rtol); }},
     {"atol", "X", Mode::Tensors, false, "Absolute tolerance. Default 1e-6.",
      [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.atol); }},

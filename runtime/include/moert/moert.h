@@ -16,9 +16,9 @@ extern "C" {
 #define MOERT_ABI_VERSION 1
 #define MOERT_MAX_RANK 8
 
-/* A function that cannot do what it is asked for (no memory, an output of the wrong rank) ends the call: it does not return
- * to the program. Programs therefore own nothing that would have to be freed on the way. All functions are called from the
- * thread that runs the program, never from a kernel. */
+/* A function that cannot do what it is asked for (no memory, an output of the wrong rank) ends the call: it does not
+ * return to the program. Programs therefore own nothing that would have to be freed on the way. All functions are
+ * called from the thread that runs the program, never from a kernel. */
 
 /* One run of a program on one device of one rank: arena, thread pool, trace. Never global. */
 typedef struct moert_context moert_context;
@@ -61,8 +61,9 @@ const void *moert_parameter(moert_context *ctx, int32_t index);
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 
-/* Scratch memory of at least `bytes` bytes, 64-byte aligned. One block for the whole call: a second request gets the same
- * memory, or moves it if it is larger, so a program asks once. Grows only; the content does not survive the call. */
+/* Scratch memory of at least `bytes` bytes, 64-byte aligned. One block for the whole call: a second request gets the
+ * same memory, or moves it if it is larger, so a program asks once. Grows only; the content does not survive the call.
+ */
 void *moert_arena(moert_context *ctx, int64_t bytes);
 
 /* ---- work ----------------------------------------------------------------------------------------------------- */

@@ -101,17 +101,22 @@ Status moert_context::prepareStates() {
       return moert::failure(kUserError, "state '%s' would be too large", state.name);
     total += alignTo(bytes, kArchiveAlignment);
   }
-  // A block that grows is fresh and zero; one that is large enough still holds the last sequence.
-  size_t held = stateMemory.capacity();
+  // Fresh memory is zero, and so is what resetStates() left.
   if (!stateMemory.reserve(total))
     return moert::failure(kUserError, "out of memory: the states need %llu bytes",
                           static_cast<unsigned long long>(total));
-  if (stateMemory.capacity() == held)
-    stateMemory.zero(total);
   stateBytes = total;
   std::copy(symbols.begin(), symbols.end(), stateSymbols.begin());
   statesLive = true;
   return {};
+}
+
+void moert_context::resetStates() {
+  // Now rather than at the next call, whose time somebody may be waiting for. Giving the pages back instead would make
+  // the next call fault them in again, which costs more than writing them.
+  if (statesLive)
+    std::memset(stateMemory.data(), 0, stateBytes);
+  statesLive = false;
 }
 
 Status moert_context::run() {

@@ -35,6 +35,8 @@ struct moert_context {
 
   /// Makes states for the current symbols, or checks that the present ones fit.
   moert::Status prepareStates();
+  /// Zeroes the states; the next call may have other sizes.
+  void resetStates();
   /// Runs the program once; inputs are bound and checked.
   moert::Status run();
 };

@@ -3,7 +3,6 @@
 #include "core/Memory.h"
 
 #include <cstdint>
-#include <cstring>
 #include <sys/mman.h>
 
 namespace moert {
@@ -39,15 +38,6 @@ bool Memory::reserve(size_t bytes) {
   }
   size = base ? rounded : 0;
   return base != nullptr;
-}
-
-void Memory::zero(size_t bytes) {
-  if (!base || !bytes)
-    return;
-  // The kernel hands out fresh zero pages on the next touch: large, sparsely used states cost what they use.
-  if (bytes >= kHugePage && madvise(base, size, MADV_DONTNEED) == 0)
-    return;
-  std::memset(base, 0, bytes);
 }
 
 void Memory::release() {

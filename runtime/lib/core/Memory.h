@@ -20,9 +20,6 @@ public:
   /// it moves, and all of it is zero. Returns false if the system refuses.
   bool reserve(size_t bytes);
 
-  /// Sets the first `bytes` bytes to zero.
-  void zero(size_t bytes);
-
   void release();
 
   void *data() const { return base; }

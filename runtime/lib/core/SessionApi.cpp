@@ -64,7 +64,7 @@ int32_t moert_session_output(moert_session *session, int32_t index, moert_tensor
   return kFine;
 }
 
-void moert_session_reset(moert_session *session) { session->context.statesLive = false; }
+void moert_session_reset(moert_session *session) { session->context.resetStates(); }
 
 int32_t moert_session_threads(const moert_session *session) { return session->context.pool.threads(); }
 

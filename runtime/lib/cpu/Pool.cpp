@@ -83,7 +83,8 @@ Status Pool::start(int threads, bool pin) {
     stop();
     return failure(kUserError, "cannot start thread %d of %d: %s", started, threads, strerror(error));
   }
-  if (pin)
+  pinned = pin && sched_getaffinity(0, sizeof callersCores, &callersCores) == 0;
+  if (pinned)
     pinTo(slots[0].core);
   return {};
 }
@@ -99,6 +100,9 @@ void Pool::stop() {
   }
   for (int t = 1; t < count; ++t)
     pthread_join(slots[t].thread, nullptr);
+  if (pinned)
+    sched_setaffinity(0, sizeof callersCores, &callersCores);
+  pinned = false;
   slots.reset();
   count = 1;
   stopping.store(false, std::memory_order_relaxed);

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <memory>
 #include <pthread.h>
+#include <sched.h>
 #include <vector>
 
 namespace moert {
@@ -33,7 +34,7 @@ public:
   ~Pool() { stop(); }
 
   /// Starts `threads - 1` workers; the thread that calls run() is the remaining one. `pin`: binds thread t to the t-th
-  /// core of the affinity mask (modulo its size), the caller included.
+  /// core of the affinity mask (modulo its size), the caller included, until stop().
   Status start(int threads, bool pin);
   void stop();
   int threads() const { return count; }
@@ -66,6 +67,8 @@ private:
   void waitForBlocks();
 
   int count = 1;
+  bool pinned = false;
+  cpu_set_t callersCores; // before pinning
   std::unique_ptr<Slot[]> slots;
   uint32_t launch = 0;
 

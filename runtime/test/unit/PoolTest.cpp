@@ -82,6 +82,16 @@ TEST(Pool, SurvivesStartAndStop) {
   }
 }
 
+TEST(Pool, PinningEndsWithThePool) {
+  int before = availableCores();
+  {
+    Pool pool;
+    ASSERT_FALSE(pool.start(2, true).failed());
+    EXPECT_EQ(availableCores(), 1);
+  }
+  EXPECT_EQ(availableCores(), before);
+}
+
 TEST(Pool, SleepingWorkersWakeUp) {
   Pool pool;
   ASSERT_FALSE(pool.start(3, false).failed());
