@@ -42,6 +42,7 @@ void kernel::buildConvertKernelToLLVMPipeline(OpPassManager &pm) {
   functions.addPass(createConvertVectorToLLVMPass(vectors));
   functions.addPass(createConvertToLLVMPass());
   functions.addPass(createReconcileUnrealizedCastsPass());
+  functions.addPass(createKernelBf16MemoryToIntegers());
 }
 
 void kernel::registerConvertKernelToLLVMPipeline() {

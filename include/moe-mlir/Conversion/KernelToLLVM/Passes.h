@@ -2,6 +2,7 @@
 #ifndef MOE_MLIR_CONVERSION_KERNELTOLLVM_PASSES_H
 #define MOE_MLIR_CONVERSION_KERNELTOLLVM_PASSES_H
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::kernel {

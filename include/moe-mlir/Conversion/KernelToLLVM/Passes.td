@@ -61,4 +61,12 @@ def ConvertKernelFuncToLLVM : Pass<"convert-kernel-func-to-llvm", "::mlir::Modul
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
 }
 
+def KernelBf16MemoryToIntegers : Pass<"kernel-bf16-memory-to-integers", "::mlir::LLVM::LLVMFuncOp"> {
+  let summary = "Load and store bf16 as 16-bit integers where the CPU has no bf16 instructions";
+  let description = [{
+    Does nothing for a target with AVX512-BF16. Elsewhere it keeps LLVM's code generator from promoting bf16 values to
+    f32 and rounding them back by a call of `__truncsfbf2`, a function that C libraries lack.
+  }];
+}
+
 #endif // MOE_MLIR_CONVERSION_KERNELTOLLVM_PASSES
