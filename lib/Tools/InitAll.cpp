@@ -6,6 +6,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 
+#include "moe-mlir/Conversion/AtenToLinalg/Passes.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
@@ -27,6 +28,7 @@ void moe_mlir::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void moe_mlir::registerAllPasses() {
   mlir::registerAllPasses();
+  mlir::aten::registerAtenToLinalgPasses();
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerKernelToLLVMPasses();
   mlir::kernel::registerConvertKernelToLLVMPipeline();

@@ -1,0 +1,99 @@
+//===- ConvertAtenToLinalg.cpp - lowers every call, or reports all that it cannot ----------------------------------------===//
+
+#include "moe-mlir/Conversion/AtenToLinalg/Passes.h"
+
+#include "Lowering.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::aten {
+#define GEN_PASS_DEF_CONVERTATENTOLINALG
+#include "moe-mlir/Conversion/AtenToLinalg/Passes.h.inc"
+} // namespace mlir::aten
+
+using namespace mlir;
+using namespace mlir::aten;
+
+namespace {
+/// Where an operator first occurred, and how often it does.
+struct Occurrence {
+  Location first;
+  unsigned count = 0;
+  bool known = false;
+};
+
+struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLinalg> {
+  using ConvertAtenToLinalgBase::ConvertAtenToLinalgBase;
+
+  ConvertAtenToLinalg() {
+    addCreation(table);
+    addElementwise(table);
+    addIndexing(table);
+    addMatMul(table);
+    addReductions(table);
+    addShapes(table);
+    addSymbolic(table);
+  }
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    SmallVector<CallOp> calls;
+    function.walk([&](CallOp call) { calls.push_back(call); });
+    llvm::MapVector<StringRef, Occurrence> unsupported;
+    SmallVector<std::pair<CallOp, SmallVector<Value>>> lowered;
+    // Replacements are made in order, since sizes are read off lowered operands; nothing is erased before all succeed.
+    IRMapping replaced;
+    OpBuilder builder(&getContext());
+    for (CallOp call : calls) {
+      auto it = table.find(call.getBase());
+      std::optional<SmallVector<Value>> results;
+      if (it != table.end()) {
+        builder.setInsertionPoint(call);
+        Lowering lowering(builder, call);
+        results = it->second(lowering);
+      }
+      if (results) {
+        lowered.emplace_back(call, std::move(*results));
+        continue;
+      }
+      Occurrence &entry = unsupported.insert({call.getTarget(), Occurrence{call.getLoc()}}).first->second;
+      entry.known = it != table.end();
+      ++entry.count;
+    }
+    if (!unsupported.empty())
+      return report(unsupported, lowered);
+    for (auto &[call, results] : lowered) {
+      for (auto [from, to] : llvm::zip_equal(call.getResults(), results))
+        if (from.getType() != to.getType())
+          return (void)(call.emitOpError("was lowered to ") << to.getType() << ", expected " << from.getType()),
+                 signalPassFailure();
+      call.replaceAllUsesWith(results);
+    }
+    for (auto &entry : llvm::reverse(lowered))
+      entry.first.erase();
+  }
+
+private:
+  llvm::StringMap<LoweringFunction> table;
+
+  void report(const llvm::MapVector<StringRef, Occurrence> &unsupported,
+              ArrayRef<std::pair<CallOp, SmallVector<Value>>> lowered) {
+    unsigned count = 0;
+    for (auto &entry : unsupported)
+      count += entry.second.count;
+    InFlightDiagnostic diagnostic = emitError(getOperation().getLoc());
+    diagnostic << count << " call(s) of " << unsupported.size()
+               << " operator(s) are not supported; see docs/Ops.md for what is";
+    for (auto &[name, entry] : unsupported)
+      diagnostic.attachNote(entry.first) << name << " (" << entry.count << ")"
+                                         << (entry.known ? ": this form of the operator" : "");
+    // Built ops have no users yet: take them away again, so that the function is as it was.
+    for (auto &[call, results] : lowered)
+      for (Value result : results)
+        if (Operation *op = result.getDefiningOp(); op && op->use_empty() && !isa<CallOp>(op))
+          op->erase();
+    signalPassFailure();
+  }
+};
+} // namespace

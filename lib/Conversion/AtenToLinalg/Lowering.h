@@ -1,0 +1,81 @@
+//===- Lowering.h - what the lowerings of single operators share --------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_CONVERSION_ATENTOLINALG_LOWERING_H
+#define MOE_MLIR_LIB_CONVERSION_ATENTOLINALG_LOWERING_H
+
+#include "moe-mlir/Dialect/Aten/IR/Aten.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::aten {
+
+/// One call that is being lowered: its operands, and builders for the few shapes that all lowerings produce.
+class Lowering {
+public:
+  Lowering(OpBuilder &builder, CallOp call) : b(builder), loc(call.getLoc()), call(call) {}
+
+  OpBuilder &b;
+  Location loc;
+  CallOp call;
+
+  RankedTensorType getType(unsigned result = 0) { return cast<RankedTensorType>(call.getResult(result).getType()); }
+
+  /// The tensor operand of that argument; null if it is a number or absent.
+  Value getTensor(StringRef name);
+  /// A number as a scalar value, constant or symbolic, in its own type (i1, i64 or f64); null if absent or a tensor.
+  Value getScalar(StringRef name);
+  /// Elements of a list argument as index sizes; `-1` and constants as attributes.
+  std::optional<SmallVector<OpFoldResult>> getSizes(StringRef name);
+
+  /// Size of a dimension of a tensor.
+  OpFoldResult getSize(Value tensor, int64_t dim);
+  SmallVector<OpFoldResult> getSizes(Value tensor);
+  /// Sizes of a result whose dimensions come from operands that broadcast against it.
+  SmallVector<OpFoldResult> getBroadcastSizes(RankedTensorType result, ValueRange operands);
+  Value getIndex(OpFoldResult size);
+  OpFoldResult multiply(ArrayRef<OpFoldResult> sizes);
+  Value empty(RankedTensorType type, ArrayRef<OpFoldResult> sizes);
+
+  using Body = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
+  /// A parallel linalg.generic of `type` whose body sees one element of each operand; operands broadcast from the right.
+  Value map(RankedTensorType type, ArrayRef<OpFoldResult> sizes, ValueRange operands, Body body);
+  /// The same with the operands' own indexing maps; the body may use linalg.index.
+  Value map(RankedTensorType type, ArrayRef<OpFoldResult> sizes, ValueRange operands, ArrayRef<AffineMap> maps,
+            Body body);
+  /// Reduces the dimensions `dims` of `input` (kept with size 1 if `keep`); the body combines (element, accumulator).
+  Value reduce(Value input, ArrayRef<int64_t> dims, bool keep, TypedAttr init, Body body);
+  /// The tensor with its elements converted.
+  Value cast(Value tensor, Type element);
+  /// A view with other sizes and the same elements in row-major order.
+  Value reshape(Value tensor, RankedTensorType type, ArrayRef<OpFoldResult> sizes);
+  /// The same where only dimensions of size 1 come or go: a metadata op that patterns see through.
+  Value reshapeUnits(Value tensor, RankedTensorType type, ArrayRef<OpFoldResult> sizes);
+};
+
+/// Converts a scalar: numbers by value (towards zero to integers), to i1 by "is not zero".
+Value convertScalar(OpBuilder &b, Location loc, Value value, Type to);
+/// The type in which an operator computes elements of `element`: f32 for 16-bit floats.
+Type getComputeType(Type element);
+/// The type in which values of these types meet: floats before integers before booleans, then the wider one.
+Type getCommonType(OpBuilder &b, ArrayRef<Type> types);
+
+/// Lowers a call to as many values as it has results; nothing if this form of the operator is not supported.
+using LoweringFunction = std::optional<SmallVector<Value>> (*)(Lowering &);
+/// By base name, "aten.add".
+using LoweringTable = llvm::StringMap<LoweringFunction>;
+
+void addCreation(LoweringTable &table);
+void addElementwise(LoweringTable &table);
+void addIndexing(LoweringTable &table);
+void addMatMul(LoweringTable &table);
+void addReductions(LoweringTable &table);
+void addShapes(LoweringTable &table);
+void addSymbolic(LoweringTable &table);
+
+} // namespace mlir::aten
+
+#endif // MOE_MLIR_LIB_CONVERSION_ATENTOLINALG_LOWERING_H

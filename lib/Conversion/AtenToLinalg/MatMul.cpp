@@ -1,0 +1,93 @@
+//===- MatMul.cpp - products that were not raised to nn.linear -----------------------------------------------------------===//
+
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace mlir::aten;
+
+using Values = std::optional<SmallVector<Value>>;
+
+/// Sum over the last dimension of `a` of a[.., m, k] * b[.., n, k] (or b[.., k, n]) in f32, rounded once. Leading
+/// dimensions broadcast.
+static Value contract(Lowering &l, Value a, Value b, bool transposed, RankedTensorType type) {
+  auto aType = cast<RankedTensorType>(a.getType()), bType = cast<RankedTensorType>(b.getType());
+  int64_t rank = type.getRank();
+  Type compute = getComputeType(type.getElementType());
+  auto getMap = [&](RankedTensorType from, AffineExpr first, AffineExpr second) {
+    SmallVector<AffineExpr> exprs;
+    for (int64_t dim = 0; dim < from.getRank() - 2; ++dim) {
+      int64_t to = dim + rank - from.getRank();
+      exprs.push_back(from.getDimSize(dim) == 1 && type.getDimSize(to) != 1 ? l.b.getAffineConstantExpr(0)
+                                                                            : l.b.getAffineDimExpr(to));
+    }
+    exprs.append({first, second});
+    return AffineMap::get(rank + 1, 0, exprs, l.b.getContext());
+  };
+  AffineExpr m = l.b.getAffineDimExpr(rank - 2), n = l.b.getAffineDimExpr(rank - 1), k = l.b.getAffineDimExpr(rank);
+  SmallVector<AffineExpr> out;
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  iterators.push_back(utils::IteratorType::reduction);
+  for (int64_t dim = 0; dim < rank; ++dim)
+    out.push_back(l.b.getAffineDimExpr(dim));
+  AffineMap maps[] = {getMap(aType, m, k), transposed ? getMap(bType, n, k) : getMap(bType, k, n),
+                      AffineMap::get(rank + 1, 0, out, l.b.getContext())};
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim = 0; dim < rank - 2; ++dim) {
+    int64_t own = dim - (rank - aType.getRank());
+    bool fromA = own >= 0 && (aType.getDimSize(own) != 1 || bType.getRank() < rank - dim);
+    sizes.push_back(fromA ? l.getSize(a, own) : l.getSize(b, dim - (rank - bType.getRank())));
+  }
+  sizes.push_back(l.getSize(a, aType.getRank() - 2));
+  sizes.push_back(l.getSize(b, transposed ? bType.getRank() - 2 : bType.getRank() - 1));
+  RankedTensorType wide = type.clone(compute);
+  Value zero = arith::ConstantOp::create(l.b, l.loc, l.b.getZeroAttr(compute));
+  Value init = linalg::FillOp::create(l.b, l.loc, zero, l.empty(wide, sizes)).getResult(0);
+  auto build = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    Value x = convertScalar(nested, loc, args[0], compute), y = convertScalar(nested, loc, args[1], compute);
+    Value sum;
+    if (isa<FloatType>(compute))
+      sum = arith::AddFOp::create(nested, loc, args[2], arith::MulFOp::create(nested, loc, x, y));
+    else
+      sum = arith::AddIOp::create(nested, loc, args[2], arith::MulIOp::create(nested, loc, x, y));
+    linalg::YieldOp::create(nested, loc, sum);
+  };
+  Value result =
+      linalg::GenericOp::create(l.b, l.loc, wide, ValueRange{a, b}, init, maps, iterators, build).getResult(0);
+  return l.cast(result, type.getElementType());
+}
+
+/// matmul, mm, bmm of operands with at least two dimensions.
+static Values lowerMatMul(Lowering &l) {
+  Value a = l.getTensor("self"), b = l.getTensor("other");
+  if (!b)
+    b = l.getTensor("mat2");
+  if (!a || !b || cast<RankedTensorType>(a.getType()).getRank() < 2 || cast<RankedTensorType>(b.getType()).getRank() < 2)
+    return std::nullopt;
+  return {{contract(l, a, b, /*transposed=*/false, l.getType())}};
+}
+
+/// linear(input, weight, bias), addmm(bias, mat1, mat2) without factors.
+static Values lowerLinear(Lowering &l) {
+  bool linear = l.call.getBase() == "aten.linear";
+  Value a = l.getTensor(linear ? "input" : "mat1"), b = l.getTensor(linear ? "weight" : "mat2");
+  Value bias = l.getTensor(linear ? "bias" : "self");
+  if (!a || !b || l.call.getArgument("alpha") || l.call.getArgument("beta") ||
+      cast<RankedTensorType>(a.getType()).getRank() < 2)
+    return std::nullopt;
+  RankedTensorType type = l.getType();
+  Type compute = getComputeType(type.getElementType());
+  if (!bias)
+    return {{contract(l, a, b, linear, type)}};
+  Value product = contract(l, a, b, linear, type.clone(compute));
+  return {{l.map(type, l.getSizes(product), {product, bias}, [&](OpBuilder &nested, Location loc, ValueRange args) {
+    Value sum = arith::AddFOp::create(nested, loc, args[0], convertScalar(nested, loc, args[1], compute));
+    return convertScalar(nested, loc, sum, type.getElementType());
+  })}};
+}
+
+void mlir::aten::addMatMul(LoweringTable &table) {
+  for (StringRef name : {"aten.matmul", "aten.mm", "aten.bmm"})
+    table[name] = lowerMatMul;
+  for (StringRef name : {"aten.linear", "aten.addmm"})
+    table[name] = lowerLinear;
+}

@@ -1,0 +1,266 @@
+//===- Reduction.cpp - sums, extrema, softmax, prefix sums, top-k -------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::aten;
+
+using Values = std::optional<SmallVector<Value>>;
+
+/// The reduced dimensions; all of them when none is named.
+static std::optional<SmallVector<int64_t>> getDims(Lowering &l, int64_t rank) {
+  std::optional<SmallVector<int64_t>> named = l.call.getInts("dim");
+  if (!named || named->empty())
+    return l.call.getArgument("dim") && !named ? std::nullopt
+                                               : std::optional(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+  for (int64_t &dim : *named) {
+    dim = dim < 0 ? dim + rank : dim;
+    if (dim < 0 || dim >= rank)
+      return std::nullopt;
+  }
+  return named;
+}
+
+static TypedAttr getLowest(OpBuilder &b, Type type) {
+  if (auto floats = dyn_cast<FloatType>(type))
+    return b.getFloatAttr(type, APFloat::getInf(floats.getFloatSemantics(), /*Negative=*/true));
+  return b.getIntegerAttr(type, APInt::getSignedMinValue(type.getIntOrFloatBitWidth()));
+}
+
+static Value add(OpBuilder &b, Location loc, ValueRange args) {
+  if (isa<FloatType>(args[0].getType()))
+    return arith::AddFOp::create(b, loc, args[1], args[0]);
+  return arith::AddIOp::create(b, loc, args[1], args[0]);
+}
+
+static Value maximum(OpBuilder &b, Location loc, ValueRange args) {
+  if (isa<FloatType>(args[0].getType()))
+    return arith::MaximumFOp::create(b, loc, args[1], args[0]);
+  return arith::MaxSIOp::create(b, loc, args[1], args[0]);
+}
+
+static bool isKept(Lowering &l) { return l.call.getBool("keepdim").value_or(false); }
+
+static Values lowerSum(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  std::optional<SmallVector<int64_t>> dims = getDims(l, cast<RankedTensorType>(self.getType()).getRank());
+  if (!dims)
+    return std::nullopt;
+  Type compute = getComputeType(l.getType().getElementType());
+  Value sum = l.reduce(l.cast(self, compute), *dims, isKept(l), l.b.getZeroAttr(compute), add);
+  return {{l.cast(sum, l.getType().getElementType())}};
+}
+
+static Values lowerMean(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self || !isa<FloatType>(l.getType().getElementType()))
+    return std::nullopt;
+  std::optional<SmallVector<int64_t>> dims = getDims(l, cast<RankedTensorType>(self.getType()).getRank());
+  if (!dims)
+    return std::nullopt;
+  Type compute = getComputeType(l.getType().getElementType());
+  Value sum = l.reduce(l.cast(self, compute), *dims, isKept(l), l.b.getZeroAttr(compute), add);
+  SmallVector<OpFoldResult> counts;
+  for (int64_t dim : *dims)
+    counts.push_back(l.getSize(self, dim));
+  Value count = convertScalar(l.b, l.loc, l.getIndex(l.multiply(counts)), compute);
+  return {{l.map(l.getType(), l.getSizes(sum), sum, [&](OpBuilder &b, Location loc, ValueRange args) {
+    return convertScalar(b, loc, arith::DivFOp::create(b, loc, args[0], count), l.getType().getElementType());
+  })}};
+}
+
+/// amax, and max without dimension.
+static Values lowerMaximum(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self || l.call.getNumResults() != 1)
+    return std::nullopt;
+  std::optional<SmallVector<int64_t>> dims = getDims(l, cast<RankedTensorType>(self.getType()).getRank());
+  if (!dims)
+    return std::nullopt;
+  Type element = l.getType().getElementType();
+  return {{l.reduce(self, *dims, isKept(l), getLowest(l.b, element), maximum)}};
+}
+
+/// any, all: in i1.
+template <bool any> static Values lowerTruth(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  std::optional<SmallVector<int64_t>> dims = getDims(l, cast<RankedTensorType>(self.getType()).getRank());
+  if (!dims)
+    return std::nullopt;
+  Value truth = l.cast(self, l.b.getI1Type());
+  return {{l.reduce(truth, *dims, isKept(l), l.b.getBoolAttr(!any),
+                    [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                      if (any)
+                        return arith::OrIOp::create(b, loc, args[1], args[0]);
+                      return arith::AndIOp::create(b, loc, args[1], args[0]);
+                    })}};
+}
+
+/// softmax(self, dim), also with another dtype: everything in the compute type, rounded once.
+static Values lowerSoftmax(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(self.getType());
+  std::optional<int64_t> dim = l.call.getDim("dim", from.getRank());
+  if (!dim)
+    return std::nullopt;
+  Type compute = getComputeType(l.getType().getElementType());
+  RankedTensorType type = from.clone(compute);
+  Value input = l.cast(self, compute);
+  SmallVector<OpFoldResult> sizes = l.getSizes(input);
+  Value peak = l.reduce(input, *dim, /*keep=*/true, getLowest(l.b, compute), maximum);
+  Value power = l.map(type, sizes, {input, peak}, [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+    return math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, args[0], args[1]));
+  });
+  Value sum = l.reduce(power, *dim, /*keep=*/true, l.b.getZeroAttr(compute), add);
+  Type element = l.getType().getElementType();
+  return {{l.map(l.getType(), sizes, {power, sum}, [&](OpBuilder &b, Location loc, ValueRange args) {
+    return convertScalar(b, loc, arith::DivFOp::create(b, loc, args[0], args[1]), element);
+  })}};
+}
+
+/// A generic over (outer..., i, j) of `input` and itself along `dim`: combine(element i, element j, i, j) summed over j.
+static Value pairwise(Lowering &l, Value input, int64_t dim, Type accumulator,
+                      llvm::function_ref<Value(OpBuilder &, Location, Value, Value, Value, Value)> term) {
+  auto from = cast<RankedTensorType>(input.getType());
+  int64_t rank = from.getRank();
+  AffineMap own = AffineMap::getMultiDimIdentityMap(rank + 1, l.b.getContext()).getMajorSubMap(rank);
+  SmallVector<AffineExpr> exprs(own.getResults());
+  exprs[dim] = l.b.getAffineDimExpr(rank);
+  AffineMap maps[] = {own, AffineMap::get(rank + 1, 0, exprs, l.b.getContext()), own};
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  iterators.push_back(utils::IteratorType::reduction);
+  RankedTensorType type = from.clone(accumulator);
+  Value zero = arith::ConstantOp::create(l.b, l.loc, l.b.getZeroAttr(accumulator));
+  Value init = linalg::FillOp::create(l.b, l.loc, zero, l.empty(type, l.getSizes(input))).getResult(0);
+  auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value i = linalg::IndexOp::create(b, loc, dim), j = linalg::IndexOp::create(b, loc, rank);
+    Value sum = term(b, loc, args[0], args[1], i, j);
+    linalg::YieldOp::create(b, loc, add(b, loc, {sum, args[2]}));
+  };
+  return linalg::GenericOp::create(l.b, l.loc, type, ValueRange{input, input}, init, maps, iterators, build)
+      .getResult(0);
+}
+
+/// cumsum(self, dim). Quadratic in the dimension: linalg has no scan, and where this occurs (masks, counts) it is short.
+static Values lowerCumsum(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  std::optional<int64_t> dim = l.call.getDim("dim", cast<RankedTensorType>(self.getType()).getRank());
+  if (!dim)
+    return std::nullopt;
+  Type element = l.getType().getElementType(), compute = getComputeType(element);
+  Value sum = pairwise(l, l.cast(self, compute), *dim, compute,
+                       [&](OpBuilder &b, Location loc, Value, Value other, Value i, Value j) -> Value {
+                         Value before = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, j, i);
+                         Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(compute));
+                         return arith::SelectOp::create(b, loc, before, other, zero);
+                       });
+  return {{l.cast(sum, element)}};
+}
+
+/// How many elements along `dim` stand before each one in descending order; equal ones in order of their index.
+static Value rankOf(Lowering &l, Value input, int64_t dim) {
+  Type i64 = l.b.getI64Type();
+  return pairwise(l, input, dim, i64, [&](OpBuilder &b, Location loc, Value own, Value other, Value i, Value j) {
+    Value larger, equal;
+    if (isa<FloatType>(own.getType())) {
+      larger = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, other, own);
+      equal = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, other, own);
+    } else {
+      larger = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, other, own);
+      equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, other, own);
+    }
+    Value earlier = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, j, i);
+    Value before = arith::OrIOp::create(b, loc, larger, arith::AndIOp::create(b, loc, equal, earlier));
+    return convertScalar(b, loc, before, i64);
+  });
+}
+
+/// result[.., r] = the element (or its index) whose rank is r. As a sum over the dimension in which one term counts.
+static Value pick(Lowering &l, Value input, Value ranks, int64_t dim, bool index, RankedTensorType type) {
+  int64_t rank = type.getRank();
+  Type element = index ? l.b.getI64Type() : cast<RankedTensorType>(input.getType()).getElementType();
+  AffineMap out = AffineMap::getMultiDimIdentityMap(rank + 1, l.b.getContext()).getMajorSubMap(rank);
+  SmallVector<AffineExpr> exprs(out.getResults());
+  exprs[dim] = l.b.getAffineDimExpr(rank);
+  AffineMap in = AffineMap::get(rank + 1, 0, exprs, l.b.getContext()), maps[] = {in, in, out};
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  iterators.push_back(utils::IteratorType::reduction);
+  SmallVector<OpFoldResult> sizes = l.getSizes(input);
+  sizes[dim] = l.b.getIndexAttr(type.getDimSize(dim));
+  RankedTensorType own = type.clone(element);
+  Value zero = arith::ConstantOp::create(l.b, l.loc, l.b.getZeroAttr(element));
+  Value init = linalg::FillOp::create(l.b, l.loc, zero, l.empty(own, sizes)).getResult(0);
+  auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value wanted = convertScalar(b, loc, linalg::IndexOp::create(b, loc, dim), b.getI64Type());
+    Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, args[1], wanted);
+    Value value = args[0];
+    if (index)
+      value = convertScalar(b, loc, linalg::IndexOp::create(b, loc, rank), b.getI64Type());
+    linalg::YieldOp::create(b, loc, arith::SelectOp::create(b, loc, hit, value, args[2]).getResult());
+  };
+  return linalg::GenericOp::create(l.b, l.loc, own, ValueRange{input, ranks}, init, maps, iterators, build)
+      .getResult(0);
+}
+
+/// topk(self, k, dim), sort(self, dim, descending), max(self, dim), argmax: values and indices by rank. Ties go to the
+/// lower index.
+static Values lowerRanked(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(self.getType());
+  StringRef base = l.call.getBase();
+  std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", from.getRank()) : from.getRank() - 1;
+  bool ascending = base == "aten.topk" ? !l.call.getBool("largest").value_or(true)
+                                       : base == "aten.sort" && !l.call.getBool("descending").value_or(false);
+  if (!dim || from.getRank() == 0 || ascending || (base == "aten.argmax" && !l.call.getArgument("dim")))
+    return std::nullopt;
+  SmallVector<int64_t> shape(from.getShape());
+  if (base != "aten.sort")
+    shape[*dim] = base == "aten.topk" ? l.getType().getDimSize(*dim) : 1;
+  if (ShapedType::isDynamic(shape[*dim]))
+    return std::nullopt;
+  RankedTensorType type = from.clone(shape);
+  Value input = self, ranks = rankOf(l, input, *dim);
+  auto finish = [&](bool index, unsigned result) {
+    Value value = pick(l, input, ranks, *dim, index, type);
+    if (l.getType(result).getRank() != type.getRank()) {
+      SmallVector<OpFoldResult> sizes = l.getSizes(value);
+      sizes.erase(sizes.begin() + *dim);
+      value = l.reshapeUnits(value, l.getType(result), sizes);
+    }
+    return value;
+  };
+  if (base == "aten.argmax")
+    return {{finish(/*index=*/true, 0)}};
+  if (l.call.getNumResults() != 2)
+    return std::nullopt;
+  return {{finish(/*index=*/false, 0), finish(/*index=*/true, 1)}};
+}
+
+/// max: of everything, of two tensors, or along a dimension with indices.
+static Values lowerMax(Lowering &l) { return l.call.getNumResults() == 2 ? lowerRanked(l) : lowerMaximum(l); }
+
+void mlir::aten::addReductions(LoweringTable &table) {
+  table["aten.sum"] = lowerSum;
+  table["aten.mean"] = lowerMean;
+  table["aten.amax"] = lowerMaximum;
+  table["aten.max"] = lowerMax;
+  table["aten.any"] = lowerTruth<true>;
+  table["aten.all"] = lowerTruth<false>;
+  for (StringRef name : {"aten.softmax", "aten._softmax"})
+    table[name] = lowerSoftmax;
+  table["aten.cumsum"] = lowerCumsum;
+  for (StringRef name : {"aten.topk", "aten.sort", "aten.argmax"})
+    table[name] = lowerRanked;
+}

@@ -1,0 +1,59 @@
+//===- Scalars.cpp - types and conversions of elements ------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace mlir::aten;
+
+Type mlir::aten::getComputeType(Type element) {
+  if (element.isBF16() || element.isF16())
+    return Float32Type::get(element.getContext());
+  return element;
+}
+
+Type mlir::aten::getCommonType(OpBuilder &b, ArrayRef<Type> types) {
+  auto rank = [](Type type) {
+    unsigned width = type.getIntOrFloatBitWidth();
+    return isa<FloatType>(type) ? 1000 + width : width;
+  };
+  Type common = types.front();
+  for (Type type : types)
+    if (rank(type) > rank(common))
+      common = type;
+  return getComputeType(common);
+}
+
+Value mlir::aten::convertScalar(OpBuilder &b, Location loc, Value value, Type to) {
+  Type from = value.getType();
+  if (from == to)
+    return value;
+  if (to.isInteger(1)) {
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(from));
+    if (isa<FloatType>(from))
+      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, value, zero);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value, zero);
+  }
+  unsigned fromWidth = from.isIndex() ? 64 : from.getIntOrFloatBitWidth();
+  if (from.isIndex())
+    return convertScalar(b, loc, arith::IndexCastOp::create(b, loc, b.getI64Type(), value), to);
+  unsigned toWidth = to.getIntOrFloatBitWidth();
+  if (isa<FloatType>(from) && isa<FloatType>(to)) {
+    if (fromWidth == toWidth) // bf16 and f16 meet in f32
+      return convertScalar(b, loc, arith::ExtFOp::create(b, loc, b.getF32Type(), value), to);
+    if (fromWidth < toWidth)
+      return arith::ExtFOp::create(b, loc, to, value);
+    return arith::TruncFOp::create(b, loc, to, value);
+  }
+  if (isa<FloatType>(from))
+    return arith::FPToSIOp::create(b, loc, to, value);
+  if (isa<FloatType>(to)) {
+    if (from.isInteger(1))
+      return arith::UIToFPOp::create(b, loc, to, value);
+    return arith::SIToFPOp::create(b, loc, to, value);
+  }
+  if (from.isInteger(1))
+    return arith::ExtUIOp::create(b, loc, to, value);
+  if (fromWidth < toWidth)
+    return arith::ExtSIOp::create(b, loc, to, value);
+  return arith::TruncIOp::create(b, loc, to, value);
+}

@@ -1,0 +1,297 @@
+//===- Shape.cpp - views, permutations, slices and joins ----------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::aten;
+
+using Values = std::optional<SmallVector<Value>>;
+
+/// view, reshape, _unsafe_view: the size -1 is what is left over.
+static Values lowerView(Lowering &l) {
+  Value self = l.getTensor("self");
+  std::optional<SmallVector<OpFoldResult>> sizes = l.getSizes("size");
+  if (!sizes)
+    sizes = l.getSizes("shape");
+  RankedTensorType type = l.getType();
+  if (!self || !sizes || static_cast<int64_t>(sizes->size()) != type.getRank())
+    return std::nullopt;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (!type.isDynamicDim(dim)) {
+      (*sizes)[dim] = l.b.getIndexAttr(type.getDimSize(dim));
+      continue;
+    }
+    if (getConstantIntValue((*sizes)[dim]) != -1)
+      continue;
+    SmallVector<OpFoldResult> others(*sizes);
+    others.erase(others.begin() + dim);
+    Value total = l.getIndex(l.multiply(l.getSizes(self))), rest = l.getIndex(l.multiply(others));
+    (*sizes)[dim] = arith::DivUIOp::create(l.b, l.loc, total, rest).getResult();
+  }
+  // With one dynamic size at most, equal sizes in order can only mean that units came or went.
+  bool simple = type.getNumDynamicDims() <= 1;
+  return {{simple ? l.reshapeUnits(self, type, *sizes) : l.reshape(self, type, *sizes)}};
+}
+
+static Values lowerUnsqueeze(Lowering &l) {
+  Value self = l.getTensor("self");
+  RankedTensorType type = l.getType();
+  std::optional<int64_t> dim = l.call.getDim("dim", type.getRank());
+  if (!self || !dim)
+    return std::nullopt;
+  SmallVector<OpFoldResult> sizes = l.getSizes(self);
+  sizes.insert(sizes.begin() + *dim, l.b.getIndexAttr(1));
+  return {{l.reshapeUnits(self, type, sizes)}};
+}
+
+static Values lowerSqueeze(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(self.getType());
+  std::optional<SmallVector<int64_t>> dims = l.call.getInts("dim");
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim = 0; dim < from.getRank(); ++dim) {
+    bool named = !dims || llvm::any_of(*dims, [&](int64_t d) { return d == dim || d + from.getRank() == dim; });
+    if (!named || from.getDimSize(dim) != 1)
+      sizes.push_back(l.getSize(self, dim));
+  }
+  if (static_cast<int64_t>(sizes.size()) != l.getType().getRank())
+    return std::nullopt;
+  return {{l.reshapeUnits(self, l.getType(), sizes)}};
+}
+
+/// expand, expand_as, broadcast_to: materialised, since buffers are contiguous; fusion removes it again.
+static Values lowerExpand(Lowering &l) {
+  Value self = l.getTensor("self");
+  std::optional<SmallVector<OpFoldResult>> sizes = l.getSizes("size");
+  RankedTensorType type = l.getType();
+  if (Value other = l.getTensor("other"))
+    sizes = l.getSizes(other);
+  if (!self || !sizes || static_cast<int64_t>(sizes->size()) != type.getRank())
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(self.getType());
+  int64_t offset = type.getRank() - from.getRank();
+  for (int64_t dim = offset; dim < type.getRank(); ++dim)
+    if (getConstantIntValue((*sizes)[dim]) == -1)
+      (*sizes)[dim] = l.getSize(self, dim - offset);
+  if (from == type)
+    return {{self}};
+  return {{l.map(type, *sizes, self, [](OpBuilder &, Location, ValueRange args) { return args[0]; })}};
+}
+
+static Value permute(Lowering &l, Value self, ArrayRef<int64_t> permutation, RankedTensorType type) {
+  SmallVector<AffineExpr> exprs(permutation.size());
+  SmallVector<OpFoldResult> sizes;
+  for (auto [to, from] : llvm::enumerate(permutation)) {
+    exprs[from] = l.b.getAffineDimExpr(to);
+    sizes.push_back(l.getSize(self, from));
+  }
+  AffineMap map = AffineMap::get(permutation.size(), 0, exprs, l.b.getContext());
+  return l.map(type, sizes, self, map, [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+}
+
+/// transpose(dim0, dim1), t, permute(dims).
+static Values lowerPermute(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  int64_t rank = cast<RankedTensorType>(self.getType()).getRank();
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (std::optional<SmallVector<int64_t>> dims = l.call.getInts("dims")) {
+    for (auto [to, from] : llvm::zip_equal(permutation, *dims))
+      to = from < 0 ? from + rank : from;
+  } else if (l.call.getBase() == "aten.t") {
+    if (rank == 2)
+      std::swap(permutation[0], permutation[1]);
+  } else {
+    std::optional<int64_t> first = l.call.getDim("dim0", rank), second = l.call.getDim("dim1", rank);
+    if (!first || !second)
+      return std::nullopt;
+    std::swap(permutation[*first], permutation[*second]);
+  }
+  return {{permute(l, self, permutation, l.getType())}};
+}
+
+/// A bound of a slice counted from the front and clamped to [0, size].
+static OpFoldResult clampBound(Lowering &l, OpFoldResult bound, OpFoldResult size) {
+  std::optional<int64_t> constant = getConstantIntValue(bound), whole = getConstantIntValue(size);
+  if (constant && whole)
+    return l.b.getIndexAttr(std::clamp<int64_t>(*constant < 0 ? *constant + *whole : *constant, 0, *whole));
+  if (constant == 0)
+    return bound;
+  if (constant == std::numeric_limits<int64_t>::max())
+    return size;
+  Value zero = arith::ConstantIndexOp::create(l.b, l.loc, 0), end = l.getIndex(size), value = l.getIndex(bound);
+  Value negative = arith::CmpIOp::create(l.b, l.loc, arith::CmpIPredicate::slt, value, zero);
+  value = arith::SelectOp::create(l.b, l.loc, negative, arith::AddIOp::create(l.b, l.loc, value, end), value);
+  value = arith::MaxSIOp::create(l.b, l.loc, value, zero);
+  return arith::MinSIOp::create(l.b, l.loc, value, end).getResult();
+}
+
+static Value slice(Lowering &l, Value self, int64_t dim, OpFoldResult start, OpFoldResult size, OpFoldResult step,
+                   RankedTensorType type) {
+  SmallVector<OpFoldResult> sizes = l.getSizes(self);
+  SmallVector<OpFoldResult> offsets(sizes.size(), l.b.getIndexAttr(0)), strides(sizes.size(), l.b.getIndexAttr(1));
+  offsets[dim] = start;
+  strides[dim] = step;
+  sizes[dim] = size;
+  Value result = tensor::ExtractSliceOp::create(l.b, l.loc, self, offsets, sizes, strides);
+  return result.getType() == type ? result : tensor::CastOp::create(l.b, l.loc, type, result).getResult();
+}
+
+static OpFoldResult getBound(Lowering &l, StringRef name, int64_t absent) {
+  std::optional<SmallVector<OpFoldResult>> bound = l.getSizes(name);
+  return bound && bound->size() == 1 ? bound->front() : l.b.getIndexAttr(absent);
+}
+
+static Values lowerSlice(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(self.getType());
+  std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", from.getRank()) : 0;
+  std::optional<int64_t> step = l.call.getArgument("step") ? l.call.getInt("step") : 1;
+  if (!dim || !step || *step < 1)
+    return std::nullopt;
+  OpFoldResult size = l.getSize(self, *dim);
+  OpFoldResult start = clampBound(l, getBound(l, "start", 0), size);
+  OpFoldResult end = clampBound(l, getBound(l, "end", std::numeric_limits<int64_t>::max()), size);
+  OpFoldResult count = l.b.getIndexAttr(l.getType().getDimSize(*dim));
+  if (l.getType().isDynamicDim(*dim)) {
+    Value zero = arith::ConstantIndexOp::create(l.b, l.loc, 0);
+    Value length = arith::SubIOp::create(l.b, l.loc, l.getIndex(end), l.getIndex(start));
+    length = arith::MaxSIOp::create(l.b, l.loc, length, zero);
+    if (*step != 1)
+      length = arith::CeilDivUIOp::create(l.b, l.loc, length, arith::ConstantIndexOp::create(l.b, l.loc, *step));
+    count = length;
+  }
+  return {{slice(l, self, *dim, start, count, l.b.getIndexAttr(*step), l.getType())}};
+}
+
+static Values lowerSelect(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(self.getType());
+  std::optional<int64_t> dim = l.call.getDim("dim", from.getRank());
+  std::optional<SmallVector<OpFoldResult>> index = l.getSizes("index");
+  if (!dim || !index || index->size() != 1)
+    return std::nullopt;
+  OpFoldResult start = clampBound(l, index->front(), l.getSize(self, *dim));
+  SmallVector<int64_t> shape(from.getShape());
+  shape[*dim] = 1;
+  Value row = slice(l, self, *dim, start, l.b.getIndexAttr(1), l.b.getIndexAttr(1), from.clone(shape));
+  SmallVector<OpFoldResult> sizes = l.getSizes(self);
+  sizes.erase(sizes.begin() + *dim);
+  return {{l.reshapeUnits(row, l.getType(), sizes)}};
+}
+
+/// Tensors of a list argument.
+static std::optional<SmallVector<Value>> getTensors(Lowering &l) {
+  auto list = dyn_cast_or_null<ArrayAttr>(l.call.getArgument("tensors"));
+  SmallVector<Value> tensors;
+  for (Attribute element : list ? list.getValue() : ArrayRef<Attribute>()) {
+    Value tensor = l.call.getOperandOf(element);
+    if (!tensor || !isa<RankedTensorType>(tensor.getType()))
+      return std::nullopt;
+    tensors.push_back(l.cast(tensor, l.getType().getElementType()));
+  }
+  if (tensors.empty())
+    return std::nullopt;
+  return tensors;
+}
+
+static Value concat(Lowering &l, int64_t dim, ArrayRef<Value> tensors, RankedTensorType type) {
+  Value result = tensor::ConcatOp::create(l.b, l.loc, dim, tensors);
+  return result.getType() == type ? result : tensor::CastOp::create(l.b, l.loc, type, result).getResult();
+}
+
+static Values lowerCat(Lowering &l) {
+  std::optional<SmallVector<Value>> tensors = getTensors(l);
+  std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", l.getType().getRank()) : 0;
+  if (!tensors || !dim)
+    return std::nullopt;
+  return {{concat(l, *dim, *tensors, l.getType())}};
+}
+
+static Values lowerStack(Lowering &l) {
+  std::optional<SmallVector<Value>> tensors = getTensors(l);
+  std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", l.getType().getRank()) : 0;
+  if (!tensors || !dim)
+    return std::nullopt;
+  SmallVector<int64_t> shape(l.getType().getShape());
+  shape[*dim] = 1;
+  for (Value &tensor : *tensors) {
+    SmallVector<OpFoldResult> sizes = l.getSizes(tensor);
+    sizes.insert(sizes.begin() + *dim, l.b.getIndexAttr(1));
+    tensor = l.reshapeUnits(tensor, l.getType().clone(shape), sizes);
+  }
+  return {{concat(l, *dim, *tensors, l.getType())}};
+}
+
+/// split, split_with_sizes, chunk, unbind of a static dimension: the results' types say where the cuts are.
+static Values lowerSplit(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(self.getType());
+  std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", from.getRank()) : 0;
+  if (!dim || from.isDynamicDim(*dim))
+    return std::nullopt;
+  bool unbind = l.call.getBase() == "aten.unbind";
+  SmallVector<Value> pieces;
+  int64_t offset = 0;
+  for (unsigned i = 0; i < l.call.getNumResults(); ++i) {
+    SmallVector<int64_t> shape(from.getShape());
+    shape[*dim] = unbind ? 1 : l.getType(i).getDimSize(*dim);
+    if (ShapedType::isDynamic(shape[*dim]))
+      return std::nullopt;
+    Value piece = slice(l, self, *dim, l.b.getIndexAttr(offset), l.b.getIndexAttr(shape[*dim]), l.b.getIndexAttr(1),
+                        from.clone(shape));
+    offset += shape[*dim];
+    if (unbind) {
+      SmallVector<OpFoldResult> sizes = l.getSizes(self);
+      sizes.erase(sizes.begin() + *dim);
+      piece = l.reshapeUnits(piece, l.getType(i), sizes);
+    }
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+/// flatten(start_dim, end_dim).
+static Values lowerFlatten(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  int64_t rank = cast<RankedTensorType>(self.getType()).getRank();
+  std::optional<int64_t> start = l.call.getArgument("start_dim") ? l.call.getDim("start_dim", rank) : 0;
+  std::optional<int64_t> end = l.call.getArgument("end_dim") ? l.call.getDim("end_dim", rank) : rank - 1;
+  if (!start || !end)
+    return std::nullopt;
+  SmallVector<OpFoldResult> from = l.getSizes(self), sizes(from.begin(), from.begin() + *start);
+  sizes.push_back(l.multiply(ArrayRef(from).slice(*start, *end - *start + 1)));
+  sizes.append(from.begin() + *end + 1, from.end());
+  return {{l.reshape(self, l.getType(), sizes)}};
+}
+
+void mlir::aten::addShapes(LoweringTable &table) {
+  for (StringRef name : {"aten.view", "aten.reshape", "aten._unsafe_view"})
+    table[name] = lowerView;
+  table["aten.unsqueeze"] = lowerUnsqueeze;
+  table["aten.squeeze"] = lowerSqueeze;
+  for (StringRef name : {"aten.expand", "aten.expand_as", "aten.broadcast_to"})
+    table[name] = lowerExpand;
+  for (StringRef name : {"aten.transpose", "aten.permute", "aten.t"})
+    table[name] = lowerPermute;
+  table["aten.slice"] = lowerSlice;
+  table["aten.select"] = lowerSelect;
+  table["aten.cat"] = lowerCat;
+  table["aten.stack"] = lowerStack;
+  for (StringRef name : {"aten.split", "aten.split_with_sizes", "aten.chunk", "aten.unbind"})
+    table[name] = lowerSplit;
+  table["aten.flatten"] = lowerFlatten;
+}

@@ -1,0 +1,15 @@
+// RUN: not moe-opt %s --convert-aten-to-linalg --split-input-file -o - 2>&1 | FileCheck %s
+
+// Everything that is not supported is reported at once, with where it first occurs.
+// CHECK: error: 3 call(s) of 2 operator(s) are not supported; see docs/Ops.md for what is
+// CHECK: unsupported.mlir:[[#@LINE+5]]:{{.*}}: note: aten.fft_fft.default (2)
+// CHECK: unsupported.mlir:[[#@LINE+6]]:{{.*}}: note: aten.sort.default (1): this form of the operator
+// CHECK-NOT: linalg
+func.func @three(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>) {
+  %0 = aten.call "aten.neg.default"(%x) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = aten.call "aten.fft_fft.default"(%0) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = aten.call "aten.fft_fft.default"(%1) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %3:2 = aten.call "aten.sort.default"(%2) {self = #aten.arg<0>, dim = 0 : i64, descending = false}
+      : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>)
+  return %3#0, %3#1 : tensor<4xf32>, tensor<4xi64>
+}
