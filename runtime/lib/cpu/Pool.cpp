@@ -216,7 +216,7 @@ void Pool::run(moert_kernel_fn function, const void *arguments, int64_t total) {
     slot.end.store(end, std::memory_order_relaxed);
     slot.ticket.store(makeTicket(launch, end - begin), std::memory_order_release);
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst); // tickets before `sleepers`: see waitForLaunch
   if (sleepers.load(std::memory_order_relaxed) != 0)
     for (int t = 1; t < n; ++t)
       if (slots[t].asleep.load(std::memory_order_relaxed))
