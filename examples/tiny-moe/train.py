@@ -5,7 +5,7 @@ Text: the prose of Python's own documentation, from the help topics (module `pyd
 the standard library, which every full Python installation carries (PSF licence). Each topic or module is a document;
 documents are separated by byte 0, which is therefore the end-of-sequence id.
 
-The run is seeded and takes about ten minutes on two cores:
+The run is seeded and takes about ten minutes:
 
     python examples/tiny-moe/train.py --output my-model
 
@@ -133,8 +133,8 @@ def measure(model, data):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("tiny-moe"), metavar="DIR", help="directory to write the checkpoint to")
-    parser.add_argument("--steps", type=int, default=1000, help="steps of 4096 bytes (default: 1000)")
-    parser.add_argument("--threads", type=int, default=2, help="threads (default: 2); another number may give other last bits")
+    parser.add_argument("--steps", type=int, default=800, help="steps of 4096 bytes (default: 800)")
+    parser.add_argument("--threads", type=int, default=1, help="threads (default: 1); another number gives other last bits")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.use_deterministic_algorithms(True)

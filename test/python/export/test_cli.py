@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from conftest import ROOT
 from moe_mlir.cli import main
 from moe_mlir.testing.models import tiny_model
+from moe_mlir.testing.paths import ROOT
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
 

@@ -1,0 +1,22 @@
+"""The configurations of the numeric tests."""
+
+FAMILIES = ["mixtral", "qwen3_moe", "olmoe"]
+
+# Name -> (family, changes to the tiny configuration). Odd sizes stand in test_sizes.py of the numeric tests.
+CONFIGURATIONS = {
+    "mixtral": ("mixtral", {}),
+    "mixtral-window": ("mixtral", {"sliding_window": 24}),
+    "mixtral-wide-heads": (
+        "mixtral",
+        {"num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 32, "num_local_experts": 4, "rope_theta": 1e6},
+    ),
+    "mixtral-gelu-one-expert-each": ("mixtral", {"hidden_act": "gelu", "num_experts_per_tok": 1}),
+    "qwen3_moe": ("qwen3_moe", {}),
+    "qwen3_moe-plain": (
+        "qwen3_moe",
+        {"norm_topk_prob": False, "mlp_only_layers": [], "tie_word_embeddings": True, "num_hidden_layers": 2},
+    ),
+    "qwen3_moe-many-experts": ("qwen3_moe", {"num_experts": 64, "num_experts_per_tok": 8, "moe_intermediate_size": 16}),
+    "olmoe": ("olmoe", {}),
+    "olmoe-normalised": ("olmoe", {"norm_topk_prob": True, "num_key_value_heads": 6, "num_experts_per_tok": 2}),
+}
