@@ -1,7 +1,8 @@
 """The activations an experts op can name, as torch functions (row V7 of the feature list).
 
-A gated expert computes `activation(gate) * up` from two halves (or from even and odd columns) of its first product; an expert without a gate computes
-`activation(up)`. `swigluoai` is gated only: it clamps both parts and multiplies by `up + 1`.
+A gated expert computes `activation(gate) * up` from two halves (or from even and odd columns) of its first product;
+an expert without a gate computes `activation(up)`. `swigluoai` is gated only: it clamps both parts and multiplies by
+`up + 1`.
 """
 
 from .errors import UnsupportedError
@@ -41,7 +42,8 @@ def apply(name, pre, gated, interleaved):
 
     if name not in names(gated):
         raise UnsupportedError(
-            f"experts activation '{name}' is not known {'with' if gated else 'without'} a gate; known are: {', '.join(names(gated))}"
+            f"experts activation '{name}' is not known {'with' if gated else 'without'} a gate; "
+            f"known are: {', '.join(names(gated))}"
         )
     if not gated:
         return _pointwise()[name](pre)

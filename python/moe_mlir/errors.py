@@ -1,7 +1,7 @@
 """Errors that a user can act on.
 
-Every failure of this package that is not a bug is an `Error`: one message that says what is wrong, where, and what to do. The command line prints the
-message alone and ends with `exit_code`.
+Every failure of this package that is not a bug is an `Error`: one message that says what is wrong, where, and what to
+do. The command line prints the message alone and ends with `exit_code`.
 """
 
 

@@ -71,7 +71,8 @@ class Executable:
     def generate(self, *prompts, max_new_tokens, arguments=()):
         """Greedy continuations of prompts, one after the other in one process.
 
-        Prompts that are str or bytes give bytes, prompts that are lists of ids give lists of ids; the continuation only.
+        Prompts that are str or bytes give bytes, prompts that are lists of ids give lists of ids; the continuation
+        only.
         """
         flags = ["--max-new-tokens", str(max_new_tokens), *arguments]
         text = isinstance(prompts[0], (str, bytes))
@@ -105,7 +106,9 @@ class Executable:
         done = subprocess.run(command, capture_output=True, timeout=self.timeout, env=os.environ, **options)
         if check and done.returncode != 0:
             stderr = done.stderr.decode(errors="replace").strip()
-            raise ExecutableError(f"'{self.path.name}' ended with code {done.returncode}: {stderr}", done.returncode, stderr)
+            raise ExecutableError(
+                f"'{self.path.name}' ended with code {done.returncode}: {stderr}", done.returncode, stderr
+            )
         return done
 
 

@@ -45,8 +45,8 @@ def experts_forward(module, hidden_states, top_k_index, top_k_weights):
 def expert_layout(module):
     """`activation`, `gated`, `interleaved` and `transposed` of an experts module, found once per module.
 
-    A module may bring its own gate function, so names in the configuration prove nothing: the module's function is compared with every activation that
-    `moe_mlir::experts` knows, on values that separate them.
+    A module may bring its own gate function, so names in the configuration prove nothing: the module's function is
+    compared with every activation that `moe_mlir::experts` knows, on values that separate them.
     """
     known = getattr(module, "_moe_mlir_layout", None)
     if known is None:
@@ -63,7 +63,9 @@ def _probe(module):
     if module.has_post_expert_norm:
         raise UnsupportedError(f"experts of '{kind}' normalise after each expert, which is not supported")
     if module._is_expert_parallel:
-        raise UnsupportedError(f"experts of '{kind}' are sharded over ranks: export the model before it is parallelised")
+        raise UnsupportedError(
+            f"experts of '{kind}' are sharded over ranks: export the model before it is parallelised"
+        )
     gated = bool(module.has_gate)
     # Called while a graph is traced: the probe must run on real tensors all the same.
     with _disable_current_modes(), torch.no_grad():
@@ -74,9 +76,15 @@ def _probe(module):
             for name in activations.names(gated):
                 expected = activations.apply(name, pre, gated, interleaved)
                 if actual.shape == expected.shape and torch.allclose(actual, expected, rtol=1e-9, atol=1e-9):
-                    return {"activation": name, "gated": gated, "interleaved": interleaved, "transposed": bool(module.is_transposed)}
+                    return {
+                        "activation": name,
+                        "gated": gated,
+                        "interleaved": interleaved,
+                        "transposed": bool(module.is_transposed),
+                    }
     raise UnsupportedError(
-        f"experts of '{kind}' use an activation that is not known ({'own gate function' if gated else type(module.act_fn).__name__}); "
+        f"experts of '{kind}' use an activation that is not known "
+        f"({'own gate function' if gated else type(module.act_fn).__name__}); "
         f"known are: {', '.join(activations.names(gated))}"
     )
 

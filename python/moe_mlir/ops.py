@@ -1,7 +1,7 @@
 """The torch op `moe_mlir::experts`: one graph node per MoE layer.
 
-The op computes, so a model that uses it runs in eager mode, and has a fake kernel, so `torch.export` keeps it as one opaque node. Importing this module
-imports torch and defines the op.
+The op computes, so a model that uses it runs in eager mode, and has a fake kernel, so `torch.export` keeps it as one
+opaque node. Importing this module imports torch and defines the op.
 """
 
 from typing import Optional
@@ -47,7 +47,8 @@ def experts(
     activation    a name of `moe_mlir.activations`
     interleaved   gate and up are even and odd columns of F instead of its halves
 
-    Experts add to a row in ascending order of their ids, each sum rounded to the dtype of `hidden`, as the eager loop of transformers does.
+    Experts add to a row in ascending order of their ids, each sum rounded to the dtype of `hidden`, as the eager loop
+    of transformers does.
     """
     out = torch.zeros_like(hidden)
     for expert in range(gate_up_proj.shape[0]):
@@ -55,7 +56,9 @@ def experts(
         slot, token = torch.where((ids == expert).T)
         if token.numel() == 0:
             continue
-        pre = _product(hidden[token], gate_up_proj[expert], None if gate_up_bias is None else gate_up_bias[expert], transposed)
+        pre = _product(
+            hidden[token], gate_up_proj[expert], None if gate_up_bias is None else gate_up_bias[expert], transposed
+        )
         inner = activations.apply(activation, pre, gated, interleaved)
         y = _product(inner, down_proj[expert], None if down_bias is None else down_bias[expert], transposed)
         out.index_add_(0, token, (y * weights[token, slot, None]).to(out.dtype))
@@ -63,5 +66,7 @@ def experts(
 
 
 @experts.register_fake
-def _(hidden, ids, weights, gate_up_proj, down_proj, gate_up_bias, down_bias, activation, gated, interleaved, transposed):
+def _(
+    hidden, ids, weights, gate_up_proj, down_proj, gate_up_bias, down_bias, activation, gated, interleaved, transposed
+):
     return torch.empty_like(hidden)

@@ -1,7 +1,8 @@
 """A key-value cache whose buffers belong to the caller.
 
-Transformers' own static layers keep the write position in a tensor of their own, which becomes a constant of the exported graph: prefill is right and
-decoding silently writes to position 0. Here position and buffers are inputs of the graph.
+Transformers' own static layers keep the write position in a tensor of their own, which becomes a constant of the
+exported graph: prefill is right and decoding silently writes to position 0. Here position and buffers are inputs of
+the graph.
 """
 
 from transformers.cache_utils import Cache, CacheLayerMixin
@@ -84,7 +85,9 @@ def cache_shapes(model):
     unused = [i for i, layer in enumerate(layers) if not layer.is_initialized]
     if unused:
         raise UnsupportedError(
-            f"layers {unused} of this model keep no keys and values (recurrent or shared caches), which is not supported; "
-            "export without a cache instead (--no-cache)"
+            f"layers {unused} of this model keep no keys and values (recurrent or shared caches), "
+            "which is not supported; export without a cache instead (--no-cache)"
         )
-    return [((layer.keys.shape[1], layer.keys.shape[3]), (layer.values.shape[1], layer.values.shape[3])) for layer in layers]
+    return [
+        ((layer.keys.shape[1], layer.keys.shape[3]), (layer.values.shape[1], layer.values.shape[3])) for layer in layers
+    ]

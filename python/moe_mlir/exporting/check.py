@@ -44,7 +44,9 @@ def check_exported(exported, eager, states, forced_ids, vocab_size, dtype):
                 out = exported(**piece)
                 parts.append(out if isinstance(out, torch.Tensor) else out[0])
                 begin += size
-            compare(torch.cat(parts, dim=1), expected, dtype, f"batch {batch} in chunks of {'+'.join(map(str, chunking))}")
+            compare(
+                torch.cat(parts, dim=1), expected, dtype, f"batch {batch} in chunks of {'+'.join(map(str, chunking))}"
+            )
 
 
 def compare(actual, expected, dtype, what):
@@ -55,6 +57,7 @@ def compare(actual, expected, dtype, what):
     wrong = 1 - (by_row <= bound).double().mean().item()
     if wrong > (LOW_PRECISION_OUTLIERS if dtype.itemsize < 4 else 0):
         raise MismatchError(
-            f"the exported graph differs from the model for {what}: largest logit difference {by_row.max().item():.3g}, "
-            f"allowed {bound:.3g} (largest logit {largest:.3g}), {wrong:.0%} of the rows beyond it; nothing was written"
+            f"the exported graph differs from the model for {what}: largest logit difference "
+            f"{by_row.max().item():.3g}, allowed {bound:.3g} (largest logit {largest:.3g}), "
+            f"{wrong:.0%} of the rows beyond it; nothing was written"
         )

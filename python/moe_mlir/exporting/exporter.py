@@ -66,7 +66,8 @@ def export(
     dtype = next((key for key, value in DTYPES.items() if value == model.dtype), None)
     if dtype is None:
         raise UnsupportedError(
-            f"the model's dtype {model.dtype} is not supported; choose one of: {', '.join(DTYPES)} with dtype= (--dtype)"
+            f"the model's dtype {model.dtype} is not supported; "
+            f"choose one of: {', '.join(DTYPES)} with dtype= (--dtype)"
         )
 
     config = model.config.get_text_config()
@@ -114,7 +115,8 @@ def _cache_length(config, requested):
     if requested is None:
         if limit is None:
             raise Error(
-                "the configuration names no largest position; give the cache length with max_cache_len= (--max-cache-len)"
+                "the configuration names no largest position; "
+                "give the cache length with max_cache_len= (--max-cache-len)"
             )
         return limit
     if requested < TOKENS:

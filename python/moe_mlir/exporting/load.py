@@ -5,13 +5,17 @@ from pathlib import Path
 
 from ..errors import Error, UnsupportedError
 
-# Optional file of a checkpoint directory with what transformers' configuration has no place for: {"vocabulary": "bytes"}
+# Optional file of a checkpoint directory: what transformers' configuration has no place for.
+#   {"vocabulary": "bytes"}
 MARKER = "moe_mlir.json"
 VOCABULARIES = ("bytes", "ids")
 
 
 def load_model(directory, dtype=None):
-    """Causal language model of `directory` in `dtype` (None: the checkpoint's). Local files only; weights from safetensors only."""
+    """Causal language model of `directory` in `dtype` (None: the checkpoint's).
+
+    Local files only, weights from safetensors only; a missing or left-over tensor is an error.
+    """
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
@@ -26,7 +30,10 @@ def load_model(directory, dtype=None):
     if not any(directory.glob("*.safetensors")):
         pickled = sorted(p.name for p in directory.glob("*.bin"))
         if pickled:
-            raise UnsupportedError(f"'{directory}' has pickled weights only ({pickled[0]}); they can run code and are not read: convert them to safetensors")
+            raise UnsupportedError(
+                f"'{directory}' has pickled weights only ({pickled[0]}); they can run code and are "
+                "not read: convert them to safetensors"
+            )
         raise Error(f"'{directory}' has no weights (*.safetensors)")
     logging.disable_progress_bar()
     verbosity = logging.get_verbosity()
@@ -55,7 +62,7 @@ def load_model(directory, dtype=None):
 
 
 def vocabulary_of(directory):
-    """"bytes" if ids are bytes of text, as the directory's `moe_mlir.json` says, else "ids"."""
+    """ "bytes" if ids are bytes of text, as the directory's `moe_mlir.json` says, else "ids"."""
     marker = Path(directory) / MARKER
     if not marker.is_file():
         return "ids"

@@ -1,7 +1,8 @@
 """NumPy oracle of Mixture-of-Experts semantics.
 
-Written from the definitions, one step after another and without regard to speed, in float64 unless said otherwise: tests compare compiled programs with
-it. T tokens, H hidden, E experts, I inner size of an expert, k experts per token, C rows per expert.
+Written from the definitions, one step after another and without regard to speed, in float64 unless said otherwise:
+tests compare compiled programs with it. T tokens, H hidden, E experts, I inner size of an expert, k experts per
+token, C rows per expert.
 
     gate.py      logits -> experts and weights        rows G1, G3-G8, G25
     capacity.py  rows per expert, locations, drops    rows C1-C3, C5, C6, C10, C13

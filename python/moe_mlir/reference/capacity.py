@@ -10,7 +10,7 @@ ROUNDINGS = ("tutel", "deepspeed", "megablocks", "paper")
 
 
 def rounded_capacity(tokens, experts, k, factor, rounding):
-    """Rows per expert for a factor > 0, by the rounding of the named system ("paper": not rounded). Evaluated in float64."""
+    """Rows per expert for a factor > 0, by the rounding of the named system ("paper": not rounded)."""
     if rounding == "tutel":
         return k * int(factor * math.ceil(tokens / experts))
     if rounding == "deepspeed":

@@ -4,7 +4,8 @@ buffer  [E, C, H] with a fixed number of rows per expert, unused rows zero
 rows    [R, H] ordered by expert and within an expert by token, no padding
 dense   products with a one-hot mask [T, E, C], the baseline of the published comparisons
 
-The gate weight is applied on the way back (post-score, the default) or on the way in (pre-score): `weights` goes to the dispatch or to the combine.
+The gate weight is applied on the way back (post-score, the default) or on the way in (pre-score): `weights` goes to
+the dispatch or to the combine.
 """
 
 import numpy as np

@@ -47,7 +47,7 @@ GATED_ACTIVATIONS = {
 
 
 def activate(pre, activation, gated=False, interleaved=False):
-    """`pre` [..., I] or, if gated, [..., 2 I] -> [..., I]. `activation` is a name or a function of (x) or (gate, up)."""
+    """`pre` [..., I] or, if gated, [..., 2 I] -> [..., I]. `activation` is a name or a function."""
     table = GATED_ACTIVATIONS if gated else ACTIVATIONS
     function = activation if callable(activation) else table[activation]
     if not gated:

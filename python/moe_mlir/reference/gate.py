@@ -1,6 +1,7 @@
 """Routing: which experts a token goes to, and with what weights.
 
-The order is fixed: score, bias for the choice, groups, top-k (or ids from outside), renormalisation, scale. Equal scores: the lower expert id wins.
+The order is fixed: score, bias for the choice, groups, top-k (or ids from outside), renormalisation, scale. Equal
+scores: the lower expert id wins.
 """
 
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ def screened_tokens(model, batch, length, seed=0):
 
 
 def screened_greedy(model, length, steps, seed=0):
-    """`(prompt [length], ids [steps])`: a greedy continuation whose every step has a clear winner and wide router margins."""
+    """`(prompt [length], ids [steps])`: a greedy continuation with a clear winner and wide router margins at every step."""
     for attempt in range(TRIES):
         prompt = random_tokens(model, 1, length, (seed, attempt))[0]
         ids, seen = greedy(model, prompt, steps)

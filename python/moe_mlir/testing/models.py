@@ -1,7 +1,8 @@
 """Tiny random models of the supported families, with weights of unit gain.
 
-The library's default initialisation (standard deviation 0.02) makes the experts' outputs so small that a wrong MoE layer hides behind the residual. Here
-every matrix keeps the size of what it multiplies, so each layer contributes as much as the residual does.
+The library's default initialisation (standard deviation 0.02) makes the experts' outputs so small that a wrong MoE
+layer hides behind the residual. Here every matrix keeps the size of what it multiplies, so each layer contributes as
+much as the residual does.
 """
 
 import math

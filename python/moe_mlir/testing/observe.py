@@ -52,7 +52,7 @@ class _Widen(TorchFunctionMode):
 
 @contextlib.contextmanager
 def double_precision(model):
-    """Context in which `model` has its weights in float64, every value unchanged, and computes in float64 throughout."""
+    """Context in which `model` has its weights in float64, values unchanged, and computes in it throughout."""
     before = {name: p.data for name, p in model.named_parameters()}
     dtype = model.config.dtype
     try:

@@ -34,7 +34,13 @@ def copy(checkpoint, tmp_path):
 
 
 def run(*arguments, **options):
-    return subprocess.run([sys.executable, "-m", "moe_mlir", *map(str, arguments)], env=ENVIRONMENT, capture_output=True, text=True, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "moe_mlir", *map(str, arguments)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        **options,
+    )
 
 
 def extra(path):
@@ -83,7 +89,10 @@ def failure(arguments, capsys):
 def test_directories_that_are_no_checkpoints(checkpoint, tmp_path, capsys):
     out = ("-o", tmp_path / "m.pt2")
     (tmp_path / "empty").mkdir()
-    assert failure(["export", tmp_path / "none", *out], capsys) == (1, f"error: there is no directory '{tmp_path}/none'\n")
+    assert failure(["export", tmp_path / "none", *out], capsys) == (
+        1,
+        f"error: there is no directory '{tmp_path}/none'\n",
+    )
     assert "is a file; give the directory" in failure(["export", checkpoint / "config.json", *out], capsys)[1]
     assert "it has no config.json" in failure(["export", tmp_path / "empty", *out], capsys)[1]
     folder = copy(checkpoint, tmp_path)
@@ -100,14 +109,20 @@ def test_missing_and_left_over_tensors(checkpoint, tmp_path, capsys):
     tensors = load_file(folder / "model.safetensors")
     name = next(key for key in tensors if "experts.3.w2" in key)
     without = {key: value for key, value in tensors.items() if key != name}
-    for changed, text in ((without, "down_proj"), ({**tensors, "model.extra": tensors[name].clone()}, "has a left-over tensor for: model.extra")):
+    for changed, text in (
+        (without, "down_proj"),
+        ({**tensors, "model.extra": tensors[name].clone()}, "has a left-over tensor for: model.extra"),
+    ):
         save_file(changed, folder / "model.safetensors", metadata={"format": "pt"})
         code, error = failure(["export", folder, "-o", tmp_path / "m.pt2"], capsys)
         assert code == 1 and text in error
     assert not (tmp_path / "m.pt2").exists()
 
 
-@pytest.mark.parametrize("text, message", [("[", "is not a JSON object"), ('"x"', "is not a JSON object"), ('{"vocabulary": "runes"}', "vocabulary 'runes'")])
+@pytest.mark.parametrize(
+    "text, message",
+    [("[", "is not a JSON object"), ('"x"', "is not a JSON object"), ('{"vocabulary": "runes"}', "vocabulary 'runes'")],
+)
 def test_broken_marker(text, message, checkpoint, tmp_path, capsys):
     folder = copy(checkpoint, tmp_path)
     (folder / "moe_mlir.json").write_text(text)
@@ -154,6 +169,11 @@ moe_mlir.Executable
 
 
 def test_missing_packages_are_named(tmp_path):
-    code = "import sys; sys.modules['torch'] = None; from moe_mlir.cli import main; sys.exit(main(['export', 'x', '-o', 'm.pt2', '-q']))"
+    code = """
+import sys
+sys.modules["torch"] = None
+from moe_mlir.cli import main
+sys.exit(main(["export", "x", "-o", "m.pt2", "-q"]))
+"""
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1 and "the Python package 'torch' is missing" in done.stderr

@@ -63,7 +63,7 @@ def test_inputs_keep_their_names_and_sizes_are_dynamic(tmp_path):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_loaded_program_decodes_as_eager(family, tmp_path):
-    """Beyond what the exporter checks: other lengths, a batch of 3, single kept rows, the file instead of the object."""
+    """Beyond what the exporter checks: other lengths, a batch of 3, single kept rows, the file itself."""
     model = tiny_model(family)
     moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32)
     module = torch.export.load(tmp_path / "m.pt2").module(check_guards=False)
@@ -74,7 +74,9 @@ def test_loaded_program_decodes_as_eager(family, tmp_path):
         begin = 0
         for size in (1, 11, 1, 7, 1):
             keep = torch.tensor([size - 1])
-            piece = dict(input_ids=tokens[:, begin : begin + size], position=torch.full((3,), begin), logits_to_keep=keep)
+            piece = dict(
+                input_ids=tokens[:, begin : begin + size], position=torch.full((3,), begin), logits_to_keep=keep
+            )
             begin += size
             logits = module(**piece, **states)
             assert logits.shape == (3, 1, 331)
@@ -203,6 +205,8 @@ def test_wrong_arguments(options, text, tmp_path):
 def test_a_dense_model_is_refused(tmp_path):
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    model = LlamaForCausalLM(LlamaConfig(hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=64))
+    model = LlamaForCausalLM(
+        LlamaConfig(hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=64)
+    )
     with pytest.raises(moe_mlir.UnsupportedError, match="'LlamaForCausalLM' has no experts"):
         moe_mlir.export(model, tmp_path / "m.pt2")

@@ -28,7 +28,11 @@ def experts_of(family, **changes):
 def inputs(tokens, k=2, experts=6, dtype=torch.float32):
     generator = torch.Generator().manual_seed(1)
     ids = torch.rand(tokens, experts, generator=generator).argsort(dim=-1)[:, :k]
-    return torch.randn(tokens, 24, generator=generator).to(dtype), ids, torch.rand(tokens, k, generator=generator).to(dtype)
+    return (
+        torch.randn(tokens, 24, generator=generator).to(dtype),
+        ids,
+        torch.rand(tokens, k, generator=generator).to(dtype),
+    )
 
 
 def both(module, *args):
@@ -49,10 +53,17 @@ def test_op_equals_eager_to_the_last_bit(family, dtype, tokens):
     assert actual.dtype == dtype and torch.equal(actual, expected)
 
 
-@pytest.mark.parametrize("name, expected", [("silu", "silu"), ("gelu", "gelu"), ("gelu_pytorch_tanh", "gelu_tanh"), ("relu", "relu")])
+@pytest.mark.parametrize(
+    "name, expected", [("silu", "silu"), ("gelu", "gelu"), ("gelu_pytorch_tanh", "gelu_tanh"), ("relu", "relu")]
+)
 def test_activation_is_found_by_its_values(name, expected):
     module = experts_of("mixtral", hidden_act=name)
-    assert hf.expert_layout(module) == {"activation": expected, "gated": True, "interleaved": False, "transposed": False}
+    assert hf.expert_layout(module) == {
+        "activation": expected,
+        "gated": True,
+        "interleaved": False,
+        "transposed": False,
+    }
     actual, eager = both(module, *inputs(9))
     assert torch.equal(actual, eager)
 
@@ -68,11 +79,15 @@ def test_other_limits_of_gpt_oss_are_refused():
 
 
 def test_unknown_activation_is_refused():
-    with pytest.raises(UnsupportedError, match="'MixtralExperts' use an activation that is not known .*known are: silu, gelu"):
+    with pytest.raises(
+        UnsupportedError, match="'MixtralExperts' use an activation that is not known .*known are: silu, gelu"
+    ):
         hf.expert_layout(experts_of("mixtral", hidden_act="tanh"))
 
 
-@pytest.mark.parametrize("flag, text", [("has_post_expert_norm", "normalise after each expert"), ("_is_expert_parallel", "sharded")])
+@pytest.mark.parametrize(
+    "flag, text", [("has_post_expert_norm", "normalise after each expert"), ("_is_expert_parallel", "sharded")]
+)
 def test_unsupported_variants_are_refused(flag, text):
     module = experts_of("mixtral")
     setattr(module, flag, True)
@@ -88,7 +103,10 @@ def test_op_equals_the_oracle():
     for gated in (False, True):
         for transposed in (False, True):
             width = 40 if gated else 20
-            w_in, w_out = torch.randn(6, width, 24, generator=generator) / 5, torch.randn(6, 24, 20, generator=generator) / 5
+            w_in, w_out = (
+                torch.randn(6, width, 24, generator=generator) / 5,
+                torch.randn(6, 24, 20, generator=generator) / 5,
+            )
             b_in, b_out = torch.randn(6, width, generator=generator), torch.randn(6, 24, generator=generator)
             for name in activations.names(gated):
                 given = [w.transpose(1, 2).contiguous() if transposed else w for w in (w_in, w_out)]
@@ -109,7 +127,9 @@ def test_ids_outside_contribute_nothing():
         for outside in (-1, 6, 1000):
             changed = ids.clone()
             changed[:, 1] = outside
-            assert torch.equal(ops.experts(x, changed, weights, *args), ops.experts(x, ids[:, :1], weights[:, :1], *args))
+            assert torch.equal(
+                ops.experts(x, changed, weights, *args), ops.experts(x, ids[:, :1], weights[:, :1], *args)
+            )
 
 
 def test_cast_keeps_the_rotary_frequencies():

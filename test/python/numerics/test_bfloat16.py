@@ -57,7 +57,9 @@ def test_choices_with_free_routing(family, compiled):
     differs = ~same_sets(chosen_experts(executable, outputs), exact.chosen)
     theirs = ~same_sets(observe(model, tokens).chosen, exact.chosen)
     assert theirs.mean() > 1e-3, "too few close choices to compare"
-    assert differs.mean() <= RATIO * theirs.mean(), f"{differs.mean():.2%} of the choices differ, PyTorch's {theirs.mean():.2%}"
+    assert (
+        differs.mean() <= RATIO * theirs.mean()
+    ), f"{differs.mean():.2%} of the choices differ, PyTorch's {theirs.mean():.2%}"
 
     ulps = router_ulps(exact.router_logits, exact.chosen.shape[-1]).min(axis=0)
     safe = np.minimum.accumulate(ulps, axis=-1) > SAFE_ULPS

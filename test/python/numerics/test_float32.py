@@ -8,6 +8,7 @@ from moe_mlir.testing.compiling import step_inputs
 from moe_mlir.testing.configurations import CONFIGURATIONS, FAMILIES
 from moe_mlir.testing.inputs import screened_greedy, screened_tokens
 
+
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("length", [1, 7, 64])
@@ -50,7 +51,9 @@ def test_prefill_equals_token_by_token(name, compiled):
 def test_kept_rows_are_those_of_all_rows(family, compiled):
     model, executable = compiled(family)
     tokens, _ = screened_tokens(model, 2, 12, seed=2)
-    every, some = (out["logits"] for out in executable.run_calls([step_inputs(tokens), None, step_inputs(tokens, keep=[11, 0, 4])]))
+    every, some = (
+        out["logits"] for out in executable.run_calls([step_inputs(tokens), None, step_inputs(tokens, keep=[11, 0, 4])])
+    )
     assert_close(some, every[:, [11, 0, 4]])
 
 

@@ -46,7 +46,9 @@ def test_empty_experts_change_nothing():
     logits[:, [0, 2, 5]] = -1e9
     ids, gates = ref.gate(logits, 2, renormalization="sum")
     assert set(ids.ravel()) <= {1, 3, 4}
-    assert np.allclose(ref.moe_layer(x, logits, weights, 2, renormalization="sum"), ref.moe_layer_by_token(x, ids, gates, weights))
+    assert np.allclose(
+        ref.moe_layer(x, logits, weights, 2, renormalization="sum"), ref.moe_layer_by_token(x, ids, gates, weights)
+    )
 
 
 @pytest.mark.parametrize("mode", ["none", "sum", "before", "after", "pnorm"])
