@@ -23,11 +23,6 @@ using namespace mlir::kernel;
 
 namespace {
 
-/// The two f32 vectors of a vector of bf16 pairs.
-struct Halves {
-  Value even, odd;
-};
-
 class MmaLowering {
 public:
   MmaLowering(OpBuilder &b, MmaOp op, const CpuTarget &target, ValueRange rows, ValueRange indices, Value k,
@@ -72,15 +67,21 @@ private:
     }
   }
 
+  /// First the odd elements of all rows and columns, then the even ones: halves of one parity take half of the
+  /// registers, and with both at once the accumulators would not stay in registers.
   void runWidenedPairs(SmallVectorImpl<Value> &accs) {
-    SmallVector<Halves> weights;
+    SmallVector<Value> words;
     for (Value pairs : loadPairs())
-      weights.push_back(split(vector::BitCastOp::create(b, loc, shape.vectorType(b.getI32Type()), pairs)));
-    for (int64_t r = 0; r < shape.rows; ++r) {
-      Halves x = split(broadcastPair(r));
-      for (int64_t v = 0; v < shape.vectors; ++v) {
-        multiplyAdd(accs[r * shape.vectors + v], x.odd, weights[v].odd);
-        multiplyAdd(accs[r * shape.vectors + v], x.even, weights[v].even);
+      words.push_back(vector::BitCastOp::create(b, loc, shape.vectorType(b.getI32Type()), pairs));
+    SmallVector<Value> rowWords;
+    for (int64_t r = 0; r < shape.rows; ++r)
+      rowWords.push_back(broadcastPair(r));
+    for (bool odd : {true, false}) {
+      SmallVector<Value> weights = llvm::map_to_vector(words, [&](Value w) { return half(w, odd); });
+      for (int64_t r = 0; r < shape.rows; ++r) {
+        Value x = half(rowWords[r], odd);
+        for (int64_t v = 0; v < shape.vectors; ++v)
+          multiplyAdd(accs[r * shape.vectors + v], x, weights[v]);
       }
     }
   }
@@ -135,17 +136,16 @@ private:
     return vector::ExtractOp::create(builder, loc, word, 0);
   }
 
-  /// bf16 pairs in i32 to f32: a bf16 is the upper half of the f32 of its value.
-  Halves split(Value words) {
-    auto i32 = cast<VectorType>(words.getType());
+  /// One element of each bf16 pair in an i32, as f32: a bf16 is the upper half of the f32 of its value.
+  Value half(Value words, bool odd) {
+    auto type = cast<VectorType>(words.getType());
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantOp::create(
-          b, loc, DenseElementsAttr::get(i32, b.getIntegerAttr(i32.getElementType(), APInt(32, value))));
+          b, loc, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), APInt(32, value))));
     };
-    Value even = arith::ShLIOp::create(b, loc, words, constant(16));
-    Value odd = arith::AndIOp::create(b, loc, words, constant(0xffff0000u));
-    Type type = shape.vectorType(f32);
-    return {arith::BitcastOp::create(b, loc, type, even), arith::BitcastOp::create(b, loc, type, odd)};
+    Value bits = odd ? arith::AndIOp::create(b, loc, words, constant(0xffff0000u)).getResult()
+                     : arith::ShLIOp::create(b, loc, words, constant(16)).getResult();
+    return arith::BitcastOp::create(b, loc, shape.vectorType(f32), bits);
   }
 
   Value widen(Value value) {

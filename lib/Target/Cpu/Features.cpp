@@ -3,23 +3,11 @@
 #include "Descriptor.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace mlir;
 
 std::string moe_mlir::cpuinfoFeatures(const kernel::CpuTarget &target) {
-  llvm::StringSet<> has;
-  SmallVector<StringRef> implied, changes;
-  llvm::X86::getFeaturesForCPU(target.cpu, implied);
-  has.insert(implied.begin(), implied.end());
-  StringRef(target.features).split(changes, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef change : changes) {
-    if (change.consume_front("+"))
-      has.insert(change);
-    else if (change.consume_front("-"))
-      has.erase(change);
-  }
+  llvm::StringSet<> has = target.featureSet();
   // LLVM's name, the kernel's name. Only what the code generator may use without being asked to.
   static constexpr std::pair<StringLiteral, StringLiteral> names[] = {
       {"sse4.2", "sse4_2"},         {"popcnt", "popcnt"},

@@ -3,12 +3,32 @@
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
+
+llvm::StringSet<> CpuTarget::featureSet() const {
+  llvm::StringMap<bool> enabled;
+  auto enable = [&](StringRef feature, bool value) {
+    enabled[feature] = value;
+    llvm::X86::updateImpliedFeatures(feature, value, enabled);
+  };
+  SmallVector<StringRef> ofCpu, changes;
+  llvm::X86::getFeaturesForCPU(cpu, ofCpu);
+  for (StringRef feature : ofCpu)
+    enable(feature, true);
+  StringRef(features).split(changes, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef change : changes)
+    if (change.size() > 1)
+      enable(change.drop_front(), change[0] == '+');
+  llvm::StringSet<> result;
+  for (auto &entry : enabled)
+    if (entry.second)
+      result.insert(entry.getKey());
+  return result;
+}
 
 DictionaryAttr CpuTarget::toAttr(MLIRContext *context) const {
   Builder b(context);
@@ -48,31 +68,26 @@ FailureOr<CpuTarget> CpuTarget::get(ModuleOp module) { return fromAttr(module.ge
 
 FailureOr<CpuTarget> CpuTarget::forCpu(StringRef name, std::string &error) {
   CpuTarget target;
-  llvm::StringSet<> has;
   if (name == "native") {
     target.cpu = llvm::sys::getHostCPUName().str();
-    // A virtual machine may hide instructions that the CPU's name implies, so the host's own list is recorded.
+    // A virtual machine may hide instructions that the CPU's name implies: what differs is recorded.
     llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+    llvm::StringSet<> implied = target.featureSet();
     SmallVector<StringRef> names;
     for (auto &entry : host)
-      names.push_back(entry.getKey());
+      if (entry.second != implied.contains(entry.getKey()))
+        names.push_back(entry.getKey());
     llvm::sort(names); // the map's order is not deterministic
-    for (StringRef feature : names) {
-      bool enabled = host[feature];
-      if (enabled)
-        has.insert(feature);
-      target.features += (target.features.empty() ? "" : ",") + std::string(enabled ? "+" : "-") + feature.str();
-    }
+    for (StringRef feature : names)
+      target.features += (target.features.empty() ? "" : ",") + std::string(host[feature] ? "+" : "-") + feature.str();
   } else {
     if (llvm::X86::parseArchX86(name, /*Only64Bit=*/true) == llvm::X86::CK_None) {
       error = "unknown CPU '" + name.str() + "'; use 'native', 'x86-64-v3', 'x86-64-v4' or a name such as 'znver4'";
       return failure();
     }
     target.cpu = name.str();
-    SmallVector<StringRef> features;
-    llvm::X86::getFeaturesForCPU(name, features);
-    has.insert(features.begin(), features.end());
   }
+  llvm::StringSet<> has = target.featureSet();
   for (StringRef needed : {"avx2", "fma"})
     if (!has.contains(needed)) {
       error = "CPU '" + target.cpu + "' has no " + needed.str() + "; the least that is supported is 'x86-64-v3'";

@@ -3,6 +3,7 @@
 #define MOE_MLIR_DIALECT_KERNEL_IR_CPUTARGET_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <string>
 
@@ -21,6 +22,9 @@ struct CpuTarget {
   bool dotBf16 = false; ///< has a dot product of bf16 pairs (AVX512-BF16)
   std::string cpu;      ///< LLVM's name of the CPU
   std::string features; ///< LLVM's feature string beyond what `cpu` implies ("+avx2,-avx512f", often empty)
+
+  /// LLVM's names of all features that the CPU has.
+  llvm::StringSet<> featureSet() const;
 
   DictionaryAttr toAttr(MLIRContext *context) const;
 
