@@ -6,6 +6,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 
+#include "moe-mlir/Conversion/AtenToGraph/Passes.h"
 #include "moe-mlir/Conversion/AtenToLinalg/Passes.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
@@ -16,6 +17,7 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
+#include "moe-mlir/Pipelines/ImportPipeline.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
 #include "moe-mlir/Target/Cpu.h"
 
@@ -28,6 +30,7 @@ void moe_mlir::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void moe_mlir::registerAllPasses() {
   mlir::registerAllPasses();
+  mlir::aten::registerAtenToGraphPasses();
   mlir::aten::registerAtenToLinalgPasses();
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerKernelToLLVMPasses();
@@ -35,5 +38,6 @@ void moe_mlir::registerAllPasses() {
   mlir::moert::registerHostToMoeRtPasses();
   mlir::moert::registerMoeRtToLLVMPasses();
   registerKernelToRuntimePipeline();
+  registerImportPipeline();
   registerArrowPipelines();
 }

@@ -1,0 +1,58 @@
+//===- Passes.td - from aten calls to the graph level -----------------------------------------------------------===//
+#ifndef MOE_MLIR_CONVERSION_ATENTOGRAPH_PASSES
+#define MOE_MLIR_CONVERSION_ATENTOGRAPH_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def AtenFunctionalize : Pass<"aten-functionalize", "::mlir::func::FuncOp"> {
+  let summary = "Replace in-place calls by calls with results";
+  let description = [{
+    Follows each tensor through its views. An in-place call becomes the call without the underscore; its result takes the
+    place of the changed tensor, of every view of it and of what it is a view of, in all later uses.
+
+    Arguments, buffers and constants that the function changes are state: the final value becomes a result with
+    `moe.state_of = <argument>`, and buffers and constants become arguments. No signature of the exported program says
+    which they are. State that starts as zeros has `moe.state` (the executable owns it), other state is an input that
+    is also an output.
+
+    ```mlir
+    func.func @main(%c: tensor<4xf32>) attributes {aten.mutable} {
+      %0 = aten.call "aten.add_.Scalar"(%c) {self = #aten.arg<0>, other = 1} : (tensor<4xf32>) -> tensor<4xf32>
+      return
+    }
+    // becomes
+    func.func @main(%c: tensor<4xf32>) -> (tensor<4xf32> {moe.state_of = 0}) {
+      %0 = aten.call "aten.add.Scalar"(%c) {self = #aten.arg<0>, other = 1} : (tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::aten::AtenDialect"];
+}
+
+def AtenSimplify : Pass<"aten-simplify", "::mlir::func::FuncOp"> {
+  let summary = "Remove calls that do nothing and cancel transposes";
+  let description = [{
+    Drops assertions about metadata, casts to the same type, full slices, copies, dropout, reshapes to the same shape
+    and multiplications by one; merges chains of reshapes and pairs of transposes. Runs after `aten-functionalize`.
+  }];
+  let dependentDialects = ["::mlir::aten::AtenDialect", "::mlir::arith::ArithDialect"];
+}
+
+def RaiseAtenToGraph : Pass<"raise-aten-to-graph", "::mlir::func::FuncOp"> {
+  let summary = "Recognise norms, rotary embeddings, attention, caches, routers and experts";
+  let description = [{
+    Replaces what it knows by `nn` and `moe` ops; what it does not know stays as it is and is lowered to linalg by
+    `convert-aten-to-linalg`. A pattern fires only where the rounding of the calls is kept up to a rounding less of
+    an intermediate value; roundings that decide which experts are chosen are kept exactly.
+
+    Masks of attention are read as a function of row, query and key. If that function is a conjunction of "key not
+    after query", "key within a window" and "key below a length", the op says so and the mask disappears; otherwise the
+    mask stays an operand. Remarks (category `moe-import`) tell which.
+  }];
+  let dependentDialects = ["::mlir::aten::AtenDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::moe::MoeDialect", "::mlir::nn::NnDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+#endif // MOE_MLIR_CONVERSION_ATENTOGRAPH_PASSES

@@ -1,0 +1,48 @@
+//===- Patterns.h - pattern groups of the passes in this folder ----------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_PATTERNS_H
+#define MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_PATTERNS_H
+
+#include "moe-mlir/Dialect/Aten/IR/Aten.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::aten {
+
+/// An argument of a call that is being built.
+using NamedArgument = std::pair<StringRef, llvm::PointerUnion<Value, Attribute>>;
+/// `target` with one result.
+Value createCall(OpBuilder &builder, Location loc, StringRef target, Type result, ArrayRef<NamedArgument> arguments);
+/// `value` with two dimensions exchanged.
+Value createTranspose(OpBuilder &builder, Location loc, Value value, int64_t dim0, int64_t dim1);
+
+/// A pattern on calls of some operators.
+struct CallPattern : RewritePattern {
+  CallPattern(MLIRContext *context, ArrayRef<StringRef> bases, PatternBenefit benefit = 1)
+      : RewritePattern(CallOp::getOperationName(), benefit, context), bases(bases.begin(), bases.end()) {}
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const final {
+    auto call = cast<CallOp>(op);
+    return llvm::is_contained(bases, call.getBase()) ? rewrite(call, rewriter) : failure();
+  }
+  virtual LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const = 0;
+
+private:
+  SmallVector<std::string> bases;
+};
+
+inline RankedTensorType getTensorType(Value value) {
+  return dyn_cast_or_null<RankedTensorType>(value ? value.getType() : Type());
+}
+inline Type getElementTypeOf(Value value) { return getTensorType(value).getElementType(); }
+
+// Each lives in the file of that name.
+void populateSimplifyPatterns(RewritePatternSet &patterns);
+void populateRaiseLinearPatterns(RewritePatternSet &patterns);
+void populateRaiseNormPatterns(RewritePatternSet &patterns);
+void populateRaiseRopePatterns(RewritePatternSet &patterns);
+void populateRaiseCachePatterns(RewritePatternSet &patterns);
+void populateRaiseAttentionPatterns(RewritePatternSet &patterns);
+void populateRaiseExpertsPatterns(RewritePatternSet &patterns);
+
+} // namespace mlir::aten
+
+#endif // MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_PATTERNS_H

@@ -1,0 +1,48 @@
+//===- Raise.cpp - the pass raise-aten-to-graph
+//---------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "moe-mlir/Conversion/AtenToGraph/Passes.h"
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/Nn/IR/Nn.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::aten {
+#define GEN_PASS_DEF_RAISEATENTOGRAPH
+#include "moe-mlir/Conversion/AtenToGraph/Passes.h.inc"
+} // namespace mlir::aten
+
+using namespace mlir;
+using namespace mlir::aten;
+
+namespace {
+struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function->hasAttr(AtenDialect::MutableAttrHelper::getNameStr())) {
+      function.emitError() << "has in-place calls; run aten-functionalize first";
+      return signalPassFailure();
+    }
+    // Patterns match calls that say something; those that do not go first.
+    using Populate = void (*)(RewritePatternSet &);
+    static constexpr Populate simplify[] = {populateSimplifyPatterns};
+    static constexpr Populate raise[] = {populateSimplifyPatterns,      populateRaiseExpertsPatterns,
+                                         populateRaiseLinearPatterns,   populateRaiseNormPatterns,
+                                         populateRaiseRopePatterns,     populateRaiseCachePatterns,
+                                         populateRaiseAttentionPatterns};
+    for (ArrayRef<Populate> groups : {ArrayRef(simplify), ArrayRef(raise)}) {
+      RewritePatternSet patterns(&getContext());
+      for (Populate populate : groups)
+        populate(patterns);
+      if (failed(applyPatternsGreedily(function, std::move(patterns))))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace
