@@ -8,6 +8,7 @@
 
 #include "moe-mlir/Conversion/AtenToGraph/Passes.h"
 #include "moe-mlir/Conversion/AtenToLinalg/Passes.h"
+#include "moe-mlir/Conversion/GraphToKernel/Passes.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
@@ -32,6 +33,8 @@ void moe_mlir::registerAllPasses() {
   mlir::registerAllPasses();
   mlir::aten::registerAtenToGraphPasses();
   mlir::aten::registerAtenToLinalgPasses();
+  mlir::kernel::registerGraphToKernelPasses();
+  mlir::kernel::registerGraphToKernelPipeline();
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerKernelToLLVMPasses();
   mlir::kernel::registerConvertKernelToLLVMPipeline();

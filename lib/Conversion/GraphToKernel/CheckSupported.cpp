@@ -1,0 +1,75 @@
+//===- CheckSupported.cpp - which graphs have a lowering
+//-------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+static bool hasTensor(Operation *op) {
+  auto isTensor = [](Type type) { return isa<TensorType>(type); };
+  return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor);
+}
+
+static bool isMatrixType(Type type) { return type.isF32() || type.isBF16(); }
+
+/// A reason why `op` cannot be lowered, or nothing.
+static std::optional<std::string> reasonAgainst(Operation *op) {
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (isa<UnrankedTensorType>(type))
+      return "has an operand or result of unknown rank";
+  if (auto linear = dyn_cast<nn::LinearOp>(op)) {
+    Type x = getElementTypeOrSelf(linear.getX()), w = getElementTypeOrSelf(linear.getWeight());
+    if (x != w || !isMatrixType(x))
+      return "multiplies f32 by f32 or bf16 by bf16";
+    return std::nullopt;
+  }
+  if (auto reshape = dyn_cast<tensor::ReshapeOp>(op)) {
+    if (!reshape.getResult().getType().hasStaticShape() && !reshape.getShape().getDefiningOp<tensor::FromElementsOp>())
+      return "needs a shape made by tensor.from_elements";
+    return std::nullopt;
+  }
+  if (auto pad = dyn_cast<tensor::PadOp>(op))
+    return pad.getConstantPaddingValue() ? std::nullopt : std::make_optional<std::string>("needs a constant padding");
+  if (auto rope = dyn_cast<nn::RopeOp>(op); rope && cast<ShapedType>(rope.getX().getType()).getRank() != 4)
+    return "needs x of rank 4";
+  if (auto call = dyn_cast<func::CallOp>(op))
+    return "must be inlined before";
+  if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::ParameterOp, moe::GateOp,
+          moe::DispatchOp, moe::ExpertOp, moe::CombineOp, tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
+          tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
+          tensor::ConcatOp, tensor::FromElementsOp, tensor::SplatOp, tensor::ExtractOp, arith::ConstantOp, func::FuncOp,
+          func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))
+    return std::nullopt;
+  if (isa<linalg::LinalgOp>(op))
+    return "is a named operation; run linalg-generalize-named-ops before";
+  if (isa_and_present<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<nn::SiluOp>(op))
+    return hasTensor(op) ? std::make_optional<std::string>("works on tensors; run convert-elementwise-to-linalg before")
+                         : std::nullopt;
+  return "has no lowering to the kernel level";
+}
+
+LogicalResult mlir::kernel::checkSupported(ModuleOp module) {
+  Operation *bad = nullptr;
+  std::string reason;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<ModuleOp>(op))
+      return WalkResult::advance();
+    // Other symbols (kernels, grids) stay as they are.
+    if (isa<SymbolOpInterface>(op) && !isa<func::FuncOp>(op))
+      return WalkResult::skip();
+    // Regions of these hold scalars, which the op's program clones.
+    bool isProgram = isa<linalg::GenericOp, linalg::FillOp, moe::ExpertOp, tensor::PadOp>(op);
+    if (std::optional<std::string> why = reasonAgainst(op)) {
+      bad = op;
+      reason = *why;
+      return WalkResult::interrupt();
+    }
+    return isProgram ? WalkResult::skip() : WalkResult::advance();
+  });
+  if (!bad)
+    return success();
+  return bad->emitOpError() << reason;
+}

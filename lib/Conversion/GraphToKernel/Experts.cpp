@@ -1,0 +1,193 @@
+//===- Experts.cpp - moe.expert: the two ragged products
+//-------------------------------------------------------------===//
+//
+// Both kernels walk (column block, tile record): a block's contiguous range meets one column block of all active
+// experts before the next, which balances uneven experts and reads each weight once. Rows of the first product are
+// token rows, found through the layout's token list; its epilogue is the activation region on the gate and up
+// accumulators, which stand side by side in a weight block.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+namespace {
+/// The converted layout.
+struct Layout {
+  explicit Layout(ValueRange values) : tokens(values[1]), records(values[3]), count(values[4]) {}
+  Value tokens, records, count;
+};
+
+struct ExpertLowering : GraphPattern<moe::ExpertOp> {
+  using GraphPattern::GraphPattern;
+
+  LogicalResult matchAndRewrite(moe::ExpertOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Layout layout(adaptor.getLayout());
+    Value x = adaptor.getRows()[0];
+    auto dispatch = op.getRows().getDefiningOp<moe::DispatchOp>();
+    bool isGather = dispatch && isVirtualDispatch(dispatch);
+    OpFoldResult rows = sizeOf(rewriter, loc, x, 0);
+    if (isGather)
+      x = rewriter.getRemappedValue(dispatch.getTokens());
+
+    auto inType = cast<RankedTensorType>(op.getWIn().getType());
+    auto outType = cast<RankedTensorType>(op.getWOut().getType());
+    bool gated = op.getGated();
+    Value wIn = packWeight(lowering, rewriter, loc, op.getWIn(), adaptor.getWIn()[0], gated, op.getInterleaved());
+    Value wOut = packWeight(lowering, rewriter, loc, op.getWOut(), adaptor.getWOut()[0]);
+    Value bIn = adaptor.getBIn().empty() ? Value() : adaptor.getBIn()[0];
+    Value bOut = adaptor.getBOut().empty() ? Value() : adaptor.getBOut()[0];
+    if (bIn && gated)
+      bIn = splitBias(bIn, op.getInterleaved(), loc, rewriter);
+
+    OpFoldResult inner = rewriter.getIndexAttr(outType.getDimSize(2));
+    Value h = allocate(rewriter, loc, inType.getElementType(), {rows, inner});
+    Value y = allocate(rewriter, loc, memrefOf(op.getResult()), {rows, rewriter.getIndexAttr(outType.getDimSize(1))});
+    {
+      KernelBuilder kernel(lowering.kernels, loc);
+      emitUp(kernel, op, x, wIn, bIn, h, layout, isGather, rewriter);
+      kernel.launch(rewriter, name("experts_up", inType, op), rows, work(rewriter, loc, rows, inType));
+    }
+    {
+      KernelBuilder kernel(lowering.kernels, loc);
+      emitDown(kernel, h, wOut, bOut, y, layout);
+      kernel.launch(rewriter, name("experts_down", outType, nullptr), rows, work(rewriter, loc, rows, outType));
+    }
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+
+private:
+  static std::string name(StringRef base, RankedTensorType weight, moe::ExpertOp gated) {
+    return (base + "_" + shapeName(weight.getShape()) + "_" + typeName(weight.getElementType()) +
+            (gated && gated.getGated() ? "_gated" : ""))
+        .str();
+  }
+
+  static OpFoldResult work(OpBuilder &b, Location loc, OpFoldResult rows, RankedTensorType weight) {
+    return mulSizes(b, loc, {rows, b.getIndexAttr(2 * weight.getDimSize(1) * weight.getDimSize(2))});
+  }
+
+  /// View [E, 2, I] of gate and up biases [E, 2I], so that a column's neighbour stands next to it.
+  Value splitBias(Value bias, bool interleaved, Location loc, OpBuilder &b) const {
+    auto type = cast<MemRefType>(bias.getType());
+    int64_t experts = type.getDimSize(0), inner = type.getDimSize(1) / 2;
+    if (!interleaved)
+      return memref::ExpandShapeOp::create(b, loc, ArrayRef<int64_t>{experts, 2, inner}, bias,
+                                           ArrayRef<ReassociationIndices>{{0}, {1, 2}});
+    Value split = allocate(b, loc, MemRefType::get({experts, 2, inner}, type.getElementType()), {});
+    KernelBuilder kernel(lowering.kernels, loc);
+    Value from = kernel.arg(bias), to = kernel.arg(split);
+    kernel.forall({kernel.idx(experts), kernel.idx(2)}, [&](ValueRange at) {
+      kernel.loop(kernel.idx(0), kernel.idx(inner), 1, [&](Value i) {
+        Value column = kernel.add(kernel.mul(i, kernel.idx(2)), at[1]);
+        kernel.store(kernel.load(from, {at[0], column}), to, {at[0], at[1], i});
+      });
+    });
+    OpFoldResult count = b.getIndexAttr(type.getNumElements());
+    kernel.launch(b, "split_bias_" + shapeName(type.getShape()) + "_" + typeName(type.getElementType()),
+                  b.getIndexAttr(experts), count);
+    return split;
+  }
+
+  /// Runs `tile(expert, column block, first row of the tile)` for every row tile of every record and column block.
+  void forTiles(KernelBuilder &kernel, Value weight, const Layout &layout,
+                llvm::function_ref<void(Value, Value, Value)> tile) const {
+    Value records = kernel.arg(layout.records);
+    Value count = kernel.toIndex(kernel.load(kernel.arg(layout.count), kernel.idx(0)));
+    kernel.forall({kernel.dim(weight, 1), count}, [&](ValueRange at) {
+      auto field = [&](int64_t i) { return kernel.toIndex(kernel.load(records, {at[1], kernel.idx(i)})); };
+      Value expert = field(0), first = field(1), end = kernel.add(first, field(2));
+      kernel.loop(first, end, lowering.tileRows, [&](Value row) {
+        emitRowTile(kernel, lowering.tileRows, kernel.sub(end, row), [&] { tile(expert, at[0], row); });
+      });
+    });
+  }
+
+  /// Runs `strip(offset)` for the strips of `width` columns in the first `columns` columns of a weight block.
+  static void forStrips(KernelBuilder &kernel, int64_t columns, int64_t width, KernelBuilder::Loop strip) {
+    if (columns == width)
+      strip(kernel.idx(0));
+    else
+      kernel.loop(kernel.idx(0), kernel.idx(columns), width, strip);
+  }
+
+  void emitUp(KernelBuilder &kernel, moe::ExpertOp op, Value tokens, Value weight, Value bias, Value result,
+              const Layout &layout, bool isGather, ConversionPatternRewriter &rewriter) const {
+    bool gated = op.getGated();
+    // Gate and up share the register tile: each has half of its columns.
+    int64_t columns = gated ? blockColumns / 2 : blockColumns;
+    int64_t width = gated ? lowering.tileColumns / 2 : lowering.tileColumns, rows = lowering.tileRows;
+    Value x = kernel.arg(tokens), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
+    Value w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value(), h = kernel.arg(result);
+    forTiles(kernel, w, layout, [&](Value expert, Value block, Value row) {
+      Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
+      Value source =
+          !isGather ? place
+                    : emitRows(kernel, rows, row, [&](Value i) { return kernel.toIndex(kernel.load(tokenOf, i)); });
+      forStrips(kernel, columns, width, [&](Value offset) {
+        SmallVector<Value> first = {offset};
+        if (gated)
+          first.push_back(kernel.add(offset, kernel.idx(columns)));
+        SmallVector<Value> accs =
+            emitProduct(kernel, rows, width, x, source, w, {expert, block}, kernel.idx(0), kernel.dim(x, 1), first);
+        Value column = kernel.add(kernel.mul(block, kernel.idx(columns)), offset);
+        emitStoreTile(kernel, accs, h, place, column, [&](ValueRange args) {
+          SmallVector<Value> values(args.drop_front(2));
+          for (auto [i, value] : llvm::enumerate(values))
+            if (b) {
+              SmallVector<Value> at = {expert};
+              if (gated)
+                at.push_back(kernel.idx(i));
+              at.push_back(args[1]);
+              value = arith::AddFOp::create(kernel, value, kernel.toF32(kernel.load(b, at)));
+            }
+          return activate(kernel, op, values, rewriter);
+        });
+      });
+    });
+  }
+
+  /// The activation region on (gate, up) or one value.
+  static Value activate(KernelBuilder &kernel, moe::ExpertOp op, ArrayRef<Value> values,
+                        ConversionPatternRewriter &rewriter) {
+    Block &block = op.getActivation().front();
+    IRMapping mapping;
+    for (auto [arg, value] : llvm::zip(block.getArguments(), values))
+      mapping.map(arg, value);
+    mapCaptures(kernel, op.getActivation(), mapping, rewriter);
+    for (Operation &nested : block.without_terminator())
+      cloneScalarOp(kernel, nested, mapping);
+    return mapping.lookup(block.getTerminator()->getOperand(0));
+  }
+
+  void emitDown(KernelBuilder &kernel, Value hidden, Value weight, Value bias, Value result,
+                const Layout &layout) const {
+    int64_t rows = lowering.tileRows, width = lowering.tileColumns;
+    Value h = kernel.arg(hidden), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
+    Value y = kernel.arg(result);
+    forTiles(kernel, w, layout, [&](Value expert, Value block, Value row) {
+      Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
+      forStrips(kernel, blockColumns, width, [&](Value offset) {
+        Value acc =
+            emitProduct(kernel, rows, width, h, place, w, {expert, block}, kernel.idx(0), kernel.dim(h, 1), offset)[0];
+        Value column = kernel.add(kernel.mul(block, kernel.idx(blockColumns)), offset);
+        emitStoreTile(kernel, acc, y, place, column, [&](ValueRange args) -> Value {
+          if (!b)
+            return args[2];
+          return arith::AddFOp::create(kernel, args[2], kernel.toF32(kernel.load(b, {expert, args[1]})));
+        });
+      });
+    });
+  }
+};
+} // namespace
+
+void mlir::kernel::populateExpertPatterns(const TypeConverter &converter, GraphLowering &lowering,
+                                          RewritePatternSet &patterns) {
+  patterns.add<ExpertLowering>(converter, lowering);
+}

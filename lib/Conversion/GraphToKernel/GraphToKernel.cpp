@@ -1,0 +1,94 @@
+//===- GraphToKernel.cpp - the pass convert-graph-to-kernel
+//----------------------------------------------------------===//
+//
+// Three steps: check that every op has a lowering, decide what spans several ops (encodings of states), then convert
+// op by op. Patterns create kernels on the side (KernelBuilder); the conversion itself only sees the host function.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "moe-mlir/Conversion/GraphToKernel/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+namespace mlir::kernel {
+#define GEN_PASS_DEF_CONVERTGRAPHTOKERNEL
+#include "moe-mlir/Conversion/GraphToKernel/Passes.h.inc"
+} // namespace mlir::kernel
+
+/// Tensors become memrefs one to one; a layout becomes offsets, tokens, rows of pairs, tile records, their count.
+static void addConversions(TypeConverter &converter) {
+  converter.addConversion([](Type type) { return type; });
+  converter.addConversion([](RankedTensorType type) -> Type {
+    if (auto encoding = dyn_cast_if_present<StringAttr>(type.getEncoding()))
+      return encodedCacheType(type, encoding);
+    return MemRefType::get(type.getShape(), type.getElementType());
+  });
+  converter.addConversion([](moe::LayoutType type, SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
+    Type i32 = IntegerType::get(type.getContext(), 32);
+    constexpr int64_t dynamic = ShapedType::kDynamic;
+    types.push_back(MemRefType::get({type.getExperts() + 1}, i32));
+    types.push_back(MemRefType::get({dynamic}, i32));
+    types.push_back(MemRefType::get({dynamic, dynamic}, i32));
+    types.push_back(MemRefType::get({type.getExperts(), recordFields}, i32));
+    types.push_back(MemRefType::get({1}, i32));
+    return success();
+  });
+}
+
+/// Erases what the conversion left without use: buffers whose sizes alone were read, parameters that were packed.
+static void eraseDead(func::FuncOp func) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+namespace {
+struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGraphToKernel> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    GraphLowering lowering(module);
+    if (Attribute attr = module->getAttr(CpuTarget::attrName)) {
+      FailureOr<CpuTarget> cpu = CpuTarget::fromAttr(module.getLoc(), attr);
+      if (failed(cpu))
+        return signalPassFailure();
+      lowering.tileRows = cpu->rows;
+      lowering.tileColumns = cpu->columns;
+    }
+    if (failed(checkSupported(module)))
+      return signalPassFailure();
+    prepareGraph(module);
+
+    TypeConverter converter;
+    addConversions(converter);
+    ConversionTarget target(getContext());
+    target.addLegalDialect<KernelDialect, memref::MemRefDialect, scf::SCFDialect>();
+    target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect, func::FuncDialect, moe::MoeDialect>(
+        [&](Operation *op) { return converter.isLegal(op); });
+    target.addDynamicallyLegalOp<func::FuncOp>(
+        [&](func::FuncOp op) { return converter.isSignatureLegal(op.getFunctionType()); });
+    target.addLegalOp<ModuleOp>();
+    target.markUnknownOpDynamicallyLegal([](Operation *op) { return isa<SymbolOpInterface>(op); });
+
+    RewritePatternSet patterns(&getContext());
+    for (PopulateFn *populate :
+         {populateFunctionPatterns, populateTensorPatterns, populateCopyPatterns, populateConstantPatterns,
+          populateGenericPatterns, populateLinearPatterns, populateNormPatterns, populateRopePatterns,
+          populateEmbeddingPatterns, populateGatePatterns, populateDispatchPatterns, populateExpertPatterns,
+          populateCombinePatterns})
+      populate(converter, lowering, patterns);
+    if (failed(applyFullConversion(module, target, std::move(patterns))))
+      return signalPassFailure();
+    for (auto func : module.getOps<func::FuncOp>())
+      if (!func.isExternal())
+        eraseDead(func);
+  }
+};
+} // namespace

@@ -1,0 +1,360 @@
+//===- KernelBuilder.cpp - construction and sharing of block programs
+//------------------------------------------------===//
+
+#include "KernelBuilder.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/OperationSupport.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+FuncOp KernelTable::share(FuncOp func) {
+  SmallVector<FuncOp> &known = variants[func.getSymName()];
+  // Equal but for the name: compare under the name of the other.
+  std::string name = func.getSymName().str();
+  for (FuncOp other : known) {
+    func.setSymName(other.getSymName());
+    if (OperationEquivalence::isEquivalentTo(func, other, OperationEquivalence::IgnoreLocations)) {
+      func->erase();
+      return other;
+    }
+  }
+  func.setSymName(known.empty() ? name : name + "_v" + std::to_string(known.size() + 1));
+  symbols.insert(func);
+  known.push_back(func);
+  return func;
+}
+
+//===----------------------------------------------------------------------===//
+// KernelBuilder
+//===----------------------------------------------------------------------===//
+
+KernelBuilder::KernelBuilder(KernelTable &table, Location loc)
+    : ImplicitLocOpBuilder(loc, loc.getContext()), table(table) {
+  OpBuilder detached(loc.getContext());
+  func = FuncOp::create(detached, loc, "kernel", detached.getFunctionType({}, {}));
+  setInsertionPointToStart(&func.getBody().front());
+}
+
+KernelBuilder::~KernelBuilder() {
+  if (func)
+    func->erase();
+}
+
+Value KernelBuilder::arg(Value value) {
+  auto [it, isNew] = arguments.try_emplace(value);
+  if (!isNew)
+    return it->second;
+  Attribute attr;
+  if (!isa<MemRefType>(value.getType()) && matchPattern(value, m_Constant(&attr))) {
+    if (value.getType().isIndex())
+      return it->second = idx(cast<IntegerAttr>(attr).getInt());
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(&func.getBody().front());
+    return arguments[value] = arith::ConstantOp::create(*this, cast<TypedAttr>(attr));
+  }
+  operands.push_back(value);
+  return arguments[value] = func.getBody().front().addArgument(value.getType(), getLoc());
+}
+
+Value KernelBuilder::indexArg(OpFoldResult size) {
+  std::optional<int64_t> value = getConstantIntValue(size);
+  return value ? idx(*value) : arg(cast<Value>(size));
+}
+
+std::optional<int64_t> KernelBuilder::constant(Value value) const { return getConstantIntValue(value); }
+
+Value KernelBuilder::idx(int64_t value) {
+  Value &known = constants[value];
+  if (!known) {
+    // All constants stand at the top, in the order of their first use.
+    OpBuilder::InsertionGuard guard(*this);
+    Block &entry = func.getBody().front();
+    auto it = llvm::find_if(entry, [](Operation &op) { return !isa<arith::ConstantOp>(op); });
+    setInsertionPoint(&entry, it);
+    known = arith::ConstantIndexOp::create(*this, value);
+  }
+  return known;
+}
+
+Value KernelBuilder::add(Value a, Value b) {
+  auto x = constant(a), y = constant(b);
+  if (x && y)
+    return idx(*x + *y);
+  if (x == 0)
+    return b;
+  if (y == 0)
+    return a;
+  return arith::AddIOp::create(*this, a, b);
+}
+
+Value KernelBuilder::sub(Value a, Value b) {
+  auto x = constant(a), y = constant(b);
+  if (x && y)
+    return idx(*x - *y);
+  if (y == 0)
+    return a;
+  return arith::SubIOp::create(*this, a, b);
+}
+
+Value KernelBuilder::mul(Value a, Value b) {
+  auto x = constant(a), y = constant(b);
+  if (x && y)
+    return idx(*x * *y);
+  if (x == 0 || y == 0)
+    return idx(0);
+  if (x == 1)
+    return b;
+  if (y == 1)
+    return a;
+  return arith::MulIOp::create(*this, a, b);
+}
+
+Value KernelBuilder::div(Value a, Value b) {
+  auto x = constant(a), y = constant(b);
+  if (x && y && *y)
+    return idx(*x / *y);
+  if (y == 1)
+    return a;
+  return arith::DivUIOp::create(*this, a, b);
+}
+
+Value KernelBuilder::rem(Value a, Value b) {
+  auto x = constant(a), y = constant(b);
+  if (x && y && *y)
+    return idx(*x % *y);
+  if (y == 1)
+    return idx(0);
+  return arith::RemUIOp::create(*this, a, b);
+}
+
+Value KernelBuilder::ceilDiv(Value a, int64_t b) { return div(add(a, idx(b - 1)), idx(b)); }
+
+Value KernelBuilder::min(Value a, Value b) {
+  auto x = constant(a), y = constant(b);
+  if (x && y)
+    return idx(std::min(*x, *y));
+  return arith::MinSIOp::create(*this, a, b);
+}
+
+Value KernelBuilder::max(Value a, Value b) {
+  auto x = constant(a), y = constant(b);
+  if (x && y)
+    return idx(std::max(*x, *y));
+  return arith::MaxSIOp::create(*this, a, b);
+}
+
+Value KernelBuilder::toIndex(Value integer) {
+  return integer.getType().isIndex() ? integer : arith::IndexCastOp::create(*this, getIndexType(), integer).getResult();
+}
+
+Value KernelBuilder::toI32(Value index) { return arith::IndexCastOp::create(*this, getI32Type(), index); }
+
+Value KernelBuilder::dim(Value memref, int64_t dim) {
+  int64_t size = cast<MemRefType>(memref.getType()).getDimSize(dim);
+  return ShapedType::isDynamic(size) ? memref::DimOp::create(*this, memref, idx(dim)).getResult() : idx(size);
+}
+
+Value KernelBuilder::f32(double value) { return arith::ConstantOp::create(*this, getF32FloatAttr(value)); }
+
+Value KernelBuilder::toF32(Value value) { return convert(value, getF32Type()); }
+
+Value KernelBuilder::convert(Value value, Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
+  if (value.getType() == type)
+    return value;
+  if (from < to)
+    return arith::ExtFOp::create(*this, type, value);
+  if (from > to)
+    return arith::TruncFOp::create(*this, type, value);
+  return convert(convert(value, getF32Type()), type); // f16 <-> bf16
+}
+
+Value KernelBuilder::reduceAdd(Value a, Value b) {
+  return arith::AddFOp::create(*this, a, b, arith::FastMathFlags::reassoc);
+}
+
+Value KernelBuilder::load(Value memref, ValueRange indices) { return memref::LoadOp::create(*this, memref, indices); }
+
+void KernelBuilder::store(Value value, Value memref, ValueRange indices) {
+  memref::StoreOp::create(*this, value, memref, indices);
+}
+
+void KernelBuilder::forall(ArrayRef<Value> sizes, Loops body) {
+  SmallVector<OpFoldResult> bounds;
+  for (Value size : sizes)
+    bounds.push_back(getAsOpFoldResult(size));
+  auto loop = scf::ForallOp::create(*this, bounds, ValueRange(), std::nullopt);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVars());
+}
+
+void KernelBuilder::forallElements(Value count, Loop body) {
+  // Long enough to pay for the loop, short enough that a few rows still give every block some work.
+  constexpr int64_t chunk = 1024;
+  forall({ceilDiv(count, chunk)}, [&](ValueRange iv) {
+    Value first = mul(iv[0], idx(chunk));
+    loop(first, min(count, add(first, idx(chunk))), 1, body);
+  });
+}
+
+void KernelBuilder::loop(Value lower, Value upper, int64_t step, Loop body) {
+  auto loop = scf::ForOp::create(*this, lower, upper, idx(step));
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
+SmallVector<Value> KernelBuilder::loop(Value lower, Value upper, int64_t step, ValueRange init, Reduction body) {
+  auto loop = scf::ForOp::create(*this, lower, upper, idx(step), init);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(*this, body(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return SmallVector<Value>(loop.getResults());
+}
+
+void KernelBuilder::branch(Value condition, Body then, Body otherwise) {
+  auto branch = scf::IfOp::create(*this, condition, /*withElseRegion=*/bool(otherwise));
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(branch.thenBlock());
+  then();
+  if (otherwise) {
+    setInsertionPointToStart(branch.elseBlock());
+    otherwise();
+  }
+}
+
+LaunchOp KernelBuilder::launch(OpBuilder &host, const Twine &name, OpFoldResult rows, OpFoldResult work, bool single) {
+  setInsertionPointToEnd(&func.getBody().front());
+  ReturnOp::create(*this);
+  func.setSymName(name.str());
+  func.setFunctionType(getFunctionType(func.getBody().front().getArgumentTypes(), {}));
+  FuncOp shared = table.share(func);
+  func = nullptr;
+  return LaunchOp::create(host, getLoc(), shared.getSymName(), operands,
+                          getValueOrCreateConstantIndexOp(host, getLoc(), rows),
+                          getValueOrCreateConstantIndexOp(host, getLoc(), work), single);
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes and views on the host
+//===----------------------------------------------------------------------===//
+
+OpFoldResult mlir::kernel::sizeOf(OpBuilder &b, Location loc, Value memref, int64_t dim) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.isDynamicDim(dim))
+    return b.getIndexAttr(type.getDimSize(dim));
+  if (auto alloc = memref.getDefiningOp<memref::AllocOp>())
+    return getAsOpFoldResult(alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)]);
+  return memref::DimOp::create(b, loc, memref, dim).getResult();
+}
+
+SmallVector<OpFoldResult> mlir::kernel::sizesOf(OpBuilder &b, Location loc, Value memref) {
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t i = 0, e = cast<MemRefType>(memref.getType()).getRank(); i < e; ++i)
+    sizes.push_back(sizeOf(b, loc, memref, i));
+  return sizes;
+}
+
+OpFoldResult mlir::kernel::mulSizes(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes) {
+  int64_t factor = 1;
+  Value product;
+  for (OpFoldResult size : sizes) {
+    if (std::optional<int64_t> value = getConstantIntValue(size))
+      factor *= *value;
+    else
+      product = product ? arith::MulIOp::create(b, loc, product, cast<Value>(size)).getResult() : cast<Value>(size);
+  }
+  if (!product || factor == 0)
+    return b.getIndexAttr(factor);
+  if (factor == 1)
+    return product;
+  return arith::MulIOp::create(b, loc, product, arith::ConstantIndexOp::create(b, loc, factor)).getResult();
+}
+
+OpFoldResult mlir::kernel::addSizes(OpBuilder &b, Location loc, OpFoldResult x, OpFoldResult y) {
+  auto u = getConstantIntValue(x), v = getConstantIntValue(y);
+  if (u && v)
+    return b.getIndexAttr(*u + *v);
+  return arith::AddIOp::create(b, loc, getValueOrCreateConstantIndexOp(b, loc, x),
+                               getValueOrCreateConstantIndexOp(b, loc, y))
+      .getResult();
+}
+
+OpFoldResult mlir::kernel::subSizes(OpBuilder &b, Location loc, OpFoldResult x, OpFoldResult y) {
+  auto u = getConstantIntValue(x), v = getConstantIntValue(y);
+  if (u && v)
+    return b.getIndexAttr(*u - *v);
+  return arith::SubIOp::create(b, loc, getValueOrCreateConstantIndexOp(b, loc, x),
+                               getValueOrCreateConstantIndexOp(b, loc, y))
+      .getResult();
+}
+
+OpFoldResult mlir::kernel::ceilDivSize(OpBuilder &b, Location loc, OpFoldResult size, int64_t divisor) {
+  if (divisor == 1)
+    return size;
+  if (std::optional<int64_t> value = getConstantIntValue(size))
+    return b.getIndexAttr(llvm::divideCeil(*value, divisor));
+  return arith::CeilDivUIOp::create(b, loc, cast<Value>(size), arith::ConstantIndexOp::create(b, loc, divisor))
+      .getResult();
+}
+
+Value mlir::kernel::allocate(OpBuilder &b, Location loc, MemRefType type, ArrayRef<OpFoldResult> sizes) {
+  SmallVector<Value> dynamic;
+  for (auto [i, size] : llvm::enumerate(type.getShape()))
+    if (ShapedType::isDynamic(size))
+      dynamic.push_back(getValueOrCreateConstantIndexOp(b, loc, sizes[i]));
+  return memref::AllocOp::create(b, loc, type, dynamic);
+}
+
+Value mlir::kernel::allocate(OpBuilder &b, Location loc, Type element, ArrayRef<OpFoldResult> sizes) {
+  SmallVector<int64_t> shape;
+  for (OpFoldResult size : sizes)
+    shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  return allocate(b, loc, MemRefType::get(shape, element), sizes);
+}
+
+Value mlir::kernel::asMatrix(OpBuilder &b, Location loc, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (type.getRank() == 2)
+    return memref;
+  if (type.getRank() == 1) {
+    SmallVector<OpFoldResult> shape = {b.getIndexAttr(1), sizeOf(b, loc, memref, 0)};
+    return memref::ExpandShapeOp::create(b, loc, ArrayRef<int64_t>{1, type.getDimSize(0)}, memref,
+                                         ArrayRef<ReassociationIndices>{{0, 1}}, shape);
+  }
+  SmallVector<ReassociationIndices> groups(2);
+  for (int64_t i = 0; i < type.getRank() - 1; ++i)
+    groups[0].push_back(i);
+  groups[1].push_back(type.getRank() - 1);
+  return memref::CollapseShapeOp::create(b, loc, memref, groups);
+}
+
+Value mlir::kernel::asVector(OpBuilder &b, Location loc, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (type.getRank() == 1)
+    return memref;
+  if (type.getRank() == 0)
+    return memref::ExpandShapeOp::create(b, loc, ArrayRef<int64_t>{1}, memref, ArrayRef<ReassociationIndices>{},
+                                         ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
+  SmallVector<ReassociationIndices> groups(1);
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    groups[0].push_back(i);
+  return memref::CollapseShapeOp::create(b, loc, memref, groups);
+}
+
+std::string mlir::kernel::shapeName(ArrayRef<int64_t> shape) {
+  std::string name;
+  for (int64_t size : shape)
+    if (!ShapedType::isDynamic(size))
+      name += (name.empty() ? "" : "x") + std::to_string(size);
+  return name.empty() ? "d" : name;
+}
+
+std::string mlir::kernel::typeName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
+}

@@ -1,0 +1,182 @@
+//===- Linear.cpp - nn.linear and the packing of weights
+//-------------------------------------------------------------===//
+//
+// A block takes a column block of the weight (64 columns x full K, which stays in its cache) and a chunk of rows; the
+// rows pass through the register tile six at a time. Column blocks are the outer dimension, so that a block's
+// contiguous range of work meets the same weights again with its next chunk.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+/// Row tiles per chunk of rows: enough to hide the cost of a column block, few enough to balance narrow weights.
+static constexpr int64_t tilesPerChunk = 8;
+
+/// Shape of a weight [.., N, K] after #moe.pack.
+static SmallVector<OpFoldResult> packedSizes(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes, int64_t pairs) {
+  SmallVector<OpFoldResult> packed(sizes.drop_back(2));
+  packed.push_back(ceilDivSize(b, loc, sizes[sizes.size() - 2], blockColumns));
+  packed.push_back(ceilDivSize(b, loc, sizes.back(), pairs));
+  packed.push_back(b.getIndexAttr(blockColumns));
+  if (pairs > 1)
+    packed.push_back(b.getIndexAttr(pairs));
+  return packed;
+}
+
+/// Packs `weight` ([.., N, K] in memory) by a kernel: a column block each.
+static Value emitPack(GraphLowering &lowering, OpBuilder &host, Location loc, Value weight, bool halves,
+                      bool interleaved) {
+  auto type = cast<MemRefType>(weight.getType());
+  Type element = type.getElementType();
+  int64_t pairs = pairsOf(element), rank = type.getRank();
+  SmallVector<OpFoldResult> sizes = sizesOf(host, loc, weight);
+  Value packed = allocate(host, loc, element, packedSizes(host, loc, sizes, pairs));
+
+  KernelBuilder kernel(lowering.kernels, loc);
+  Value source = kernel.arg(weight), dest = kernel.arg(packed);
+  SmallVector<Value> outer;
+  for (int64_t i = 0; i < rank - 1; ++i)
+    outer.push_back(kernel.dim(dest, i));
+  Value n = kernel.dim(source, rank - 2), k = kernel.dim(source, rank - 1);
+  Value zero = arith::ConstantOp::create(kernel, kernel.getFloatAttr(element, 0.0));
+  kernel.forall(outer, [&](ValueRange block) {
+    kernel.loop(kernel.idx(0), kernel.idx(blockColumns), 1, [&](Value column) {
+      // The source row of this column, and whether there is one.
+      Value row = kernel.add(kernel.mul(block.back(), kernel.idx(blockColumns)), column), exists;
+      if (halves) {
+        int64_t half = blockColumns / 2;
+        Value isUp = arith::CmpIOp::create(kernel, arith::CmpIPredicate::uge, column, kernel.idx(half));
+        Value i = kernel.add(kernel.mul(block.back(), kernel.idx(half)), kernel.rem(column, kernel.idx(half)));
+        Value rows = kernel.div(n, kernel.idx(2));
+        exists = arith::CmpIOp::create(kernel, arith::CmpIPredicate::ult, i, rows);
+        Value up = interleaved ? kernel.add(kernel.mul(i, kernel.idx(2)), kernel.idx(1)) : kernel.add(i, rows);
+        Value gate = interleaved ? kernel.mul(i, kernel.idx(2)) : i;
+        row = arith::SelectOp::create(kernel, isUp, up, gate);
+      } else {
+        exists = arith::CmpIOp::create(kernel, arith::CmpIPredicate::ult, row, n);
+      }
+      kernel.loop(kernel.idx(0), kernel.mul(kernel.dim(dest, rank - 1), kernel.idx(pairs)), 1, [&](Value step) {
+        Value inside =
+            arith::AndIOp::create(kernel, exists, arith::CmpIOp::create(kernel, arith::CmpIPredicate::ult, step, k));
+        auto branch = scf::IfOp::create(kernel, TypeRange(element), inside, /*withElseRegion=*/true);
+        {
+          OpBuilder::InsertionGuard guard(kernel);
+          kernel.setInsertionPointToStart(branch.thenBlock());
+          SmallVector<Value> from(block.drop_back());
+          from.append({row, step});
+          scf::YieldOp::create(kernel, kernel.load(source, from));
+          kernel.setInsertionPointToStart(branch.elseBlock());
+          scf::YieldOp::create(kernel, zero);
+        }
+        SmallVector<Value> to(block.begin(), block.end());
+        to.append({kernel.div(step, kernel.idx(pairs)), column});
+        if (pairs > 1)
+          to.push_back(kernel.rem(step, kernel.idx(pairs)));
+        kernel.store(branch.getResult(0), dest, to);
+      });
+    });
+  });
+  OpFoldResult work = mulSizes(host, loc, sizes);
+  kernel.launch(host, "pack_" + shapeName(type.getShape()) + "_" + typeName(element) + (halves ? "_halves" : ""),
+                sizes[rank - 2], work);
+  return packed;
+}
+
+Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc, Value tensor,
+                               Value converted, bool halves, bool interleaved) {
+  auto parameter = tensor.getDefiningOp<moe::ParameterOp>();
+  if (!parameter)
+    return emitPack(lowering, rewriter, loc, converted, halves, interleaved);
+  auto type = cast<RankedTensorType>(tensor.getType());
+  int64_t pairs = pairsOf(type.getElementType());
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t size : type.getShape())
+    sizes.push_back(rewriter.getIndexAttr(size));
+  SmallVector<int64_t> shape;
+  for (OpFoldResult size : packedSizes(rewriter, loc, sizes, pairs))
+    shape.push_back(*getConstantIntValue(size));
+  SmallVector<Attribute> recipe;
+  if (parameter.getRecipe())
+    llvm::append_range(recipe, *parameter.getRecipe());
+  recipe.push_back(moe::PackAttr::get(rewriter.getContext(), blockColumns, pairs, halves, interleaved));
+  return moe::ParameterOp::create(rewriter, parameter.getLoc(), MemRefType::get(shape, type.getElementType()),
+                                  parameter.getSources(), rewriter.getArrayAttr(recipe));
+}
+
+namespace {
+struct LinearLowering : GraphPattern<nn::LinearOp> {
+  using GraphPattern::GraphPattern;
+
+  LogicalResult matchAndRewrite(nn::LinearOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value weight = packWeight(lowering, rewriter, loc, op.getWeight(), adaptor.getWeight());
+    SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, adaptor.getX());
+    auto weightType = cast<RankedTensorType>(op.getWeight().getType());
+    OpFoldResult depth = sizes.back();
+    sizes.back() = sizeOf(rewriter, loc, adaptor.getWeight(), 0);
+    Value result = allocate(rewriter, loc, memrefOf(op.getResult()), sizes);
+    Value x = asMatrix(rewriter, loc, adaptor.getX()), y = asMatrix(rewriter, loc, result);
+
+    KernelBuilder kernel(lowering.kernels, loc);
+    emit(kernel, kernel.arg(x), kernel.arg(weight), adaptor.getBias() ? kernel.arg(adaptor.getBias()) : Value(),
+         kernel.arg(y));
+    OpFoldResult rows = sizeOf(rewriter, loc, x, 0);
+    OpFoldResult work = mulSizes(rewriter, loc, {rows, sizes.back(), depth, rewriter.getIndexAttr(2)});
+    Type in = getElementTypeOrSelf(x), out = getElementTypeOrSelf(y);
+    kernel.launch(rewriter,
+                  "linear_" + shapeName(weightType.getShape()) + "_" + typeName(in) +
+                      (in == out ? "" : "_" + typeName(out)) + (adaptor.getBias() ? "_bias" : ""),
+                  rows, work);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+
+private:
+  void emit(KernelBuilder &kernel, Value x, Value weight, Value bias, Value y) const {
+    int64_t rows = lowering.tileRows, columns = lowering.tileColumns;
+    Value zero = kernel.idx(0), chunk = kernel.idx(rows * tilesPerChunk);
+    Value m = kernel.dim(x, 0), depth = kernel.dim(x, 1);
+    kernel.forall({kernel.dim(weight, 0), kernel.ceilDiv(m, rows * tilesPerChunk)}, [&](ValueRange block) {
+      Value first = kernel.mul(block[1], chunk);
+      kernel.loop(first, kernel.min(m, kernel.add(first, chunk)), rows, [&](Value row) {
+        emitRowTile(kernel, rows, kernel.sub(m, row), [&] {
+          Value tile = emitRows(kernel, rows, row, [](Value i) { return i; });
+          auto strip = [&](Value offset) {
+            Value acc = emitProduct(kernel, rows, columns, x, tile, weight, block[0], zero, depth, offset)[0];
+            Value column = kernel.add(kernel.mul(block[0], kernel.idx(blockColumns)), offset);
+            emitStoreTile(kernel, acc, y, tile, column, [&](ValueRange args) -> Value {
+              if (!bias)
+                return args[2];
+              return arith::AddFOp::create(kernel, args[2], kernel.toF32(kernel.load(bias, args[1])));
+            });
+          };
+          if (columns == blockColumns)
+            strip(zero);
+          else
+            kernel.loop(zero, kernel.idx(blockColumns), columns, strip);
+        });
+      });
+    });
+  }
+};
+
+struct ParameterLowering : GraphPattern<moe::ParameterOp> {
+  using GraphPattern::GraphPattern;
+
+  LogicalResult matchAndRewrite(moe::ParameterOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    // Users that want it packed make a parameter of their own; this one dies if there are no others.
+    rewriter.replaceOpWithNewOp<moe::ParameterOp>(op, memrefOf(op.getResult()), op.getSources(), op.getRecipeAttr());
+    return success();
+  }
+};
+} // namespace
+
+void mlir::kernel::populateLinearPatterns(const TypeConverter &converter, GraphLowering &lowering,
+                                          RewritePatternSet &patterns) {
+  patterns.add<LinearLowering, ParameterLowering>(converter, lowering);
+}

@@ -1,0 +1,115 @@
+//===- Lowering.h - what all patterns of graph to kernel share ----------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_LOWERING_H
+#define MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_LOWERING_H
+
+#include "KernelBuilder.h"
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/Nn/IR/Nn.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace mlir::kernel {
+
+/// Number of columns that a weight is blocked by: the unit of work of a product, whatever the register tile is.
+constexpr int64_t blockColumns = 64;
+/// Fields of a tile record: expert, first row, rows, wait, signal.
+constexpr int64_t recordFields = 5;
+
+/// Elements of one dot-product step in memory: bf16 weights stand in pairs.
+inline int64_t pairsOf(Type element) { return element.isBF16() ? 2 : 1; }
+
+/// State of one run of the pass.
+struct GraphLowering {
+  explicit GraphLowering(ModuleOp module);
+
+  ModuleOp module;
+  KernelTable kernels;
+  /// Returned value -> the argument that it is the final value of, by the function's return and operand number.
+  DenseMap<std::pair<Operation *, unsigned>, Value> stateResults;
+  int64_t tileRows = 6;     ///< rows of the register tile
+  int64_t tileColumns = 64; ///< columns of the register tile, a divisor of blockColumns
+};
+
+template <typename Op> class GraphPattern : public OpConversionPattern<Op> {
+public:
+  GraphPattern(const TypeConverter &converter, GraphLowering &lowering)
+      : OpConversionPattern<Op>(converter, lowering.module.getContext()), lowering(lowering) {}
+
+protected:
+  MemRefType memrefOf(Value value) const {
+    return this->getTypeConverter()->template convertType<MemRefType>(value.getType());
+  }
+
+  GraphLowering &lowering;
+};
+
+// Encodings of hidden key-value states, written by markStates and resolved by the type converter.
+constexpr StringLiteral keyEncoding = "key", valueEncoding = "value";
+/// Shape of a cache [B, N, L, D] in the form that the attention program reads:
+///   key   [B, N, ceil(L/64), ceil(D/P), 64, (P)]
+///   value [B, N, ceil(L/P), D rounded up to 16, (P)]          P = 2 for bf16; the last dimension is absent for P = 1
+MemRefType encodedCacheType(RankedTensorType cache, StringRef encoding);
+
+/// Gives hidden states that only cache updates and attention use their encoding (as tensor encodings on their whole
+/// chain of updates), and widens expert results that only a combine reads to f32.
+void prepareGraph(ModuleOp module);
+
+/// Reports the first op that has no lowering; the module is unchanged.
+LogicalResult checkSupported(ModuleOp module);
+
+/// A launch that copies `source` to `dest`, both of one shape, or to and from the box at `offsets` with `strides`.
+struct Box {
+  Value memref;
+  SmallVector<OpFoldResult> offsets, strides; ///< empty: from 0, by 1
+  llvm::SmallBitVector dropped;               ///< dimensions of size 1 that the box's shape leaves out
+};
+void emitCopy(GraphLowering &lowering, OpBuilder &host, Location loc, Box source, Box dest,
+              ArrayRef<OpFoldResult> sizes);
+void emitFill(GraphLowering &lowering, OpBuilder &host, Location loc, Value scalar, Value memref);
+
+/// The scalar that all elements of a tensor have, if its producer says so (a splat constant or a fill).
+struct SplatValue {
+  TypedAttr constant;
+  Value scalar;
+  explicit operator bool() const { return constant || scalar; }
+};
+SplatValue splatOf(Value tensor);
+
+/// Weight `[.., N, K]` in blocks for the register tile: the same parameter with a pack step, or packed by a kernel.
+Value packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc, Value tensor,
+                 Value converted, bool halves = false, bool interleaved = false);
+
+/// Whether the rows of a dispatch stay where they are: only experts read them, through the layout's token list.
+bool isVirtualDispatch(moe::DispatchOp op);
+
+/// Clones the op of a scalar region, decomposing nn ops into arith and math.
+void cloneScalarOp(KernelBuilder &kernel, Operation &op, IRMapping &mapping);
+/// Maps the values from outside that `region` uses to arguments of the kernel.
+void mapCaptures(KernelBuilder &kernel, Region &region, IRMapping &mapping, ConversionPatternRewriter &rewriter);
+/// x * sigmoid(x) in f32.
+Value emitSilu(KernelBuilder &kernel, Value x);
+
+/// acc_i = sum over k in [lower, upper) of a[rows, k] * b[indices, k, columns_i], for several first columns.
+SmallVector<Value> emitProduct(KernelBuilder &kernel, int64_t rows, int64_t columns, Value a, Value tileRows, Value b,
+                               ValueRange indices, Value lower, Value upper, ArrayRef<Value> firstColumns);
+/// Row indices base, base + 1, ... mapped by `map`.
+Value emitRows(KernelBuilder &kernel, int64_t rows, Value base, llvm::function_ref<Value(Value)> map);
+/// A tile of at most `rows` rows, of which `count` exist.
+void emitRowTile(KernelBuilder &kernel, int64_t rows, Value count, KernelBuilder::Body body);
+/// Stores accumulators; `body` gets (row, column, values...) and returns what is stored.
+void emitStoreTile(KernelBuilder &kernel, ValueRange accumulators, Value dest, Value rows, Value column,
+                   llvm::function_ref<Value(ValueRange)> body);
+
+using PopulateFn = void(const TypeConverter &, GraphLowering &, RewritePatternSet &);
+PopulateFn populateFunctionPatterns, populateTensorPatterns, populateCopyPatterns, populateConstantPatterns,
+    populateGenericPatterns, populateLinearPatterns, populateNormPatterns, populateRopePatterns,
+    populateEmbeddingPatterns, populateGatePatterns, populateDispatchPatterns, populateExpertPatterns,
+    populateCombinePatterns, populateCachePatterns, populateAttentionPatterns;
+
+} // namespace mlir::kernel
+
+#endif // MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_LOWERING_H

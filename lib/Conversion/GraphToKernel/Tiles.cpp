@@ -1,0 +1,81 @@
+//===- Tiles.cpp - the parts of which programs with products are made
+//------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+SmallVector<Value> mlir::kernel::emitProduct(KernelBuilder &kernel, int64_t rows, int64_t columns, Value a,
+                                             Value tileRows, Value b, ValueRange indices, Value lower, Value upper,
+                                             ArrayRef<Value> firstColumns) {
+  auto type = AccType::get(kernel.getContext(), rows, columns, kernel.getF32Type());
+  int64_t step = pairsOf(cast<MemRefType>(b.getType()).getElementType());
+  SmallVector<Value> zeros(firstColumns.size());
+  for (Value &zero : zeros)
+    zero = ZeroOp::create(kernel, type);
+  return kernel.loop(lower, upper, step, zeros, [&](Value k, ValueRange accs) {
+    SmallVector<Value> next;
+    for (auto [acc, column] : llvm::zip(accs, firstColumns))
+      next.push_back(MmaOp::create(kernel, type, acc, a, tileRows, b, indices, k, column));
+    return next;
+  });
+}
+
+Value mlir::kernel::emitRows(KernelBuilder &kernel, int64_t rows, Value base, llvm::function_ref<Value(Value)> map) {
+  auto op = RowIndicesOp::create(kernel, RowsType::get(kernel.getContext(), rows), base);
+  OpBuilder::InsertionGuard guard(kernel);
+  Block &block = op.getBody().emplaceBlock();
+  Value row = block.addArgument(kernel.getIndexType(), kernel.getLoc());
+  kernel.setInsertionPointToStart(&block);
+  YieldOp::create(kernel, map(row));
+  return op.getResult();
+}
+
+void mlir::kernel::emitRowTile(KernelBuilder &kernel, int64_t rows, Value count, KernelBuilder::Body body) {
+  auto op = RowTileOp::create(kernel, count, rows);
+  OpBuilder::InsertionGuard guard(kernel);
+  kernel.setInsertionPointToStart(&op.getBody().emplaceBlock());
+  body();
+}
+
+void mlir::kernel::emitStoreTile(KernelBuilder &kernel, ValueRange accumulators, Value dest, Value rows, Value column,
+                                 llvm::function_ref<Value(ValueRange)> body) {
+  auto op = StoreTileOp::create(kernel, accumulators, dest, ValueRange(), rows, column, Value());
+  OpBuilder::InsertionGuard guard(kernel);
+  Block &block = op.getBody().emplaceBlock();
+  block.addArguments({kernel.getIndexType(), kernel.getIndexType()}, {kernel.getLoc(), kernel.getLoc()});
+  for (Value acc : accumulators)
+    block.addArgument(cast<AccType>(acc.getType()).getElement(), kernel.getLoc());
+  kernel.setInsertionPointToStart(&block);
+  Value result = body(block.getArguments());
+  YieldOp::create(kernel, kernel.convert(result, cast<MemRefType>(dest.getType()).getElementType()));
+}
+
+Value mlir::kernel::emitSilu(KernelBuilder &kernel, Value x) {
+  Value exp = math::ExpOp::create(kernel, arith::NegFOp::create(kernel, x));
+  return arith::DivFOp::create(kernel, x, arith::AddFOp::create(kernel, exp, kernel.f32(1.0)));
+}
+
+void mlir::kernel::cloneScalarOp(KernelBuilder &kernel, Operation &op, IRMapping &mapping) {
+  if (auto silu = dyn_cast<nn::SiluOp>(op)) {
+    Value x = kernel.toF32(mapping.lookupOrDefault(silu.getInput()));
+    mapping.map(silu.getResult(), kernel.convert(emitSilu(kernel, x), silu.getType()));
+    return;
+  }
+  kernel.clone(op, mapping);
+}
+
+void mlir::kernel::mapCaptures(KernelBuilder &kernel, Region &region, IRMapping &mapping,
+                               ConversionPatternRewriter &rewriter) {
+  region.walk([&](Operation *nested) {
+    for (Value operand : nested->getOperands()) {
+      // Arguments of a function that is converted already have no parent.
+      Region *parent = operand.getParentRegion();
+      if (!(parent && region.isAncestor(parent)) && !mapping.contains(operand))
+        mapping.map(operand, kernel.arg(rewriter.getRemappedValue(operand)));
+    }
+  });
+}

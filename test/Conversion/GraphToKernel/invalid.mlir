@@ -1,0 +1,24 @@
+// RUN: moe-opt %s --convert-graph-to-kernel --split-input-file --verify-diagnostics
+
+func.func @scatter(%x: tensor<8x4xf32>, %i: tensor<2x1xindex>, %s: tensor<2x4xf32>) -> tensor<8x4xf32> {
+  // expected-error @+1 {{'tensor.scatter' op has no lowering to the kernel level}}
+  %y = tensor.scatter %s into %x[%i] scatter_dims([0]) unique : (tensor<2x4xf32>, tensor<8x4xf32>, tensor<2x1xindex>) -> tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
+}
+
+// -----
+
+func.func @elementwise(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{'arith.addf' op works on tensors; run convert-elementwise-to-linalg before}}
+  %y = arith.addf %x, %x : tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+func.func @exchange(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{'moe.all_to_all' op has no lowering to the kernel level}}
+  %r, %l = moe.all_to_all %rows, %layout on @ep : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<2>
+  return %r : tensor<?x64xf32>
+}
