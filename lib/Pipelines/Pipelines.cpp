@@ -17,7 +17,7 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
     return "moe-schedule,moe-verify-level{level=scheduled}";
   case Level::Scheduled:
     return "kernel-set-target{cpu=" + options.targetCpu +
-           "},linalg-fuse-elementwise-ops,convert-graph-to-kernel,canonicalize,cse,moe-verify-level{level=kernel}";
+           "},graph-to-kernel,moe-verify-level{level=kernel}";
   case Level::Kernel:
     return "kernel-to-runtime,moe-verify-level{level=runtime}";
   case Level::Runtime:

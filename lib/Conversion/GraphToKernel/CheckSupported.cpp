@@ -1,5 +1,4 @@
-//===- CheckSupported.cpp - which graphs have a lowering
-//-------------------------------------------------------------===//
+//===- CheckSupported.cpp - which graphs have a lowering --------------------------------------------------------===//
 
 #include "Lowering.h"
 

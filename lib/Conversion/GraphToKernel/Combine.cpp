@@ -1,5 +1,4 @@
-//===- Combine.cpp - moe.combine: the weighted sum of each token's rows
-//----------------------------------------------===//
+//===- Combine.cpp - moe.combine: the weighted sum of each token's rows -----------------------------------------===//
 //
 // f32, in slot order, rounded once: the result does not depend on how work was split. Columns come in chunks, so that
 // one token still gives every block some work.

@@ -1,5 +1,4 @@
-//===- Copies.cpp - slices, concatenation, padding, filling: data movement by kernels
-//--------------------------------===//
+//===- Copies.cpp - slices, concatenation, padding, filling: data movement by kernels ---------------------------===//
 
 #include "Lowering.h"
 

@@ -1,5 +1,4 @@
-//===- Dispatch.cpp - moe.dispatch: where each pair goes
-//-------------------------------------------------------------===//
+//===- Dispatch.cpp - moe.dispatch: where each pair goes --------------------------------------------------------===//
 //
 // One block sorts the pairs by expert (counts, prefix sums, places: O(T.k + E)). Token rows are not moved: the experts'
 // programs read them through the token list. Only when something else wants the rows, or they carry their weights,

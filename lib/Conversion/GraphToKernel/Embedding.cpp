@@ -1,5 +1,4 @@
-//===- Embedding.cpp - nn.embedding: rows of a table
-//-----------------------------------------------------------------===//
+//===- Embedding.cpp - nn.embedding: rows of a table ------------------------------------------------------------===//
 
 #include "Lowering.h"
 

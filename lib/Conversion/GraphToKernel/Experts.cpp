@@ -1,5 +1,4 @@
-//===- Experts.cpp - moe.expert: the two ragged products
-//-------------------------------------------------------------===//
+//===- Experts.cpp - moe.expert: the two ragged products --------------------------------------------------------===//
 //
 // Both kernels walk (column block, tile record): a block's contiguous range meets one column block of all active
 // experts before the next, which balances uneven experts and reads each weight once. Rows of the first product are

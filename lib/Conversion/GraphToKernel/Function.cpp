@@ -1,5 +1,4 @@
-//===- Function.cpp - functions, states and results
-//------------------------------------------------------------------===//
+//===- Function.cpp - functions, states and results -------------------------------------------------------------===//
 
 #include "Lowering.h"
 
@@ -17,13 +16,33 @@ static Value rootOf(Value value) {
 
 static bool isState(func::FuncOp func, unsigned result) { return bool(func.getResultAttr(result, "moe.state_of")); }
 
-// The function is converted before its body, which takes the result attributes away: note them now.
+/// Whether `op` may write into the buffer of the old cache: a state or the result of another update that no later op
+/// reads.
+static bool isInPlace(nn::CacheUpdateOp op) {
+  Value cache = op.getCache();
+  if (auto arg = dyn_cast<BlockArgument>(cache)) {
+    auto func = dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp());
+    if (!func || !func.getArgAttr(arg.getArgNumber(), "moe.state"))
+      return false;
+  } else if (!cache.getDefiningOp<nn::CacheUpdateOp>()) {
+    return false;
+  }
+  return llvm::all_of(cache.getUsers(), [&](Operation *user) {
+    return user == op || (user->getBlock() == op->getBlock() && user->isBeforeInBlock(op));
+  });
+}
+
+// The function is converted before its body, which takes attributes and parents away: note them now.
 GraphLowering::GraphLowering(ModuleOp module) : module(module), kernels(module) {
-  module.walk([&](func::ReturnOp op) {
-    auto func = op->getParentOfType<func::FuncOp>();
-    for (unsigned i = 0, e = op.getNumOperands(); i < e; ++i)
+  module.walk([&](Operation *op) {
+    if (auto update = dyn_cast<nn::CacheUpdateOp>(op); update && isInPlace(update))
+      inPlaceUpdates.insert(op);
+    auto exit = dyn_cast<func::ReturnOp>(op);
+    for (unsigned i = 0, e = exit ? exit.getNumOperands() : 0; i < e; ++i) {
+      auto func = op->getParentOfType<func::FuncOp>();
       if (auto state = func.getResultAttrOfType<IntegerAttr>(i, "moe.state_of"))
         stateResults[{op, i}] = func.getArgument(state.getInt());
+    }
   });
 }
 

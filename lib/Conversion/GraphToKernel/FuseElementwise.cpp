@@ -1,5 +1,4 @@
-//===- FuseElementwise.cpp - fusion of elementwise linalg ops
-//--------------------------------------------------------===//
+//===- FuseElementwise.cpp - fusion of elementwise linalg ops ---------------------------------------------------===//
 
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
 

@@ -1,5 +1,4 @@
-//===- Gate.cpp - moe.gate: scores, choice, weights, capacity
-//--------------------------------------------------------===//
+//===- Gate.cpp - moe.gate: scores, choice, weights, capacity ---------------------------------------------------===//
 //
 // The gate is a row program: each block scores its tokens, chooses and weighs. A capacity needs the location of each
 // pair among all tokens, so a second kernel, of one block, walks the pairs in slot-major order and finishes the

@@ -1,5 +1,4 @@
-//===- Generic.cpp - linalg.generic: elementwise programs and reductions
-//---------------------------------------------===//
+//===- Generic.cpp - linalg.generic: elementwise programs and reductions ----------------------------------------===//
 //
 // Three shapes of program:
 //   all operands walk the same index space in order    one loop over elements, in chunks

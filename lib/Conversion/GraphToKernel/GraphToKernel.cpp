@@ -1,5 +1,4 @@
-//===- GraphToKernel.cpp - the pass convert-graph-to-kernel
-//----------------------------------------------------------===//
+//===- GraphToKernel.cpp - the pass convert-graph-to-kernel -----------------------------------------------------===//
 //
 // Three steps: check that every op has a lowering, decide what spans several ops (encodings of states), then convert
 // op by op. Patterns create kernels on the side (KernelBuilder); the conversion itself only sees the host function.
@@ -82,7 +81,7 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
          {populateFunctionPatterns, populateTensorPatterns, populateCopyPatterns, populateConstantPatterns,
           populateGenericPatterns, populateLinearPatterns, populateNormPatterns, populateRopePatterns,
           populateEmbeddingPatterns, populateGatePatterns, populateDispatchPatterns, populateExpertPatterns,
-          populateCombinePatterns})
+          populateCombinePatterns, populateCachePatterns, populateAttentionPatterns})
       populate(converter, lowering, patterns);
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return signalPassFailure();

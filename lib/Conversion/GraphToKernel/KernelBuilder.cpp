@@ -1,5 +1,4 @@
-//===- KernelBuilder.cpp - construction and sharing of block programs
-//------------------------------------------------===//
+//===- KernelBuilder.cpp - construction and sharing of block programs -------------------------------------------===//
 
 #include "KernelBuilder.h"
 

@@ -1,5 +1,4 @@
-//===- Linear.cpp - nn.linear and the packing of weights
-//-------------------------------------------------------------===//
+//===- Linear.cpp - nn.linear and the packing of weights --------------------------------------------------------===//
 //
 // A block takes a column block of the weight (64 columns x full K, which stays in its cache) and a chunk of rows; the
 // rows pass through the register tile six at a time. Column blocks are the outer dimension, so that a block's

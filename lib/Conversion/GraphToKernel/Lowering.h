@@ -30,6 +30,8 @@ struct GraphLowering {
   KernelTable kernels;
   /// Returned value -> the argument that it is the final value of, by the function's return and operand number.
   DenseMap<std::pair<Operation *, unsigned>, Value> stateResults;
+  /// Cache updates that may write into the old cache: nobody reads it afterwards.
+  DenseSet<Operation *> inPlaceUpdates;
   int64_t tileRows = 6;     ///< rows of the register tile
   int64_t tileColumns = 64; ///< columns of the register tile, a divisor of blockColumns
 };
@@ -82,6 +84,9 @@ SplatValue splatOf(Value tensor);
 /// Weight `[.., N, K]` in blocks for the register tile: the same parameter with a pack step, or packed by a kernel.
 Value packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc, Value tensor,
                  Value converted, bool halves = false, bool interleaved = false);
+
+/// Encodes a plain cache [B, N, L, D] in scratch memory, up to `used[b]` (index) keys of each batch row.
+Value packCache(GraphLowering &lowering, OpBuilder &host, Location loc, Value cache, Value used, StringRef encoding);
 
 /// Whether the rows of a dispatch stay where they are: only experts read them, through the layout's token list.
 bool isVirtualDispatch(moe::DispatchOp op);

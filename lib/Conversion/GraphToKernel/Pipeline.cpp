@@ -1,5 +1,4 @@
-//===- Pipeline.cpp - graph-to-kernel
-//--------------------------------------------------------------------------------===//
+//===- Pipeline.cpp - graph-to-kernel ---------------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
 

@@ -1,5 +1,4 @@
-//===- Prepare.cpp - decisions on the graph before its conversion
-//----------------------------------------------------===//
+//===- Prepare.cpp - decisions on the graph before its conversion -----------------------------------------------===//
 
 #include "Lowering.h"
 

@@ -1,5 +1,4 @@
-//===- Rope.cpp - nn.rope: rotary position embedding
-//-----------------------------------------------------------------===//
+//===- Rope.cpp - nn.rope: rotary position embedding ------------------------------------------------------------===//
 
 #include "Lowering.h"
 

@@ -1,5 +1,4 @@
-//===- Tensor.cpp - views, sizes and single elements
-//-----------------------------------------------------------------===//
+//===- Tensor.cpp - views, sizes and single elements ------------------------------------------------------------===//
 
 #include "Lowering.h"
 

@@ -1,5 +1,4 @@
-//===- Tiles.cpp - the parts of which programs with products are made
-//------------------------------------------------===//
+//===- Tiles.cpp - the parts of which programs with products are made -------------------------------------------===//
 
 #include "Lowering.h"
 
