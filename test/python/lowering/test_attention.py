@@ -1,0 +1,130 @@
+"""nn.attention and nn.cache_update: masks, groups, odd head sizes, hidden and plain caches."""
+
+import numpy as np
+import pytest
+
+from graph import BF16, CPUS, assert_close, graph, launches, random, tensor
+
+
+def reference(q, k, v, scale, position=0, causal=True, window=None, length=None, mask=None):
+    """float64; q [B, S, N, D], k and v [B, M, L, D]."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    group = q.shape[2] // k.shape[1]
+    k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    scores = scale * np.einsum("bsnd,bnld->bnsl", q, k)
+    p, j = position + np.arange(q.shape[1])[:, None], np.arange(k.shape[2])[None]
+    seen = np.ones((q.shape[1], k.shape[2]), bool)
+    if causal:
+        seen &= j <= p
+    if window:
+        seen &= j > p - window
+    if length is not None:
+        seen &= j < length
+    seen = np.broadcast_to(seen, scores.shape)
+    if mask is not None:
+        seen = seen & mask
+    scores = np.where(seen, scores, -np.inf)
+    largest = scores.max(-1, keepdims=True)
+    e = np.exp(scores - np.where(np.isinf(largest), 0, largest))
+    total = e.sum(-1, keepdims=True)
+    return np.einsum("bnsl,bnld->bsnd", e / np.where(total == 0, 1, total), v)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("heads,key_heads,depth,length", [(4, 4, 16, 64), (6, 2, 13, 37), (8, 1, 80, 130)])
+def test_plain_causal(heads, key_heads, depth, length, dtype, cpu):
+    q_type, k_type = tensor((None, None, heads, depth), dtype), tensor((None, key_heads, length, depth), dtype)
+    program = graph(f"""
+    func.func @main(%q: {q_type}, %k: {k_type}, %v: {k_type}, %p: tensor<?xi64>) -> {q_type} {{
+      %o = nn.attention %q, %k, %v positions(%p : tensor<?xi64>) scale(0.25) causal : {q_type}, {k_type}, {k_type} -> {q_type}
+      return %o : {q_type}
+    }}""", cpu)
+    k, v = random((2, key_heads, length, depth), dtype, 1), random((2, key_heads, length, depth), dtype, 2)
+    for queries, position in ((1, 0), (1, length - 1), (17, 3), (length, 0)):
+        q = random((2, queries, heads, depth), dtype)
+        [o] = program.run([q, k, v, np.full(2, position)], outputs=[dtype], blocks=3)
+        assert_close(o, reference(q, k, v, 0.25, position), dtype)
+
+
+@pytest.mark.parametrize("options", [
+    {"window": 5}, {"window": 70}, {"length": 20}, {"causal": False}, {"causal": False, "length": 7},
+    {"causal": False, "mask": "full"}, {"mask": "shared"}])
+def test_masks(options):
+    b, s, n, m, length, d = 2, 9, 4, 2, 96, 16
+    options = dict(options)
+    q_type, k_type = tensor((None, None, n, d), "f32"), tensor((None, m, length, d), "f32")
+    arguments, clauses, values, keywords = "", "positions(%p : tensor<?xi64>) ", [], {"position": 60}
+    if "length" in options:
+        arguments += ", %n: tensor<?xi64>"
+        clauses += "lengths(%n : tensor<?xi64>) "
+        values.append(np.full(b, options["length"]))
+    if "mask" in options:
+        shape = (b, n, s, length) if options["mask"] == "full" else (1, 1, s, length)
+        mask = np.random.default_rng(0).random(shape) < 0.5
+        mask[..., 0, :] = False  # a query that sees nothing gives zeros
+        mask_type = tensor((None, n, None, length) if options["mask"] == "full" else (1, 1, None, length), "i1")
+        arguments += f", %m: {mask_type}"
+        clauses += f"mask(%m : {mask_type}) "
+        values.append(mask)
+        options["mask"] = mask
+    causal = options.get("causal", True)
+    tail = (" causal" if causal else "") + (f" window({options['window']})" if "window" in options else "")
+    program = graph(f"""
+    func.func @main(%q: {q_type}, %k: {k_type}, %v: {k_type}, %p: tensor<?xi64>{arguments}) -> {q_type} {{
+      %o = nn.attention %q, %k, %v {clauses}scale(0.3){tail} : {q_type}, {k_type}, {k_type} -> {q_type}
+      return %o : {q_type}
+    }}""")
+    q, k, v = random((b, s, n, d)), random((b, m, length, d), seed=1), random((b, m, length, d), seed=2)
+    [o] = program.run([q, k, v, np.full(b, 60), *values], blocks=2)
+    assert_close(o, reference(q, k, v, 0.3, 60, **options))
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("dtype,depth", [(np.float32, 16), (BF16, 16), (BF16, 21)])
+def test_hidden_cache_over_steps(dtype, depth, cpu):
+    """Prefill and decode steps against whole attention; the state is encoded and updated in place."""
+    n, m, length = 4, 2, 70
+    x_type, r_type = tensor((None, None, n, depth), dtype), tensor((None, None, m, depth), dtype)
+    c_type = tensor((None, m, length, depth), dtype)
+    program = graph(f"""
+    func.func @main(%q: {x_type}, %r: {r_type}, %s: {r_type}, %p: tensor<?xi64>,
+                    %k: {c_type} {{moe.state, moe.name = "k", moe.dims = ["batch", "", "", ""]}},
+                    %v: {c_type} {{moe.state, moe.name = "v", moe.dims = ["batch", "", "", ""]}})
+        -> ({x_type}, {c_type} {{moe.state_of = 4}}, {c_type} {{moe.state_of = 5}}) {{
+      %k1 = nn.cache_update %k, %r positions(%p) : {c_type}, {r_type}, tensor<?xi64>
+      %v1 = nn.cache_update %v, %s positions(%p) : {c_type}, {r_type}, tensor<?xi64>
+      %o = nn.attention %q, %k1, %v1 positions(%p : tensor<?xi64>) scale(0.25) causal : {x_type}, {c_type}, {c_type} -> {x_type}
+      return %o, %k1, %v1 : {x_type}, {c_type}, {c_type}
+    }}""", cpu)
+    assert [name.split("_")[0] for name in launches(program)] == ["cache", "cache", "attention"]
+    pairs = 2 if dtype == BF16 else 1
+    padded = -(-depth // 16) * 16
+    states = [np.zeros((2, m, 2, -(-depth // pairs), 64, pairs), dtype),
+              np.zeros((2, m, -(-length // pairs), padded, pairs), dtype)]
+    q, r, s = (random((2, length, heads, depth), dtype, i) for i, heads in enumerate((n, m, m)))
+    expected = reference(q, np.moveaxis(r, 1, 2), np.moveaxis(s, 1, 2), 0.25)
+    start = 0
+    for step in (30, 1, 1, 33, 5):
+        rows = slice(start, start + step)
+        [o] = program.run([q[:, rows], r[:, rows], s[:, rows], np.full(2, start)], outputs=[dtype], states=states,
+                          blocks=2)
+        assert_close(o, expected[:, rows], dtype)
+        start += step
+
+
+def test_plain_state_and_old_value():
+    """A cache that something else reads keeps its form; an update whose old value is read later makes a copy."""
+    program = graph("""
+    func.func @main(%c: tensor<2x3x4x5xf32>, %r: tensor<2x1x3x5xf32>, %p: tensor<2xi64>)
+        -> (tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>) {
+      %n = nn.cache_update %c, %r positions(%p) : tensor<2x3x4x5xf32>, tensor<2x1x3x5xf32>, tensor<2xi64>
+      %d = arith.subf %n, %c : tensor<2x3x4x5xf32>
+      return %n, %d : tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>
+    }""")
+    c, r = random((2, 3, 4, 5)), random((2, 1, 3, 5), seed=1)
+    new, difference = program.run([c, r, np.array([1, 3])], outputs=[np.float32] * 2)
+    expected = c.copy()
+    expected[0, :, 1], expected[1, :, 3] = r[0, 0], r[1, 0]
+    assert np.array_equal(new, expected)
+    assert np.array_equal(difference, expected - c)
