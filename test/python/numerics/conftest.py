@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from moe_mlir.testing.compiling import compile_model
-from moe_mlir.testing.configurations import CONFIGURATIONS
+from moe_mlir.testing.configurations import CONFIGURATIONS, LARGE_CUT
 from moe_mlir.testing.models import tiny_model
 
 CACHE = 128
@@ -18,7 +18,7 @@ def compiled(tmp_path_factory):
     def get(name, dtype=torch.float32, flags=(), **options):
         key = (name, dtype, tuple(flags), tuple(sorted(options.items())))
         if key not in made:
-            family, changes = CONFIGURATIONS[name]
+            family, changes = {**CONFIGURATIONS, **LARGE_CUT}[name]
             model = tiny_model(family, dtype=dtype, **changes)
             folder = tmp_path_factory.mktemp(name)
             made[key] = model, compile_model(model, folder, *flags, **{"max_cache_len": CACHE, **options})

@@ -13,7 +13,7 @@ import torch
 
 from moe_mlir.testing.compare import relative_error
 from moe_mlir.testing.compiling import step_inputs
-from moe_mlir.testing.configurations import FAMILIES
+from moe_mlir.testing.configurations import FAMILIES, LARGE_CUT
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.margins import router_ulps, same_sets
 from moe_mlir.testing.observe import double_precision, observe
@@ -46,21 +46,20 @@ def test_values_with_forced_experts(family, shape, compiled):
     assert ours <= RATIO * theirs, f"relative error {ours:.3g}, PyTorch's {theirs:.3g}"
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_choices_with_free_routing(family, compiled):
-    model, executable = compiled(family, torch.bfloat16, return_experts=True)
+@pytest.mark.parametrize("name", LARGE_CUT)
+def test_choices_with_free_routing(name, compiled):
+    model, executable = compiled(name, torch.bfloat16, return_experts=True)
     tokens = random_tokens(model, 512, 8, seed=1)
     assert tokens.size >= ROWS
     with double_precision(model):
         exact = observe(model, tokens)
-    outputs = executable.run(step_inputs(tokens))
-    differs = ~same_sets(chosen_experts(executable, outputs), exact.chosen)
+    differs = ~same_sets(chosen_experts(executable, executable.run(step_inputs(tokens))), exact.chosen)
     theirs = ~same_sets(observe(model, tokens).chosen, exact.chosen)
     assert theirs.mean() > 1e-3, "too few close choices to compare"
-    assert (
-        differs.mean() <= RATIO * theirs.mean()
-    ), f"{differs.mean():.2%} of the choices differ, PyTorch's {theirs.mean():.2%}"
+    share = f"{differs.mean():.2%} of the choices differ, PyTorch's {theirs.mean():.2%}"
+    assert differs.mean() <= RATIO * theirs.mean(), share
 
+    # A row is safe if it and all earlier rows of its sequence have wide margins in every layer.
     ulps = router_ulps(exact.router_logits, exact.chosen.shape[-1]).min(axis=0)
     safe = np.minimum.accumulate(ulps, axis=-1) > SAFE_ULPS
     assert safe.sum() >= 100, "too few rows with wide margins"
