@@ -113,8 +113,6 @@ struct LowerArena : ConvertOpToLLVMPattern<memref::AllocOp> {
 
   LogicalResult matchAndRewrite(memref::AllocOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!op->hasAttr(kernel::arenaAttrName) || op.getDynamicSizes().size() != 1)
-      return op.emitOpError("is neither returned nor planned; run kernel-plan-memory first");
     Value bytes = adaptor.getDynamicSizes()[0];
     Value data = ArenaOp::create(rewriter, op.getLoc(), state.context, bytes);
     Value memref = makeMemref(rewriter, op.getLoc(), *getTypeConverter(), op.getType(), data, bytes);
@@ -196,7 +194,7 @@ public:
     if (!llvm::hasSingleElement(main.getBody()))
       return main.emitOpError("must have a body of one block");
     openFunction();
-    if (failed(lowerResults()))
+    if (failed(lowerResults()) || failed(checkAllocations()))
       return failure();
     moveBody();
     return convert();
@@ -239,6 +237,17 @@ private:
     LLVM::ReturnOp::create(builder, loc, zero);
     ret.erase();
     return success();
+  }
+
+  /// What is left after the results must be the arena.
+  LogicalResult checkAllocations() {
+    auto unplanned = [](memref::AllocOp alloc) {
+      if (alloc->hasAttr(kernel::arenaAttrName) && alloc.getDynamicSizes().size() == 1)
+        return WalkResult::advance();
+      alloc.emitOpError("is neither returned nor planned; run kernel-plan-memory first");
+      return WalkResult::interrupt();
+    };
+    return failure(main.walk(unplanned).wasInterrupted());
   }
 
   /// True if `memref` holds all elements of its root in order.
@@ -311,7 +320,11 @@ private:
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     index::populateIndexToLLVMConversionPatterns(converter, patterns);
     populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
-    if (failed(applyFullConversion(function, target, std::move(patterns))))
+    // Constants of the host function become globals of the object.
+    SmallVector<Operation *> roots{function};
+    for (auto global : function->getParentOfType<ModuleOp>().getOps<memref::GlobalOp>())
+      roots.push_back(global);
+    if (failed(applyFullConversion(roots, target, std::move(patterns))))
       return failure();
     SmallVector<UnrealizedConversionCastOp> casts;
     function.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });

@@ -176,10 +176,6 @@ struct LowerMma : OpConversionPattern<MmaOp> {
       : OpConversionPattern(converter, context), target(target) {}
 
   LogicalResult matchAndRewrite(MmaOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    Type element = cast<MemRefType>(op.getA().getType()).getElementType();
-    if (op.getStep() == 2 ? !element.isBF16() : !element.isF32() && !element.isBF16() && !element.isF16())
-      return op.emitOpError() << "has no CPU lowering for " << (op.getStep() == 2 ? "pairs of " : "") << element
-                              << "; supported are f32, bf16, f16 and pairs of bf16";
     SmallVector<Value> indices;
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index.front());
@@ -192,6 +188,15 @@ struct LowerMma : OpConversionPattern<MmaOp> {
   const CpuTarget &target;
 };
 } // namespace
+
+LogicalResult kernel::checkMma(MmaOp op) {
+  Type element = cast<MemRefType>(op.getA().getType()).getElementType();
+  bool pairs = op.getStep() == 2;
+  if (element.isBF16() || (!pairs && (element.isF32() || element.isF16())))
+    return success();
+  return op.emitOpError() << "has no CPU lowering for " << (pairs ? "pairs of " : "") << element
+                          << "; supported are f32, bf16, f16 and pairs of bf16";
+}
 
 void kernel::populateLowerMmaPatterns(RewritePatternSet &patterns, const TypeConverter &converter,
                                       const CpuTarget &target) {

@@ -83,6 +83,10 @@ struct KernelLowerTiles : kernel::impl::KernelLowerTilesBase<KernelLowerTiles> {
     if (failed(found))
       return signalPassFailure();
     CpuTarget cpu = *found;
+    WalkResult checked = getOperation().walk(
+        [](MmaOp mma) { return failed(checkMma(mma)) ? WalkResult::interrupt() : WalkResult::advance(); });
+    if (checked.wasInterrupted())
+      return signalPassFailure();
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });

@@ -17,6 +17,9 @@ struct TileShape {
   VectorType vectorType(Type element) const { return VectorType::get({width}, element); }
 };
 
+/// Emits an error if the element type of `op` has no lowering.
+LogicalResult checkMma(MmaOp op);
+
 void populateLowerMmaPatterns(RewritePatternSet &patterns, const TypeConverter &converter, const CpuTarget &target);
 void populateLowerStoreTilePatterns(RewritePatternSet &patterns, const TypeConverter &converter,
                                     const CpuTarget &target);

@@ -1,0 +1,59 @@
+// RUN: moe-opt %s --convert-moert-to-llvm | FileCheck %s
+// RUN: moe-opt %s --convert-moert-to-llvm | mlir-translate --mlir-to-llvmir | FileCheck %s --check-prefix=IR
+
+// The signatures are those of moert.h.
+// IR-DAG: declare ptr @moert_input(ptr, i32)
+// IR-DAG: declare i64 @moert_input_size(ptr, i32, i32)
+// IR-DAG: declare ptr @moert_output(ptr, i32, i32, ptr)
+// IR-DAG: declare ptr @moert_state(ptr, i32)
+// IR-DAG: declare ptr @moert_parameter(ptr, i32)
+// IR-DAG: declare ptr @moert_arena(ptr, i64)
+// IR-DAG: declare i64 @moert_blocks(ptr)
+// IR-DAG: declare void @moert_launch(ptr, ptr, ptr, i64, i64, i64)
+// IR-DAG: declare void @moert_expert_load(ptr, ptr, ptr, i32)
+// IR-DAG: @moert_kernels = internal constant [2 x { ptr, ptr }] [{ ptr, ptr } { ptr @[[A:.*]], ptr @a }, { ptr, ptr } { ptr @[[B:.*]], ptr @b }]
+// IR-DAG: @[[A]] = internal constant [2 x i8] c"a\00"
+// IR-DAG: @[[B]] = internal constant [2 x i8] c"b\00"
+
+llvm.func @a(%args: !llvm.ptr, %block: i64, %blocks: i64) {
+  llvm.return
+}
+llvm.func @unused(%args: !llvm.ptr, %block: i64, %blocks: i64) {
+  llvm.return
+}
+llvm.func @b(%args: !llvm.ptr, %block: i64, %blocks: i64) {
+  llvm.return
+}
+
+// CHECK-LABEL: llvm.func @moe_run
+// CHECK-SAME: (%[[CTX:.*]]: !llvm.ptr)
+// One buffer of three slots serves the output's sizes and both launches.
+// CHECK: %[[COUNT:.*]] = llvm.mlir.constant(3 : i64)
+// CHECK: %[[SLOTS:.*]] = llvm.alloca %[[COUNT]] x i64
+// CHECK-NOT: llvm.alloca
+// CHECK: llvm.call @moert_input(%[[CTX]], %{{.*}}) : (!llvm.ptr, i32) -> !llvm.ptr
+// CHECK: %[[N:.*]] = llvm.call @moert_input_size
+// CHECK: llvm.store %[[N]], %{{.*}} : i64, !llvm.ptr
+// CHECK: llvm.call @moert_output(%[[CTX]], %{{.*}}, %{{.*}}, %[[SLOTS]])
+// CHECK: %[[TABLE:.*]] = llvm.mlir.addressof @moert_kernels
+// CHECK: %[[B:.*]] = llvm.getelementptr %[[TABLE]][1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(ptr, ptr)>
+// CHECK: llvm.store {{.*}} : !llvm.ptr, !llvm.ptr
+// CHECK: llvm.call @moert_launch(%[[CTX]], %[[B]], %[[SLOTS]], %[[N]], %[[N]], %[[N]])
+// CHECK: %[[A:.*]] = llvm.getelementptr %{{.*}}[0]
+// CHECK: llvm.call @moert_launch(%[[CTX]], %[[A]], %[[SLOTS]],
+// CHECK: llvm.call @moert_expert_load
+// CHECK-NOT: moert.
+llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
+  %x = moert.input %ctx, 0
+  %n = moert.input_size %ctx, 0, 1
+  %y = moert.output %ctx, 0(%n)
+  %s = moert.state %ctx, 0
+  %w = moert.parameter %ctx, 0
+  %m = moert.arena %ctx, %n
+  %blocks = moert.blocks %ctx
+  moert.launch %ctx, @b(%x, %n, %y) blocks(%n) rows(%n) work(%n) : !llvm.ptr, i64, !llvm.ptr
+  moert.launch %ctx, @a(%s) blocks(%blocks) rows(%n) work(%n) : !llvm.ptr
+  moert.expert_load %ctx, "layers.0", %m, 4
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %zero : i32
+}

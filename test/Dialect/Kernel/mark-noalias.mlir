@@ -1,0 +1,32 @@
+// RUN: moe-opt %s --kernel-mark-noalias | FileCheck %s
+
+// All operands have memory of their own at every launch; scalars are not marked.
+// CHECK: kernel.func @apart(%{{.*}}: memref<4xf32> {llvm.noalias}, %{{.*}}: index, %{{.*}}: memref<4xf32> {llvm.noalias})
+kernel.func @apart(%a: memref<4xf32>, %n: index, %b: memref<4xf32>) {
+  kernel.return
+}
+
+// Two operands are views of one buffer in one of the launches; the third is apart.
+// CHECK: kernel.func @shared(%{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32> {llvm.noalias})
+kernel.func @shared(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>) {
+  kernel.return
+}
+
+// Nothing is known of a kernel that is not launched.
+// CHECK: kernel.func @unused(%{{.*}}: memref<4xf32>)
+kernel.func @unused(%a: memref<4xf32>) {
+  kernel.return
+}
+
+func.func @main(%x: memref<2x2xf32>) {
+  %n = arith.constant 4 : index
+  %a = memref.alloc() : memref<4xf32>
+  %b = memref.alloc() : memref<4xf32>
+  %view = memref.collapse_shape %x [[0, 1]] : memref<2x2xf32> into memref<4xf32>
+  %again = memref.collapse_shape %x [[0, 1]] : memref<2x2xf32> into memref<4xf32>
+  kernel.launch @apart(%view, %n, %b) rows(%n) work(%n) : memref<4xf32>, index, memref<4xf32>
+  kernel.launch @apart(%b, %n, %view) rows(%n) work(%n) : memref<4xf32>, index, memref<4xf32>
+  kernel.launch @shared(%a, %b, %view) rows(%n) work(%n) : memref<4xf32>, memref<4xf32>, memref<4xf32>
+  kernel.launch @shared(%view, %again, %a) rows(%n) work(%n) : memref<4xf32>, memref<4xf32>, memref<4xf32>
+  return
+}

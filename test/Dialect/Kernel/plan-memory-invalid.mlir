@@ -1,0 +1,28 @@
+// RUN: moe-opt %s --kernel-plan-memory --split-input-file --verify-diagnostics
+
+func.func @nested(%p: i1) {
+  scf.if %p {
+    // expected-error@+1 {{'memref.alloc' op is inside a region; the host function allocates at its top level}}
+    %a = memref.alloc() : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @selected(%p: i1, %x: memref<4xf32>) {
+  %a = memref.alloc() : memref<4xf32>
+  // expected-error@+1 {{'arith.select' op makes a buffer from another in a way that the memory plan does not follow}}
+  %b = arith.select %p, %a, %x : memref<4xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{'func.func' op has a buffer whose size depends on another buffer's content}}
+func.func @content(%x: memref<index>) {
+  %a = memref.alloc() : memref<4xf32>
+  %n = memref.load %x[] : memref<index>
+  %b = memref.alloc(%n) : memref<?xf32>
+  return
+}

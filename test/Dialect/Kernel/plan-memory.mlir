@@ -1,0 +1,75 @@
+// RUN: moe-opt %s --kernel-plan-memory --canonicalize --cse --split-input-file | FileCheck %s
+
+kernel.func @step(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
+  kernel.return
+}
+
+// Four buffers in a chain need two slots: a launch's operands are live together. 32 * n bytes are rounded up to 64.
+// CHECK-LABEL: func.func @chain
+// CHECK-SAME: (%[[X:.*]]: memref<?x8xf32>)
+// CHECK: %[[N:.*]] = memref.dim %[[X]]
+// CHECK: %[[BYTES:.*]] = arith.muli %[[N]], %c32
+// CHECK: %[[UP:.*]] = arith.addi %[[BYTES]], %c63
+// CHECK: %[[SLOT:.*]] = arith.andi %[[UP]], %c-64
+// CHECK: %[[TOTAL:.*]] = arith.addi %[[SLOT]], %[[SLOT]]
+// CHECK: %[[ARENA:.*]] = memref.alloc(%[[TOTAL]]) {kernel.arena} : memref<?xi8>
+// CHECK: %[[A:.*]] = memref.view %[[ARENA]][%c0][%[[N]]] : memref<?xi8> to memref<?x8xf32>
+// CHECK: kernel.launch @step(%[[X]], %[[A]])
+// CHECK: %[[B:.*]] = memref.view %[[ARENA]][%[[SLOT]]][%[[N]]]
+// CHECK: kernel.launch @step(%[[A]], %[[B]])
+// CHECK: kernel.launch @step(%[[B]], %[[A]])
+// CHECK: kernel.launch @step(%[[A]], %[[B]])
+// CHECK: %[[OUT:.*]] = memref.alloc(%[[N]]) : memref<?x8xf32>
+// CHECK: kernel.launch @step(%[[B]], %[[OUT]])
+// CHECK: return %[[OUT]]
+func.func @chain(%x: memref<?x8xf32>) -> memref<?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?x8xf32>
+  %a = memref.alloc(%n) : memref<?x8xf32>
+  kernel.launch @step(%x, %a) rows(%n) work(%n) : memref<?x8xf32>, memref<?x8xf32>
+  %b = memref.alloc(%n) : memref<?x8xf32>
+  kernel.launch @step(%a, %b) rows(%n) work(%n) : memref<?x8xf32>, memref<?x8xf32>
+  %c = memref.alloc(%n) : memref<?x8xf32>
+  kernel.launch @step(%b, %c) rows(%n) work(%n) : memref<?x8xf32>, memref<?x8xf32>
+  %d = memref.alloc(%n) : memref<?x8xf32>
+  kernel.launch @step(%c, %d) rows(%n) work(%n) : memref<?x8xf32>, memref<?x8xf32>
+  %out = memref.alloc(%n) : memref<?x8xf32>
+  kernel.launch @step(%d, %out) rows(%n) work(%n) : memref<?x8xf32>, memref<?x8xf32>
+  return %out : memref<?x8xf32>
+}
+
+// -----
+
+kernel.func @use(%x: memref<4xf32>) {
+  kernel.return
+}
+kernel.func @use_flat(%x: memref<?xf32>) {
+  kernel.return
+}
+
+// A use through a view keeps the buffer alive; buffers of other dynamic sizes get slots of their own, and constant sizes
+// are added up at compile time (16 bytes take 64). The order of the factors of a size does not matter.
+// CHECK-LABEL: func.func @views
+// CHECK: %[[BM:.*]] = arith.muli %arg0, %c64{{.*}} : index
+// CHECK: %[[MN:.*]] = arith.muli %[[BM]], %arg1 : index
+// CHECK: %[[TOTAL:.*]] = arith.addi %[[MN]], %c128{{.*}} : index
+// CHECK: %[[ARENA:.*]] = memref.alloc(%[[TOTAL]]) {kernel.arena}
+// CHECK-DAG: memref.view %[[ARENA]][%c0{{.*}}][] : memref<?xi8> to memref<2x2xf32>
+// CHECK-DAG: memref.view %[[ARENA]][%c64{{.*}}][] : memref<?xi8> to memref<4xf32>
+// CHECK-DAG: memref.view %[[ARENA]][%c128{{.*}}][%arg0, %arg1] : memref<?xi8> to memref<?x?x16xf32>
+// CHECK-DAG: memref.view %[[ARENA]][%c128{{.*}}][%{{.*}}] : memref<?xi8> to memref<?xf32>
+func.func @views(%m: index, %n: index) {
+  %a = memref.alloc() : memref<2x2xf32>
+  %flat = memref.collapse_shape %a [[0, 1]] : memref<2x2xf32> into memref<4xf32>
+  kernel.launch @use(%flat) rows(%m) work(%m) : memref<4xf32>
+  %b = memref.alloc() : memref<4xf32>
+  kernel.launch @use(%b) rows(%m) work(%m) : memref<4xf32>
+  kernel.launch @use(%flat) rows(%m) work(%m) : memref<4xf32>
+  %c = memref.alloc(%m, %n) : memref<?x?x16xf32>
+  %cflat = memref.collapse_shape %c [[0, 1, 2]] : memref<?x?x16xf32> into memref<?xf32>
+  kernel.launch @use_flat(%cflat) rows(%m) work(%m) : memref<?xf32>
+  %nm = arith.muli %n, %m : index
+  %d = memref.alloc(%nm) : memref<?xf32>
+  kernel.launch @use_flat(%d) rows(%m) work(%m) : memref<?xf32>
+  return
+}
