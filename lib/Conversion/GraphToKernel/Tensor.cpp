@@ -100,6 +100,11 @@ struct FromElementsLowering : GraphPattern<tensor::FromElementsOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Value result = allocate(rewriter, loc, memrefOf(op.getResult()), {});
+    // A reshape reads its sizes one by one; the buffer is then unused and dies.
+    if (llvm::all_of(op->getUsers(), [](Operation *user) { return isa<tensor::ReshapeOp>(user); })) {
+      rewriter.replaceOp(op, result);
+      return success();
+    }
     Value flat = asVector(rewriter, loc, result);
     KernelBuilder kernel(lowering.kernels, loc);
     Value dest = kernel.arg(flat);

@@ -18,6 +18,7 @@ void moe_mlir::buildKernelToRuntimePipeline(OpPassManager &pm) {
   // Equal sizes must be one value before the memory plan compares them.
   host.addPass(createCanonicalizerPass());
   host.addPass(createCSEPass());
+  host.addPass(kernel::createKernelResolveSizes());
   host.addPass(kernel::createKernelPlanMemory());
   pm.addPass(moert::createConvertHostToMoeRt());
   OpPassManager &function = pm.nest<LLVM::LLVMFuncOp>();

@@ -123,7 +123,7 @@ private:
   Size sizeOf(memref::AllocOp alloc) {
     Size size;
     MemRefType type = alloc.getType();
-    size.coefficient = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    size.coefficient = type.getElementType().isIndex() ? 8 : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     for (int64_t extent : type.getShape())
       if (!ShapedType::isDynamic(extent))
         size.coefficient *= extent;

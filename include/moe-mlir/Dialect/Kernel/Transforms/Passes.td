@@ -38,6 +38,16 @@ def KernelMarkNoAlias : Pass<"kernel-mark-noalias", "::mlir::ModuleOp"> {
   }];
 }
 
+def KernelResolveSizes : Pass<"kernel-resolve-sizes", "::mlir::func::FuncOp"> {
+  let summary = "Express the sizes of buffers by the sizes of the host function's arguments";
+  let description = [{
+    The size of a view becomes what the view was made of, products that are divided by one of their factors are
+    simplified, and sizes that `moe.dims` gives one name ("batch") become one value. What remains is a few `memref.dim`
+    of arguments and their products, which is what kernel-plan-memory can compare.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def KernelPlanMemory : Pass<"kernel-plan-memory", "::mlir::func::FuncOp"> {
   let summary = "Place all temporary buffers of the host function in one arena";
   let description = [{

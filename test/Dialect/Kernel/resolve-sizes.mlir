@@ -1,0 +1,24 @@
+// RUN: moe-opt %s --kernel-resolve-sizes | FileCheck %s
+// RUN: moe-opt %s --kernel-resolve-sizes --kernel-resolve-sizes | FileCheck %s
+
+// Sizes of views become products of argument sizes, and "batch" is one value whichever argument it is read from.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[X:[^:]*]]: memref<?x?x96xf32>
+func.func @main(%x: memref<?x?x96xf32> {moe.dims = ["batch", "seq", ""]}, %p: memref<?xi64> {moe.dims = ["batch"]}) -> (index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c96 = arith.constant 96 : index
+  // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
+  // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
+  // CHECK-DAG: %[[B:.*]] = memref.dim %[[X]], %[[C0]]
+  // CHECK-DAG: %[[S:.*]] = memref.dim %[[X]], %[[C1]]
+  // CHECK: %[[T:.*]] = arith.muli %[[B]], %[[S]]
+  // CHECK-NOT: arith.divui
+  // CHECK-NOT: memref.dim
+  // CHECK: return %[[T]], %[[B]], %[[T]]
+  %rows = memref.collapse_shape %x [[0, 1], [2]] : memref<?x?x96xf32> into memref<?x96xf32>
+  %t = memref.dim %rows, %c0 : memref<?x96xf32>
+  %b = memref.dim %p, %c0 : memref<?xi64>
+  %elements = arith.muli %t, %c96 : index
+  %again = arith.divui %elements, %c96 : index
+  return %t, %b, %again : index, index, index
+}
