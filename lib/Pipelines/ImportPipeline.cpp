@@ -22,6 +22,7 @@ void moe_mlir::buildImportPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(aten::createRaiseAtenToGraph());
   cleanUp();
   pm.addNestedPass<func::FuncOp>(aten::createConvertAtenToLinalg());
+  pm.addNestedPass<func::FuncOp>(aten::createResolveGraphSizes());
   cleanUp();
 }
 

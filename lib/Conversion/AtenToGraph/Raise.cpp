@@ -29,14 +29,16 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
       function.emitError() << "has in-place calls; run aten-functionalize first";
       return signalPassFailure();
     }
-    // Patterns match calls that say something; those that do not go first.
+    // Patterns match calls that say something: those that do not go first. Reshapes come last, because the others see
+    // them as calls.
     using Populate = void (*)(RewritePatternSet &);
     static constexpr Populate simplify[] = {populateSimplifyPatterns};
     static constexpr Populate raise[] = {populateSimplifyPatterns,      populateRaiseExpertsPatterns,
                                          populateRaiseLinearPatterns,   populateRaiseNormPatterns,
                                          populateRaiseRopePatterns,     populateRaiseCachePatterns,
                                          populateRaiseAttentionPatterns};
-    for (ArrayRef<Populate> groups : {ArrayRef(simplify), ArrayRef(raise)}) {
+    static constexpr Populate reshape[] = {populateSimplifyPatterns, populateRaiseReshapePatterns};
+    for (ArrayRef<Populate> groups : {ArrayRef(simplify), ArrayRef(raise), ArrayRef(reshape)}) {
       RewritePatternSet patterns(&getContext());
       for (Populate populate : groups)
         populate(patterns);

@@ -372,6 +372,18 @@ std::optional<SizeExpr> SizeAnalysis::getOpSize(OpResult value, int64_t dim) {
           product = product * getSize(collapse.getSrc(), source);
         return product;
       })
+      .Case([&](tensor::ConcatOp concat) -> Result {
+        if (dim != int64_t(concat.getDim()))
+          return getSize(concat.getInputs()[0], dim);
+        SizeExpr sum;
+        for (Value input : concat.getInputs())
+          sum = sum + getSize(input, dim);
+        return sum;
+      })
+      .Case([&](tensor::ReshapeOp reshape) -> Result {
+        auto shape = reshape.getShape().getDefiningOp<tensor::FromElementsOp>();
+        return shape ? Result(getScalar(shape.getElements()[dim])) : Result();
+      })
       .Case([&](tensor::SplatOp splat) -> Result {
         unsigned position = splat.getType().getDynamicDimIndex(dim);
         return getScalar(splat.getDynamicSizes()[position]);
@@ -416,6 +428,14 @@ std::optional<std::pair<BlockArgument, int64_t>> SizeAnalysis::getArgumentDim(co
   if (!argument || symbol.dim < 0)
     return std::nullopt;
   return std::pair(argument, symbol.dim);
+}
+
+bool SizeAnalysis::isOverArguments(const SizeExpr &size) const {
+  for (const auto &[factors, coefficient] : size.terms)
+    for (unsigned factor : factors)
+      if (symbols[factor].dim < 0 || !isa<BlockArgument>(symbols[factor].value))
+        return false;
+  return true;
 }
 
 Value SizeAnalysis::materialize(OpBuilder &builder, Location loc, const SizeExpr &size) {

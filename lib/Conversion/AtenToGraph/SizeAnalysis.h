@@ -47,6 +47,8 @@ public:
                                                          bool keepOnMinusOne);
   /// The argument and dimension that a size is, if it is one.
   std::optional<std::pair<BlockArgument, int64_t>> getArgumentDim(const SizeExpr &size) const;
+  /// True if only dimensions of arguments occur.
+  bool isOverArguments(const SizeExpr &size) const;
   /// An index value; ops are made at the builder's insertion point.
   Value materialize(OpBuilder &builder, Location loc, const SizeExpr &size);
   OpFoldResult materializeFolded(OpBuilder &builder, Location loc, const SizeExpr &size);

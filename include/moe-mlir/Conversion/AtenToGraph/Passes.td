@@ -55,4 +55,14 @@ def RaiseAtenToGraph : Pass<"raise-aten-to-graph", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def ResolveGraphSizes : Pass<"resolve-graph-sizes", "::mlir::func::FuncOp"> {
+  let summary = "Read dynamic sizes from the function's arguments";
+  let description = [{
+    Replaces `tensor.dim` of a computed value by arithmetic on dimensions of arguments, where the ops in between say
+    what the size is. Arguments that share a name in `moe.dims` share a size; it is read from the first of them. So
+    sizes of buffers are known before anything is computed, and equal sizes are one value.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 #endif // MOE_MLIR_CONVERSION_ATENTOGRAPH_PASSES
