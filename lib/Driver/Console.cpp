@@ -14,9 +14,9 @@
 using namespace llvm;
 using namespace moe_mlir;
 
-Console::Console(ProgressMode mode, bool quiet, unsigned phases)
+Console::Console(ProgressMode mode, bool quiet)
     : lines(!quiet && mode != ProgressMode::None),
-      live(lines && mode == ProgressMode::Auto && sys::Process::StandardErrIsDisplayed()), phases(phases) {}
+      live(lines && mode == ProgressMode::Auto && sys::Process::StandardErrIsDisplayed()) {}
 
 Console::~Console() { clear(); }
 
@@ -27,13 +27,18 @@ void Console::clear() {
 
 static double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
+/// "[2/9]"; the total is unknown while the input is read.
+std::string Console::number() const {
+  return "[" + std::to_string(current) + "/" + (phases ? std::to_string(phases) : "?") + "]";
+}
+
 void Console::begin(std::string name) {
   phase = std::move(name);
   phaseStart = Clock::now();
   shown = ~0u;
   ++current;
   if (live)
-    errs() << format("[%u/%u]          ", current, phases) << phase << " ...";
+    errs() << number() << "           " << phase << " ...";
 }
 
 void Console::update(unsigned percent) {
@@ -41,16 +46,16 @@ void Console::update(unsigned percent) {
     return;
   shown = percent;
   clear();
-  errs() << format("[%u/%u]          ", current, phases) << phase << " ... " << percent << " %";
+  errs() << number() << "           " << phase << " ... " << percent << " %";
 }
 
 void Console::end() {
   clear();
   if (lines)
-    errs() << format("[%u/%u] %7.2f s ", current, phases, seconds(Clock::now() - phaseStart)) << phase << "\n";
+    errs() << number() << format(" %7.2f s ", seconds(Clock::now() - phaseStart)) << phase << "\n";
 }
 
-void Console::finish(StringRef what) {
+void Console::finish(const Twine &what) {
   if (lines)
     errs() << format("      %7.2f s ", seconds(Clock::now() - start)) << what << "\n";
 }

@@ -15,15 +15,17 @@ namespace moe_mlir {
 /// phase is shown too.
 class Console {
 public:
-  Console(ProgressMode mode, bool quiet, unsigned phases);
+  Console(ProgressMode mode, bool quiet);
   ~Console();
 
+  /// Number of phases of the run, known once the input is.
+  void setPhases(unsigned number) { phases = number; }
   void begin(std::string phase);
   /// Shows how far the running phase is, on a terminal.
   void update(unsigned percent);
   void end();
   /// Total time, as the last line.
-  void finish(llvm::StringRef what);
+  void finish(const llvm::Twine &what);
 
   void error(const llvm::Twine &text);
   void note(const llvm::Twine &text);
@@ -31,9 +33,10 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   void clear();
+  std::string number() const;
 
   bool lines, live;
-  unsigned phases, current = 0, shown = ~0u;
+  unsigned phases = 0, current = 0, shown = ~0u;
   std::string phase;
   Clock::time_point start = Clock::now(), phaseStart;
 };
@@ -47,6 +50,8 @@ class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, Console &console, bool verbose);
   ~DiagnosticPrinter();
+
+  bool sawError() const { return errors > 0; }
 
 private:
   void print(mlir::Diagnostic &diagnostic);

@@ -2,6 +2,7 @@
 //-----------------------------------------------------------------------===//
 
 #include "Input.h"
+#include "moe-mlir/Import/Pt2.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -46,4 +47,20 @@ int moe_mlir::readIr(StringRef path, std::optional<Level> from, mlir::MLIRContex
   if (!input.module)
     return kUserError;
   return levelOf(*input.module, path, from, console, input.level);
+}
+
+int moe_mlir::readPt2(StringRef path, mlir::MLIRContext &context, Console &console, Input &input) {
+  if (sys::fs::is_directory(path)) {
+    console.error("cannot read '" + path + "': it is a folder");
+    return kUserError;
+  }
+  // The module names its weights by an absolute path, so that it can be compiled from anywhere.
+  SmallString<256> absolute(path);
+  Pt2ImportOptions options;
+  if (!sys::fs::make_absolute(absolute))
+    options.weightsPath = absolute.str().str();
+  ImportErrorKind kind = ImportErrorKind::Input;
+  input.module = importPt2(path, &context, options, &kind);
+  input.level = Level::Graph;
+  return input.module ? kOk : static_cast<int>(kind);
 }

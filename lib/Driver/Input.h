@@ -23,6 +23,10 @@ struct Input {
 /// code; messages have been printed.
 int readIr(llvm::StringRef path, std::optional<Level> from, mlir::MLIRContext &context, Console &console, Input &input);
 
+/// Reads a .pt2 file up to `aten.call` ops, one per node of its graph; the passes of `importPipeline` make level graph
+/// of them. Returns an exit code; messages have been printed.
+int readPt2(llvm::StringRef path, mlir::MLIRContext &context, Console &console, Input &input);
+
 } // namespace moe_mlir
 
 #endif // MOE_MLIR_LIB_DRIVER_INPUT_H

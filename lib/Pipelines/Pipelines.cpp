@@ -9,6 +9,8 @@
 using namespace mlir;
 using namespace moe_mlir;
 
+std::string moe_mlir::importPipeline() { return "import-to-graph,moe-verify-level{level=graph}"; }
+
 std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options) {
   switch (level) {
   case Level::Graph:

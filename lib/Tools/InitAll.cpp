@@ -19,6 +19,7 @@
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Pipelines/ImportPipeline.h"
+#include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
 #include "moe-mlir/Target/Cpu.h"
 
@@ -42,5 +43,6 @@ void moe_mlir::registerAllPasses() {
   mlir::moert::registerMoeRtToLLVMPasses();
   registerKernelToRuntimePipeline();
   registerImportPipeline();
+  registerPipelinesPasses();
   registerArrowPipelines();
 }

@@ -56,7 +56,7 @@ public:
     return !failed();
   }
 
-  void fail(const Twine &what, int code) { fail((what + " '" + path + "': " + sys::StrError(code)).str()); }
+  void fail(StringRef what, int code) { fail((what + " '" + path + "': " + sys::StrError(code)).str()); }
   void fail(std::string text) {
     std::lock_guard<std::mutex> lock(mutex);
     if (message.empty())
@@ -110,11 +110,14 @@ struct Layout {
 uint64_t moe_mlir::archiveSize(ArrayRef<ArchiveEntryPlan> entries) { return Layout(entries).fileSize; }
 
 /// Writes one entry's data and fills in its checksum.
-static void writeEntry(File &file, ArchiveEntry &entry, const PackedTensor &tensor, std::atomic<uint64_t> &done,
+static void writeEntry(File &file, ArchiveEntry &entry, const ArchiveEntryPlan &plan, std::atomic<uint64_t> &done,
                        const ArchiveOptions &options) {
+  if (plan.check)
+    if (Error error = plan.check())
+      return file.fail(toString(std::move(error)));
   moert::Checksum sum;
   uint64_t offset = entry.offset;
-  tensor.produce([&](ArrayRef<char> piece) {
+  plan.tensor.produce([&](ArrayRef<char> piece) {
     if (options.cancel && *options.cancel) {
       file.fail("cancelled");
       return false;
@@ -140,7 +143,7 @@ static void writeData(File &file, Layout &layout, ArrayRef<ArchiveEntryPlan> pla
   std::mutex reporting;
   auto work = [&] {
     for (size_t i; (i = next++) < order.size() && !file.failed();) {
-      writeEntry(file, layout.entries[order[i]], plans[order[i]].tensor, done, options);
+      writeEntry(file, layout.entries[order[i]], plans[order[i]], done, options);
       if (options.progress && reporting.try_lock()) {
         options.progress(done);
         reporting.unlock();

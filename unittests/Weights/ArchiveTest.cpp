@@ -34,7 +34,7 @@ protected:
     std::vector<ArchiveEntryPlan> result;
     for (int64_t count : {3, 0, 250, 17}) {
       Blob blob = Blob::contiguous(MOERT_F32, {count}, ArrayRef(data).take_front(count * 4));
-      result.push_back({"w" + std::to_string(count), cantFail(PackedTensor::create({blob}, nullptr))});
+      result.push_back({"w" + std::to_string(count), cantFail(PackedTensor::create({blob}, nullptr)), nullptr});
     }
     return result;
   }
@@ -89,6 +89,12 @@ TEST_F(ArchiveTest, CancelStops) {
   ArchiveOptions options;
   options.cancel = &cancel;
   EXPECT_NE(toString(writeArchive(path, kBuildId, plans(), options)).find("cancelled"), std::string::npos);
+}
+
+TEST_F(ArchiveTest, DamagedSourceStops) {
+  std::vector<ArchiveEntryPlan> entries = plans();
+  entries[2].check = [] { return createStringError("damaged"); };
+  EXPECT_EQ(toString(writeArchive(path, kBuildId, entries)), "damaged");
 }
 
 TEST_F(ArchiveTest, SaysWhatCannotBeWritten) {

@@ -15,6 +15,9 @@ struct PipelineOptions {
   std::string targetCpu = "native"; ///< LLVM's name of a CPU, or "native".
 };
 
+/// The passes that make level graph of an imported model (`aten.call` ops), in the syntax of `moe-opt --pass-pipeline`.
+std::string importPipeline();
+
 /// The passes that take a module from `level` to the next one, ending with the check of that level's contract, in the
 /// syntax of `moe-opt --pass-pipeline` (without the anchor). Not for the last level.
 std::string arrowPipeline(Level level, const PipelineOptions &options = {});

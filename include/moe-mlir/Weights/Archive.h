@@ -12,6 +12,8 @@ namespace moe_mlir {
 struct ArchiveEntryPlan {
   std::string key; ///< Unique in the archive.
   PackedTensor tensor;
+  /// Called by the writing thread before the data is read, if set: the place to check the sources.
+  std::function<llvm::Error()> check;
 };
 
 struct ArchiveOptions {

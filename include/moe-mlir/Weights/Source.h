@@ -37,6 +37,8 @@ public:
   virtual std::string contentId() const = 0;
   /// The tensor of that name, or an error that names it and says what is wrong with it.
   virtual llvm::Expected<Blob> find(llvm::StringRef key) const = 0;
+  /// Reads the tensor's data and compares it with the checksum that the file has of it.
+  virtual llvm::Error verify(llvm::StringRef key) const = 0;
 };
 
 } // namespace moe_mlir

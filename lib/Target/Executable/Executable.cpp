@@ -60,17 +60,13 @@ Expected<std::string> moe_mlir::findRuntime(StringRef toolPath) {
   if (sys::fs::real_path(toolPath, tool))
     tool = toolPath;
   StringRef folder = sys::path::parent_path(tool);
-  std::string tried;
-  for (StringRef relative : {"../lib/moe-mlir", "../runtime/lib"}) {
-    SmallString<128> candidate(folder);
-    sys::path::append(candidate, relative);
-    sys::path::remove_dots(candidate, /*remove_dot_dot=*/true);
-    if (sys::fs::exists(candidate + "/moert_launcher.o"))
-      return candidate.str().str();
-    tried += (tried.empty() ? "'" : " and '") + candidate.str().str() + "'";
-  }
-  return createStringError("the runtime (moert_launcher.o) is in neither of " + tried +
-                           ": moe-compile was moved without its lib folder");
+  SmallString<128> runtime(folder);
+  sys::path::append(runtime, "..", "lib", "moe-mlir");
+  sys::path::remove_dots(runtime, /*remove_dot_dot=*/true);
+  if (sys::fs::exists(runtime + "/moert_launcher.o"))
+    return runtime.str().str();
+  return createStringError("the runtime is not in '" + runtime +
+                           "': moe-compile was moved without its lib folder, or not installed completely");
 }
 
 namespace {

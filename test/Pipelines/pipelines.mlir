@@ -1,0 +1,16 @@
+// The passes of each arrow. (The module is empty: the last arrow misses its host function, after printing.)
+// RUN: moe-opt %s --moe-graph-to-spmd --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=SPMD
+// RUN: moe-opt %s --moe-spmd-to-scheduled --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=SCHEDULED
+// RUN: not moe-opt %s --moe-kernel-to-runtime --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=RUNTIME
+
+// SPMD: moe-verify-level{level=graph},
+// SPMD-NEXT: moe-partition,
+// SPMD-NEXT: moe-verify-level{level=spmd}
+// SCHEDULED: moe-schedule,
+// SCHEDULED-NEXT: moe-verify-level{level=scheduled}
+// RUNTIME: kernel-mark-noalias
+// RUNTIME: kernel-plan-memory
+// RUNTIME: convert-host-to-moert
+// RUNTIME: convert-kernel-func-to-llvm
+// RUNTIME: moe-verify-level{level=runtime}
+module attributes {kernel.target = {columns = 64 : i64, rows = 6 : i64, vector = 16 : i64}} {}
