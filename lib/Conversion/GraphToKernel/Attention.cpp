@@ -214,7 +214,7 @@ void AttentionProgram::valueTile(const Unit &unit, Value row) {
 
 /// For each batch row the number of keys that some query sees, for packing.
 Value AttentionProgram::visibleEnds() {
-  Value ends = allocate(rewriter, loc, rewriter.getIndexType(), {sizes[0]});
+  Value ends = allocate(rewriter, loc, rewriter.getI64Type(), {sizes[0]});
   KernelBuilder b(lowering.kernels, loc);
   Value out = b.arg(ends), limit = b.indexArg(length), count = b.indexArg(sizes[1]);
   Value at = adaptor.getPositions() ? b.arg(adaptor.getPositions()) : Value();
@@ -223,7 +223,7 @@ Value AttentionProgram::visibleEnds() {
     Value end = valid ? b.min(limit, b.toIndex(b.load(valid, row))) : limit;
     if (op.getCausal())
       end = b.min(end, b.add(at ? b.toIndex(b.load(at, row)) : b.idx(0), count));
-    b.store(end, out, row);
+    b.store(arith::IndexCastOp::create(b, b.getI64Type(), end), out, row);
   });
   b.launch(rewriter, "visible_keys", sizes[0], sizes[0], /*single=*/true);
   return ends;
@@ -249,11 +249,14 @@ void AttentionProgram::captureOperands(Value resultBuffer) {
   Value keys = adaptor.getKey(), values = adaptor.getValue(), ends;
   auto keyType = cast<RankedTensorType>(op.getKey().getType());
   length = keyType.isDynamicDim(2) ? sizeOf(rewriter, loc, keys, 2) : OpFoldResult(rewriter.getIndexAttr(keyType.getDimSize(2)));
-  if (!isEncoded(op.getKey()) || !isEncoded(op.getValue()))
+  // Rows of f32 values are what the program reads if they fill whole vectors.
+  bool packKeys = !isEncoded(op.getKey());
+  bool packValues = !isEncoded(op.getValue()) && (pairsOf(element) > 1 || depth % 16);
+  if (packKeys || packValues)
     ends = visibleEnds();
-  if (!isEncoded(op.getKey()))
+  if (packKeys)
     keys = packCache(lowering, rewriter, loc, keys, ends, keyEncoding);
-  if (!isEncoded(op.getValue()))
+  if (packValues)
     values = packCache(lowering, rewriter, loc, values, ends, valueEncoding);
 
   OpFoldResult padded = mulSizes(

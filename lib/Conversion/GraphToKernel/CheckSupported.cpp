@@ -34,6 +34,11 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
     return pad.getConstantPaddingValue() ? std::nullopt : std::make_optional<std::string>("needs a constant padding");
   if (auto rope = dyn_cast<nn::RopeOp>(op); rope && cast<ShapedType>(rope.getX().getType()).getRank() != 4)
     return "needs x of rank 4";
+  if (auto attention = dyn_cast<nn::AttentionOp>(op)) {
+    auto query = cast<ShapedType>(attention.getQuery().getType()), key = cast<ShapedType>(attention.getKey().getType());
+    if (query.isDynamicDim(2) || query.isDynamicDim(3) || key.isDynamicDim(1))
+      return "needs static numbers of heads and a static head size";
+  }
   if (auto call = dyn_cast<func::CallOp>(op))
     return "must be inlined before";
   if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::ParameterOp, moe::GateOp,
