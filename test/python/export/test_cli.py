@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from moe_mlir.cli import main
+from moe_mlir.cli import main, parser
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.paths import ROOT
 
@@ -172,8 +172,25 @@ def test_missing_packages_are_named(tmp_path):
     code = """
 import sys
 sys.modules["torch"] = None
-from moe_mlir.cli import main
+from moe_mlir.cli import main, parser
 sys.exit(main(["export", "x", "-o", "m.pt2", "-q"]))
 """
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1 and "the Python package 'torch' is missing" in done.stderr
+
+
+def test_documented_flags_are_the_flags():
+    rows = [line for line in (ROOT / "docs" / "Export.md").read_text().splitlines() if line.startswith("| `-")]
+    documented = {
+        word for row in rows for word in row.split("|")[1].replace("`", " ").replace(",", " ").split() if word[0] == "-"
+    }
+    export = next(action for action in parser()._actions if action.dest == "command").choices["export"]
+    assert documented == {flag for action in export._actions for flag in action.option_strings}
+
+
+def test_documented_keys_are_the_keys(checkpoint, tmp_path):
+    text = (ROOT / "docs" / "Export.md").read_text().split("## The extra file")[1]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    documented = {word for row in rows for word in row.replace("`", " ").replace(",", " ").split()}
+    assert main(["export", str(checkpoint), "-o", str(tmp_path / "m.pt2"), "--return-experts", "-q"]) == 0
+    assert documented == set(extra(tmp_path / "m.pt2"))
