@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Train the example model: a byte-level Mixture-of-Experts language model of 3.4 M parameters.
 
-Text: the prose of Python's own documentation, from the help topics (module `pydoc_data.topics`) and the docstrings of
-the standard library, which every full Python installation carries (PSF licence). Each topic or module is a document;
-documents are separated by byte 0, which is therefore the end-of-sequence id.
+Text: the prose of Python's own documentation, which every full Python installation carries (PSF licence). The first stage
+reads the help topics (module `pydoc_data.topics`) and the docstrings of the standard library, the second the help topics
+alone. Each topic or module is a document; documents are separated by byte 0, which is therefore the end-of-sequence id.
 
 The run is seeded and takes about ten minutes:
 
@@ -21,6 +21,7 @@ import platform
 import re
 import sysconfig
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -30,10 +31,27 @@ from transformers.utils import logging
 
 SEED = 1
 CONTEXT = 512
-BATCH = 8
-LEARNING_RATE = 3e-3
 WARMUP = 40
 HELD_OUT = 0.03  # share of the documents that is only used to measure
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Training on one set of documents: `steps` steps of `batch` x CONTEXT bytes. Each stage starts an optimizer of its own."""
+
+    documents: str
+    steps: int
+    batch: int
+    rate: float
+
+    def learning_rate(self, step, steps):
+        if step < WARMUP:
+            return self.rate * (step + 1) / WARMUP
+        done = (step - WARMUP) / max(1, steps - WARMUP)
+        return self.rate * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+STAGES = (Stage("all", 800, 8, 3e-3), Stage("topics", 650, 4, 2e-3))
 
 
 def config():
@@ -61,7 +79,7 @@ def config():
 
 
 def prose(text, seen):
-    """The paragraphs of `text` that are sentences rather than code or tables, one per line, those in `seen` left out."""
+    """The paragraphs of `text` that are sentences rather than code or tables, one per line; those in `seen` are left out."""
     out = []
     for block in re.split(r"\n\s*\n", text):
         words = " ".join(block.split())
@@ -77,24 +95,30 @@ def docstrings(tree):
     return "\n\n".join(ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds))
 
 
+def pack(texts):
+    """Documents as one tensor of bytes."""
+    data = b"\0" + b"\0".join(text.encode() for text in texts) + b"\0"
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+
+
 def documents():
-    """Training and held-out text as byte tensors, and the checksum of the text."""
+    """`({"all": bytes, "topics": bytes}, held-out bytes, checksum of the text)`."""
     library = Path(sysconfig.get_path("stdlib"))
     skipped = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo", "pydoc_data"}
     files = [f for f in sorted(library.rglob("*.py")) if not skipped & set(f.relative_to(library).parts)]
     seen = set()
     texts = [prose(topics[key], seen) for key in sorted(topics)]
+    first_module = sum(len(text) >= 200 for text in texts)
     texts += [prose(docstrings(ast.parse(file.read_bytes())), seen) for file in files]
     texts = [text for text in texts if len(text) >= 200]
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(SEED)).tolist()
     held = round(HELD_OUT * len(texts))
-
-    def pack(chosen):
-        data = b"\0" + b"\0".join(texts[i].encode() for i in chosen) + b"\0"
-        return torch.frombuffer(bytearray(data), dtype=torch.uint8)
-
-    return pack(order[held:]), pack(order[:held]), digest
+    training = {
+        "all": pack([texts[i] for i in order[held:]]),
+        "topics": pack([texts[i] for i in order[held:] if i < first_module]),
+    }
+    return training, pack([texts[i] for i in order[:held]]), digest
 
 
 def windows(data, count, generator):
@@ -103,18 +127,42 @@ def windows(data, count, generator):
     return torch.stack([data[s : s + CONTEXT] for s in starts.tolist()]).long()
 
 
-def learning_rate(step, steps):
-    if step < WARMUP:
-        return LEARNING_RATE * (step + 1) / WARMUP
-    done = (step - WARMUP) / max(1, steps - WARMUP)
-    return LEARNING_RATE * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
-
-
 def optimizer_of(model):
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() == 1]
     groups = [{"params": matrices, "weight_decay": 0.05}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=LEARNING_RATE, betas=(0.9, 0.98))
+    return torch.optim.AdamW(groups, betas=(0.9, 0.98))
+
+
+def train(model, stage, data, steps):
+    optimizer = optimizer_of(model)
+    generator = torch.Generator().manual_seed(SEED)
+    start = time.monotonic()
+    model.train()
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = stage.learning_rate(step, steps)
+        pieces = windows(data, stage.batch, generator)
+        loss = model(input_ids=pieces, labels=pieces, output_router_logits=True).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        if step % 50 == 49 or step == 0:
+            seconds = time.monotonic() - start
+            print(f"{stage.documents}: step {step + 1:4} of {steps}  {seconds:5.0f} s  loss {loss.item():.3f}", flush=True)
+
+
+def cast(model, dtype):
+    """Cast the weights; `model.to(dtype)` would round the rotary frequencies as well."""
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(dtype)
+
+
+def save(model, folder):
+    model.config.output_router_logits = False
+    model.save_pretrained(folder)
+    (folder / "moe_mlir.json").write_text(json.dumps({"vocabulary": "bytes"}) + "\n")
 
 
 @torch.no_grad()
@@ -125,51 +173,36 @@ def measure(model, data):
     out = model(input_ids=pieces, output_router_logits=True)
     loss = torch.nn.functional.cross_entropy(out.logits[:, :-1].flatten(0, 1), pieces[:, 1:].flatten()).item()
     experts = model.config.num_local_experts
-    load = [torch.bincount(logits.topk(2).indices.flatten(), minlength=experts) / logits.shape[0] for logits in out.router_logits]
-    model.train()
-    return loss, load
+    chosen = [logits.topk(2).indices for logits in out.router_logits]
+    return loss, [torch.bincount(ids.flatten(), minlength=experts) / len(ids) for ids in chosen]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path("tiny-moe"), metavar="DIR", help="directory to write the checkpoint to")
-    parser.add_argument("--steps", type=int, default=800, help="steps of 4096 bytes (default: 800)")
-    parser.add_argument("--threads", type=int, default=1, help="threads (default: 1); another number gives other last bits")
+    parser.add_argument("--output", type=Path, default=Path("tiny-moe"), metavar="DIR", help="checkpoint to write")
+    parser.add_argument("--start", type=Path, metavar="DIR", help="checkpoint after the first stage: run the second only")
+    parser.add_argument("--steps", type=int, help="steps of each stage (default: 800 and 650)")
+    parser.add_argument("--threads", type=int, default=1, help="threads; another number gives other last bits (default: 1)")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(SEED)
     logging.disable_progress_bar()
 
-    data, held_out, digest = documents()
-    print(f"{len(data)} bytes to train on, {len(held_out)} held out, sha256 of the text {digest}")
-    model = MixtralForCausalLM(config()).train()
+    training, held_out, digest = documents()
+    print(f"{len(training['all'])} bytes to train on, {len(held_out)} held out, sha256 of the text {digest}")
+    model = MixtralForCausalLM.from_pretrained(options.start) if options.start else MixtralForCausalLM(config())
     print(f"{sum(p.numel() for p in model.parameters())} parameters")
-    optimizer = optimizer_of(model)
-    generator = torch.Generator().manual_seed(SEED)
-    start = time.monotonic()
-    for step in range(options.steps):
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, options.steps)
-        pieces = windows(data, BATCH, generator)
-        loss = model(input_ids=pieces, labels=pieces).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        if step % 50 == 49 or step == 0:
-            print(f"step {step + 1:5} of {options.steps}  {time.monotonic() - start:6.0f} s  loss {loss.item():.3f}", flush=True)
-
-    model.config.output_router_logits = False
-    for parameter in model.parameters():  # model.to() would round the rotary frequencies as well
-        parameter.data = parameter.data.to(torch.bfloat16)
-    loss, load = measure(model, held_out)
-    for index, shares in enumerate(load):
-        print(f"layer {index}: tokens per expert, per cent: {' '.join(f'{100 * s:3.0f}' for s in shares.tolist())}")
-    print(f"held-out loss {loss:.3f} nats per byte (bfloat16)")
-    model.save_pretrained(options.output)
-    (options.output / "moe_mlir.json").write_text(json.dumps({"vocabulary": "bytes"}) + "\n")
-    print(f"wrote {options.output} with Python {platform.python_version()}, torch {torch.__version__}, {options.steps} steps, seed {SEED}")
+    for stage in STAGES[1:] if options.start else STAGES:
+        cast(model, torch.float32)
+        train(model, stage, training[stage.documents], options.steps or stage.steps)
+        cast(model, torch.bfloat16)
+        loss, load = measure(model, held_out)
+        for index, shares in enumerate(load):
+            print(f"layer {index}: tokens per expert, per cent: {' '.join(f'{100 * s:3.0f}' for s in shares.tolist())}")
+        print(f"{stage.documents}: held-out loss {loss:.3f} nats per byte (bfloat16)")
+    save(model, options.output)
+    print(f"wrote {options.output} with Python {platform.python_version()}, torch {torch.__version__}, seed {SEED}")
 
 
 if __name__ == "__main__":
