@@ -34,16 +34,20 @@ static bool validValue(const moert_program &program, const moert_value &value) {
   return value.symbol < program.symbol_count;
 }
 
-/// Symbols get their values from inputs: one that no input has could never be resolved.
-static bool symbolsHaveInputs(const moert_program &program) {
-  for (int32_t s = 0; s < program.symbol_count; ++s) {
-    bool found = false;
+/// Symbols get their values from inputs: hidden states, which are allocated before the program runs, may use no others.
+/// (A symbol that only outputs have is a size that the program itself finds out.)
+static bool stateSymbolsHaveInputs(const moert_program &program) {
+  auto anInputHas = [&](int64_t size) {
     for (int32_t i = 0; i < program.input_count; ++i)
       for (int32_t d = 0; d < program.inputs[i].rank; ++d)
-        found |= program.inputs[i].sizes[d] == -(1 + static_cast<int64_t>(s));
-    if (!found)
-      return false;
-  }
+        if (program.inputs[i].sizes[d] == size)
+          return true;
+    return false;
+  };
+  for (int32_t i = 0; i < program.state_count; ++i)
+    for (int32_t d = 0; d < program.states[i].rank; ++d)
+      if (program.states[i].sizes[d] < 0 && !anInputHas(program.states[i].sizes[d]))
+        return false;
   return true;
 }
 
@@ -86,8 +90,8 @@ Status validateProgram(const moert_program &program) {
   for (int32_t i = 0; i < program.state_count; ++i)
     if (!validValue(program, program.states[i]))
       return invalid(program, "the type of a state");
-  if (!symbolsHaveInputs(program))
-    return invalid(program, "a symbol that no input has");
+  if (!stateSymbolsHaveInputs(program))
+    return invalid(program, "a state's size that no input has");
   if (program.generation && !validGeneration(program, *program.generation))
     return invalid(program, "its generation info");
   return {};
