@@ -34,7 +34,8 @@ struct ResolveViewSize : OpRewritePattern<memref::DimOp> {
       size = cast.getMixedSizes()[*dim];
     } else if (auto collapse = dyn_cast<memref::CollapseShapeOp>(source)) {
       Value product;
-      for (int64_t from : collapse.getReassociationIndices()[*dim]) {
+      ReassociationIndices group = collapse.getReassociationIndices()[*dim];
+      for (int64_t from : group) {
         OpFoldResult factor = memref::getMixedSize(rewriter, op.getLoc(), collapse.getSrc(), from);
         if (getConstantIntValue(factor) == 1)
           continue;
