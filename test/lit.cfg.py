@@ -1,4 +1,5 @@
 import os
+import sys
 
 import lit.formats
 
@@ -9,3 +10,4 @@ config.excludes = ["Inputs", "python"]
 config.test_source_root = os.path.join(config.moe_source, "test")
 config.test_exec_root = os.path.join(config.moe_binary, "test")
 config.environment["PATH"] = os.pathsep.join([config.moe_tools, config.llvm_tools, os.environ["PATH"]])
+config.substitutions.append(("%python", sys.executable))

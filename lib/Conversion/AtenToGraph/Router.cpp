@@ -73,15 +73,17 @@ static bool matchSum(Value value, Value weights, Router &router) {
          sum.getValue("self") == weights && isF32(value);
 }
 
-/// Group-limited scores for the choice: masked_fill(scores, not mask, 0), where mask repeats a [T, groups] matrix that
-/// has ones at the best groups.
+/// Group-limited scores for the choice: masked_fill(scores, not mask, -inf or 0), where mask repeats a [T, groups]
+/// matrix that has ones at the best groups.
 ///   group_scores = scores.view(T, n, E/n).topk(2).values.sum(-1)  |  .max(-1).values
 ///   group_mask = zeros_like(group_scores).scatter(1, group_scores.topk(keep).indices, 1)
 static Value matchGroups(Value choice, Router &router) {
   CallOp fill = getDefiningCall(choice, {"aten.masked_fill"});
-  CallOp inverse = fill && fill.getFloat("value") == 0.0
-                       ? getDefiningCall(fill.getValue("mask"), {"aten.bitwise_not", "aten.logical_not"})
-                       : CallOp();
+  // Minus infinity hides an expert from the choice; zero does so as well where every score is positive.
+  std::optional<double> value = fill ? fill.getFloat("value") : std::nullopt;
+  bool hides = value && (*value == -std::numeric_limits<double>::infinity() ||
+                         (*value == 0.0 && getDefiningCall(fill.getValue("self"), {"aten.softmax", "aten.sigmoid"})));
+  CallOp inverse = hides ? getDefiningCall(fill.getValue("mask"), {"aten.bitwise_not", "aten.logical_not"}) : CallOp();
   if (!inverse)
     return choice;
   Value scores = fill.getValue("self"), mask = inverse.getValue("self");

@@ -96,6 +96,25 @@ struct DropIdentities : CallPattern {
   }
 };
 
+/// copy(x, y) is y with the shape and type of x.
+struct DropCopies : CallPattern {
+  DropCopies(MLIRContext *context) : CallPattern(context, {"aten.copy"}) {}
+  LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
+    Value source = call.getValue("src"), target = call.getValue("self");
+    RankedTensorType type = getTensorType(source), result = getTensorType(call.getResult(0));
+    if (!source || !target)
+      return failure();
+    if (type.getElementType() != result.getElementType())
+      source = createCall(rewriter, call.getLoc(), "aten.to.dtype", type.clone(result.getElementType()),
+                          {{"self", source}, {"dtype", Attribute(TypeAttr::get(result.getElementType()))}});
+    if (type.getShape() != result.getShape())
+      source =
+          createCall(rewriter, call.getLoc(), "aten.expand_as.default", result, {{"self", source}, {"other", target}});
+    rewriter.replaceOp(call, source);
+    return success();
+  }
+};
+
 /// A view of a view is a view.
 struct MergeReshapes : CallPattern {
   MergeReshapes(MLIRContext *context) : CallPattern(context, {"aten.view", "aten.reshape"}) {}
@@ -178,7 +197,6 @@ struct AtenSimplify : aten::impl::AtenSimplifyBase<AtenSimplify> {
 } // namespace
 
 void mlir::aten::populateSimplifyPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<DropAssertions, DropIdentities, MergeReshapes, CancelTransposes, DropNeutralScalars, ReadSizesFromArguments>(
-          patterns.getContext());
+  patterns.add<DropAssertions, DropIdentities, DropCopies, MergeReshapes, CancelTransposes, DropNeutralScalars,
+               ReadSizesFromArguments>(patterns.getContext());
 }

@@ -1,0 +1,16 @@
+// RUN: moe-opt %s --split-input-file --aten-functionalize --verify-diagnostics
+
+func.func @expand(%x: tensor<1xf32>) attributes {aten.mutable} {
+  // expected-note@+1 {{the view is made here}}
+  %0 = aten.call "aten.expand.default"(%x) {self = #aten.arg<0>, size = [4]} : (tensor<1xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{'aten.add_.Scalar' changes a tensor through 'aten.expand.default', which is not supported}}
+  %1 = aten.call "aten.add_.Scalar"(%0) {self = #aten.arg<0>, other = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 ('cache') is named as state, but the graph never writes it}}
+func.func @unwritten(%x: tensor<1xf32> {moe.name = "cache", moe.state}) {
+  return
+}
