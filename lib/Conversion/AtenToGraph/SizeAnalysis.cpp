@@ -368,7 +368,8 @@ std::optional<SizeExpr> SizeAnalysis::getOpSize(OpResult value, int64_t dim) {
       .Case([&](tensor::ExpandShapeOp expand) -> Result { return fromList(expand.getMixedOutputShape()); })
       .Case([&](tensor::CollapseShapeOp collapse) -> Result {
         SizeExpr product = 1;
-        for (int64_t source : collapse.getReassociationIndices()[dim])
+        ReassociationIndices group = collapse.getReassociationIndices()[dim];
+        for (int64_t source : group)
           product = product * getSize(collapse.getSrc(), source);
         return product;
       })

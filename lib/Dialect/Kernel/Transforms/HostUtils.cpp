@@ -34,7 +34,8 @@ Value kernel::getMemrefSize(OpBuilder &b, Location loc, Value memref, int64_t di
     return getValueOrCreateConstantIndexOp(b, loc, expand.getMixedOutputShape()[dim]);
   if (auto collapse = dyn_cast_or_null<memref::CollapseShapeOp>(def)) {
     Value size;
-    for (int64_t source : collapse.getReassociationIndices()[dim]) {
+    ReassociationIndices group = collapse.getReassociationIndices()[dim];
+    for (int64_t source : group) {
       Value next = getMemrefSize(b, loc, collapse.getSrc(), source);
       size = size ? arith::MulIOp::create(b, loc, size, next) : next;
     }
