@@ -56,7 +56,7 @@ def limit_groups(scores, groups):
     tokens, experts = scores.shape
     if experts % groups.count:
         raise ValueError(f"{experts} experts do not divide into {groups.count} groups")
-    grouped = scores.reshape(tokens, groups.count, -1)
+    grouped = scores.reshape(tokens, groups.count, experts // groups.count)
     if groups.score == "max":
         value = grouped.max(axis=-1)
     elif groups.score == "top2_sum":
