@@ -117,7 +117,7 @@ def _inputs(folder, prefix, inputs):
     flags = []
     for name, array in inputs.items():
         file = folder / f"{prefix}{name}.npy"
-        np.save(file, np.ascontiguousarray(array))
+        np.save(file, np.asarray(array, order="C"))  # of rank 0 too
         flags += ["--input", f"{name}=@{file}"]
     return flags
 
