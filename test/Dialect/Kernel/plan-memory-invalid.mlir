@@ -26,3 +26,11 @@ func.func @content(%x: memref<index>) {
   %b = memref.alloc(%n) : memref<?xf32>
   return
 }
+
+// -----
+
+func.func @layout() {
+  // expected-error@+1 {{'memref.alloc' op must be a contiguous buffer of numbers, got 'memref<4x4xf32, strided<[1, 4]>>'}}
+  %a = memref.alloc() : memref<4x4xf32, strided<[1, 4]>>
+  return
+}

@@ -48,16 +48,6 @@ LogicalResult kernel::hoistScalar(Value value, Operation *op) {
   Operation *def = value.getDefiningOp();
   if (!def || def->getBlock() != op->getBlock() || def->isBeforeInBlock(op))
     return success();
-  if (auto dim = dyn_cast<memref::DimOp>(def); dim && dim.getConstantIndex()) {
-    OpBuilder builder(dim);
-    Value size = getMemrefSize(builder, dim.getLoc(), dim.getSource(), *dim.getConstantIndex());
-    if (auto same = size.getDefiningOp<memref::DimOp>(); !same || same.getSource() != dim.getSource()) {
-      if (failed(hoistScalar(size, op)))
-        return failure();
-      dim.replaceAllUsesWith(size);
-      return success();
-    }
-  }
   if (!isPure(def) || def->getNumRegions())
     return failure();
   for (Value operand : def->getOperands())

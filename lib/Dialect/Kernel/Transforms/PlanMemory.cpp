@@ -84,8 +84,8 @@ private:
   LogicalResult gather(memref::AllocOp alloc) {
     if (alloc->hasAttr(arenaAttrName))
       return success();
-    if (!alloc.getType().getLayout().isIdentity())
-      return alloc.emitOpError("must be contiguous");
+    if (!alloc.getType().getLayout().isIdentity() || !alloc.getType().getElementType().isIntOrIndexOrFloat())
+      return alloc.emitOpError() << "must be a contiguous buffer of numbers, got " << alloc.getType();
     Buffer buffer{alloc, static_cast<unsigned>(buffers.size()), ~0u, 0, {}};
     SmallVector<Value> aliases{alloc};
     SmallVector<memref::DeallocOp> deallocs;
