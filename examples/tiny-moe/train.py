@@ -3,7 +3,9 @@
 
 Text: the prose of Python's own documentation, which every full Python installation carries (PSF licence). The first stage
 reads the help topics (module `pydoc_data.topics`) and the docstrings of the standard library, the second the help topics
-alone. Each topic or module is a document; documents are separated by byte 0, which is therefore the end-of-sequence id.
+alone, the third the topics about statements, often enough to know them well: a model of this size that has seen everything
+once or twice only repeats itself when it always takes the most probable byte. Each topic or module is a document; documents
+are separated by byte 0, which is therefore the end-of-sequence id.
 
 The run is seeded and takes about ten minutes:
 
@@ -51,7 +53,9 @@ class Stage:
         return self.rate * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
 
 
-STAGES = (Stage("all", 800, 8, 3e-3), Stage("topics", 650, 4, 2e-3))
+STAGES = (Stage("all", 800, 8, 3e-3), Stage("topics", 650, 4, 2e-3), Stage("statements", 500, 4, 2e-3))
+STATEMENTS = """assert break class compound continue del exceptions execmodel for function global if import naming nonlocal
+    pass raise return try while with yield""".split()
 
 
 def config():
@@ -102,23 +106,25 @@ def pack(texts):
 
 
 def documents():
-    """`({"all": bytes, "topics": bytes}, held-out bytes, checksum of the text)`."""
+    """`(training bytes of each stage, held-out bytes, checksum of the text)`."""
     library = Path(sysconfig.get_path("stdlib"))
     skipped = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo", "pydoc_data"}
     files = [f for f in sorted(library.rglob("*.py")) if not skipped & set(f.relative_to(library).parts)]
     seen = set()
-    texts = [prose(topics[key], seen) for key in sorted(topics)]
-    first_module = sum(len(text) >= 200 for text in texts)
-    texts += [prose(docstrings(ast.parse(file.read_bytes())), seen) for file in files]
-    texts = [text for text in texts if len(text) >= 200]
-    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
-    order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(SEED)).tolist()
-    held = round(HELD_OUT * len(texts))
+    texts = {key: prose(topics[key], seen) for key in sorted(topics)}
+    texts |= {str(file): prose(docstrings(ast.parse(file.read_bytes())), seen) for file in files}
+    texts = {key: text for key, text in texts.items() if len(text) >= 200}
+    names = list(texts)
+    digest = hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()
+    order = torch.randperm(len(names), generator=torch.Generator().manual_seed(SEED)).tolist()
+    held = round(HELD_OUT * len(names))
+    kept = [names[i] for i in order[held:]]
     training = {
-        "all": pack([texts[i] for i in order[held:]]),
-        "topics": pack([texts[i] for i in order[held:] if i < first_module]),
+        "all": pack([texts[name] for name in kept]),
+        "topics": pack([texts[name] for name in kept if name in topics]),
+        "statements": pack([texts[name] for name in kept if name in STATEMENTS]),
     }
-    return training, pack([texts[i] for i in order[:held]]), digest
+    return training, pack([texts[names[i]] for i in order[:held]]), digest
 
 
 def windows(data, count, generator):
@@ -180,8 +186,9 @@ def measure(model, data):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("tiny-moe"), metavar="DIR", help="checkpoint to write")
-    parser.add_argument("--start", type=Path, metavar="DIR", help="checkpoint after the first stage: run the second only")
-    parser.add_argument("--steps", type=int, help="steps of each stage (default: 800 and 650)")
+    parser.add_argument("--start", type=Path, metavar="DIR", help="checkpoint to go on from")
+    parser.add_argument("--from-stage", type=int, default=0, metavar="N", help="first stage to run, with --start (default: 0)")
+    parser.add_argument("--steps", type=int, help="steps of each stage (default: 800, 650, 500)")
     parser.add_argument("--threads", type=int, default=1, help="threads; another number gives other last bits (default: 1)")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -190,10 +197,11 @@ def main():
     logging.disable_progress_bar()
 
     training, held_out, digest = documents()
-    print(f"{len(training['all'])} bytes to train on, {len(held_out)} held out, sha256 of the text {digest}")
+    sizes = ", ".join(f"{name} {len(data)}" for name, data in training.items())
+    print(f"bytes to train on: {sizes}; held out {len(held_out)}; sha256 of the text {digest}")
     model = MixtralForCausalLM.from_pretrained(options.start) if options.start else MixtralForCausalLM(config())
     print(f"{sum(p.numel() for p in model.parameters())} parameters")
-    for stage in STAGES[1:] if options.start else STAGES:
+    for stage in STAGES[options.from_stage :]:
         cast(model, torch.float32)
         train(model, stage, training[stage.documents], options.steps or stage.steps)
         cast(model, torch.bfloat16)

@@ -10,7 +10,7 @@ from moe_mlir.testing.compiling import compile_model, step_inputs
 from moe_mlir.testing.observe import greedy, observe
 from moe_mlir.testing.paths import TINY_MOE
 
-PROMPT = b"The value of "
+PROMPT = b"The "
 
 
 @pytest.fixture(scope="module")
