@@ -51,8 +51,6 @@ static cl::opt<std::string> toLevel("to", cl::value_desc("level"), cl::cat(categ
                                     cl::desc("Stop at this level and print the IR"));
 static cl::opt<std::string> dumpFolder("dump-intermediates", cl::value_desc("folder"), cl::cat(category),
                                        cl::desc("Write the IR of every level passed into this folder"));
-static cl::opt<std::string> report("report", cl::ValueOptional, cl::value_desc("file"), cl::cat(category),
-                                   cl::desc("Per layer: FLOPs, bytes and kernels (default: to standard output)"));
 static cl::opt<ProgressMode>
     progress("progress", cl::desc("How to show progress, on standard error"), cl::cat(category),
              cl::init(ProgressMode::Auto),
@@ -108,8 +106,6 @@ int main(int argc, char **argv) {
   options.from = levelOption(fromLevel, bad);
   options.to = levelOption(toLevel, bad);
   options.dumpFolder = dumpFolder;
-  options.report = report.getNumOccurrences() > 0;
-  options.reportFile = report;
   options.weights = weights;
   options.progress = progress;
   options.quiet = quiet;

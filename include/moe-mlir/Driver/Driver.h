@@ -26,8 +26,6 @@ struct CompileOptions {
   std::optional<Level> from; ///< Level of an IR input; none: what the file says.
   std::optional<Level> to;   ///< Print the IR of this level instead of making a program.
   std::string dumpFolder;    ///< Empty: no intermediates.
-  bool report = false;
-  std::string reportFile; ///< Empty: standard output.
   std::string weights;    ///< Empty: the file that the module names.
   ProgressMode progress = ProgressMode::Auto;
   bool quiet = false, verbose = false, timing = false;

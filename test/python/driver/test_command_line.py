@@ -122,6 +122,6 @@ def test_progress_modes(graph):
 
 def test_help_shows_own_options_only():
     text = compile_model("--help").stdout
-    for option in ("--from", "--to", "--emit", "--target-cpu", "--dump-intermediates", "--report", "--weights"):
+    for option in ("--from", "--to", "--emit", "--target-cpu", "--dump-intermediates", "--weights"):
         assert option in text
     assert "--mlir-" not in text
