@@ -1,4 +1,4 @@
-//===- Attention.cpp - nn.attention: one program ---------------------------------------------------------------------===//
+//===- Attention.cpp - nn.attention: one program ----------------------------------------------------------------===//
 //
 // A unit of work is (batch row, key head, block of query rows), where the query rows of a key head are the pairs
 // (position, head of its group): one token of a group of eight heads is eight rows of a tile, so keys and values are
@@ -248,7 +248,8 @@ void AttentionProgram::captureOperands(Value resultBuffer) {
   auto isEncoded = [](Value tensor) { return bool(cast<RankedTensorType>(tensor.getType()).getEncoding()); };
   Value keys = adaptor.getKey(), values = adaptor.getValue(), ends;
   auto keyType = cast<RankedTensorType>(op.getKey().getType());
-  length = keyType.isDynamicDim(2) ? sizeOf(rewriter, loc, keys, 2) : OpFoldResult(rewriter.getIndexAttr(keyType.getDimSize(2)));
+  length = keyType.isDynamicDim(2) ? sizeOf(rewriter, loc, keys, 2)
+                                   : OpFoldResult(rewriter.getIndexAttr(keyType.getDimSize(2)));
   // Rows of f32 values are what the program reads if they fill whole vectors.
   bool packKeys = !isEncoded(op.getKey());
   bool packValues = !isEncoded(op.getValue()) && (pairsOf(element) > 1 || depth % 16);
@@ -259,8 +260,8 @@ void AttentionProgram::captureOperands(Value resultBuffer) {
   if (packValues)
     values = packCache(lowering, rewriter, loc, values, ends, valueEncoding);
 
-  OpFoldResult padded = mulSizes(
-      rewriter, loc, {ceilDivSize(rewriter, loc, length, blockColumns), rewriter.getIndexAttr(blockColumns)});
+  OpFoldResult padded =
+      mulSizes(rewriter, loc, {ceilDivSize(rewriter, loc, length, blockColumns), rewriter.getIndexAttr(blockColumns)});
   Value blocks = BlocksOp::create(rewriter, loc);
   OpFoldResult rows = mulSizes(rewriter, loc, {blocks, rewriter.getIndexAttr(blockRows)});
   Value scoreBuffer = allocate(rewriter, loc, rewriter.getF32Type(), {rows, padded});

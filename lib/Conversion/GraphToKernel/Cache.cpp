@@ -1,4 +1,4 @@
-//===- Cache.cpp - key-value caches: updates in place, and packing of plain ones -------------------------------------===//
+//===- Cache.cpp - key-value caches: updates in place, and packing of plain ones --------------------------------===//
 
 #include "Lowering.h"
 
@@ -99,7 +99,8 @@ struct CacheUpdateLowering : GraphPattern<nn::CacheUpdateOp> {
       });
     });
     SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, adaptor.getRows());
-    std::string name = "cache_update_" + shapeName(type.getShape().take_back(2)) + "_" + typeName(type.getElementType());
+    std::string name =
+        "cache_update_" + shapeName(type.getShape().take_back(2)) + "_" + typeName(type.getElementType());
     if (encoding)
       name += "_" + encoding.str();
     k.launch(rewriter, name, mulSizes(rewriter, loc, {sizes[0], sizes[1]}), mulSizes(rewriter, loc, sizes));

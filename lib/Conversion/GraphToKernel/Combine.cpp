@@ -24,11 +24,14 @@ struct CombineLowering : GraphPattern<moe::CombineOp> {
     Value rows = adaptor.getRows()[0], places = adaptor.getLayout()[2];
     Value weights = adaptor.getWeights().empty() ? Value() : adaptor.getWeights()[0];
     OpFoldResult tokens = sizeOf(rewriter, loc, places, 0), width = sizeOf(rewriter, loc, rows, 1);
-    Value result = allocate(rewriter, loc, memrefOf(op.getResult()), {tokens, width});
+    Epilogue epilogue(lowering, op, rewriter);
+    Value result = epilogue.allocateResult(memrefOf(op.getResult()), {tokens, width});
+    Value matrix = asMatrix(rewriter, loc, result);
     int64_t k = weights ? cast<MemRefType>(weights.getType()).getDimSize(1) : ShapedType::kDynamic;
 
     KernelBuilder b(lowering.kernels, loc);
-    Value y = b.arg(rows), place = b.arg(places), w = weights ? b.arg(weights) : Value(), out = b.arg(result);
+    Value y = b.arg(rows), place = b.arg(places), w = weights ? b.arg(weights) : Value(), out = b.arg(matrix);
+    epilogue.capture(b);
     b.forall({b.dim(place, 0), b.ceilDiv(b.dim(out, 1), columnsPerChunk)}, [&](ValueRange at) {
       Value first = b.mul(at[1], b.idx(columnsPerChunk));
       Value end = b.min(b.dim(out, 1), b.add(first, b.idx(columnsPerChunk)));
@@ -52,13 +55,13 @@ struct CombineLowering : GraphPattern<moe::CombineOp> {
         });
       }
     });
-    auto type = cast<MemRefType>(result.getType());
+    auto type = cast<MemRefType>(matrix.getType());
     std::string name = "combine_" + shapeName(type.getShape().take_back()) + "_" + typeName(type.getElementType());
     if (k != ShapedType::kDynamic)
       name += "_top" + std::to_string(k);
-    b.launch(rewriter, name, tokens,
+    b.launch(rewriter, name + epilogue.name(), tokens,
              mulSizes(rewriter, loc, {tokens, width, sizeOf(rewriter, loc, places, 1), rewriter.getIndexAttr(2)}));
-    rewriter.replaceOp(op, result);
+    rewriter.replaceOp(op, epilogue.replacement(result, memrefOf(op.getResult()), {tokens, width}));
     return success();
   }
 

@@ -258,6 +258,10 @@ struct GenericLowering : GraphPattern<linalg::GenericOp> {
 
   LogicalResult matchAndRewrite(linalg::GenericOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (Value fused = lowering.fusedResults.lookup(op)) { // an epilogue has computed it
+      rewriter.replaceOp(op, fused);
+      return success();
+    }
     SmallVector<Value> results;
     for (auto [result, init] : llvm::zip(op.getResults(), adaptor.getOutputs()))
       results.push_back(allocate(rewriter, op.getLoc(), memrefOf(result), sizesOf(rewriter, op.getLoc(), init)));

@@ -64,6 +64,7 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
     if (failed(checkSupported(module)))
       return signalPassFailure();
     prepareGraph(module);
+    findEpilogues(lowering);
 
     TypeConverter converter;
     addConversions(converter);

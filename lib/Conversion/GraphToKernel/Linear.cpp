@@ -117,25 +117,27 @@ struct LinearLowering : GraphPattern<nn::LinearOp> {
     auto weightType = cast<RankedTensorType>(op.getWeight().getType());
     OpFoldResult depth = sizes.back();
     sizes.back() = sizeOf(rewriter, loc, adaptor.getWeight(), 0);
-    Value result = allocate(rewriter, loc, memrefOf(op.getResult()), sizes);
+    Epilogue epilogue(lowering, op, rewriter);
+    Value result = epilogue.allocateResult(memrefOf(op.getResult()), sizes);
     Value x = asMatrix(rewriter, loc, adaptor.getX()), y = asMatrix(rewriter, loc, result);
 
     KernelBuilder kernel(lowering.kernels, loc);
+    epilogue.capture(kernel);
     emit(kernel, kernel.arg(x), kernel.arg(weight), adaptor.getBias() ? kernel.arg(adaptor.getBias()) : Value(),
-         kernel.arg(y));
+         kernel.arg(y), epilogue);
     OpFoldResult rows = sizeOf(rewriter, loc, x, 0);
     OpFoldResult work = mulSizes(rewriter, loc, {rows, sizes.back(), depth, rewriter.getIndexAttr(2)});
     Type in = getElementTypeOrSelf(x), out = getElementTypeOrSelf(y);
     kernel.launch(rewriter,
                   "linear_" + shapeName(weightType.getShape()) + "_" + typeName(in) +
-                      (in == out ? "" : "_" + typeName(out)) + (adaptor.getBias() ? "_bias" : ""),
+                      (in == out ? "" : "_" + typeName(out)) + (adaptor.getBias() ? "_bias" : "") + epilogue.name(),
                   rows, work);
-    rewriter.replaceOp(op, result);
+    rewriter.replaceOp(op, epilogue.replacement(result, memrefOf(op.getResult()), sizes));
     return success();
   }
 
 private:
-  void emit(KernelBuilder &kernel, Value x, Value weight, Value bias, Value y) const {
+  void emit(KernelBuilder &kernel, Value x, Value weight, Value bias, Value y, Epilogue &epilogue) const {
     int64_t rows = lowering.tileRows, columns = lowering.tileColumns;
     Value zero = kernel.idx(0), chunk = kernel.idx(rows * tilesPerChunk);
     Value m = kernel.dim(x, 0), depth = kernel.dim(x, 1);
@@ -148,9 +150,10 @@ private:
             Value acc = emitProduct(kernel, rows, columns, x, tile, weight, block[0], zero, depth, offset)[0];
             Value column = kernel.add(kernel.mul(block[0], kernel.idx(blockColumns)), offset);
             emitStoreTile(kernel, acc, y, tile, column, [&](ValueRange args) -> Value {
-              if (!bias)
-                return args[2];
-              return arith::AddFOp::create(kernel, args[2], kernel.toF32(kernel.load(bias, args[1])));
+              Value v = args[2];
+              if (bias)
+                v = arith::AddFOp::create(kernel, v, kernel.toF32(kernel.load(bias, args[1])));
+              return epilogue.apply(kernel, v, args[0], args[1]);
             });
           };
           if (columns == blockColumns)

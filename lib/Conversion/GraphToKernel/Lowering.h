@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace mlir::kernel {
@@ -22,6 +23,13 @@ constexpr int64_t recordFields = 5;
 /// Elements of one dot-product step in memory: bf16 weights stand in pairs.
 inline int64_t pairsOf(Type element) { return element.isBF16() ? 2 : 1; }
 
+/// An elementwise op that runs where its operand is produced.
+struct FusedEpilogue {
+  linalg::GenericOp op;
+  unsigned input = 0; ///< the operand that the producer computes
+  Value sizes;        ///< another operand of the op's shape, if there is one
+};
+
 /// State of one run of the pass.
 struct GraphLowering {
   explicit GraphLowering(ModuleOp module);
@@ -32,6 +40,9 @@ struct GraphLowering {
   DenseMap<std::pair<Operation *, unsigned>, Value> stateResults;
   /// Cache updates that may write into the old cache: nobody reads it afterwards.
   DenseSet<Operation *> inPlaceUpdates;
+  /// By producer; and the buffers in which fused ops find their results.
+  DenseMap<Operation *, FusedEpilogue> epilogues;
+  DenseMap<Operation *, Value> fusedResults;
   int64_t tileRows = 6;     ///< rows of the register tile
   int64_t tileColumns = 64; ///< columns of the register tile, a divisor of blockColumns
 };
@@ -108,6 +119,34 @@ void emitRowTile(KernelBuilder &kernel, int64_t rows, Value count, KernelBuilder
 /// Stores accumulators; `body` gets (row, column, values...) and returns what is stored.
 void emitStoreTile(KernelBuilder &kernel, ValueRange accumulators, Value dest, Value rows, Value column,
                    llvm::function_ref<Value(ValueRange)> body);
+
+/// Decides which elementwise ops run in the epilogue of a product or combine.
+void findEpilogues(GraphLowering &lowering);
+
+/// What happens to a producer's values before they are stored: nothing, or the op that consumes them.
+class Epilogue {
+public:
+  Epilogue(GraphLowering &lowering, Operation *producer, ConversionPatternRewriter &rewriter);
+
+  /// The buffer to store to; `own` and `sizes` are those of the producer's result.
+  Value allocateResult(MemRefType own, ArrayRef<OpFoldResult> sizes);
+  /// What stands for the producer's own result.
+  Value replacement(Value result, MemRefType own, ArrayRef<OpFoldResult> sizes);
+  /// Makes the consumer's other operands arguments of the kernel.
+  void capture(KernelBuilder &kernel);
+  /// The value to store at (row, column) of the result as a matrix.
+  Value apply(KernelBuilder &kernel, Value value, Value row, Value column);
+  /// Suffix for the kernel's name.
+  std::string name();
+
+private:
+  GraphLowering &lowering;
+  ConversionPatternRewriter &rewriter;
+  FusedEpilogue fused;
+  Type element;
+  IRMapping captures;
+  SmallVector<std::pair<Value, Value>> matrices; ///< block argument, operand as a matrix
+};
 
 using PopulateFn = void(const TypeConverter &, GraphLowering &, RewritePatternSet &);
 PopulateFn populateFunctionPatterns, populateTensorPatterns, populateCopyPatterns, populateConstantPatterns,

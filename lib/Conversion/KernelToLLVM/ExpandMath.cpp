@@ -38,6 +38,15 @@ struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
                                         math::LogOp::getOperationName(),   math::Log1pOp::getOperationName(),
                                         math::Log2Op::getOperationName(),  math::TanhOp::getOperationName(),
                                         math::ErfOp::getOperationName(),   math::ErfcOp::getOperationName()};
+    // The emulation of bf16 marks conversions with fast-math flags, which llvm.fpext and fptrunc cannot say: the
+    // attribute would stay behind as one of the arith dialect, which the runtime level does not have.
+    getOperation()->walk([](Operation *op) {
+      if (auto extend = dyn_cast<arith::ExtFOp>(op))
+        extend.removeFastmathAttr();
+      else if (auto round = dyn_cast<arith::TruncFOp>(op))
+        round.removeFastmathAttr();
+    });
+
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns,
                                                 [&](StringRef name) { return polynomials.contains(name); });

@@ -1,0 +1,58 @@
+// RUN: moe-opt %s --convert-graph-to-kernel --split-input-file | FileCheck %s
+
+// Hidden states take the form of the attention program, are updated in place, and are no results any more.
+// CHECK-LABEL: func.func @states
+// CHECK-SAME: %[[K:[a-z0-9]+]]: memref<?x2x2x8x64x2xbf16> {moe.dims = ["batch", "", "", "", "", ""], moe.encoding = "key", moe.state}
+// CHECK-SAME: %[[V:[a-z0-9]+]]: memref<?x2x35x16x2xbf16> {moe.encoding = "value", moe.state}) -> memref<?x?x4x16xbf16>
+// CHECK: kernel.launch @cache_update_2x16_bf16_key(%[[K]],
+// CHECK: kernel.launch @cache_update_2x16_bf16_value(%[[V]],
+// CHECK-NOT: pack
+// CHECK: kernel.launch @attention_4x16_group2_bf16(%{{.*}}, %[[K]], %[[V]],
+// CHECK: return %{{.*}} : memref<?x?x4x16xbf16>
+func.func @states(%q: tensor<?x?x4x16xbf16>, %r: tensor<?x?x2x16xbf16>, %p: tensor<?xi64>,
+                  %k: tensor<?x2x70x16xbf16> {moe.state, moe.dims = ["batch", "", "", ""]},
+                  %v: tensor<?x2x70x16xbf16> {moe.state})
+    -> (tensor<?x?x4x16xbf16>, tensor<?x2x70x16xbf16> {moe.state_of = 3}, tensor<?x2x70x16xbf16> {moe.state_of = 4}) {
+  %k1 = nn.cache_update %k, %r positions(%p) : tensor<?x2x70x16xbf16>, tensor<?x?x2x16xbf16>, tensor<?xi64>
+  %v1 = nn.cache_update %v, %r positions(%p) : tensor<?x2x70x16xbf16>, tensor<?x?x2x16xbf16>, tensor<?xi64>
+  %o = nn.attention %q, %k1, %v1 positions(%p : tensor<?xi64>) scale(0.25) causal
+      : tensor<?x?x4x16xbf16>, tensor<?x2x70x16xbf16>, tensor<?x2x70x16xbf16> -> tensor<?x?x4x16xbf16>
+  return %o, %k1, %v1 : tensor<?x?x4x16xbf16>, tensor<?x2x70x16xbf16>, tensor<?x2x70x16xbf16>
+}
+// The loop over key blocks ends at the last key that a row of the block sees.
+// CHECK-LABEL: kernel.func @attention_4x16_group2_bf16(
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (%{{.*}}, 2, %{{.*}}) {
+// CHECK: %[[POSITION:.*]] = arith.index_cast
+// CHECK: %[[END:.*]] = arith.minsi %c70, %{{.*}}
+// CHECK: %[[PADDED:.*]] = arith.addi %[[END]], %c63
+// CHECK: %[[BLOCKS:.*]] = arith.divui %[[PADDED]], %c64
+// CHECK: scf.for %{{.*}} = %c0 to %[[BLOCKS]] step %c1
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]] step %c2 iter_args
+
+// -----
+
+// A cache that is an ordinary value is packed up to the visible keys; f32 values of full vectors are read as they are.
+// CHECK-LABEL: func.func @plain
+// CHECK-SAME: %[[K:[a-z0-9]+]]: memref<?x2x70x16xf32>, %[[V:[a-z0-9]+]]: memref<?x2x70x16xf32>
+// CHECK: kernel.launch @visible_keys
+// CHECK: kernel.launch @pack_key_2x70x16_f32(%[[K]], %[[PACKED:[a-z0-9_]+]],
+// CHECK: kernel.launch @attention_2x16_group1_f32(%{{.*}}, %[[PACKED]], %[[V]],
+func.func @plain(%q: tensor<?x?x2x16xf32>, %k: tensor<?x2x70x16xf32>, %v: tensor<?x2x70x16xf32>) -> tensor<?x?x2x16xf32> {
+  %o = nn.attention %q, %k, %v scale(0.25) causal
+      : tensor<?x?x2x16xf32>, tensor<?x2x70x16xf32>, tensor<?x2x70x16xf32> -> tensor<?x?x2x16xf32>
+  return %o : tensor<?x?x2x16xf32>
+}
+
+// -----
+
+// A state that something else reads keeps its form; its update still happens in place.
+// CHECK-LABEL: func.func @read_elsewhere
+// CHECK-SAME: %[[C:[a-z0-9]+]]: memref<2x2x8x4xf32> {moe.state}
+// CHECK: kernel.launch @cache_update_2x4_f32(%[[C]],
+// CHECK: kernel.launch @copy_2x4_f32(%[[C]],
+func.func @read_elsewhere(%c: tensor<2x2x8x4xf32> {moe.state}, %r: tensor<2x1x2x4xf32>, %p: tensor<2xi64>)
+    -> (tensor<2x2x8x4xf32> {moe.state_of = 0}, tensor<2x4xf32>) {
+  %n = nn.cache_update %c, %r positions(%p) : tensor<2x2x8x4xf32>, tensor<2x1x2x4xf32>, tensor<2xi64>
+  %s = tensor.extract_slice %n[0, 0, 0, 0] [1, 2, 1, 4] [1, 1, 1, 1] : tensor<2x2x8x4xf32> to tensor<2x4xf32>
+  return %n, %s : tensor<2x2x8x4xf32>, tensor<2x4xf32>
+}
