@@ -164,6 +164,9 @@ FailureOr<llvm::Constant *> DescriptorBuilder::generation(DictionaryAttr program
   if (failed(find("tokens", "inputs", tokens)) || failed(find("position", "inputs", position)) ||
       failed(find("keep", "inputs", keep)) || failed(find("logits", "outputs", logits)))
     return failure();
+  // Generation fills these inputs itself; with others (forced experts, plain caches) the program runs by --input only.
+  if (program.getAs<ArrayAttr>("inputs").size() != (keep < 0 ? 2u : 3u))
+    return null();
   int32_t vocabulary = MOERT_VOCAB_NONE;
   if (auto kind = attr.getAs<StringAttr>("vocabulary")) {
     vocabulary = llvm::StringSwitch<int32_t>(kind)
