@@ -1,4 +1,4 @@
-//===- Elementwise.cpp - operators on single elements, with broadcasting ------------------------------------------------===//
+//===- Elementwise.cpp - operators on single elements, with broadcasting ---------------------------------------===//
 
 #include "Lowering.h"
 
@@ -65,16 +65,15 @@ static Values lowerTogether(Lowering &l, ArrayRef<Value> operands, ArrayRef<Type
   for (Value operand : operands)
     if (isa<RankedTensorType>(operand.getType()))
       tensors.push_back(operand);
-  return {{l.map(type, l.getBroadcastSizes(type, tensors), tensors,
-                 [&](OpBuilder &b, Location loc, ValueRange args) {
-                   SmallVector<Value> scalars;
-                   size_t next = 0;
-                   for (auto [operand, in] : llvm::zip(operands, computeTypes)) {
-                     Value element = isa<RankedTensorType>(operand.getType()) ? args[next++] : operand;
-                     scalars.push_back(convertScalar(b, loc, element, in));
-                   }
-                   return convertScalar(b, loc, body(b, loc, scalars), type.getElementType());
-                 })}};
+  return {{l.map(type, l.getBroadcastSizes(type, tensors), tensors, [&](OpBuilder &b, Location loc, ValueRange args) {
+    SmallVector<Value> scalars;
+    size_t next = 0;
+    for (auto [operand, in] : llvm::zip(operands, computeTypes)) {
+      Value element = isa<RankedTensorType>(operand.getType()) ? args[next++] : operand;
+      scalars.push_back(convertScalar(b, loc, element, in));
+    }
+    return convertScalar(b, loc, body(b, loc, scalars), type.getElementType());
+  })}};
 }
 
 template <Value (*compute)(const Scalar &, Value, Value)> static Values lowerArithmetic(Lowering &l) {
@@ -89,6 +88,22 @@ template <Value (*compute)(const Scalar &, Value, Value)> static Values lowerAri
     if (alpha)
       rhs = scalar.either<arith::MulFOp, arith::MulIOp>({rhs, convertScalar(b, loc, alpha, in)});
     return compute(scalar, args[0], rhs);
+  });
+}
+
+/// rsub(self, other, alpha): other - alpha * self.
+static Values lowerRsub(Lowering &l) {
+  Value self = getOperand(l, "self"), other = getOperand(l, "other");
+  if (!self || !other)
+    return std::nullopt;
+  Type in = getComputeType(l.getType().getElementType());
+  Value alpha = l.getScalar("alpha");
+  return lowerTogether(l, {self, other}, {in, in}, [&](OpBuilder &b, Location loc, ValueRange args) {
+    Scalar s{b, loc};
+    Value rhs = args[0];
+    if (alpha)
+      rhs = s.either<arith::MulFOp, arith::MulIOp>({rhs, convertScalar(b, loc, alpha, in)});
+    return s.either<arith::SubFOp, arith::SubIOp>({args[1], rhs});
   });
 }
 
@@ -246,6 +261,32 @@ static Values lowerCast(Lowering &l) {
 }
 
 template <typename Op> static Value unaryMath(const Scalar &s, Value x) { return s.make<Op>(x); }
+
+/// A function of floats.
+template <typename Op> static Values lowerMath(Lowering &l) {
+  return isa<FloatType>(l.getType().getElementType()) ? lowerUnary<unaryMath<Op>>(l) : std::nullopt;
+}
+
+/// Rounding to whole numbers, which integers are already.
+template <typename Op> static Values lowerRounding(Lowering &l) {
+  if (l.call.getArgument("decimals"))
+    return std::nullopt;
+  return isa<FloatType>(l.getType().getElementType()) ? lowerUnary<unaryMath<Op>>(l) : lowerCast(l);
+}
+
+/// As PyTorch with beta 1 and threshold 20: the identity where the exponential would swallow the 1.
+static Values lowerSoftplus(Lowering &l) {
+  if (l.call.getArgument("beta") && l.call.getFloat("beta") != 1.0)
+    return std::nullopt;
+  if (l.call.getArgument("threshold") && l.call.getFloat("threshold") != 20.0)
+    return std::nullopt;
+  return lowerUnary<[](const Scalar &s, Value x) -> Value {
+    Value soft = s.make<math::Log1pOp>(s.make<math::ExpOp>(x));
+    Value large = s.compare(arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt, x, s.constant(x.getType(), 20));
+    return arith::SelectOp::create(s.b, s.loc, large, x, soft);
+  }>(l);
+}
+
 template <typename FloatOp, typename IntOp> static Value binary(const Scalar &s, Value x, Value y) {
   return s.either<FloatOp, IntOp>({x, y});
 }
@@ -255,19 +296,23 @@ template <typename Op> static Value logic(const Scalar &s, Value x, Value y) {
 }
 template <typename Op> static Value bits(const Scalar &s, Value x, Value y) { return s.make<Op>({x, y}); }
 
+Values mlir::aten::lowerMaximumOfTwo(Lowering &l) {
+  return lowerArithmetic<binary<arith::MaximumFOp, arith::MaxSIOp>>(l);
+}
+
 static void addUnary(LoweringTable &table) {
-  table["aten.exp"] = lowerUnary<unaryMath<math::ExpOp>>;
-  table["aten.log"] = lowerUnary<unaryMath<math::LogOp>>;
-  table["aten.log1p"] = lowerUnary<unaryMath<math::Log1pOp>>;
-  table["aten.sqrt"] = lowerUnary<unaryMath<math::SqrtOp>>;
-  table["aten.sin"] = lowerUnary<unaryMath<math::SinOp>>;
-  table["aten.cos"] = lowerUnary<unaryMath<math::CosOp>>;
-  table["aten.tanh"] = lowerUnary<unaryMath<math::TanhOp>>;
-  table["aten.erf"] = lowerUnary<unaryMath<math::ErfOp>>;
-  table["aten.floor"] = lowerUnary<unaryMath<math::FloorOp>>;
-  table["aten.ceil"] = lowerUnary<unaryMath<math::CeilOp>>;
-  table["aten.round"] = lowerUnary<unaryMath<math::RoundEvenOp>>;
-  table["aten.trunc"] = lowerUnary<unaryMath<math::TruncOp>>;
+  table["aten.exp"] = lowerMath<math::ExpOp>;
+  table["aten.log"] = lowerMath<math::LogOp>;
+  table["aten.log1p"] = lowerMath<math::Log1pOp>;
+  table["aten.sqrt"] = lowerMath<math::SqrtOp>;
+  table["aten.sin"] = lowerMath<math::SinOp>;
+  table["aten.cos"] = lowerMath<math::CosOp>;
+  table["aten.tanh"] = lowerMath<math::TanhOp>;
+  table["aten.erf"] = lowerMath<math::ErfOp>;
+  table["aten.floor"] = lowerRounding<math::FloorOp>;
+  table["aten.ceil"] = lowerRounding<math::CeilOp>;
+  table["aten.round"] = lowerRounding<math::RoundEvenOp>;
+  table["aten.trunc"] = lowerRounding<math::TruncOp>;
   table["aten.rsqrt"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
     return s.make<arith::DivFOp>({s.constant(x.getType(), 1), s.make<math::SqrtOp>(x)});
   }>;
@@ -281,22 +326,15 @@ static void addUnary(LoweringTable &table) {
   table["aten.abs"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
     return isa<FloatType>(x.getType()) ? s.make<math::AbsFOp>(x) : s.make<math::AbsIOp>(x);
   }>;
-  table["aten.square"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    return s.either<arith::MulFOp, arith::MulIOp>({x, x});
-  }>;
+  table["aten.square"] =
+      lowerUnary<[](const Scalar &s, Value x) -> Value { return s.either<arith::MulFOp, arith::MulIOp>({x, x}); }>;
   table["aten.relu"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
     return s.either<arith::MaximumFOp, arith::MaxSIOp>({x, s.constant(x.getType(), 0)});
   }>;
   table["aten.sigmoid"] = lowerUnary<[](const Scalar &s, Value x) -> Value { return s.sigmoid(x); }>;
-  table["aten.silu"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    return s.make<arith::MulFOp>({x, s.sigmoid(x)});
-  }>;
-  table["aten.softplus"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    // As PyTorch with beta 1 and threshold 20: the identity where the exponential would swallow the 1.
-    Value soft = s.make<math::Log1pOp>(s.make<math::ExpOp>(x));
-    Value large = s.compare(arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt, x, s.constant(x.getType(), 20));
-    return arith::SelectOp::create(s.b, s.loc, large, x, soft);
-  }>;
+  table["aten.silu"] =
+      lowerUnary<[](const Scalar &s, Value x) -> Value { return s.make<arith::MulFOp>({x, s.sigmoid(x)}); }>;
+  table["aten.softplus"] = lowerSoftplus;
   table["aten.isnan"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
     return s.compare(arith::CmpFPredicate::UNO, arith::CmpIPredicate::ne, x, x);
   }>;
@@ -313,15 +351,13 @@ static void addUnary(LoweringTable &table) {
 static void addBinary(LoweringTable &table) {
   table["aten.add"] = lowerArithmetic<binary<arith::AddFOp, arith::AddIOp>>;
   table["aten.sub"] = lowerArithmetic<binary<arith::SubFOp, arith::SubIOp>>;
-  table["aten.rsub"] = lowerArithmetic<[](const Scalar &s, Value x, Value y) -> Value {
-    return s.either<arith::SubFOp, arith::SubIOp>({y, x});
-  }>;
+  table["aten.rsub"] = lowerRsub;
   table["aten.mul"] = lowerArithmetic<[](const Scalar &s, Value x, Value y) -> Value {
     if (x.getType().isInteger(1))
       return s.make<arith::AndIOp>({x, y});
     return s.either<arith::MulFOp, arith::MulIOp>({x, y});
   }>;
-  table["aten.maximum"] = lowerArithmetic<binary<arith::MaximumFOp, arith::MaxSIOp>>;
+  table["aten.maximum"] = lowerMaximumOfTwo;
   table["aten.minimum"] = lowerArithmetic<binary<arith::MinimumFOp, arith::MinSIOp>>;
   table["aten.remainder"] = lowerArithmetic<remainder>;
   table["aten.fmod"] = lowerArithmetic<binary<arith::RemFOp, arith::RemSIOp>>;

@@ -41,7 +41,8 @@ public:
   Value empty(RankedTensorType type, ArrayRef<OpFoldResult> sizes);
 
   using Body = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
-  /// A parallel linalg.generic of `type` whose body sees one element of each operand; operands broadcast from the right.
+  /// A parallel linalg.generic of `type` whose body sees one element of each operand; operands broadcast from
+  /// the right.
   Value map(RankedTensorType type, ArrayRef<OpFoldResult> sizes, ValueRange operands, Body body);
   /// The same with the operands' own indexing maps; the body may use linalg.index.
   Value map(RankedTensorType type, ArrayRef<OpFoldResult> sizes, ValueRange operands, ArrayRef<AffineMap> maps,
@@ -67,6 +68,9 @@ Type getCommonType(OpBuilder &b, ArrayRef<Type> types);
 using LoweringFunction = std::optional<SmallVector<Value>> (*)(Lowering &);
 /// By base name, "aten.add".
 using LoweringTable = llvm::StringMap<LoweringFunction>;
+
+/// maximum(self, other), which max.other is as well.
+std::optional<SmallVector<Value>> lowerMaximumOfTwo(Lowering &l);
 
 void addCreation(LoweringTable &table);
 void addElementwise(LoweringTable &table);

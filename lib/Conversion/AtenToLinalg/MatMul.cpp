@@ -1,4 +1,4 @@
-//===- MatMul.cpp - products that were not raised to nn.linear -----------------------------------------------------------===//
+//===- MatMul.cpp - products that were not raised to nn.linear -------------------------------------------------===//
 
 #include "Lowering.h"
 
@@ -56,14 +56,42 @@ static Value contract(Lowering &l, Value a, Value b, bool transposed, RankedTens
   return l.cast(result, type.getElementType());
 }
 
-/// matmul, mm, bmm of operands with at least two dimensions.
+/// A vector as a matrix of one row or, with `column`, of one column.
+static Value asMatrix(Lowering &l, Value value, bool column) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() != 1)
+    return value;
+  SmallVector<OpFoldResult> sizes = l.getSizes(value);
+  SmallVector<int64_t> shape(type.getShape());
+  sizes.insert(sizes.begin() + column, l.b.getIndexAttr(1));
+  shape.insert(shape.begin() + column, 1);
+  return l.reshapeUnits(value, type.clone(shape), sizes);
+}
+
+/// matmul, mm, bmm. A vector is a matrix of one row or column, which the result does not have.
 static Values lowerMatMul(Lowering &l) {
   Value a = l.getTensor("self"), b = l.getTensor("other");
   if (!b)
     b = l.getTensor("mat2");
-  if (!a || !b || cast<RankedTensorType>(a.getType()).getRank() < 2 || cast<RankedTensorType>(b.getType()).getRank() < 2)
+  if (!a || !b)
     return std::nullopt;
-  return {{contract(l, a, b, /*transposed=*/false, l.getType())}};
+  bool row = cast<RankedTensorType>(a.getType()).getRank() == 1,
+       column = cast<RankedTensorType>(b.getType()).getRank() == 1;
+  if (!row && !column)
+    return {{contract(l, a, b, /*transposed=*/false, l.getType())}};
+  SmallVector<int64_t> shape(l.getType().getShape());
+  if (column)
+    shape.push_back(1);
+  if (row)
+    shape.insert(shape.end() - 1, 1);
+  Value result = contract(l, asMatrix(l, a, /*column=*/false), asMatrix(l, b, /*column=*/true), /*transposed=*/false,
+                          l.getType().clone(shape));
+  SmallVector<OpFoldResult> sizes = l.getSizes(result);
+  if (row)
+    sizes.erase(sizes.end() - 2);
+  if (column)
+    sizes.pop_back();
+  return {{l.reshapeUnits(result, l.getType(), sizes)}};
 }
 
 /// linear(input, weight, bias), addmm(bias, mat1, mat2) without factors.

@@ -1,4 +1,4 @@
-//===- Reduction.cpp - sums, extrema, softmax, prefix sums, top-k -------------------------------------------------------===//
+//===- Reduction.cpp - sums, extrema, softmax, prefix sums, top-k ----------------------------------------------===//
 
 #include "Lowering.h"
 
@@ -126,7 +126,8 @@ static Values lowerSoftmax(Lowering &l) {
   })}};
 }
 
-/// A generic over (outer..., i, j) of `input` and itself along `dim`: combine(element i, element j, i, j) summed over j.
+/// A generic over (outer..., i, j) of `input` and itself along `dim`: combine(element i, element j, i, j) summed
+/// over j.
 static Value pairwise(Lowering &l, Value input, int64_t dim, Type accumulator,
                       llvm::function_ref<Value(OpBuilder &, Location, Value, Value, Value, Value)> term) {
   auto from = cast<RankedTensorType>(input.getType());
@@ -149,7 +150,8 @@ static Value pairwise(Lowering &l, Value input, int64_t dim, Type accumulator,
       .getResult(0);
 }
 
-/// cumsum(self, dim). Quadratic in the dimension: linalg has no scan, and where this occurs (masks, counts) it is short.
+/// cumsum(self, dim). Quadratic in the dimension: linalg has no scan, and where this occurs (masks,
+/// counts) it is short.
 static Values lowerCumsum(Lowering &l) {
   Value self = l.getTensor("self");
   if (!self)
@@ -248,8 +250,12 @@ static Values lowerRanked(Lowering &l) {
   return {{finish(/*index=*/false, 0), finish(/*index=*/true, 1)}};
 }
 
-/// max: of everything, of two tensors, or along a dimension with indices.
-static Values lowerMax(Lowering &l) { return l.call.getNumResults() == 2 ? lowerRanked(l) : lowerMaximum(l); }
+/// max: of everything, of two tensors (as maximum), or along a dimension with indices.
+static Values lowerMax(Lowering &l) {
+  if (l.getTensor("other"))
+    return lowerMaximumOfTwo(l);
+  return l.call.getNumResults() == 2 ? lowerRanked(l) : lowerMaximum(l);
+}
 
 void mlir::aten::addReductions(LoweringTable &table) {
   table["aten.sum"] = lowerSum;

@@ -13,3 +13,17 @@ func.func @three(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>) {
       : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>)
   return %3#0, %3#1 : tensor<4xf32>, tensor<4xi64>
 }
+
+// -----
+
+// Arguments that change the function are not ignored.
+// CHECK: error: 3 call(s) of 3 operator(s) are not supported
+// CHECK: note: aten.round.decimals (1): this form of the operator
+// CHECK: note: aten.softplus.default (1): this form of the operator
+// CHECK: note: aten.exp.default (1): this form of the operator
+func.func @forms(%x: tensor<4xf32>, %i: tensor<4xi64>) -> (tensor<4xf32>, tensor<4xi64>) {
+  %0 = aten.call "aten.round.decimals"(%x) {self = #aten.arg<0>, decimals = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = aten.call "aten.softplus.default"(%0) {self = #aten.arg<0>, beta = 2.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = aten.call "aten.exp.default"(%i) {self = #aten.arg<0>} : (tensor<4xi64>) -> tensor<4xi64>
+  return %1, %2 : tensor<4xf32>, tensor<4xi64>
+}
