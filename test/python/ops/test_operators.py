@@ -1,0 +1,192 @@
+"""Every operator that becomes linalg, compiled from a .pt2 and compared with PyTorch."""
+
+import pytest
+import torch
+from op_program import Operators
+
+F = torch.nn.functional
+BATCH = {name: (0, 1) for name in ("x", "y", "h", "i", "j", "b", "d", "p")} | {"k": (0,), "r": (0,), "s": (0,)}
+
+
+def make_inputs(batch, length, seed=0):
+    """x, y: floats; p: positive; h: bf16; i, j: integers, j without 0; b, d: booleans; k: ids; m, n: matrices."""
+    g = torch.Generator().manual_seed(seed)
+    shape = (batch, length, 8)
+
+    def integers(low, high, *size):
+        return torch.randint(low, high, size or shape, generator=g)
+
+    divisors = integers(1, 5) * (integers(0, 2) * 2 - 1)
+    return {
+        "x": 3 * torch.randn(shape, generator=g),
+        "y": torch.randn(shape, generator=g),
+        "p": torch.rand(shape, generator=g) + 0.1,
+        "h": torch.randn(shape, generator=g).bfloat16(),
+        "i": integers(-7, 8),
+        "j": divisors,
+        "b": integers(0, 2).bool(),
+        "d": integers(0, 2).bool(),
+        "k": integers(0, 8, batch, 8),
+        "r": torch.randn((batch, 8), generator=g),
+        "s": integers(-8, 8, batch),
+        "w": torch.randn((6, 8), generator=g),
+        "v": torch.randn((6,), generator=g),
+        "t": torch.randn((9, 8), generator=g),
+        "c": torch.tensor(0.75),
+    }
+
+
+# One module per group. A name says the operator; what stands after a double underscore says which form of it.
+UNARY = {
+    name: function
+    for name, function in {
+        "exp": lambda y: torch.exp(y), "log": lambda p: torch.log(p), "log1p": lambda p: torch.log1p(p),
+        "sqrt": lambda p: torch.sqrt(p), "rsqrt": lambda p: torch.rsqrt(p), "sin": lambda x: torch.sin(x),
+        "cos": lambda x: torch.cos(x), "tanh": lambda x: torch.tanh(x), "erf": lambda y: torch.erf(y),
+        "floor": lambda x: torch.floor(x), "ceil": lambda x: torch.ceil(x), "trunc": lambda x: torch.trunc(x),
+        "round": lambda i: torch.round(i / 2), "floor__int": lambda i: torch.floor(i),
+        "reciprocal": lambda p: torch.reciprocal(p),
+        "neg": lambda x: -x, "neg__int": lambda i: -i, "abs": lambda x: x.abs(), "abs__int": lambda i: i.abs(),
+        "square": lambda x: torch.square(x), "relu": lambda x: F.relu(x), "relu__int": lambda i: torch.relu(i),
+        "sigmoid": lambda x: torch.sigmoid(x), "silu": lambda x: F.silu(x), "softplus": lambda x: F.softplus(9 * x),
+        "gelu": lambda x: F.gelu(x), "gelu__tanh": lambda x: F.gelu(x, approximate="tanh"),
+        "isnan": lambda x: torch.isnan(torch.log(x)), "logical_not": lambda i: torch.logical_not(i),
+        "bitwise_not": lambda i: ~i, "bitwise_not__bool": lambda b: ~b,
+        "exp__bf16": lambda h: torch.exp(h), "silu__bf16": lambda h: F.silu(h), "exp__int": lambda i: torch.exp(i),
+    }.items()
+}
+BINARY = {
+    "add": lambda x, y: x + y, "add__alpha": lambda x, y: torch.add(x, y, alpha=3), "add__number": lambda x: x + 2,
+    "add__int": lambda i, j: i + j, "add__mixed": lambda i, x: i + x, "add__row": lambda x, v: x[..., :6] + v,
+    "add__column": lambda x, y: x[..., :1] + y, "add__zero_rank": lambda x, c: x + c, "add__bool": lambda i, b: i + b,
+    "sub": lambda x, y: x - y, "rsub": lambda x: 1 - x, "rsub__int": lambda i: torch.rsub(i, 5, alpha=2),
+    "mul": lambda x, y: x * y, "mul__bool": lambda b, d: b * d, "mul__mask": lambda x, b: x * b,
+    "div": lambda x, p: x / p, "div__int": lambda i, j: i / j, "div__number": lambda x: x / 3,
+    "div__trunc": lambda i, j: torch.div(i, j, rounding_mode="trunc"),
+    "div__floor": lambda i, j: torch.div(i, j, rounding_mode="floor"),
+    "div__floor_float": lambda x, p: torch.div(x, p, rounding_mode="floor"),
+    "floor_divide": lambda i, j: i // j, "floor_divide__number": lambda i: i // 3, "remainder": lambda i, j: i % j,
+    "remainder__float": lambda x, p: torch.remainder(x, p), "fmod": lambda x, p: torch.fmod(x, p),
+    "fmod__int": lambda i, j: torch.fmod(i, j), "maximum": lambda x, y: torch.maximum(x, y),
+    "minimum": lambda i, j: torch.minimum(i, j), "max__two": lambda x, y: torch.max(x, y),
+    "pow__two": lambda x: x**2, "pow__three": lambda i: i**3, "pow__half": lambda p: p**0.5,
+    "pow__other": lambda p: p**1.7, "pow__tensor": lambda p, y: p**y, "pow__scalar": lambda y: 2.0**y,
+    "add__bf16": lambda h: h + h * 3, "mul__bf16_f32": lambda h, x: h * x,
+    "where": lambda b, x, y: torch.where(b, x, y), "where__number": lambda b, x: torch.where(b, x, 0.5),
+    "where__numbers": lambda b: torch.where(b, 1.0, -1.0),
+    "masked_fill": lambda x, b: x.masked_fill(b, -3), "masked_fill__row": lambda x, b: x.masked_fill(b[..., :1], 0),
+    "clamp": lambda x: x.clamp(-1, 1.5), "clamp_min": lambda i: i.clamp_min(2), "clamp_max": lambda x: x.clamp(max=0.5),
+    "clamp__tensor": lambda x, y, p: x.clamp(y, y + p), "clamp__nan": lambda x: torch.log(x).clamp(-1, 1),
+}
+COMPARISONS = {
+    **{f"{name}__tensor": eval(f"lambda x, y: torch.{name}(x, y)") for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{name}__int": eval(f"lambda i, j: torch.{name}(i, j)") for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{name}__number": eval(f"lambda i: torch.{name}(i, 2)") for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "lt__mixed": lambda i, x: i < x, "lt__fraction": lambda i: i < 1.5, "gt__bool": lambda b, d: b > d,
+    "lt__bf16": lambda h: h < 0.1,
+    "logical_and": lambda i, j: torch.logical_and(i, j > 1), "logical_or": lambda i, b: torch.logical_or(i, b),
+    "logical_xor": lambda b, d: torch.logical_xor(b, d),
+    "__and__": lambda b, d: b & d, "bitwise_and": lambda i, j: torch.bitwise_and(i, j),
+    "bitwise_or": lambda i, j: torch.bitwise_or(i, j), "bitwise_xor": lambda i, j: torch.bitwise_xor(i, j),
+    "__or__": lambda b, d: b | d, "__xor__": lambda b, d: b ^ d, "bitwise_and__number": lambda i: i & 3,
+}
+CASTS = {
+    "to__int": lambda x: x.to(torch.int64), "to__int32": lambda x: x.to(torch.int32), "to__bool": lambda i: i.bool(),
+    "to__bool_float": lambda x: (x * 0).bool(), "to__float": lambda i: i.float(), "to__from_bool": lambda b: b.long(),
+    "to__bf16": lambda x: x.bfloat16(), "to__from_bf16": lambda h: h.float(), "to__double": lambda x: x.double(),
+    "to__float_bool": lambda b: b.float(), "type_as": lambda i, x: i.type_as(x), "clone": lambda x: x.clone(),
+    "contiguous": lambda x: x.transpose(0, 1).contiguous(), "detach": lambda x: x.detach() + 1,
+    "dropout": lambda x: F.dropout(x, 0.5, training=False), "to__same": lambda x: x.to(torch.float32) * 2,
+}
+CREATION = {
+    "zeros_like": lambda x: torch.zeros_like(x), "ones_like": lambda i: torch.ones_like(i),
+    "full_like": lambda x: torch.full_like(x, 0.25), "zeros": lambda x: torch.zeros(x.shape[0], 3),
+    "ones": lambda x: torch.ones(2, x.shape[1], dtype=torch.int64), "full": lambda x: torch.full((x.shape[0], 2), -1.5),
+    "full__bool": lambda x: torch.full((3,), True), "new_zeros": lambda i: i.new_zeros(2, i.shape[1]),
+    "new_ones": lambda x: x.new_ones(x.shape[1]), "new_full": lambda x: x.new_full((2, 2), 7),
+    "arange": lambda x: torch.arange(x.shape[1]), "arange__start": lambda x: torch.arange(2, x.shape[0] + 2),
+    "arange__step": lambda: torch.arange(1, 12, 3), "arange__float": lambda: torch.arange(0, 2, 0.25),
+    "arange__down": lambda: torch.arange(5, -5, -2), "arange__dtype": lambda x: torch.arange(x.shape[1], dtype=torch.float32),
+    "scalar_tensor": lambda x: x + torch.scalar_tensor(3.0), "empty_like__written": lambda x: torch.empty_like(x).fill_(2),
+}
+SHAPES = {
+    "view": lambda x: x.view(x.shape[0], -1), "view__split": lambda x: x.view(x.shape[0], x.shape[1], 2, 4),
+    "reshape": lambda x: x.reshape(-1, 4), "reshape__all": lambda x: x.reshape(-1),
+    "reshape__permuted": lambda x: x.transpose(0, 1).reshape(x.shape[1], -1),
+    "flatten": lambda x: x.flatten(), "flatten__some": lambda x: x.flatten(1, 2), "flatten__front": lambda x: x.flatten(0, 1),
+    "unsqueeze": lambda x: x.unsqueeze(1), "unsqueeze__last": lambda x: x.unsqueeze(-1), "unsqueeze__front": lambda s: s[None],
+    "squeeze": lambda x: x[:, :, :1].squeeze(-1), "squeeze__dims": lambda x: x[..., None, :1].squeeze((-1, -2)),
+    "expand": lambda r, x: r[:, None].expand(-1, x.shape[1], -1), "expand__new": lambda v: v.expand(3, 6),
+    "expand_as": lambda x: x[..., :1].expand_as(x), "broadcast_to": lambda c: torch.broadcast_to(c, (2, 3)),
+    "transpose": lambda x: x.transpose(1, 2), "permute": lambda x: x.permute(2, 0, 1), "t": lambda w: w.t(),
+    "transpose__twice": lambda x: x.transpose(0, 1).transpose(-1, 0) + 1,
+    "slice": lambda x: x[:, :, 2:5], "slice__negative": lambda x: x[..., -3:], "slice__step": lambda x: x[..., 1::3],
+    "slice__dynamic": lambda x: x[:, 1:], "slice__to_dynamic": lambda t, x: t[: x.shape[1]],
+    "slice__cut": lambda x: x[..., 5:100], "slice__from_end": lambda x: x[:, :-1],
+    "select": lambda x: x[:, 0], "select__last": lambda x: x[:, -1], "select__middle": lambda x: x.select(2, 3),
+    "cat": lambda x, y: torch.cat([x, y], 1), "cat__last": lambda x, w: torch.cat([x, -x[..., :3]], -1),
+    "cat__types": lambda i, x: torch.cat([i, x], 0), "stack": lambda x, y: torch.stack([x, y], 1),
+    "stack__last": lambda i, j: torch.stack([i, j], -1), "split": lambda x: x.split(3, -1),
+    "split_with_sizes": lambda x: torch.split(x, [1, 5, 2], -1), "chunk": lambda x: x.chunk(2, -1),
+    "unbind": lambda w: w.unbind(0), "unbind__last": lambda r: r.unbind(1)[2:4],
+    "rotate_half": lambda x: torch.cat([-x[..., 4:], x[..., :4]], -1),
+}
+INDEXING = {
+    "index": lambda t, k: t[k], "index__second": lambda w, k: w[:, k], "index__pair": lambda t, s, k: t[s, k[:, 0]],
+    "index__middle": lambda x, s: x[:, :, s % 8], "index__broadcast": lambda t, k: t[k[:, :1] % 9, k],
+    "index__none": lambda x, s: x[:, None][..., s % 3], "index__negative": lambda t, s: t[s - 1],
+    "index_select": lambda t, s: t.index_select(0, s + 8 - s), "index_select__last": lambda x: x.index_select(-1, torch.tensor([7, 0, 0])),
+    "embedding": lambda t, k: F.embedding(k, t), "gather": lambda r, k: r.gather(1, k),
+    "gather__short": lambda r, k: r.gather(1, k[:, 2:5]), "gather__front": lambda t, k: t.gather(0, k),
+    "take_along": lambda x, k: x.gather(2, k[:, None].expand(-1, x.shape[1], -1)),
+    "scatter__value": lambda r, k: r.scatter(1, k[:, :3], 9.0), "scatter__src": lambda r, y: r.scatter(1, torch.tensor([[3, 1, 0]]).expand(r.shape[0], -1), r[:, :3] * 2),
+}
+REDUCTIONS = {
+    "sum": lambda x: x.sum(), "sum__dim": lambda x: x.sum(-1), "sum__keep": lambda x: x.sum(1, keepdim=True),
+    "sum__dims": lambda x: x.sum((0, 2)), "sum__int": lambda i: i.sum(0), "sum__bool": lambda b: b.sum(-1),
+    "sum__bf16": lambda h: h.sum(-1), "sum__dtype": lambda h: h.sum(-1, dtype=torch.float32),
+    "mean": lambda x: x.mean(), "mean__dim": lambda x: x.mean(-1, keepdim=True), "mean__dynamic": lambda x: x.mean(1),
+    "mean__bf16": lambda h: h.mean(-1), "amax": lambda x: x.amax(-1), "amax__keep": lambda i: i.amax((1, 2), keepdim=True),
+    "max": lambda x: x.max(), "max__dim": lambda x: x.max(-1), "max__keep": lambda i: i.max(2, keepdim=True).values,
+    "argmax": lambda x: x.argmax(-1), "argmax__keep": lambda x: x.argmax(-1, keepdim=True),
+    "any": lambda b: b.any(), "any__dim": lambda b: b.any(-1), "all": lambda b: b.all(-1, keepdim=True),
+    "any__float": lambda x: (x > 5).any(1), "softmax": lambda x: x.softmax(-1), "softmax__middle": lambda x: x.softmax(1),
+    "softmax__dtype": lambda h: F.softmax(h, -1, dtype=torch.float32), "softmax__bf16": lambda h: h.softmax(-1),
+    "softmax__masked": lambda x, b: x.masked_fill(b, float("-inf")).masked_fill(~b, 1).softmax(-1),
+    "cumsum": lambda x: x.cumsum(-1), "cumsum__int": lambda i: i.cumsum(1), "cumsum__bool": lambda b: b.long().cumsum(-1),
+    "topk": lambda x: x.topk(3, -1), "topk__front": lambda x: x.topk(2, 2, sorted=True),
+    "topk__all": lambda r: r.topk(8), "sort": lambda x: x.sort(-1, descending=True),
+}
+PRODUCTS = {
+    "matmul": lambda x, t: x @ t[:8], "matmul__batched": lambda x, y: x @ y.transpose(1, 2),
+    "matmul__heads": lambda x, y: x.view(x.shape[0], -1, 2, 4).transpose(1, 2) @ y.view(x.shape[0], -1, 2, 4).permute(0, 2, 3, 1),
+    "mm": lambda w, t: torch.mm(w, t.t()), "bmm": lambda x, y: torch.bmm(x, y.transpose(1, 2)),
+    "linear": lambda x, w: F.linear(x, w), "linear__bias": lambda x, w, v: F.linear(x, w, v),
+    "linear__rows": lambda r, w, v: F.linear(r, w, v), "linear__bf16": lambda h, w, v: F.linear(h, w.bfloat16(), v.bfloat16()),
+    "addmm": lambda v, r, w: torch.addmm(v, r, w.t()), "matmul__bf16": lambda h: h @ h.transpose(1, 2),
+    "outer": lambda s: s[:, None] * s[None], "matmul__vector": lambda x, v: x[..., :6] @ v,
+    "matmul__row": lambda v, w: v @ w, "matmul__dot": lambda v: v @ v,
+}
+SYMBOLIC = {
+    "sizes": lambda x: x + x.shape[0] * 2 - x.shape[1] // 2, "size_plus": lambda x: torch.arange(x.shape[0] + x.shape[1]),
+    "size_minus": lambda x: torch.arange(2 * x.shape[1] - 1), "mean_by_hand": lambda x: x.sum(1) / x.shape[1],
+    "causal": lambda x: torch.arange(x.shape[1])[None] <= torch.arange(x.shape[1])[:, None],
+    "positions": lambda s, x: s[:, None] + torch.arange(x.shape[1]), "number": lambda x: torch.full((2,), x.shape[0]),
+}
+GROUPS = {
+    "unary": UNARY, "binary": BINARY, "comparisons": COMPARISONS, "casts": CASTS, "creation": CREATION,
+    "shapes": SHAPES, "indexing": INDEXING, "reductions": REDUCTIONS, "products": PRODUCTS, "symbolic": SYMBOLIC,
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_group(group, tmp_path):
+    functions = GROUPS[group]
+    used = {name for f in functions.values() for name in f.__code__.co_varnames[: f.__code__.co_argcount]}
+
+    def inputs(*sizes):
+        return {name: value for name, value in make_inputs(*sizes).items() if name in used}
+
+    operators = Operators(functions, inputs(2, 3), BATCH, tmp_path)
+    for batch, length in ((2, 3), (3, 7), (5, 4)):
+        operators.check(inputs(batch, length))
