@@ -1,0 +1,39 @@
+// RUN: moe-opt %s --aten-simplify | FileCheck %s
+
+// CHECK-LABEL: func.func @nothing(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x4xf32>
+// CHECK-NEXT:    return %[[X]]
+func.func @nothing(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  aten.call "aten._assert_tensor_metadata.default"(%x) {a = #aten.arg<0>, dtype = f32} : (tensor<?x4xf32>) -> ()
+  %0 = aten.call "aten.to.dtype"(%x) {self = #aten.arg<0>, dtype = f32} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %1 = aten.call "aten.slice.Tensor"(%0) {self = #aten.arg<0>, dim = 0 : i64, start = 0 : i64, end = 9223372036854775807 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %2 = aten.call "aten.mul.Tensor"(%1) {self = #aten.arg<0>, other = 1.0 : f64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %3 = aten.call "aten.transpose.int"(%2) {self = #aten.arg<0>, dim0 = 0 : i64, dim1 = 1 : i64} : (tensor<?x4xf32>) -> tensor<4x?xf32>
+  %4 = aten.call "aten.transpose.int"(%3) {self = #aten.arg<0>, dim0 = -1 : i64, dim1 = 0 : i64} : (tensor<4x?xf32>) -> tensor<?x4xf32>
+  %5 = aten.call "aten.dropout.default"(%4) {input = #aten.arg<0>, p = 0.5 : f64, train = false} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %5 : tensor<?x4xf32>
+}
+
+// Each of these does something: it rounds, cuts, drops, or turns -0.0 into 0.0.
+// CHECK-LABEL: func.func @something(
+// CHECK:         aten.to.dtype
+// CHECK:         aten.slice.Tensor
+// CHECK:         aten.dropout.default
+// CHECK:         aten.add.Scalar
+func.func @something(%x: tensor<?x4xf32>) -> (tensor<?x4xbf16>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0 = aten.call "aten.to.dtype"(%x) {self = #aten.arg<0>, dtype = bf16} : (tensor<?x4xf32>) -> tensor<?x4xbf16>
+  %1 = aten.call "aten.slice.Tensor"(%x) {self = #aten.arg<0>, dim = 0 : i64, start = 1 : i64, end = 9223372036854775807 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %2 = aten.call "aten.dropout.default"(%x) {input = #aten.arg<0>, p = 0.5 : f64, train = true} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %3 = aten.call "aten.add.Scalar"(%x) {self = #aten.arg<0>, other = 0.0 : f64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %0, %1, %2, %3 : tensor<?x4xbf16>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// CHECK-LABEL: func.func @copy(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<2x4xbf16>, %[[Y:[a-z0-9]+]]: tensor<4xf32>
+// CHECK-NEXT:    %[[C:.*]] = aten.call "aten.to.dtype"(%[[Y]]) {dtype = bf16, self = #aten.arg<0>}
+// CHECK-NEXT:    %[[E:.*]] = aten.call "aten.expand_as.default"(%[[C]], %[[X]])
+// CHECK-NEXT:    return %[[E]]
+func.func @copy(%x: tensor<2x4xbf16>, %y: tensor<4xf32>) -> tensor<2x4xbf16> {
+  %0 = aten.call "aten.copy.default"(%x, %y) {self = #aten.arg<0>, src = #aten.arg<1>} : (tensor<2x4xbf16>, tensor<4xf32>) -> tensor<2x4xbf16>
+  return %0 : tensor<2x4xbf16>
+}
