@@ -35,7 +35,10 @@ struct CombineLowering : GraphPattern<moe::CombineOp> {
     b.forall({b.dim(place, 0), b.ceilDiv(b.dim(out, 1), columnsPerChunk)}, [&](ValueRange at) {
       Value first = b.mul(at[1], b.idx(columnsPerChunk));
       Value end = b.min(b.dim(out, 1), b.add(first, b.idx(columnsPerChunk)));
-      auto store = [&](Value sum, Value h) { b.store(b.convert(sum, getElementTypeOrSelf(out)), out, {at[0], h}); };
+      auto store = [&](Value sum, Value h) {
+        Value v = epilogue.apply(b, sum, at[0], h);
+        b.store(b.convert(v, getElementTypeOrSelf(out)), out, {at[0], h});
+      };
       if (k != ShapedType::kDynamic && k <= maxUnrolledSlots) {
         SmallVector<Slot> slots;
         for (int64_t j = 0; j < k; ++j)

@@ -41,21 +41,21 @@ def test_residual_and_activation(dtype, cpu):
 
 def test_combine_with_residual():
     program = graph("""
-    func.func @main(%y: tensor<1x3x10xf32>, %rows: tensor<?x10xf32>, %ids: tensor<?x2xi32>, %w: tensor<?x2xf32>,
+    func.func @main(%y: tensor<1x3x10xf32>, %rows: tensor<3x10xf32>, %ids: tensor<3x2xi32>, %w: tensor<3x2xf32>,
                     %w1: tensor<2x4x10xf32>, %w2: tensor<2x10x4xf32>) -> tensor<1x3x10xf32> {
       %r, %layout = moe.dispatch %rows, %ids num_experts(2)
-          : tensor<?x10xf32>, tensor<?x2xi32> -> tensor<?x10xf32>, !moe.layout<2>
+          : tensor<3x10xf32>, tensor<3x2xi32> -> tensor<?x10xf32>, !moe.layout<2>
       %e = moe.expert %r, %layout, %w1, %w2 {
       ^bb0(%v: f32):
         moe.yield %v : f32
       } : tensor<?x10xf32>, !moe.layout<2>, tensor<2x4x10xf32>, tensor<2x10x4xf32> -> tensor<?x10xf32>
-      %c = moe.combine %e, %layout weights(%w : tensor<?x2xf32>)
-          : tensor<?x10xf32>, !moe.layout<2> -> tensor<?x10xf32>
-      %t = tensor.cast %c : tensor<?x10xf32> to tensor<3x10xf32>
-      %x = tensor.expand_shape %t [[0, 1], [2]] output_shape [1, 3, 10] : tensor<3x10xf32> into tensor<1x3x10xf32>
+      %c = moe.combine %e, %layout weights(%w : tensor<3x2xf32>)
+          : tensor<?x10xf32>, !moe.layout<2> -> tensor<3x10xf32>
+      %x = tensor.expand_shape %c [[0, 1], [2]] output_shape [1, 3, 10] : tensor<3x10xf32> into tensor<1x3x10xf32>
       %s = arith.addf %y, %x : tensor<1x3x10xf32>
       return %s : tensor<1x3x10xf32>
     }""")
+    assert launches(program)[-1] == "combine_10_f32_top2_addf"
     y, x, weights = random((1, 3, 10)), random((3, 10), seed=1), random((3, 2), seed=2)
     ids = np.array([[0, 1], [1, -1], [0, 0]], np.int32)
     w1, w2 = random((2, 4, 10), seed=3), random((2, 10, 4), seed=4)
