@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test" / "python" / "kernels"))
-from test_linear import linear_text  # noqa: E402
+from test_products import linear_text  # noqa: E402
 
 
 def main():

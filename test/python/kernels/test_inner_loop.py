@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from compiled import BIN
-from test_linear import linear_text
+from test_products import linear_text
 
 
 def loops(assembly):
