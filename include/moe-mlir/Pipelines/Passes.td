@@ -19,7 +19,11 @@ def MoeSchedule : Pass<"moe-schedule", "::mlir::ModuleOp"> {
     gets `"plain"`: dispatch, experts and combine one after the other. Layers that have a schedule keep it.
 
     ```mlir
-    %y = moe.expert ... {moe.schedule = "plain"} : ...
+    %y = moe.expert %rows, %layout, %w1, %w2 {
+    ^bb0(%v: f32):
+      moe.yield %v : f32
+    } {moe.schedule = "plain"}
+        : tensor<?x64xf32>, !moe.layout<8>, tensor<8x32x64xf32>, tensor<8x64x32xf32> -> tensor<?x64xf32>
     ```
   }];
 }

@@ -16,6 +16,8 @@ def MoeRt_Dialect : Dialect {
     Exit dialect. Each op calls the C function of its name; types are those of the `llvm` dialect. See
     `runtime/include/moert/moert.h` for what the functions promise.
   }];
+  // The pointer type of the ops' syntax is built while they are parsed.
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 /// All pointers are opaque, in address space 0, so that their type need not be written.
