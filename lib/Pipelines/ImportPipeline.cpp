@@ -20,6 +20,7 @@ void moe_mlir::buildImportPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(aten::createAtenSimplify());
   cleanUp(); // equal subexpressions (masks, position tables) must be equal values before patterns compare them
   pm.addNestedPass<func::FuncOp>(aten::createRaiseAtenToGraph());
+  pm.addNestedPass<func::FuncOp>(aten::createAtenDecompose());
   cleanUp();
   pm.addNestedPass<func::FuncOp>(aten::createConvertAtenToLinalg());
   pm.addNestedPass<func::FuncOp>(aten::createResolveGraphSizes());

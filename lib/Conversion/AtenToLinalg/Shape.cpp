@@ -1,4 +1,5 @@
-//===- Shape.cpp - views, permutations, slices and joins ----------------------------------------------------------------===//
+//===- Shape.cpp - views, permutations, slices and joins
+//----------------------------------------------------------------===//
 
 #include "Lowering.h"
 
@@ -189,6 +190,54 @@ static Values lowerSelect(Lowering &l) {
   return {{l.reshapeUnits(row, l.getType(), sizes)}};
 }
 
+/// select_scatter(self, src, dim, index), slice_scatter(self, src, dim, start, end, step): what is left of a write to a
+/// part of a tensor.
+static Values lowerInsert(Lowering &l) {
+  Value self = l.getTensor("self"), source = l.getTensor("src");
+  RankedTensorType type = l.getType();
+  if (!self || !source || self.getType() != type)
+    return std::nullopt;
+  bool select = l.call.getBase() == "aten.select_scatter";
+  std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", type.getRank()) : 0;
+  std::optional<int64_t> step = l.call.getArgument("step") ? l.call.getInt("step") : 1;
+  int64_t sourceRank = cast<RankedTensorType>(source.getType()).getRank();
+  if (!dim || !step || *step < 1 || sourceRank != type.getRank() - select)
+    return std::nullopt;
+  source = l.cast(source, type.getElementType());
+  SmallVector<OpFoldResult> sizes = l.getSizes(source);
+  if (select) {
+    SmallVector<int64_t> shape(cast<RankedTensorType>(source.getType()).getShape());
+    shape.insert(shape.begin() + *dim, 1);
+    sizes.insert(sizes.begin() + *dim, l.b.getIndexAttr(1));
+    source = l.reshapeUnits(source, type.clone(shape), sizes);
+  }
+  SmallVector<OpFoldResult> offsets(sizes.size(), l.b.getIndexAttr(0)), strides(sizes.size(), l.b.getIndexAttr(1));
+  offsets[*dim] = clampBound(l, getBound(l, select ? "index" : "start", 0), l.getSize(self, *dim));
+  strides[*dim] = l.b.getIndexAttr(*step);
+  return {{tensor::InsertSliceOp::create(l.b, l.loc, source, self, offsets, sizes, strides)}};
+}
+
+/// copy(self, src): the elements of src in the shape and type of self.
+static Values lowerCopy(Lowering &l) {
+  Value self = l.getTensor("self"), source = l.getTensor("src");
+  if (!self || !source)
+    return std::nullopt;
+  RankedTensorType type = l.getType();
+  if (source.getType() == type)
+    return {{source}};
+  return {{l.map(type, l.getSizes(self), source, [&](OpBuilder &b, Location loc, ValueRange args) {
+    return convertScalar(b, loc, args[0], type.getElementType());
+  })}};
+}
+
+/// view_as(self, other): the elements of self in the shape of other.
+static Values lowerViewAs(Lowering &l) {
+  Value self = l.getTensor("self"), other = l.getTensor("other");
+  if (!self || !other)
+    return std::nullopt;
+  return {{l.reshape(self, l.getType(), l.getSizes(other))}};
+}
+
 /// Tensors of a list argument.
 static std::optional<SmallVector<Value>> getTensors(Lowering &l) {
   auto list = dyn_cast_or_null<ArrayAttr>(l.call.getArgument("tensors"));
@@ -289,6 +338,10 @@ void mlir::aten::addShapes(LoweringTable &table) {
     table[name] = lowerPermute;
   table["aten.slice"] = lowerSlice;
   table["aten.select"] = lowerSelect;
+  for (StringRef name : {"aten.select_scatter", "aten.slice_scatter"})
+    table[name] = lowerInsert;
+  table["aten.copy"] = lowerCopy;
+  table["aten.view_as"] = lowerViewAs;
   table["aten.cat"] = lowerCat;
   table["aten.stack"] = lowerStack;
   for (StringRef name : {"aten.split", "aten.split_with_sizes", "aten.chunk", "aten.unbind"})

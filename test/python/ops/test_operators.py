@@ -131,6 +131,59 @@ SHAPES = {
     "unbind": lambda w: w.unbind(0), "unbind__last": lambda r: r.unbind(1)[2:4],
     "rotate_half": lambda x: torch.cat([-x[..., 4:], x[..., :4]], -1),
 }
+
+
+def written(write, *names):
+    """A function that changes a copy of its first input in place."""
+    def function(first, *others):
+        changed = first.clone()
+        write(changed, *others)
+        return changed * 2
+
+    return renamed(function, *names)
+
+
+def renamed(function, *names):
+    """`function` with these inputs."""
+    return eval(f"lambda {', '.join(names)}: function({', '.join(names)})", {"function": function})
+
+
+WRITES = {
+    "add_": written(lambda z, y: z.add_(y), "x", "y"), "fill_": written(lambda z: z[:, 0].fill_(3), "x"),
+    "select_scatter": written(lambda z, y: z[:, -1].copy_(y[:, 0]), "x", "y"),
+    "select_scatter__last": written(lambda z: z[..., 2].mul_(2), "x"),
+    "slice_scatter": written(lambda z, v: z[..., 1:7].copy_(v), "x", "v"),
+    "slice_scatter__dynamic": written(lambda z, y: z[:, 1:].sub_(y[:, 1:]), "x", "y"),
+    "slice_scatter__step": written(lambda z, y: z[..., ::2].copy_(y[..., :4]), "x", "y"),
+    "slice_scatter__type": written(lambda z, i: z[..., 3:].copy_(i[..., :5]), "x", "i"),
+    "copy": written(lambda z, y: z.copy_(y), "x", "y"), "copy__row": written(lambda z, r: z.copy_(r[:, None]), "x", "r"),
+    "view_as": written(lambda z: z.view(z.shape[0], -1).add_(1), "x"),
+    "masked_fill_": written(lambda z, b: z.masked_fill_(b, 1), "x", "b"),
+    "nested": written(lambda z: z[:, 0][:, :3].add_(z[:, 1:2].sum()), "x"),
+}
+
+
+def heads(x, width=2):
+    """[B, S, 8] -> [B, 8 / width, S, width]"""
+    return x.view(x.shape[0], x.shape[1], -1, width).transpose(1, 2)
+
+
+attend = F.scaled_dot_product_attention
+DECOMPOSED = {
+    "scaled_dot_product_attention__added": lambda x, y: attend(heads(x), heads(y), heads(x), (x @ y.transpose(1, 2))[:, None]),
+    "scaled_dot_product_attention__row": lambda x, y, i: attend(heads(x), heads(y), heads(x), i[:, None, None, :, 0].float()),
+    "scaled_dot_product_attention__bf16": lambda h: attend(heads(h), heads(h), heads(h), (h @ h.transpose(1, 2))[:, None]),
+    "scaled_dot_product_attention__width": lambda x, y: attend(heads(x, 4), heads(x, 4), heads(y[..., :6], 3), is_causal=True),
+    "scaled_dot_product_attention__groups": lambda x, y: attend(
+        heads(x), heads(y[..., 4:]), heads(x[..., :4]), (x @ y.transpose(1, 2))[:, None], enable_gqa=True),
+    "scaled_dot_product_attention__hidden": lambda x, y, b: attend(
+        heads(x), heads(y), heads(x), torch.where(b[:, None, :, :1], y[:, None, :, :1], float("-inf")).expand(-1, -1, -1, x.shape[1])),
+    "scaled_dot_product_attention__double": lambda x, b: attend(heads(x).double(), heads(x).double(), heads(x).double(), b[:, None, :1, :1]),
+    "rms_norm__bare": lambda x: F.rms_norm(x, (8,)), "rms_norm__matrix": lambda w: F.rms_norm(w, (6, 8), w, 1e-3),
+    "rms_norm__bf16": lambda h: F.rms_norm(h, (8,), eps=1e-5), "rms_norm__bf16_eps": lambda h, t: F.rms_norm(1e-3 * h, (8,), t[0].bfloat16()),
+    "diff": lambda i: i.diff(), "diff__prepend": lambda i: i.diff(dim=1, prepend=i[:, :1] - 1), "diff__twice": lambda x: x.diff(2),
+    "diff__both": lambda x, y: x.diff(dim=-1, prepend=y, append=y[..., :2]), "diff__bool": lambda b: b.diff(),
+}
 INDEXING = {
     "index": lambda t, k: t[k], "index__second": lambda w, k: w[:, k], "index__pair": lambda t, s, k: t[s, k[:, 0]],
     "index__middle": lambda x, s: x[:, :, s % 8], "index__broadcast": lambda t, k: t[k[:, :1] % 9, k],
@@ -175,7 +228,8 @@ SYMBOLIC = {
 }
 GROUPS = {
     "unary": UNARY, "binary": BINARY, "comparisons": COMPARISONS, "casts": CASTS, "creation": CREATION,
-    "shapes": SHAPES, "indexing": INDEXING, "reductions": REDUCTIONS, "products": PRODUCTS, "symbolic": SYMBOLIC,
+    "shapes": SHAPES, "writes": WRITES, "decomposed": DECOMPOSED, "indexing": INDEXING, "reductions": REDUCTIONS,
+    "products": PRODUCTS, "symbolic": SYMBOLIC,
 }
 
 

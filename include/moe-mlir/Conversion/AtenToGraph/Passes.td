@@ -55,6 +55,22 @@ def RaiseAtenToGraph : Pass<"raise-aten-to-graph", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def AtenDecompose : Pass<"aten-decompose", "::mlir::func::FuncOp"> {
+  let summary = "Take apart calls that no pattern raised into several simpler ones";
+  let description = [{
+    Runs after `raise-aten-to-graph`, on what it left:
+
+    - `scaled_dot_product_attention` whose mask adds numbers, whose values have another width than the keys, or whose
+      element type has no kernel, becomes two products around a softmax. Elements of 16 bits are computed in f32 and
+      rounded once. A query that sees no key gives zeros.
+    - `rms_norm` without a weight or over several dimensions becomes a mean of squares, `rsqrt` and products.
+    - `diff` becomes differences of slices.
+
+    Calls of other operators, and forms that none of these covers, stay as they are.
+  }];
+  let dependentDialects = ["::mlir::aten::AtenDialect"];
+}
+
 def ResolveGraphSizes : Pass<"resolve-graph-sizes", "::mlir::func::FuncOp"> {
   let summary = "Read dynamic sizes from the function's arguments";
   let description = [{

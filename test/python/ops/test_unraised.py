@@ -1,0 +1,142 @@
+"""Masks and routers that no pattern knows: they stay tensors and plain ops, and the model still runs."""
+
+import numpy as np
+import pytest
+import torch
+from op_program import Operators, to_numpy
+
+import moe_mlir.ops  # noqa: F401 (defines moe_mlir::experts)
+from moe_mlir import Executable
+from moe_mlir.testing.compiling import moe_compile
+
+F = torch.nn.functional
+HEADS, GROUP, DEPTH, EXPERTS, K, HIDDEN, INNER = 4, 2, 8, 6, 2, 24, 20
+
+
+def attend(q, k, v, mask):
+    return F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
+
+
+def distance(q):
+    """[S, S]: how far a key is behind a query."""
+    position = torch.arange(q.shape[2])
+    return position[:, None] - position
+
+
+def alibi(q, m):
+    """A penalty that grows with the distance, per head, and minus infinity for keys after the query."""
+    slope = 2.0 ** -torch.arange(1, HEADS + 1)
+    bias = -distance(q)[None].abs() * slope[:, None, None]
+    return torch.where(distance(q) >= 0, bias, float("-inf"))
+
+
+# name -> (mask of q and the input m, whether nn.attention takes it as an operand)
+MASKS = {
+    "every_third_key": (lambda q, m: (distance(q) >= 0) & (distance(q) % 3 == 0), True),
+    "per_head": (lambda q, m: distance(q)[None] >= torch.arange(HEADS)[:, None, None] - 1, True),
+    "block_diagonal": (lambda q, m: torch.arange(q.shape[2])[:, None] // 4 == torch.arange(q.shape[2]) // 4, True),
+    "given": (lambda q, m: m[:, None] > 0, True),
+    "given_added": (lambda q, m: m[:, None], False),
+    "alibi": (alibi, False),
+    "soft_cap": (lambda q, m: torch.where(distance(q) >= 0, 0.0, -3.5), False),
+}
+
+
+def graph_of(path, folder):
+    """The text at the graph level."""
+    moe_compile(path, folder / "graph.mlir", "--to=graph")
+    return (folder / "graph.mlir").read_text()
+
+
+def attention_inputs(batch, length, dtype=torch.float32):
+    g = torch.Generator().manual_seed(length)
+    heads = {"q": HEADS, "k": HEADS // GROUP, "v": HEADS // GROUP}
+    inputs = {name: torch.randn((batch, count, length, DEPTH), generator=g).to(dtype) for name, count in heads.items()}
+    return inputs | {"m": torch.randn((batch, length, length), generator=g)}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", MASKS)
+def test_mask(name, dtype, tmp_path):
+    make, fused = MASKS[name]
+
+    def function(q, k, v, m):
+        mask = make(q, m)
+        return attend(q, k, v, mask if fused else mask.to(dtype))
+
+    dynamic = {"q": (0, 2), "k": (0, 2), "v": (0, 2), "m": (0, 1, 2)}
+    operators = Operators({name: function}, attention_inputs(2, 3, dtype), dynamic, tmp_path)
+    text = graph_of(tmp_path / "ops.pt2", tmp_path)
+    assert ("nn.attention" in text) == fused and (not fused or " mask(" in text)
+    # Probabilities and result are rounded once: half an ulp of bf16 each, of numbers no larger than the largest value.
+    tolerance = 1e-5 if dtype == torch.float32 else 2.0**-8
+    for batch, length in ((2, 3), (1, 11), (3, 70)):
+        inputs = attention_inputs(batch, length, dtype)
+        given = {operators.input_names[key]: to_numpy(value) for key, value in inputs.items()}
+        [result] = operators.executable.run(given).values()
+        q, k, v = (inputs[key].double() for key in "qkv")
+        mask = make(inputs["q"], inputs["m"])
+        expected = attend(q, k, v, mask if fused else mask.to(dtype).double()).numpy()
+        assert np.abs(result.astype(np.float64) - expected).max() <= tolerance * v.abs().max().item()
+
+
+def greedy_by_groups(logits):
+    """The best expert of each of two groups."""
+    values, ids = logits.sigmoid().view(-1, 2, EXPERTS // 2).max(-1)
+    return ids + torch.arange(0, EXPERTS, EXPERTS // 2), values / values.sum(-1, keepdim=True)
+
+
+def softplus_root(logits):
+    values, ids = F.softplus(logits).sqrt().topk(K)
+    return ids, values * 1.5
+
+
+def threshold(logits):
+    """Experts whose score is small get no weight."""
+    values, ids = logits.softmax(-1).topk(K)
+    return ids, torch.where(values > 0.2, values, 0.0)
+
+
+def tempered(logits):
+    values, ids = torch.topk(logits - logits.mean(-1, keepdim=True), K)
+    return ids, (values / 0.7).softmax(-1) ** 2
+
+
+ROUTERS = {function.__name__: function for function in (greedy_by_groups, softplus_root, threshold, tempered)}
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, route, fused):
+        super().__init__()
+        g = torch.Generator().manual_seed(0)
+        weight = lambda *shape: torch.nn.Parameter(torch.randn(shape, generator=g) / shape[-1] ** 0.5)  # noqa: E731
+        self.router, self.up, self.down = weight(EXPERTS, HIDDEN), weight(EXPERTS, 2 * INNER, HIDDEN), weight(EXPERTS, HIDDEN, INNER)
+        self.route, self.fused = route, fused
+
+    def forward(self, x):
+        ids, weights = self.route(F.linear(x, self.router))
+        if self.fused:
+            return torch.ops.moe_mlir.experts(x, ids, weights, self.up, self.down, None, None, "silu", True, False, False)
+        # Every expert on every token, and a sum with the weights of those that were chosen.
+        dense = torch.zeros_like(x[:, :1].expand(-1, EXPERTS)).scatter(1, ids, weights)
+        gate, up = (x @ self.up.transpose(1, 2)).chunk(2, -1)
+        return (F.silu(gate) * up @ self.down.transpose(1, 2) * dense.t()[:, :, None]).sum(0)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("name", ROUTERS)
+def test_router(name, fused, tmp_path):
+    layer = Layer(ROUTERS[name], fused).eval()
+    tokens = lambda count: torch.randn((count, HIDDEN), generator=torch.Generator().manual_seed(count))  # noqa: E731
+    with torch.no_grad():
+        program = torch.export.export(layer, (tokens(5),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},), strict=False)
+    torch.export.save(program, tmp_path / "layer.pt2")
+    text = graph_of(tmp_path / "layer.pt2", tmp_path)
+    assert "moe.gate" not in text and ("moe.expert" in text) == fused
+    executable = Executable(moe_compile(tmp_path / "layer.pt2", tmp_path / "layer"))
+    for count in (5, 1, 37):
+        x = tokens(count)
+        with torch.no_grad():
+            expected = layer(x).numpy()
+        [result] = executable.run({"x": x.numpy()}).values()
+        assert np.abs(result - expected).max() <= 1e-5 * np.abs(expected).max()
