@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "AttentionWork.h"
 #include "Lowering.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -59,7 +60,7 @@ private:
   std::pair<Value, Value> split(const Unit &unit, Value row);
   Value scratchRows(const Unit &unit, Value row);
   Value visibleEnds();
-  OpFoldResult work();
+  AttentionWork work();
 
   GraphLowering &lowering;
   nn::AttentionOp op;
@@ -229,36 +230,28 @@ Value AttentionProgram::visibleEnds() {
   return ends;
 }
 
-/// Multiply-adds of both products, up to the position of the first batch row.
-OpFoldResult AttentionProgram::work() {
-  OpFoldResult keys = length;
-  if (op.getCausal()) {
-    keys = sizes[1];
-    if (Value at = adaptor.getPositions()) {
-      Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
-      Value first = memref::LoadOp::create(rewriter, loc, at, ValueRange(zero));
-      first = arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(), first);
-      keys = addSizes(rewriter, loc, first, keys);
-    }
-  }
-  return mulSizes(rewriter, loc, {sizes[0], sizes[1], sizes[2], sizes[3], keys, rewriter.getIndexAttr(4)});
+AttentionWork AttentionProgram::work() {
+  return AttentionWork(rewriter, op, adaptor.getPositions(), adaptor.getLengths(), sizes[0], sizes[1], length);
 }
 
 void AttentionProgram::captureOperands(Value resultBuffer) {
   auto isEncoded = [](Value tensor) { return bool(cast<RankedTensorType>(tensor.getType()).getEncoding()); };
   Value keys = adaptor.getKey(), values = adaptor.getValue(), ends;
+  OpFoldResult used;
   auto keyType = cast<RankedTensorType>(op.getKey().getType());
   length = keyType.isDynamicDim(2) ? sizeOf(rewriter, loc, keys, 2)
                                    : OpFoldResult(rewriter.getIndexAttr(keyType.getDimSize(2)));
   // Rows of f32 values are what the program reads if they fill whole vectors.
   bool packKeys = !isEncoded(op.getKey());
   bool packValues = !isEncoded(op.getValue()) && (pairsOf(element) > 1 || depth % 16);
-  if (packKeys || packValues)
+  if (packKeys || packValues) {
     ends = visibleEnds();
+    used = work().keys();
+  }
   if (packKeys)
-    keys = packCache(lowering, rewriter, loc, keys, ends, keyEncoding);
+    keys = packCache(lowering, rewriter, loc, keys, ends, used, keyEncoding);
   if (packValues)
-    values = packCache(lowering, rewriter, loc, values, ends, valueEncoding);
+    values = packCache(lowering, rewriter, loc, values, ends, used, valueEncoding);
 
   OpFoldResult padded =
       mulSizes(rewriter, loc, {ceilDivSize(rewriter, loc, length, blockColumns), rewriter.getIndexAttr(blockColumns)});
@@ -292,7 +285,8 @@ Value AttentionProgram::emit(MemRefType resultType) {
     k.loop(k.idx(0), unit.rows, 1, [&](Value row) { normalise(unit, row); });
     k.loop(k.idx(0), unit.rows, lowering.tileRows, [&](Value row) { valueTile(unit, row); });
   });
-  OpFoldResult flops = work();
+  // Multiply-adds of both products.
+  OpFoldResult flops = mulSizes(rewriter, loc, {work().pairs(), sizes[2], sizes[3], rewriter.getIndexAttr(4)});
   k.launch(rewriter,
            "attention_" + std::to_string(heads) + "x" + std::to_string(depth) + "_group" + std::to_string(group) + "_" +
                typeName(element),

@@ -22,8 +22,8 @@ static SmallVector<Value> encodedIndices(KernelBuilder &k, StringRef encoding, i
   return indices;
 }
 
-Value mlir::kernel::packCache(GraphLowering &lowering, OpBuilder &host, Location loc, Value cache, Value used,
-                              StringRef encoding) {
+Value mlir::kernel::packCache(GraphLowering &lowering, OpBuilder &host, Location loc, Value cache, Value ends,
+                              OpFoldResult used, StringRef encoding) {
   auto type = cast<MemRefType>(cache.getType());
   Type element = type.getElementType();
   int64_t pairs = pairsOf(element), depth = type.getDimSize(3);
@@ -38,7 +38,7 @@ Value mlir::kernel::packCache(GraphLowering &lowering, OpBuilder &host, Location
   Value result = allocate(host, loc, element, packed);
 
   KernelBuilder k(lowering.kernels, loc);
-  Value from = k.arg(cache), to = k.arg(result), limits = k.arg(used);
+  Value from = k.arg(cache), to = k.arg(result), limits = k.arg(ends);
   Value length = k.dim(from, 2), block = k.idx(blockColumns), zero = k.idx(0), d0 = k.idx(depth);
   Value blank = arith::ConstantOp::create(k, k.getFloatAttr(element, 0.0));
   k.forall({k.dim(from, 0), k.dim(from, 1), k.ceilDiv(length, blockColumns)}, [&](ValueRange at) {
@@ -65,7 +65,7 @@ Value mlir::kernel::packCache(GraphLowering &lowering, OpBuilder &host, Location
     });
   });
   k.launch(host, "pack_" + encoding + "_" + shapeName(type.getShape()) + "_" + typeName(element),
-           mulSizes(host, loc, {sizes[0], sizes[1], sizes[2]}), mulSizes(host, loc, sizes));
+           mulSizes(host, loc, {used, sizes[1]}), mulSizes(host, loc, {used, sizes[1], sizes[3]}));
   return result;
 }
 

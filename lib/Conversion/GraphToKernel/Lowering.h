@@ -96,8 +96,9 @@ SplatValue splatOf(Value tensor);
 Value packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc, Value tensor,
                  Value converted, bool halves = false, bool interleaved = false);
 
-/// Encodes a plain cache [B, N, L, D] in scratch memory, up to `used[b]` (i64) keys of each batch row.
-Value packCache(GraphLowering &lowering, OpBuilder &host, Location loc, Value cache, Value used, StringRef encoding);
+/// Encodes a plain cache [B, N, L, D] in scratch memory, up to `ends[b]` (i64) keys of each batch row, `used` in all.
+Value packCache(GraphLowering &lowering, OpBuilder &host, Location loc, Value cache, Value ends, OpFoldResult used,
+                StringRef encoding);
 
 /// Whether the rows of a dispatch stay where they are: only experts read them, through the layout's token list.
 bool isVirtualDispatch(moe::DispatchOp op);

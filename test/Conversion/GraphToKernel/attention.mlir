@@ -7,7 +7,13 @@
 // CHECK: kernel.launch @cache_update_2x16_bf16_key(%[[K]],
 // CHECK: kernel.launch @cache_update_2x16_bf16_value(%[[V]],
 // CHECK-NOT: pack
+// The work of the launch is counted row by row of the batch, from the position on.
+// CHECK: %[[SEEN:.*]] = scf.for %[[ROW:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args
+// CHECK-NEXT: memref.load %{{.*}}[%[[ROW]]] : memref<?xi64>
+// CHECK: %[[PER_HEAD:.*]] = arith.constant 256 : index
+// CHECK-NEXT: %[[WORK:.*]] = arith.muli %[[SEEN]], %[[PER_HEAD]]
 // CHECK: kernel.launch @attention_4x16_group2_bf16(%{{.*}}, %[[K]], %[[V]],
+// CHECK-SAME: work(%[[WORK]])
 // CHECK: return %{{.*}} : memref<?x?x4x16xbf16>
 func.func @states(%q: tensor<?x?x4x16xbf16>, %r: tensor<?x?x2x16xbf16>, %p: tensor<?xi64>,
                   %k: tensor<?x2x70x16xbf16> {moe.state, moe.dims = ["batch", "", "", ""]},
@@ -36,6 +42,8 @@ func.func @states(%q: tensor<?x?x4x16xbf16>, %r: tensor<?x?x2x16xbf16>, %p: tens
 // CHECK-SAME: %[[K:[a-z0-9]+]]: memref<?x2x70x16xf32>, %[[V:[a-z0-9]+]]: memref<?x2x70x16xf32>
 // CHECK: kernel.launch @visible_keys
 // CHECK: kernel.launch @pack_key_2x70x16_f32(%[[K]], %[[PACKED:[a-z0-9_]+]],
+// Where all rows start at 0, the work needs no loop.
+// CHECK-NOT: scf.for
 // CHECK: kernel.launch @attention_2x16_group1_f32(%{{.*}}, %[[PACKED]], %[[V]],
 func.func @plain(%q: tensor<?x?x2x16xf32>, %k: tensor<?x2x70x16xf32>, %v: tensor<?x2x70x16xf32>) -> tensor<?x?x2x16xf32> {
   %o = nn.attention %q, %k, %v scale(0.25) causal

@@ -21,7 +21,8 @@ def host_has(feature):
 
 
 class Program:
-    """A compiled program. `run` takes inputs in order and returns the outputs."""
+    """A compiled program. `run` takes inputs in order and returns the outputs; `launched` are then the launches of that
+    call, (kernel, work)."""
 
     def __init__(self, text, cpu="native"):
         self.directory = tempfile.TemporaryDirectory()
@@ -37,7 +38,8 @@ class Program:
                         HERE / "shim.c", folder / "model.o", "-lm", "-o", folder / "model.so"], check=True)
         self.library = ctypes.CDLL(str(folder / "model.so"))
         for name, result in (("new", ctypes.c_void_p), ("output", ctypes.c_void_p), ("arena_bytes", ctypes.c_int64),
-                             ("experts_reported", ctypes.c_int64)):
+                             ("experts_reported", ctypes.c_int64), ("launches", ctypes.c_int64),
+                             ("launch_name", ctypes.c_char_p), ("launch_work", ctypes.c_int64)):
             getattr(self.library, "shim_" + name).restype = result
 
     def symbols(self):
@@ -76,6 +78,8 @@ class Program:
             assert not lib.shim_overrun(ctx, i), f"output {i} was written beyond its end"
         self.arena_bytes = lib.shim_arena_bytes(ctx)
         self.experts_reported = lib.shim_experts_reported(ctx)
+        launches = (ctypes.c_int64(i) for i in range(lib.shim_launches(ctx)))
+        self.launched = [(lib.shim_launch_name(ctx, i).decode(), lib.shim_launch_work(ctx, i)) for i in launches]
         lib.shim_free(ctx)
         return results
 

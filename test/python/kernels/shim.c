@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LIMIT 16
+#define LAUNCHES 64
 #define GUARD 256
 
 struct moert_context {
@@ -20,6 +21,8 @@ struct moert_context {
   void *arena;
   int64_t launches, arena_bytes;
   int64_t experts_reported;
+  const moert_kernel *launched[LAUNCHES];
+  int64_t work[LAUNCHES];
 };
 
 static const int element_size[] = {4, 2, 2, 8, 8, 4, 2, 1, 1, 1};
@@ -49,6 +52,10 @@ void *moert_arena(moert_context *ctx, int64_t bytes) {
 
 void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *args, int64_t blocks, int64_t rows,
                   int64_t work) {
+  if (ctx->launches < LAUNCHES) {
+    ctx->launched[ctx->launches] = kernel;
+    ctx->work[ctx->launches] = work;
+  }
   ++ctx->launches;
   for (int64_t block = blocks; block-- > 0;)
     kernel->fn(args, block, blocks);
@@ -90,6 +97,10 @@ int shim_overrun(moert_context *ctx, int index) {
   return 0;
 }
 int64_t shim_arena_bytes(moert_context *ctx) { return ctx->arena_bytes; }
+/* The first launches of the call: how many are kept, and one's kernel and work. */
+int64_t shim_launches(moert_context *ctx) { return ctx->launches < LAUNCHES ? ctx->launches : LAUNCHES; }
+const char *shim_launch_name(moert_context *ctx, int64_t index) { return ctx->launched[index]->name; }
+int64_t shim_launch_work(moert_context *ctx, int64_t index) { return ctx->work[index]; }
 int64_t shim_experts_reported(moert_context *ctx) { return ctx->experts_reported; }
 void shim_free(moert_context *ctx) {
   for (int i = 0; i < LIMIT; ++i)

@@ -113,6 +113,37 @@ def test_hidden_cache_over_steps(dtype, depth, cpu):
         start += step
 
 
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("window", [None, 1, 24, 200])
+@pytest.mark.parametrize("given", ["", "positions", "lengths", "positions lengths"])
+def test_work_counts_what_is_seen(given, window, causal):
+    """Two products over the pairs that see each other, row by row of the batch; packing moves keys up to the last seen."""
+    b, n, m, length, d = 3, 4, 2, 96, 16
+    q_type, k_type = tensor((None, None, n, d), "f32"), tensor((None, m, length, d), "f32")
+    values = {"positions": np.array([60, 0, 95]), "lengths": np.array([96, 20, 200])}
+    clauses = " ".join(f"{name}(%{name} : tensor<?xi64>)" for name in given.split())
+    arguments = "".join(f", %{name}: tensor<?xi64>" for name in given.split())
+    tail = (" causal" if causal else "") + (f" window({window})" if window else "")
+    program = graph(f"""
+    func.func @main(%q: {q_type}, %k: {k_type}, %v: {k_type}{arguments}) -> {q_type} {{
+      %o = nn.attention %q, %k, %v {clauses} scale(0.3){tail} : {q_type}, {k_type}, {k_type} -> {q_type}
+      return %o : {q_type}
+    }}""")
+    positions = values["positions"] if "positions" in given else np.zeros(b, int)
+    lengths = values["lengths"] if "lengths" in given else np.full(b, length)
+    for queries in (1, 7, 40):
+        own = positions[:, None, None] + np.arange(queries)[:, None]
+        key = np.arange(length)
+        seen = np.broadcast_to(key < lengths[:, None, None], (b, queries, length))
+        upto = seen & (key <= own) if causal else seen
+        visible = upto & (key > own - window) if window else upto
+        program.run([random((b, queries, n, d)), random((b, m, length, d), seed=1), random((b, m, length, d), seed=2),
+                     *(values[name] for name in given.split())])
+        work = {name.split("_")[0]: count for name, count in program.launched}
+        assert work["attention"] == 4 * n * d * visible.sum()
+        assert work["pack"] == m * d * upto.any(1).sum()
+
+
 def test_plain_state_and_old_value():
     """A cache that something else reads keeps its form; an update whose old value is read later makes a copy."""
     program = graph("""

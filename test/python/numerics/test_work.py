@@ -39,3 +39,9 @@ def test_work_grows_with_the_position_and_not_with_the_cache(family, compiled):
     config = model.config
     per_token = 2 * config.num_hidden_layers * config.num_attention_heads * (4 * config.head_dim + 32)
     assert positions[2] - positions[0] <= 200 * per_token * 1.5
+
+
+def test_a_window_bounds_the_work(compiled):
+    model, executable = compiled("mixtral-window", max_cache_len=256)
+    far, farther = (work(decode_launches(model, executable, 1, position)) for position in (100, 200))
+    assert far == farther
