@@ -8,7 +8,7 @@ from moe_mlir.exporting.load import load_model
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import compile_model, step_inputs
 from moe_mlir.testing.observe import greedy, observe
-from moe_mlir.testing.paths import TINY_MOE
+from moe_mlir.testing.paths import ROOT, TINY_MOE
 
 PROMPT = b"The "
 
@@ -35,9 +35,21 @@ def test_logits(tiny):
     assert_close(executable.run(step_inputs(tokens))["logits"], observe(model, tokens).logits)
 
 
-def test_routing_is_uneven(tiny):
+def load_of_experts(model, chosen):
+    """Of each layer, the rows of each expert."""
+    return [np.bincount(ids.ravel(), minlength=model.config.num_local_experts) for ids in chosen]
+
+
+@pytest.mark.parametrize("source", ["LICENSE", "examples/tiny-moe/train.py", "examples/tiny-moe/config.json"])
+def test_routing_is_uneven(source, tiny):
     model, _ = tiny
-    ids, seen = greedy(model, list(PROMPT), 200)
-    for chosen in seen.chosen:
-        counts = np.bincount(chosen.ravel(), minlength=model.config.num_local_experts)
+    tokens = np.frombuffer((ROOT / source).read_bytes()[:512], dtype=np.uint8).astype(np.int64)[None]
+    for counts in load_of_experts(model, observe(model, tokens).chosen):
+        assert counts.max() > 2 * counts.mean()
+
+
+def test_routing_of_its_own_text_is_uneven(tiny):
+    model, _ = tiny
+    _, seen = greedy(model, list(PROMPT), 200)
+    for counts in load_of_experts(model, seen.chosen):
         assert counts.max() > 2 * counts.min() and counts.max() > 1.25 * counts.mean()
