@@ -27,7 +27,7 @@ public:
 
 private:
   void emitRows();
-  void emitCapacity();
+  void emitDrop();
   void score(KernelBuilder &b, Value t);
   void maskGroups(KernelBuilder &b, Value t);
   void choose(KernelBuilder &b, Value t);
@@ -35,7 +35,6 @@ private:
   void weigh(KernelBuilder &b, Value t);
   void renormalize(KernelBuilder &b, Value t);
   void finish(KernelBuilder &b, Value t);
-  Value capacity(KernelBuilder &b);
 
   /// The value that the choice ranks: score plus bias; NaN ranks first, so that it is seen in the result.
   Value choiceOf(KernelBuilder &b, Value t, Value e);
@@ -325,36 +324,14 @@ void GateProgram::emitRows() {
            mulSizes(rewriter, loc, {tokens, e, rewriter.getIndexAttr(8)}));
 }
 
-/// Rows that an expert takes, as index; all of it in f64, so that every target rounds alike.
-Value GateProgram::capacity(KernelBuilder &b) {
-  moe::CapacityAttr attr = *op.getCapacity();
-  Type f64 = b.getF64Type();
-  auto toF64 = [&](Value index) {
-    return arith::SIToFPOp::create(b, f64, arith::IndexCastOp::create(b, b.getI64Type(), index)).getResult();
-  };
-  auto toIndex = [&](Value value) { return b.toIndex(arith::FPToSIOp::create(b, b.getI64Type(), value)); };
-  // A negative factor only bounds the need, which drops the same pairs.
-  Value factor = arith::ConstantOp::create(b, b.getF64FloatAttr(std::abs(attr.getFactor().convertToDouble())));
-  Value t = b.dim(experts, 0);
-  if (attr.getRounding() == moe::Rounding::Tutel) {
-    Value share = arith::MulFOp::create(b, factor, toF64(b.ceilDiv(t, numExperts)));
-    return b.mul(toIndex(share), b.idx(k));
-  }
-  Value share = arith::DivFOp::create(b, toF64(b.mul(t, b.idx(k))), toF64(b.idx(numExperts)));
-  share = arith::MulFOp::create(b, factor, share);
-  if (attr.getRounding() == moe::Rounding::DeepSpeed)
-    share = math::CeilOp::create(b, share);
-  return toIndex(share);
-}
-
-void GateProgram::emitCapacity() {
+void GateProgram::emitDrop() {
   Location loc = op.getLoc();
   KernelBuilder b(lowering.kernels, loc);
   list = b.arg(listBuffer);
   experts = b.arg(expertsBuffer);
   weights = b.arg(weightsBuffer);
   Value counts = b.arg(allocate(rewriter, loc, rewriter.getI32Type(), {rewriter.getIndexAttr(numExperts)}));
-  Value t = b.dim(experts, 0), limit = b.toI32(capacity(b));
+  Value t = b.dim(experts, 0), limit = emitCapacity(b, op, t);
   Value zero = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
   Value one = arith::ConstantOp::create(b, b.getI32IntegerAttr(1));
   Value none = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
@@ -381,7 +358,7 @@ void GateProgram::emit() {
   listBuffer = allocate(rewriter, op.getLoc(), f32, {tokens, rewriter.getIndexAttr(k)});
   emitRows();
   if (hasCapacity())
-    emitCapacity();
+    emitDrop();
 }
 
 namespace {

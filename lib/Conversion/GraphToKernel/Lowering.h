@@ -107,6 +107,8 @@ bool isVirtualDispatch(moe::DispatchOp op);
 void cloneScalarOp(KernelBuilder &kernel, Operation &op, IRMapping &mapping);
 /// Maps the values from outside that `region` uses to arguments of the kernel.
 void mapCaptures(KernelBuilder &kernel, Region &region, IRMapping &mapping, ConversionPatternRewriter &rewriter);
+/// The rows that an expert takes of `tokens` tokens (index), as i32; see #moe.capacity.
+Value emitCapacity(KernelBuilder &kernel, moe::GateOp op, Value tokens);
 /// x * sigmoid(x) in f32.
 Value emitSilu(KernelBuilder &kernel, Value x);
 

@@ -41,6 +41,32 @@ def test_golden_capacities(counts, case):
     assert counts[case] == KEPT[case]
 
 
+def test_capacities_are_evaluated_from_left_to_right():
+    """0.6 * 35 / 3 is 7; 0.6 * (35 / 3) is a little less and would truncate to 6. 1.4 * 45 / 3 is just below 21."""
+    cases = {"seven": (0.6, 35, 7), "twenty": (1.4, 45, 20)}
+    graph = Graph()
+    for name, (factor, _, _) in cases.items():
+        gate, tokens = Gate(1, capacity=(factor, "megablocks")), f"t_{name}"
+        _, ids, _ = gate.write(graph, graph.input(name, "f32", tokens, 3), 3, name, tokens)
+        graph.output(name + "_ids", ids, "i32", tokens, 1)
+    compiled = graph.compile()
+    out = compiled.run({name: np.tile(np.float32([3, 2, 1]), (tokens, 1)) for name, (_, tokens, _) in cases.items()})
+    for name, (factor, tokens, kept) in cases.items():
+        assert reference.capacity(tokens, 3, 1, factor, "megablocks", needed=tokens) == kept
+        assert (out[name + "_ids"] == 0).sum() == kept
+
+
+def test_a_huge_capacity_drops_nothing():
+    graph = Graph()
+    for rounding in ROUNDINGS:
+        gate = Gate(2, capacity=(1e300, rounding))
+        _, ids, _ = gate.write(graph, graph.input(rounding, "f32", "t", 4), 4, rounding)
+        graph.output(rounding + "_ids", ids, "i32", "t", 2)
+    out = graph.compile().run({rounding: np.tile(np.float32([4, 3, 2, 1]), (10, 1)) for rounding in ROUNDINGS})
+    for rounding in ROUNDINGS:
+        assert (out[rounding + "_ids"] >= 0).all()
+
+
 def test_first_choices_go_first():
     """C5: the example in which token-major order drops other pairs."""
     graph = Graph()

@@ -49,13 +49,13 @@ def Moe_GroupsAttr : Moe_Attr<"Groups", "groups"> {
 def Moe_CapacityAttr : Moe_Attr<"Capacity", "capacity"> {
   let summary = "Capacity factor and its rounding";
   let description = [{
-    Rows that one expert takes, for `T` tokens, `E` experts and `k` choices; all of it in f64, `int` truncates.
+    Rows that one expert takes, for `T` tokens, `E` experts and `k` choices; from left to right in f64, `int` truncates.
 
     | rounding | cap(f) |
     |---|---|
     | `tutel` | `k * int(f * ceil(T/E))` |
-    | `deepspeed` | `ceil(f * (k*T/E))` |
-    | `megablocks` | `int(f * (k*T/E))` |
+    | `deepspeed` | `ceil(f * k * T / E)` |
+    | `megablocks` | `int(f * k * T / E)` |
 
     A factor `f > 0` drops the rows beyond `cap(f)`, 0 drops nothing, and `f < 0` drops the rows beyond
     `min(needed, cap(-f))`, where `needed` is the largest number of rows that any expert receives.
