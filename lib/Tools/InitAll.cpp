@@ -16,8 +16,10 @@
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/Moe/Transforms/Passes.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
+#include "moe-mlir/Dialect/Nn/Transforms/Passes.h"
 #include "moe-mlir/Pipelines/ImportPipeline.h"
 #include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
@@ -39,10 +41,13 @@ void moe_mlir::registerAllPasses() {
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerKernelToLLVMPasses();
   mlir::kernel::registerConvertKernelToLLVMPipeline();
+  mlir::moe::registerMoePasses();
+  mlir::nn::registerNnPasses();
   mlir::moert::registerHostToMoeRtPasses();
   mlir::moert::registerMoeRtToLLVMPasses();
   registerKernelToRuntimePipeline();
   registerImportPipeline();
   registerPipelinesPasses();
   registerArrowPipelines();
+  registerReferencePipeline();
 }

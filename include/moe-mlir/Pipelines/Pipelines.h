@@ -28,6 +28,9 @@ mlir::LogicalResult buildArrow(mlir::OpPassManager &pm, Level level, const Pipel
 /// Registers `moe-graph-to-spmd`, `moe-spmd-to-scheduled`, `moe-scheduled-to-kernel` and `moe-kernel-to-runtime`.
 void registerArrowPipelines();
 
+/// Registers `moe-reference-to-llvm`: a graph, executed by the oracle and by loops, for tests with mlir-runner.
+void registerReferencePipeline();
+
 } // namespace moe_mlir
 
 #endif // MOE_MLIR_PIPELINES_PIPELINES_H
