@@ -16,6 +16,8 @@ and perhaps extra/moe_mlir.json ("extra"). Values in "data" replace zeros: {key:
   pickle KEY         says in the table that the tensor is pickled
   shorten ENTRY N    keeps only the first N bytes of its data
   truncate N         cuts the last N bytes off the file
+  zip64              writes every size and offset as a zip64 record, as if the archive were larger than 4 GiB
+  stream             writes to a pipe, so that sizes follow the data of each entry in a data descriptor
 """
 
 import json
@@ -23,6 +25,13 @@ import sys
 import zipfile
 
 BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 2, 7: 4, 8: 8, 12: 1, 13: 2}
+
+
+class Stream:
+    """A file that cannot go back."""
+
+    def __init__(self, file):
+        self.write, self.flush = file.write, file.flush
 
 
 def change_value(document, path, text):
@@ -55,7 +64,7 @@ def main(fixture, out, *words):
         document = json.load(file)
     words = list(words)
     changes = []
-    arity = {"set": 2, "text": 2, "nest": 2, "drop": 1, "rename": 2, "twice": 1, "compress": 0, "pickle": 1, "shorten": 2, "truncate": 1}
+    arity = {"set": 2, "text": 2, "nest": 2, "drop": 1, "rename": 2, "twice": 1, "compress": 0, "pickle": 1, "shorten": 2, "truncate": 1, "zip64": 0, "stream": 0}
     while words:
         count = arity[words[0]]
         changes.append(words[: 1 + count])
@@ -92,11 +101,15 @@ def main(fixture, out, *words):
         elif change[0] == "twice":
             stored.append(change[1])
     kind = zipfile.ZIP_DEFLATED if ["compress"] in changes else zipfile.ZIP_STORED
-    with zipfile.ZipFile(out, "w", kind) as archive:
+    big = ["zip64"] in changes
+    if big:
+        zipfile.ZIP64_LIMIT = zipfile.ZIP_FILECOUNT_LIMIT = 0
+    with open(out, "wb") as file, zipfile.ZipFile(Stream(file) if ["stream"] in changes else file, "w", kind) as archive:
         for name in [*entries, *stored]:
             info = zipfile.ZipInfo(names.get(name, "model/" + name))
             info.compress_type = kind
-            archive.writestr(info, entries[name])
+            with archive.open(info, "w", force_zip64=big) as entry:
+                entry.write(entries[name])
     for change in changes:
         if change[0] == "truncate":
             with open(out, "r+b") as file:
