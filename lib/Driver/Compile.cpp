@@ -6,6 +6,7 @@
 #include "Interrupt.h"
 #include "Outputs.h"
 #include "ProgramWeights.h"
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 #include "moe-mlir/Driver/Driver.h"
 #include "moe-mlir/InitAll.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
@@ -48,12 +49,12 @@ private:
   }
 
   int read();
-  int import();
   int lower(Level target);
   int runPasses(StringRef phase, const std::string &pipeline, const std::string &command);
   int reached(Level level);
   int dump();
   int makeProgram();
+  int checkTarget();
   int emitObject(const std::string &path, StringRef buildId, StringRef weightsName);
 
   unsigned arrowsTo(Level target) const {
@@ -176,23 +177,23 @@ int Compiler::emitObject(const std::string &path, StringRef buildId, StringRef w
   object.compiler = MOE_VERSION " (LLVM " LLVM_VERSION_STRING ")";
   object.targetCpu = options.targetCpu;
   object.weightsPath = weightsName.str();
+  // The object stands in the folder of the program that the user asked for.
+  auto cannotWrite = [&](std::error_code why) {
+    console.error("cannot write '" + outputPath() + "': " + why.message());
+    return kUserError;
+  };
   std::error_code code;
   raw_fd_ostream os(path, code);
-  if (code) {
-    console.error("cannot write '" + path + "': " + code.message());
-    return kUserError;
-  }
+  if (code)
+    return cannotWrite(code);
   setCrashContext("generate machine code", "moe-compile --from=runtime --target-cpu=" + options.targetCpu, text());
   mlir::TimingScope scope = timingRoot.nest("generate machine code");
   if (failed(moe_mlir::emitObject(*input.module, object, os)))
     return kUnsupported;
   os.close();
-  if (os.has_error()) {
-    console.error("cannot write '" + path + "': " + os.error().message());
-    os.clear_error();
-    return kUserError;
-  }
-  return kOk;
+  code = os.error();
+  os.clear_error();
+  return code ? cannotWrite(code) : kOk;
 }
 
 /// Says which program this is: the same for equal IR, weights and compiler.
@@ -236,7 +237,7 @@ int Compiler::makeProgram() {
   console.end();
 
   console.begin("pack weights");
-  if (Error error = weights.write(*weightsFile, buildId, console))
+  if (Error error = weights.write(*weightsFile, finalWeights, buildId, console))
     return fail(std::move(error));
   console.end();
 
@@ -256,7 +257,20 @@ int Compiler::makeProgram() {
   return kOk;
 }
 
+/// A name that means nothing is a slip of the command line, whatever the input is. A CPU that is too old is found by
+/// the pass that needs to know.
+int Compiler::checkTarget() {
+  if (mlir::kernel::CpuTarget::isKnown(options.targetCpu))
+    return kOk;
+  std::string message;
+  (void)mlir::kernel::CpuTarget::forCpu(options.targetCpu, message);
+  console.error(message);
+  return kUserError;
+}
+
 int Compiler::run() {
+  if (int status = checkTarget())
+    return status;
   if (int status = read())
     return status;
   Level target = options.to.value_or(Level::Runtime);

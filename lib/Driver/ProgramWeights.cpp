@@ -111,8 +111,9 @@ int ProgramWeights::open(mlir::ModuleOp module, StringRef other, Console &consol
   return kOk;
 }
 
-Error ProgramWeights::write(StringRef path, StringRef buildId, Console &console) const {
+Error ProgramWeights::write(StringRef path, StringRef name, StringRef buildId, Console &console) const {
   ArchiveOptions options;
+  options.name = name.str();
   uint64_t total = std::max<uint64_t>(bytes(), 1);
   options.progress = [&](uint64_t done) { console.update(static_cast<unsigned>(done * 100 / total)); };
   return writeArchive(path, buildId, entries, options);

@@ -20,8 +20,8 @@ public:
   /// Content id of the source; empty if the program has no parameters and names no source.
   llvm::StringRef id() const { return contentId; }
   uint64_t bytes() const { return archiveSize(entries); }
-  /// Writes the archive; progress goes to the console.
-  llvm::Error write(llvm::StringRef path, llvm::StringRef buildId, Console &console) const;
+  /// Writes the archive to `path`, which messages call `name`; progress goes to the console.
+  llvm::Error write(llvm::StringRef path, llvm::StringRef name, llvm::StringRef buildId, Console &console) const;
 
 private:
   int openSource(mlir::ModuleOp module, llvm::StringRef other, Console &console);

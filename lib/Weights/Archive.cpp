@@ -23,8 +23,8 @@ namespace {
 /// The file being written. Pieces may be written from several threads; the first error is kept.
 class File {
 public:
-  explicit File(StringRef path) : path(path.str()) {
-    fd = open(this->path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  File(StringRef path, StringRef name) : name(name.empty() ? path : name) {
+    fd = open(path.str().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
       fail("cannot create", errno);
   }
@@ -56,7 +56,7 @@ public:
     return !failed();
   }
 
-  void fail(StringRef what, int code) { fail((what + " '" + path + "': " + sys::StrError(code)).str()); }
+  void fail(StringRef what, int code) { fail((what + " '" + name + "': " + sys::StrError(code)).str()); }
   void fail(std::string text) {
     std::lock_guard<std::mutex> lock(mutex);
     if (message.empty())
@@ -72,7 +72,7 @@ public:
   }
 
 private:
-  std::string path, message;
+  std::string name, message;
   int fd = -1;
   std::mutex mutex;
   std::atomic<bool> bad{false};
@@ -162,7 +162,7 @@ Error moe_mlir::writeArchive(StringRef path, StringRef buildId, ArrayRef<Archive
                              const ArchiveOptions &options) {
   assert(buildId.size() == sizeof(ArchiveHeader::build_id) && "a build id has 32 digits");
   Layout layout(plans);
-  File file(path);
+  File file(path, options.name);
   file.reserve(layout.fileSize);
   if (!file.failed())
     writeData(file, layout, plans, options);

@@ -17,6 +17,7 @@ struct ArchiveEntryPlan {
 };
 
 struct ArchiveOptions {
+  std::string name; ///< What messages call the file; empty: its path.
   unsigned threads = 2;
   /// Called now and then, from one of the threads at a time, with the bytes done so far.
   std::function<void(uint64_t)> progress;

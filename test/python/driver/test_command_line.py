@@ -56,6 +56,19 @@ def test_unknown_option(graph):
     assert "Unknown command line argument '--optimise'" in process.stderr
 
 
+@pytest.mark.parametrize("flags", [[], ["--to=graph"]])
+def test_unknown_cpu(graph, tmp_path, flags):
+    process = compile_model(graph, "-o", tmp_path / "b", "--target-cpu=x86-64-v9", *flags)
+    expect_error(process, 1, "unknown CPU 'x86-64-v9'; use 'native', 'x86-64-v3', 'x86-64-v4' or a name such as 'znver4'")
+    assert files(tmp_path) == ["in", "in/a.mlir"]
+
+
+def test_cpu_that_is_too_old(graph, tmp_path):
+    process = compile_model(graph, "-o", tmp_path / "b", "--target-cpu=nehalem", "--progress=none")
+    expect_error(process, 2, "CPU 'nehalem' has no avx2; the least that is supported is 'x86-64-v3'")
+    assert files(tmp_path) == ["in", "in/a.mlir"]
+
+
 def test_program_to_standard_output(graph):
     expect_error(compile_model(graph, "-o", "-"), 1, "-o - needs --to=LEVEL")
 

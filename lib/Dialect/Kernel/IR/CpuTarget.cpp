@@ -1,4 +1,5 @@
-//===- CpuTarget.cpp - traits of the CPU that kernels are made for ---------------------------------------------------===//
+//===- CpuTarget.cpp - traits of the CPU that kernels are made for
+//---------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 
@@ -66,7 +67,15 @@ FailureOr<CpuTarget> CpuTarget::fromAttr(Location loc, Attribute attr) {
 
 FailureOr<CpuTarget> CpuTarget::get(ModuleOp module) { return fromAttr(module.getLoc(), module->getAttr(attrName)); }
 
+bool CpuTarget::isKnown(StringRef name) {
+  return name == "native" || llvm::X86::parseArchX86(name, /*Only64Bit=*/true) != llvm::X86::CK_None;
+}
+
 FailureOr<CpuTarget> CpuTarget::forCpu(StringRef name, std::string &error) {
+  if (!isKnown(name)) {
+    error = "unknown CPU '" + name.str() + "'; use 'native', 'x86-64-v3', 'x86-64-v4' or a name such as 'znver4'";
+    return failure();
+  }
   CpuTarget target;
   if (name == "native") {
     target.cpu = llvm::sys::getHostCPUName().str();
@@ -81,10 +90,6 @@ FailureOr<CpuTarget> CpuTarget::forCpu(StringRef name, std::string &error) {
     for (StringRef feature : names)
       target.features += (target.features.empty() ? "" : ",") + std::string(host[feature] ? "+" : "-") + feature.str();
   } else {
-    if (llvm::X86::parseArchX86(name, /*Only64Bit=*/true) == llvm::X86::CK_None) {
-      error = "unknown CPU '" + name.str() + "'; use 'native', 'x86-64-v3', 'x86-64-v4' or a name such as 'znver4'";
-      return failure();
-    }
     target.cpu = name.str();
   }
   llvm::StringSet<> has = target.featureSet();

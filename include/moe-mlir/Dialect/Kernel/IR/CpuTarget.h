@@ -34,6 +34,9 @@ struct CpuTarget {
   /// The traits of `module`; emits an error if it carries none.
   static FailureOr<CpuTarget> get(ModuleOp module);
 
+  /// Whether `name` is "native" or LLVM knows it as a 64-bit CPU.
+  static bool isKnown(llvm::StringRef name);
+
   /// The traits of the CPU that LLVM calls `name`; "native" is the machine this runs on. On failure returns a message
   /// in `error`: the name is unknown, or the CPU lacks AVX2 and FMA.
   static FailureOr<CpuTarget> forCpu(StringRef name, std::string &error);
