@@ -101,7 +101,10 @@ std::string Compiler::outputPath() const {
 int Compiler::dump() {
   if (options.dumpFolder.empty())
     return kOk;
-  if (std::error_code error = sys::fs::create_directories(options.dumpFolder)) {
+  std::error_code error = sys::fs::create_directories(options.dumpFolder);
+  if (!error && !sys::fs::is_directory(options.dumpFolder)) // what exists may be anything
+    error = std::make_error_code(std::errc::not_a_directory);
+  if (error) {
     console.error("cannot create folder '" + options.dumpFolder + "': " + error.message());
     return kUserError;
   }

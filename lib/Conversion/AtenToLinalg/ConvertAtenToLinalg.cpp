@@ -1,4 +1,5 @@
-//===- ConvertAtenToLinalg.cpp - lowers every call, or reports all that it cannot ----------------------------------------===//
+//===- ConvertAtenToLinalg.cpp - lowers every call, or reports all that it cannot
+//----------------------------------------===//
 
 #include "moe-mlir/Conversion/AtenToLinalg/Passes.h"
 
@@ -18,7 +19,7 @@ using namespace mlir::aten;
 namespace {
 /// Where an operator first occurred, and how often it does.
 struct Occurrence {
-  Location first;
+  CallOp first;
   unsigned count = 0;
   bool known = false;
 };
@@ -57,7 +58,7 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
         lowered.emplace_back(call, std::move(*results));
         continue;
       }
-      Occurrence &entry = unsupported.insert({call.getTarget(), Occurrence{call.getLoc()}}).first->second;
+      Occurrence &entry = unsupported.insert({call.getTarget(), Occurrence{call}}).first->second;
       entry.known = it != table.end();
       ++entry.count;
     }
@@ -85,9 +86,15 @@ private:
     InFlightDiagnostic diagnostic = emitError(getOperation().getLoc());
     diagnostic << count << " call(s) of " << unsupported.size()
                << " operator(s) are not supported; see docs/Ops.md for what is";
-    for (auto &[name, entry] : unsupported)
-      diagnostic.attachNote(entry.first) << name << " (" << entry.count << ")"
-                                         << (entry.known ? ": this form of the operator" : "");
+    for (auto &[name, entry] : unsupported) {
+      CallOp first = entry.first;
+      Diagnostic &note = diagnostic.attachNote(first.getLoc()) << name << " (" << entry.count << ")";
+      // A choice by name (an activation, a rounding mode) is often what is not known.
+      for (NamedAttribute argument : first.getArguments())
+        if (auto text = dyn_cast<StringAttr>(argument.getValue()))
+          note << ", " << argument.getName().getValue() << " = '" << text.getValue() << "'";
+      note << (entry.known ? ": this form of the operator" : "");
+    }
     // Built ops have no users yet: take them away again, so that the function is as it was.
     for (auto &[call, results] : lowered)
       for (Value result : results)

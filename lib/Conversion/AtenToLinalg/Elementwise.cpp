@@ -142,6 +142,8 @@ static Values lowerDiv(Lowering &l) {
         return s.make<arith::FloorDivSIOp>({x, y});
       return s.make<math::FloorOp>(s.make<arith::DivFOp>({x, y}));
     }>(l);
+  if (*mode != "trunc")
+    return std::nullopt;
   return lowerArithmetic<[](const Scalar &s, Value x, Value y) -> Value {
     if (!isa<FloatType>(x.getType()))
       return s.make<arith::DivSIOp>({x, y});
@@ -233,7 +235,10 @@ static Values lowerClamp(Lowering &l) {
 }
 
 static Values lowerGelu(Lowering &l) {
-  if (l.call.getString("approximate").value_or("none") == "tanh")
+  StringRef approximation = l.call.getString("approximate").value_or("none");
+  if (approximation != "none" && approximation != "tanh")
+    return std::nullopt;
+  if (approximation == "tanh")
     return lowerUnary<[](const Scalar &s, Value x) -> Value {
       Type t = x.getType();
       Value cube = s.make<arith::MulFOp>({s.make<arith::MulFOp>({x, x}), x});

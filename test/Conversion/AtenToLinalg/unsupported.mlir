@@ -16,6 +16,20 @@ func.func @three(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>) {
 
 // -----
 
+// What is chosen by name is named.
+// CHECK: note: moe_mlir.experts.default (1), activation = 'swish9'
+// CHECK: note: aten.gelu.default (1), approximate = 'quick': this form of the operator
+// CHECK: note: aten.div.Tensor_mode (1), rounding_mode = 'up': this form of the operator
+func.func @names(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.call "moe_mlir.experts.default"(%x) {hidden = #aten.arg<0>, activation = "swish9"} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = aten.call "aten.gelu.default"(%0) {self = #aten.arg<0>, approximate = "quick"} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = aten.call "aten.div.Tensor_mode"(%0, %1) {self = #aten.arg<0>, other = #aten.arg<1>, rounding_mode = "up"}
+      : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+
+// -----
+
 // Arguments that change the function are not ignored.
 // CHECK: error: 3 call(s) of 3 operator(s) are not supported
 // CHECK: note: aten.round.decimals (1): this form of the operator
