@@ -53,6 +53,19 @@ def test_an_old_file_survives_a_failure(layer, big, tmp_path):
     assert files(tmp_path / "out") == ["calls.npy", "y.npy"]
 
 
+def test_folders_in_the_place_of_files(bigram, layer, big, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert f"error: cannot write '{folder}': Is a directory" in layer(*big, "--trace", folder, code=1).stderr.decode()
+    assert bigram.error("--benchmark", "--prompt-tokens", 4, "--decode-tokens", 1, "--samples", folder) == (
+        f"cannot write '{folder}': Is a directory")
+    assert layer.error(*big, "--expected-output", f"y=@{folder}") == (
+        f"expected output 'y': cannot read '{folder}': it is a folder, not a file")
+    assert layer.error(*big, "--output-dir", tmp_path / "none" / "out") == (
+        f"cannot make the folder '{tmp_path}/none/out': No such file or directory")
+    assert files(tmp_path) == ["folder", "scale.npy", "x.npy"] and files(folder) == []
+
+
 def test_closed_stdout(bigram):
     read, write = os.pipe()
     os.close(read)

@@ -4,9 +4,11 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 TOOL = shutil.which("moe-compile")
+INPUTS = Path(__file__).resolve().parents[2] / "Import" / "Inputs"
 
 
 def compile_model(*arguments, **options):
@@ -22,6 +24,21 @@ def expect_error(process, code, *texts):
     for text in texts:
         assert text in errors[0], process.stderr
     assert "Stack dump" not in process.stderr
+
+
+def pack(path, fixture, *changes):
+    """Writes a .pt2 from a fixture of the import tests, with changes."""
+    subprocess.run([sys.executable, INPUTS / "pack.py", INPUTS / fixture, path, *map(str, changes)], check=True)
+    return path
+
+
+def refuse(source, code, *texts):
+    """Compiles `source` and expects this error, and no file besides those that were there."""
+    before = files(source.parent)
+    process = compile_model(source, "-o", source.parent / "out", "--progress=none")
+    expect_error(process, code, *texts)
+    assert files(source.parent) == before
+    return process.stderr
 
 
 def files(folder: Path):

@@ -2,14 +2,11 @@
 
 import json
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from compiling import TOOL, compile_model, expect_error, files, limit_file_size
+from compiling import TOOL, compile_model, expect_error, files, limit_file_size, pack
 
-PACK = Path(__file__).resolve().parents[2] / "Import" / "Inputs" / "pack.py"
 SIZE = 1024
 WEIGHT_BYTES = 4 * SIZE * SIZE
 
@@ -29,7 +26,7 @@ def source(tmp_path_factory):
     folder = tmp_path_factory.mktemp("source")
     (folder / "a.mlir").write_text(GRAPH)
     (folder / "a.json").write_text(json.dumps({"program": {}, "weights": {"w": [7, [SIZE, SIZE]]}}))
-    subprocess.run([sys.executable, PACK, folder / "a.json", folder / "a.pt2"], check=True)
+    pack(folder / "a.pt2", folder / "a.json")
     return [folder / "a.mlir", f"--weights={folder / 'a.pt2'}", "--progress=none"]
 
 

@@ -1,31 +1,10 @@
 """Models and weights that moe-compile refuses: one message, the right exit code, nothing written."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from compiling import compile_model, expect_error, files
-
-INPUTS = Path(__file__).resolve().parents[2] / "Import" / "Inputs"
-
-
-def pack(path, fixture, *changes):
-    """Writes a .pt2 from a fixture of the import tests, with changes."""
-    subprocess.run([sys.executable, INPUTS / "pack.py", INPUTS / fixture, path, *map(str, changes)], check=True)
-    return path
-
-
-def refuse(source, code, *texts):
-    """Compiles `source` and expects this error, and no file besides those that were there."""
-    before = files(source.parent)
-    process = compile_model(source, "-o", source.parent / "out", "--progress=none")
-    expect_error(process, code, *texts)
-    assert files(source.parent) == before
-    return process.stderr
-
+from compiling import INPUTS, compile_model, expect_error, files, pack, refuse
 
 @pytest.mark.parametrize("content", [b"", b"text\n", b"\x80\x02}q\x00."])
 def test_not_a_pt2(content, tmp_path):
