@@ -96,6 +96,22 @@ def test_weights_that_moved(dumped):
     assert "note: the module names this file; if it moved, give its new place with --weights" in printed
 
 
+def test_module_that_names_no_weights(dumped):
+    text = dumped.read_text()
+    start = text.index("moe.weights = ")
+    end = text.index("}", start) + 1
+    dumped.write_text(text[:start] + "moe.unused" + text[end:])
+    refuse(dumped, 1, "the module has parameters but no moe.weights attribute: give the file with --weights")
+
+
+def test_edited_table_of_parameters(dumped):
+    process = compile_model(dumped, "--to=runtime", "-o", dumped, "-q")
+    assert process.returncode == 0, process.stderr
+    assert 'key = "' in dumped.read_text()
+    dumped.write_text(dumped.read_text().replace('key = "', 'keys = "'))
+    refuse(dumped, 1, "malformed entry of moert.program's parameters")
+
+
 @pytest.mark.parametrize("change,text", [
     (["set", "weights", "{}"], "has no weight named 'proj.weight'"),
     (["set", "weights", '{"proj.weight": [13, [3, 2]]}'], "parameter 'proj.weight': the program expects"),
