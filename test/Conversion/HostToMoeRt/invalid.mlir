@@ -43,19 +43,12 @@ func.func @main(%x: memref<4xi64> {moe.name = "x", moe.range = [0]}) {
 
 // -----
 
-func.func @main() {
-  // expected-error@+1 {{'moe.parameter' op must be a static, contiguous memref at this level, got 'tensor<4xf32>'}}
-  %w = moe.parameter ["w"] : tensor<4xf32>
-  return
-}
-
-// -----
-
 kernel.func @layout(%offsets: memref<5xi64>) {
   kernel.return
 }
 func.func @main(%offsets: memref<5xi64> {moe.name = "offsets"}) {
   %n = arith.constant 4 : index
+  // expected-error@+2 {{failed to legalize operation 'kernel.launch'}}
   // expected-error@+1 {{'kernel.launch' op 'moe.expert_load' must be {layer = "name", offsets = <number of an operand of type memref<experts + 1 x i32>>}, got {layer = "0", offsets = 0 : i64}}}
   kernel.launch @layout(%offsets) rows(%n) work(%n) {moe.expert_load = {layer = "0", offsets = 0}} : memref<5xi64>
   return
