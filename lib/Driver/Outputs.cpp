@@ -17,7 +17,19 @@ static Error cannotWrite(StringRef path, const Twine &why) {
   return createStringError("cannot write '" + path + "': " + why);
 }
 
+/// Only an ordinary file is replaced by a new one.
+static Error checkReplaceable(StringRef final) {
+  sys::fs::file_status status;
+  if (sys::fs::status(final, status) || status.type() == sys::fs::file_type::regular_file)
+    return Error::success();
+  return cannotWrite(final, status.type() == sys::fs::file_type::directory_file ? "it is a folder"
+                                                                                : "it is not an ordinary file");
+}
+
 Expected<std::unique_ptr<Outputs>> Outputs::create(StringRef final) {
+  // Before the folder is touched: beside a device there is seldom a place to write.
+  if (Error error = checkReplaceable(final))
+    return std::move(error);
   StringRef parent = sys::path::parent_path(final);
   SmallString<128> folder(parent.empty() ? "." : parent);
   if (!sys::fs::is_directory(folder))
@@ -34,13 +46,8 @@ Outputs::~Outputs() { removeScratchFolder(folder); }
 std::string Outputs::scratch(StringRef name) const { return folder + "/" + name.str(); }
 
 Expected<std::string> Outputs::add(StringRef final) {
-  sys::fs::file_status status;
-  if (!sys::fs::status(final, status)) {
-    if (status.type() == sys::fs::file_type::directory_file)
-      return cannotWrite(final, "it is a folder");
-    if (status.type() != sys::fs::file_type::regular_file)
-      return cannotWrite(final, "it is not an ordinary file");
-  }
+  if (Error error = checkReplaceable(final))
+    return std::move(error);
   std::string temporary = scratch(sys::path::filename(final));
   moves.emplace_back(temporary, final.str());
   return temporary;
