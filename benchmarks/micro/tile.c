@@ -1,5 +1,6 @@
-/* Times a compiled linear kernel (see tile.py): the kernel alone, one thread, weights that stay or do not stay in cache.
- * Prints one line per number of rows: GFLOP/s, GB/s of weights, and the ratio to a loop that only reads the weights. */
+/* Times a compiled linear kernel (see tile.py): the kernel alone, one thread, weights that stay or do not stay in
+ * cache. Prints one line per number of rows: GFLOP/s, GB/s of weights, and the ratio to a loop that only reads the
+ * weights. */
 #include "moert/moert_model.h"
 
 #include <immintrin.h>

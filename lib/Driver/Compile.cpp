@@ -1,5 +1,4 @@
-//===- Compile.cpp - from an exported model to an executable, phase by phase
-//----------------------------------------===//
+//===- Compile.cpp - from an exported model to an executable, phase by phase --------------------------------------===//
 
 #include "Console.h"
 #include "Input.h"

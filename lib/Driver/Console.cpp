@@ -1,5 +1,4 @@
-//===- Console.cpp - what the compiler says while it works
-//----------------------------------------------------------===//
+//===- Console.cpp - what the compiler says while it works --------------------------------------------------------===//
 
 #include "Console.h"
 

@@ -1,5 +1,4 @@
-//===- Console.h - what the compiler says while it works -------------------------------------------------*- C++
-//-*-===//
+//===- Console.h - what the compiler says while it works ------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_DRIVER_CONSOLE_H
 #define MOE_MLIR_LIB_DRIVER_CONSOLE_H
 

@@ -1,5 +1,4 @@
-//===- Input.cpp - the model that is compiled
-//-----------------------------------------------------------------------===//
+//===- Input.cpp - the model that is compiled ---------------------------------------------------------------------===//
 
 #include "Input.h"
 #include "moe-mlir/Import/Pt2.h"

@@ -1,5 +1,4 @@
-//===- Input.h - the model that is compiled ---------------------------------------------------------------*- C++
-//-*-===//
+//===- Input.h - the model that is compiled -------------------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_DRIVER_INPUT_H
 #define MOE_MLIR_LIB_DRIVER_INPUT_H
 

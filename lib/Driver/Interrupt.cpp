@@ -1,5 +1,4 @@
-//===- Interrupt.cpp - signals and crashes
-//--------------------------------------------------------------------------===//
+//===- Interrupt.cpp - signals and crashes ------------------------------------------------------------------------===//
 
 #include "Interrupt.h"
 #include "moe-mlir/Driver/Driver.h"

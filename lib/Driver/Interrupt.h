@@ -1,5 +1,4 @@
-//===- Interrupt.h - signals: Ctrl-C leaves nothing behind -----------------------------------------------*- C++
-//-*-===//
+//===- Interrupt.h - signals: Ctrl-C leaves nothing behind ----------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_DRIVER_INTERRUPT_H
 #define MOE_MLIR_LIB_DRIVER_INTERRUPT_H
 

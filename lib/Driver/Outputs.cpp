@@ -1,5 +1,4 @@
-//===- Outputs.cpp - files that appear complete or not at all
-//-------------------------------------------------------===//
+//===- Outputs.cpp - files that appear complete or not at all -----------------------------------------------------===//
 
 #include "Outputs.h"
 #include "Interrupt.h"

@@ -1,5 +1,4 @@
-//===- Outputs.h - files that appear complete or not at all ----------------------------------------------*- C++
-//-*-===//
+//===- Outputs.h - files that appear complete or not at all ---------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_DRIVER_OUTPUTS_H
 #define MOE_MLIR_LIB_DRIVER_OUTPUTS_H
 

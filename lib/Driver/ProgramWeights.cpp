@@ -1,5 +1,4 @@
-//===- ProgramWeights.cpp - the weights that a module names, and their archive
-//--------------------------------------===//
+//===- ProgramWeights.cpp - the weights that a module names, and their archive ------------------------------------===//
 
 #include "ProgramWeights.h"
 #include "moe-mlir/Import/Pt2.h"

@@ -1,5 +1,4 @@
-//===- ProgramWeights.h - the weights that a module names, and their archive ------------------------------*- C++
-//-*-===//
+//===- ProgramWeights.h - the weights that a module names, and their archive ----------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_DRIVER_PROGRAMWEIGHTS_H
 #define MOE_MLIR_LIB_DRIVER_PROGRAMWEIGHTS_H
 

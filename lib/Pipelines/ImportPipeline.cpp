@@ -1,5 +1,4 @@
-//===- ImportPipeline.cpp - from an imported graph to the graph level
-//-----------------------------------------------===//
+//===- ImportPipeline.cpp - from an imported graph to the graph level ---------------------------------------------===//
 
 #include "moe-mlir/Pipelines/ImportPipeline.h"
 

@@ -1,5 +1,4 @@
-//===- Levels.cpp - the levels of IR and their names
-//----------------------------------------------------------------===//
+//===- Levels.cpp - the levels of IR and their names --------------------------------------------------------------===//
 
 #include "moe-mlir/Pipelines/Levels.h"
 

@@ -1,4 +1,4 @@
-//===- Partition.cpp - moe-partition --------------------------------------------------------------------------------===//
+//===- Partition.cpp - moe-partition ------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Passes.h"

@@ -1,5 +1,4 @@
-//===- Pipelines.cpp - one pipeline per arrow between levels
-//--------------------------------------------------------===//
+//===- Pipelines.cpp - one pipeline per arrow between levels ------------------------------------------------------===//
 
 #include "moe-mlir/Pipelines/Pipelines.h"
 
@@ -18,8 +17,7 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
   case Level::Spmd:
     return "moe-schedule,moe-verify-level{level=scheduled}";
   case Level::Scheduled:
-    return "kernel-set-target{cpu=" + options.targetCpu +
-           "},graph-to-kernel,moe-verify-level{level=kernel}";
+    return "kernel-set-target{cpu=" + options.targetCpu + "},graph-to-kernel,moe-verify-level{level=kernel}";
   case Level::Kernel:
     return "kernel-to-runtime,moe-verify-level{level=runtime}";
   case Level::Runtime:

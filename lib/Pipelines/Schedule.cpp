@@ -1,4 +1,4 @@
-//===- Schedule.cpp - moe-schedule ----------------------------------------------------------------------------------===//
+//===- Schedule.cpp - moe-schedule --------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Passes.h"

@@ -1,4 +1,4 @@
-//===- VerifyLevel.cpp - moe-verify-level ---------------------------------------------------------------------------===//
+//===- VerifyLevel.cpp - moe-verify-level -------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Levels.h"
@@ -15,8 +15,8 @@ namespace moe_mlir {
 
 /// Dialects whose ops a level may hold.
 static ArrayRef<StringRef> dialectsOf(Level level) {
-  static constexpr StringRef tensors[] = {"arith", "builtin", "func",   "index", "linalg", "math",
-                                          "moe",   "nn",      "scf",    "shard", "tensor", "ub"};
+  static constexpr StringRef tensors[] = {"arith", "builtin", "func", "index", "linalg", "math",
+                                          "moe",   "nn",      "scf",  "shard", "tensor", "ub"};
   static constexpr StringRef buffers[] = {"affine", "arith", "builtin", "func", "index", "kernel",
                                           "linalg", "math",  "memref",  "scf",  "ub"};
   static constexpr StringRef calls[] = {"builtin", "llvm", "moert"};
@@ -56,8 +56,7 @@ namespace {
 struct MoeVerifyLevel : impl::MoeVerifyLevelBase<MoeVerifyLevel> {
   using MoeVerifyLevelBase::MoeVerifyLevelBase;
 
-  LogicalResult initializeOptions(StringRef options,
-                                  function_ref<LogicalResult(const Twine &)> errorHandler) override {
+  LogicalResult initializeOptions(StringRef options, function_ref<LogicalResult(const Twine &)> errorHandler) override {
     if (failed(MoeVerifyLevelBase::initializeOptions(options, errorHandler)))
       return failure();
     if (!parseLevel(level))

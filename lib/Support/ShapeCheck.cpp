@@ -1,4 +1,4 @@
-//===- ShapeCheck.cpp - agreement of an op's shapes, by symbol ------------------------------------------------------===//
+//===- ShapeCheck.cpp - agreement of an op's shapes, by symbol ----------------------------------------------------===//
 
 #include "moe-mlir/Support/ShapeCheck.h"
 

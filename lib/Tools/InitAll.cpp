@@ -1,4 +1,4 @@
-//===- InitAll.cpp - registration of everything, for the tools ------------------------------------------------------===//
+//===- InitAll.cpp - registration of everything, for the tools ----------------------------------------------------===//
 
 #include "moe-mlir/InitAll.h"
 

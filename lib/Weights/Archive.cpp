@@ -1,5 +1,4 @@
-//===- Archive.cpp - writes the weight archive of a compiled program
-//------------------------------------------------===//
+//===- Archive.cpp - writes the weight archive of a compiled program ----------------------------------------------===//
 
 #include "moe-mlir/Weights/Archive.h"
 

@@ -1,5 +1,4 @@
-//===- Dtype.cpp - element types of weights
-//-------------------------------------------------------------------------===//
+//===- Dtype.cpp - element types of weights -----------------------------------------------------------------------===//
 
 #include "moe-mlir/Weights/Dtype.h"
 

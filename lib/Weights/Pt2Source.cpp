@@ -1,4 +1,4 @@
-//===- Pt2Source.cpp - weights of a .pt2 file -----------------------------------------------------------------------===//
+//===- Pt2Source.cpp - weights of a .pt2 file ---------------------------------------------------------------------===//
 
 #include "moe-mlir/Weights/Pt2Source.h"
 #include "moe-mlir/Import/Pt2.h"

@@ -1,5 +1,4 @@
-//===- Recipe.cpp - checks a recipe and computes plain (unpacked) tensors
-//-------------------------------------------===//
+//===- Recipe.cpp - checks a recipe and computes plain (unpacked) tensors -----------------------------------------===//
 
 #include "moe-mlir/Weights/Recipe.h"
 #include "RowReader.h"

@@ -1,5 +1,4 @@
-//===- RowReader.cpp - runs of a view's elements along its last dimension
-//-------------------------------------------===//
+//===- RowReader.cpp - runs of a view's elements along its last dimension -----------------------------------------===//
 
 #include "RowReader.h"
 #include "moe-mlir/Weights/Dtype.h"

@@ -1,5 +1,4 @@
-//===- View.cpp - joins, slices and transposes of weights, on indices
-//-----------------------------------------------===//
+//===- View.cpp - joins, slices and transposes of weights, on indices ---------------------------------------------===//
 
 #include "moe-mlir/Weights/Dtype.h"
 #include "moe-mlir/Weights/Recipe.h"

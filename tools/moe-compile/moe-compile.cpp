@@ -1,5 +1,4 @@
-//===- moe-compile.cpp - compiles an exported model into an executable
-//----------------------------------------------===//
+//===- moe-compile.cpp - compiles an exported model into an executable --------------------------------------------===//
 
 #include "moe-mlir/Driver/Driver.h"
 

@@ -1,4 +1,4 @@
-//===- moe-lsp-server.cpp - language server for the project's dialects ------------------------------------------------===//
+//===- moe-lsp-server.cpp - language server for the project's dialects --------------------------------------------===//
 
 #include "moe-mlir/InitAll.h"
 

@@ -1,4 +1,4 @@
-//===- moe-opt.cpp - runs passes and pipelines on textual IR --------------------------------------------------------===//
+//===- moe-opt.cpp - runs passes and pipelines on textual IR ------------------------------------------------------===//
 
 #include "moe-mlir/InitAll.h"
 

@@ -1,4 +1,4 @@
-//===- moe-translate.cpp - bridges to and from file formats ---------------------------------------------------------===//
+//===- moe-translate.cpp - bridges to and from file formats -------------------------------------------------------===//
 
 #include "moe-mlir/Import/Pt2.h"
 #include "moe-mlir/Target/Cpu.h"

@@ -1,5 +1,4 @@
-//===- ArchiveTest.cpp - the file that the runtime will read
-//--------------------------------------------------------===//
+//===- ArchiveTest.cpp - the file that the runtime will read ------------------------------------------------------===//
 
 #include "moe-mlir/Weights/Archive.h"
 

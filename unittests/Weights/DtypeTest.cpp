@@ -1,5 +1,4 @@
-//===- DtypeTest.cpp - conversions of elements
-//----------------------------------------------------------------------===//
+//===- DtypeTest.cpp - conversions of elements --------------------------------------------------------------------===//
 
 #include "moe-mlir/Weights/Dtype.h"
 

@@ -1,5 +1,4 @@
-//===- RecipeTest.cpp - each recipe step against its definition
-//-----------------------------------------------------===//
+//===- RecipeTest.cpp - each recipe step against its definition ---------------------------------------------------===//
 
 #include "moe-mlir/Weights/Recipe.h"
 

@@ -30,7 +30,8 @@ typedef uint64_t Words __attribute__((vector_size(kVectorBytes)));
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Runs body(thread) on each core until it returns, all starting together; body returns its work. Gives work per second.
+/// Runs body(thread) on each core until it returns, all starting together; body returns its work. Gives work per
+/// second.
 template <typename Body> double rate(const int32_t *cores, int32_t threads, Body body) {
   std::atomic<int> ready{0};
   std::vector<double> rates(static_cast<size_t>(threads));
@@ -66,7 +67,8 @@ template <typename T> void keep(T &value) {
 #endif
 }
 
-template <typename Value, typename Step> double flops(const Clock::time_point &begin, double seconds, Value one, Step step) {
+template <typename Value, typename Step>
+double flops(const Clock::time_point &begin, double seconds, Value one, Step step) {
   Value acc[kAccumulators];
   for (auto &a : acc)
     a = Value{};

@@ -1,5 +1,4 @@
-//===- Driver.h - from an exported model to an executable ------------------------------------------------*- C++
-//-*-===//
+//===- Driver.h - from an exported model to an executable -----------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_DRIVER_DRIVER_H
 #define MOE_MLIR_DRIVER_DRIVER_H
 
@@ -26,7 +25,7 @@ struct CompileOptions {
   std::optional<Level> from; ///< Level of an IR input; none: what the file says.
   std::optional<Level> to;   ///< Print the IR of this level instead of making a program.
   std::string dumpFolder;    ///< Empty: no intermediates.
-  std::string weights;    ///< Empty: the file that the module names.
+  std::string weights;       ///< Empty: the file that the module names.
   ProgressMode progress = ProgressMode::Auto;
   bool quiet = false, verbose = false, timing = false;
 };

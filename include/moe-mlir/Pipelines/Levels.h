@@ -1,5 +1,4 @@
-//===- Levels.h - the levels of IR and their names -------------------------------------------------------*- C++
-//-*-===//
+//===- Levels.h - the levels of IR and their names ------------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_PIPELINES_LEVELS_H
 #define MOE_MLIR_PIPELINES_LEVELS_H
 

@@ -1,4 +1,4 @@
-//===- Passes.h - the decisions and contracts between levels ----------------------------------------------*- C++ -*-===//
+//===- Passes.h - the decisions and contracts between levels --------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_PIPELINES_PASSES_H
 #define MOE_MLIR_PIPELINES_PASSES_H
 

@@ -1,5 +1,4 @@
-//===- Pipelines.h - one pipeline per arrow between levels ------------------------------------------------*- C++
-//-*-===//
+//===- Pipelines.h - one pipeline per arrow between levels ----------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_PIPELINES_PIPELINES_H
 #define MOE_MLIR_PIPELINES_PIPELINES_H
 

@@ -1,10 +1,9 @@
-//===- Executable.h - links a program's object with the runtime ------------------------------------------*- C++
-//-*-===//
+//===- Executable.h - links a program's object with the runtime -----------------------------------------*- C++ -*-===//
 //
 // The runtime and the launcher are linked ahead and shipped beside the compiler, so that linking a program takes LLVM's
 // lld and the C library that is running already: no compiler, no headers, no libc6-dev.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_TARGET_EXECUTABLE_H
 #define MOE_MLIR_TARGET_EXECUTABLE_H
 

@@ -1,4 +1,4 @@
-//===- Pt2Source.h - weights of a .pt2 file ---------------------------------------------------------------*- C++ -*-===//
+//===- Pt2Source.h - weights of a .pt2 file -------------------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_WEIGHTS_PT2SOURCE_H
 #define MOE_MLIR_WEIGHTS_PT2SOURCE_H
 

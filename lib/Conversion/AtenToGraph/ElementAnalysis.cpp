@@ -1,5 +1,4 @@
-//===- ElementAnalysis.cpp - what an element of an index or mask tensor is
-//------------------------------------------===//
+//===- ElementAnalysis.cpp - what an element of an index or mask tensor is ----------------------------------------===//
 
 #include "ElementAnalysis.h"
 

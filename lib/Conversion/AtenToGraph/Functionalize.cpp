@@ -1,5 +1,4 @@
-//===- Functionalize.cpp - in-place calls become calls with results
-//------------------------------------------------===//
+//===- Functionalize.cpp - in-place calls become calls with results -----------------------------------------------===//
 
 #include "moe-mlir/Conversion/AtenToGraph/Passes.h"
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"

@@ -1,5 +1,4 @@
-//===- RaiseAttention.cpp - scaled dot-product attention and its masks
-//----------------------------------------------===//
+//===- RaiseAttention.cpp - scaled dot-product attention and its masks --------------------------------------------===//
 
 #include "ElementAnalysis.h"
 #include "Patterns.h"

@@ -1,5 +1,4 @@
-//===- RaiseCache.cpp - writes into a cache of keys or values
-//-------------------------------------------------------===//
+//===- RaiseCache.cpp - writes into a cache of keys or values -----------------------------------------------------===//
 
 #include "ElementAnalysis.h"
 #include "Patterns.h"

@@ -1,5 +1,4 @@
-//===- RaiseExperts.cpp - moe_mlir::experts becomes gate, dispatch, expert, combine
-//---------------------------------===//
+//===- RaiseExperts.cpp - moe_mlir::experts becomes gate, dispatch, expert, combine -------------------------------===//
 
 #include "Patterns.h"
 #include "Router.h"

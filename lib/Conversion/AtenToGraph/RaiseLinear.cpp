@@ -1,5 +1,4 @@
-//===- RaiseLinear.cpp - linear layers and embeddings
-//---------------------------------------------------------------===//
+//===- RaiseLinear.cpp - linear layers and embeddings -------------------------------------------------------------===//
 
 #include "Patterns.h"
 

@@ -1,5 +1,4 @@
-//===- RaiseReshape.cpp - views as splits and joins of dimensions
-//---------------------------------------------------===//
+//===- RaiseReshape.cpp - views as splits and joins of dimensions -------------------------------------------------===//
 
 #include "Patterns.h"
 #include "SizeAnalysis.h"

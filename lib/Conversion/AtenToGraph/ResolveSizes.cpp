@@ -1,5 +1,4 @@
-//===- ResolveSizes.cpp - the pass resolve-graph-sizes
-//--------------------------------------------------------------===//
+//===- ResolveSizes.cpp - the pass resolve-graph-sizes ------------------------------------------------------------===//
 
 #include "SizeAnalysis.h"
 

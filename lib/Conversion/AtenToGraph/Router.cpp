@@ -1,5 +1,4 @@
-//===- Router.cpp - recognising how a model chooses experts
-//---------------------------------------------------------===//
+//===- Router.cpp - recognising how a model chooses experts -------------------------------------------------------===//
 
 #include "Router.h"
 #include "Patterns.h"

@@ -1,5 +1,4 @@
-//===- Simplify.cpp - calls that do nothing, chains of views
-//--------------------------------------------------------===//
+//===- Simplify.cpp - calls that do nothing, chains of views ------------------------------------------------------===//
 
 #include "Patterns.h"
 #include "SizeAnalysis.h"

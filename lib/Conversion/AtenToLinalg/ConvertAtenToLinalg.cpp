@@ -1,5 +1,4 @@
-//===- ConvertAtenToLinalg.cpp - lowers every call, or reports all that it cannot
-//----------------------------------------===//
+//===- ConvertAtenToLinalg.cpp - lowers every call, or reports all that it cannot ---------------------------------===//
 
 #include "moe-mlir/Conversion/AtenToLinalg/Passes.h"
 

@@ -1,4 +1,4 @@
-//===- Creation.cpp - tensors from nothing: arange, full, zeros, ... -----------------------------------------------------===//
+//===- Creation.cpp - tensors from nothing: arange, full, zeros, ... ----------------------------------------------===//
 
 #include "Lowering.h"
 

@@ -1,4 +1,4 @@
-//===- Lowering.cpp - builders that all lowerings of operators use -----------------------------------------------------===//
+//===- Lowering.cpp - builders that all lowerings of operators use ------------------------------------------------===//
 
 #include "Lowering.h"
 
@@ -153,9 +153,10 @@ Value Lowering::cast(Value tensor, Type element) {
   auto from = llvm::cast<RankedTensorType>(tensor.getType());
   if (from.getElementType() == element)
     return tensor;
-  return map(from.clone(element), getSizes(tensor), tensor, [&](OpBuilder &nested, Location nestedLoc, ValueRange args) {
-    return convertScalar(nested, nestedLoc, args[0], element);
-  });
+  return map(from.clone(element), getSizes(tensor), tensor,
+             [&](OpBuilder &nested, Location nestedLoc, ValueRange args) {
+               return convertScalar(nested, nestedLoc, args[0], element);
+             });
 }
 
 /// Drops the dimensions of size 1 of a shape and says to which group of a reassociation each dimension belongs.

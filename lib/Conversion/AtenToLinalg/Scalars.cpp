@@ -1,4 +1,4 @@
-//===- Scalars.cpp - types and conversions of elements ------------------------------------------------------------------===//
+//===- Scalars.cpp - types and conversions of elements ------------------------------------------------------------===//
 
 #include "Lowering.h"
 

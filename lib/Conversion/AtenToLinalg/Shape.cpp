@@ -1,5 +1,4 @@
-//===- Shape.cpp - views, permutations, slices and joins
-//----------------------------------------------------------------===//
+//===- Shape.cpp - views, permutations, slices and joins ----------------------------------------------------------===//
 
 #include "Lowering.h"
 

@@ -1,4 +1,4 @@
-//===- Symbolic.cpp - symbolic integers and what says nothing about values ----------------------------------------------===//
+//===- Symbolic.cpp - symbolic integers and what says nothing about values ----------------------------------------===//
 
 #include "Lowering.h"
 

@@ -1,11 +1,11 @@
-//===- HostToMoeRt.cpp - the host function to calls of the runtime --------------------------------------------------------===//
+//===- HostToMoeRt.cpp - the host function to calls of the runtime ------------------------------------------------===//
 //
 // 1. Read the interface from the attributes of @main.
 // 2. Prepare on memrefs: returned allocations become `moert.output` buffers; whatever else is returned is copied.
 // 3. Move the body into an llvm.func of the context, where arguments are memrefs made of runtime calls.
 // 4. One dialect conversion: launches, parameters and the arena here, everything else by upstream patterns.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Interface.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
@@ -96,8 +96,7 @@ struct LowerParameter : ConvertOpToLLVMPattern<moe::ParameterOp> {
 };
 
 struct LowerBlocks : ConvertOpToLLVMPattern<kernel::BlocksOp> {
-  LowerBlocks(const LLVMTypeConverter &converter, HostState &state)
-      : ConvertOpToLLVMPattern(converter), state(state) {}
+  LowerBlocks(const LLVMTypeConverter &converter, HostState &state) : ConvertOpToLLVMPattern(converter), state(state) {}
 
   LogicalResult matchAndRewrite(kernel::BlocksOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOpWithNewOp<BlocksOp>(op, rewriter.getI64Type(), state.context);
@@ -124,8 +123,7 @@ struct LowerArena : ConvertOpToLLVMPattern<memref::AllocOp> {
 };
 
 struct LowerLaunch : ConvertOpToLLVMPattern<kernel::LaunchOp> {
-  LowerLaunch(const LLVMTypeConverter &converter, HostState &state)
-      : ConvertOpToLLVMPattern(converter), state(state) {}
+  LowerLaunch(const LLVMTypeConverter &converter, HostState &state) : ConvertOpToLLVMPattern(converter), state(state) {}
 
   LogicalResult matchAndRewrite(kernel::LaunchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
@@ -142,8 +140,8 @@ struct LowerLaunch : ConvertOpToLLVMPattern<kernel::LaunchOp> {
         continue;
       }
       if (isa<FloatType>(value.getType())) // a float's bits lie in the low part of its slot
-        value = LLVM::BitcastOp::create(
-            rewriter, loc, rewriter.getIntegerType(value.getType().getIntOrFloatBitWidth()), value);
+        value = LLVM::BitcastOp::create(rewriter, loc, rewriter.getIntegerType(value.getType().getIntOrFloatBitWidth()),
+                                        value);
       if (value.getType() != i64)
         value = LLVM::ZExtOp::create(rewriter, loc, i64, value);
       slots.push_back(value);
@@ -211,8 +209,7 @@ private:
     b.setInsertionPointToStart(entry);
     for (unsigned symbol = 0; symbol < interface.symbolCount(); ++symbol)
       if (auto source = interface.sourceOf(symbol))
-        symbolSizes[symbol] =
-            InputSizeOp::create(b, loc, b.getI64Type(), state.context, source->first, source->second);
+        symbolSizes[symbol] = InputSizeOp::create(b, loc, b.getI64Type(), state.context, source->first, source->second);
     for (auto [argument, place] : llvm::zip(main.getArguments(), interface.arguments())) {
       const Interface::Value &value = (place.state ? interface.states() : interface.inputs())[place.index];
       Value data = place.state ? StateOp::create(b, loc, ptr, state.context, place.index).getResult()

@@ -1,4 +1,4 @@
-//===- Interface.cpp - inputs, outputs, states and parameters of a program -----------------------------------------------===//
+//===- Interface.cpp - inputs, outputs, states and parameters of a program ----------------------------------------===//
 
 #include "Interface.h"
 

@@ -1,10 +1,10 @@
-//===- Bf16Memory.cpp - bf16 in memory as 16-bit integers -----------------------------------------------------------------===//
+//===- Bf16Memory.cpp - bf16 in memory as 16-bit integers ---------------------------------------------------------===//
 //
 // Without AVX512-BF16, LLVM's code generator promotes bf16 values that it has to take apart (a masked store, an
 // inserted element) to f32 and rounds them back by calling __truncsfbf2, which C libraries lack. Once conversions are
 // integer code, bf16 values only travel between memory and bitcasts; as integers they are never promoted.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"

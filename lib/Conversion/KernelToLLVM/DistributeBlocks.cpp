@@ -1,4 +1,4 @@
-//===- DistributeBlocks.cpp - a kernel as a function of its block number ------------------------------------------------===//
+//===- DistributeBlocks.cpp - a kernel as a function of its block number ------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"

@@ -1,4 +1,4 @@
-//===- EpilogueVectorizer.cpp - a scalar region on vectors of columns -------------------------------------------------===//
+//===- EpilogueVectorizer.cpp - a scalar region on vectors of columns ---------------------------------------------===//
 
 #include "EpilogueVectorizer.h"
 

@@ -1,9 +1,9 @@
-//===- ExpandMath.cpp - math functions as polynomials, conversions to bf16 as integer code -----------------------------===//
+//===- ExpandMath.cpp - math functions as polynomials, conversions to bf16 as integer code ------------------------===//
 //
 // A call of expf per element costs ten times the polynomial and stops every vectoriser (0.27 against 3.3 ns per element
 // of silu(g) * u). Sines and cosines stay calls: their arguments can be large, and a model computes few of them.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
@@ -34,10 +34,10 @@ struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
     if (failed(target))
       return signalPassFailure();
 
-    const llvm::StringSet<> polynomials{math::ExpOp::getOperationName(),   math::ExpM1Op::getOperationName(),
-                                        math::LogOp::getOperationName(),   math::Log1pOp::getOperationName(),
-                                        math::Log2Op::getOperationName(),  math::TanhOp::getOperationName(),
-                                        math::ErfOp::getOperationName(),   math::ErfcOp::getOperationName()};
+    const llvm::StringSet<> polynomials{math::ExpOp::getOperationName(),  math::ExpM1Op::getOperationName(),
+                                        math::LogOp::getOperationName(),  math::Log1pOp::getOperationName(),
+                                        math::Log2Op::getOperationName(), math::TanhOp::getOperationName(),
+                                        math::ErfOp::getOperationName(),  math::ErfcOp::getOperationName()};
     // The emulation of bf16 marks conversions with fast-math flags, which llvm.fpext and fptrunc cannot say: the
     // attribute would stay behind as one of the arith dialect, which the runtime level does not have.
     getOperation()->walk([](Operation *op) {
@@ -48,8 +48,7 @@ struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
     });
 
     RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns,
-                                                [&](StringRef name) { return polynomials.contains(name); });
+    populateMathPolynomialApproximationPatterns(patterns, [&](StringRef name) { return polynomials.contains(name); });
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     // LLVM rounds to bf16 with an instruction where there is one, and otherwise calls a function that C libraries lack.
     if (!target->dotBf16)

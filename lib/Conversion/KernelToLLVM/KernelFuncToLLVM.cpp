@@ -1,4 +1,4 @@
-//===- KernelFuncToLLVM.cpp - the C signature of kernels ----------------------------------------------------------------===//
+//===- KernelFuncToLLVM.cpp - the C signature of kernels ----------------------------------------------------------===//
 //
 //   kernel.func @f(%x: memref<?x8xf32> {llvm.noalias}, %n: index, %block: index, %blocks: index)
 //
@@ -9,7 +9,7 @@
 //
 // The body rebuilds memref descriptors from the pointer and the sizes; they disappear when memref ops are lowered.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
@@ -95,14 +95,14 @@ private:
 
   void makeEntry(LLVM::LLVMFuncOp body) {
     // The last two slots are the block and the number of blocks.
-    auto entry = LLVM::LLVMFuncOp::create(b, loc, func.getName(),
-                                          LLVM::LLVMFunctionType::get(voidType, {ptr, i64, i64}));
+    auto entry =
+        LLVM::LLVMFuncOp::create(b, loc, func.getName(), LLVM::LLVMFunctionType::get(voidType, {ptr, i64, i64}));
     Block *block = entry.addEntryBlock(b);
     b.setInsertionPointToStart(block);
     SmallVector<Value> values;
     for (auto [i, type] : llvm::enumerate(ArrayRef(slots).drop_back(2))) {
-      Value address = LLVM::GEPOp::create(b, loc, ptr, i64, block->getArgument(0),
-                                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      Value address =
+          LLVM::GEPOp::create(b, loc, ptr, i64, block->getArgument(0), ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
       values.push_back(LLVM::LoadOp::create(b, loc, type, address, /*alignment=*/8));
     }
     values.append({block->getArgument(1), block->getArgument(2)});

@@ -1,4 +1,4 @@
-//===- LowerMma.cpp - one step of a matrix product on registers -------------------------------------------------------===//
+//===- LowerMma.cpp - one step of a matrix product on registers ---------------------------------------------------===//
 //
 // One step loads the weights of all columns once, and for each row broadcasts its element (or pair) of `a` and issues
 // one multiply-add per vector: 4 loads, 6 broadcasts and 24 multiply-adds for a 6 x 64 tile, which is what keeps both
@@ -8,7 +8,7 @@
 // then the even one, each rounded. Targets without the instruction keep that order, so that the choice of instruction
 // only changes how denormal numbers are treated (the instruction flushes them).
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "TileLowering.h"
 
@@ -130,8 +130,7 @@ private:
   }
 
   Value loadPair(OpBuilder &builder, int64_t r) {
-    Value pair =
-        vector::LoadOp::create(builder, loc, VectorType::get({2}, element), a, ValueRange{rows[r], k});
+    Value pair = vector::LoadOp::create(builder, loc, VectorType::get({2}, element), a, ValueRange{rows[r], k});
     Value word = vector::BitCastOp::create(builder, loc, VectorType::get({1}, builder.getI32Type()), pair);
     return vector::ExtractOp::create(builder, loc, word, 0);
   }
@@ -157,9 +156,7 @@ private:
     return arith::ExtFOp::create(b, loc, type, value);
   }
 
-  void multiplyAdd(Value &acc, Value x, Value weights) {
-    acc = vector::FMAOp::create(b, loc, x, weights, acc);
-  }
+  void multiplyAdd(Value &acc, Value x, Value weights) { acc = vector::FMAOp::create(b, loc, x, weights, acc); }
 
   OpBuilder &b;
   MmaOp op;

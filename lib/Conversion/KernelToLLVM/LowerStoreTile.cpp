@@ -1,11 +1,11 @@
-//===- LowerStoreTile.cpp - epilogues on registers --------------------------------------------------------------------===//
+//===- LowerStoreTile.cpp - epilogues on registers ----------------------------------------------------------------===//
 //
 // The region runs on the accumulators while they are in registers: once per vector, without masks if all columns of the
 // tile exist, else with masks. Where the column and the limit are known multiples of the tile's width, a tile exists as
 // a whole or not at all and the masked copy is left out. A region that cannot run on vectors (an op that is not
 // elementwise) runs element by element.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "EpilogueVectorizer.h"
 #include "TileLowering.h"
@@ -37,10 +37,10 @@ namespace {
 
 class StoreTileLowering {
 public:
-  StoreTileLowering(OpBuilder &builder, StoreTileOp op, const CpuTarget &target, ArrayRef<ValueRange> accs,
-                    Value dest, ValueRange leading, ValueRange rows, Value column, Value limit)
-      : builder(builder), op(op), loc(op.getLoc()), shape(cast<AccType>(op.getAccs()[0].getType()), target),
-        accs(accs), dest(dest), leading(leading), rows(rows), column(column), limit(limit) {}
+  StoreTileLowering(OpBuilder &builder, StoreTileOp op, const CpuTarget &target, ArrayRef<ValueRange> accs, Value dest,
+                    ValueRange leading, ValueRange rows, Value column, Value limit)
+      : builder(builder), op(op), loc(op.getLoc()), shape(cast<AccType>(op.getAccs()[0].getType()), target), accs(accs),
+        dest(dest), leading(leading), rows(rows), column(column), limit(limit) {}
 
   void run() {
     int64_t columns = shape.vectors * shape.width;

@@ -1,4 +1,4 @@
-//===- LowerTiles.cpp - tiles of accumulators to vector registers ----------------------------------------------------===//
+//===- LowerTiles.cpp - tiles of accumulators to vector registers -------------------------------------------------===//
 
 #include "TileLowering.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
@@ -69,8 +69,7 @@ struct LowerRowIndices : OpConversionPattern<RowIndicesOp> {
     Value base = adaptor.getBase().front();
     SmallVector<Value> rows;
     for (int64_t i = 0; i < op.getType().getCount(); ++i)
-      rows.push_back(
-          cloneRegionBody(rewriter, op.getBody().front(), addIndex(rewriter, op.getLoc(), base, i)).front());
+      rows.push_back(cloneRegionBody(rewriter, op.getBody().front(), addIndex(rewriter, op.getLoc(), base, i)).front());
     rewriter.replaceOpWithMultiple(op, {rows});
     return success();
   }

@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - convert-kernel-to-llvm ----------------------------------------------------------------------------===//
+//===- Pipeline.cpp - convert-kernel-to-llvm ----------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"

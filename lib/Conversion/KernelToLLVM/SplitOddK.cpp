@@ -1,4 +1,4 @@
-//===- SplitOddK.cpp - K loops over pairs without half pairs -----------------------------------------------------------===//
+//===- SplitOddK.cpp - K loops over pairs without half pairs ------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"

@@ -1,4 +1,4 @@
-//===- MoeRtToLLVM.cpp - runtime calls to LLVM -----------------------------------------------------------------------------===//
+//===- MoeRtToLLVM.cpp - runtime calls to LLVM --------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
@@ -103,12 +103,12 @@ private:
       return lowerLaunch(launch);
     if (auto output = dyn_cast<OutputOp>(op))
       return call(op, "moert_output",
-                  {output.getContext(), constant(i32, output.getIndex()),
-                   constant(i32, output.getSizes().size()), store(op, output.getSizes())});
+                  {output.getContext(), constant(i32, output.getIndex()), constant(i32, output.getSizes().size()),
+                   store(op, output.getSizes())});
     if (auto load = dyn_cast<ExpertLoadOp>(op))
-      return call(op, "moert_expert_load",
-                  {load.getContext(), stringAddress(load.getLayer()), load.getOffsets(),
-                   constant(i32, load.getExperts())});
+      return call(
+          op, "moert_expert_load",
+          {load.getContext(), stringAddress(load.getLayer()), load.getOffsets(), constant(i32, load.getExperts())});
     // The others take their operands, then their integer attributes in the order of their declaration.
     SmallVector<Value> arguments(op->getOperands());
     for (StringRef attribute : {"index", "dim"})
@@ -145,8 +145,8 @@ private:
       buffer = LLVM::AllocaOp::create(b, function.getLoc(), ptr, i64, constant(i64, size), /*alignment=*/8);
     }
     for (auto [i, value] : llvm::enumerate(values)) {
-      Value address = LLVM::GEPOp::create(b, op->getLoc(), ptr, i64, buffer,
-                                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      Value address =
+          LLVM::GEPOp::create(b, op->getLoc(), ptr, i64, buffer, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
       LLVM::StoreOp::create(b, op->getLoc(), value, address);
     }
     return buffer;

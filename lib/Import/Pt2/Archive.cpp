@@ -1,5 +1,4 @@
-//===- Archive.cpp - entries and tensor tables of a .pt2 file
-//-------------------------------------------------------===//
+//===- Archive.cpp - entries and tensor tables of a .pt2 file -----------------------------------------------------===//
 
 #include "Support.h"
 #include "Zip.h"

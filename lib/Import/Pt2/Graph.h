@@ -1,5 +1,4 @@
-//===- Graph.h - the graph of a .pt2 file as aten.call ops -----------------------------------------------*- C++
-//-*-===//
+//===- Graph.h - the graph of a .pt2 file as aten.call ops ----------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_IMPORT_PT2_GRAPH_H
 #define MOE_MLIR_LIB_IMPORT_PT2_GRAPH_H
 

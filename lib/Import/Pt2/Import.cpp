@@ -1,5 +1,4 @@
-//===- Import.cpp - importPt2 and moe-translate --import-pt2
-//--------------------------------------------------------===//
+//===- Import.cpp - importPt2 and moe-translate --import-pt2 ------------------------------------------------------===//
 
 #include "Graph.h"
 #include "Support.h"

@@ -1,5 +1,4 @@
-//===- Location.cpp - source locations of graph nodes
-//---------------------------------------------------------------===//
+//===- Location.cpp - source locations of graph nodes -------------------------------------------------------------===//
 
 #include "Location.h"
 

@@ -1,5 +1,4 @@
-//===- Support.cpp - errors and JSON of the .pt2 reader
-//-------------------------------------------------------------===//
+//===- Support.cpp - errors and JSON of the .pt2 reader -----------------------------------------------------------===//
 
 #include "Support.h"
 

@@ -1,5 +1,4 @@
-//===- Zip.cpp - directory of a zip file whose entries are stored
-//---------------------------------------------------===//
+//===- Zip.cpp - directory of a zip file whose entries are stored -------------------------------------------------===//
 
 #include "Zip.h"
 #include "Support.h"

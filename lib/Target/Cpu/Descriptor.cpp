@@ -1,8 +1,8 @@
-//===- Descriptor.cpp - the program descriptor as LLVM globals ------------------------------------------------------------===//
+//===- Descriptor.cpp - the program descriptor as LLVM globals ----------------------------------------------------===//
 //
 // The structs mirror moert_model.h field by field; a test compiles the header and compares.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Descriptor.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
@@ -98,8 +98,8 @@ FailureOr<llvm::Constant *> DescriptorBuilder::value(DictionaryAttr entry) {
     return error("'moert.program' has a value without name, type or dims");
   std::optional<moert_dtype> dtype = dtypeOf(memref.getElementType());
   if (!dtype)
-    return emitError(module.getLoc()) << "'" << name.getValue() << "' has elements of type "
-                                      << memref.getElementType() << ", which the runtime does not have";
+    return emitError(module.getLoc()) << "'" << name.getValue() << "' has elements of type " << memref.getElementType()
+                                      << ", which the runtime does not have";
   FailureOr<llvm::Constant *> extents = sizes(memref, dims, name);
   if (failed(extents))
     return failure();
@@ -210,13 +210,27 @@ LogicalResult DescriptorBuilder::run() {
   auto name = module->getAttrOfType<StringAttr>("moe.name");
   std::string buildId = options.buildId.empty() ? std::string(32, '0') : options.buildId;
   auto kernelCount = cast<llvm::ArrayType>(kernels->getValueType())->getNumElements();
-  llvm::Constant *descriptor = structure(
-      {int32(MOERT_ABI_VERSION), string(name ? name.getValue() : "model"), string(buildId), string(options.compiler),
-       string(options.targetCpu.empty() ? target.cpu : options.targetCpu), string(cpuinfoFeatures(target)),
-       string(options.weightsPath), int32(inputs.size()), int32(outputs.size()), int32(states.size()),
-       int32(parameters.size()), int32(symbols.size()), int32(kernelCount), array(inputs, "moert.inputs"),
-       array(outputs, "moert.outputs"), array(states, "moert.states"), array(symbols, "moert.symbols"),
-       array(parameters, "moert.parameters"), kernels, *generationInfo, host});
+  llvm::Constant *descriptor = structure({int32(MOERT_ABI_VERSION),
+                                          string(name ? name.getValue() : "model"),
+                                          string(buildId),
+                                          string(options.compiler),
+                                          string(options.targetCpu.empty() ? target.cpu : options.targetCpu),
+                                          string(cpuinfoFeatures(target)),
+                                          string(options.weightsPath),
+                                          int32(inputs.size()),
+                                          int32(outputs.size()),
+                                          int32(states.size()),
+                                          int32(parameters.size()),
+                                          int32(symbols.size()),
+                                          int32(kernelCount),
+                                          array(inputs, "moert.inputs"),
+                                          array(outputs, "moert.outputs"),
+                                          array(states, "moert.states"),
+                                          array(symbols, "moert.symbols"),
+                                          array(parameters, "moert.parameters"),
+                                          kernels,
+                                          *generationInfo,
+                                          host});
   // Writable in the file's eyes (its pointers are relocated), constant for the program.
   new llvm::GlobalVariable(llvmModule, descriptor->getType(), /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage,
                            descriptor, "moert_model_program");

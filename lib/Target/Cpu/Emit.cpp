@@ -1,4 +1,4 @@
-//===- Emit.cpp - LLVM IR, optimiser and code generator --------------------------------------------------------------------===//
+//===- Emit.cpp - LLVM IR, optimiser and code generator -----------------------------------------------------------===//
 
 #include "Descriptor.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
@@ -43,8 +43,8 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(Location loc, cons
   // Kernels say where products and sums may be fused or reordered; the code generator decides nothing on its own.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   auto level = static_cast<llvm::CodeGenOptLevel>(std::min(optLevel, 3u));
-  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(parsed, target.cpu, target.features, options,
-                                                                         llvm::Reloc::PIC_, std::nullopt, level));
+  return std::unique_ptr<llvm::TargetMachine>(
+      found->createTargetMachine(parsed, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, level));
 }
 
 /// Everything but the descriptor is private to the object; each function says which CPU it is for.
@@ -112,8 +112,8 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigne
   static const llvm::OptimizationLevel levels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
                                                    llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
   llvm::OptimizationLevel level = levels[std::min(optLevel, 3u)];
-  llvm::ModulePassManager passes = optLevel ? builder.buildPerModuleDefaultPipeline(level)
-                                            : builder.buildO0DefaultPipeline(level);
+  llvm::ModulePassManager passes =
+      optLevel ? builder.buildPerModuleDefaultPipeline(level) : builder.buildO0DefaultPipeline(level);
   passes.run(module, modules);
 }
 

@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - kernel level to runtime level -----------------------------------------------------------------------===//
+//===- Pipeline.cpp - kernel level to runtime level ---------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"

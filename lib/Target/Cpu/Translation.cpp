@@ -1,4 +1,4 @@
-//===- Translation.cpp - --moe-to-object and its like in moe-translate ------------------------------------------------------===//
+//===- Translation.cpp - --moe-to-object and its like in moe-translate --------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"

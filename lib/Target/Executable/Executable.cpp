@@ -1,5 +1,4 @@
-//===- Executable.cpp - links a program's object with the runtime
-//---------------------------------------------------===//
+//===- Executable.cpp - links a program's object with the runtime -------------------------------------------------===//
 
 #include "moe-mlir/Target/Executable.h"
 

@@ -1,5 +1,4 @@
-//===- AtenOps.cpp - access to the arguments of aten.call
-//-----------------------------------------------------------===//
+//===- AtenOps.cpp - access to the arguments of aten.call ---------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"
 

@@ -1,5 +1,4 @@
-//===- CpuTarget.cpp - traits of the CPU that kernels are made for
-//---------------------------------------------------===//
+//===- CpuTarget.cpp - traits of the CPU that kernels are made for ------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 

@@ -1,4 +1,4 @@
-//===- KernelDialect.cpp - registration and types of the kernel dialect ----------------------------------------------===//
+//===- KernelDialect.cpp - registration and types of the kernel dialect -------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 

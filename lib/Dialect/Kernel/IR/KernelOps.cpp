@@ -1,4 +1,4 @@
-//===- KernelOps.cpp - syntax and verifiers of the kernel ops --------------------------------------------------------===//
+//===- KernelOps.cpp - syntax and verifiers of the kernel ops -----------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
@@ -26,9 +26,8 @@ void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, Fu
 
 ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
   auto buildType = [](Builder &builder, ArrayRef<Type> args, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag, std::string &) {
-    return builder.getFunctionType(args, results);
-  };
+                      function_interface_impl::VariadicFlag,
+                      std::string &) { return builder.getFunctionType(args, results); };
   return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
                                                   getFunctionTypeAttrName(result.name), buildType,
                                                   getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
@@ -190,8 +189,7 @@ ParseResult StoreTileOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.resolveOperands(accs, accTypes, loc, result.operands) ||
       parser.resolveOperand(dest, destType, result.operands) ||
       parser.resolveOperands(indices, index, result.operands) ||
-      parser.resolveOperand(rows, rowsType, result.operands) ||
-      parser.resolveOperand(column, index, result.operands))
+      parser.resolveOperand(rows, rowsType, result.operands) || parser.resolveOperand(column, index, result.operands))
     return failure();
   if (hasLimit && parser.resolveOperand(limit, index, result.operands))
     return failure();

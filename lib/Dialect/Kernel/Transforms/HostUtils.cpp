@@ -1,4 +1,4 @@
-//===- HostUtils.cpp - buffers and sizes of the host function at the kernel level ---------------------------------------===//
+//===- HostUtils.cpp - buffers and sizes of the host function at the kernel level ---------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 

@@ -1,4 +1,4 @@
-//===- MarkNoAlias.cpp - which arguments of a kernel share no memory -----------------------------------------------------===//
+//===- MarkNoAlias.cpp - which arguments of a kernel share no memory ----------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"

@@ -1,4 +1,4 @@
-//===- PlanMemory.cpp - temporary buffers in one arena -------------------------------------------------------------------===//
+//===- PlanMemory.cpp - temporary buffers in one arena ------------------------------------------------------------===//
 //
 // 1. Gather the host function's allocations with the interval of ops that use them, through views.
 // 2. In order of their first use, give each one a slot that is free by then and whose size is a constant times the same
@@ -8,7 +8,7 @@
 // A launch reads and writes while it runs, so a buffer whose last use is a launch never shares with one that the same
 // launch uses first.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"

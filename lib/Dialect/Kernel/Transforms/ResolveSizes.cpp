@@ -1,4 +1,4 @@
-//===- ResolveSizes.cpp - sizes of buffers in terms of the host function's arguments ------------------------------------===//
+//===- ResolveSizes.cpp - sizes of buffers in terms of the host function's arguments ------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 
@@ -60,8 +60,8 @@ struct CancelFactor : OpRewritePattern<arith::DivUIOp> {
     if (!product || !op.getType().isIndex())
       return failure();
     std::optional<int64_t> divisor = getConstantIntValue(op.getRhs());
-    for (auto [factor, rest] : {std::pair(product.getLhs(), product.getRhs()),
-                                std::pair(product.getRhs(), product.getLhs())})
+    for (auto [factor, rest] :
+         {std::pair(product.getLhs(), product.getRhs()), std::pair(product.getRhs(), product.getLhs())})
       if (factor == op.getRhs() || (divisor && getConstantIntValue(factor) == divisor)) {
         rewriter.replaceOp(op, rest);
         return success();

@@ -1,4 +1,4 @@
-//===- SetTarget.cpp - record the traits of a CPU in the module ------------------------------------------------------===//
+//===- SetTarget.cpp - record the traits of a CPU in the module ---------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"

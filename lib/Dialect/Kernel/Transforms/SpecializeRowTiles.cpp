@@ -1,10 +1,10 @@
-//===- SpecializeRowTiles.cpp - one copy of a row tile for each number of rows ----------------------------------------===//
+//===- SpecializeRowTiles.cpp - one copy of a row tile for each number of rows ------------------------------------===//
 //
 // A register tile of 6 rows that computes 3 of them wastes half of its work, and one that tests each row cannot keep
 // its accumulators in registers. So each number of rows gets a copy of the region, in which all tile types say exactly
 // that many rows.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"

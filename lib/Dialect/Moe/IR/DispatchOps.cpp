@@ -1,4 +1,4 @@
-//===- DispatchOps.cpp - rules of moe.dispatch, moe.combine, moe.all_to_all -----------------------------------------===//
+//===- DispatchOps.cpp - rules of moe.dispatch, moe.combine, moe.all_to_all ---------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Support/ShapeCheck.h"
@@ -81,8 +81,7 @@ LogicalResult AllToAllOp::fold(FoldAdaptor, SmallVectorImpl<OpFoldResult> &resul
   auto first = getRows().getDefiningOp<AllToAllOp>();
   if (!first || getLayout() != first.getResultLayout() || getRows() != first.getResult() ||
       getGridAttr() != first.getGridAttr() || getInverse() == first.getInverse() ||
-      getResult().getType() != first.getRows().getType() ||
-      getResultLayout().getType() != first.getLayout().getType())
+      getResult().getType() != first.getRows().getType() || getResultLayout().getType() != first.getLayout().getType())
     return failure();
   results.assign({first.getRows(), first.getLayout()});
   return success();

@@ -1,4 +1,4 @@
-//===- ExpertOp.cpp - rules of moe.expert ---------------------------------------------------------------------------===//
+//===- ExpertOp.cpp - rules of moe.expert -------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Support/ShapeCheck.h"

@@ -1,4 +1,4 @@
-//===- GateOp.cpp - rules and canonicalisation of moe.gate ----------------------------------------------------------===//
+//===- GateOp.cpp - rules and canonicalisation of moe.gate --------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Support/ShapeCheck.h"

@@ -1,4 +1,4 @@
-//===- MoeAttrs.cpp - syntax and verifiers of the moe attributes and types ------------------------------------------===//
+//===- MoeAttrs.cpp - syntax and verifiers of the moe attributes and types ----------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
@@ -57,8 +57,8 @@ Attribute CapacityAttr::parse(AsmParser &parser, Type) {
   double factor;
   std::string keyword;
   SMLoc loc;
-  if (parser.parseLess() || parser.parseFloat(factor) || parser.parseComma() ||
-      parser.getCurrentLocation(&loc) || parser.parseKeywordOrString(&keyword) || parser.parseGreater())
+  if (parser.parseLess() || parser.parseFloat(factor) || parser.parseComma() || parser.getCurrentLocation(&loc) ||
+      parser.parseKeywordOrString(&keyword) || parser.parseGreater())
     return {};
   std::optional<Rounding> rounding = symbolizeRounding(keyword);
   if (!rounding) {

@@ -1,4 +1,4 @@
-//===- MoeDialect.cpp - registration of the moe dialect ------------------------------------------------------------===//
+//===- MoeDialect.cpp - registration of the moe dialect -----------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 

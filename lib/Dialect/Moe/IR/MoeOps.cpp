@@ -1,8 +1,8 @@
-//===- MoeOps.cpp - generated part of the moe ops and their keywords ------------------------------------------------===//
+//===- MoeOps.cpp - generated part of the moe ops and their keywords ----------------------------------------------===//
 //
 // Verifiers, folders and patterns are in the files of the op families.
 //
-//===---------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 

@@ -1,9 +1,9 @@
-//===- ParameterOp.cpp - recipes of moe.parameter -------------------------------------------------------------------===//
+//===- ParameterOp.cpp - recipes of moe.parameter -----------------------------------------------------------------===//
 //
 // The shapes of the sources are not in the IR, the result's is: the verifier walks the recipe from its last step to
 // its first and keeps what is known of the shape in between.
 //
-//===---------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
@@ -119,7 +119,8 @@ LogicalResult ParameterOp::verify() {
   for (auto source : getSources().getAsRange<StringAttr>())
     if (source.empty())
       return emitOpError("has a source without a name");
-  if (auto memref = dyn_cast<MemRefType>(getType()); memref && (!memref.hasStaticShape() || !memref.getLayout().isIdentity()))
+  if (auto memref = dyn_cast<MemRefType>(getType());
+      memref && (!memref.hasStaticShape() || !memref.getLayout().isIdentity()))
     return emitOpError() << "expected a static, contiguous memref, got " << memref;
 
   ArrayRef<Attribute> steps;

@@ -1,4 +1,4 @@
-//===- MoeRtDialect.cpp - registration of the moert dialect ----------------------------------------------------------===//
+//===- MoeRtDialect.cpp - registration of the moert dialect -------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 

@@ -1,4 +1,4 @@
-//===- NnDialect.cpp - registration of the nn dialect --------------------------------------------------------------===//
+//===- NnDialect.cpp - registration of the nn dialect -------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
