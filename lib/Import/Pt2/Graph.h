@@ -50,6 +50,8 @@ private:
   llvm::Error getResults(const Scope &scope, const llvm::json::Object &node, llvm::SmallVectorImpl<std::string> &names,
                          llvm::SmallVectorImpl<mlir::Type> &types);
   mlir::DictionaryAttr getArgumentAttrs(const Scope &scope, llvm::StringRef name, mlir::Type type);
+  /// Gives dimensions the names that users know, where the metadata says what they are.
+  void nameDims(const Scope &scope);
   std::string getDimName(const llvm::json::Object &expression);
 
   const Pt2Archive &archive;

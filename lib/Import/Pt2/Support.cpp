@@ -73,3 +73,20 @@ Expected<json::Value> pt2::parseJson(StringRef text, StringRef what) {
     return inputError(what + ": " + toString(value.takeError()));
   return value;
 }
+
+std::optional<StringRef> pt2::getName(const json::Object *object) {
+  if (!object)
+    return std::nullopt;
+  if (const json::Object *tensor = object->getObject("as_tensor"))
+    object = tensor;
+  if (const json::Object *symbol = object->getObject("as_sym_int"))
+    return symbol->getString("as_name");
+  return object->getString("name");
+}
+
+std::pair<StringRef, const json::Value *> pt2::getAlternative(const json::Object &object) {
+  for (const auto &entry : object)
+    if (entry.second.kind() != json::Value::Null)
+      return {entry.first, &entry.second};
+  return {};
+}

@@ -24,6 +24,12 @@ std::string printable(llvm::StringRef text);
 /// `what` names the text in messages.
 llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text, llvm::StringRef what);
 
+/// The name in `{"name": ...}`, or in `{"as_tensor": {"name": ...}}`.
+std::optional<llvm::StringRef> getName(const llvm::json::Object *object);
+
+/// The field of a union, which is an object with one field.
+std::pair<llvm::StringRef, const llvm::json::Value *> getAlternative(const llvm::json::Object &object);
+
 } // namespace moe_mlir::pt2
 
 #endif // MOE_MLIR_LIB_IMPORT_PT2_SUPPORT_H

@@ -1,0 +1,185 @@
+//===- GraphInputs.cpp - inputs, buffers and weights of a .pt2 file -----------------------------------------------===//
+
+#include "Graph.h"
+#include "Support.h"
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace mlir;
+using namespace moe_mlir;
+using namespace moe_mlir::pt2;
+
+Error GraphReader::readInputs(const json::Object &signature) {
+  const json::Array *specs = signature.getArray("input_specs");
+  if (!specs)
+    return inputError("graph: the signature has no input_specs");
+  for (const json::Value &value : *specs) {
+    const json::Object *object = value.getAsObject();
+    auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const json::Value *>();
+    const json::Object *spec = body ? body->getAsObject() : nullptr;
+    if (!spec)
+      return inputError("graph: unreadable input spec");
+    std::optional<StringRef> name = getName(spec->getObject("arg"));
+    if (kind == "constant_input")
+      continue; // a Python constant that the graph has folded
+    if (kind == "user_input" && !name)
+      return unsupportedError("graph: an input is neither a tensor nor a symbolic integer");
+    std::optional<std::pair<InputSpec::Kind, std::optional<StringRef>>> found;
+    if (kind == "user_input")
+      found = {InputSpec::User, name};
+    else if (kind == "parameter")
+      found = {InputSpec::Parameter, spec->getString("parameter_name")};
+    else if (kind == "buffer")
+      found = {InputSpec::Stored, spec->getString("buffer_name")};
+    else if (kind == "tensor_constant")
+      found = {InputSpec::Stored, spec->getString("tensor_constant_name")};
+    else
+      return unsupportedError("graph: inputs of kind '" + printable(kind) + "' are not supported");
+    if (!name || !found->second)
+      return inputError("graph: an input spec has no name");
+    inputs.push_back({found->first, name->str(), found->second->str()});
+  }
+  return Error::success();
+}
+
+DictionaryAttr GraphReader::getArgumentAttrs(const Scope &scope, StringRef name, Type type) {
+  SmallVector<NamedAttribute> attrs{builder.getNamedAttr("moe.name", builder.getStringAttr(name))};
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return builder.getDictionaryAttr(attrs);
+  if (!tensor.hasStaticShape()) {
+    SmallVector<Attribute> dims;
+    const json::Array *sizes = scope.graph->getObject("tensor_values")->getObject(name)->getArray("sizes");
+    for (auto [size, extent] : zip(*sizes, tensor.getShape())) {
+      const json::Object *expression = size.getAsObject()->getObject("as_expr");
+      dims.push_back(builder.getStringAttr(ShapedType::isDynamic(extent) ? getDimName(*expression) : ""));
+    }
+    attrs.push_back(builder.getNamedAttr("moe.dims", builder.getArrayAttr(dims)));
+  }
+  if (metadata.states.contains(name))
+    attrs.push_back(builder.getNamedAttr("moe.state", builder.getUnitAttr()));
+  if (name == metadata.tokens && metadata.vocabSize > 0)
+    attrs.push_back(builder.getNamedAttr("moe.range", builder.getI64ArrayAttr({0, metadata.vocabSize - 1})));
+  if (name == metadata.position && metadata.cacheLength > 0) {
+    attrs.push_back(builder.getNamedAttr("moe.range", builder.getI64ArrayAttr({0, metadata.cacheLength - 1})));
+    attrs.push_back(builder.getNamedAttr("moe.range_plus", builder.getStringAttr("seq")));
+    attrs.push_back(builder.getNamedAttr("moe.uniform", builder.getUnitAttr()));
+  }
+  return builder.getDictionaryAttr(attrs);
+}
+
+Error GraphReader::createFunction(Scope &scope, ModuleOp module, const json::Object &signature) {
+  nameDims(scope);
+  if (const json::Array *specs = signature.getArray("output_specs"))
+    for (const json::Value &value : *specs)
+      if (const json::Object *object = value.getAsObject())
+        if (const json::Object *mutation = object->getObject("buffer_mutation"))
+          changedInputs.insert(mutation->getString("buffer_name").value_or(""));
+
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attrs;
+  SmallVector<std::string> names;
+  llvm::StringSet<> userNames;
+  auto addArgument = [&](const InputSpec &input) -> Error {
+    Type type = builder.getI64Type();
+    const json::Object *integers = scope.graph->getObject("sym_int_values");
+    if (!integers || !integers->get(input.name)) {
+      Expected<RankedTensorType> tensor = getTensorType(scope, input.name);
+      if (!tensor)
+        return tensor.takeError();
+      type = *tensor;
+    }
+    DictionaryAttr dictionary = getArgumentAttrs(scope, input.name, type);
+    if (input.kind != InputSpec::User) {
+      NamedAttrList list(dictionary);
+      list.set("moe.name", builder.getStringAttr(input.key));
+      const Pt2Tensor *stored = archive.lookup(input.key);
+      if (stored && all_of(archive.getBytes(*stored), [](char byte) { return byte == 0; }))
+        list.set("moe.state", builder.getUnitAttr());
+      dictionary = list.getDictionary(builder.getContext());
+    }
+    argumentOf[input.kind == InputSpec::User ? input.name : input.key] = types.size();
+    names.push_back(input.name);
+    types.push_back(type);
+    attrs.push_back(dictionary);
+    return Error::success();
+  };
+  for (const InputSpec &input : inputs) {
+    if (input.kind != InputSpec::User)
+      continue;
+    userNames.insert(input.name);
+    if (Error error = addArgument(input))
+      return error;
+  }
+  for (const InputSpec &input : inputs)
+    if (input.kind == InputSpec::Stored && changedInputs.contains(input.key))
+      if (Error error = addArgument(input))
+        return error;
+  for (auto [role, name] : {std::pair<StringRef, StringRef>("tokens", metadata.tokens),
+                            {"position", metadata.position},
+                            {"keep", metadata.keep}})
+    if (!name.empty() && !userNames.contains(name))
+      return inputError("extra/moe_mlir.json names '" + printable(name) + "' as " + role +
+                        ", but the graph has no such input");
+  for (const auto &state : metadata.states)
+    if (!userNames.contains(state.getKey()))
+      return inputError("extra/moe_mlir.json names the state '" + printable(state.getKey()) +
+                        "', but the graph has no such input");
+
+  builder.setInsertionPointToEnd(module.getBody());
+  Location loc = builder.getUnknownLoc();
+  function = func::FuncOp::create(builder, loc, "main", builder.getFunctionType(types, {}));
+  for (auto [i, dictionary] : enumerate(attrs))
+    function.setArgAttrs(i, dictionary);
+  Block *entry = function.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  for (auto [name, argument] : zip(names, entry->getArguments())) {
+    argument.setLoc(NameLoc::get(builder.getStringAttr(name)));
+    scope.values[name] = argument;
+  }
+  for (const InputSpec &input : inputs)
+    if (input.kind != InputSpec::User && !scope.values.contains(input.name))
+      if (Error error = defineStored(scope, input))
+        return error;
+  return Error::success();
+}
+
+/// Weights stay in the file. Only single elements come into the IR, because as constants they fold into what uses them.
+Error GraphReader::defineStored(Scope &scope, const InputSpec &input) {
+  Expected<RankedTensorType> type = getTensorType(scope, input.name);
+  if (!type)
+    return type.takeError();
+  const Pt2Tensor *stored = archive.lookup(input.key);
+  if (!stored)
+    return inputError("tensor '" + printable(input.key) + "' is missing (no table of the archive has it)");
+  Type element = getElementType(stored->type, builder.getContext());
+  if (element != type->getElementType() || type->getShape() != ArrayRef<int64_t>(stored->sizes)) {
+    std::string declared, found;
+    raw_string_ostream(declared) << *type;
+    raw_string_ostream(found) << RankedTensorType::get(stored->sizes, element);
+    return inputError("tensor '" + printable(input.key) + "' is declared as " + declared +
+                      " in the graph, but the archive holds " + found);
+  }
+  Location loc = NameLoc::get(builder.getStringAttr(input.key));
+  if (input.kind == InputSpec::Stored && type->getNumElements() == 1 && !element.isInteger(1) &&
+      !element.isUnsignedInteger()) {
+    unsigned bytes = *getByteSize(stored->type);
+    ArrayRef<char> data = archive.getBytes(*stored).slice(stored->storageOffset * bytes, bytes);
+    auto constant = arith::ConstantOp::create(builder, loc, DenseElementsAttr::getFromRawBuffer(*type, data));
+    constant->setAttr("moe.key", builder.getStringAttr(input.key));
+    scope.values[input.name] = constant;
+    return Error::success();
+  }
+  auto parameter = moe::ParameterOp::create(builder, loc, *type, builder.getStrArrayAttr({input.key}), ArrayAttr());
+  if (input.kind == InputSpec::Stored) {
+    // Were it written by the graph, it would be state, and this says how it starts.
+    bool zero = all_of(archive.getBytes(*stored), [](char byte) { return byte == 0; });
+    parameter->setAttr("moe.initial", builder.getStringAttr(zero ? "zero" : "given"));
+  }
+  scope.values[input.name] = parameter;
+  return Error::success();
+}

@@ -1,0 +1,188 @@
+//===- GraphNodes.cpp - nodes of a .pt2 file as aten.call ops -----------------------------------------------------===//
+
+#include "Graph.h"
+#include "Location.h"
+#include "Support.h"
+
+#include "moe-mlir/Dialect/Aten/IR/Aten.h"
+
+using namespace llvm;
+using namespace mlir;
+using namespace moe_mlir;
+using namespace moe_mlir::pt2;
+
+Error GraphReader::getResults(const Scope &scope, const json::Object &node, SmallVectorImpl<std::string> &names,
+                              SmallVectorImpl<Type> &types) {
+  const json::Array *outputs = node.getArray("outputs");
+  if (!outputs)
+    return inputError("no outputs");
+  auto addTensor = [&](const json::Object *object) -> Error {
+    std::optional<StringRef> name = getName(object);
+    if (!name)
+      return inputError("an output has no name");
+    Expected<RankedTensorType> type = getTensorType(scope, *name);
+    if (!type)
+      return type.takeError();
+    names.push_back(name->str());
+    types.push_back(*type);
+    return Error::success();
+  };
+  for (const json::Value &value : *outputs) {
+    const json::Object *object = value.getAsObject();
+    auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const json::Value *>();
+    if (!body || kind == "as_none")
+      continue;
+    if (kind == "as_tensor") {
+      if (Error error = addTensor(body->getAsObject()))
+        return error;
+    } else if (const json::Array *list = kind == "as_tensors" ? body->getAsArray() : nullptr) {
+      for (const json::Value &element : *list)
+        if (Error error = addTensor(element.getAsObject()))
+          return error;
+    } else if (kind == "as_sym_int" || kind == "as_sym_bool" || kind == "as_sym_float") {
+      const json::Object *symbol = body->getAsObject();
+      std::optional<StringRef> name = symbol ? symbol->getString("as_name") : std::nullopt;
+      if (!name)
+        return inputError("an output has no name");
+      names.push_back(name->str());
+      types.push_back(kind == "as_sym_int"    ? Type(builder.getI64Type())
+                      : kind == "as_sym_bool" ? Type(builder.getI1Type())
+                                              : Type(builder.getF64Type()));
+    } else {
+      return unsupportedError("outputs of kind '" + printable(kind) + "' are not supported");
+    }
+  }
+  return Error::success();
+}
+
+/// Puts the node's name and source line before an error about it.
+static Error atNode(Error error, const json::Object &node, Location loc) {
+  std::string where = "graph: node '" + printable(node.getString("name").value_or("?")) + "' (" +
+                      printable(node.getString("target").value_or("?")) + ")";
+  if (auto file = loc->findInstanceOf<FileLineColLoc>())
+    where += " at " + file.getFilename().str() + ":" + std::to_string(file.getLine());
+  return handleErrors(std::move(error), [&](const ImportError &e) -> Error {
+    std::string message;
+    raw_string_ostream os(message);
+    e.log(os);
+    return make_error<ImportError>(e.getKind(),
+                                   StringRef(message).starts_with("graph: ") ? message : where + ": " + message);
+  });
+}
+
+/// `torch.ops.aten.add.Tensor` is `aten.add.Tensor`; functions of Python keep their names.
+static StringRef getTarget(const json::Object &node) {
+  StringRef target = node.getString("target").value_or("");
+  target.consume_front("torch.ops.");
+  return target;
+}
+
+Error GraphReader::readNode(Scope &scope, const json::Object &node) {
+  StringRef target = getTarget(node);
+  Location loc = getNodeLocation(builder.getContext(), node.getObject("metadata"), node.getString("name").value_or(""));
+  if (target.starts_with("higher_order.")) {
+    Error error = inlineGraph(scope, node, target);
+    return error ? atNode(std::move(error), node, loc) : Error::success();
+  }
+  SmallVector<Value> operands;
+  SmallVector<NamedAttribute> arguments;
+  const json::Array *list = node.getArray("inputs");
+  if (target.empty() || !list)
+    return atNode(inputError("no target or inputs"), node, loc);
+  for (const json::Value &input : *list) {
+    const json::Object *object = input.getAsObject();
+    const json::Object *argument = object ? object->getObject("arg") : nullptr;
+    std::optional<StringRef> name = object ? object->getString("name") : std::nullopt;
+    if (!argument || !name)
+      return atNode(inputError("an argument has no name or value"), node, loc);
+    if (*name == "pin_memory" || *name == "requires_grad")
+      continue;
+    Expected<Attribute> attribute = getArgument(scope, *argument, operands);
+    if (!attribute)
+      return atNode(attribute.takeError(), node, loc);
+    // Python functions (`_operator.add`) have positional arguments without names.
+    std::string key = name->empty() ? "arg" + std::to_string(arguments.size()) : name->str();
+    if (*attribute)
+      arguments.push_back(builder.getNamedAttr(key, *attribute));
+  }
+  SmallVector<std::string> names;
+  SmallVector<Type> types;
+  if (Error error = getResults(scope, node, names, types))
+    return atNode(std::move(error), node, loc);
+  if (aten::isInPlace(target))
+    function->setAttr(aten::AtenDialect::MutableAttrHelper::getNameStr(), builder.getUnitAttr());
+  auto call = aten::CallOp::create(builder, loc, types, builder.getStringAttr(target), operands,
+                                   builder.getDictionaryAttr(arguments));
+  for (auto [name, result] : zip(names, call.getResults()))
+    scope.values[name] = result;
+  return Error::success();
+}
+
+Error GraphReader::readNodes(Scope &scope) {
+  const json::Array *nodes = scope.graph->getArray("nodes");
+  if (!nodes)
+    return inputError("graph: no nodes");
+  for (const json::Value &value : *nodes) {
+    const json::Object *node = value.getAsObject();
+    if (!node)
+      return inputError("graph: a node is not an object");
+    if (Error error = readNode(scope, *node))
+      return error;
+  }
+  return Error::success();
+}
+
+/// `wrap_with_set_grad_enabled(flag, graph, args...)` calls a nested graph; gradients mean nothing here, so its nodes
+/// join the caller's.
+Error GraphReader::inlineGraph(Scope &scope, const json::Object &node, StringRef target) {
+  if (target != "higher_order.wrap_with_set_grad_enabled")
+    return unsupportedError("the higher-order operator is not supported");
+  const json::Array *list = node.getArray("inputs");
+  const json::Object *graph = nullptr;
+  SmallVector<Value> operands;
+  for (size_t i = 0; list && i < list->size(); ++i) {
+    const json::Object *input = (*list)[i].getAsObject();
+    const json::Object *argument = input ? input->getObject("arg") : nullptr;
+    if (!argument)
+      return inputError("unreadable argument");
+    if (const json::Object *nested = argument->getObject("as_graph")) {
+      graph = nested->getObject("graph");
+      continue;
+    }
+    if (!graph)
+      continue; // the flag
+    std::optional<StringRef> name = getName(argument);
+    if (!name)
+      return unsupportedError("arguments of nested graphs must be tensors or symbolic integers");
+    Expected<Value> value = getValue(scope, *name);
+    if (!value)
+      return value.takeError();
+    operands.push_back(*value);
+  }
+  const json::Array *formals = graph ? graph->getArray("inputs") : nullptr;
+  const json::Array *results = graph ? graph->getArray("outputs") : nullptr;
+  if (!formals || !results || formals->size() != operands.size())
+    return inputError("the nested graph does not fit its call");
+  Scope inner{graph, {}};
+  for (auto [formal, operand] : zip(*formals, operands)) {
+    std::optional<StringRef> name = getName(formal.getAsObject());
+    if (!name)
+      return inputError("an input of the nested graph has no name");
+    inner.values[*name] = operand;
+  }
+  if (Error error = readNodes(inner))
+    return error;
+  SmallVector<std::string> names;
+  SmallVector<Type> types;
+  if (Error error = getResults(scope, node, names, types))
+    return error;
+  if (names.size() != results->size())
+    return inputError("the nested graph does not fit its call");
+  for (auto [name, result] : zip(names, *results)) {
+    Expected<Value> value = getValue(inner, getName(result.getAsObject()).value_or(""));
+    if (!value)
+      return value.takeError();
+    scope.values[name] = *value;
+  }
+  return Error::success();
+}

@@ -1,0 +1,73 @@
+//===- GraphTypes.cpp - types and names of dimensions in the graph of a .pt2 file ---------------------------------===//
+
+#include "Graph.h"
+#include "Support.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace mlir;
+using namespace moe_mlir;
+using namespace moe_mlir::pt2;
+
+/// `Symbol('s70', positive=True)` and `s70` give s70; other expressions stand for themselves.
+static StringRef getSymbol(StringRef expression) {
+  StringRef text = expression;
+  if (text.consume_front("Symbol('") && text.ends_with(")") && text.count('(') == 0)
+    return text.split('\'').first;
+  return expression;
+}
+
+static std::optional<int64_t> getConstantSize(StringRef expression) {
+  int64_t value;
+  if (expression.consume_front("Integer("))
+    expression.consume_back(")");
+  return expression.getAsInteger(10, value) ? std::nullopt : std::optional(value);
+}
+
+std::string GraphReader::getDimName(const json::Object &expression) {
+  StringRef symbol = getSymbol(expression.getString("expr_str").value_or("?"));
+  auto it = dimNames.find(symbol);
+  return it == dimNames.end() ? symbol.str() : it->second;
+}
+
+Expected<RankedTensorType> GraphReader::getTensorType(const Scope &scope, StringRef name) {
+  const json::Object *values = scope.graph->getObject("tensor_values");
+  const json::Object *meta = values ? values->getObject(name) : nullptr;
+  const json::Array *sizes = meta ? meta->getArray("sizes") : nullptr;
+  if (!sizes)
+    return inputError("graph: no type for value '" + printable(name) + "'");
+  int64_t number = meta->getInteger("dtype").value_or(0);
+  Type element = getElementType(static_cast<Pt2ScalarType>(number), builder.getContext());
+  if (!element)
+    return unsupportedError("graph: value '" + printable(name) + "' has dtype number " + Twine(number) +
+                            ", which is not supported");
+  SmallVector<int64_t> shape;
+  for (const json::Value &size : *sizes) {
+    const json::Object *object = size.getAsObject();
+    std::optional<int64_t> constant = object ? object->getInteger("as_int") : std::nullopt;
+    const json::Object *expression = object ? object->getObject("as_expr") : nullptr;
+    if (!constant && expression)
+      constant = getConstantSize(expression->getString("expr_str").value_or(""));
+    if ((!constant && !expression) || (constant && *constant < 0))
+      return inputError("graph: value '" + printable(name) + "' has a size that is no number");
+    shape.push_back(constant ? *constant : ShapedType::kDynamic);
+  }
+  return RankedTensorType::get(shape, element);
+}
+
+void GraphReader::nameDims(const Scope &scope) {
+  auto nameDim = [&](StringRef input, size_t dim, StringRef dimName) {
+    const json::Object *values = scope.graph->getObject("tensor_values");
+    const json::Object *meta = values ? values->getObject(input) : nullptr;
+    const json::Array *sizes = meta ? meta->getArray("sizes") : nullptr;
+    if (!sizes || dim >= sizes->size())
+      return;
+    const json::Object *size = (*sizes)[dim].getAsObject();
+    if (const json::Object *expression = size ? size->getObject("as_expr") : nullptr)
+      dimNames.try_emplace(getSymbol(expression->getString("expr_str").value_or("")), dimName.str());
+  };
+  nameDim(metadata.tokens, 0, "batch");
+  nameDim(metadata.tokens, 1, "seq");
+  nameDim(metadata.keep, 0, "keep");
+}
