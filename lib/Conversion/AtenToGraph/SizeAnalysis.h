@@ -2,6 +2,8 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_SIZEANALYSIS_H
 #define MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_SIZEANALYSIS_H
 
+#include "moe-mlir/Support/SizeExpr.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
@@ -12,25 +14,7 @@
 namespace mlir::aten {
 
 class CallOp;
-
-/// A polynomial with integer coefficients over sizes that are unknown at compile time, which have numbers.
-class SizeExpr {
-public:
-  SizeExpr(int64_t constant = 0);
-  static SizeExpr symbol(unsigned number);
-
-  SizeExpr operator+(const SizeExpr &other) const;
-  SizeExpr operator-(const SizeExpr &other) const;
-  SizeExpr operator*(const SizeExpr &other) const;
-  bool operator==(const SizeExpr &other) const { return terms == other.terms; }
-  bool operator!=(const SizeExpr &other) const { return terms != other.terms; }
-  /// The quotient if `other` is a single term that divides every term.
-  std::optional<SizeExpr> dividedBy(const SizeExpr &other) const;
-  std::optional<int64_t> getConstant() const;
-
-  /// Factors of each term (symbol numbers, sorted), and its coefficient, which is never 0.
-  std::map<std::vector<unsigned>, int64_t> terms;
-};
+using moe_mlir::SizeExpr;
 
 /// Finds what a dimension's size is in terms of the function's arguments, by walking up through aten, nn, moe, tensor
 /// and linalg ops. Arguments with equal names in `moe.dims` have equal sizes. An analysis refers to values and is made
