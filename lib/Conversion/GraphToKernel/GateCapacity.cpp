@@ -1,5 +1,4 @@
-//===- GateCapacity.cpp - how many rows an expert takes
-//-------------------------------------------------------------===//
+//===- GateCapacity.cpp - how many rows an expert takes -----------------------------------------------------------===//
 
 #include "Lowering.h"
 
