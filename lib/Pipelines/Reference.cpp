@@ -1,5 +1,4 @@
-//===- Reference.cpp - the graph level executed as it is written
-//----------------------------------------------------===//
+//===- Reference.cpp - the graph level executed as it is written --------------------------------------------------===//
 //
 // No kernel of this project takes part, so that a result can be checked against it: MoE layers by the dense oracle, nn
 // ops by their decomposition, the rest by upstream loops.

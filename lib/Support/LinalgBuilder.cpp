@@ -1,5 +1,4 @@
-//===- LinalgBuilder.cpp - tensor code, one linalg.generic at a time
-//------------------------------------------------===//
+//===- LinalgBuilder.cpp - tensor code, one linalg.generic at a time ----------------------------------------------===//
 
 #include "moe-mlir/Support/LinalgBuilder.h"
 

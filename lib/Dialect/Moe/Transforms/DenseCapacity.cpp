@@ -1,5 +1,4 @@
-//===- DenseCapacity.cpp - which pairs find a place in their expert
-//-------------------------------------------------===//
+//===- DenseCapacity.cpp - which pairs find a place in their expert -----------------------------------------------===//
 
 #include "Dense.h"
 

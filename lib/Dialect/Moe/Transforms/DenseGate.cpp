@@ -1,5 +1,4 @@
-//===- DenseGate.cpp - moe.gate over all tokens and experts
-//---------------------------------------------------------===//
+//===- DenseGate.cpp - moe.gate over all tokens and experts -------------------------------------------------------===//
 //
 // The steps of moe.gate in their order, each one or two loops nests over (token, expert) or (token, slot). Order is
 // counted, not sorted: the rank of an expert is the number of experts that beat it.

@@ -1,5 +1,4 @@
-//===- DenseRows.cpp - dispatch, expert and combine over all rows, experts and tokens
-//-------------------------------===//
+//===- DenseRows.cpp - dispatch, expert and combine over all rows, experts and tokens -----------------------------===//
 //
 // A layout is two tensors over (token, slot): the expert (-1 = none) and the row in the dispatched tensor. The row is
 // the number of pairs that come before: those of lower experts, and those of the same expert that stand earlier.

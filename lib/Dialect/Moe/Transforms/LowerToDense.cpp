@@ -1,5 +1,4 @@
-//===- LowerToDense.cpp - moe-lower-to-dense
-//------------------------------------------------------------------------===//
+//===- LowerToDense.cpp - moe-lower-to-dense ----------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Moe/Transforms/Passes.h"

@@ -1,5 +1,4 @@
-//===- Decompose.cpp - nn-decompose
-//---------------------------------------------------------------------------------===//
+//===- Decompose.cpp - nn-decompose -------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Dialect/Nn/Transforms/Passes.h"

@@ -1,5 +1,4 @@
-//===- DecomposeAttention.cpp - rope, cache_update, attention as linalg
-//---------------------------------------------===//
+//===- DecomposeAttention.cpp - rope, cache_update, attention as linalg -------------------------------------------===//
 
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Dialect/Nn/Transforms/Passes.h"

@@ -1,5 +1,4 @@
-//===- DecomposeRows.cpp - embedding, linear, rms_norm, silu as linalg
-//----------------------------------------------===//
+//===- DecomposeRows.cpp - embedding, linear, rms_norm, silu as linalg --------------------------------------------===//
 
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Dialect/Nn/Transforms/Passes.h"
