@@ -1,0 +1,49 @@
+//===- CInterface.cpp - the emulated GPU for C and ctypes ---------------------------------------------------------===//
+
+#include "../device/prelude.cuh"
+#include "Launch.h"
+#include "moe_emulation.h"
+
+#include <cstdio>
+
+using namespace moe::emulation;
+
+static int report(const std::string &text, char *message, size_t size) {
+  if (size)
+    snprintf(message, size, "%s", text.c_str());
+  return !text.empty();
+}
+
+#pragma GCC visibility push(default)
+
+int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const moe_emulation_options *options,
+                         char *message, size_t size) {
+  Options o;
+  o.blocks = options->blocks;
+  o.threads = options->threads;
+  o.sharedBytes = options->shared_bytes;
+  o.seed = options->seed;
+  o.timing = options->timing == MOE_EMULATION_EAGER  ? Timing::Eager
+             : options->timing == MOE_EMULATION_LAZY ? Timing::Lazy
+                                                     : Timing::Random;
+  o.skewed = options->skewed;
+  o.strict = options->strict;
+  if (options->resident_blocks)
+    o.residentBlocks = options->resident_blocks;
+  return report(launch(o, [=] { kernel(args); }).fault, message, size);
+}
+
+void moe_emulation_register(const void *base, size_t bytes, const char *name, int writable) {
+  registerGlobal(base, bytes, name, writable);
+}
+void moe_emulation_clear(void) { clearGlobals(); }
+
+int moe_emulation_encode_tile_2d(void *map, const void *base, uint32_t element_bytes, uint64_t width, uint64_t height,
+                                 uint64_t row_bytes, uint32_t box_width, uint32_t box_height, uint32_t swizzle,
+                                 char *message, size_t size) {
+  const std::string fault = encodeTile2d(*static_cast<CUtensorMap *>(map), base, element_bytes, width, height,
+                                         row_bytes, box_width, box_height, swizzle);
+  return report(fault, message, size);
+}
+
+#pragma GCC visibility pop

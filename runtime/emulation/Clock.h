@@ -1,0 +1,83 @@
+//===- Clock.h - vector clocks ------------------------------------------------------------------------------------===//
+//
+// Clocks decide whether an access is legal, not luck: a missing wait is found even when the data happened to be there.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef MOE_EMULATION_CLOCK_H
+#define MOE_EMULATION_CLOCK_H
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace moe::emulation {
+
+/// For every slot of every block the last epoch known. A block's slots are its threads, then its mbarriers
+/// (asynchronous loads that complete there), then the threads that store tiles. Blocks from which nothing was learnt
+/// take no memory.
+class Clock {
+public:
+  /// Slots of a block, set by each launch.
+  static inline int width = 0;
+
+  uint32_t get(int block, int slot) const {
+    return size_t(block) < blocks.size() && blocks[block] ? blocks[block][slot] : 0;
+  }
+  void raise(int block, int slot, uint32_t epoch) {
+    uint32_t &known = slots(block)[slot];
+    known = std::max(known, epoch);
+  }
+  void join(const Clock &other) {
+    for (size_t b = 0; b < other.blocks.size(); ++b)
+      if (other.blocks[b]) {
+        uint32_t *to = slots(b);
+        const uint32_t *from = other.blocks[b].get();
+        for (int i = 0; i < width; ++i)
+          to[i] = to[i] < from[i] ? from[i] : to[i];
+      }
+  }
+  /// Is everything in `other` known here?
+  bool includes(const Clock &other) const {
+    for (size_t b = 0; b < other.blocks.size(); ++b)
+      if (other.blocks[b])
+        for (int i = 0; i < width; ++i)
+          if (other.blocks[b][i] > get(int(b), i))
+            return false;
+    return true;
+  }
+  void clear() {
+    for (auto &block : blocks)
+      if (block)
+        std::fill_n(block.get(), width, 0u);
+  }
+
+private:
+  uint32_t *slots(size_t block) {
+    if (blocks.size() <= block)
+      blocks.resize(block + 1);
+    if (!blocks[block])
+      blocks[block] = std::make_unique<uint32_t[]>(width);
+    return blocks[block].get();
+  }
+  std::vector<std::unique_ptr<uint32_t[]>> blocks;
+};
+
+/// What a synchronisation hands over: the writes that ordinary accesses may see, and those of them that the async proxy
+/// may see too, because a proxy fence lies in between.
+struct Knowledge {
+  Clock seen, asyncSeen;
+
+  void join(const Knowledge &other) {
+    seen.join(other.seen);
+    asyncSeen.join(other.asyncSeen);
+  }
+  void clear() {
+    seen.clear();
+    asyncSeen.clear();
+  }
+};
+
+} // namespace moe::emulation
+
+#endif

@@ -1,0 +1,242 @@
+//===- GlobalMemory.cpp - global memory, and who wrote what -------------------------------------------------------===//
+//
+// Reads are not recorded: a store onto what another thread still has to read is not reported.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "GlobalMemory.h"
+
+#include "State.h"
+
+namespace moe::emulation {
+
+namespace {
+
+/// The last write in this launch.
+struct Cell {
+  enum Kind : uint8_t { None, Ordinary, Async, Atomic } kind = None;
+  int16_t slot = 0;
+  int32_t block = 0;
+  uint32_t epoch = 0;
+};
+
+struct Buffer {
+  const unsigned char *base;
+  size_t bytes;
+  std::string name;
+  bool writable;
+  size_t unit = 4; // bytes per cell: as small as the smallest store so far
+  std::vector<Cell> cells;
+
+  void refine(size_t newUnit) {
+    std::vector<Cell> finer((bytes + newUnit - 1) / newUnit);
+    for (size_t i = 0; i < finer.size(); ++i)
+      finer[i] = cells[i * newUnit / unit];
+    cells = std::move(finer);
+    unit = newUnit;
+  }
+};
+
+/// A word that is added to: those who did, and what the releases among them hand over.
+struct AtomicWord {
+  Clock writers;
+  Knowledge released;
+};
+
+std::vector<Buffer> buffers;
+std::map<const void *, AtomicWord> atomics;
+
+/// The cells of an access that has been found in a registered buffer.
+struct Access {
+  Buffer &buffer;
+  size_t offset, bytes;
+
+  template <typename Visit> void eachCell(Visit visit) {
+    for (size_t c = offset / buffer.unit; c < (offset + bytes + buffer.unit - 1) / buffer.unit; ++c)
+      visit(buffer.cells[c], buffer.base + c * buffer.unit);
+  }
+  std::string place() const { return buffer.name + " at byte " + std::to_string(offset); }
+};
+
+} // namespace
+
+void registerGlobal(const void *base, size_t bytes, std::string name, bool writable) {
+  buffers.push_back({static_cast<const unsigned char *>(base), bytes, std::move(name), writable, 4, {}});
+  buffers.back().cells.resize((bytes + 3) / 4);
+}
+void clearGlobals() { buffers.clear(); }
+
+void forgetGlobalAccesses() {
+  atomics.clear();
+  for (Buffer &buffer : buffers)
+    std::fill(buffer.cells.begin(), buffer.cells.end(), Cell{});
+}
+
+static Access find(const void *p, size_t bytes, const char *what, Where where) {
+  auto *first = static_cast<const unsigned char *>(p);
+  for (Buffer &buffer : buffers)
+    if (first >= buffer.base && first + bytes <= buffer.base + buffer.bytes)
+      return {buffer, size_t(first - buffer.base), bytes};
+  fail(std::string(what) + " of " + std::to_string(bytes) + " bytes outside every registered buffer", where);
+}
+
+static Access findAligned(const void *p, size_t bytes, const char *what, Where where) {
+  if (reinterpret_cast<uintptr_t>(p) % bytes)
+    fail("misaligned " + std::string(what) + " of " + std::to_string(bytes) + " bytes", where);
+  return find(p, bytes, what, where);
+}
+
+static bool includes(const Clock &clock, const Cell &cell, const void *p) {
+  switch (cell.kind) {
+  case Cell::None:
+    return true;
+  case Cell::Atomic:
+    return clock.includes(atomics[p].writers);
+  default:
+    return clock.get(cell.block, cell.slot) >= cell.epoch;
+  }
+}
+
+static void requireOrdered(Access &access, const char *what, Where where) {
+  Thread &t = self();
+  access.eachCell([&](const Cell &cell, const void *p) {
+    if (includes(t.knowledge.seen, cell, p))
+      return;
+    std::string writer = "the atomic updates of it";
+    if (cell.kind == Cell::Ordinary)
+      writer = "the store of block " + std::to_string(cell.block) + " thread " + std::to_string(cell.slot);
+    if (cell.kind == Cell::Async)
+      writer = "the TMA store of block " + std::to_string(cell.block);
+    fail(std::string(what) + " of " + access.place() + " is not ordered after " + writer, where);
+  });
+}
+
+static void requireFenced(Access &access, const char *what, Where where) {
+  Thread &t = self();
+  access.eachCell([&](const Cell &cell, const void *p) {
+    if (cell.kind != Cell::Async && !includes(t.knowledge.asyncSeen, cell, p))
+      fail(std::string(what) + " of " + access.place() + ": ordinary store of block " + std::to_string(cell.block) +
+               " before it, without fence.proxy.async in between",
+           where);
+  });
+}
+
+static void write(Access &access, Cell cell, size_t smallest) {
+  if (smallest < access.buffer.unit)
+    access.buffer.refine(smallest);
+  access.eachCell([&](Cell &c, const void *) { c = cell; });
+}
+
+static void requireWritable(const Access &access, const char *what, Where where) {
+  if (!access.buffer.writable)
+    fail(std::string(what) + " to read-only " + access.buffer.name, where);
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Ordinary accesses
+//===--------------------------------------------------------------------------------------------------------------===//
+
+void checkGlobalLoad(const void *p, size_t bytes, Where where) {
+  Access access = findAligned(p, bytes, "load", where);
+  requireOrdered(access, "load", where);
+}
+
+void checkGlobalStore(const void *p, size_t bytes, Where where) {
+  Thread &t = self();
+  Access access = findAligned(p, bytes, "store", where);
+  requireWritable(access, "store", where);
+  requireOrdered(access, "store", where);
+  write(access, {Cell::Ordinary, int16_t(t.slot), t.block->id, t.epoch}, bytes);
+}
+
+void checkStreamedLoad(const void *p, size_t bytes, Where where) {
+  Access access = findAligned(p, bytes, "load", where);
+  access.eachCell([&](const Cell &cell, const void *) {
+    if (cell.kind != Cell::None)
+      fail("streamed load of " + access.place() + ", which this launch writes", where);
+  });
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Atomic accesses
+//===--------------------------------------------------------------------------------------------------------------===//
+
+/// The word, found to be legal for an atomic update by the calling thread.
+static AtomicWord &atomicWord(uint32_t *p, const char *what, Where where) {
+  maybeSwitch();
+  Thread &t = self();
+  Access access = findAligned(p, 4, what, where);
+  requireWritable(access, what, where);
+  AtomicWord &word = atomics[p];
+  access.eachCell([&](Cell &cell, const void *) {
+    if (cell.kind == Cell::Atomic)
+      return;
+    requireOrdered(access, what, where);
+    word.writers.clear();
+    cell = {Cell::Atomic, 0, 0, 0};
+  });
+  word.writers.raise(t.block->id, t.slot, t.epoch);
+  return word;
+}
+
+uint32_t addGlobal(uint32_t *p, uint32_t value, bool acquire, bool release, Where where) {
+  AtomicWord &word = atomicWord(p, "atomic add", where);
+  if (acquire)
+    self().knowledge.join(word.released);
+  if (release)
+    publish(word.released);
+  const uint32_t before = *p;
+  *p += value;
+  machine->madeProgress();
+  return before;
+}
+
+uint32_t compareExchange(uint32_t *p, uint32_t expected, uint32_t value, Where where) {
+  AtomicWord &word = atomicWord(p, "atomic exchange", where);
+  const uint32_t before = *p;
+  if (before == expected) {
+    publish(word.released);
+    *p = value;
+    machine->madeProgress();
+  }
+  return before;
+}
+
+uint32_t loadAcquire(const uint32_t *p, Where where) {
+  Thread &t = self();
+  findAligned(p, 4, "acquire load", where);
+  maybeSwitch();
+  // Who polls without anything having happened gives way until something does.
+  if (t.polledAt == machine->progress && ++t.polls > 4) {
+    suspend(Thread::Polling, "a flag (acquire load, now " + std::to_string(*p) + ")", where);
+    t.polls = 0;
+  }
+  if (t.polledAt != machine->progress)
+    t.polls = 0;
+  t.polledAt = machine->progress;
+  auto found = atomics.find(p);
+  if (found != atomics.end())
+    t.knowledge.join(found->second.released);
+  return *p;
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// TMA
+//===--------------------------------------------------------------------------------------------------------------===//
+
+void checkTileSource(const void *p, size_t bytes, int row, Where where) {
+  const std::string what = "TMA load of row " + std::to_string(row);
+  Access access = find(p, bytes, what.c_str(), where);
+  requireOrdered(access, what.c_str(), where);
+  requireFenced(access, what.c_str(), where);
+}
+
+void markTileTarget(const void *p, size_t bytes, int slot, uint32_t epoch, Where where) {
+  Access access = find(p, bytes, "TMA store", where);
+  requireWritable(access, "TMA store", where);
+  requireOrdered(access, "TMA store", where);
+  requireFenced(access, "TMA store", where);
+  write(access, {Cell::Async, int16_t(slot), self().block->id, epoch}, 4);
+}
+
+} // namespace moe::emulation

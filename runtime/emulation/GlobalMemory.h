@@ -1,0 +1,19 @@
+//===- GlobalMemory.h - global memory, and who wrote what ---------------------------------------------------------===//
+#ifndef MOE_EMULATION_GLOBALMEMORY_H
+#define MOE_EMULATION_GLOBALMEMORY_H
+
+#include "Machine.h"
+
+namespace moe::emulation {
+
+/// At each launch: what the launches before have written is visible to all.
+void forgetGlobalAccesses();
+
+/// TMA reads these bytes of row `row` of a tensor on behalf of the calling thread.
+void checkTileSource(const void *p, size_t bytes, int row, Where where);
+/// A TMA store of the calling thread will write these bytes; `slot` and `epoch` stand for its completion.
+void markTileTarget(const void *p, size_t bytes, int slot, uint32_t epoch, Where where);
+
+} // namespace moe::emulation
+
+#endif

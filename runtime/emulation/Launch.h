@@ -1,0 +1,53 @@
+//===- Launch.h - the host's side of the emulated GPU -------------------------------------------------------------===//
+//
+// Deterministic: one OS thread, and every choice comes from Options::seed. Not for several OS threads at a time.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef MOE_EMULATION_LAUNCH_H
+#define MOE_EMULATION_LAUNCH_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+struct CUtensorMap;
+
+namespace moe::emulation {
+
+/// When asynchronous work (TMA, wgmma) happens, within what the hardware allows: at once, only when nothing else can
+/// run, or at any time in between.
+enum class Timing { Eager, Lazy, Random };
+
+struct Options {
+  int blocks = 1;
+  int threads = 128;        // of a block: a multiple of 32 up to 1024
+  uint32_t sharedBytes = 0; // dynamic shared memory of a block
+  uint64_t seed = 1;
+  Timing timing = Timing::Random;
+  bool skewed = false;        // some warps run far ahead of others
+  bool strict = false;        // memory that wgmma reads is free only when every warp of the warpgroup has said so
+  int residentBlocks = 132;   // the others start when one ends
+  int registersPerThread = 0; // for setmaxnreg; 0: as many as fit
+};
+
+struct Report {
+  std::string fault; // empty if the launch broke no rule
+  uint64_t switches = 0, wgmmas = 0, tileLoads = 0, tileStores = 0;
+  bool ok() const { return fault.empty(); }
+};
+
+Report launch(const Options &options, const std::function<void()> &kernel);
+
+/// Kernels may access only registered memory. `name` appears in messages.
+void registerGlobal(const void *base, size_t bytes, std::string name, bool writable);
+void clearGlobals();
+
+/// What cuTensorMapEncodeTiled makes of a row-major tensor of `height` rows of `width` elements, `rowBytes` apart.
+/// Returns what is wrong with the arguments, or an empty string.
+std::string encodeTile2d(CUtensorMap &map, const void *base, uint32_t elementBytes, uint64_t width, uint64_t height,
+                         uint64_t rowBytes, uint32_t boxWidth, uint32_t boxHeight, uint32_t swizzle);
+
+} // namespace moe::emulation
+
+#endif

@@ -1,0 +1,153 @@
+//===- State.h - state of the emulated machine --------------------------------------------------------------------===//
+#ifndef MOE_EMULATION_STATE_H
+#define MOE_EMULATION_STATE_H
+
+#include "Clock.h"
+#include "Fiber.h"
+#include "Launch.h"
+#include "Machine.h"
+#include "SharedMemory.h"
+#include "TileStore.h"
+#include "Wgmma.h"
+
+#include <deque>
+#include <map>
+#include <string>
+
+namespace moe::emulation {
+
+constexpr uint32_t kMaxSharedBytes = 227 * 1024;
+constexpr int kRegistersPerBlock = 65536;
+constexpr int kBarrierSlots = 64;
+constexpr int kStoreSlots = 8;
+
+struct Block;
+
+struct Thread {
+  enum State { Ready, Blocked, Polling, Ended };
+
+  Fiber fiber;
+  Block *block = nullptr;
+  int slot = 0; // its number in the block
+  State state = Ready;
+  std::string waitsFor;
+  Where waitsAt;
+  struct Barrier *barrier = nullptr; // in tryWait
+  Knowledge knowledge;
+  uint32_t epoch = 1; // of what it does next; ends with each release
+  int registers = 0;
+  // wgmma
+  uint32_t productsIssued = 0, groupsCommitted = 0, groupsRetired = 0;
+  uint64_t fences = 0;
+  std::vector<Registers *> inFlight;
+  // stores of tiles
+  StoreQueue stores;
+  // polls of flags without any progress in between
+  uint64_t polledAt = ~uint64_t(0);
+  int polls = 0;
+
+  int warp() const { return slot / 32; }
+  int lane() const { return slot % 32; }
+  bool knows(int slot, uint32_t epoch) const;
+  bool asyncKnows(int slot, uint32_t epoch) const;
+};
+
+/// mbarrier.
+struct Barrier {
+  uint32_t address = 0, count = 0;
+  int64_t pending = 0, bytes = 0; // arrivals and bytes that the phase lacks
+  uint64_t phase = 0;
+  int slot = 0; // of the asynchronous writes that complete here
+  uint32_t asyncEpoch = 0;
+  int initSlot = 0;
+  uint32_t initEpoch = 0;
+  bool fenced = false; // fence.mbarrier_init after the init
+  Knowledge current, completed;
+  std::vector<Thread *> waiters;
+};
+
+/// A barrier of threads: bar.sync, __syncthreads, __syncwarp.
+struct Meeting {
+  uint32_t arrived = 0, expected = 0;
+  Knowledge knowledge;
+  std::vector<Thread *> waiters;
+};
+
+struct Warp {
+  int live = 0;
+  Meeting sync;
+  // The shuffle under way, and the results of the one before, which some lanes may still have to fetch.
+  Exchange kind = Exchange::Xor;
+  int argument = 0;
+  uint32_t arrived = 0; // lanes
+  uint32_t values[32] = {}, results[32] = {};
+  int sources[32] = {};
+  uint32_t participants = 0;
+  std::vector<Thread *> waiters;
+};
+
+struct Block {
+  int id = 0, live = 0;
+  SharedMemory shared;
+  std::map<uint32_t, Barrier> barriers; // by address
+  Meeting named[16];
+  std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
+  std::vector<std::unique_ptr<Thread>> threads;
+  std::deque<TileStore> stores;
+  std::vector<int> storeSlots; // threads that store tiles
+  int freeRegisters = 0;
+  std::vector<Thread *> registerWaiters;
+  int asyncWork = 0; // events that have not happened yet
+};
+
+struct Event {
+  Block *block;
+  std::function<void()> happen;
+};
+
+struct Machine {
+  Options options;
+  Report report;
+  const std::function<void()> *kernel = nullptr;
+  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<Thread *> ready, polling;
+  std::deque<Event> events;
+  Thread *self = nullptr;
+  uint64_t random = 0, progress = 0, time = 0;
+  int startedBlocks = 0, residentBlocks = 0, liveThreads = 0;
+
+  uint64_t nextRandom();
+  void wake(Thread *thread);
+  void wakeAll(std::vector<Thread *> &threads);
+  void madeProgress();
+  void addEvent(Block &block, std::function<void()> happen);
+};
+
+extern Machine *machine;
+
+inline Thread &self() { return *machine->self; }
+inline bool Thread::knows(int s, uint32_t e) const { return knowledge.seen.get(block->id, s) >= e; }
+inline bool Thread::asyncKnows(int s, uint32_t e) const { return knowledge.asyncSeen.get(block->id, s) >= e; }
+
+// Scheduler.cpp
+void suspend(Thread::State state, std::string reason, Where where);
+void maybeSwitch();
+/// Release by the calling thread.
+void publish(Knowledge &to);
+
+// Faults.cpp
+[[noreturn]] void fail(const std::string &message, Where where);
+void fault(const std::string &message, const Thread *thread, const Where *where);
+std::string hex(uint32_t value);
+void reportDeadlock();
+struct Unwind {}; // thrown by fail, caught where the thread started
+
+// Barrier.cpp, Meeting.cpp: what follows from the end of a thread
+Barrier &barrierAt(uint32_t address, Where where);
+void settle(Barrier &barrier);
+void leaveMeetings(Thread &thread);
+
+} // namespace moe::emulation
+
+#endif

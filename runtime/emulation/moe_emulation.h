@@ -1,0 +1,52 @@
+/*===- moe_emulation.h - the emulated GPU for C and ctypes
+---------------------------------------------------------===*\
+ *
+ * Not for several threads at a time. Functions that return int return 0, or 1 after writing a message (cut to `size`)
+to
+ * `message`.
+ *
+\*===--------------------------------------------------------------------------------------------------------------===*/
+#ifndef MOE_EMULATION_C_H
+#define MOE_EMULATION_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum moe_emulation_timing { MOE_EMULATION_EAGER = 0, MOE_EMULATION_LAZY = 1, MOE_EMULATION_RANDOM = 2 };
+
+struct moe_emulation_options {
+  int32_t blocks;
+  int32_t threads; /* of a block */
+  uint32_t shared_bytes;
+  int32_t timing; /* enum moe_emulation_timing: when asynchronous work happens */
+  uint64_t seed;
+  int32_t skewed;          /* some warps run far ahead of others */
+  int32_t strict;          /* memory that wgmma reads is free only when every warp of the warpgroup has said so */
+  int32_t resident_blocks; /* 0: 132 */
+};
+
+/* What MOE_EMULATED_KERNEL defines: args[i] points to the value of argument i. */
+typedef void (*moe_emulation_kernel)(void *const *args);
+
+/* The message says which rule was broken, at which line of the kernel, by which thread. */
+int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const struct moe_emulation_options *options,
+                         char *message, size_t size);
+
+/* Kernels may access only registered memory; `name` appears in messages. */
+void moe_emulation_register(const void *base, size_t bytes, const char *name, int writable);
+void moe_emulation_clear(void);
+
+/* Writes a tensor map of 128 bytes, for a row-major tensor of `height` rows of `width` elements, `row_bytes` apart. */
+int moe_emulation_encode_tile_2d(void *map, const void *base, uint32_t element_bytes, uint64_t width, uint64_t height,
+                                 uint64_t row_bytes, uint32_t box_width, uint32_t box_height, uint32_t swizzle,
+                                 char *message, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,35 @@
+//===- math.h - functions of f32 ----------------------------------------------------------------------------------===//
+#ifndef MOE_EMULATION_PRIMITIVES_MATH_H
+#define MOE_EMULATION_PRIMITIVES_MATH_H
+
+namespace moe {
+
+inline float exp(float x) { return std::exp(x); }
+inline float log(float x) { return std::log(x); }
+inline float tanh(float x) { return std::tanh(x); }
+inline float erf(float x) { return std::erf(x); }
+inline float sin(float x) { return std::sin(x); }
+inline float cos(float x) { return std::cos(x); }
+inline float sqrt(float x) { return std::sqrt(x); }
+inline float rsqrt(float x) { return 1 / std::sqrt(x); }
+inline float abs(float x) { return std::fabs(x); }
+inline float floor(float x) { return std::floor(x); }
+inline float ceil(float x) { return std::ceil(x); }
+inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
+
+inline float maximumNumber(float a, float b) {
+  if (a == b)
+    return std::signbit(a) ? b : a;
+  return std::fmax(a, b);
+}
+inline float minimumNumber(float a, float b) {
+  if (a == b)
+    return std::signbit(a) ? a : b;
+  return std::fmin(a, b);
+}
+inline float maximum(float a, float b) { return std::isnan(a) || std::isnan(b) ? NAN : maximumNumber(a, b); }
+inline float minimum(float a, float b) { return std::isnan(a) || std::isnan(b) ? NAN : minimumNumber(a, b); }
+
+} // namespace moe
+
+#endif
