@@ -1,0 +1,159 @@
+"""Compiles kernel text for the emulated GPU and launches it on NumPy arrays.
+
+    emulator = Emulator("build/runtime/emulation/libmoe_emulation.so", compiler="clang++-22")
+    kernels = emulator.compile(text, folder)
+    fault = emulator.launch(kernels["softmax"], {"x": x, "y": y, "rows": 3, ...}, blocks=2, threads=128)
+"""
+
+import ctypes
+import itertools
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+DEVICE = Path(__file__).resolve().parents[2] / "device"
+KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(')
+# Pragmas are for the GPU's compiler, and so is the alignment of CUtensorMap parameters, of which g++ speaks.
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-pass-failed", "-Wno-psabi")
+TIMINGS = {"eager": 0, "lazy": 1, "random": 2}
+
+
+class Options(ctypes.Structure):
+    """moe_emulation_options."""
+
+    _fields_ = [
+        ("blocks", ctypes.c_int32),
+        ("threads", ctypes.c_int32),
+        ("shared_bytes", ctypes.c_uint32),
+        ("timing", ctypes.c_int32),
+        ("seed", ctypes.c_uint64),
+        ("skewed", ctypes.c_int32),
+        ("strict", ctypes.c_int32),
+        ("resident_blocks", ctypes.c_int32),
+    ]
+
+
+def schedules(strict=False):
+    """Each timing of asynchronous work, with warps that keep step and with warps that run far ahead."""
+    for i, (skewed, timing) in enumerate(itertools.product((False, True), TIMINGS)):
+        yield {"seed": i + 1, "timing": timing, "skewed": skewed, "strict": strict}
+
+
+def aligned(shape, dtype, fill=None):
+    """An array at a multiple of 1024 bytes, as cudaMalloc gives."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.zeros(size + 1024, np.uint8)
+    start = -memory.ctypes.data % 1024
+    array = memory[start : start + size].view(dtype).reshape(shape)
+    if fill is not None:
+        array[...] = fill
+    return array
+
+
+def to_bf16(x):
+    """Bits of float32 numbers rounded to nearest even."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+class Emulator:
+    """The emulated GPU, with the host compiler that makes kernels for it."""
+
+    def __init__(self, library, compiler):
+        # Kernels find the machine's functions in the global scope.
+        self.library = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+        self.compiler = compiler
+        self.library.moe_emulation_launch.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_char_p, ctypes.c_size_t]
+        self.library.moe_emulation_register.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_int]
+        self.library.moe_emulation_encode_tile_2d.argtypes = (
+            [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32]
+            + [ctypes.c_uint64] * 3
+            + [ctypes.c_uint32] * 3
+            + [ctypes.c_char_p, ctypes.c_size_t]
+        )
+
+    def build(self, text, folder, device=DEVICE, warnings=WARNINGS):
+        """Compiles kernel text, by default with warnings as errors; returns the path of the shared object."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "kernel.cu").write_text(text)
+        exports = "".join(f"MOE_EMULATED_KERNEL({name})\n" for name in self.names(text))
+        (folder / "exports.cpp").write_text(f'#include "kernel.cu"\n#include "../emulation/Invoke.h"\n{exports}')
+        result = folder / "kernel.so"
+        subprocess.run(
+            [self.compiler, "-std=c++20", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-DMOE_EMULATION"]
+            + [*warnings, f"-I{device}", str(folder / "exports.cpp"), "-o", str(result)],
+            check=True,
+        )
+        return result
+
+    @staticmethod
+    def names(text):
+        """Kernels that a text defines."""
+        return KERNEL.findall(text)
+
+    def load(self, path, names):
+        library = ctypes.CDLL(str(path))
+        return {name: ctypes.cast(library[f"{name}_emulated"], ctypes.c_void_p) for name in names}
+
+    def compile(self, text, folder, device=DEVICE):
+        return self.load(self.build(text, folder, device), self.names(text))
+
+    def tensor_map(self, array, box, swizzle):
+        """The map of a two-dimensional array; `box` is (rows, columns)."""
+        memory = aligned(128, np.uint8)
+        message = ctypes.create_string_buffer(256)
+        failed = self.library.moe_emulation_encode_tile_2d(
+            memory.ctypes.data, array.ctypes.data, array.itemsize, array.shape[1], array.shape[0], array.strides[0],
+            box[1], box[0], swizzle, message, len(message),
+        )  # fmt: skip
+        if failed:
+            raise ValueError(message.value.decode())
+        return TensorMap(memory)
+
+    def launch(self, kernel, arguments, blocks, threads, shared=0, buffers=None, **schedule):
+        """Runs the kernel; returns the rule that it broke, or "".
+
+        `arguments` are named, in the kernel's order: arrays (passed as pointers), tensor maps, ctypes values. The kernel may
+        access the arrays among them and those of `buffers`, and write those that NumPy lets write.
+        """
+        self.library.moe_emulation_clear()
+        arrays = {k: v for k, v in arguments.items() if isinstance(v, np.ndarray)}
+        for name, array in {**arrays, **(buffers or {})}.items():
+            self.library.moe_emulation_register(
+                array.ctypes.data, extent(array), name.encode(), array.flags.writeable
+            )
+        values = [argument_value(v) for v in arguments.values()]
+        pointers = (ctypes.c_void_p * len(values))(*[address for address, _ in values])
+        schedule = {"seed": 1, "timing": "random", **schedule}
+        schedule["timing"] = TIMINGS[schedule["timing"]]
+        options = Options(blocks=blocks, threads=threads, shared_bytes=shared, **schedule)
+        message = ctypes.create_string_buffer(1 << 14)
+        self.library.moe_emulation_launch(kernel, pointers, ctypes.addressof(options), message, len(message))
+        return message.value.decode()
+
+
+class TensorMap:
+    def __init__(self, memory):
+        self.memory = memory
+
+
+def extent(array):
+    """Bytes from the first element to the end of the last row."""
+    return array.shape[0] * array.strides[0] if array.ndim else array.nbytes
+
+
+def argument_value(value):
+    """The address of an argument's value, and what keeps it alive."""
+    if isinstance(value, TensorMap):
+        return value.memory.ctypes.data, value
+    if isinstance(value, np.ndarray):
+        value = ctypes.c_void_p(value.ctypes.data)
+    return ctypes.addressof(value), value
