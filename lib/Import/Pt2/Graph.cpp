@@ -3,6 +3,8 @@
 #include "Graph.h"
 #include "Support.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace llvm;
 using namespace mlir;
 using namespace moe_mlir;
@@ -15,6 +17,16 @@ Expected<Value> GraphReader::getValue(const Scope &scope, StringRef name) {
   if (it == scope.values.end())
     return inputError("graph: value '" + printable(name) + "' is used before it is defined");
   return it->second;
+}
+
+/// Sizes that are expressions of several symbols have no name.
+static ArrayAttr getPlainNames(ArrayAttr names) {
+  SmallVector<Attribute> plain;
+  for (StringAttr name : names.getAsRange<StringAttr>()) {
+    bool isPlain = all_of(name.getValue(), [](char c) { return isAlnum(c) || c == '_'; });
+    plain.push_back(isPlain ? name : StringAttr::get(name.getContext(), ""));
+  }
+  return ArrayAttr::get(names.getContext(), plain);
 }
 
 Error GraphReader::readReturn(Scope &scope, const json::Object &signature) {
@@ -43,6 +55,8 @@ Error GraphReader::readReturn(Scope &scope, const json::Object &signature) {
       list.set("moe.name",
                builder.getStringAttr(first && !metadata.logits.empty() ? StringRef(metadata.logits) : *name));
       first = false;
+      if (auto type = dyn_cast<RankedTensorType>(value->getType()); type && !type.hasStaticShape())
+        list.set("moe.dims", getPlainNames(getDimNames(scope, *name, type)));
     } else {
       std::optional<StringRef> target =
           fields->getString(kind == "buffer_mutation" ? "buffer_name" : "user_input_name");

@@ -52,7 +52,8 @@ private:
   mlir::DictionaryAttr getArgumentAttrs(const Scope &scope, llvm::StringRef name, mlir::Type type);
   /// Gives dimensions the names that users know, where the metadata says what they are.
   void nameDims(const Scope &scope);
-  std::string getDimName(const llvm::json::Object &expression);
+  /// `moe.dims` of a tensor of the graph: a name for each dynamic dimension; empty for static ones.
+  mlir::ArrayAttr getDimNames(const Scope &scope, llvm::StringRef name, mlir::RankedTensorType type);
 
   const Pt2Archive &archive;
   const Metadata &metadata;

@@ -51,15 +51,8 @@ DictionaryAttr GraphReader::getArgumentAttrs(const Scope &scope, StringRef name,
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
     return builder.getDictionaryAttr(attrs);
-  if (!tensor.hasStaticShape()) {
-    SmallVector<Attribute> dims;
-    const json::Array *sizes = scope.graph->getObject("tensor_values")->getObject(name)->getArray("sizes");
-    for (auto [size, extent] : zip(*sizes, tensor.getShape())) {
-      const json::Object *expression = size.getAsObject()->getObject("as_expr");
-      dims.push_back(builder.getStringAttr(ShapedType::isDynamic(extent) ? getDimName(*expression) : ""));
-    }
-    attrs.push_back(builder.getNamedAttr("moe.dims", builder.getArrayAttr(dims)));
-  }
+  if (!tensor.hasStaticShape())
+    attrs.push_back(builder.getNamedAttr("moe.dims", getDimNames(scope, name, tensor)));
   if (metadata.states.contains(name))
     attrs.push_back(builder.getNamedAttr("moe.state", builder.getUnitAttr()));
   if (name == metadata.tokens && metadata.vocabSize > 0)

@@ -25,10 +25,21 @@ static std::optional<int64_t> getConstantSize(StringRef expression) {
   return expression.getAsInteger(10, value) ? std::nullopt : std::optional(value);
 }
 
-std::string GraphReader::getDimName(const json::Object &expression) {
-  StringRef symbol = getSymbol(expression.getString("expr_str").value_or("?"));
-  auto it = dimNames.find(symbol);
-  return it == dimNames.end() ? symbol.str() : it->second;
+ArrayAttr GraphReader::getDimNames(const Scope &scope, StringRef name, RankedTensorType type) {
+  // A result of a nested graph may have another type than its call declares.
+  const json::Object *values = scope.graph->getObject("tensor_values");
+  const json::Object *meta = values ? values->getObject(name) : nullptr;
+  const json::Array *sizes = meta ? meta->getArray("sizes") : nullptr;
+  SmallVector<Attribute> dims;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    const json::Object *size = sizes && dim < int64_t(sizes->size()) ? (*sizes)[dim].getAsObject() : nullptr;
+    const json::Object *expression = size ? size->getObject("as_expr") : nullptr;
+    StringRef symbol =
+        expression && type.isDynamicDim(dim) ? getSymbol(expression->getString("expr_str").value_or("?")) : "";
+    auto it = dimNames.find(symbol);
+    dims.push_back(builder.getStringAttr(it == dimNames.end() ? symbol : StringRef(it->second)));
+  }
+  return builder.getArrayAttr(dims);
 }
 
 Expected<RankedTensorType> GraphReader::getTensorType(const Scope &scope, StringRef name) {
