@@ -11,6 +11,7 @@
 #include "Lowering.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -199,6 +200,20 @@ std::string GenericProgram::name() {
   return base + "_" + shapeName(type.getShape()) + "_" + typeName(type.getElementType());
 }
 
+/// Floating-point operations per element; conversions and choices are none.
+static int64_t countOperations(Block &body) {
+  int64_t count = 0;
+  for (Operation &op : body.without_terminator()) {
+    bool moves =
+        isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::SelectOp, arith::ConstantOp>(op);
+    if (isa<nn::SiluOp>(op))
+      count += 4; // x / (exp(-x) + 1)
+    else if (!moves && isa<arith::ArithDialect, math::MathDialect>(op.getDialect()))
+      count += llvm::any_of(op.getResultTypes(), llvm::IsaPred<FloatType>);
+  }
+  return count;
+}
+
 void GenericProgram::emit(ValueRange inputValues, ValueRange initValues, ValueRange resultValues) {
   Location loc = op.getLoc();
   flat = isFlat();
@@ -249,7 +264,9 @@ void GenericProgram::emit(ValueRange inputValues, ValueRange initValues, ValueRa
   }
   OpFoldResult rows = outerSizes.empty() ? OpFoldResult(rewriter.getIndexAttr(1))
                                          : mulSizes(rewriter, loc, ArrayRef(outerSizes).drop_back());
-  kernel.launch(rewriter, name(), rows, mulSizes(rewriter, loc, sizes));
+  SmallVector<OpFoldResult> work(sizes);
+  work.push_back(rewriter.getIndexAttr(std::max<int64_t>(1, countOperations(*op.getBody()))));
+  kernel.launch(rewriter, name(), rows, mulSizes(rewriter, loc, work));
 }
 
 namespace {

@@ -1,8 +1,11 @@
 // RUN: moe-opt %s --graph-to-kernel --split-input-file | FileCheck %s
 
-// A chain of elementwise ops is one kernel over elements, in chunks.
+// A chain of elementwise ops is one kernel over elements, in chunks. The sum, the four operations of silu and the
+// product are its work.
 // CHECK-LABEL: func.func @fused
-// CHECK: kernel.launch @fused_96_f32
+// CHECK: %[[OPERATIONS:.*]] = arith.constant 576 : index
+// CHECK: %[[WORK:.*]] = arith.muli %{{.*}}, %[[OPERATIONS]] : index
+// CHECK: kernel.launch @fused_96_f32({{.*}} work(%[[WORK]])
 // CHECK-NOT: kernel.launch
 // CHECK: kernel.func @fused_96_f32
 // CHECK: scf.forall
