@@ -9,6 +9,7 @@
 #include "moe-mlir/Driver/Driver.h"
 #include "moe-mlir/InitAll.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
+#include "moe-mlir/Report/Report.h"
 #include "moe-mlir/Target/Cpu.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -52,6 +53,7 @@ private:
   int runPasses(StringRef phase, const std::string &pipeline, const std::string &command);
   int reached(Level level);
   int dump();
+  int prepareReport();
   int makeProgram();
   int checkTarget();
   int emitObject(const std::string &path, StringRef buildId, StringRef weightsName);
@@ -74,6 +76,7 @@ private:
   mlir::MLIRContext context;
   DiagnosticPrinter diagnostics;
   Input input;
+  std::optional<PendingText> report;
 };
 
 void Compiler::print(raw_ostream &os) const {
@@ -114,11 +117,27 @@ int Compiler::dump() {
   return kOk;
 }
 
+/// Counts while the launches can be read; the report appears together with the output.
+int Compiler::prepareReport() {
+  mlir::FailureOr<Report> counted = makeReport(*input.module);
+  if (failed(counted))
+    return kUserError;
+  Expected<PendingText> pending = PendingText::create(*options.report, [&](raw_ostream &os) {
+    StringRef(*options.report).ends_with(".json") ? printReportJson(*counted, os) : printReportTable(*counted, os);
+  });
+  if (!pending)
+    return fail(pending.takeError());
+  report = std::move(*pending);
+  return kOk;
+}
+
 int Compiler::reached(Level level) {
   input.level = level;
   input.module.get()->setAttr(kLevelAttr, mlir::StringAttr::get(&context, levelName(level)));
   console.end();
-  return dump();
+  if (int status = dump())
+    return status;
+  return options.report && level == Level::Kernel ? prepareReport() : kOk;
 }
 
 int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std::string &command) {
@@ -254,6 +273,9 @@ int Compiler::makeProgram() {
     return fail(std::move(error));
   if (Error error = (*outputs)->commit())
     return fail(std::move(error));
+  if (report)
+    if (Error error = report->commit())
+      return fail(std::move(error));
   console.end();
   console.finish("in all: " + final + " and " + finalWeights);
   return kOk;
@@ -280,12 +302,19 @@ int Compiler::run() {
     console.error("--to=" + levelName(target) + " comes before level " + levelName(input.level) + " of the input");
     return kUserError;
   }
+  if (options.report && input.level > Level::Kernel) {
+    console.error("--report describes level kernel; the input is at level " + levelName(input.level) + " already");
+    return kUserError;
+  }
   if (int status = lower(target))
     return status;
   if (!options.to)
     return makeProgram();
   if (Error error = writeText(options.output.empty() ? "-" : options.output, [&](raw_ostream &os) { print(os); }))
     return fail(std::move(error));
+  if (report)
+    if (Error error = report->commit())
+      return fail(std::move(error));
   return kOk;
 }
 

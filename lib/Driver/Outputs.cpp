@@ -33,7 +33,8 @@ Expected<std::unique_ptr<Outputs>> Outputs::create(StringRef final) {
   SmallString<128> folder(parent.empty() ? "." : parent);
   if (!sys::fs::is_directory(folder))
     return cannotWrite(final, "there is no folder '" + folder + "'");
-  sys::path::append(folder, ".moe-compile-" + std::to_string(getpid()));
+  static unsigned number = 0; // several outputs may be on their way to one folder
+  sys::path::append(folder, ".moe-compile-" + std::to_string(getpid()) + "-" + std::to_string(number++));
   if (std::error_code error = sys::fs::create_directory(folder, /*IgnoreExisting=*/false))
     return cannotWrite(final, error.message());
   addScratchFolder(folder.str().str());
@@ -71,35 +72,55 @@ static Error printTo(raw_fd_ostream &os, StringRef path, function_ref<void(raw_o
   return cannotWrite(path, why);
 }
 
-Error moe_mlir::writeText(StringRef path, function_ref<void(raw_ostream &)> print) {
-  if (path == "-")
-    return printTo(outs(), "standard output", print);
+/// Whether text is printed to what stands at `path`, rather than put in its place.
+static bool isStream(StringRef path) {
   sys::fs::file_status status;
-  bool special = !sys::fs::status(path, status) && status.type() != sys::fs::file_type::regular_file &&
-                 status.type() != sys::fs::file_type::directory_file;
-  std::error_code error;
-  if (special) {
-    raw_fd_ostream os(path, error);
-    return error ? cannotWrite(path, error.message()) : printTo(os, path, print);
+  return path == "-" || (!sys::fs::status(path, status) && status.type() != sys::fs::file_type::regular_file &&
+                         status.type() != sys::fs::file_type::directory_file);
+}
+
+Expected<PendingText> PendingText::create(StringRef path, function_ref<void(raw_ostream &)> print) {
+  PendingText pending;
+  pending.path = path.str();
+  if (isStream(path)) {
+    raw_string_ostream os(pending.text);
+    print(os);
+    return std::move(pending);
   }
   Expected<std::unique_ptr<Outputs>> outputs = Outputs::create(path);
   if (!outputs)
     return outputs.takeError();
-  Expected<std::string> temporary = (*outputs)->add(path);
+  pending.outputs = std::move(*outputs);
+  Expected<std::string> temporary = pending.outputs->add(path);
   if (!temporary)
     return temporary.takeError();
-  {
-    raw_fd_ostream os(*temporary, error);
-    if (error)
-      return cannotWrite(path, error.message());
-    if (Error failure = printTo(os, path, print))
-      return failure;
-    os.close();
-    if (os.has_error()) {
-      std::string why = os.error().message();
-      os.clear_error();
-      return cannotWrite(path, why);
-    }
+  std::error_code error;
+  raw_fd_ostream os(*temporary, error);
+  if (error)
+    return cannotWrite(path, error.message());
+  if (Error failure = printTo(os, path, print))
+    return std::move(failure);
+  os.close();
+  if (os.has_error()) {
+    std::string why = os.error().message();
+    os.clear_error();
+    return cannotWrite(path, why);
   }
-  return (*outputs)->commit();
+  return std::move(pending);
+}
+
+Error PendingText::commit() {
+  if (outputs)
+    return outputs->commit();
+  auto print = [&](raw_ostream &os) { os << text; };
+  if (path == "-")
+    return printTo(outs(), "standard output", print);
+  std::error_code error;
+  raw_fd_ostream os(path, error);
+  return error ? cannotWrite(path, error.message()) : printTo(os, path, print);
+}
+
+Error moe_mlir::writeText(StringRef path, function_ref<void(raw_ostream &)> print) {
+  Expected<PendingText> pending = PendingText::create(path, print);
+  return pending ? pending->commit() : pending.takeError();
 }

@@ -33,6 +33,18 @@ private:
   std::vector<std::pair<std::string, std::string>> moves;
 };
 
+/// A text on its way to a file: complete beside its place until `commit` moves it there. Text for standard output ("-")
+/// or for what is no ordinary file is kept and printed by `commit`. Without `commit` nothing remains.
+class PendingText {
+public:
+  static llvm::Expected<PendingText> create(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> print);
+  llvm::Error commit();
+
+private:
+  std::string path, text;
+  std::unique_ptr<Outputs> outputs;
+};
+
 /// Writes text to a file by way of a temporary one, or straight to standard output ("-") or what is no ordinary file.
 llvm::Error writeText(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> print);
 

@@ -23,6 +23,7 @@ The program passes through the levels graph, spmd, scheduled, kernel and runtime
   moe-compile model.pt2 --to=graph            print the model as the compiler understands it
   moe-compile model.pt2 -o model --dump-intermediates=ir
   moe-compile ir/3_kernel.mlir -o model       go on from an edited file: it names its level and its weights
+  moe-compile model.pt2 -o model --report     what each layer costs and which kernels it runs
 
 Files of the right names appear only when everything went well. Exit codes: 0 fine, 1 a fault of the input or of the
 command line, 2 not supported, 70 a fault of the compiler, 130 interrupted.
@@ -50,6 +51,9 @@ static cl::opt<std::string> toLevel("to", cl::value_desc("level"), cl::cat(categ
                                     cl::desc("Stop at this level and print the IR"));
 static cl::opt<std::string> dumpFolder("dump-intermediates", cl::value_desc("folder"), cl::cat(category),
                                        cl::desc("Write the IR of every level passed into this folder"));
+static cl::opt<std::string> report("report", cl::ValueOptional, cl::value_desc("file"), cl::cat(category),
+                                   cl::desc("Say what each layer costs and which kernels it runs: as a table on "
+                                            "standard output or in a file, as JSON in a file that ends in .json"));
 static cl::opt<ProgressMode>
     progress("progress", cl::desc("How to show progress, on standard error"), cl::cat(category),
              cl::init(ProgressMode::Auto),
@@ -105,6 +109,8 @@ int main(int argc, char **argv) {
   options.from = levelOption(fromLevel, bad);
   options.to = levelOption(toLevel, bad);
   options.dumpFolder = dumpFolder;
+  if (report.getNumOccurrences())
+    options.report = report.empty() ? "-" : report.getValue();
   options.weights = weights;
   options.progress = progress;
   options.quiet = quiet;
@@ -114,6 +120,10 @@ int main(int argc, char **argv) {
     return kUserError;
   if (options.output == "-" && !options.to)
     return usageError("-o - needs --to=LEVEL: a program is not written to standard output");
+  if (options.report && options.to && *options.to < Level::Kernel)
+    return usageError("--report describes level kernel, which --to=" + toLevel + " does not reach");
+  if (options.report == "-" && options.to && (options.output.empty() || options.output == "-"))
+    return usageError("the IR and the report would both go to standard output: name a file with -o or --report=FILE");
   if (options.from && options.to && *options.to < *options.from)
     return usageError("--to=" + toLevel + " comes before --from=" + fromLevel);
   return compile(options);

@@ -22,10 +22,11 @@ struct CompileOptions {
   std::string output; ///< Empty: named after the input. "-" is standard output (with `to`).
   Emit emit = Emit::Executable;
   std::string targetCpu = "native";
-  std::optional<Level> from; ///< Level of an IR input; none: what the file says.
-  std::optional<Level> to;   ///< Print the IR of this level instead of making a program.
-  std::string dumpFolder;    ///< Empty: no intermediates.
-  std::string weights;       ///< Empty: the file that the module names.
+  std::optional<Level> from;         ///< Level of an IR input; none: what the file says.
+  std::optional<Level> to;           ///< Print the IR of this level instead of making a program.
+  std::string dumpFolder;            ///< Empty: no intermediates.
+  std::optional<std::string> report; ///< Describe level kernel: a table, or JSON in a .json file. "-": standard output.
+  std::string weights;               ///< Empty: the file that the module names.
   ProgressMode progress = ProgressMode::Auto;
   bool quiet = false, verbose = false, timing = false;
 };

@@ -29,6 +29,12 @@ def test_levels_read_as_described(tour):
     assert "kernel.mma" in kernel
 
 
+def test_report_names_layers_and_kernels(tour):
+    report = next(output for block, output in zip(blocks(README), tour) if "--report" in block)
+    assert re.search(r"^prefill: batch = 1, seq = 128,", report, re.MULTILINE)
+    assert re.search(r"^model\.model\.layers\.0 ", report, re.MULTILINE) and "attention_4x32_group2_f32" in report
+
+
 def test_links_exist():
     for target in re.findall(r"\]\(([^)#]+)\)", README.read_text()):
         assert (ROOT / target).exists(), target

@@ -1,0 +1,75 @@
+//===- Report.h - what each layer of a program costs --------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_REPORT_REPORT_H
+#define MOE_MLIR_REPORT_REPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moe_mlir {
+
+/// Values of the run-time sizes at which a report gives numbers.
+struct ReportPoint {
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> sizes;
+};
+
+/// A number that may depend on run-time sizes.
+struct Quantity {
+  std::string expression;                     ///< over the names of sizes and scalar inputs
+  std::vector<std::optional<int64_t>> values; ///< at each point; none if it depends on something else
+};
+
+/// How a kernel computes.
+struct KernelProgram {
+  bool tile = false;                              ///< products on register tiles; otherwise loops over elements
+  std::vector<std::pair<int64_t, int64_t>> tiles; ///< rows and columns of each kind of tile
+  unsigned accumulators = 0;                      ///< tiles that a step of the product updates
+  std::string dtype;                              ///< of the product's operands, or of the first buffer written
+  std::string instruction;                        ///< fma, dot (pairs of bf16) or widened fma; loops: none
+  int64_t vector = 0;                             ///< f32 elements of a vector register; 0: unknown
+  bool single = false;                            ///< one block runs it
+};
+
+/// One launch. Bytes are those that a perfect cache would move: each element that the launch touches counts once.
+struct LaunchReport {
+  unsigned number = 0; ///< position among all launches of a call
+  std::string kernel;
+  std::string module; ///< of the model, as far as known
+  KernelProgram program;
+  Quantity rows, work;    ///< as a trace reports them
+  Quantity flops;         ///< the work, if the kernel computes on floats; 0 if it only moves elements
+  Quantity weights;       ///< bytes read from the archive
+  Quantity read, written; ///< bytes of inputs, states and buffers
+};
+
+struct LayerReport {
+  std::string name;
+  int64_t weightBytes = 0; ///< in the archive; what several layers share counts in the first
+  std::vector<LaunchReport> launches;
+};
+
+struct Report {
+  std::string model, cpu; ///< empty if the module does not say
+  int64_t tileRows = 0, tileColumns = 0, vector = 0;
+  bool dotBf16 = false;
+  std::vector<ReportPoint> points;
+  std::vector<LayerReport> layers; ///< in the order of their first launch
+  int64_t weightBytes = 0;         ///< of all tensors of the archive
+};
+
+/// Counts what the launches of a module at level kernel do. The module is not changed. Emits an error if it has no host
+/// function.
+mlir::FailureOr<Report> makeReport(mlir::ModuleOp module);
+
+/// An aligned table: a line per layer, with its kernels below, and the totals.
+void printReportTable(const Report &report, llvm::raw_ostream &os);
+
+/// One JSON object; docs/Report.md describes it.
+void printReportJson(const Report &report, llvm::raw_ostream &os);
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_REPORT_REPORT_H

@@ -1,0 +1,104 @@
+//===- Json.cpp - a report for programs ---------------------------------------------------------------------------===//
+
+#include "Totals.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+
+static constexpr int64_t formatVersion = 1;
+
+static void printNumber(json::OStream &json, StringRef key, std::optional<int64_t> value) {
+  if (value)
+    json.attribute(key, *value);
+  else
+    json.attribute(key, nullptr);
+}
+
+static void printQuantity(json::OStream &json, StringRef key, const Quantity &quantity, const Report &report) {
+  json.attributeObject(key, [&] {
+    json.attribute("expression", quantity.expression);
+    for (const auto &[point, value] : zip(report.points, quantity.values))
+      printNumber(json, point.name, value);
+  });
+}
+
+static void printProgram(json::OStream &json, const KernelProgram &program) {
+  json.attributeObject("program", [&] {
+    json.attribute("kind", program.tile ? "tile" : "loops");
+    if (program.tile) {
+      json.attributeArray("tiles", [&] {
+        for (auto [rows, columns] : program.tiles)
+          json.value(json::Array{rows, columns});
+      });
+      json.attribute("accumulators", program.accumulators);
+      json.attribute("instruction", program.instruction);
+    }
+    json.attribute("dtype", program.dtype);
+    json.attribute("blocks", program.single ? "one" : "all");
+  });
+}
+
+static void printLaunch(json::OStream &json, const LaunchReport &launch, const Report &report) {
+  json.object([&] {
+    json.attribute("launch", launch.number);
+    json.attribute("kernel", launch.kernel);
+    json.attribute("module", launch.module);
+    printProgram(json, launch.program);
+    printQuantity(json, "rows", launch.rows, report);
+    printQuantity(json, "work", launch.work, report);
+    printQuantity(json, "flops", launch.flops, report);
+    printQuantity(json, "weights_read", launch.weights, report);
+    printQuantity(json, "read", launch.read, report);
+    printQuantity(json, "written", launch.written, report);
+  });
+}
+
+template <typename Part> static void printTotals(json::OStream &json, const Part &part, const Report &report) {
+  for (size_t point = 0; point < report.points.size(); ++point)
+    json.attributeObject(report.points[point].name, [&] {
+      Totals totals = totalsOf(part, point);
+      printNumber(json, "flops", totals.flops);
+      printNumber(json, "weights_read", totals.weights);
+      printNumber(json, "read", totals.read);
+      printNumber(json, "written", totals.written);
+    });
+}
+
+void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
+  json::OStream json(os, /*IndentSize=*/2);
+  json.object([&] {
+    json.attribute("version", formatVersion);
+    json.attribute("model", report.model);
+    json.attributeObject("target", [&] {
+      json.attribute("cpu", report.cpu);
+      json.attribute("tile_rows", report.tileRows);
+      json.attribute("tile_columns", report.tileColumns);
+      json.attribute("vector", report.vector);
+      json.attribute("dot_bf16", report.dotBf16);
+    });
+    json.attributeObject("points", [&] {
+      for (const ReportPoint &point : report.points)
+        json.attributeObject(point.name, [&] {
+          for (const auto &[name, value] : point.sizes)
+            json.attribute(name, value);
+        });
+    });
+    json.attributeArray("layers", [&] {
+      for (const LayerReport &layer : report.layers)
+        json.object([&] {
+          json.attribute("name", layer.name);
+          json.attribute("weight_bytes", layer.weightBytes);
+          json.attributeObject("totals", [&] { printTotals(json, layer, report); });
+          json.attributeArray("launches", [&] {
+            for (const LaunchReport &launch : layer.launches)
+              printLaunch(json, launch, report);
+          });
+        });
+    });
+    json.attribute("weight_bytes", report.weightBytes);
+    json.attributeObject("totals", [&] { printTotals(json, report, report); });
+  });
+  os << "\n";
+}

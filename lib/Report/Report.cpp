@@ -1,0 +1,289 @@
+//===- Report.cpp - what each layer of a program costs ------------------------------------------------------------===//
+
+#include "moe-mlir/Report/Report.h"
+#include "Accesses.h"
+
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace moe_mlir;
+
+/// Tokens of a prefill that generation is reported at, unless half of the cache is less; the same position is decoded.
+static constexpr int64_t prefillTokens = 128;
+
+namespace {
+class ReportBuilder {
+public:
+  ReportBuilder(ModuleOp module, func::FuncOp main) : module(module), main(main), sizes(main, table) {}
+
+  Report run();
+
+private:
+  struct Expressions {
+    SizeExpr rows, work, flops, weights, read, written;
+  };
+
+  void readTarget();
+  KernelProgram describe(kernel::FuncOp kernel, bool single) const;
+  std::string moduleOf(kernel::LaunchOp launch) const;
+  void addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel);
+  int64_t addParameter(moe::ParameterOp parameter);
+  LayerReport &layer(StringRef name);
+  void choosePoints();
+  Quantity quantity(const SizeExpr &expr) const;
+
+  ModuleOp module;
+  func::FuncOp main;
+  SizeTable table;
+  HostSizes sizes;
+  Report report;
+  std::vector<Expressions> expressions; ///< by number of launch
+  llvm::StringMap<size_t> layers;
+  std::string lastLayer;
+  llvm::DenseSet<std::tuple<Attribute, Attribute, Type>> parameters;
+};
+} // namespace
+
+void ReportBuilder::readTarget() {
+  if (auto name = module->getAttrOfType<StringAttr>("moe.name"))
+    report.model = name.str();
+  Attribute attr = module->getAttr(kernel::CpuTarget::attrName);
+  if (!attr)
+    return;
+  FailureOr<kernel::CpuTarget> cpu = kernel::CpuTarget::fromAttr(module.getLoc(), attr);
+  if (failed(cpu))
+    return;
+  report.cpu = cpu->cpu;
+  report.tileRows = cpu->rows;
+  report.tileColumns = cpu->columns;
+  report.vector = cpu->vector;
+  report.dotBf16 = cpu->dotBf16;
+}
+
+/// Whether the kernel computes on floats; conversions and choices alone are moving.
+static bool computesFloats(kernel::FuncOp kernel) {
+  return kernel
+      .walk([](Operation *op) {
+        bool moves =
+            isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::SelectOp, arith::ConstantOp>(
+                op);
+        bool floats = llvm::any_of(op->getResultTypes(), [](Type type) { return isa<FloatType>(type); });
+        bool computes = isa<kernel::MmaOp>(op) ||
+                        (floats && !moves && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
+        return computes ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+KernelProgram ReportBuilder::describe(kernel::FuncOp kernel, bool single) const {
+  KernelProgram program;
+  program.vector = report.vector;
+  program.single = single;
+  auto name = [](Type type) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return text;
+  };
+  kernel.walk([&](kernel::MmaOp mma) {
+    auto type = cast<kernel::AccType>(mma.getAcc().getType());
+    std::pair<int64_t, int64_t> tile(type.getRows(), type.getColumns());
+    Type element = cast<MemRefType>(mma.getA().getType()).getElementType();
+    program.tile = true;
+    if (!llvm::is_contained(program.tiles, tile))
+      program.tiles.push_back(tile);
+    auto siblings = mma->getBlock()->getOps<kernel::MmaOp>();
+    program.accumulators = std::max<unsigned>(program.accumulators, std::distance(siblings.begin(), siblings.end()));
+    program.dtype = name(element);
+    program.instruction = element.isF32() ? "fma" : report.dotBf16 && mma.getStep() == 2 ? "dot" : "widened fma";
+  });
+  if (program.tile)
+    return program;
+  kernel.walk([&](memref::StoreOp store) {
+    if (isa<BlockArgument>(store.getMemRef()) && program.dtype.empty())
+      program.dtype = name(store.getMemRefType().getElementType());
+  });
+  return program;
+}
+
+/// "model.layers.3" of "model.layers.3.mlp.gate": up to the first number, or all of it.
+static StringRef layerOf(StringRef module) {
+  for (size_t start = 0; start < module.size();) {
+    size_t end = std::min(module.find('.', start), module.size());
+    StringRef part = module.slice(start, end);
+    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
+      return module.take_front(end);
+    start = end + 1;
+  }
+  return module;
+}
+
+/// The part of the model that a launch comes from: of its location, or of the weights that it reads. Names of nodes
+/// have no dots.
+std::string ReportBuilder::moduleOf(kernel::LaunchOp launch) const {
+  std::string module;
+  launch.getLoc()->walk([&](Location loc) {
+    auto name = dyn_cast<NameLoc>(loc);
+    if (!name || !name.getName().getValue().contains('.'))
+      return WalkResult::advance();
+    module = name.getName().str();
+    return WalkResult::interrupt();
+  });
+  if (!module.empty())
+    return module;
+  for (Value operand : launch.getOperands_())
+    if (isa<MemRefType>(operand.getType()))
+      if (auto parameter = kernel::getViewRoot(operand).getDefiningOp<moe::ParameterOp>())
+        if (!parameter.getSources().empty())
+          return cast<StringAttr>(parameter.getSources()[0]).getValue().rsplit('.').first.str();
+  if (auto load = launch->getAttrOfType<DictionaryAttr>("moe.expert_load"))
+    if (auto name = load.getAs<StringAttr>("layer"))
+      return name.str();
+  return "";
+}
+
+LayerReport &ReportBuilder::layer(StringRef name) {
+  auto [it, isNew] = layers.try_emplace(name, report.layers.size());
+  if (isNew) {
+    report.layers.emplace_back();
+    report.layers.back().name = name.str();
+  }
+  return report.layers[it->second];
+}
+
+/// Bytes in the archive, where equal parameters are one tensor.
+int64_t ReportBuilder::addParameter(moe::ParameterOp parameter) {
+  auto type = cast<ShapedType>(parameter.getType());
+  if (!parameters.insert({parameter.getSources(), parameter.getRecipeAttr(), parameter.getType()}).second)
+    return 0;
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
+  LaunchReport entry;
+  entry.number = expressions.size();
+  entry.kernel = launch.getKernel().str();
+  entry.module = moduleOf(launch);
+  entry.program = describe(kernel, launch.getSingle());
+
+  Traffic traffic = countTraffic(launch, kernel, sizes, table);
+  Expressions counts;
+  counts.rows = sizes.scalar(launch.getRows());
+  counts.work = sizes.scalar(launch.getWork());
+  if (computesFloats(kernel))
+    counts.flops = counts.work;
+  counts.weights = traffic.weights;
+  counts.read = traffic.read;
+  counts.written = traffic.written;
+  expressions.push_back(std::move(counts));
+
+  // What names no part of the model (a copy, arithmetic on positions) belongs to what was there before it.
+  if (!entry.module.empty())
+    lastLayer = layerOf(entry.module).str();
+  LayerReport &own = layer(lastLayer.empty() ? main.getSymName() : StringRef(lastLayer));
+  for (Value operand : launch.getOperands_())
+    if (isa<MemRefType>(operand.getType()))
+      if (auto parameter = kernel::getViewRoot(operand).getDefiningOp<moe::ParameterOp>())
+        own.weightBytes += addParameter(parameter);
+  own.launches.push_back(std::move(entry));
+}
+
+void ReportBuilder::choosePoints() {
+  auto generation = module->getAttrOfType<DictionaryAttr>("moe.generation");
+  auto inputOf = [&](StringRef role) -> BlockArgument {
+    auto name = generation ? generation.getAs<StringAttr>(role) : StringAttr();
+    for (BlockArgument argument : main.getArguments())
+      if (name && !name.empty() && sizes.inputName(argument) == name.getValue())
+        return argument;
+    return {};
+  };
+  auto nameOf = [&](BlockArgument argument, int64_t dim) -> std::string {
+    auto type = argument ? dyn_cast<MemRefType>(argument.getType()) : MemRefType();
+    if (!type || dim >= type.getRank() || !type.isDynamicDim(dim))
+      return "";
+    return table.toString(sizes.size(argument, dim));
+  };
+  auto add = [](ReportPoint &point, const std::string &name, int64_t value) {
+    if (!name.empty())
+      point.sizes.emplace_back(name, value);
+  };
+  if (BlockArgument tokens = inputOf("tokens")) {
+    auto cache = generation.getAs<IntegerAttr>("cache_length");
+    int64_t prompt =
+        cache && cache.getInt() > 0 ? std::min(prefillTokens, std::max<int64_t>(1, cache.getInt() / 2)) : prefillTokens;
+    BlockArgument position = inputOf("position");
+    for (bool prefill : {true, false}) {
+      ReportPoint point{prefill ? "prefill" : "decode", {}};
+      add(point, nameOf(tokens, 0), 1);
+      add(point, nameOf(tokens, 1), prefill ? prompt : 1);
+      add(point, nameOf(inputOf("keep"), 0), 1);
+      if (position)
+        add(point, sizes.inputName(position), prefill ? 0 : prompt);
+      report.points.push_back(std::move(point));
+    }
+    return;
+  }
+  // No language model: every size alike, every integer that sizes depend on 0.
+  std::vector<std::string> names = table.names();
+  llvm::erase_if(names, [](StringRef name) { return name == "blocks" || name.starts_with("unknown"); });
+  if (names.empty()) {
+    report.points.push_back({"call", {}});
+    return;
+  }
+  for (int64_t size : {prefillTokens, int64_t(1)}) {
+    ReportPoint point{"size " + std::to_string(size), {}};
+    for (const std::string &name : names)
+      add(point, name, llvm::is_contained(sizes.elements(), name) ? 0 : size);
+    report.points.push_back(std::move(point));
+  }
+}
+
+Quantity ReportBuilder::quantity(const SizeExpr &expr) const {
+  Quantity result{table.toString(expr), {}};
+  for (const ReportPoint &point : report.points) {
+    llvm::StringMap<int64_t> values;
+    for (const auto &[name, value] : point.sizes)
+      values[name] = value;
+    result.values.push_back(table.evaluate(expr, values));
+  }
+  return result;
+}
+
+Report ReportBuilder::run() {
+  readTarget();
+  SymbolTable symbols(module);
+  main.walk([&](kernel::LaunchOp launch) {
+    if (auto kernel = symbols.lookup<kernel::FuncOp>(launch.getKernel()))
+      addLaunch(launch, kernel);
+  });
+  for (const LayerReport &layer : report.layers)
+    report.weightBytes += layer.weightBytes;
+  // Parameters that no launch reads (the program returns them, or they are left over) are in the archive as well.
+  main.walk([&](moe::ParameterOp parameter) { report.weightBytes += addParameter(parameter); });
+
+  choosePoints();
+  for (LayerReport &layer : report.layers)
+    for (LaunchReport &launch : layer.launches) {
+      const Expressions &counts = expressions[launch.number];
+      launch.rows = quantity(counts.rows);
+      launch.work = quantity(counts.work);
+      launch.flops = quantity(counts.flops);
+      launch.weights = quantity(counts.weights);
+      launch.read = quantity(counts.read);
+      launch.written = quantity(counts.written);
+    }
+  return std::move(report);
+}
+
+FailureOr<Report> moe_mlir::makeReport(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!main || main.isExternal())
+    return emitError(module.getLoc()) << "module has no host function @main";
+  return ReportBuilder(module, main).run();
+}

@@ -1,0 +1,133 @@
+//===- Table.cpp - a report for people ----------------------------------------------------------------------------===//
+
+#include "Totals.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+
+namespace {
+/// Lines of cells: the first columns are text, the others numbers.
+class Table {
+public:
+  explicit Table(size_t textColumns) : textColumns(textColumns) {}
+
+  void add(std::vector<std::string> cells) { lines.push_back(std::move(cells)); }
+  void print(raw_ostream &os) const;
+
+private:
+  size_t textColumns;
+  std::vector<std::vector<std::string>> lines;
+};
+} // namespace
+
+void Table::print(raw_ostream &os) const {
+  std::vector<size_t> widths;
+  for (const std::vector<std::string> &line : lines)
+    for (auto [column, cell] : enumerate(line)) {
+      widths.resize(std::max(widths.size(), column + 1));
+      widths[column] = std::max(widths[column], cell.size());
+    }
+  for (const std::vector<std::string> &line : lines) {
+    std::string text;
+    for (auto [column, cell] : enumerate(line)) {
+      std::string space(widths[column] - cell.size(), ' ');
+      text += (column ? "  " : "") + (column < textColumns ? cell + space : space + cell);
+    }
+    os << StringRef(text).rtrim() << "\n";
+  }
+}
+
+/// Three digits and a decimal prefix: 4.19M; numbers below 1000 as they are.
+static std::string prefixed(std::optional<int64_t> number) {
+  if (!number)
+    return "?";
+  double value = *number;
+  if (value < 1000)
+    return std::to_string(*number);
+  StringRef prefixes = "kMGTPE";
+  // What rounds to 1000 has the next prefix.
+  for (value /= 1000; value >= 999.5 && prefixes.size() > 1; value /= 1000)
+    prefixes = prefixes.drop_front();
+  int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  std::string text;
+  raw_string_ostream(text) << format("%.*f", digits, value) << prefixes[0];
+  return text;
+}
+
+static std::string intensity(const Totals &totals) {
+  std::optional<int64_t> bytes = totals.bytes();
+  if (!bytes || !totals.flops)
+    return "?";
+  if (!*bytes)
+    return "-";
+  std::string text;
+  raw_string_ostream(text) << format("%.2f", double(*totals.flops) / *bytes);
+  return text;
+}
+
+/// "6x64 f32 fma", "2 of 6x32 bf16 dot", "loops f32".
+static std::string programText(const KernelProgram &program) {
+  std::string text;
+  for (auto [rows, columns] : program.tiles)
+    text += (text.empty() ? "" : ", ") + std::to_string(rows) + "x" + std::to_string(columns);
+  if (program.accumulators > 1)
+    text = std::to_string(program.accumulators) + " of " + text;
+  if (!program.tile)
+    text = program.single ? "one block" : "loops";
+  return text + (program.dtype.empty() ? "" : " " + program.dtype) +
+         (program.instruction.empty() ? "" : " " + program.instruction);
+}
+
+template <typename Part>
+static void addNumbers(std::vector<std::string> &cells, const Part &part, const Report &report) {
+  for (size_t point = 0; point < report.points.size(); ++point) {
+    Totals totals = totalsOf(part, point);
+    cells.push_back(prefixed(totals.flops));
+    cells.push_back(prefixed(totals.bytes()));
+    cells.push_back(intensity(totals));
+  }
+}
+
+void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
+  if (!report.model.empty())
+    os << "model " << report.model << "\n";
+  if (!report.cpu.empty())
+    os << "cpu " << report.cpu << ": register tile " << report.tileRows << "x" << report.tileColumns << ", vectors of "
+       << report.vector << " f32" << (report.dotBf16 ? ", dot product of bf16" : "") << "\n";
+  for (const ReportPoint &point : report.points) {
+    os << point.name;
+    for (auto [number, size] : enumerate(point.sizes))
+      os << (number ? ", " : ": ") << size.first << " = " << size.second;
+    os << "\n";
+  }
+  os << "\n";
+
+  Table table(/*textColumns=*/3);
+  std::vector<std::string> groups = {"", "", "", ""}, titles = {"layer", "kernel", "program", "weights"};
+  for (const ReportPoint &point : report.points) {
+    groups.insert(groups.end(), {"", "", point.name});
+    titles.insert(titles.end(), {"FLOP", "bytes", "FLOP/B"});
+  }
+  table.add(groups);
+  table.add(titles);
+  for (const LayerReport &layer : report.layers) {
+    std::vector<std::string> cells = {layer.name, "", "", prefixed(layer.weightBytes)};
+    addNumbers(cells, layer, report);
+    table.add(cells);
+    for (const LaunchReport &launch : layer.launches) {
+      StringRef part = launch.module;
+      part.consume_front(layer.name);
+      part.consume_front(".");
+      cells = {"  " + part.str(), launch.kernel, programText(launch.program), ""};
+      addNumbers(cells, launch, report);
+      table.add(cells);
+    }
+  }
+  std::vector<std::string> cells = {"total", "", "", prefixed(report.weightBytes)};
+  addNumbers(cells, report, report);
+  table.add(cells);
+  table.print(os);
+}

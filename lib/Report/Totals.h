@@ -1,0 +1,48 @@
+//===- Totals.h - sums over launches --------------------------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_REPORT_TOTALS_H
+#define MOE_MLIR_LIB_REPORT_TOTALS_H
+
+#include "moe-mlir/Report/Report.h"
+
+namespace moe_mlir {
+
+/// Sums at one point; none if a launch has no number there.
+struct Totals {
+  std::optional<int64_t> flops = 0, weights = 0, read = 0, written = 0;
+
+  void add(const LaunchReport &launch, size_t point) {
+    auto accumulate = [&](std::optional<int64_t> &sum, const Quantity &quantity) {
+      sum = sum && quantity.values[point] ? std::optional(*sum + *quantity.values[point]) : std::nullopt;
+    };
+    accumulate(flops, launch.flops);
+    accumulate(weights, launch.weights);
+    accumulate(read, launch.read);
+    accumulate(written, launch.written);
+  }
+  std::optional<int64_t> bytes() const {
+    return weights && read && written ? std::optional(*weights + *read + *written) : std::nullopt;
+  }
+};
+
+inline Totals totalsOf(const LaunchReport &launch, size_t point) {
+  Totals totals;
+  totals.add(launch, point);
+  return totals;
+}
+inline Totals totalsOf(const LayerReport &layer, size_t point) {
+  Totals totals;
+  for (const LaunchReport &launch : layer.launches)
+    totals.add(launch, point);
+  return totals;
+}
+inline Totals totalsOf(const Report &report, size_t point) {
+  Totals totals;
+  for (const LayerReport &layer : report.layers)
+    for (const LaunchReport &launch : layer.launches)
+      totals.add(launch, point);
+  return totals;
+}
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_LIB_REPORT_TOTALS_H
