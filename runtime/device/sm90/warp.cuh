@@ -21,6 +21,6 @@ template <typename T> MOE_DEVICE T shuffleUp(T value, int distance) {
 template <typename T> MOE_DEVICE T broadcast(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 
 /// Bit l is set if lane l passes true.
-MOE_DEVICE uint32_t ballot(bool condition) { return __ballot_sync(0xffffffffu, condition); }
+MOE_DEVICE uint32_t ballotWarp(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
 } // namespace moe

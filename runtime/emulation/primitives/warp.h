@@ -26,7 +26,7 @@ template <typename T> T shuffleUp(T value, int distance, Where where = Where::cu
 template <typename T> T broadcast(T value, int lane, Where where = Where::current()) {
   return emulation::exchangeBits(emulation::Exchange::Broadcast, value, lane, where);
 }
-inline uint32_t ballot(bool condition, Where where = Where::current()) {
+inline uint32_t ballotWarp(bool condition, Where where = Where::current()) {
   return emulation::exchange(emulation::Exchange::Ballot, condition, 0, where);
 }
 

@@ -110,6 +110,11 @@ def test_count_experts(emulator, kernels, tokens, count, blocks):
         assert (offsets == np.cumsum(expected) - expected).all()
 
 
+def test_every_primitive_compiles(kernels):
+    """The same text is compiled for the GPU by test/python/cuda."""
+    assert set(kernels("every_primitive")) == {"everyPrimitive", "everyShape"}
+
+
 def test_same_seed_same_run(emulator, kernels):
     """A fault that a seed finds can be found again: here a wrong argument, at the same thread."""
     x = aligned((8, 8), np.uint16)

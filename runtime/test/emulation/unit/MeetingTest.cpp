@@ -13,7 +13,7 @@ TEST(Meeting, Shuffles) {
     EXPECT_EQ(shuffleXor(float(lane), 16), float(lane ^ 16));
     EXPECT_EQ(shuffleUp(lane, 3), lane < 3 ? lane : lane - 3);
     EXPECT_EQ(broadcast(lane * 2, 31), 62);
-    EXPECT_EQ(ballot(lane % 2 == 1), 0xaaaaaaaau);
+    EXPECT_EQ(ballotWarp(lane % 2 == 1), 0xaaaaaaaau);
   });
 }
 
@@ -21,7 +21,7 @@ TEST(Meeting, LanesThatEndedDoNotVote) {
   EXPECT_CLEAN(kWarp, [] {
     if (threadIndex() < 30)
       return;
-    EXPECT_EQ(ballot(true), 0xc0000000u);
+    EXPECT_EQ(ballotWarp(true), 0xc0000000u);
     syncWarp();
   });
   EXPECT_FAULT(kWarp, "shuffle reads lane 0, which has ended", [] {
