@@ -11,10 +11,34 @@ def Moe_Dialect : Dialect {
   let description = [{
     Value semantics on tensors. Every policy that changes a result is an attribute, an operand or a region.
     Sizes: T tokens, H hidden, E experts, k experts per token, I expert intermediate, R rows after dispatch (T.k).
+
+    What a caller of the program must know stands in attributes of the module and of the host function's arguments and
+    results. Every level keeps them, and the dialect verifies them; a name that is not in these tables is an error.
+
+    | module | value | says |
+    |---|---|---|
+    | `moe.name` | string | name of the model |
+    | `moe.level` | string | level of a module that was written to a file |
+    | `moe.weights` | `{source = "file", id = "..."}` | file that the keys of `moe.parameter` belong to, and its content id |
+    | `moe.generation` | dictionary | what text generation needs: `tokens`, `position`, `keep` (inputs), `logits` (output), `vocabulary` (`"bytes"` or `"ids"`), `vocab_size`, `cache_length`, `eos` (token ids) |
+
+    | argument or result | value | says |
+    |---|---|---|
+    | `moe.name` | string | its name for the caller |
+    | `moe.dims` | list of strings | name of each dynamic size (`""`: none); sizes of one name are equal |
+    | `moe.range` | `[lo, hi]` | integers of this argument are in this range, both ends included |
+    | `moe.range_plus` | string | the last of the positions that start at a value is that many sizes further: `value + size - 1 <= hi` |
+    | `moe.uniform` | unit | all values of this argument are equal |
+    | `moe.state` | unit | the executable owns this argument: zeros at first, kept between calls |
+    | `moe.state_of` | integer | this result is the next value of that argument |
+    | `moe.encoding` | string | order of a state's elements in memory, from the kernel level on |
   }];
   let extraClassDeclaration = [{
     void registerAttributesAndTypes();
   }];
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
 }

@@ -1,0 +1,220 @@
+//===- InterfaceAttrs.cpp - rules of the attributes that describe a program ---------------------------------------===//
+//
+// What a caller of the program must know stands on the module, and on the arguments and results of its functions. No op
+// carries it, so that every level keeps it; the dialect checks it here, where a wrong one is written. A name that is
+// not known is an error: it would have no effect, and nobody would see why.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+static constexpr StringRef moduleNames[] = {"moe.generation", "moe.level", "moe.name", "moe.weights"};
+static constexpr StringRef argumentNames[] = {"moe.dims",       "moe.encoding", "moe.name",   "moe.range",
+                                              "moe.range_plus", "moe.state",    "moe.uniform"};
+static constexpr StringRef resultNames[] = {"moe.dims", "moe.name", "moe.state_of"};
+
+static LogicalResult verifyName(Operation *op, StringRef name, ArrayRef<StringRef> known, const Twine &owner) {
+  if (llvm::is_contained(known, name))
+    return success();
+  InFlightDiagnostic error = op->emitOpError() << "'" << name << "' is no attribute of " << owner << "; one of ";
+  llvm::interleaveComma(known, error);
+  return error;
+}
+
+static bool isText(Attribute attr) {
+  auto text = dyn_cast_if_present<StringAttr>(attr);
+  return text && !text.empty();
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyWeights(Operation *op, Attribute value) {
+  auto fields = dyn_cast<DictionaryAttr>(value);
+  if (!fields || !isText(fields.get("source")))
+    return op->emitOpError() << "'moe.weights' must be {source = \"file\", id = \"content id\"}, got " << value;
+  for (NamedAttribute field : fields)
+    if (field.getName() != "source" && field.getName() != "id")
+      return op->emitOpError() << "'moe.weights' has source and id, but no " << field.getName();
+  if (Attribute id = fields.get("id"); id && !isText(id))
+    return op->emitOpError() << "id of 'moe.weights' must be the content id of the source, got " << id;
+  return success();
+}
+
+static LogicalResult verifyGenerationField(Operation *op, NamedAttribute field) {
+  auto wrong = [&](StringRef expected) {
+    return op->emitOpError() << field.getName() << " of 'moe.generation' must be " << expected << ", got "
+                             << field.getValue();
+  };
+  StringRef name = field.getName();
+  if (llvm::is_contained({"tokens", "position", "keep"}, name))
+    return isText(field.getValue()) ? success() : wrong("the name of an input");
+  if (name == "logits")
+    return isText(field.getValue()) ? success() : wrong("the name of an output");
+  if (name == "vocabulary") {
+    auto kind = dyn_cast<StringAttr>(field.getValue());
+    return kind && (kind == "bytes" || kind == "ids") ? success() : wrong("\"bytes\" or \"ids\"");
+  }
+  if (name == "cache_length" || name == "vocab_size") {
+    auto number = dyn_cast<IntegerAttr>(field.getValue());
+    return number && number.getInt() > 0 ? success() : wrong("an integer of at least 1");
+  }
+  if (name == "eos") {
+    auto ids = dyn_cast<ArrayAttr>(field.getValue());
+    return ids && llvm::all_of(ids, llvm::IsaPred<IntegerAttr>) ? success() : wrong("a list of token ids");
+  }
+  return op->emitOpError() << "'moe.generation' has no field " << field.getName()
+                           << "; one of tokens, position, keep, logits, vocabulary, vocab_size, cache_length, eos";
+}
+
+static LogicalResult verifyGeneration(Operation *op, Attribute value) {
+  auto fields = dyn_cast<DictionaryAttr>(value);
+  if (!fields)
+    return op->emitOpError() << "'moe.generation' must be a dictionary, got " << value;
+  for (NamedAttribute field : fields)
+    if (failed(verifyGenerationField(op, field)))
+      return failure();
+  return success();
+}
+
+LogicalResult MoeDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
+  StringRef name = attr.getName();
+  bool ofModule = name == "moe.generation" || name == "moe.weights" || name == "moe.level";
+  if (!isa<ModuleOp>(op)) {
+    if (ofModule)
+      return op->emitOpError() << "'" << name << "' belongs to the module";
+    return success();
+  }
+  if (failed(verifyName(op, name, moduleNames, "a module")))
+    return failure();
+  if (name == "moe.weights")
+    return verifyWeights(op, attr.getValue());
+  if (name == "moe.generation")
+    return verifyGeneration(op, attr.getValue());
+  if (!isText(attr.getValue()))
+    return op->emitOpError() << "'" << name << "' must be a name, got " << attr.getValue();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments and results
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An argument or a result of a function, with its attributes.
+struct Slot {
+  FunctionOpInterface func;
+  Type type;
+  DictionaryAttr attrs;
+  std::string name; ///< in messages: its own, or its number
+
+  Slot(FunctionOpInterface func, Type type, DictionaryAttr attrs, const Twine &number)
+      : func(func), type(type), attrs(attrs), name(number.str()) {
+    if (auto own = attrs ? attrs.getAs<StringAttr>("moe.name") : StringAttr())
+      name = ("'" + own.getValue() + "'").str();
+  }
+
+  LogicalResult verify(NamedAttribute attr);
+  LogicalResult verifyDims(Attribute value);
+  LogicalResult verifyRange(Attribute value);
+  LogicalResult verifyStateOf(Attribute value);
+};
+} // namespace
+
+/// One name per dimension; "" where the size is static, or has no name.
+LogicalResult Slot::verifyDims(Attribute value) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  if (!shaped || !shaped.hasRank())
+    return func.emitOpError() << name << " of " << type << " has no dimensions that 'moe.dims' could name";
+  auto names = dyn_cast<ArrayAttr>(value);
+  if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+    return func.emitOpError() << "'moe.dims' of " << name << " must be a list of names, got " << value;
+  if (static_cast<int64_t>(names.size()) != shaped.getRank())
+    return func.emitOpError() << name << " of " << type << " has " << names.size()
+                              << " names of dimensions in 'moe.dims'";
+  for (auto [d, entry] : llvm::enumerate(names.getAsRange<StringAttr>()))
+    if (!entry.empty() && !shaped.isDynamicDim(d))
+      return func.emitOpError() << "'moe.dims' of " << name << " names dimension " << d << " " << entry
+                                << ", but its size is always " << shaped.getDimSize(d);
+  return success();
+}
+
+LogicalResult Slot::verifyRange(Attribute value) {
+  auto bounds = dyn_cast<ArrayAttr>(value);
+  if (!bounds || bounds.size() != 2 || !llvm::all_of(bounds, llvm::IsaPred<IntegerAttr>))
+    return func.emitOpError() << "'moe.range' of " << name << " must be [lo, hi], got " << value;
+  if (cast<IntegerAttr>(bounds[0]).getInt() > cast<IntegerAttr>(bounds[1]).getInt())
+    return func.emitOpError() << "'moe.range' of " << name << " must not be empty, got " << value;
+  if (!isa<IntegerType>(getElementTypeOrSelf(type)))
+    return func.emitOpError() << "'moe.range' is for integers, but " << name << " is " << type;
+  return success();
+}
+
+LogicalResult Slot::verifyStateOf(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  int64_t count = func.getNumArguments();
+  if (!number || number.getInt() < 0 || number.getInt() >= count)
+    return func.emitOpError() << "'moe.state_of' of " << name << " must be the number of one of the " << count
+                              << " arguments, got " << value;
+  Type state = func.getArgumentTypes()[number.getInt()];
+  if (getElementTypeOrSelf(state) != getElementTypeOrSelf(type) || failed(verifyCompatibleShape(state, type)))
+    return func.emitOpError() << name << " of " << type << " cannot be the next state of argument " << number.getInt()
+                              << " of " << state;
+  unsigned results = 0;
+  for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
+    if (auto other = func.getResultAttrOfType<IntegerAttr>(i, "moe.state_of"))
+      results += other.getInt() == number.getInt();
+  if (results > 1)
+    return func.emitOpError() << results << " results are the next state of argument " << number.getInt();
+  return success();
+}
+
+LogicalResult Slot::verify(NamedAttribute attr) {
+  StringRef key = attr.getName();
+  Attribute value = attr.getValue();
+  auto wrong = [&](StringRef expected) {
+    return func.emitOpError() << "'" << key << "' of " << name << " must be " << expected << ", got " << value;
+  };
+  if (key == "moe.dims")
+    return verifyDims(value);
+  if (key == "moe.range")
+    return verifyRange(value);
+  if (key == "moe.state_of")
+    return verifyStateOf(value);
+  if (key == "moe.state" || key == "moe.uniform")
+    return isa<UnitAttr>(value) ? success() : wrong("without a value");
+  if (!isText(value))
+    return wrong("a name");
+  if (key == "moe.range_plus" && !attrs.contains("moe.range"))
+    return func.emitOpError() << "'moe.range_plus' of " << name << " needs 'moe.range'";
+  return success();
+}
+
+LogicalResult MoeDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned arg, NamedAttribute attr) {
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func)
+    return success();
+  if (failed(verifyName(op, attr.getName(), argumentNames, "an argument")))
+    return failure();
+  DictionaryAttr attrs = function_interface_impl::getArgAttrDict(func, arg);
+  return Slot(func, func.getArgumentTypes()[arg], attrs, "argument " + Twine(arg)).verify(attr);
+}
+
+LogicalResult MoeDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result, NamedAttribute attr) {
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func)
+    return success();
+  if (failed(verifyName(op, attr.getName(), resultNames, "a result")))
+    return failure();
+  DictionaryAttr attrs = function_interface_impl::getResultAttrDict(func, result);
+  return Slot(func, func.getResultTypes()[result], attrs, "result " + Twine(result)).verify(attr);
+}

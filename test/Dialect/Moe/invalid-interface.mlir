@@ -1,0 +1,170 @@
+// Attributes of the module and of a program's arguments and results.
+// RUN: moe-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{'builtin.module' op 'moe.weigths' is no attribute of a module; one of moe.generation, moe.level, moe.name, moe.weights}}
+module attributes {moe.weigths = {source = "model.pt2"}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op 'moe.weights' must be {source = "file", id = "content id"}, got "model.pt2"}}
+module attributes {moe.weights = "model.pt2"} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op 'moe.weights' must be {source = "file", id = "content id"}, got {id = "00ff"}}}
+module attributes {moe.weights = {id = "00ff"}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op 'moe.weights' must be {source = "file", id = "content id"}, got {source = ""}}}
+module attributes {moe.weights = {source = ""}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op id of 'moe.weights' must be the content id of the source, got 255 : i64}}
+module attributes {moe.weights = {source = "model.pt2", id = 255}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op 'moe.weights' has source and id, but no "file"}}
+module attributes {moe.weights = {source = "model.pt2", file = "model.pt2"}} {}
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.weights' belongs to the module}}
+func.func private @weights_of_a_function() attributes {moe.weights = {source = "model.pt2"}}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op 'moe.generation' must be a dictionary, got "ids"}}
+module attributes {moe.generation = "ids"} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op "tokens" of 'moe.generation' must be the name of an input, got 0 : i64}}
+module attributes {moe.generation = {tokens = 0}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op "logits" of 'moe.generation' must be the name of an output, got ""}}
+module attributes {moe.generation = {logits = ""}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op "vocabulary" of 'moe.generation' must be "bytes" or "ids", got "words"}}
+module attributes {moe.generation = {vocabulary = "words"}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op "vocab_size" of 'moe.generation' must be an integer of at least 1, got 0 : i64}}
+module attributes {moe.generation = {vocab_size = 0}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op "cache_length" of 'moe.generation' must be an integer of at least 1, got "64"}}
+module attributes {moe.generation = {cache_length = "64"}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op "eos" of 'moe.generation' must be a list of token ids, got ["end"]}}
+module attributes {moe.generation = {eos = ["end"]}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op 'moe.generation' has no field "stop"; one of tokens, position, keep, logits, vocabulary, vocab_size, cache_length, eos}}
+module attributes {moe.generation = {stop = [0]}} {}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op 'moe.name' must be a name, got 7 : i64}}
+module attributes {moe.name = 7} {}
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim' is no attribute of an argument; one of moe.dims, moe.encoding, moe.name, moe.range, moe.range_plus, moe.state, moe.uniform}}
+func.func private @unknown_argument(tensor<?xf32> {moe.dim = ["batch"]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.state' is no attribute of a result; one of moe.dims, moe.name, moe.state_of}}
+func.func private @unknown_result() -> (tensor<?xf32> {moe.state})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'x' of 'tensor<?x4xf32>' has 1 names of dimensions in 'moe.dims'}}
+func.func private @dims_rank(tensor<?x4xf32> {moe.name = "x", moe.dims = ["batch"]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op result 1 of 'memref<?xf32>' has 2 names of dimensions in 'moe.dims'}}
+func.func private @dims_of_a_result() -> (memref<?xf32>, memref<?xf32> {moe.dims = ["batch", ""]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dims' of argument 0 must be a list of names, got [0]}}
+func.func private @dims_names(tensor<?xf32> {moe.dims = [0]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dims' of argument 0 names dimension 1 "hidden", but its size is always 4}}
+func.func private @dims_static(tensor<?x4xf32> {moe.dims = ["batch", "hidden"]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op argument 0 of 'i64' has no dimensions that 'moe.dims' could name}}
+func.func private @dims_scalar(i64 {moe.dims = []})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.range' of 'x' must be [lo, hi], got [0]}}
+func.func private @range_form(tensor<4xi64> {moe.name = "x", moe.range = [0]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.range' of argument 0 must not be empty, got [3, 2]}}
+func.func private @range_empty(tensor<4xi64> {moe.range = [3, 2]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.range' is for integers, but argument 0 is 'tensor<4xf32>'}}
+func.func private @range_type(tensor<4xf32> {moe.range = [0, 3]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.range_plus' of argument 0 needs 'moe.range'}}
+func.func private @range_plus(tensor<4xi64> {moe.range_plus = "seq"})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.state' of argument 0 must be without a value, got true}}
+func.func private @state_value(tensor<4xf32> {moe.state = true})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.name' of argument 0 must be a name, got 1 : i64}}
+func.func private @name_value(tensor<4xf32> {moe.name = 1})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.state_of' of result 0 must be the number of one of the 1 arguments, got 1 : i64}}
+func.func private @state_of_number(tensor<4xf32>) -> (tensor<4xf32> {moe.state_of = 1})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.state_of' of result 0 must be the number of one of the 1 arguments, got "cache"}}
+func.func private @state_of_name(tensor<4xf32> {moe.name = "cache"}) -> (tensor<4xf32> {moe.state_of = "cache"})
+
+// -----
+
+// expected-error@+1 {{'func.func' op result 0 of 'tensor<8xf32>' cannot be the next state of argument 0 of 'tensor<4xf32>'}}
+func.func private @state_of_shape(tensor<4xf32>) -> (tensor<8xf32> {moe.state_of = 0})
+
+// -----
+
+// expected-error@+1 {{'func.func' op result 0 of 'tensor<4xbf16>' cannot be the next state of argument 0 of 'tensor<4xf32>'}}
+func.func private @state_of_element(tensor<4xf32>) -> (tensor<4xbf16> {moe.state_of = 0})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 2 results are the next state of argument 0}}
+func.func private @state_of_twice(tensor<4xf32>) -> (tensor<4xf32> {moe.state_of = 0}, tensor<4xf32> {moe.state_of = 0})
