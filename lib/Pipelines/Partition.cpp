@@ -3,6 +3,9 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Passes.h"
 
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
 using namespace mlir;
 
 namespace moe_mlir {
@@ -14,14 +17,19 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
   using MoePartitionBase::MoePartitionBase;
 
   void runOnOperation() override {
-    WalkResult result = getOperation().walk([](moe::AllToAllOp op) {
-      op.emitOpError("communicates already: the module was partitioned before");
-      return WalkResult::interrupt();
-    });
-    if (result.wasInterrupted())
+    SmallVector<Operation *> exchanges;
+    getOperation().walk([&](moe::AllToAllOp op) { exchanges.push_back(op); });
+    if (exchanges.empty())
+      return markAllAnalysesPreserved();
+
+    RewritePatternSet patterns(&getContext());
+    moe::AllToAllOp::getCanonicalizationPatterns(patterns, &getContext());
+    if (failed(applyOpPatternsGreedily(exchanges, std::move(patterns))))
+      return signalPassFailure();
+    getOperation().walk([&](moe::AllToAllOp op) {
+      op.emitOpError() << "exchanges rows between the ranks of " << op.getGridAttr() << "; one process runs the model";
       signalPassFailure();
-    else
-      markAllAnalysesPreserved();
+    });
   }
 };
 } // namespace

@@ -4,6 +4,7 @@
 #include "moe-mlir/Pipelines/Passes.h"
 
 #include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 
@@ -17,11 +18,15 @@ struct MoeSchedule : impl::MoeScheduleBase<MoeSchedule> {
 
   void runOnOperation() override {
     getOperation().walk([](moe::ExpertOp op) {
-      if (op->hasAttr(kScheduleAttr))
+      if (op.getSchedule())
         return;
-      op->setAttr(kScheduleAttr, StringAttr::get(op.getContext(), "plain"));
-      remark::analysis(op.getLoc(), remark::RemarkOpts::name("Schedule").category("moe-schedule"))
-          << remark::add("plain: the layer does not communicate, there is nothing to overlap");
+      op.setScheduleAttr(moe::ScheduleAttr::get(op.getContext(), moe::ScheduleKind::Plain));
+      auto function = op->getParentOfType<FunctionOpInterface>();
+      remark::analysis(op.getLoc(), remark::RemarkOpts::name("Schedule")
+                                        .category("moe-schedule")
+                                        .function(function ? function.getName() : StringRef()))
+          << remark::add("plain: the layer does not communicate, there is nothing to overlap")
+          << remark::metric("experts", op.getLayout().getType().getExperts());
     });
   }
 };

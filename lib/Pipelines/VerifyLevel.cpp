@@ -1,10 +1,13 @@
-//===- VerifyLevel.cpp - moe-verify-level -------------------------------------------------------------------------===//
+//===- VerifyLevel.cpp - moe-verify-level: the contract of each level ---------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Levels.h"
 #include "moe-mlir/Pipelines/Passes.h"
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -15,11 +18,11 @@ namespace moe_mlir {
 
 /// Dialects whose ops a level may hold.
 static ArrayRef<StringRef> dialectsOf(Level level) {
-  static constexpr StringRef tensors[] = {"arith", "builtin", "func", "index", "linalg", "math",
-                                          "moe",   "nn",      "scf",  "shard", "tensor", "ub"};
-  static constexpr StringRef buffers[] = {"affine", "arith", "builtin", "func", "index", "kernel",
-                                          "linalg", "math",  "memref",  "scf",  "ub"};
-  static constexpr StringRef calls[] = {"builtin", "llvm", "moert"};
+  static constexpr StringRef tensors[] = {"arith", "func", "index", "linalg", "math", "moe",
+                                          "nn",    "scf",  "shard", "tensor", "ub"};
+  static constexpr StringRef buffers[] = {"affine", "arith", "func",   "index", "kernel",
+                                          "linalg", "math",  "memref", "scf",   "ub"};
+  static constexpr StringRef calls[] = {"llvm", "moert"};
   switch (level) {
   case Level::Graph:
   case Level::Spmd:
@@ -33,22 +36,32 @@ static ArrayRef<StringRef> dialectsOf(Level level) {
   llvm_unreachable("all levels are handled");
 }
 
-static bool hasTensors(Operation *op) {
+static bool belongs(Operation *op, Level level) {
+  if (isa<ModuleOp>(op) || (level == Level::Kernel && isa<moe::ParameterOp>(op)))
+    return true;
+  if (level == Level::Graph && isa<moe::AllToAllOp, shard::GridOp>(op))
+    return false;
+  return llvm::is_contained(dialectsOf(level), op->getName().getDialectNamespace());
+}
+
+static bool usesTensors(Operation *op) {
   auto isTensor = [](Type type) { return isa<TensorType>(type); };
+  if (auto func = dyn_cast<FunctionOpInterface>(op))
+    return llvm::any_of(func.getArgumentTypes(), isTensor) || llvm::any_of(func.getResultTypes(), isTensor);
   return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor);
 }
 
-/// What an op breaks, or an empty string.
-static std::string fault(Operation *op, Level level) {
-  const bool parameterOfKernels = level == Level::Kernel && isa<moe::ParameterOp>(op);
-  if (!llvm::is_contained(dialectsOf(level), op->getName().getDialectNamespace()) && !parameterOfKernels)
+/// What an op breaks; empty if nothing.
+static StringRef fault(Operation *op, Level level) {
+  if (!belongs(op, level))
     return "is not an op of this level";
-  if (level == Level::Kernel && hasTensors(op))
+  if (level == Level::Kernel && usesTensors(op))
     return "works on tensors; this level has buffers only";
-  if (level == Level::Graph && isa<moe::AllToAllOp>(op))
-    return "communicates; this level is one logical program";
-  if (level == Level::Scheduled && isa<moe::ExpertOp>(op) && !op->hasAttr(kScheduleAttr))
-    return "has no moe.schedule";
+  auto expert = dyn_cast<moe::ExpertOp>(op);
+  if (expert && level == Level::Scheduled && !expert.getSchedule())
+    return "has no schedule";
+  if (expert && level < Level::Scheduled && expert.getSchedule())
+    return "has a schedule, which a later level decides";
   return "";
 }
 
@@ -66,25 +79,24 @@ struct MoeVerifyLevel : impl::MoeVerifyLevelBase<MoeVerifyLevel> {
 
   void runOnOperation() override {
     const Level wanted = *parseLevel(level);
-    Operation *first = nullptr;
-    std::string why;
-    unsigned others = 0;
-    getOperation().walk([&](Operation *op) {
-      std::string text = fault(op, wanted);
-      if (text.empty())
+    // One message per kind of op: a module may hold thousands of the same.
+    llvm::MapVector<std::pair<OperationName, StringRef>, std::pair<Location, int64_t>> findings;
+    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      // The terminator of a foreign op goes with it.
+      if (op->hasTrait<OpTrait::IsTerminator>() && !belongs(op->getParentOp(), wanted))
         return;
-      others += first != nullptr;
-      if (!first) {
-        first = op;
-        why = std::move(text);
-      }
+      if (StringRef what = fault(op, wanted); !what.empty())
+        ++findings.try_emplace({op->getName(), what}, op->getLoc(), 0).first->second.second;
     });
-    if (!first)
-      return markAllAnalysesPreserved();
-    InFlightDiagnostic error = first->emitError("level ") << level << ": '" << first->getName() << "' " << why;
-    if (others)
-      error << " (and " << others << " more ops break the contract)";
-    signalPassFailure();
+    for (auto &[kind, finding] : findings) {
+      auto [where, count] = finding;
+      InFlightDiagnostic error = emitError(where) << "level " << level << ": '" << kind.first << "' " << kind.second;
+      if (count > 1)
+        error << " (" << count << " ops, this is the first)";
+    }
+    if (!findings.empty())
+      return signalPassFailure();
+    markAllAnalysesPreserved();
   }
 };
 } // namespace

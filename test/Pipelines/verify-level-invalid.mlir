@@ -1,19 +1,43 @@
-// RUN: moe-opt %s --split-input-file --moe-verify-level=level=kernel --verify-diagnostics
+// RUN: split-file %s %t
+// RUN: moe-opt %t/graph.mlir --verify-diagnostics --moe-verify-level=level=graph
+// RUN: moe-opt %t/kernel.mlir --verify-diagnostics --moe-verify-level=level=kernel
+// RUN: moe-opt %t/runtime.mlir --verify-diagnostics --moe-verify-level=level=runtime
 
-func.func @tensors(%x: tensor<4xf32>) -> f32 {
-  %c0 = arith.constant 0 : index
-  // expected-error @below {{level kernel: 'tensor.extract' is not an op of this level (and 1 more ops break the contract)}}
-  %v = tensor.extract %x[%c0] : tensor<4xf32>
-  %w = tensor.extract %x[%c0] : tensor<4xf32>
-  return %v : f32
+//--- graph.mlir
+// expected-error@+1 {{level graph: 'shard.grid' is not an op of this level}}
+shard.grid @ep(shape = 1)
+
+// One message per kind of op.
+func.func @foreign(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+  // expected-error@+1 {{level graph: 'memref.alloc' is not an op of this level (2 ops, this is the first)}}
+  %m = memref.alloc() : memref<4xf32>
+  %n = memref.alloc() : memref<4xf32>
+  // expected-error@+1 {{level graph: 'moe.all_to_all' is not an op of this level}}
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<8>
+  return
 }
 
-// -----
+//--- kernel.mlir
+// expected-error@+1 {{level kernel: 'func.func' works on tensors; this level has buffers only}}
+func.func @host(%x: tensor<4xf32>, %m: memref<4xf32>) {
+  // expected-error@+1 {{level kernel: 'nn.silu' is not an op of this level}}
+  %s = nn.silu %x : tensor<4xf32>
+  // expected-error@+1 {{level kernel: 'moe.parameter' works on tensors; this level has buffers only}}
+  %w = moe.parameter ["w"] : tensor<4xf32>
+  %p = moe.parameter ["w"] : memref<4xf32>
+  return
+}
 
-func.func private @f(tensor<4xf32>)
-func.func @call(%x: tensor<4xf32>) {
-  // expected-error @below {{level kernel: 'func.call' works on tensors; this level has buffers only (and 1 more ops break the contract)}}
-  func.call @f(%x) : (tensor<4xf32>) -> ()
-  func.call @f(%x) : (tensor<4xf32>) -> ()
+//--- runtime.mlir
+llvm.func @kernel(%args: !llvm.ptr, %block: i64, %blocks: i64) {
+  // expected-error@+1 {{level runtime: 'arith.constant' is not an op of this level}}
+  %0 = arith.constant 0 : i64
+  // expected-error@+1 {{level runtime: 'builtin.unrealized_conversion_cast' is not an op of this level}}
+  %1 = builtin.unrealized_conversion_cast %0 : i64 to index
+  llvm.return
+}
+
+// expected-error@+1 {{level runtime: 'func.func' is not an op of this level}}
+func.func @left_over() {
   return
 }

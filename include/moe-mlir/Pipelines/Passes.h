@@ -12,9 +12,6 @@ namespace moe_mlir {
 #define GEN_PASS_REGISTRATION
 #include "moe-mlir/Pipelines/Passes.h.inc"
 
-/// Attribute of an expert layer that says how it is scheduled.
-constexpr llvm::StringLiteral kScheduleAttr = "moe.schedule";
-
 } // namespace moe_mlir
 
 #endif // MOE_MLIR_PIPELINES_PASSES_H

@@ -7,23 +7,39 @@ include "mlir/Pass/PassBase.td"
 def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
   let summary = "From the logical program to one rank's program";
   let description = [{
-    With one process the rank's program is the program: nothing changes. A module that already communicates
-    (`moe.all_to_all`) was partitioned before and is refused.
+    One process runs the model, so the rank's program is the program: nothing is divided and no exchange is added. An
+    exchange on a grid of one rank folds away; one between several ranks is an error.
+
+    ```mlir
+    shard.grid @one(shape = 1)
+
+    func.func @layer(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) -> tensor<?x64xf32> {
+      %recv, %local = moe.all_to_all %rows, %layout on @one
+          : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<8>
+      return %recv : tensor<?x64xf32>
+    }
+    // becomes
+    shard.grid @one(shape = 1)
+
+    func.func @layer(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) -> tensor<?x64xf32> {
+      return %rows : tensor<?x64xf32>
+    }
+    ```
   }];
 }
 
 def MoeSchedule : Pass<"moe-schedule", "::mlir::ModuleOp"> {
-  let summary = "Decide how each expert layer overlaps with its communication";
+  let summary = "Decide how the kernels of each expert layer follow each other";
   let description = [{
-    Writes `moe.schedule` on each `moe.expert` that has none, and a remark that says why. A layer without communication
-    gets `"plain"`: dispatch, experts and combine one after the other. Layers that have a schedule keep it.
+    Gives every `moe.expert` that has none a schedule, and a remark of category `moe-schedule` that says why. A layer
+    without communication has nothing to hide, so it gets `<plain>`: dispatch, experts and combine one after the other. A
+    schedule that is there, by hand or from an earlier run, is kept.
 
     ```mlir
-    %y = moe.expert %rows, %layout, %w1, %w2 {
+    %y = moe.expert %rows, %layout, %w1, %w2 schedule(<plain>) {
     ^bb0(%v: f32):
       moe.yield %v : f32
-    } {moe.schedule = "plain"}
-        : tensor<?x64xf32>, !moe.layout<8>, tensor<8x32x64xf32>, tensor<8x64x32xf32> -> tensor<?x64xf32>
+    } : tensor<?x64xf32>, !moe.layout<8>, tensor<8x32x64xf32>, tensor<8x64x32xf32> -> tensor<?x64xf32>
     ```
   }];
 }
@@ -31,15 +47,16 @@ def MoeSchedule : Pass<"moe-schedule", "::mlir::ModuleOp"> {
 def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
   let summary = "Check that a module keeps the contract of a level";
   let description = [{
+    Conversions between levels are partial, so that a forgotten op would only show much later. This pass names each kind
+    of op that breaks the contract of the level, with their number and the first place. It changes nothing.
+
     | level | ops | and |
     |---|---|---|
-    | `graph` | `moe nn linalg tensor arith math scf func` | no `moe.all_to_all` |
-    | `spmd` | the same | `moe.all_to_all`, which names its grid |
-    | `scheduled` | the same | every `moe.expert` carries `moe.schedule` |
+    | `graph` | `moe nn linalg tensor arith math scf func` | no grid, no `moe.all_to_all`, no schedule |
+    | `spmd` | the same, and `shard.grid` | `moe.all_to_all`, which names its grid; no schedule |
+    | `scheduled` | the same | every `moe.expert` has a schedule |
     | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter` | no tensors |
     | `runtime` | `moert llvm` | |
-
-    The first op that breaks it is reported, with the number of others.
   }];
   let options = [Option<"level", "level", "std::string", [{"graph"}],
                         "graph, spmd, scheduled, kernel or runtime">];

@@ -53,6 +53,7 @@ namespace {
 struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGraphToKernel> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    dropExchanges(module);
     GraphLowering lowering(module);
     if (Attribute attr = module->getAttr(CpuTarget::attrName)) {
       FailureOr<CpuTarget> cpu = CpuTarget::fromAttr(module.getLoc(), attr);

@@ -67,6 +67,8 @@ constexpr StringLiteral keyEncoding = "key", valueEncoding = "value";
 ///   value [B, N, ceil(L/P), D rounded up to 16, (P)]          P = 2 for bf16; the last dimension is absent for P = 1
 MemRefType encodedCacheType(RankedTensorType cache, StringRef encoding);
 
+/// Removes the exchanges of a rank with itself, and grids that nothing names any more.
+void dropExchanges(ModuleOp module);
 /// Gives hidden states that only cache updates and attention use their encoding (as tensor encodings on their whole
 /// chain of updates), and widens expert results that only a combine reads to f32.
 void prepareGraph(ModuleOp module);

@@ -2,6 +2,9 @@
 
 #include "Lowering.h"
 
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -65,6 +68,17 @@ static void encodeStates(func::FuncOp func) {
   if (changed)
     func.setType(FunctionType::get(func.getContext(), func.getBody().getArgumentTypes(),
                                    func.getBody().front().getTerminator()->getOperandTypes()));
+}
+
+void mlir::kernel::dropExchanges(ModuleOp module) {
+  SmallVector<Operation *> exchanges;
+  module.walk([&](moe::AllToAllOp op) { exchanges.push_back(op); });
+  RewritePatternSet patterns(module.getContext());
+  moe::AllToAllOp::getCanonicalizationPatterns(patterns, module.getContext());
+  (void)applyOpPatternsGreedily(exchanges, std::move(patterns)); // what stays is reported as not supported
+  for (auto grid : llvm::make_early_inc_range(module.getOps<shard::GridOp>()))
+    if (SymbolTable::symbolKnownUseEmpty(grid, module))
+      grid.erase();
 }
 
 void mlir::kernel::prepareGraph(ModuleOp module) {
