@@ -248,3 +248,58 @@ func.func @store(%acc: !kernel.acc<6x64xf32>, %rows: !kernel.rows<6>, %dest: mem
   } : (!kernel.acc<6x64xf32>), memref<8x64xbf16>
   return
 }
+
+// -----
+
+func.func private @host()
+func.func @not_a_kernel(%n: index) {
+  // expected-error@+1 {{'kernel.launch' op names no kernel: @host}}
+  kernel.launch @host() rows(%n) work(%n)
+  return
+}
+
+// -----
+
+kernel.func @negative_row_tile(%n: index) {
+  // expected-error@+1 {{'kernel.row_tile' op max must be at least 1, got -6}}
+  kernel.row_tile %n max -6 {
+  }
+  kernel.return
+}
+
+// -----
+
+kernel.func @tile_of_another_height(%n: index) {
+  kernel.row_tile %n max 6 {
+    // expected-error@+1 {{'kernel.zero' op makes a tile of 4 rows inside a row_tile of 6}}
+    %zero = kernel.zero : !kernel.acc<4x64xf32>
+  }
+  kernel.return
+}
+
+// -----
+
+kernel.func @rows_of_another_height(%n: index) {
+  kernel.row_tile %n max 6 {
+    // expected-error@+1 {{'kernel.row_indices' op makes a tile of 8 rows inside a row_tile of 6}}
+    %rows = kernel.row_indices %n {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<8>
+  }
+  kernel.return
+}
+
+// -----
+
+func.func @return() {
+  // expected-error@+1 {{'kernel.return' op expects parent op 'kernel.func'}}
+  kernel.return
+}
+
+// -----
+
+kernel.func @yield(%n: index) {
+  // expected-error@+1 {{'kernel.yield' op expects parent op to be one of 'kernel.row_indices, kernel.store_tile'}}
+  kernel.yield %n : index
+}

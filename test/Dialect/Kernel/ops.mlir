@@ -37,9 +37,53 @@ kernel.func @linear(%x: memref<?x128xf32>, %w: memref<2x128x64xf32>, %y: memref<
   kernel.return
 }
 
+// Every optional part: blocks with memory of their own, pairs, leading indices, two accumulators, a limit.
+// CHECK-LABEL: kernel.func @gated
+kernel.func @gated(%x: memref<?x127xbf16>, %w: memref<8x2x64x64x2xbf16>, %map: memref<?xindex>, %h: memref<3x?x768xbf16>, %e: index, %n: index, %left: index, %end: index) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  // CHECK: %[[BLOCK:.*]] = kernel.block_id
+  %block = kernel.block_id
+  kernel.row_tile %left max 6 {
+    // CHECK: kernel.row_indices %[[BLOCK]] {
+    // CHECK: ^bb0(%[[I:.*]]: index):
+    // CHECK: %[[ROW:.*]] = memref.load %{{.*}}[%[[I]]]
+    // CHECK: kernel.yield %[[ROW]] : index
+    // CHECK: } : <6>
+    %rows = kernel.row_indices %block {
+    ^bb0(%i: index):
+      %row = memref.load %map[%i] : memref<?xindex>
+      kernel.yield %row : index
+    } : !kernel.rows<6>
+    // CHECK: kernel.zero : <6x32xf32>
+    %zero = kernel.zero : !kernel.acc<6x32xf32>
+    // CHECK: kernel.mma %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] {inbounds} : !kernel.acc<6x32xf32>, memref<?x127xbf16>, memref<8x2x64x64x2xbf16>
+    %g = kernel.mma %zero, %x[%rows, %c0], %w[%e, %n, %c0, %c0] {inbounds} : !kernel.acc<6x32xf32>, memref<?x127xbf16>, memref<8x2x64x64x2xbf16>
+    %u = kernel.mma %zero, %x[%rows, %c0], %w[%e, %n, %c0, %c32] : !kernel.acc<6x32xf32>, memref<?x127xbf16>, memref<8x2x64x64x2xbf16>
+    // CHECK: kernel.store_tile %{{.*}}, %{{.*}} -> %{{.*}}[%[[BLOCK]], %{{.*}}, %{{.*}}] limit(%{{.*}}) {
+    // CHECK: } : (!kernel.acc<6x32xf32>, !kernel.acc<6x32xf32>), memref<3x?x768xbf16>
+    kernel.store_tile %g, %u -> %h[%block, %rows, %c0] limit(%end) {
+    ^bb0(%row: index, %c: index, %gate: f32, %up: f32):
+      %v = arith.mulf %gate, %up : f32
+      %o = arith.truncf %v : f32 to bf16
+      kernel.yield %o : bf16
+    } : (!kernel.acc<6x32xf32>, !kernel.acc<6x32xf32>), memref<3x?x768xbf16>
+  }
+  kernel.return
+}
+
+// CHECK-LABEL: kernel.func @nothing()
+kernel.func @nothing() {
+  kernel.return
+}
+
 // CHECK-LABEL: func.func @host
 func.func @host(%x: memref<?x128xf32>, %w: memref<2x128x64xf32>, %y: memref<?x128xf32>, %m: index) {
   // CHECK: kernel.launch @linear
   kernel.launch @linear(%x, %w, %y) rows(%m) work(%m) : memref<?x128xf32>, memref<2x128x64xf32>, memref<?x128xf32>
+  // CHECK: %[[BLOCKS:.*]] = kernel.blocks
+  %blocks = kernel.blocks
+  // CHECK: kernel.launch @nothing() single rows(%[[BLOCKS]]) work(%{{.*}}){{$}}
+  kernel.launch @nothing() single rows(%blocks) work(%m)
   return
 }

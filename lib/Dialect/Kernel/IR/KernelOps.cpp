@@ -70,9 +70,23 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult RowTileOp::verify() {
-  if (getMax() < 1)
-    return emitOpError() << "max must be at least 1, got " << getMax();
-  return success();
+  int64_t max = getMaxAttr().getInt();
+  if (max < 1)
+    return emitOpError() << "max must be at least 1, got " << max;
+  // A tile of another height would be left out when the region is specialised for fewer rows, and write beyond them.
+  WalkResult tiles = getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Type type : op->getResultTypes()) {
+      auto acc = dyn_cast<AccType>(type);
+      auto rows = dyn_cast<RowsType>(type);
+      int64_t height = acc ? acc.getRows() : rows ? rows.getCount() : max;
+      if (height != max) {
+        op->emitOpError() << "makes a tile of " << height << " rows inside a row_tile of " << max;
+        return WalkResult::interrupt();
+      }
+    }
+    return isa<RowTileOp>(op) ? WalkResult::skip() : WalkResult::advance();
+  });
+  return failure(tiles.wasInterrupted());
 }
 
 LogicalResult RowIndicesOp::verify() {
