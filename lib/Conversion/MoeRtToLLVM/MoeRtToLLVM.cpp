@@ -24,14 +24,16 @@ public:
         i32(b.getI32Type()), none(LLVM::LLVMVoidType::get(b.getContext())) {}
 
   LogicalResult run() {
-    if (failed(collectKernels()))
-      return failure();
-    makeKernelTable();
     SmallVector<Operation *> ops;
     module.walk([&](Operation *op) {
       if (isa_and_nonnull<MoeRtDialect>(op->getDialect()))
         ops.push_back(op);
     });
+    if (ops.empty() && module.lookupSymbol(kernelTableName))
+      return success(); // nothing is left to convert
+    if (failed(collectKernels()))
+      return failure();
+    makeKernelTable();
     for (Operation *op : ops)
       lower(op);
     return success();

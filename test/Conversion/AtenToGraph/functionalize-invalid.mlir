@@ -14,3 +14,11 @@ func.func @expand(%x: tensor<1xf32>) attributes {aten.mutable} {
 func.func @unwritten(%x: tensor<1xf32> {moe.name = "cache", moe.state}) {
   return
 }
+
+// -----
+
+func.func @no_result(%x: tensor<4xf32>) attributes {aten.mutable} {
+  // expected-error@+1 {{in-place call of 'aten.zero_.default' without a changed tensor}}
+  aten.call "aten.zero_.default"(%x) {self = #aten.arg<0>} : (tensor<4xf32>) -> ()
+  return
+}

@@ -1,5 +1,6 @@
 // RUN: moe-opt %s --raise-aten-to-graph --canonicalize | FileCheck %s
 // RUN: moe-opt %s --raise-aten-to-graph --remarks-filter=moe-import 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: moe-opt %s --raise-aten-to-graph -o %t && moe-opt %t --raise-aten-to-graph | diff %t -
 
 // key <= query
 // CHECK-LABEL: func.func @causal(

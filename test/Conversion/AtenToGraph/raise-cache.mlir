@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s
+// RUN: moe-opt %s --raise-aten-to-graph -o %t && moe-opt %t --raise-aten-to-graph | diff %t -
 
 // Slots are position[0] + arange(S): all rows start at the same place, which the argument then promises.
 // CHECK-LABEL: func.func @uniform(

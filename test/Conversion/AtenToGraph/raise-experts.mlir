@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s
+// RUN: moe-opt %s --raise-aten-to-graph -o %t && moe-opt %t --raise-aten-to-graph | diff %t -
 
 // Without a known router the ids and weights are used as they are; T and k are static, and so are the rows.
 // CHECK-LABEL: func.func @silu(

@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --raise-aten-to-graph --canonicalize --cse | FileCheck %s
+// RUN: moe-opt %s --raise-aten-to-graph -o %t && moe-opt %t --raise-aten-to-graph | diff %t -
 
 // The dynamic sizes are named by the arguments, so that each dimension finds its place.
 // CHECK-LABEL: func.func @heads(

@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --resolve-graph-sizes --canonicalize --cse | FileCheck %s
+// RUN: moe-opt %s --resolve-graph-sizes --canonicalize --cse -o %t && moe-opt %t --resolve-graph-sizes --canonicalize --cse | diff %t -
 
 // CHECK-LABEL: func.func @sizes(
 // CHECK-SAME:    %[[I:[a-z0-9]+]]: tensor<?x?xi64>

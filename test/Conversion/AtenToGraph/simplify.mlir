@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --aten-simplify | FileCheck %s
+// RUN: moe-opt %s --aten-simplify -o %t && moe-opt %t --aten-simplify | diff %t -
 
 // CHECK-LABEL: func.func @nothing(
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x4xf32>

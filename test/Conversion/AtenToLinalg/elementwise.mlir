@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --convert-aten-to-linalg --split-input-file | FileCheck %s
+// RUN: moe-opt %s --convert-aten-to-linalg --split-input-file -o %t && moe-opt %t --convert-aten-to-linalg --split-input-file | diff %t -
 
 // Operands broadcast from the right; bf16 is computed in f32 and rounded once.
 // CHECK-LABEL: func.func @broadcast

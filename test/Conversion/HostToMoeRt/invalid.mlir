@@ -62,3 +62,41 @@ func.func @main(%n: memref<4xf32> {moe.name = "x"}) {
 ^end:
   return
 }
+
+// -----
+
+// expected-error@+1 {{module has no host function @main}}
+module {
+  func.func private @main(memref<4xf32>)
+}
+
+// -----
+
+kernel.func @use(%w: tensor<4xf32>) {
+  kernel.return
+}
+func.func @main() {
+  %c1 = arith.constant 1 : index
+  // expected-error@+2 {{'moe.parameter' op must be a static, contiguous memref at this level, got 'tensor<4xf32>'}}
+  // expected-error@+1 {{failed to legalize operation 'moe.parameter'}}
+  %w = moe.parameter ["w"] : tensor<4xf32>
+  kernel.launch @use(%w) rows(%c1) work(%c1) : tensor<4xf32>
+  return
+}
+
+// -----
+
+// The size of an output must be known before the kernels run.
+kernel.func @count(%n: memref<1xindex>) {
+  kernel.return
+}
+// expected-error@+1 {{'func.func' op result 0 has a size that depends on another buffer's content}}
+func.func @main(%counts: memref<1xindex>, %m: memref<?xf32>) -> memref<?x2xf32> {
+  %c0 = arith.constant 0 : index
+  %size = memref.dim %m, %c0 : memref<?xf32>
+  %y = memref.alloc(%size) : memref<?xf32>
+  kernel.launch @count(%counts) rows(%c0) work(%c0) : memref<1xindex>
+  %n = memref.load %counts[%c0] : memref<1xindex>
+  %z = memref.expand_shape %y [[0, 1]] output_shape [%n, 2] : memref<?xf32> into memref<?x2xf32>
+  return %z : memref<?x2xf32>
+}

@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --kernel-split-odd-k --split-input-file | FileCheck %s
+// RUN: moe-opt %s --kernel-split-odd-k --split-input-file -o %t && moe-opt %t --kernel-split-odd-k --split-input-file | diff %t -
 
 // The main loop ends at the last whole pair, what remains is a loop of at most one step that tests.
 // CHECK-LABEL: kernel.func @dynamic

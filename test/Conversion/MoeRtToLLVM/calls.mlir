@@ -1,5 +1,6 @@
 // RUN: moe-opt %s --convert-moert-to-llvm | FileCheck %s
 // RUN: moe-opt %s --convert-moert-to-llvm | mlir-translate --mlir-to-llvmir | FileCheck %s --check-prefix=IR
+// RUN: moe-opt %s --convert-moert-to-llvm -o %t && moe-opt %t --convert-moert-to-llvm | diff %t -
 
 // The signatures are those of moert.h.
 // IR-DAG: declare ptr @moert_input(ptr, i32)

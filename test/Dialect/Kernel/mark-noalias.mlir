@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --kernel-mark-noalias | FileCheck %s
+// RUN: moe-opt %s --kernel-mark-noalias -o %t && moe-opt %t --kernel-mark-noalias | diff %t -
 
 // All operands have memory of their own at every launch; scalars are not marked.
 // CHECK: kernel.func @apart(%{{.*}}: memref<4xf32> {llvm.noalias}, %{{.*}}: index, %{{.*}}: memref<4xf32> {llvm.noalias})

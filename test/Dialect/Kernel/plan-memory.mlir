@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --kernel-plan-memory --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: moe-opt %s --kernel-plan-memory --canonicalize --cse --split-input-file -o %t && moe-opt %t --kernel-plan-memory --canonicalize --cse --split-input-file | diff %t -
 
 kernel.func @step(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
   kernel.return

@@ -4,6 +4,7 @@
 // RUN: moe-opt %s --kernel-set-target=cpu=native | FileCheck %s --check-prefix=NATIVE
 // RUN: not moe-opt %s --kernel-set-target=cpu=x86-64-v2 2>&1 | FileCheck %s --check-prefix=OLD
 // RUN: not moe-opt %s --kernel-set-target=cpu=cortex-a72 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v4 -o %t && moe-opt %t --kernel-set-target=cpu=x86-64-v4 | diff %t -
 
 // V3: module attributes {kernel.target = {columns = 16 : i64, cpu = "x86-64-v3", features = "", rows = 6 : i64, vector = 8 : i64}}
 // V4: {kernel.target = {columns = 64 : i64, cpu = "x86-64-v4", features = "", rows = 6 : i64, vector = 16 : i64}}

@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --kernel-specialize-row-tiles --split-input-file | FileCheck %s
+// RUN: moe-opt %s --kernel-specialize-row-tiles --split-input-file -o %t && moe-opt %t --kernel-specialize-row-tiles --split-input-file | diff %t -
 
 // The full tile is tested for first; a switch holds one copy for each smaller number of rows.
 // CHECK-LABEL: kernel.func @dynamic

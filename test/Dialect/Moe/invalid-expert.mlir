@@ -217,3 +217,10 @@ func.func @no_yield(%r: tensor<?x8xf32>, %l: !moe.layout<4>, %w1: tensor<4x32x8x
   } : tensor<?x8xf32>, !moe.layout<4>, tensor<4x32x8xf32>, tensor<4x8x16xf32> -> tensor<?x8xf32>
   return
 }
+
+// -----
+
+func.func @yield_elsewhere(%x: f32) {
+  // expected-error@+1 {{'moe.yield' op expects parent op 'moe.expert'}}
+  moe.yield %x : f32
+}

@@ -301,3 +301,11 @@ func.func @half(%x: tensor<4xf16>, %w: tensor<4xf16>) {
   %0 = nn.rms_norm %x, %w eps(0.0) : tensor<4xf16>, tensor<4xf16>
   return
 }
+
+// -----
+
+func.func @silu_of_integers(%x: i32) {
+  // expected-error@+1 {{'nn.silu' op operand #0 must be floating-point-like, but got 'i32'}}
+  %0 = nn.silu %x : i32
+  return
+}

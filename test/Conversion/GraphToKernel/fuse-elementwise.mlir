@@ -1,0 +1,76 @@
+// RUN: moe-opt %s --graph-fuse-elementwise --split-input-file | FileCheck %s
+// RUN: moe-opt %s --graph-fuse-elementwise --split-input-file -o %t && moe-opt %t --graph-fuse-elementwise --split-input-file | diff %t -
+
+#id = affine_map<(i) -> (i)>
+
+// A named op becomes generic and goes into its only consumer.
+// CHECK-LABEL: func.func @chain
+// CHECK: linalg.generic
+// CHECK-NOT: linalg.generic
+// CHECK: math.exp
+// CHECK-NEXT: arith.addf
+// CHECK-NOT: linalg.generic
+func.func @chain(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %0 = linalg.exp ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%0, %y : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+
+// Two consumers: computed once, so it stays.
+// CHECK-LABEL: func.func @two_readers
+// CHECK-COUNT-1: math.exp
+// CHECK: linalg.generic
+// CHECK: linalg.generic
+// CHECK-NOT: math.exp
+func.func @two_readers(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %0 = linalg.exp ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%0 : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = arith.negf %a : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%0 : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = math.absf %a : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  return %1, %2 : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+
+// The producer's size is no use of its elements: it is taken from the producer's operand.
+// CHECK-LABEL: func.func @size
+// CHECK-SAME: %[[X:.*]]: tensor<?xf32>
+// CHECK: tensor.dim %[[X]]
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%[[X]] : tensor<?xf32>)
+// CHECK: math.exp
+// CHECK: arith.negf
+func.func @size(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %x, %c0 : tensor<?xf32>
+  %e = tensor.empty(%m) : tensor<?xf32>
+  %0 = linalg.exp ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %n = tensor.dim %0, %c0 : tensor<?xf32>
+  %f = tensor.empty(%n) : tensor<?xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%0 : tensor<?xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = arith.negf %a : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
