@@ -20,7 +20,8 @@ void moe_mlir::buildImportPipeline(OpPassManager &pm) {
   cleanUp(); // equal subexpressions (masks, position tables) must be equal values before patterns compare them
   pm.addNestedPass<func::FuncOp>(aten::createRaiseAtenToGraph());
   pm.addNestedPass<func::FuncOp>(aten::createAtenDecompose());
-  cleanUp();
+  cleanUp(); // calls that nobody reads any more must not be checked
+  pm.addNestedPass<func::FuncOp>(aten::createAtenCheckIndices());
   pm.addNestedPass<func::FuncOp>(aten::createConvertAtenToLinalg());
   pm.addNestedPass<func::FuncOp>(aten::createResolveGraphSizes());
   cleanUp();

@@ -4,6 +4,7 @@
 #include "moe-mlir/Pipelines/Levels.h"
 #include "moe-mlir/Pipelines/Passes.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -39,6 +40,8 @@ static ArrayRef<StringRef> dialectsOf(Level level) {
 static bool belongs(Operation *op, Level level) {
   if (isa<ModuleOp>(op) || (level == Level::Kernel && isa<moe::ParameterOp>(op)))
     return true;
+  if (isa<cf::AssertOp>(op)) // a check of the host program
+    return level != Level::Runtime;
   if (level == Level::Graph && isa<moe::AllToAllOp, shard::GridOp>(op))
     return false;
   return llvm::is_contained(dialectsOf(level), op->getName().getDialectNamespace());

@@ -52,10 +52,10 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
 
     | level | ops | and |
     |---|---|---|
-    | `graph` | `moe nn linalg tensor arith math scf func` | no grid, no `moe.all_to_all`, no schedule |
+    | `graph` | `moe nn linalg tensor arith math scf func`, `cf.assert` | no grid, no `moe.all_to_all`, no schedule |
     | `spmd` | the same, and `shard.grid` | `moe.all_to_all`, which names its grid; no schedule |
     | `scheduled` | the same | every `moe.expert` has a schedule |
-    | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter` | no tensors |
+    | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter`, `cf.assert` | no tensors |
     | `runtime` | `moert llvm` | |
   }];
   let options = [Option<"level", "level", "std::string", [{"graph"}],

@@ -1,4 +1,8 @@
 //===- Indexing.cpp - elements by index ---------------------------------------------------------------------------===//
+//
+// aten-check-indices has made sure that every index lies within the tensor.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Lowering.h"
 
@@ -105,12 +109,11 @@ static Values lowerGather(Lowering &l) {
     sizes[*dim] = l.getSize(index, 0);
   }
   AffineMap map = AffineMap::get(type.getRank(), 0, exprs, l.b.getContext());
-  Value bound = l.getIndex(l.getSize(self, *dim));
   return {{l.map(type, sizes, index, map, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
     SmallVector<Value> at;
     for (int64_t own = 0; own < from.getRank(); ++own)
       at.push_back(linalg::IndexOp::create(b, loc, embedding ? type.getRank() - 1 : own));
-    at[*dim] = getPosition(b, loc, args[0], bound);
+    at[*dim] = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
     return tensor::ExtractOp::create(b, loc, self, at);
   })}};
 }

@@ -2,6 +2,7 @@
 
 #include "Lowering.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -44,8 +45,8 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
   if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::ParameterOp, moe::GateOp,
           moe::DispatchOp, moe::ExpertOp, moe::CombineOp, tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
           tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
-          tensor::ConcatOp, tensor::FromElementsOp, tensor::SplatOp, tensor::ExtractOp, arith::ConstantOp, func::FuncOp,
-          func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))
+          tensor::ConcatOp, tensor::FromElementsOp, tensor::SplatOp, tensor::ExtractOp, arith::ConstantOp, cf::AssertOp,
+          func::FuncOp, func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))
     return std::nullopt;
   if (isa<linalg::LinalgOp>(op))
     return "is a named operation; run linalg-generalize-named-ops before";

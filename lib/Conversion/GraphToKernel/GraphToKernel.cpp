@@ -11,6 +11,7 @@
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -75,7 +76,7 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
         [&](Operation *op) { return converter.isLegal(op); });
     target.addDynamicallyLegalOp<func::FuncOp>(
         [&](func::FuncOp op) { return converter.isSignatureLegal(op.getFunctionType()); });
-    target.addLegalOp<ModuleOp>();
+    target.addLegalOp<ModuleOp, cf::AssertOp>();
     target.markUnknownOpDynamicallyLegal([](Operation *op) { return isa<SymbolOpInterface>(op); });
 
     RewritePatternSet patterns(&getContext());

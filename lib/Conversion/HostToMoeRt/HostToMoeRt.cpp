@@ -183,6 +183,18 @@ struct LowerLaunch : ConvertOpToLLVMPattern<kernel::LaunchOp> {
   HostState &state;
 };
 
+struct LowerAssert : ConvertOpToLLVMPattern<cf::AssertOp> {
+  LowerAssert(const LLVMTypeConverter &converter, HostState &state) : ConvertOpToLLVMPattern(converter), state(state) {}
+
+  LogicalResult matchAndRewrite(cf::AssertOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<CheckOp>(op, state.context, adaptor.getArg(), op.getMsgAttr());
+    return success();
+  }
+
+  HostState &state;
+};
+
 class HostLowering {
 public:
   HostLowering(func::FuncOp main, Interface &interface)
@@ -310,7 +322,7 @@ private:
     LLVMConversionTarget target(*context);
     target.addLegalDialect<MoeRtDialect>();
     RewritePatternSet patterns(context);
-    patterns.add<LowerParameter, LowerBlocks, LowerArena, LowerLaunch>(converter, state);
+    patterns.add<LowerParameter, LowerBlocks, LowerArena, LowerLaunch, LowerAssert>(converter, state);
     populateAffineToStdConversionPatterns(patterns);
     populateSCFToControlFlowConversionPatterns(patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);

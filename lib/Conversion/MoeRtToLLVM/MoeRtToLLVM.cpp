@@ -111,6 +111,10 @@ private:
       return call(
           op, "moert_expert_load",
           {load.getContext(), stringAddress(load.getLayer()), load.getOffsets(), constant(i32, load.getExperts())});
+    if (auto check = dyn_cast<CheckOp>(op))
+      return call(op, "moert_check",
+                  {check.getContext(), LLVM::ZExtOp::create(b, op->getLoc(), i32, check.getHolds()),
+                   stringAddress(check.getMessage())});
     // The others take their operands, then their integer attributes in the order of their declaration.
     SmallVector<Value> arguments(op->getOperands());
     for (StringRef attribute : {"index", "dim"})

@@ -16,7 +16,7 @@ extern "C" {
 #define MOERT_ABI_VERSION 1
 #define MOERT_MAX_RANK 8
 
-/* A function that cannot do what it is asked for (no memory, an output of the wrong rank) ends the call: it does not
+/* A function that cannot go on (no memory, an output of the wrong rank, a check that fails) ends the call: it does not
  * return to the program. Programs therefore own nothing that would have to be freed on the way. All functions are
  * called from the thread that runs the program, never from a kernel. */
 
@@ -80,6 +80,9 @@ void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *ar
 /* Adds the rows that each expert received in this call: offsets[e+1] - offsets[e], e in [0, experts). Does nothing
  * unless the run counts loads. `layer` is the name of the MoE layer. */
 void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *offsets, int32_t experts);
+/* Ends the call with the error `message`, which is the caller's fault (code 1), unless `holds` is not zero. For what
+ * only the program can find out about its inputs, as an index that it computes from them. */
+void moert_check(moert_context *ctx, int32_t holds, const char *message);
 /* Ends the call with an error: the program returns the code after this. `code` as the tools' exit codes. */
 int32_t moert_fail(moert_context *ctx, int32_t code, const char *message);
 

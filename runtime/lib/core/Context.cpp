@@ -68,6 +68,13 @@ void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *off
     ctx->load->add(layer, offsets, experts);
 }
 
+void moert_check(moert_context *ctx, int32_t holds, const char *message) {
+  if (holds)
+    return;
+  ctx->failure = failure(kUserError, "%s", message);
+  longjmp(ctx->leave, 1);
+}
+
 int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {
   ctx->failure = failure(code, "%s", message);
   return code;

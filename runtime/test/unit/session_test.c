@@ -108,6 +108,8 @@ int main(int argc, char **argv) {
   expectError("out of memory: scratch memory needs");
   CHECK(runOnes(1, 668, &y, &calls) == 70);
   expectError("the program left output 'y' out");
+  CHECK(runOnes(1, 669, &y, &calls) == 1);
+  expectError("the layer does not like 669");
   CHECK(moert_session_output(s, 0, &none) == 1);
   CHECK(runOnes(1, 1, &y, &calls) == 0 && calls == 2);
 

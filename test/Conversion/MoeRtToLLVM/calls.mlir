@@ -12,6 +12,7 @@
 // IR-DAG: declare i64 @moert_blocks(ptr)
 // IR-DAG: declare void @moert_launch(ptr, ptr, ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_expert_load(ptr, ptr, ptr, i32)
+// IR-DAG: declare void @moert_check(ptr, i32, ptr)
 // IR-DAG: @moert_kernels = internal constant [2 x { ptr, ptr }] [{ ptr, ptr } { ptr @[[A:.*]], ptr @a }, { ptr, ptr } { ptr @[[B:.*]], ptr @b }]
 // IR-DAG: @[[A]] = internal constant [2 x i8] c"a\00"
 // IR-DAG: @[[B]] = internal constant [2 x i8] c"b\00"
@@ -43,6 +44,9 @@ llvm.func @b(%args: !llvm.ptr, %block: i64, %blocks: i64) {
 // CHECK: %[[A:.*]] = llvm.getelementptr %{{.*}}[0]
 // CHECK: llvm.call @moert_launch(%[[CTX]], %[[A]], %[[SLOTS]],
 // CHECK: llvm.call @moert_expert_load
+// CHECK: %[[EQUAL:.*]] = llvm.icmp "eq"
+// CHECK: %[[HOLDS:.*]] = llvm.zext %[[EQUAL]] : i1 to i32
+// CHECK: llvm.call @moert_check(%[[CTX]], %[[HOLDS]], %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr) -> ()
 // CHECK-NOT: moert.
 llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   %x = moert.input %ctx, 0
@@ -55,6 +59,8 @@ llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   moert.launch %ctx, @b(%x, %n, %y) blocks(%n) rows(%n) work(%n) : !llvm.ptr, i64, !llvm.ptr
   moert.launch %ctx, @a(%s) blocks(%blocks) rows(%n) work(%n) : !llvm.ptr
   moert.expert_load %ctx, "layers.0", %m, 4
+  %equal = llvm.icmp "eq" %n, %blocks : i64
+  moert.check %ctx, %equal, "not the same"
   %zero = llvm.mlir.constant(0 : i32) : i32
   llvm.return %zero : i32
 }

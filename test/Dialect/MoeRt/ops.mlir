@@ -26,6 +26,9 @@ llvm.func @run(%ctx: !llvm.ptr) -> i32 {
   moert.launch %ctx, @linear() blocks(%n) rows(%m) work(%m)
   // CHECK: moert.expert_load %{{.*}}, "model.layers.0.mlp", %{{.*}}, 8
   moert.expert_load %ctx, "model.layers.0.mlp", %a, 8
+  // CHECK: moert.check %{{.*}}, %{{.*}}, "an index is outside dimension 0"
+  %holds = llvm.mlir.constant(true) : i1
+  moert.check %ctx, %holds, "an index is outside dimension 0"
   %ok = llvm.mlir.constant(0 : i32) : i32
   llvm.return %ok : i32
 }

@@ -65,6 +65,13 @@ void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *off
   ctx->experts_reported += offsets[experts];
 }
 
+void moert_check(moert_context *ctx, int32_t holds, const char *message) {
+  if (holds)
+    return;
+  fprintf(stderr, "%s\n", message);
+  abort();
+}
+
 int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {
   fprintf(stderr, "%s\n", message);
   return code;

@@ -71,6 +71,36 @@ def AtenDecompose : Pass<"aten-decompose", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::aten::AtenDialect"];
 }
 
+def AtenCheckIndices : Pass<"aten-check-indices", "::mlir::func::FuncOp"> {
+  let summary = "Make sure that indices lie within the tensors they index";
+  let description = [{
+    For every op that reads or writes where integers say (`index`, `gather`, `index_select`, `scatter`, `select`,
+    `embedding`, `nn.embedding`, `nn.cache_update`, positions and lengths of `nn.attention`):
+
+    - Integers whose range is known to fit (from `arange`, `topk`, `remainder`, constants, `moe.gate`) need nothing.
+    - Elements of an argument are bounded by its `moe.range`, which the runtime checks before the program runs; the
+      range is set or narrowed.
+    - Anything else is checked when the program gets there: a `cf.assert` before the op, over a reduction of the indices.
+
+    A constant index outside a static dimension is an error. Runs after the patterns, so that a mask which became an
+    attribute costs no check, and before `convert-aten-to-linalg`.
+
+    ```mlir
+    func.func @main(%ids: tensor<?xi64>, %table: tensor<9x8xf32>) -> tensor<?x8xf32> {
+      %0 = nn.embedding %ids, %table : tensor<?xi64>, tensor<9x8xf32> -> tensor<?x8xf32>
+      return %0 : tensor<?x8xf32>
+    }
+    // becomes
+    func.func @main(%ids: tensor<?xi64> {moe.range = [0, 8]}, %table: tensor<9x8xf32>) -> tensor<?x8xf32> {
+      %0 = nn.embedding %ids, %table : tensor<?xi64>, tensor<9x8xf32> -> tensor<?x8xf32>
+      return %0 : tensor<?x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::aten::AtenDialect", "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def ResolveGraphSizes : Pass<"resolve-graph-sizes", "::mlir::func::FuncOp"> {
   let summary = "Read dynamic sizes from the function's arguments";
   let description = [{

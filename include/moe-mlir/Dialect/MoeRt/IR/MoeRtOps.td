@@ -169,4 +169,18 @@ def MoeRt_ExpertLoadOp : MoeRt_Op<"expert_load"> {
   let assemblyFormat = "$context `,` $layer `,` $offsets `,` $experts attr-dict";
 }
 
+def MoeRt_CheckOp : MoeRt_Op<"check"> {
+  let summary = "Ends the call with an error unless `holds`";
+  let description = [{
+    For what only the program can find out about its inputs, as an index that it computes. The error is the caller's
+    fault (exit code 1) and says `message`.
+
+    ```mlir
+    moert.check %ctx, %holds, "an index is outside dimension 0"
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, I1:$holds, StrAttr:$message);
+  let assemblyFormat = "$context `,` $holds `,` $message attr-dict";
+}
+
 #endif // MOE_MLIR_DIALECT_MOERT_IR_MOERTOPS

@@ -1,0 +1,7 @@
+// RUN: moe-opt %s --aten-check-indices --verify-diagnostics
+
+func.func @select(%x: tensor<4x8xf32>) -> tensor<8xf32> {
+  // expected-error-re@+1 {{index 4 is outside dimension 0, which has size 4 (aten.select.int at {{.*}}check-indices-invalid.mlir:5)}}
+  %0 = aten.call "aten.select.int"(%x) {self = #aten.arg<0>, dim = 0 : i64, index = 4 : i64} : (tensor<4x8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
