@@ -7,9 +7,6 @@
 #include "core/Trace.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 
 namespace moert {
 
@@ -49,22 +46,6 @@ private:
 };
 
 } // namespace
-
-/// Parses decimal numbers between blanks or commas.
-static Status parseIds(const std::string &text, std::vector<int64_t> &ids) {
-  for (const char *p = text.c_str();;) {
-    p += std::strspn(p, " \t\r\n,");
-    if (!*p)
-      return p == text.c_str() + text.size() ? Status{} : failure(kUserError, "the prompt holds a zero byte");
-    char *end;
-    errno = 0;
-    int64_t id = std::strtoll(p, &end, 10);
-    if (end == p || errno || (*end && !std::strchr(" \t\r\n,", *end)))
-      return failure(kUserError, "the prompt's '%.20s' is no token id", p);
-    ids.push_back(id);
-    p = end;
-  }
-}
 
 Status Generation::encode(const Prompt &prompt) {
   std::string content = prompt.value;

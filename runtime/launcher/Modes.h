@@ -23,6 +23,9 @@ std::string versionText(const moert_program &program);
 /// The failure that the session reports, or success for code 0.
 Status sessionStatus(const moert_session *session, int32_t code);
 
+/// Reads the token ids of a prompt: decimal numbers between blanks or commas.
+Status parseIds(const std::string &text, std::vector<int64_t> &ids);
+
 /// Runs the program on `batch` rows of `length` tokens at `position`, wanting logits of the last position only.
 Status runTokens(moert_session *session, const moert_program &program, const int64_t *tokens, int64_t batch,
                  int64_t length, int64_t position);

@@ -1,8 +1,27 @@
-//===- Tokens.cpp - one call on token ids -------------------------------------------------------------------------===//
+//===- Tokens.cpp - token ids: as text, and one call on them ------------------------------------------------------===//
 
 #include "Modes.h"
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
 namespace moert {
+
+Status parseIds(const std::string &text, std::vector<int64_t> &ids) {
+  for (const char *p = text.c_str();;) {
+    p += std::strspn(p, " \t\r\n,");
+    if (!*p)
+      return p == text.c_str() + text.size() ? Status{} : failure(kUserError, "the prompt holds a zero byte");
+    char *end;
+    errno = 0;
+    int64_t id = std::strtoll(p, &end, 10);
+    if (end == p || errno || (*end && !std::strchr(" \t\r\n,", *end)))
+      return failure(kUserError, "the prompt's '%.20s' is no token id", p);
+    ids.push_back(id);
+    p = end;
+  }
+}
 
 Status sessionStatus(const moert_session *session, int32_t code) {
   return code ? failure(code, "%s", moert_session_error(session)) : Status{};

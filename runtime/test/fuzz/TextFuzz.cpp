@@ -1,0 +1,69 @@
+//===- TextFuzz.cpp - any bytes as what the launcher reads as text ------------------------------------------------===//
+//
+// A list of calls, a list of token ids, a command line; and the text that a model writes, whose pieces together must be
+// the whole up to a stop string.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "Fuzz.h"
+#include "Modes.h"
+#include "TextStream.h"
+
+#include <algorithm>
+
+using namespace moert;
+
+static void readCalls(const std::string &text) {
+  std::vector<Call> calls;
+  Status s = parseCalls(text, "calls", calls);
+  FUZZ_CHECK(s.failed() ? s.code == kUserError && !s.message.empty() : !calls.empty());
+}
+
+static void readIds(const std::string &text) {
+  std::vector<int64_t> ids;
+  if (parseIds(text, ids).failed())
+    return;
+  // What was read, written plainly, is the same list.
+  std::string plain;
+  for (int64_t id : ids)
+    plain += std::to_string(id) + ",";
+  std::vector<int64_t> again;
+  FUZZ_CHECK(!parseIds(plain, again).failed() && again == ids);
+}
+
+static void readCommandLine(const std::string &text) {
+  std::vector<std::string> words{"model"};
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find('\n', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::vector<const char *> argv;
+  for (const std::string &word : words)
+    argv.push_back(word.c_str());
+  Options options;
+  Status s = parseOptions(static_cast<int>(argv.size()), argv.data(), options);
+  FUZZ_CHECK(!s.failed() || (s.code == kUserError && !s.message.empty()));
+}
+
+/// The first line is the stop string, the rest is what the model writes.
+static void writeText(const std::string &text) {
+  size_t line = std::min(text.find('\n'), text.size());
+  std::string stop = text.substr(0, line), whole = text.substr(std::min(line + 1, text.size())), shown;
+  TextStream stream(stop);
+  for (char byte : whole)
+    shown += stream.add(byte);
+  size_t end = stop.empty() ? std::string::npos : whole.find(stop);
+  FUZZ_CHECK(stream.stopped() == (end != std::string::npos));
+  shown += stream.finish();
+  FUZZ_CHECK(shown == whole.substr(0, end));
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  std::string text(reinterpret_cast<const char *>(data), size);
+  readCalls(text);
+  readIds(text);
+  readCommandLine(text);
+  writeText(text);
+  return 0;
+}
