@@ -1,0 +1,109 @@
+//===- Pt2Fuzz.cpp - any bytes as a .pt2 file -------------------------------------------------------------------===//
+//
+// What begins with "PK" is the file. Anything else are its texts, with zero bytes in between: graph, tables of weights
+// and constants, extra file; they are packed together with a few blobs of data, so that changes meet the reader of the
+// graph and not the checks of the container.
+//
+// An import fails with a diagnostic and one of two kinds of errors, or gives a module that is verified, prints and can
+// be parsed again.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ZipWriter.h"
+
+#include "moe-mlir/Import/Pt2.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/SmallVector.h"
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace moe_mlir;
+
+/// The LLVM that is linked does not annotate its containers.
+extern "C" const char *__asan_default_options() { return "detect_container_overflow=0:detect_odr_violation=0"; }
+
+static void check(bool condition, const char *what) {
+  if (condition)
+    return;
+  std::fprintf(stderr, "violated: %s\n", what);
+  std::abort();
+}
+
+static std::string pack(llvm::StringRef texts) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  texts.split(parts, '\0', 3);
+  parts.resize(4);
+  static constexpr llvm::StringLiteral names[] = {"models/model.json", "data/weights/model_weights_config.json",
+                                                  "data/constants/model_constants_config.json", "extra/moe_mlir.json"};
+  ZipWriter zip;
+  for (auto [name, text] : llvm::zip_equal(names, parts))
+    if (!text.empty())
+      zip.add("model/" + name.str(), text);
+  for (llvm::StringRef name : {"weights/weight_0", "weights/weight_1", "constants/tensor_0", "constants/tensor_1"})
+    zip.add("model/data/" + name.str(), std::string(24, '\1'));
+  return zip.finish();
+}
+
+/// Every tensor's blob lies in the file, and the tensor in its blob.
+static void checkTensors(llvm::StringRef path) {
+  llvm::Expected<std::unique_ptr<Pt2Archive>> archive = Pt2Archive::open(path);
+  if (!archive)
+    return llvm::consumeError(archive.takeError());
+  unsigned sum = 0;
+  for (const Pt2Tensor &tensor : (*archive)->getTensors()) {
+    llvm::ArrayRef<char> bytes = (*archive)->getBytes(tensor);
+    for (char byte : bytes)
+      sum += static_cast<volatile const char &>(byte);
+    llvm::consumeError((*archive)->verifyChecksum(tensor));
+    if (tensor.getNumElements() == 0)
+      continue;
+    int64_t last = tensor.storageOffset;
+    for (auto [size, stride] : llvm::zip_equal(tensor.sizes, tensor.strides))
+      last += (size - 1) * stride;
+    check(last >= 0 && (uint64_t(last) + 1) * *getByteSize(tensor.type) <= bytes.size(), "a tensor leaves its blob");
+    (void)tensor.isContiguous();
+  }
+  (void)sum;
+  (void)(*archive)->getContentId();
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  // Types and attributes stay in the context for good: a fresh one now and then.
+  static std::unique_ptr<MLIRContext> context;
+  static unsigned uses = 0;
+  if (uses++ % 2000 == 0)
+    context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+
+  llvm::StringRef bytes(reinterpret_cast<const char *>(data), size);
+  std::string file = bytes.starts_with("PK") ? bytes.str() : pack(bytes);
+  int fd = memfd_create("fuzz", 0);
+  check(fd >= 0 && write(fd, file.data(), file.size()) == ssize_t(file.size()), "a file in memory");
+  std::string path = "/proc/self/fd/" + std::to_string(fd);
+
+  checkTensors(path);
+  unsigned errors = 0;
+  {
+    ScopedDiagnosticHandler handler(context.get(), [&](Diagnostic &diagnostic) {
+      check(!diagnostic.str().empty(), "an error says something");
+      ++errors;
+    });
+    ImportErrorKind kind = ImportErrorKind::Input;
+    OwningOpRef<ModuleOp> module = importPt2(path, context.get(), {}, &kind);
+    check(bool(module) == (errors == 0), "either a module or an error");
+    if (module) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      module->print(os);
+      check(bool(parseSourceString<ModuleOp>(text, context.get())), "the module can be parsed again");
+    }
+  }
+  close(fd);
+  return 0;
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of fuzz_pt2 from the fixtures of the import tests.
+
+usage: seeds.py FIXTURES FOLDER
+
+For each small fixture: a whole archive, and its texts (graph, tables of weights and constants, extra file) with zero bytes in between, which
+fuzz_pt2 packs itself. FOLDER/list names all of them.
+"""
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+TEXTS = ["models/model.json", "data/weights/model_weights_config.json", "data/constants/model_constants_config.json",
+         "extra/moe_mlir.json"]
+EXTRA = {"version": 1, "model": "Tiny", "tokens": "x", "position": "p", "keep": "", "logits": "sum", "vocabulary": "bytes",
+         "vocab_size": 3, "cache_length": 4, "eos": [2], "states": ["x"]}
+
+
+def main(fixtures, folder):
+    sys.path.insert(0, str(fixtures))
+    import pack
+
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = []
+    for name, words in {"plain": [], "extra": ["set", "extra", json.dumps(EXTRA)], "damaged": ["truncate", "60"],
+                        "pickled": ["pickle", "one"]}.items():
+        path = folder / f"{name}.pt2"
+        pack.main(fixtures / "tiny.json", path, *words)
+        listed.append(path)
+        if name == "damaged":
+            continue
+        with zipfile.ZipFile(path) as archive:
+            texts = [archive.read("model/" + text) if "model/" + text in archive.namelist() else b"" for text in TEXTS]
+        listed.append(folder / f"{name}.texts")
+        listed[-1].write_bytes(b"\0".join(texts))
+    (folder / "list").write_text(",".join(map(str, listed)))
+
+
+if __name__ == "__main__":
+    import warnings
+
+    warnings.simplefilter("ignore")
+    main(*map(Path, sys.argv[1:]))
