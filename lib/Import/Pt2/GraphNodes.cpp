@@ -102,6 +102,8 @@ Error GraphReader::readNode(Scope &scope, const json::Object &node) {
       return atNode(attribute.takeError(), node, loc);
     // Python functions (`_operator.add`) have positional arguments without names.
     std::string key = name->empty() ? "arg" + std::to_string(arguments.size()) : name->str();
+    if (llvm::any_of(arguments, [&](NamedAttribute other) { return other.getName() == key; }))
+      return atNode(inputError("argument '" + printable(key) + "' occurs twice"), node, loc);
     if (*attribute)
       arguments.push_back(builder.getNamedAttr(key, *attribute));
   }
