@@ -7,6 +7,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <system_error>
 #include <unistd.h>
 
 using namespace llvm;
@@ -61,15 +62,16 @@ Error Outputs::commit() {
   return Error::success();
 }
 
-/// Prints to an open stream; errors of the disk come up at the latest when it is closed.
+/// Prints to an open stream; errors of the disk come up at the latest when it is closed. A reader that has seen enough and closes the
+/// pipe, as `head` does, is no error.
 static Error printTo(raw_fd_ostream &os, StringRef path, function_ref<void(raw_ostream &)> print) {
   print(os);
   os.flush();
   if (!os.has_error())
     return Error::success();
-  std::string why = os.error().message();
+  std::error_code error = os.error();
   os.clear_error();
-  return cannotWrite(path, why);
+  return error == std::errc::broken_pipe ? Error::success() : cannotWrite(path, error.message());
 }
 
 /// Whether text is printed to what stands at `path`, rather than put in its place.

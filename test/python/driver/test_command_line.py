@@ -1,8 +1,11 @@
 """Faults of the command line and of files: one message, the right exit code, nothing left behind."""
 
 import os
+import subprocess
 
 import pytest
+
+from moe_mlir.testing.compiling import compiler
 
 from compiling import compile_model, expect_error, files, limit_file_size
 
@@ -138,3 +141,14 @@ def test_help_shows_own_options_only():
     for option in ("--from", "--to", "--emit", "--target-cpu", "--dump-intermediates", "--weights"):
         assert option in text
     assert "--mlir-" not in text
+
+
+@pytest.mark.parametrize("flags", [["--to=kernel", "-o", "-"], ["--to=kernel", "-o", "kernel.mlir", "--report"]])
+def test_reader_that_has_seen_enough(flags, graph):
+    """`moe-compile ... | head -1` is no failure of the compiler, and a file named with -o is complete."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([compiler(), graph, *flags, "-q"], cwd=graph.parent, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (graph.parent / "kernel.mlir").is_file() == ("kernel.mlir" in flags)

@@ -1,6 +1,7 @@
 """Everything in examples/ runs: the commands of the example's README, and the script that trained it."""
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -43,12 +44,15 @@ def test_training_from_nothing(tmp_path):
 
 
 def test_training_goes_on_from_the_checkpoint(tmp_path):
-    """The shipped checkpoint is what the last stage leaves: on the text of that stage it is far better than a start."""
+    """The shipped checkpoint is what the last stage leaves: it knows that stage's text.
+
+    Another version of Python has other words in its documentation: there it is at least far better than a guess.
+    """
     text = train("--steps", 1, "--start", TINY_MOE, "--from-stage", 2, "--output", tmp_path / "model")
     [loss] = re.findall(r"^statements: step +1 of 1 .* loss ([\d.]+)$", text, re.M)
-    assert float(loss) < 1
-
-
+    [digest] = re.findall(r"sha256 of the text (\w{64})$", text, re.M)
+    guess = math.log(256)
+    assert float(loss) < (1 if digest in (TINY_MOE / "README.md").read_text() else guess / 2)
 
 
 def test_every_example_is_known():
