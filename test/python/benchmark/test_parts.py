@@ -97,10 +97,11 @@ print("[1/2]    0.10 s lower to graph", file=sys.stderr)
 print("[2/2]    0.07 s pack weights", file=sys.stderr)
 """)
     exported = tmp_path / "model.pt2"
+    exported.write_bytes(b"exported")
     result = compiling.measure(compiler, exported, "1b", "float32")
     assert result["weights_seconds"] == 0.07 and result["seconds"] > 0.2
     assert 64 << 20 < result["private_bytes"] < 100 << 20
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["moe-compile"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.pt2", "moe-compile"]
     script(compiler, "import sys; sys.exit('moe-compile: error: unsupported')")
     with pytest.raises(compiling.BenchError, match="failed with exit code 1:\nmoe-compile: error: unsupported"):
         compiling.measure(compiler, exported, "1b", "float32")
