@@ -10,6 +10,7 @@
 #include "moe-mlir/Conversion/AtenToLinalg/Passes.h"
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
+#include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"
@@ -24,6 +25,7 @@
 #include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
 #include "moe-mlir/Target/Cpu.h"
+#include "moe-mlir/Target/Cuda.h"
 
 void moe_mlir::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -39,12 +41,14 @@ void moe_mlir::registerAllPasses() {
   mlir::kernel::registerGraphToKernelPasses();
   mlir::kernel::registerGraphToKernelPipeline();
   mlir::kernel::registerKernelPasses();
+  mlir::kernel::registerKernelToEmitCPasses();
   mlir::kernel::registerKernelToLLVMPasses();
   mlir::kernel::registerConvertKernelToLLVMPipeline();
   mlir::moe::registerMoePasses();
   mlir::nn::registerNnPasses();
   mlir::moert::registerHostToMoeRtPasses();
   mlir::moert::registerMoeRtToLLVMPasses();
+  registerKernelToEmitCPipeline();
   registerKernelToRuntimePipeline();
   registerImportPipeline();
   registerPipelinesPasses();

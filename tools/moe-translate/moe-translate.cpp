@@ -2,6 +2,7 @@
 
 #include "moe-mlir/Import/Pt2.h"
 #include "moe-mlir/Target/Cpu.h"
+#include "moe-mlir/Target/Cuda.h"
 
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
@@ -10,5 +11,6 @@ int main(int argc, char **argv) {
   mlir::registerAllTranslations();
   moe_mlir::registerPt2Translation();
   moe_mlir::registerCpuTranslations();
+  moe_mlir::registerCudaTranslations();
   return mlir::failed(mlir::mlirTranslateMain(argc, argv, "moe-mlir translation driver"));
 }

@@ -1,0 +1,16 @@
+//===- Passes.h - block programs to CUDA C++ ------------------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_CONVERSION_KERNELTOEMITC_PASSES_H
+#define MOE_MLIR_CONVERSION_KERNELTOEMITC_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::kernel {
+
+#define GEN_PASS_DECL
+#include "moe-mlir/Conversion/KernelToEmitC/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "moe-mlir/Conversion/KernelToEmitC/Passes.h.inc"
+
+} // namespace mlir::kernel
+
+#endif // MOE_MLIR_CONVERSION_KERNELTOEMITC_PASSES_H

@@ -1,0 +1,35 @@
+//===- Passes.td - block programs to CUDA C++ ------------------------------------------------------------------------===//
+#ifndef MOE_MLIR_CONVERSION_KERNELTOEMITC_PASSES
+#define MOE_MLIR_CONVERSION_KERNELTOEMITC_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def KernelDistributeWarps : Pass<"kernel-distribute-warps", "::mlir::kernel::FuncOp"> {
+  let summary = "Give the rows of a row program to warps and its inner loops to lanes";
+  let description = [{
+    Each index of an `scf.forall` becomes the work of one warp; warps of all blocks take turns. In it,
+
+    - a loop whose iterations touch different elements is shared by the lanes;
+    - a reduction that may be reassociated is done per lane, then across lanes by shuffles, in an order that depends on nothing;
+    - a loop that only reads is run by every lane;
+    - anything else that writes is done by lane 0, and its results are sent to the others.
+
+    Lanes meet before and after each part that writes, because other parts may read what it writes. A kernel without `scf.forall` is the
+    work of one warp. The threads of a block are `gpu` and `nvvm` ops from here on.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def ConvertKernelToEmitC : Pass<"convert-kernel-to-emitc", "::mlir::ModuleOp"> {
+  let summary = "Translate kernels whose work is distributed to threads into CUDA C++ as emitc";
+  let description = [{
+    A kernel becomes `emitc.func` with `extern "C" __global__`. A memref argument becomes a pointer and one
+    64-bit size per dynamic dimension (the slots of the CPU's calling convention); loads and stores go through the device
+    library's `loadGlobal` and `storeGlobal`, so that the same text runs emulated with every access checked. What C++ has no
+    operator for is a function of the device library.
+  }];
+  let dependentDialects = ["::mlir::emitc::EmitCDialect"];
+}
+
+#endif // MOE_MLIR_CONVERSION_KERNELTOEMITC_PASSES

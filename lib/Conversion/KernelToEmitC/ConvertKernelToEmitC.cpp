@@ -1,0 +1,118 @@
+//===- ConvertKernelToEmitC.cpp - convert-kernel-to-emitc ---------------------------------------------------------------===//
+
+#include "Emitter.h"
+
+#include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+namespace mlir::kernel {
+#define GEN_PASS_DEF_CONVERTKERNELTOEMITC
+#include "moe-mlir/Conversion/KernelToEmitC/Passes.h.inc"
+} // namespace mlir::kernel
+
+Type Emitter::convert(Type type) const {
+  if (type.isIndex())
+    return b.getI64Type();
+  if (type.isBF16())
+    return emitc::OpaqueType::get(type.getContext(), "moe::Bf16");
+  if (type.isF16())
+    return emitc::OpaqueType::get(type.getContext(), "moe::F16");
+  bool isKnown = type.isF32() || type.isInteger(1) || type.isInteger(8) || type.isInteger(16) || type.isInteger(32) || type.isInteger(64);
+  return isKnown ? type : Type();
+}
+
+LogicalResult Emitter::set(Operation *op, Value value) {
+  values[op->getResult(0)] = value;
+  return success();
+}
+
+Value Emitter::integer(Location loc, Type type, int64_t value) {
+  return emitc::LiteralOp::create(b, loc, type, std::to_string(value));
+}
+
+Value Emitter::call(Operation *op, Type result, StringRef callee, ValueRange arguments, Type parameter) {
+  ArrayAttr parameters = parameter ? b.getTypeArrayAttr(parameter) : ArrayAttr();
+  return emitc::CallOpaqueOp::create(b, op->getLoc(), result, callee, arguments, /*args=*/ArrayAttr(), parameters).getResult(0);
+}
+
+LogicalResult Emitter::emitOp(Operation *op) {
+  using Emit = LogicalResult (Emitter::*)(Operation *);
+  for (Type type : op->getResultTypes())
+    if (!convert(type)) {
+      hasReported = true;
+      return op->emitOpError() << "has a result of type " << type << ", which has no C++ form";
+    }
+  for (Emit emit : {&Emitter::emitConstant, &Emitter::emitArithmetic, &Emitter::emitComparison, &Emitter::emitCast, &Emitter::emitMath,
+                    &Emitter::emitControlFlow, &Emitter::emitMemory, &Emitter::emitThreads})
+    if (succeeded((this->*emit)(op)))
+      return success();
+  if (!hasReported)
+    op->emitOpError("has no CUDA C++ form");
+  hasReported = true;
+  return failure();
+}
+
+LogicalResult Emitter::emitBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(emitOp(&op)))
+      return failure();
+  return success();
+}
+
+emitc::FuncOp Emitter::emitFunction(FuncOp func) {
+  SmallVector<Type> types;
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    auto memref = dyn_cast<MemRefType>(type);
+    Type element = convert(memref ? memref.getElementType() : type);
+    if (!element) {
+      func.emitOpError() << "argument " << i << " of type " << type << " has no C++ form";
+      return nullptr;
+    }
+    types.push_back(memref ? emitc::PointerType::get(element) : element);
+    if (memref)
+      types.append(memref.getNumDynamicDims(), b.getI64Type());
+  }
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(func);
+  auto emitted = emitc::FuncOp::create(b, func.getLoc(), func.getName(), b.getFunctionType(types, {}));
+  emitted.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__"}));
+  Block *entry = emitted.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  auto next = entry->args_begin();
+  for (Value argument : func.getArguments()) {
+    auto memref = dyn_cast<MemRefType>(argument.getType());
+    if (!memref) {
+      values[argument] = *next++;
+      continue;
+    }
+    Buffer buffer{*next++, {}};
+    for (int64_t size : memref.getShape())
+      buffer.sizes.push_back(ShapedType::isDynamic(size) ? *next++ : integer(func.getLoc(), b.getI64Type(), size));
+    buffers[argument] = buffer;
+  }
+  if (failed(emitBlock(func.getBody().front()))) {
+    emitted.erase();
+    return nullptr;
+  }
+  emitc::ReturnOp::create(b, func.getLoc(), Value());
+  return emitted;
+}
+
+namespace {
+struct ConvertKernelToEmitC : kernel::impl::ConvertKernelToEmitCBase<ConvertKernelToEmitC> {
+  void runOnOperation() override {
+    OpBuilder b(&getContext());
+    for (auto func : llvm::make_early_inc_range(getOperation().getOps<FuncOp>())) {
+      if (!func.getBody().hasOneBlock()) {
+        func.emitOpError("has several blocks; C++ is written from structured control flow");
+        return signalPassFailure();
+      }
+      if (!Emitter(b).emitFunction(func))
+        return signalPassFailure();
+      func.erase();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,61 @@
+//===- Emitter.h - builds the emitc form of one kernel --------------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
+#define MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
+
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/Dialect/EmitC/IR/EmitC.h"
+
+namespace mlir::kernel {
+
+/// Writes a kernel op by op as emitc. An emitter of a group of ops (Scalars.cpp, ControlFlow.cpp, Memory.cpp, Threads.cpp) returns
+/// failure without a message for an op that it cannot write; the innermost such op is reported.
+class Emitter {
+public:
+  explicit Emitter(OpBuilder &b) : b(b) {}
+
+  /// The C++ type of a value: index is a 64-bit integer, bf16 and f16 are the device library's storage types. Null if there is none.
+  Type convert(Type type) const;
+
+  /// `extern "C" __global__` function for `func`, before it; null after an error was reported.
+  emitc::FuncOp emitFunction(FuncOp func);
+  LogicalResult emitBlock(Block &block);
+
+private:
+  /// What a memref is in C++: a pointer, and the sizes of its dimensions (static ones as constants).
+  struct Buffer {
+    Value pointer;
+    SmallVector<Value> sizes;
+  };
+
+  LogicalResult emitOp(Operation *op);
+  LogicalResult emitConstant(Operation *op);
+  LogicalResult emitArithmetic(Operation *op);
+  LogicalResult emitComparison(Operation *op);
+  LogicalResult emitCast(Operation *op);
+  LogicalResult emitMath(Operation *op);
+  LogicalResult emitControlFlow(Operation *op);
+  LogicalResult emitMemory(Operation *op);
+  LogicalResult emitThreads(Operation *op);
+
+  Value get(Value value) const { return values.lookup(value); }
+  /// Gives the single result of `op` its C++ value.
+  LogicalResult set(Operation *op, Value value);
+  Value integer(Location loc, Type type, int64_t value);
+  /// Calls `callee`, or `callee<parameter>`.
+  Value call(Operation *op, Type result, StringRef callee, ValueRange arguments, Type parameter = Type());
+  /// A variable of type `type`, set to `start` unless that is null.
+  Value variable(Location loc, Type type, Value start);
+  Value read(Location loc, Value variable);
+  /// pointer + row-major offset of `indices`.
+  Value address(Operation *op, Value memref, ValueRange indices);
+
+  OpBuilder &b;
+  DenseMap<Value, Value> values;
+  DenseMap<Value, Buffer> buffers;
+  bool hasReported = false;
+};
+
+} // namespace mlir::kernel
+
+#endif // MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H

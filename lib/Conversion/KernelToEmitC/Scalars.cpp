@@ -1,0 +1,194 @@
+//===- Scalars.cpp - arithmetic on scalars as C++ expressions -----------------------------------------------------------===//
+
+#include "Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+static bool isStorageOnly(Type type) { return type.isBF16() || type.isF16(); }
+
+LogicalResult Emitter::emitConstant(Operation *op) {
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  if (!constant)
+    return failure();
+  Type type = convert(constant.getType());
+  if (auto number = dyn_cast<FloatAttr>(constant.getValue())) {
+    if (!isStorageOnly(constant.getType()))
+      return set(op, emitc::ConstantOp::create(b, op->getLoc(), type, number));
+    auto wide = FloatAttr::get(b.getF32Type(), number.getValueAsDouble());
+    Value value = emitc::ConstantOp::create(b, op->getLoc(), b.getF32Type(), wide);
+    return set(op, call(op, type, "moe::fromFloat", value, type));
+  }
+  // Literals are printed where they are used; a constant would be a variable.
+  if (auto number = dyn_cast<IntegerAttr>(constant.getValue())) {
+    if (type.isInteger(1))
+      return set(op, emitc::LiteralOp::create(b, op->getLoc(), type, number.getValue().isZero() ? "false" : "true"));
+    return set(op, integer(op->getLoc(), type, number.getValue().getSExtValue()));
+  }
+  return failure();
+}
+
+LogicalResult Emitter::emitArithmetic(Operation *op) {
+  if (op->getNumResults() != 1 || op->getNumOperands() == 0)
+    return failure();
+  Type source = op->getResult(0).getType(), type = convert(source);
+  if (!type)
+    return failure();
+  Location loc = op->getLoc();
+  // C++ has no arithmetic on the 16-bit floats; the kernels widen them first.
+  if (isStorageOnly(source) && !isa<arith::SelectOp, arith::TruncFOp>(op))
+    return failure();
+  auto operand = [&](unsigned i) { return get(op->getOperand(i)); };
+  auto binary = [&](auto tag) {
+    using Op = decltype(tag);
+    return set(op, Op::create(b, loc, type, operand(0), operand(1)));
+  };
+  auto chosen = [&](emitc::CmpPredicate predicate) {
+    Value first = emitc::CmpOp::create(b, loc, b.getI1Type(), predicate, operand(0), operand(1));
+    return set(op, emitc::ConditionalOp::create(b, loc, type, first, operand(0), operand(1)));
+  };
+  bool isBool = source.isInteger(1);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<arith::AddFOp, arith::AddIOp>([&](auto) { return binary(emitc::AddOp()); })
+      .Case<arith::SubFOp, arith::SubIOp>([&](auto) { return binary(emitc::SubOp()); })
+      .Case<arith::MulFOp, arith::MulIOp>([&](auto) { return binary(emitc::MulOp()); })
+      .Case<arith::DivFOp, arith::DivSIOp>([&](auto) { return binary(emitc::DivOp()); })
+      .Case<arith::RemSIOp>([&](auto) { return binary(emitc::RemOp()); })
+      .Case<arith::AndIOp>([&](auto) { return isBool ? binary(emitc::LogicalAndOp()) : binary(emitc::BitwiseAndOp()); })
+      .Case<arith::OrIOp>([&](auto) { return isBool ? binary(emitc::LogicalOrOp()) : binary(emitc::BitwiseOrOp()); })
+      .Case<arith::XOrIOp>([&](auto) {
+        if (!isBool)
+          return binary(emitc::BitwiseXorOp());
+        return set(op, emitc::CmpOp::create(b, loc, type, emitc::CmpPredicate::ne, operand(0), operand(1)));
+      })
+      .Case<arith::MaxSIOp>([&](auto) { return chosen(emitc::CmpPredicate::gt); })
+      .Case<arith::MinSIOp>([&](auto) { return chosen(emitc::CmpPredicate::lt); })
+      // Sizes and indices are never negative, so unsigned division of them is the signed one.
+      .Case<arith::DivUIOp, arith::RemUIOp>([&](auto) -> LogicalResult {
+        if (!source.isIndex())
+          return failure();
+        return isa<arith::DivUIOp>(op) ? binary(emitc::DivOp()) : binary(emitc::RemOp());
+      })
+      .Case<arith::MaximumFOp>([&](auto) { return set(op, call(op, type, "moe::maximum", {operand(0), operand(1)})); })
+      .Case<arith::MinimumFOp>([&](auto) { return set(op, call(op, type, "moe::minimum", {operand(0), operand(1)})); })
+      .Case<arith::MaxNumFOp>([&](auto) { return set(op, call(op, type, "moe::maximumNumber", {operand(0), operand(1)})); })
+      .Case<arith::MinNumFOp>([&](auto) { return set(op, call(op, type, "moe::minimumNumber", {operand(0), operand(1)})); })
+      .Case<arith::NegFOp>([&](auto) { return set(op, emitc::UnaryMinusOp::create(b, loc, type, operand(0))); })
+      .Case<arith::SelectOp>([&](auto) {
+        return set(op, emitc::ConditionalOp::create(b, loc, type, operand(0), operand(1), operand(2)));
+      })
+      .Default([](Operation *) { return failure(); });
+}
+
+LogicalResult Emitter::emitComparison(Operation *op) {
+  using Predicate = emitc::CmpPredicate;
+  Location loc = op->getLoc();
+  Type boolean = b.getI1Type();
+  auto compare = [&](Predicate predicate, Value x, Value y) -> Value {
+    return emitc::CmpOp::create(b, loc, boolean, predicate, x, y);
+  };
+  auto inverse = [&](Value x) -> Value { return emitc::LogicalNotOp::create(b, loc, boolean, x); };
+  if (auto cmp = dyn_cast<arith::CmpIOp>(op)) {
+    using P = arith::CmpIPredicate;
+    P predicate = cmp.getPredicate();
+    Value x = get(cmp.getLhs()), y = get(cmp.getRhs());
+    if (predicate == P::ult || predicate == P::ule || predicate == P::ugt || predicate == P::uge) {
+      Type type = IntegerType::get(b.getContext(), x.getType().getIntOrFloatBitWidth(), IntegerType::Unsigned);
+      x = emitc::CastOp::create(b, loc, type, x);
+      y = emitc::CastOp::create(b, loc, type, y);
+    }
+    switch (predicate) {
+    case P::eq:
+      return set(op, compare(Predicate::eq, x, y));
+    case P::ne:
+      return set(op, compare(Predicate::ne, x, y));
+    case P::slt:
+    case P::ult:
+      return set(op, compare(Predicate::lt, x, y));
+    case P::sle:
+    case P::ule:
+      return set(op, compare(Predicate::le, x, y));
+    case P::sgt:
+    case P::ugt:
+      return set(op, compare(Predicate::gt, x, y));
+    case P::sge:
+    case P::uge:
+      return set(op, compare(Predicate::ge, x, y));
+    }
+  }
+  auto cmp = dyn_cast<arith::CmpFOp>(op);
+  if (!cmp)
+    return failure();
+  using P = arith::CmpFPredicate;
+  Value x = get(cmp.getLhs()), y = get(cmp.getRhs());
+  // C++ comparisons are false for NaN, except `!=`; the unordered ones are the inverse of their opposites.
+  switch (cmp.getPredicate()) {
+  case P::OEQ:
+    return set(op, compare(Predicate::eq, x, y));
+  case P::UNE:
+    return set(op, compare(Predicate::ne, x, y));
+  case P::OLT:
+    return set(op, compare(Predicate::lt, x, y));
+  case P::OLE:
+    return set(op, compare(Predicate::le, x, y));
+  case P::OGT:
+    return set(op, compare(Predicate::gt, x, y));
+  case P::OGE:
+    return set(op, compare(Predicate::ge, x, y));
+  case P::ULT:
+    return set(op, inverse(compare(Predicate::ge, x, y)));
+  case P::ULE:
+    return set(op, inverse(compare(Predicate::gt, x, y)));
+  case P::UGT:
+    return set(op, inverse(compare(Predicate::le, x, y)));
+  case P::UGE:
+    return set(op, inverse(compare(Predicate::lt, x, y)));
+  case P::UNO:
+  case P::ORD: {
+    Value xNan = compare(Predicate::ne, x, x), yNan = compare(Predicate::ne, y, y);
+    Value either = x == y ? xNan : emitc::LogicalOrOp::create(b, loc, boolean, xNan, yNan).getResult();
+    return set(op, cmp.getPredicate() == P::UNO ? either : inverse(either));
+  }
+  default:
+    return failure();
+  }
+}
+
+LogicalResult Emitter::emitCast(Operation *op) {
+  if (!isa<arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp, arith::FPToSIOp,
+           arith::ExtUIOp, arith::IndexCastUIOp>(op))
+    return failure();
+  Type from = op->getOperand(0).getType(), to = op->getResult(0).getType(), type = convert(to);
+  Value value = get(op->getOperand(0));
+  if (isStorageOnly(from))
+    return to.isF32() ? set(op, call(op, type, "moe::toFloat", value)) : failure();
+  if (isStorageOnly(to))
+    return from.isF32() ? set(op, call(op, type, "moe::fromFloat", value, type)) : failure();
+  bool isUnsigned = isa<arith::ExtUIOp, arith::IndexCastUIOp>(op);
+  if (isUnsigned && !from.isInteger(1)) {
+    Type middle = IntegerType::get(b.getContext(), value.getType().getIntOrFloatBitWidth(), IntegerType::Unsigned);
+    value = emitc::CastOp::create(b, op->getLoc(), middle, value);
+  }
+  // In C++ `true` is 1; as a signed number of one bit it is -1.
+  if (from.isInteger(1) && !isUnsigned)
+    return failure();
+  return set(op, emitc::CastOp::create(b, op->getLoc(), type, value));
+}
+
+LogicalResult Emitter::emitMath(Operation *op) {
+  if (!op->getDialect() || op->getDialect()->getNamespace() != "math" || !op->getResult(0).getType().isF32())
+    return failure();
+  static const llvm::StringMap<StringRef> names = {
+      {"absf", "abs"}, {"cos", "cos"}, {"erf", "erf"},     {"exp", "exp"}, {"exp2", "exp2"}, {"fma", "fma"},
+      {"log", "log"},  {"sin", "sin"}, {"log1p", "log1p"}, {"powf", "pow"}, {"rsqrt", "rsqrt"}, {"sqrt", "sqrt"},
+      {"tanh", "tanh"}};
+  auto name = names.find(op->getName().stripDialect());
+  if (name == names.end())
+    return failure();
+  SmallVector<Value> arguments = llvm::map_to_vector(op->getOperands(), [&](Value value) { return get(value); });
+  return set(op, call(op, b.getF32Type(), ("moe::" + name->second).str(), arguments));
+}

@@ -1,0 +1,44 @@
+//===- Threads.cpp - threads, warps and shuffles as calls of the device library -----------------------------------------===//
+
+#include "Emitter.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+LogicalResult Emitter::emitThreads(Operation *op) {
+  auto number = [&](StringRef callee) {
+    Value value = call(op, b.getI32Type(), callee, {});
+    return set(op, emitc::CastOp::create(b, op->getLoc(), b.getI64Type(), value));
+  };
+  if (isa<BlockIdOp>(op))
+    return number("moe::blockIndex");
+  if (auto id = dyn_cast<gpu::BlockIdOp>(op))
+    return id.getDimension() == gpu::Dimension::x ? number("moe::blockIndex") : failure();
+  if (auto size = dyn_cast<gpu::GridDimOp>(op))
+    return size.getDimension() == gpu::Dimension::x ? number("moe::blockCount") : failure();
+  if (isa<gpu::SubgroupIdOp>(op))
+    return number("moe::warpIndex");
+  if (isa<gpu::NumSubgroupsOp>(op))
+    return number("moe::warpCount");
+  if (isa<gpu::LaneIdOp>(op))
+    return number("moe::laneIndex");
+  if (isa<NVVM::SyncWarpOp>(op)) {
+    emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::syncWarp", ValueRange());
+    return success();
+  }
+  if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
+    StringRef callee = shuffle.getMode() == gpu::ShuffleMode::XOR   ? "moe::shuffleXor"
+                       : shuffle.getMode() == gpu::ShuffleMode::IDX ? "moe::broadcast"
+                                                                    : "";
+    if (callee.empty() || !shuffle.getValid().use_empty())
+      return failure();
+    Value value = call(op, convert(shuffle.getShuffleResult().getType()), callee, {get(shuffle.getValue()), get(shuffle.getOffset())});
+    values[shuffle.getShuffleResult()] = value;
+    return success();
+  }
+  return failure();
+}

@@ -1,0 +1,59 @@
+// RUN: moe-opt %s --convert-kernel-to-emitc | mlir-translate --mlir-to-cpp | FileCheck %s
+
+// Every memref is a pointer and its dynamic sizes; offsets are row-major.
+// CHECK-LABEL: extern "C" __global__ void memory(float* v1, int64_t v2, int64_t v3, int32_t* v4, int64_t v5)
+kernel.func @memory(%x: memref<?x3x?xf32>, %y: memref<8xi32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %rows = memref.dim %x, %c0 : memref<?x3x?xf32>
+  // CHECK: int64_t [[A:.*]] = v5 * 3;
+  // CHECK: int64_t [[B:.*]] = [[A]] + 2;
+  // CHECK: int64_t [[C:.*]] = [[B]] * v3;
+  // CHECK: int64_t [[D:.*]] = [[C]] + v2;
+  // CHECK: float* [[P:.*]] = v1 + [[D]];
+  // CHECK: float [[V:.*]] = moe::loadGlobal([[P]]);
+  %v = memref.load %x[%n, %c2, %rows] : memref<?x3x?xf32>
+  %i = arith.fptosi %v : f32 to i32
+  // CHECK: int32_t* [[Q:.*]] = v4 + 2;
+  // CHECK: moe::storeGlobal([[Q]], {{.*}});
+  memref.store %i, %y[%c2] : memref<8xi32>
+  kernel.return
+}
+
+// CHECK-LABEL: void comparisons(float v1, float v2, int32_t v3
+kernel.func @comparisons(%a: f32, %b: f32, %i: i32, %y: memref<8xi1>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : i32
+  // A negative number is a huge unsigned one.
+  // CHECK: uint32_t [[U:.*]] = (uint32_t) v3;
+  // CHECK: uint32_t [[E:.*]] = (uint32_t) 8;
+  // CHECK: [[U]] < [[E]]
+  %0 = arith.cmpi ult, %i, %c8 : i32
+  memref.store %0, %y[%c0] : memref<8xi1>
+  // CHECK: bool [[G:.*]] = v1 <= v2;
+  // CHECK: bool {{.*}} = ![[G]];
+  %1 = arith.cmpf ugt, %a, %b : f32
+  memref.store %1, %y[%c0] : memref<8xi1>
+  // CHECK: bool [[NA:.*]] = v1 != v1;
+  // CHECK: bool [[NB:.*]] = v2 != v2;
+  // CHECK: [[NA]] || [[NB]]
+  %2 = arith.cmpf uno, %a, %b : f32
+  memref.store %2, %y[%c0] : memref<8xi1>
+  kernel.return
+}
+
+// 16-bit floats are storage: they are widened to compute and rounded to store.
+// CHECK-LABEL: void bf16(moe::Bf16* v1
+kernel.func @bf16(%x: memref<4xbf16>) {
+  %c0 = arith.constant 0 : index
+  // CHECK: moe::Bf16 [[L:.*]] = moe::loadGlobal
+  // CHECK: float [[W:.*]] = moe::toFloat([[L]]);
+  // CHECK: float [[S:.*]] = moe::exp([[W]]);
+  // CHECK: moe::Bf16 [[R:.*]] = moe::fromFloat<moe::Bf16>([[S]]);
+  %v = memref.load %x[%c0] : memref<4xbf16>
+  %w = arith.extf %v : bf16 to f32
+  %e = math.exp %w : f32
+  %r = arith.truncf %e : f32 to bf16
+  memref.store %r, %x[%c0] : memref<4xbf16>
+  kernel.return
+}
