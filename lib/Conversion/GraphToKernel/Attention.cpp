@@ -34,7 +34,7 @@ public:
     heads = queryType.getDimSize(2);
     depth = queryType.getDimSize(3);
     group = heads / keyType.getDimSize(1);
-    blockRows = lowering.tileRows * tilesPerBlock;
+    blockRows = lowering.tiles.rows * tilesPerBlock;
   }
 
   /// Launches the program; returns the result's buffer.
@@ -91,7 +91,7 @@ Value AttentionProgram::queryRow(const Unit &unit, Value row) {
 }
 
 Value AttentionProgram::scratchRows(const Unit &unit, Value row) {
-  return emitRows(k, lowering.tileRows, row, [&](Value i) { return k.add(unit.scratch, i); });
+  return emitRows(k, lowering.tiles.rows, row, [&](Value i) { return k.add(unit.scratch, i); });
 }
 
 AttentionProgram::Unit AttentionProgram::unitAt(ValueRange at) {
@@ -113,10 +113,10 @@ AttentionProgram::Unit AttentionProgram::unitAt(ValueRange at) {
   if (op.getWindow()) {
     Value first = k.add(unit.position, k.div(unit.firstRow, k.idx(group)));
     Value visible = k.max(k.idx(0), k.sub(k.add(first, k.idx(1)), k.idx(*op.getWindow())));
-    unit.firstBlock = k.div(visible, k.idx(blockColumns));
+    unit.firstBlock = k.div(visible, k.idx(keysPerBlock));
   }
-  unit.endBlock = k.ceilDiv(unit.endKey, blockColumns);
-  unit.firstKey = k.mul(unit.firstBlock, k.idx(blockColumns));
+  unit.endBlock = k.ceilDiv(unit.endKey, keysPerBlock);
+  unit.firstKey = k.mul(unit.firstBlock, k.idx(keysPerBlock));
   return unit;
 }
 
@@ -139,29 +139,29 @@ Value AttentionProgram::isSeen(const Unit &unit, Value scratchRow, Value key) {
 
 /// scores[tile, key block] = scale * q . k, or -inf.
 void AttentionProgram::scoreTile(const Unit &unit, Value keyBlock, Value row) {
-  emitRowTile(k, lowering.tileRows, k.sub(unit.rows, row), [&] {
-    Value from = emitRows(k, lowering.tileRows, row, [&](Value i) { return queryRow(unit, i); });
+  emitRowTile(k, lowering.tiles.rows, k.sub(unit.rows, row), [&] {
+    Value from = emitRows(k, lowering.tiles.rows, row, [&](Value i) { return queryRow(unit, i); });
     Value to = scratchRows(unit, row);
     auto strip = [&](Value offset) {
-      Value acc = emitProduct(k, lowering.tileRows, lowering.tileColumns, query, from, key,
+      Value acc = emitProduct(k, lowering.tiles.rows, lowering.tiles.columns, query, from, key,
                               {unit.batch, unit.keyHead, keyBlock}, k.idx(0), k.idx(depth), offset)[0];
-      Value column = k.add(k.mul(keyBlock, k.idx(blockColumns)), offset);
+      Value column = k.add(k.mul(keyBlock, k.idx(keysPerBlock)), offset);
       emitStoreTile(k, acc, scores, to, column, [&](ValueRange args) -> Value {
         Value scaled = arith::MulFOp::create(k, args[2], k.f32(op.getScale().convertToDouble()));
         return arith::SelectOp::create(k, isSeen(unit, args[0], args[1]), scaled,
                                        k.f32(-std::numeric_limits<double>::infinity()));
       });
     };
-    if (lowering.tileColumns == blockColumns)
+    if (lowering.tiles.columns == keysPerBlock)
       strip(k.idx(0));
     else
-      k.loop(k.idx(0), k.idx(blockColumns), lowering.tileColumns, strip);
+      k.loop(k.idx(0), k.idx(keysPerBlock), lowering.tiles.columns, strip);
   });
 }
 
 /// Softmax of one row of scores, rounded to the model's type.
 void AttentionProgram::normalise(const Unit &unit, Value row) {
-  Value at = k.add(unit.scratch, row), end = k.mul(unit.endBlock, k.idx(blockColumns));
+  Value at = k.add(unit.scratch, row), end = k.mul(unit.endBlock, k.idx(keysPerBlock));
   Value lowest = k.f32(-std::numeric_limits<double>::infinity()), zero = k.f32(0.0);
   if (mask) {
     auto [s, g] = split(unit, row);
@@ -197,17 +197,17 @@ void AttentionProgram::normalise(const Unit &unit, Value row) {
 
 /// result[tile] = probabilities . v
 void AttentionProgram::valueTile(const Unit &unit, Value row) {
-  emitRowTile(k, lowering.tileRows, k.sub(unit.rows, row), [&] {
+  emitRowTile(k, lowering.tiles.rows, k.sub(unit.rows, row), [&] {
     Value from = scratchRows(unit, row);
-    Value to = emitRows(k, lowering.tileRows, row, [&](Value i) { return queryRow(unit, i); });
+    Value to = emitRows(k, lowering.tiles.rows, row, [&](Value i) { return queryRow(unit, i); });
     auto strip = [&](int64_t width, Value column) {
-      Value acc = emitProduct(k, lowering.tileRows, width, probabilities, from, value, {unit.batch, unit.keyHead},
+      Value acc = emitProduct(k, lowering.tiles.rows, width, probabilities, from, value, {unit.batch, unit.keyHead},
                               unit.firstKey, unit.endKey, column)[0];
       emitStoreTile(k, acc, result, to, column, [](ValueRange args) { return args[2]; });
     };
-    int64_t padded = llvm::alignTo(depth, 16), full = padded / lowering.tileColumns * lowering.tileColumns;
+    int64_t padded = llvm::alignTo(depth, 16), full = padded / lowering.tiles.columns * lowering.tiles.columns;
     if (full)
-      k.loop(k.idx(0), k.idx(full), lowering.tileColumns, [&](Value column) { strip(lowering.tileColumns, column); });
+      k.loop(k.idx(0), k.idx(full), lowering.tiles.columns, [&](Value column) { strip(lowering.tiles.columns, column); });
     if (padded > full)
       strip(padded - full, k.idx(full));
   });
@@ -254,7 +254,7 @@ void AttentionProgram::captureOperands(Value resultBuffer) {
     values = packCache(lowering, rewriter, loc, values, ends, used, valueEncoding);
 
   OpFoldResult padded =
-      mulSizes(rewriter, loc, {ceilDivSize(rewriter, loc, length, blockColumns), rewriter.getIndexAttr(blockColumns)});
+      mulSizes(rewriter, loc, {ceilDivSize(rewriter, loc, length, keysPerBlock), rewriter.getIndexAttr(keysPerBlock)});
   Value blocks = BlocksOp::create(rewriter, loc);
   OpFoldResult rows = mulSizes(rewriter, loc, {blocks, rewriter.getIndexAttr(blockRows)});
   Value scoreBuffer = allocate(rewriter, loc, rewriter.getF32Type(), {rows, padded});
@@ -280,10 +280,10 @@ Value AttentionProgram::emit(MemRefType resultType) {
   k.forall({batchSize, k.idx(heads / group), rowBlocks}, [&](ValueRange at) {
     Unit unit = unitAt(at);
     k.loop(unit.firstBlock, unit.endBlock, 1, [&](Value keyBlock) {
-      k.loop(k.idx(0), unit.rows, lowering.tileRows, [&](Value row) { scoreTile(unit, keyBlock, row); });
+      k.loop(k.idx(0), unit.rows, lowering.tiles.rows, [&](Value row) { scoreTile(unit, keyBlock, row); });
     });
     k.loop(k.idx(0), unit.rows, 1, [&](Value row) { normalise(unit, row); });
-    k.loop(k.idx(0), unit.rows, lowering.tileRows, [&](Value row) { valueTile(unit, row); });
+    k.loop(k.idx(0), unit.rows, lowering.tiles.rows, [&](Value row) { valueTile(unit, row); });
   });
   // Multiply-adds of both products.
   OpFoldResult flops = mulSizes(rewriter, loc, {work().pairs(), sizes[2], sizes[3], rewriter.getIndexAttr(4)});

@@ -8,7 +8,7 @@ using namespace mlir::kernel;
 /// Indices of element `d` of row `position` of head (b, n) in an encoded cache (see encodedCacheType).
 static SmallVector<Value> encodedIndices(KernelBuilder &k, StringRef encoding, int64_t pairs, Value b, Value n,
                                          Value position, Value d) {
-  Value block = k.idx(blockColumns), pair = k.idx(pairs);
+  Value block = k.idx(keysPerBlock), pair = k.idx(pairs);
   SmallVector<Value> indices = {b, n};
   if (encoding == keyEncoding) {
     indices.append({k.div(position, block), k.div(d, pair), k.rem(position, block)});
@@ -29,8 +29,8 @@ Value mlir::kernel::packCache(GraphLowering &lowering, OpBuilder &host, Location
   int64_t pairs = pairsOf(element), depth = type.getDimSize(3);
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, cache), packed = {sizes[0], sizes[1]};
   if (encoding == keyEncoding)
-    packed.append({ceilDivSize(host, loc, sizes[2], blockColumns), host.getIndexAttr(llvm::divideCeil(depth, pairs)),
-                   host.getIndexAttr(blockColumns)});
+    packed.append({ceilDivSize(host, loc, sizes[2], keysPerBlock), host.getIndexAttr(llvm::divideCeil(depth, pairs)),
+                   host.getIndexAttr(keysPerBlock)});
   else
     packed.append({ceilDivSize(host, loc, sizes[2], pairs), host.getIndexAttr(llvm::alignTo(depth, 16))});
   if (pairs > 1)
@@ -39,9 +39,9 @@ Value mlir::kernel::packCache(GraphLowering &lowering, OpBuilder &host, Location
 
   KernelBuilder k(lowering.kernels, loc);
   Value from = k.arg(cache), to = k.arg(result), limits = k.arg(ends);
-  Value length = k.dim(from, 2), block = k.idx(blockColumns), zero = k.idx(0), d0 = k.idx(depth);
+  Value length = k.dim(from, 2), block = k.idx(keysPerBlock), zero = k.idx(0), d0 = k.idx(depth);
   Value blank = arith::ConstantOp::create(k, k.getFloatAttr(element, 0.0));
-  k.forall({k.dim(from, 0), k.dim(from, 1), k.ceilDiv(length, blockColumns)}, [&](ValueRange at) {
+  k.forall({k.dim(from, 0), k.dim(from, 1), k.ceilDiv(length, keysPerBlock)}, [&](ValueRange at) {
     // Only what some query sees: the work follows the position, not the length.
     Value first = k.mul(at[2], block), limit = k.min(length, k.toIndex(k.load(limits, at[0])));
     k.loop(first, k.min(limit, k.add(first, block)), 1, [&](Value j) {

@@ -101,8 +101,8 @@ private:
     kernel.forall({kernel.dim(weight, 1), count}, [&](ValueRange at) {
       auto field = [&](int64_t i) { return kernel.toIndex(kernel.load(records, {at[1], kernel.idx(i)})); };
       Value expert = field(0), first = field(1), end = kernel.add(first, field(2));
-      kernel.loop(first, end, lowering.tileRows, [&](Value row) {
-        emitRowTile(kernel, lowering.tileRows, kernel.sub(end, row), [&] { tile(expert, at[0], row); });
+      kernel.loop(first, end, lowering.tiles.rows, [&](Value row) {
+        emitRowTile(kernel, lowering.tiles.rows, kernel.sub(end, row), [&] { tile(expert, at[0], row); });
       });
     });
   }
@@ -119,8 +119,8 @@ private:
               const Layout &layout, bool isGather, ConversionPatternRewriter &rewriter) const {
     bool gated = op.getGated();
     // Gate and up share the register tile: each has half of its columns.
-    int64_t columns = gated ? blockColumns / 2 : blockColumns;
-    int64_t width = gated ? lowering.tileColumns / 2 : lowering.tileColumns, rows = lowering.tileRows;
+    int64_t columns = gated ? lowering.tiles.blockColumns / 2 : lowering.tiles.blockColumns;
+    int64_t width = gated ? lowering.tiles.columns / 2 : lowering.tiles.columns, rows = lowering.tiles.rows;
     Value x = kernel.arg(tokens), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
     Value w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value(), h = kernel.arg(result);
     forTiles(kernel, w, layout, [&](Value expert, Value block, Value row) {
@@ -166,15 +166,15 @@ private:
 
   void emitDown(KernelBuilder &kernel, Value hidden, Value weight, Value bias, Value result,
                 const Layout &layout) const {
-    int64_t rows = lowering.tileRows, width = lowering.tileColumns;
+    int64_t rows = lowering.tiles.rows, width = lowering.tiles.columns;
     Value h = kernel.arg(hidden), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
     Value y = kernel.arg(result);
     forTiles(kernel, w, layout, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
-      forStrips(kernel, blockColumns, width, [&](Value offset) {
+      forStrips(kernel, lowering.tiles.blockColumns, width, [&](Value offset) {
         Value acc =
             emitProduct(kernel, rows, width, h, place, w, {expert, block}, kernel.idx(0), kernel.dim(h, 1), offset)[0];
-        Value column = kernel.add(kernel.mul(block, kernel.idx(blockColumns)), offset);
+        Value column = kernel.add(kernel.mul(block, kernel.idx(lowering.tiles.blockColumns)), offset);
         emitStoreTile(kernel, acc, y, place, column, [&](ValueRange args) -> Value {
           if (!b)
             return args[2];

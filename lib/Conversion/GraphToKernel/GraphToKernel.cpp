@@ -8,7 +8,7 @@
 #include "Lowering.h"
 
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/TileTarget.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -56,13 +56,10 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
     ModuleOp module = getOperation();
     dropExchanges(module);
     GraphLowering lowering(module);
-    if (Attribute attr = module->getAttr(CpuTarget::attrName)) {
-      FailureOr<CpuTarget> cpu = CpuTarget::fromAttr(module.getLoc(), attr);
-      if (failed(cpu))
-        return signalPassFailure();
-      lowering.tileRows = cpu->rows;
-      lowering.tileColumns = cpu->columns;
-    }
+    FailureOr<TileTarget> tiles = TileTarget::get(module);
+    if (failed(tiles))
+      return signalPassFailure();
+    lowering.tiles = *tiles;
     if (failed(checkSupported(module)))
       return signalPassFailure();
     prepareGraph(module);

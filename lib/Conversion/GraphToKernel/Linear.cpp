@@ -1,7 +1,7 @@
 //===- Linear.cpp - nn.linear and the packing of weights --------------------------------------------------------===//
 //
-// A block takes a column block of the weight (64 columns x full K, which stays in its cache) and a chunk of rows; the
-// rows pass through the register tile six at a time. Column blocks are the outer dimension, so that a block's
+// A block takes a column block of the weight (on a CPU 64 columns x full K, which stay in its cache) and a chunk of rows; the
+// rows pass through the tile of accumulators, on a CPU six at a time. Column blocks are the outer dimension, so that a block's
 // contiguous range of work meets the same weights again with its next chunk.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -15,13 +15,14 @@ using namespace mlir::kernel;
 static constexpr int64_t tilesPerChunk = 8;
 
 /// Shape of a weight [.., N, K] after #moe.pack.
-static SmallVector<OpFoldResult> packedSizes(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes, int64_t pairs) {
+static SmallVector<OpFoldResult> packedSizes(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes, int64_t blockColumns,
+                                             int64_t depth) {
   SmallVector<OpFoldResult> packed(sizes.drop_back(2));
   packed.push_back(ceilDivSize(b, loc, sizes[sizes.size() - 2], blockColumns));
-  packed.push_back(ceilDivSize(b, loc, sizes.back(), pairs));
+  packed.push_back(ceilDivSize(b, loc, sizes.back(), depth));
   packed.push_back(b.getIndexAttr(blockColumns));
-  if (pairs > 1)
-    packed.push_back(b.getIndexAttr(pairs));
+  if (depth > 1)
+    packed.push_back(b.getIndexAttr(depth));
   return packed;
 }
 
@@ -30,9 +31,9 @@ static Value emitPack(GraphLowering &lowering, OpBuilder &host, Location loc, Va
                       bool interleaved) {
   auto type = cast<MemRefType>(weight.getType());
   Type element = type.getElementType();
-  int64_t pairs = pairsOf(element), rank = type.getRank();
+  int64_t depth = lowering.tiles.depthOf(element), blockColumns = lowering.tiles.blockColumns, rank = type.getRank();
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, weight);
-  Value packed = allocate(host, loc, element, packedSizes(host, loc, sizes, pairs));
+  Value packed = allocate(host, loc, element, packedSizes(host, loc, sizes, blockColumns, depth));
 
   KernelBuilder kernel(lowering.kernels, loc);
   Value source = kernel.arg(weight), dest = kernel.arg(packed);
@@ -57,7 +58,7 @@ static Value emitPack(GraphLowering &lowering, OpBuilder &host, Location loc, Va
       } else {
         exists = arith::CmpIOp::create(kernel, arith::CmpIPredicate::ult, row, n);
       }
-      kernel.loop(kernel.idx(0), kernel.mul(kernel.dim(dest, rank - 1), kernel.idx(pairs)), 1, [&](Value step) {
+      kernel.loop(kernel.idx(0), kernel.mul(kernel.dim(dest, rank - 1), kernel.idx(depth)), 1, [&](Value step) {
         Value inside =
             arith::AndIOp::create(kernel, exists, arith::CmpIOp::create(kernel, arith::CmpIPredicate::ult, step, k));
         auto branch = scf::IfOp::create(kernel, TypeRange(element), inside, /*withElseRegion=*/true);
@@ -71,9 +72,9 @@ static Value emitPack(GraphLowering &lowering, OpBuilder &host, Location loc, Va
           scf::YieldOp::create(kernel, zero);
         }
         SmallVector<Value> to(block.begin(), block.end());
-        to.append({kernel.div(step, kernel.idx(pairs)), column});
-        if (pairs > 1)
-          to.push_back(kernel.rem(step, kernel.idx(pairs)));
+        to.append({kernel.div(step, kernel.idx(depth)), column});
+        if (depth > 1)
+          to.push_back(kernel.rem(step, kernel.idx(depth)));
         kernel.store(branch.getResult(0), dest, to);
       });
     });
@@ -90,17 +91,17 @@ Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewrite
   if (!parameter)
     return emitPack(lowering, rewriter, loc, converted, halves, interleaved);
   auto type = cast<RankedTensorType>(tensor.getType());
-  int64_t pairs = pairsOf(type.getElementType());
+  int64_t depth = lowering.tiles.depthOf(type.getElementType()), blockColumns = lowering.tiles.blockColumns;
   SmallVector<OpFoldResult> sizes;
   for (int64_t size : type.getShape())
     sizes.push_back(rewriter.getIndexAttr(size));
   SmallVector<int64_t> shape;
-  for (OpFoldResult size : packedSizes(rewriter, loc, sizes, pairs))
+  for (OpFoldResult size : packedSizes(rewriter, loc, sizes, blockColumns, depth))
     shape.push_back(*getConstantIntValue(size));
   SmallVector<Attribute> recipe;
   if (parameter.getRecipe())
     llvm::append_range(recipe, *parameter.getRecipe());
-  recipe.push_back(moe::PackAttr::get(rewriter.getContext(), blockColumns, pairs, halves, interleaved));
+  recipe.push_back(moe::PackAttr::get(rewriter.getContext(), blockColumns, depth, halves, interleaved));
   return moe::ParameterOp::create(rewriter, parameter.getLoc(), MemRefType::get(shape, type.getElementType()),
                                   parameter.getSources(), rewriter.getArrayAttr(recipe));
 }
@@ -138,7 +139,7 @@ struct LinearLowering : GraphPattern<nn::LinearOp> {
 
 private:
   void emit(KernelBuilder &kernel, Value x, Value weight, Value bias, Value y, Epilogue &epilogue) const {
-    int64_t rows = lowering.tileRows, columns = lowering.tileColumns;
+    int64_t rows = lowering.tiles.rows, columns = lowering.tiles.columns, blockColumns = lowering.tiles.blockColumns;
     Value zero = kernel.idx(0), chunk = kernel.idx(rows * tilesPerChunk);
     Value m = kernel.dim(x, 0), depth = kernel.dim(x, 1);
     kernel.forall({kernel.dim(weight, 0), kernel.ceilDiv(m, rows * tilesPerChunk)}, [&](ValueRange block) {

@@ -4,6 +4,7 @@
 
 #include "KernelBuilder.h"
 
+#include "moe-mlir/Dialect/Kernel/IR/TileTarget.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
@@ -15,12 +16,12 @@
 
 namespace mlir::kernel {
 
-/// Number of columns that a weight is blocked by: the unit of work of a product, whatever the register tile is.
-constexpr int64_t blockColumns = 64;
+/// Number of keys that a block of an encoded cache holds.
+constexpr int64_t keysPerBlock = 64;
 /// Fields of a tile record: expert, first row, rows, wait, signal.
 constexpr int64_t recordFields = 5;
 
-/// Elements of one dot-product step in memory: bf16 weights stand in pairs.
+/// Elements of one dot-product step in an encoded cache: bf16 stands in pairs.
 inline int64_t pairsOf(Type element) { return element.isBF16() ? 2 : 1; }
 
 /// An elementwise op that runs where its operand is produced.
@@ -43,8 +44,7 @@ struct GraphLowering {
   /// By producer; and the buffers in which fused ops find their results.
   DenseMap<Operation *, FusedEpilogue> epilogues;
   DenseMap<Operation *, Value> fusedResults;
-  int64_t tileRows = 6;     ///< rows of the register tile
-  int64_t tileColumns = 64; ///< columns of the register tile, a divisor of blockColumns
+  TileTarget tiles;
 };
 
 template <typename Op> class GraphPattern : public OpConversionPattern<Op> {

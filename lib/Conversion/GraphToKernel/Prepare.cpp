@@ -15,7 +15,7 @@ MemRefType mlir::kernel::encodedCacheType(RankedTensorType cache, StringRef enco
     return ShapedType::isDynamic(size) ? size : static_cast<int64_t>(llvm::divideCeil(size, by));
   };
   if (encoding == keyEncoding)
-    shape.append({ceil(length, blockColumns), ceil(depth, pairs), blockColumns});
+    shape.append({ceil(length, keysPerBlock), ceil(depth, pairs), keysPerBlock});
   else
     shape.append({ceil(length, pairs), ceil(depth, 16) * 16});
   if (pairs > 1)

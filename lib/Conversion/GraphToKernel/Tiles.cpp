@@ -11,7 +11,9 @@ SmallVector<Value> mlir::kernel::emitProduct(KernelBuilder &kernel, int64_t rows
                                              Value tileRows, Value b, ValueRange indices, Value lower, Value upper,
                                              ArrayRef<Value> firstColumns) {
   auto type = AccType::get(kernel.getContext(), rows, columns, kernel.getF32Type());
-  int64_t step = pairsOf(cast<MemRefType>(b.getType()).getElementType());
+  auto weight = cast<MemRefType>(b.getType());
+  // [indices..., K, C], or [indices..., K / step, C, step].
+  int64_t step = weight.getRank() == static_cast<int64_t>(indices.size()) + 3 ? weight.getShape().back() : 1;
   SmallVector<Value> zeros(firstColumns.size());
   for (Value &zero : zeros)
     zero = ZeroOp::create(kernel, type);

@@ -3,6 +3,7 @@
 #include "Emitter.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -34,6 +35,34 @@ LogicalResult Emitter::emitControlFlow(Operation *op) {
       values[result] = read(loc, variable);
     return success();
   };
+
+  // Blocks take turns at the tiles.
+  if (auto forall = dyn_cast<scf::ForallOp>(op); forall && forall.isNormalized()) {
+    Type i64 = b.getI64Type();
+    SmallVector<Value> counts;
+    Value total = integer(loc, i64, 1);
+    for (OpFoldResult count : forall.getMixedUpperBound()) {
+      auto value = dyn_cast<Value>(count);
+      counts.push_back(value ? get(value) : integer(loc, i64, *getConstantIntValue(count)));
+      total = emitc::MulOp::create(b, loc, i64, total, counts.back());
+    }
+    auto number = [&](StringRef callee) -> Value {
+      return emitc::CastOp::create(b, loc, i64, call(op, b.getI32Type(), callee, {}));
+    };
+    auto emitted = emitc::ForOp::create(b, loc, number("moe::blockIndex"), total, number("moe::blockCount"));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(emitted.getBody());
+    Value rest = emitted.getBody()->getArgument(0);
+    for (int64_t d = counts.size() - 1; d >= 0; --d) {
+      values[forall.getInductionVar(d)] = d > 0 ? emitc::RemOp::create(b, loc, i64, rest, counts[d]).getResult() : rest;
+      if (d > 0)
+        rest = emitc::DivOp::create(b, loc, i64, rest, counts[d]);
+    }
+    return emitBlock(*forall.getBody());
+  }
+
+  if (auto tile = dyn_cast<RowTileOp>(op))
+    return emitRowTile(tile);
 
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     for (Value start : loop.getInits())

@@ -3,6 +3,9 @@
 #include "Emitter.h"
 
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -74,6 +77,10 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
     if (memref)
       types.append(memref.getNumDynamicDims(), b.getI64Type());
   }
+  // The weights of products come by TMA, which knows them by maps after the other arguments.
+  llvm::SetVector<Value> weights;
+  func.walk([&](MmaOp mma) { weights.insert(mma.getB()); });
+  types.append(weights.size(), emitc::OpaqueType::get(b.getContext(), "const __grid_constant__ CUtensorMap"));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(func);
   auto emitted = emitc::FuncOp::create(b, func.getLoc(), func.getName(), b.getFunctionType(types, {}));
@@ -92,7 +99,17 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
       buffer.sizes.push_back(ShapedType::isDynamic(size) ? *next++ : integer(func.getLoc(), b.getI64Type(), size));
     buffers[argument] = buffer;
   }
-  if (failed(emitBlock(func.getBody().front()))) {
+  LogicalResult written = failure();
+  if (weights.empty()) {
+    written = emitBlock(func.getBody().front());
+  } else if (FailureOr<CudaTarget> target = CudaTarget::fromAttr(
+                 func.getLoc(), func->getParentOfType<ModuleOp>()->getAttr(CpuTarget::attrName));
+             succeeded(target)) {
+    emitted.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__ __launch_bounds__(384, 1)"}));
+    SmallVector<Value> maps(entry->getArguments().take_back(weights.size()));
+    written = emitRoles(func, *target, weights.getArrayRef(), maps);
+  }
+  if (failed(written)) {
     emitted.erase();
     return nullptr;
   }

@@ -2,9 +2,11 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::kernel {
 
@@ -38,6 +40,18 @@ private:
   LogicalResult emitMemory(Operation *op);
   LogicalResult emitThreads(Operation *op);
 
+  // Products over tiles (Tiles.cpp).
+  enum class Role { None, Load, Compute };
+  LogicalResult emitRoles(FuncOp func, const CudaTarget &target, ArrayRef<Value> weights, ArrayRef<Value> maps);
+  LogicalResult emitRowTile(RowTileOp tile);
+  /// The row index in memory of row `row` of a tile.
+  FailureOr<Value> emitRowIndex(Value rows, Value row);
+  LogicalResult emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile);
+  LogicalResult emitProducts(scf::ForOp loop, ArrayRef<MmaOp> products);
+  LogicalResult emitEpilogue(StoreTileOp store, RowTileOp tile);
+  /// A line of text; `{}` are the arguments.
+  void line(Location loc, const Twine &text, ValueRange arguments = {});
+
   Value get(Value value) const { return values.lookup(value); }
   /// Gives the single result of `op` its C++ value.
   LogicalResult set(Operation *op, Value value);
@@ -54,6 +68,12 @@ private:
   DenseMap<Value, Value> values;
   DenseMap<Value, Buffer> buffers;
   bool hasReported = false;
+
+  Role role = Role::None;
+  const CudaTarget *cuda = nullptr;
+  int64_t stageBytes = 0;                     ///< operands of one step in shared memory
+  DenseMap<Value, Value> tensorMaps;          ///< weight -> its tensor map
+  DenseMap<Value, std::string> accumulators;  ///< tile -> name of its variable
 };
 
 } // namespace mlir::kernel

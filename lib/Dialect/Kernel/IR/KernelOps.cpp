@@ -104,10 +104,9 @@ LogicalResult RowIndicesOp::verify() {
 //===----------------------------------------------------------------------===//
 
 int64_t MmaOp::getStep() {
-  auto a = cast<MemRefType>(getA().getType()), b = cast<MemRefType>(getB().getType());
-  bool pairs = b.getRank() == static_cast<int64_t>(getIndices().size()) + 3;
-  (void)a;
-  return pairs ? 2 : 1;
+  auto b = cast<MemRefType>(getB().getType());
+  bool hasDepth = b.getRank() == static_cast<int64_t>(getIndices().size()) + 3;
+  return hasDepth ? b.getShape().back() : 1;
 }
 
 ParseResult MmaOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -162,10 +161,10 @@ LogicalResult MmaOp::verify() {
   if (getRows().getType().getCount() != getAcc().getType().getRows())
     return emitOpError("rows and accumulators must have the same number of rows");
   int64_t leading = getIndices().size();
-  bool pairs = b.getRank() == leading + 3 && b.getShape().back() == 2;
-  if (!pairs && b.getRank() != leading + 2)
-    return emitOpError() << "b needs " << leading << " leading dimensions, then k, columns and at most pairs; got "
-                         << b;
+  bool hasDepth = b.getRank() == leading + 3 && b.getShape().back() > 1;
+  if (!hasDepth && b.getRank() != leading + 2)
+    return emitOpError() << "b needs " << leading
+                         << " leading dimensions, then steps of k, columns and at most the elements of a step; got " << b;
   int64_t columns = b.getShape()[leading + 1];
   if (!ShapedType::isDynamic(columns) && columns < getAcc().getType().getColumns())
     return emitOpError() << "b has " << columns << " columns, fewer than the tile's "

@@ -1,6 +1,7 @@
-//===- SetTarget.cpp - record the traits of a CPU in the module ---------------------------------------------------===//
+//===- SetTarget.cpp - record the traits of a target in the module ------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 
@@ -17,12 +18,18 @@ struct KernelSetTarget : kernel::impl::KernelSetTargetBase<KernelSetTarget> {
 
   void runOnOperation() override {
     std::string error;
-    FailureOr<kernel::CpuTarget> target = kernel::CpuTarget::forCpu(cpu, error);
-    if (failed(target)) {
+    FailureOr<DictionaryAttr> traits = failure();
+    if (!cuda.empty()) {
+      if (auto target = kernel::CudaTarget::forArch(cuda, error); succeeded(target))
+        traits = target->toAttr(&getContext());
+    } else if (auto target = kernel::CpuTarget::forCpu(cpu, error); succeeded(target)) {
+      traits = target->toAttr(&getContext());
+    }
+    if (failed(traits)) {
       emitError(getOperation().getLoc()) << error;
       return signalPassFailure();
     }
-    getOperation()->setAttr(kernel::CpuTarget::attrName, target->toAttr(&getContext()));
+    getOperation()->setAttr(kernel::CpuTarget::attrName, *traits);
   }
 };
 } // namespace

@@ -169,10 +169,11 @@ def Kernel_MmaOp : Kernel_Op<"mma", [AllTypesMatch<["acc", "result"]>, MemoryEff
   let summary = "One step of a matrix product: acc += a[rows, k..] * b[.., k.., column..]";
   let description = [{
     `a` is a matrix whose rows are selected by `rows`; `b` holds columns contiguously: `[..., K, C]` takes one k per
-    step, `[..., K/2, C, 2]` (pairs) takes two, and `k` counts elements in both cases. `indices` are the leading indices of `b`; `column` is the first
-    of the tile's columns. With pairs and an odd K of `a`, the element beyond the end counts as zero; `inbounds` says
+    step, `[..., K/P, C, P]` takes P (pairs for a CPU's dot instruction, a row of shared memory for a tensor core), and `k`
+    counts elements in all cases. `indices` are the leading indices of `b`; `column` is the first
+    of the tile's columns. Elements of `a` beyond its last column count as zero; `inbounds` says
     that no step meets it.
-    Products are accumulated in f32 in the order of k (for pairs as the target's dot instruction does it).
+    Products are accumulated in f32 in the order of k (inside a step as the target's instruction does it).
 
     ```mlir
     %next = kernel.mma %acc, %x[%rows, %k], %w[%n, %k, %c0]
@@ -185,7 +186,7 @@ def Kernel_MmaOp : Kernel_Op<"mma", [AllTypesMatch<["acc", "result"]>, MemoryEff
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Number of k values that one step takes: 1, or 2 for a `b` in pairs.
+    /// Number of k values that one step takes: 1, or the last dimension of a `b` that has one more.
     int64_t getStep();
   }];
 }

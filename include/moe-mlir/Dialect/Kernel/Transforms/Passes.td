@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def KernelSetTarget : Pass<"kernel-set-target", "::mlir::ModuleOp"> {
-  let summary = "Record the traits of a CPU in the module";
+  let summary = "Record the traits of a CPU or GPU in the module";
   let description = [{
     Writes `kernel.target` (see CpuTarget.h): size of the register tile, width of a vector, whether there is a dot
     product of bf16 pairs. Fails for a CPU that LLVM does not know or that is older than x86-64-v3.
@@ -14,9 +14,12 @@ def KernelSetTarget : Pass<"kernel-set-target", "::mlir::ModuleOp"> {
     |---|---|---|
     | AVX-512 (F, BW, DQ, VL) | 6 x 64 | 16 |
     | AVX2, FMA | 6 x 16 | 8 |
+
+    With `cuda`, the traits of a GPU instead (see CudaTarget.h): tiles of 128 x 128 for `sm_90a`.
   }];
   let options = [Option<"cpu", "cpu", "std::string", [{"native"}],
-                        "LLVM's name of the CPU, or 'native' for the machine this runs on">];
+                        "LLVM's name of the CPU, or 'native' for the machine this runs on">,
+                 Option<"cuda", "cuda", "std::string", "", "NVRTC's name of a GPU: 'sm_90a'">];
 }
 
 def KernelSpecializeRowTiles : Pass<"kernel-specialize-row-tiles", "::mlir::kernel::FuncOp"> {

@@ -1,0 +1,26 @@
+//===- TileTarget.h - traits of a target that shape kernels -----------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_DIALECT_KERNEL_IR_TILETARGET_H
+#define MOE_MLIR_DIALECT_KERNEL_IR_TILETARGET_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::kernel {
+
+/// The sizes that block programs are made with. They are all that differs between the programs of two targets.
+struct TileTarget {
+  int64_t rows = 6;          ///< rows of a tile of accumulators
+  int64_t columns = 64;      ///< columns of a tile, a divisor of blockColumns
+  int64_t blockColumns = 64; ///< columns that a weight is blocked by
+  int64_t depth = 2;         ///< elements of 16 bits that one step of a product takes
+
+  /// Elements of `element` that one step of a product takes.
+  int64_t depthOf(Type element) const { return element.isF32() ? 1 : element.isBF16() || depth > 2 ? depth : 1; }
+
+  /// From `kernel.target`: that of a CPU (see CpuTarget.h) or of a GPU (see CudaTarget.h); the defaults if there is none. Emits an error
+  /// if the attribute is wrong.
+  static FailureOr<TileTarget> get(ModuleOp module);
+};
+
+} // namespace mlir::kernel
+
+#endif // MOE_MLIR_DIALECT_KERNEL_IR_TILETARGET_H
