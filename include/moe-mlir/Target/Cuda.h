@@ -15,8 +15,8 @@ namespace moe_mlir {
 void buildKernelToEmitCPipeline(mlir::OpPassManager &pm);
 void registerKernelToEmitCPipeline();
 
-/// Writes the kernels of `module` (at the kernel level) as one CUDA C++ text on the device library; the host program is left out.
-/// The module is not changed. Emits an error and writes nothing on failure.
+/// Writes the kernels of `module` (at the kernel level) as one CUDA C++ text on the device library; the host program is
+/// left out. The module is not changed. Emits an error and writes nothing on failure.
 mlir::LogicalResult emitCuda(mlir::ModuleOp module, llvm::raw_ostream &os);
 
 /// Registers `--kernel-to-cuda` of moe-translate.

@@ -207,7 +207,8 @@ void AttentionProgram::valueTile(const Unit &unit, Value row) {
     };
     int64_t padded = llvm::alignTo(depth, 16), full = padded / lowering.tiles.columns * lowering.tiles.columns;
     if (full)
-      k.loop(k.idx(0), k.idx(full), lowering.tiles.columns, [&](Value column) { strip(lowering.tiles.columns, column); });
+      k.loop(k.idx(0), k.idx(full), lowering.tiles.columns,
+             [&](Value column) { strip(lowering.tiles.columns, column); });
     if (padded > full)
       strip(padded - full, k.idx(full));
   });

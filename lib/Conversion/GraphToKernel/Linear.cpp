@@ -1,8 +1,8 @@
 //===- Linear.cpp - nn.linear and the packing of weights --------------------------------------------------------===//
 //
-// A block takes a column block of the weight (on a CPU 64 columns x full K, which stay in its cache) and a chunk of rows; the
-// rows pass through the tile of accumulators, on a CPU six at a time. Column blocks are the outer dimension, so that a block's
-// contiguous range of work meets the same weights again with its next chunk.
+// A block takes a column block of the weight (on a CPU 64 columns x full K, which stay in its cache) and a chunk of
+// rows; the rows pass through the tile of accumulators, on a CPU six at a time. Column blocks are the outer dimension,
+// so that a block's contiguous range of work meets the same weights again with its next chunk.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@ using namespace mlir::kernel;
 static constexpr int64_t tilesPerChunk = 8;
 
 /// Shape of a weight [.., N, K] after #moe.pack.
-static SmallVector<OpFoldResult> packedSizes(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes, int64_t blockColumns,
-                                             int64_t depth) {
+static SmallVector<OpFoldResult> packedSizes(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
+                                             int64_t blockColumns, int64_t depth) {
   SmallVector<OpFoldResult> packed(sizes.drop_back(2));
   packed.push_back(ceilDivSize(b, loc, sizes[sizes.size() - 2], blockColumns));
   packed.push_back(ceilDivSize(b, loc, sizes.back(), depth));

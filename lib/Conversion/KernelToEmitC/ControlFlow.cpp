@@ -1,4 +1,5 @@
-//===- ControlFlow.cpp - loops and branches as C++ statements -----------------------------------------------------------===//
+//===- ControlFlow.cpp - loops and branches as C++ statements
+//-----------------------------------------------------------===//
 
 #include "Emitter.h"
 
@@ -9,7 +10,8 @@ using namespace mlir;
 using namespace mlir::kernel;
 
 Value Emitter::variable(Location loc, Type type, Value start) {
-  Value variable = emitc::VariableOp::create(b, loc, emitc::LValueType::get(type), emitc::OpaqueAttr::get(b.getContext(), ""));
+  Value variable =
+      emitc::VariableOp::create(b, loc, emitc::LValueType::get(type), emitc::OpaqueAttr::get(b.getContext(), ""));
   if (start)
     emitc::AssignOp::create(b, loc, variable, start);
   return variable;
@@ -25,7 +27,8 @@ LogicalResult Emitter::emitControlFlow(Operation *op) {
   // What a region yields goes into variables, which are read after it.
   SmallVector<Value> results;
   auto assign = [&](Block &block) {
-    SmallVector<Value> next = llvm::map_to_vector(block.getTerminator()->getOperands(), [&](Value v) { return get(v); });
+    SmallVector<Value> next =
+        llvm::map_to_vector(block.getTerminator()->getOperands(), [&](Value v) { return get(v); });
     // All values are read before any variable changes: `next` are values, not variables.
     for (auto [variable, value] : llvm::zip(results, next))
       emitc::AssignOp::create(b, loc, variable, value);
@@ -67,7 +70,8 @@ LogicalResult Emitter::emitControlFlow(Operation *op) {
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     for (Value start : loop.getInits())
       results.push_back(variable(loc, convert(start.getType()), get(start)));
-    auto emitted = emitc::ForOp::create(b, loc, get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()));
+    auto emitted =
+        emitc::ForOp::create(b, loc, get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()));
     {
       OpBuilder::InsertionGuard guard(b);
       Block *body = emitted.getBody();

@@ -1,4 +1,5 @@
-//===- ConvertKernelToEmitC.cpp - convert-kernel-to-emitc ---------------------------------------------------------------===//
+//===- ConvertKernelToEmitC.cpp - convert-kernel-to-emitc
+//---------------------------------------------------------------===//
 
 #include "Emitter.h"
 
@@ -22,7 +23,8 @@ Type Emitter::convert(Type type) const {
     return emitc::OpaqueType::get(type.getContext(), "moe::Bf16");
   if (type.isF16())
     return emitc::OpaqueType::get(type.getContext(), "moe::F16");
-  bool isKnown = type.isF32() || type.isInteger(1) || type.isInteger(8) || type.isInteger(16) || type.isInteger(32) || type.isInteger(64);
+  bool isKnown = type.isF32() || type.isInteger(1) || type.isInteger(8) || type.isInteger(16) || type.isInteger(32) ||
+                 type.isInteger(64);
   return isKnown ? type : Type();
 }
 
@@ -37,7 +39,8 @@ Value Emitter::integer(Location loc, Type type, int64_t value) {
 
 Value Emitter::call(Operation *op, Type result, StringRef callee, ValueRange arguments, Type parameter) {
   ArrayAttr parameters = parameter ? b.getTypeArrayAttr(parameter) : ArrayAttr();
-  return emitc::CallOpaqueOp::create(b, op->getLoc(), result, callee, arguments, /*args=*/ArrayAttr(), parameters).getResult(0);
+  return emitc::CallOpaqueOp::create(b, op->getLoc(), result, callee, arguments, /*args=*/ArrayAttr(), parameters)
+      .getResult(0);
 }
 
 LogicalResult Emitter::emitOp(Operation *op) {
@@ -47,8 +50,8 @@ LogicalResult Emitter::emitOp(Operation *op) {
       hasReported = true;
       return op->emitOpError() << "has a result of type " << type << ", which has no C++ form";
     }
-  for (Emit emit : {&Emitter::emitConstant, &Emitter::emitArithmetic, &Emitter::emitComparison, &Emitter::emitCast, &Emitter::emitMath,
-                    &Emitter::emitControlFlow, &Emitter::emitMemory, &Emitter::emitThreads})
+  for (Emit emit : {&Emitter::emitConstant, &Emitter::emitArithmetic, &Emitter::emitComparison, &Emitter::emitCast,
+                    &Emitter::emitMath, &Emitter::emitControlFlow, &Emitter::emitMemory, &Emitter::emitThreads})
     if (succeeded((this->*emit)(op)))
       return success();
   if (!hasReported)
@@ -102,8 +105,8 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   LogicalResult written = failure();
   if (weights.empty()) {
     written = emitBlock(func.getBody().front());
-  } else if (FailureOr<CudaTarget> target = CudaTarget::fromAttr(
-                 func.getLoc(), func->getParentOfType<ModuleOp>()->getAttr(CpuTarget::attrName));
+  } else if (FailureOr<CudaTarget> target =
+                 CudaTarget::fromAttr(func.getLoc(), func->getParentOfType<ModuleOp>()->getAttr(CpuTarget::attrName));
              succeeded(target)) {
     emitted.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__ __launch_bounds__(384, 1)"}));
     SmallVector<Value> maps(entry->getArguments().take_back(weights.size()));

@@ -1,4 +1,5 @@
-//===- DistributeWarps.cpp - rows to warps, inner loops to lanes --------------------------------------------------------===//
+//===- DistributeWarps.cpp - rows to warps, inner loops to lanes
+//--------------------------------------------------------===//
 
 #include "LoopClasses.h"
 
@@ -22,7 +23,8 @@ namespace mlir::kernel {
 static constexpr int64_t kLanes = 32;
 
 namespace {
-/// Rewrites what one warp does for one row. Control flow is the same for all lanes outside of the loops that they share.
+/// Rewrites what one warp does for one row. Control flow is the same for all lanes outside of the loops that they
+/// share.
 class LaneDistribution {
 public:
   LaneDistribution(Operation *root, Value lane) : b(root->getContext()), lane(lane) {}
@@ -85,8 +87,8 @@ private:
         return op->getResult(0);
       };
       for (int64_t distance = kLanes / 2; distance > 0; distance /= 2) {
-        auto shuffle = gpu::ShuffleOp::create(b, loc, value, static_cast<int32_t>(distance), static_cast<int32_t>(kLanes),
-                                              gpu::ShuffleMode::XOR);
+        auto shuffle = gpu::ShuffleOp::create(b, loc, value, static_cast<int32_t>(distance),
+                                              static_cast<int32_t>(kLanes), gpu::ShuffleMode::XOR);
         own.insert(shuffle);
         value = combine(value, shuffle.getShuffleResult());
       }
@@ -112,7 +114,8 @@ private:
     SmallPtrSet<Operation *, 8> own;
     b.setInsertionPointAfter(branch);
     for (auto [result, merged] : llvm::zip(op->getResults(), branch.getResults())) {
-      Value none = arith::ConstantIntOp::create(b, loc, 0, 32), width = arith::ConstantIntOp::create(b, loc, kLanes, 32);
+      Value none = arith::ConstantIntOp::create(b, loc, 0, 32),
+            width = arith::ConstantIntOp::create(b, loc, kLanes, 32);
       auto shuffle = gpu::ShuffleOp::create(b, loc, merged, none, width, gpu::ShuffleMode::IDX);
       result.replaceAllUsesWith(shuffle.getShuffleResult());
     }
@@ -129,7 +132,8 @@ private:
       fill(branch.elseBlock(), others);
   }
 
-  /// Lanes wait for each other: before a part that writes, since others may still read, and after it. One meeting serves two parts.
+  /// Lanes wait for each other: before a part that writes, since others may still read, and after it. One meeting
+  /// serves two parts.
   void meet(Location loc) {
     Block::iterator here = b.getInsertionPoint();
     if (here != b.getInsertionBlock()->begin() && isa<NVVM::SyncWarpOp>(*std::prev(here)))
@@ -154,7 +158,8 @@ struct KernelDistributeWarps : kernel::impl::KernelDistributeWarpsBase<KernelDis
     OpBuilder b(&func.getBody().front(), func.getBody().front().begin());
     Value lane = gpu::LaneIdOp::create(b, loc, nullptr);
     Value inBlock = gpu::SubgroupIdOp::create(b, loc, nullptr), perBlock = gpu::NumSubgroupsOp::create(b, loc, nullptr);
-    Value block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x), blocks = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
+    Value block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x),
+          blocks = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
     Value warp = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, block, perBlock), inBlock);
     Value warps = arith::MulIOp::create(b, loc, blocks, perBlock);
     if (loops.empty()) {

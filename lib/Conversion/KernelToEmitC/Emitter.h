@@ -1,4 +1,5 @@
-//===- Emitter.h - builds the emitc form of one kernel --------------------------------------------------------*- C++ -*-===//
+//===- Emitter.h - builds the emitc form of one kernel --------------------------------------------------------*- C++
+//-*-===//
 #ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 
@@ -10,13 +11,14 @@
 
 namespace mlir::kernel {
 
-/// Writes a kernel op by op as emitc. An emitter of a group of ops (Scalars.cpp, ControlFlow.cpp, Memory.cpp, Threads.cpp) returns
-/// failure without a message for an op that it cannot write; the innermost such op is reported.
+/// Writes a kernel op by op as emitc. An emitter of a group of ops (Scalars.cpp, ControlFlow.cpp, Memory.cpp,
+/// Threads.cpp) returns failure without a message for an op that it cannot write; the innermost such op is reported.
 class Emitter {
 public:
   explicit Emitter(OpBuilder &b) : b(b) {}
 
-  /// The C++ type of a value: index is a 64-bit integer, bf16 and f16 are the device library's storage types. Null if there is none.
+  /// The C++ type of a value: index is a 64-bit integer, bf16 and f16 are the device library's storage types. Null if
+  /// there is none.
   Type convert(Type type) const;
 
   /// `extern "C" __global__` function for `func`, before it; null after an error was reported.
@@ -71,9 +73,9 @@ private:
 
   Role role = Role::None;
   const CudaTarget *cuda = nullptr;
-  int64_t stageBytes = 0;                     ///< operands of one step in shared memory
-  DenseMap<Value, Value> tensorMaps;          ///< weight -> its tensor map
-  DenseMap<Value, std::string> accumulators;  ///< tile -> name of its variable
+  int64_t stageBytes = 0;                    ///< operands of one step in shared memory
+  DenseMap<Value, Value> tensorMaps;         ///< weight -> its tensor map
+  DenseMap<Value, std::string> accumulators; ///< tile -> name of its variable
 };
 
 } // namespace mlir::kernel

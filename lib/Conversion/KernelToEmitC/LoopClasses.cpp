@@ -1,4 +1,5 @@
-//===- LoopClasses.cpp - which loops of a row program lanes may share ---------------------------------------------------===//
+//===- LoopClasses.cpp - which loops of a row program lanes may share
+//---------------------------------------------------===//
 
 #include "LoopClasses.h"
 
@@ -26,7 +27,8 @@ bool kernel::hasIndependentStores(scf::ForOp loop) {
     return false;
   WalkResult loads = loop.walk([&](memref::LoadOp load) {
     auto entry = written.find(load.getMemRef());
-    return entry == written.end() || entry->second == load.getIndices() ? WalkResult::advance() : WalkResult::interrupt();
+    return entry == written.end() || entry->second == load.getIndices() ? WalkResult::advance()
+                                                                        : WalkResult::interrupt();
   });
   return !loads.wasInterrupted();
 }
@@ -34,8 +36,9 @@ bool kernel::hasIndependentStores(scf::ForOp loop) {
 static std::optional<arith::AtomicRMWKind> kindOf(Operation *op) {
   // Without leave to reassociate, the order of a sum is part of the program.
   if (auto add = dyn_cast<arith::AddFOp>(op))
-    return bitEnumContainsAll(add.getFastmath(), arith::FastMathFlags::reassoc) ? std::optional(arith::AtomicRMWKind::addf)
-                                                                               : std::nullopt;
+    return bitEnumContainsAll(add.getFastmath(), arith::FastMathFlags::reassoc)
+               ? std::optional(arith::AtomicRMWKind::addf)
+               : std::nullopt;
   if (isa<arith::AddIOp>(op))
     return arith::AtomicRMWKind::addi;
   if (isa<arith::MaximumFOp>(op))

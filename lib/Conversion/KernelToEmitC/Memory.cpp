@@ -1,4 +1,5 @@
-//===- Memory.cpp - memrefs as pointers and sizes -----------------------------------------------------------------------===//
+//===- Memory.cpp - memrefs as pointers and sizes
+//-----------------------------------------------------------------------===//
 
 #include "Emitter.h"
 
@@ -26,10 +27,12 @@ Value Emitter::address(Operation *op, Value memref, ValueRange indices) {
 
 LogicalResult Emitter::emitMemory(Operation *op) {
   if (auto load = dyn_cast<memref::LoadOp>(op))
-    return set(op, call(op, convert(load.getType()), "moe::loadGlobal", address(op, load.getMemRef(), load.getIndices())));
+    return set(op,
+               call(op, convert(load.getType()), "moe::loadGlobal", address(op, load.getMemRef(), load.getIndices())));
   if (auto store = dyn_cast<memref::StoreOp>(op)) {
     Value to = address(op, store.getMemRef(), store.getIndices());
-    emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::storeGlobal", ValueRange{to, get(store.getValueToStore())});
+    emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::storeGlobal",
+                                ValueRange{to, get(store.getValueToStore())});
     return success();
   }
   if (auto dim = dyn_cast<memref::DimOp>(op)) {

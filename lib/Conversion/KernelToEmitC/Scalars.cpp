@@ -1,4 +1,5 @@
-//===- Scalars.cpp - arithmetic on scalars as C++ expressions -----------------------------------------------------------===//
+//===- Scalars.cpp - arithmetic on scalars as C++ expressions
+//-----------------------------------------------------------===//
 
 #include "Emitter.h"
 
@@ -75,12 +76,13 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
       })
       .Case<arith::MaximumFOp>([&](auto) { return set(op, call(op, type, "moe::maximum", {operand(0), operand(1)})); })
       .Case<arith::MinimumFOp>([&](auto) { return set(op, call(op, type, "moe::minimum", {operand(0), operand(1)})); })
-      .Case<arith::MaxNumFOp>([&](auto) { return set(op, call(op, type, "moe::maximumNumber", {operand(0), operand(1)})); })
-      .Case<arith::MinNumFOp>([&](auto) { return set(op, call(op, type, "moe::minimumNumber", {operand(0), operand(1)})); })
+      .Case<arith::MaxNumFOp>(
+          [&](auto) { return set(op, call(op, type, "moe::maximumNumber", {operand(0), operand(1)})); })
+      .Case<arith::MinNumFOp>(
+          [&](auto) { return set(op, call(op, type, "moe::minimumNumber", {operand(0), operand(1)})); })
       .Case<arith::NegFOp>([&](auto) { return set(op, emitc::UnaryMinusOp::create(b, loc, type, operand(0))); })
-      .Case<arith::SelectOp>([&](auto) {
-        return set(op, emitc::ConditionalOp::create(b, loc, type, operand(0), operand(1), operand(2)));
-      })
+      .Case<arith::SelectOp>(
+          [&](auto) { return set(op, emitc::ConditionalOp::create(b, loc, type, operand(0), operand(1), operand(2))); })
       .Default([](Operation *) { return failure(); });
 }
 
@@ -159,8 +161,8 @@ LogicalResult Emitter::emitComparison(Operation *op) {
 }
 
 LogicalResult Emitter::emitCast(Operation *op) {
-  if (!isa<arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp, arith::FPToSIOp,
-           arith::ExtUIOp, arith::IndexCastUIOp>(op))
+  if (!isa<arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp,
+           arith::FPToSIOp, arith::ExtUIOp, arith::IndexCastUIOp>(op))
     return failure();
   Type from = op->getOperand(0).getType(), to = op->getResult(0).getType(), type = convert(to);
   Value value = get(op->getOperand(0));
@@ -183,9 +185,9 @@ LogicalResult Emitter::emitMath(Operation *op) {
   if (!op->getDialect() || op->getDialect()->getNamespace() != "math" || !op->getResult(0).getType().isF32())
     return failure();
   static const llvm::StringMap<StringRef> names = {
-      {"absf", "abs"}, {"cos", "cos"}, {"erf", "erf"},     {"exp", "exp"}, {"exp2", "exp2"}, {"fma", "fma"},
-      {"log", "log"},  {"sin", "sin"}, {"log1p", "log1p"}, {"powf", "pow"}, {"rsqrt", "rsqrt"}, {"sqrt", "sqrt"},
-      {"tanh", "tanh"}};
+      {"absf", "abs"},    {"cos", "cos"},   {"erf", "erf"},  {"exp", "exp"},     {"exp2", "exp2"},
+      {"fma", "fma"},     {"log", "log"},   {"sin", "sin"},  {"log1p", "log1p"}, {"powf", "pow"},
+      {"rsqrt", "rsqrt"}, {"sqrt", "sqrt"}, {"tanh", "tanh"}};
   auto name = names.find(op->getName().stripDialect());
   if (name == names.end())
     return failure();

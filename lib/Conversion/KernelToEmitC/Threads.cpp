@@ -1,4 +1,5 @@
-//===- Threads.cpp - threads, warps and shuffles as calls of the device library -----------------------------------------===//
+//===- Threads.cpp - threads, warps and shuffles as calls of the device library
+//-----------------------------------------===//
 
 #include "Emitter.h"
 
@@ -36,7 +37,8 @@ LogicalResult Emitter::emitThreads(Operation *op) {
                                                                     : "";
     if (callee.empty() || !shuffle.getValid().use_empty())
       return failure();
-    Value value = call(op, convert(shuffle.getShuffleResult().getType()), callee, {get(shuffle.getValue()), get(shuffle.getOffset())});
+    Value value = call(op, convert(shuffle.getShuffleResult().getType()), callee,
+                       {get(shuffle.getValue()), get(shuffle.getOffset())});
     values[shuffle.getShuffleResult()] = value;
     return success();
   }

@@ -1,10 +1,11 @@
-//===- Tiles.cpp - products: one warpgroup loads, two multiply ----------------------------------------------------------===//
+//===- Tiles.cpp - products: one warpgroup loads, two multiply
+//----------------------------------------------------------===//
 //
-// A kernel with tiles of accumulators becomes two roles that walk the same loops. The threads of the first warpgroup load: each
-// copies one row of `a` (wherever its row index points) into shared memory, and thread 0 lets TMA bring the weights. The other two
-// warpgroups multiply, 64 rows each, one step behind the loads of the next, and apply the epilogue to their registers. A ring of
-// stages with "full" and "empty" barriers connects the roles; it runs on across tiles, so the loads of a tile overlap the epilogue of
-// the one before.
+// A kernel with tiles of accumulators becomes two roles that walk the same loops. The threads of the first warpgroup
+// load: each copies one row of `a` (wherever its row index points) into shared memory, and thread 0 lets TMA bring the
+// weights. The other two warpgroups multiply, 64 rows each, one step behind the loads of the next, and apply the
+// epilogue to their registers. A ring of stages with "full" and "empty" barriers connects the roles; it runs on across
+// tiles, so the loads of a tile overlap the epilogue of the one before.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -53,7 +54,8 @@ LogicalResult Emitter::emitRoles(FuncOp func, const CudaTarget &target, ArrayRef
   stageBytes = aBytes + target.columns * kRowBytes;
   line(loc, "// Launch: " + Twine(kThreads) + " threads, " + Twine(kBarrierBytes + target.stages * stageBytes) +
                 " bytes of shared memory, weights in boxes of " + Twine(target.columns) + " rows.");
-  line(loc, "const moe::SharedAddress barriers = moe::dynamicShared(), stages = barriers + " + Twine(kBarrierBytes) + ";");
+  line(loc,
+       "const moe::SharedAddress barriers = moe::dynamicShared(), stages = barriers + " + Twine(kBarrierBytes) + ";");
   Value isFirst = emitc::LiteralOp::create(b, loc, b.getI1Type(), "moe::threadIndex() == 0");
   auto init = emitc::IfOp::create(b, loc, isFirst, /*addThenBlock=*/true, /*addElseBlock=*/false);
   {
@@ -69,7 +71,8 @@ LogicalResult Emitter::emitRoles(FuncOp func, const CudaTarget &target, ArrayRef
   line(loc, "moe::syncBlock();");
   line(loc, "moe::Ring ring;");
 
-  Value isLoading = emitc::LiteralOp::create(b, loc, b.getI1Type(), "moe::threadIndex() < " + std::to_string(kLoadingThreads));
+  Value isLoading =
+      emitc::LiteralOp::create(b, loc, b.getI1Type(), "moe::threadIndex() < " + std::to_string(kLoadingThreads));
   auto roles = emitc::IfOp::create(b, loc, isLoading, /*addThenBlock=*/true, /*addElseBlock=*/true);
   for (bool loading : {true, false}) {
     OpBuilder::InsertionGuard guard(b);
@@ -126,7 +129,8 @@ LogicalResult Emitter::emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile) {
   Location loc = loop.getLoc();
   Type i64 = b.getI64Type();
   // Rows beyond the last one are loaded again; nobody stores their results.
-  Value thread = emitc::CastOp::create(b, loc, i64, emitc::LiteralOp::create(b, loc, b.getI32Type(), "moe::threadIndex()"));
+  Value thread =
+      emitc::CastOp::create(b, loc, i64, emitc::LiteralOp::create(b, loc, b.getI32Type(), "moe::threadIndex()"));
   Value count = get(tile.getCount());
   Value exists = emitc::CmpOp::create(b, loc, b.getI1Type(), emitc::CmpPredicate::lt, thread, count);
   Value last = emitc::SubOp::create(b, loc, i64, count, integer(loc, i64, 1));
@@ -134,7 +138,8 @@ LogicalResult Emitter::emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile) {
   if (failed(row))
     return failure();
   const Buffer &a = buffers.at(mma.getA()), &weight = buffers.at(mma.getB());
-  Value rowStart = emitc::AddOp::create(b, loc, a.pointer.getType(), a.pointer, emitc::MulOp::create(b, loc, i64, *row, a.sizes[1]));
+  Value rowStart =
+      emitc::AddOp::create(b, loc, a.pointer.getType(), a.pointer, emitc::MulOp::create(b, loc, i64, *row, a.sizes[1]));
   line(loc, "const auto *row = {};", rowStart);
 
   // The weight is a matrix of [blocks * steps * columns, depth] to TMA.
@@ -154,7 +159,8 @@ LogicalResult Emitter::emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile) {
   int64_t columns = cast<MemRefType>(mma.getA().getType()).getDimSize(1);
   // 16 bytes at a time where rows start at multiples of 16 bytes, else two elements.
   int64_t perCopy = !ShapedType::isDynamic(columns) && columns % 8 == 0 ? 8 : 2;
-  Value zero = emitc::LiteralOp::create(b, loc, b.getI32Type(), "0"), one = emitc::LiteralOp::create(b, loc, b.getI32Type(), "1");
+  Value zero = emitc::LiteralOp::create(b, loc, b.getI32Type(), "0"),
+        one = emitc::LiteralOp::create(b, loc, b.getI32Type(), "1");
   Value copies = emitc::LiteralOp::create(b, loc, b.getI32Type(), std::to_string(cuda->depth / perCopy));
   auto copy = emitc::ForOp::create(b, loc, zero, copies, one);
   {
@@ -163,14 +169,19 @@ LogicalResult Emitter::emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile) {
     Value i = copy.getBody()->getArgument(0);
     line(loc, "const int64_t column = {} + " + Twine(perCopy) + " * {};", {k, i});
     if (perCopy == 8) {
-      line(loc, "const uint4 value = column < {} ? moe::loadGlobal(reinterpret_cast<const uint4 *>(row + column)) : uint4();", depth);
+      line(
+          loc,
+          "const uint4 value = column < {} ? moe::loadGlobal(reinterpret_cast<const uint4 *>(row + column)) : uint4();",
+          depth);
     } else {
       line(loc, "const uint32_t low = column < {} ? moe::loadGlobal(row + column).bits : 0;", depth);
       line(loc, "const uint32_t high = column + 1 < {} ? moe::loadGlobal(row + column + 1).bits : 0;", depth);
       line(loc, "const uint32_t value = low | high << 16;");
     }
-    line(loc, "moe::storeShared(moe::swizzle(stage + " + Twine(kRowBytes) + " * moe::threadIndex() + " + Twine(2 * perCopy) +
-                  " * {}, " + Twine(kRowBytes) + "), value);", i);
+    line(loc,
+         "moe::storeShared(moe::swizzle(stage + " + Twine(kRowBytes) + " * moe::threadIndex() + " + Twine(2 * perCopy) +
+             " * {}, " + Twine(kRowBytes) + "), value);",
+         i);
   }
   line(loc, "moe::fenceProxyAsync();");
   Value isFirst = emitc::LiteralOp::create(b, loc, b.getI1Type(), "moe::threadIndex() == 0");
@@ -179,8 +190,9 @@ LogicalResult Emitter::emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile) {
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToStart(&arrive.getThenRegion().front());
     line(loc, "moe::arriveExpect(barriers + 16 * ring.stage, " + Twine(cuda->columns * kRowBytes) + ");");
-    line(loc, "moe::loadTile2d(stage + " + Twine(cuda->rows * kRowBytes) + ", &{}, barriers + 16 * ring.stage, 0, int(weights + {} / " +
-                  Twine(cuda->depth) + " * {}));",
+    line(loc,
+         "moe::loadTile2d(stage + " + Twine(cuda->rows * kRowBytes) +
+             ", &{}, barriers + 16 * ring.stage, 0, int(weights + {} / " + Twine(cuda->depth) + " * {}));",
          {tensorMaps.lookup(mma.getB()), k, weight.sizes[leading + 1]});
     emitc::YieldOp::create(b, loc);
     b.setInsertionPointToStart(&arrive.getElseRegion().front());
@@ -210,18 +222,20 @@ LogicalResult Emitter::emitProducts(scf::ForOp loop, ArrayRef<MmaOp> products) {
     Value k = steps.getBody()->getArgument(0);
     line(loc, "moe::wait(barriers + 16 * ring.stage, ring.parity);");
     line(loc, "const moe::SharedAddress stage = stages + " + Twine(stageBytes) + " * ring.stage;");
-    line(loc, "const uint64_t a = moe::matrixDescriptor(stage + " + Twine(64 * kRowBytes) + " * warpgroup, " + Twine(kRowBytes) + ");");
+    line(loc, "const uint64_t a = moe::matrixDescriptor(stage + " + Twine(64 * kRowBytes) + " * warpgroup, " +
+                  Twine(kRowBytes) + ");");
     for (unsigned i = 0; i < products.size(); ++i) {
       MmaOp mma = products[i];
-      line(loc, "const uint64_t b" + Twine(i) + " = moe::matrixDescriptor(stage + " + Twine(cuda->rows * kRowBytes) + " + uint32_t({}) * " +
-                    Twine(kRowBytes) + ", " + Twine(kRowBytes) + ");",
+      line(loc,
+           "const uint64_t b" + Twine(i) + " = moe::matrixDescriptor(stage + " + Twine(cuda->rows * kRowBytes) +
+               " + uint32_t({}) * " + Twine(kRowBytes) + ", " + Twine(kRowBytes) + ");",
            get(mma.getColumn()));
     }
     line(loc, "moe::wgmmaFence();");
     for (int64_t offset = 0; offset < kRowBytes; offset += 32)
       for (auto [i, name] : llvm::enumerate(names)) {
-        std::string call = "moe::wgmma(" + name + ", moe::advanceK(a, " + std::to_string(offset) + "), moe::advanceK(b" + std::to_string(i) +
-                           ", " + std::to_string(offset) + "), ";
+        std::string call = "moe::wgmma(" + name + ", moe::advanceK(a, " + std::to_string(offset) +
+                           "), moe::advanceK(b" + std::to_string(i) + ", " + std::to_string(offset) + "), ";
         if (offset == 0)
           line(loc, call + "{} != {});", {k, lower});
         else
@@ -259,9 +273,9 @@ LogicalResult Emitter::emitEpilogue(StoreTileOp store, RowTileOp tile) {
   };
   Value row = emitc::AddOp::create(b, loc, i64, literal(i64, "64 * warpgroup"), wide("moe::fragmentRow"));
   Value column = emitc::AddOp::create(b, loc, i64, first, wide("moe::fragmentColumn"));
-  Value exists = emitc::LogicalAndOp::create(b, loc, boolean,
-                                             emitc::CmpOp::create(b, loc, boolean, emitc::CmpPredicate::lt, row, count),
-                                             emitc::CmpOp::create(b, loc, boolean, emitc::CmpPredicate::lt, column, limit));
+  Value exists = emitc::LogicalAndOp::create(
+      b, loc, boolean, emitc::CmpOp::create(b, loc, boolean, emitc::CmpPredicate::lt, row, count),
+      emitc::CmpOp::create(b, loc, boolean, emitc::CmpPredicate::lt, column, limit));
   auto branch = emitc::IfOp::create(b, loc, exists, /*addThenBlock=*/true, /*addElseBlock=*/false);
   b.setInsertionPointToStart(&branch.getThenRegion().front());
   FailureOr<Value> index = emitRowIndex(store.getRows(), row);
@@ -279,7 +293,8 @@ LogicalResult Emitter::emitEpilogue(StoreTileOp store, RowTileOp tile) {
   SmallVector<Value> at(store.getLeading());
   at.append({body.getArgument(0), body.getArgument(1)});
   Value to = address(store, store.getDest(), at);
-  emitc::CallOpaqueOp::create(b, loc, TypeRange(), "moe::storeGlobal", ValueRange{to, get(body.getTerminator()->getOperand(0))});
+  emitc::CallOpaqueOp::create(b, loc, TypeRange(), "moe::storeGlobal",
+                              ValueRange{to, get(body.getTerminator()->getOperand(0))});
   emitc::YieldOp::create(b, loc);
   return success();
 }

@@ -1,4 +1,5 @@
-//===- Emit.cpp - kernels as CUDA C++ text ------------------------------------------------------------------------------===//
+//===- Emit.cpp - kernels as CUDA C++ text
+//------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
@@ -21,7 +22,8 @@ void moe_mlir::buildKernelToEmitCPipeline(OpPassManager &pm) {
 }
 
 void moe_mlir::registerKernelToEmitCPipeline() {
-  PassPipelineRegistration<>("kernel-to-emitc", "Lower kernels (kernel.func) to CUDA C++ as emitc", buildKernelToEmitCPipeline);
+  PassPipelineRegistration<>("kernel-to-emitc", "Lower kernels (kernel.func) to CUDA C++ as emitc",
+                             buildKernelToEmitCPipeline);
 }
 
 LogicalResult moe_mlir::emitCuda(ModuleOp module, raw_ostream &os) {

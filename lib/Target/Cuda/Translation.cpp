@@ -1,4 +1,5 @@
-//===- Translation.cpp - --kernel-to-cuda of moe-translate ---------------------------------------------------------------===//
+//===- Translation.cpp - --kernel-to-cuda of moe-translate
+//---------------------------------------------------------------===//
 
 #include "moe-mlir/InitAll.h"
 #include "moe-mlir/Target/Cuda.h"

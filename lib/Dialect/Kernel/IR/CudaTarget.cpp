@@ -1,4 +1,5 @@
-//===- CudaTarget.cpp - traits of the GPU that kernels are made for --------------------------------------------------===//
+//===- CudaTarget.cpp - traits of the GPU that kernels are made for
+//--------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
@@ -31,13 +32,15 @@ FailureOr<CudaTarget> CudaTarget::fromAttr(Location loc, Attribute attr) {
   auto dict = cast<DictionaryAttr>(attr);
   CudaTarget target;
   target.arch = dict.getAs<StringAttr>("cuda").str();
-  for (auto [name, field, least, limit, unit] : {std::tuple<StringRef, int64_t *, int64_t, int64_t, int64_t>{"rows", &target.rows, 128, 128, 64},
-                                                 {"columns", &target.columns, 16, 256, 16},
-                                                 {"depth", &target.depth, 64, 64, 64},
-                                                 {"stages", &target.stages, 2, 8, 1}}) {
+  for (auto [name, field, least, limit, unit] :
+       {std::tuple<StringRef, int64_t *, int64_t, int64_t, int64_t>{"rows", &target.rows, 128, 128, 64},
+        {"columns", &target.columns, 16, 256, 16},
+        {"depth", &target.depth, 64, 64, 64},
+        {"stages", &target.stages, 2, 8, 1}}) {
     auto value = dict.getAs<IntegerAttr>(name);
     if (!value || value.getInt() < least || value.getInt() > limit || value.getInt() % unit)
-      return emitError(loc) << "'" << CpuTarget::attrName << "' needs a multiple of " << unit << " as '" << name << "' in " << least << ".." << limit;
+      return emitError(loc) << "'" << CpuTarget::attrName << "' needs a multiple of " << unit << " as '" << name
+                            << "' in " << least << ".." << limit;
     *field = value.getInt();
   }
   return target;

@@ -1,4 +1,5 @@
-//===- CudaTarget.h - traits of the GPU that kernels are made for -----------------------------------------*- C++ -*-===//
+//===- CudaTarget.h - traits of the GPU that kernels are made for -----------------------------------------*- C++
+//-*-===//
 #ifndef MOE_MLIR_DIALECT_KERNEL_IR_CUDATARGET_H
 #define MOE_MLIR_DIALECT_KERNEL_IR_CUDATARGET_H
 

@@ -1,4 +1,5 @@
-//===- TileTarget.h - traits of a target that shape kernels -----------------------------------------------*- C++ -*-===//
+//===- TileTarget.h - traits of a target that shape kernels -----------------------------------------------*- C++
+//-*-===//
 #ifndef MOE_MLIR_DIALECT_KERNEL_IR_TILETARGET_H
 #define MOE_MLIR_DIALECT_KERNEL_IR_TILETARGET_H
 
@@ -16,8 +17,8 @@ struct TileTarget {
   /// Elements of `element` that one step of a product takes.
   int64_t depthOf(Type element) const { return element.isF32() ? 1 : element.isBF16() || depth > 2 ? depth : 1; }
 
-  /// From `kernel.target`: that of a CPU (see CpuTarget.h) or of a GPU (see CudaTarget.h); the defaults if there is none. Emits an error
-  /// if the attribute is wrong.
+  /// From `kernel.target`: that of a CPU (see CpuTarget.h) or of a GPU (see CudaTarget.h); the defaults if there is
+  /// none. Emits an error if the attribute is wrong.
   static FailureOr<TileTarget> get(ModuleOp module);
 };
 
