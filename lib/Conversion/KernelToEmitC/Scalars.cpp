@@ -185,9 +185,8 @@ LogicalResult Emitter::emitMath(Operation *op) {
   if (!op->getDialect() || op->getDialect()->getNamespace() != "math" || !op->getResult(0).getType().isF32())
     return failure();
   static const llvm::StringMap<StringRef> names = {
-      {"absf", "abs"},    {"cos", "cos"},   {"erf", "erf"},  {"exp", "exp"},     {"exp2", "exp2"},
-      {"fma", "fma"},     {"log", "log"},   {"sin", "sin"},  {"log1p", "log1p"}, {"powf", "pow"},
-      {"rsqrt", "rsqrt"}, {"sqrt", "sqrt"}, {"tanh", "tanh"}};
+      {"absf", "abs"}, {"ceil", "ceil"}, {"cos", "cos"}, {"erf", "erf"},     {"exp", "exp"},   {"floor", "floor"},
+      {"fma", "fma"},  {"log", "log"},   {"sin", "sin"}, {"rsqrt", "rsqrt"}, {"sqrt", "sqrt"}, {"tanh", "tanh"}};
   auto name = names.find(op->getName().stripDialect());
   if (name == names.end())
     return failure();

@@ -21,12 +21,16 @@ LogicalResult Emitter::emitThreads(Operation *op) {
     return id.getDimension() == gpu::Dimension::x ? number("moe::blockIndex") : failure();
   if (auto size = dyn_cast<gpu::GridDimOp>(op))
     return size.getDimension() == gpu::Dimension::x ? number("moe::blockCount") : failure();
+  auto warps = [&](StringRef text) {
+    Value value = emitc::LiteralOp::create(b, op->getLoc(), b.getI32Type(), text);
+    return set(op, emitc::CastOp::create(b, op->getLoc(), b.getI64Type(), value));
+  };
   if (isa<gpu::SubgroupIdOp>(op))
-    return number("moe::warpIndex");
+    return warps("(moe::threadIndex() / 32)");
   if (isa<gpu::NumSubgroupsOp>(op))
-    return number("moe::warpCount");
+    return warps("(moe::threadCount() / 32)");
   if (isa<gpu::LaneIdOp>(op))
-    return number("moe::laneIndex");
+    return warps("(moe::threadIndex() % 32)");
   if (isa<NVVM::SyncWarpOp>(op)) {
     emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::syncWarp", ValueRange());
     return success();

@@ -205,6 +205,8 @@ LogicalResult Emitter::emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile) {
 
 LogicalResult Emitter::emitProducts(scf::ForOp loop, ArrayRef<MmaOp> products) {
   Location loc = loop.getLoc();
+  bool isBf16 = cast<MemRefType>(MmaOp(products[0]).getA().getType()).getElementType().isBF16();
+  std::string multiply = isBf16 ? "moe::wgmmaBf16" : "moe::wgmmaF16";
   SmallVector<std::string> names;
   for (auto [product, result] : llvm::zip(products, loop.getResults())) {
     MmaOp mma = product;
@@ -234,7 +236,7 @@ LogicalResult Emitter::emitProducts(scf::ForOp loop, ArrayRef<MmaOp> products) {
     line(loc, "moe::wgmmaFence();");
     for (int64_t offset = 0; offset < kRowBytes; offset += 32)
       for (auto [i, name] : llvm::enumerate(names)) {
-        std::string call = "moe::wgmma(" + name + ", moe::advanceK(a, " + std::to_string(offset) +
+        std::string call = multiply + "(" + name + ", moe::advanceK(a, " + std::to_string(offset) +
                            "), moe::advanceK(b" + std::to_string(i) + ", " + std::to_string(offset) + "), ";
         if (offset == 0)
           line(loc, call + "{} != {});", {k, lower});
@@ -244,12 +246,12 @@ LogicalResult Emitter::emitProducts(scf::ForOp loop, ArrayRef<MmaOp> products) {
     line(loc, "moe::wgmmaCommit();");
     // The step before is done: its stage may be loaded again.
     line(loc, "moe::wgmmaWait<1>();");
-    line(loc, "if ({} != {} && moe::laneIndex() == 0) moe::arrive(barriers + 16 * (" + before + ") + 8);", {k, lower});
+    line(loc, "if ({} != {} && moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * (" + before + ") + 8);", {k, lower});
     line(loc, "moe::advance<" + Twine(cuda->stages) + ">(ring);");
   }
   for (const std::string &name : names)
     line(loc, "moe::wgmmaWait<0>(" + name + ");");
-  line(loc, "if (moe::laneIndex() == 0) moe::arrive(barriers + 16 * (" + before + ") + 8);");
+  line(loc, "if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * (" + before + ") + 8);");
   return success();
 }
 

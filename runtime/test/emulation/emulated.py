@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 DEVICE = Path(__file__).resolve().parents[2] / "device"
-KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(')
+BOUNDS = r"(?:__launch_bounds__\([^)]*\)\s*)?"
+KERNEL = re.compile(rf'extern "C" __global__ {BOUNDS}void\s+{BOUNDS}(\w+)\(')
 # Pragmas are for the GPU's compiler, and so is the alignment of CUtensorMap parameters, of which g++ speaks.
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-pass-failed", "-Wno-psabi")
 TIMINGS = {"eager": 0, "lazy": 1, "random": 2}

@@ -4,7 +4,6 @@
 // CHECK:      #include "device.cuh"
 // CHECK-EMPTY:
 // CHECK-NEXT: extern "C" __global__ void norm(moe::Bf16* v1, int64_t v2, moe::Bf16* v3, int64_t v4) {
-// CHECK:        int32_t [[LANE:.*]] = moe::laneIndex();
 // CHECK:        for (int64_t [[ROW:.*]] = (int64_t) [[BLOCK:.*]] * [[PER:.*]] + (int64_t) [[WARP:.*]]; [[ROW]] < v2; [[ROW]] += (int64_t) [[BLOCKS:.*]] * [[PER]]) {
 // CHECK-NEXT:     float [[SUM:.*]];
 // CHECK-NEXT:     [[SUM]] = [[ZERO:.*]];

@@ -1,0 +1,123 @@
+"""A MoE layer as CUDA text: compiled from its graph, built for the emulated GPU, and launched kernel by kernel."""
+
+import ctypes
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "runtime" / "test" / "emulation"))
+
+from emulated import Emulator, aligned, to_bf16  # noqa: E402
+
+BUILD = Path(os.environ.get("MOE_BUILD_DIR", ROOT / "build"))
+COLUMNS, DEPTH = 128, 64  # of a block of weights, see CudaTarget.h
+
+LAYER = """
+func.func @main(%x: tensor<?x{H}xbf16> {{moe.dims = ["tokens", ""], moe.name = "x"}},
+                %router: tensor<{E}x{H}xbf16> {{moe.name = "router"}},
+                %w_in: tensor<{E}x{I2}x{H}xbf16> {{moe.name = "w_in"}},
+                %w_out: tensor<{E}x{H}x{I}xbf16> {{moe.name = "w_out"}}) -> (tensor<?x{H}xbf16> {{moe.name = "y"}}) {{
+  %logits = nn.linear %x, %router : tensor<?x{H}xbf16>, tensor<{E}x{H}xbf16> -> tensor<?x{E}xbf16>
+  %weights, %ids = moe.gate %logits top_k({k}) score(softmax) renormalize(sum)
+      : tensor<?x{E}xbf16> -> tensor<?x{k}xf32>, tensor<?x{k}xi32>
+  %rows, %layout = moe.dispatch %x, %ids num_experts({E})
+      : tensor<?x{H}xbf16>, tensor<?x{k}xi32> -> tensor<?x{H}xbf16>, !moe.layout<{E}>
+  %o = moe.expert %rows, %layout, %w_in, %w_out gated {{
+  ^bb0(%g: f32, %u: f32):
+    %s = nn.silu %g : f32
+    %v = arith.mulf %s, %u : f32
+    moe.yield %v : f32
+  }} : tensor<?x{H}xbf16>, !moe.layout<{E}>, tensor<{E}x{I2}x{H}xbf16>, tensor<{E}x{H}x{I}xbf16> -> tensor<?x{H}xbf16>
+  %y = moe.combine %o, %layout weights(%weights : tensor<?x{k}xf32>)
+      : tensor<?x{H}xbf16>, !moe.layout<{E}> -> tensor<?x{H}xbf16>
+  return %y : tensor<?x{H}xbf16>
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """hidden, intermediate, experts, top-k"""
+
+    H: int
+    I: int  # noqa: E741
+    E: int
+    k: int
+
+    def text(self):
+        return LAYER.format(H=self.H, I=self.I, I2=2 * self.I, E=self.E, k=self.k)
+
+
+def tool(name, *arguments, text):
+    done = subprocess.run([str(BUILD / "bin" / name), *arguments], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def kernel_level(graph, target="cuda=sm_90a"):
+    """The kernel level of a graph for a target, as text."""
+    passes = f"builtin.module(kernel-set-target{{{target}}},convert-graph-to-kernel,canonicalize,cse)"
+    return tool("moe-opt", f"--pass-pipeline={passes}", text=graph)
+
+
+def cuda_text(kernels):
+    return tool("moe-translate", "--kernel-to-cuda", text=kernels)
+
+
+def host_compiler():
+    """The C++ compiler of the build."""
+    return re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M).group(1)
+
+
+class EmulatedKernels:
+    """The kernels of a text; they are found by the beginning of their names."""
+
+    def __init__(self, text, folder):
+        self.emulator = Emulator(BUILD / "runtime" / "emulation" / "libmoe_emulation.so", host_compiler())
+        self.kernels = self.emulator.compile(text, folder)
+        launches = re.findall(r"(\w+)\([^\n]*\) \{\n  // Launch: (\d+) threads, (\d+) bytes", text)
+        self.launches = {name: (int(threads), int(shared)) for name, threads, shared in launches}
+
+    def run(self, prefix, *arguments, blocks=2, **schedule):
+        """Arrays are passed as a pointer and a size per `None` after them; fails with the rule that was broken."""
+        (name,) = [name for name in self.kernels if name.startswith(prefix)]
+        threads, shared = self.launches.get(name, (64, 0))
+        values = {f"argument {i}": ctypes.c_int64(a) if isinstance(a, int) else a for i, a in enumerate(arguments)}
+        fault = self.emulator.launch(self.kernels[name], values, blocks, threads, shared, **schedule)
+        assert fault == "", fault
+
+    def weight_map(self, packed):
+        """How the products know a packed weight: rows of one step, a block of columns at a time."""
+        return self.emulator.tensor_map(packed.reshape(-1, DEPTH), (COLUMNS, DEPTH), 128)
+
+
+def packed_shape(*shape):
+    """Of a weight [..., N, K]."""
+    return (*shape[:-2], -(-shape[-2] // COLUMNS), -(-shape[-1] // DEPTH), COLUMNS, DEPTH)
+
+
+def pack(weight, halves=False):
+    """#moe.pack of a weight [..., N, K] by NumPy."""
+    if halves:  # blocks of gate rows, then up rows
+        half = COLUMNS // 2
+        blocks = -(-weight.shape[-2] // COLUMNS)
+        gate, up = np.split(weight, 2, axis=-2)
+        pad = [(0, 0)] * (weight.ndim - 2) + [(0, blocks * half - gate.shape[-2]), (0, 0)]
+        parts = [np.pad(w, pad).reshape(*w.shape[:-2], blocks, half, w.shape[-1]) for w in (gate, up)]
+        weight = np.concatenate(parts, axis=-2).reshape(*weight.shape[:-2], blocks * COLUMNS, weight.shape[-1])
+    shape = packed_shape(*weight.shape)
+    pad = [(0, 0)] * (weight.ndim - 2) + [(0, shape[-4] * COLUMNS - weight.shape[-2]), (0, shape[-3] * DEPTH - weight.shape[-1])]
+    return np.pad(weight, pad).reshape(*shape[:-4], shape[-4], COLUMNS, shape[-3], DEPTH).swapaxes(-3, -2)
+
+
+def small_integers(random, *shape):
+    """-1, 0 and 1 as bits of bf16: sums are exact, whatever their order."""
+    array = aligned(shape, np.uint16)
+    array[...] = to_bf16(random.integers(-1, 2, shape).astype(np.float32))
+    return array
