@@ -67,6 +67,15 @@ LogicalResult Emitter::emitBlock(Block &block) {
   return success();
 }
 
+/// Erases what a role computes and does not use. No call with a result writes memory.
+static void eraseUnused(emitc::FuncOp func) {
+  SmallVector<Operation *> ops;
+  func.walk([&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : llvm::reverse(ops)) // users first
+    if (op->getNumResults() == 1 && op->use_empty())
+      op->erase();
+}
+
 emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   SmallVector<Type> types;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
@@ -117,6 +126,7 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
     return nullptr;
   }
   emitc::ReturnOp::create(b, func.getLoc(), Value());
+  eraseUnused(emitted);
   return emitted;
 }
 

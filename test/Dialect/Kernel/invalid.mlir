@@ -147,7 +147,7 @@ func.func @mma(%acc: !kernel.acc<6x64xf32>, %rows: !kernel.rows<4>, %a: memref<8
 // -----
 
 func.func @mma(%acc: !kernel.acc<6x64xf32>, %rows: !kernel.rows<6>, %a: memref<8x8xf32>, %b: memref<8x64x3xf32>, %k: index) {
-  // expected-error@+1 {{'kernel.mma' op b needs 0 leading dimensions, then k, columns and at most pairs; got 'memref<8x64x3xf32>'}}
+  // expected-error@+1 {{'kernel.mma' op b needs 0 leading dimensions, then steps of k, columns and at most a power of two of elements per step; got 'memref<8x64x3xf32>'}}
   %0 = kernel.mma %acc, %a[%rows, %k], %b[%k, %k] : !kernel.acc<6x64xf32>, memref<8x8xf32>, memref<8x64x3xf32>
   return
 }
