@@ -48,8 +48,13 @@ private:
   LogicalResult emitRowTile(RowTileOp tile);
   /// The row index in memory of row `row` of a tile.
   FailureOr<Value> emitRowIndex(Value rows, Value row);
-  LogicalResult emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile);
-  LogicalResult emitProducts(scf::ForOp loop, ArrayRef<MmaOp> products);
+  /// The loop over K of a group of products, as C++ values, and the tiles that it leaves.
+  struct Steps {
+    Value lower, upper, step;
+    SmallVector<Value> results;
+  };
+  LogicalResult emitLoads(const Steps &range, ArrayRef<MmaOp> products, RowTileOp tile);
+  LogicalResult emitProducts(const Steps &range, ArrayRef<MmaOp> products);
   LogicalResult emitEpilogue(StoreTileOp store, RowTileOp tile);
   /// A line of text; `{}` are the arguments.
   void line(Location loc, const Twine &text, ValueRange arguments = {});

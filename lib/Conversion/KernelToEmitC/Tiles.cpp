@@ -27,21 +27,36 @@ void Emitter::line(Location loc, const Twine &text, ValueRange arguments) {
   emitc::VerbatimOp::create(b, loc, b.getStringAttr(text), arguments);
 }
 
+static bool haveSameOperands(MmaOp x, MmaOp y) {
+  return x.getA() == y.getA() && x.getRows() == y.getRows() && x.getB() == y.getB() &&
+         x.getIndices() == y.getIndices() && x.getK() == y.getK();
+}
+
 /// The products of a loop over K: one per accumulator, all with the same operands but for the column.
 static FailureOr<SmallVector<MmaOp>> productsOf(scf::ForOp loop) {
   SmallVector<MmaOp> products;
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   for (auto [carried, next] : llvm::zip(loop.getRegionIterArgs(), yield.getResults())) {
     auto mma = next.getDefiningOp<MmaOp>();
-    if (!mma || mma.getAcc() != carried || mma.getK() != loop.getInductionVar())
-      return failure();
-    if (!products.empty() && (mma.getA() != products[0].getA() || mma.getRows() != products[0].getRows() ||
-                              mma.getB() != products[0].getB() || mma.getIndices() != products[0].getIndices()))
+    if (!mma || mma.getAcc() != carried || mma.getK() != loop.getInductionVar() ||
+        (!products.empty() && !haveSameOperands(mma, products[0])))
       return failure();
     products.push_back(mma);
   }
   if (products.empty())
     return failure();
+  return products;
+}
+
+/// The products of a loop over K that was folded because it has one step: `first` and those that go with it.
+static FailureOr<SmallVector<MmaOp>> productsOf(MmaOp first) {
+  SmallVector<MmaOp> products;
+  for (auto mma : first->getBlock()->getOps<MmaOp>()) {
+    if (!mma.getAcc().getDefiningOp<ZeroOp>())
+      return failure();
+    if (haveSameOperands(mma, first))
+      products.push_back(mma);
+  }
   return products;
 }
 
@@ -78,6 +93,7 @@ LogicalResult Emitter::emitRoles(FuncOp func, const CudaTarget &target, ArrayRef
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loading ? &roles.getThenRegion().front() : &roles.getElseRegion().front());
     role = loading ? Role::Load : Role::Compute;
+    accumulators.clear();
     if (loading) {
       line(loc, "moe::decreaseRegisters<40>();");
     } else {
@@ -101,16 +117,33 @@ LogicalResult Emitter::emitRowTile(RowTileOp tile) {
       continue;
     }
     auto loop = dyn_cast<scf::ForOp>(op);
-    if (!loop || loop.getRegionIterArgs().empty() || !isa<AccType>(loop.getResultTypes()[0])) {
+    bool overK = loop && !loop.getRegionIterArgs().empty() && isa<AccType>(loop.getResultTypes()[0]);
+    auto mma = dyn_cast<MmaOp>(op);
+    if (mma && accumulators.contains(mma.getResult())) // written with the first of its products
+      continue;
+    if (!overK && !mma) {
       if (failed(emitOp(&op)))
         return failure();
       continue;
     }
-    FailureOr<SmallVector<MmaOp>> products = productsOf(loop);
+    FailureOr<SmallVector<MmaOp>> products = overK ? productsOf(loop) : productsOf(mma);
     if (failed(products) || (*products)[0].getStep() != cuda->depth)
       return failure();
-    if (failed(role == Role::Load ? emitLoads(loop, (*products)[0], tile) : emitProducts(loop, *products)))
+    Steps steps;
+    if (overK) {
+      steps = {get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()), {}};
+      steps.results.append(loop.result_begin(), loop.result_end());
+    } else {
+      Location loc = mma.getLoc();
+      Value depth = integer(loc, b.getI64Type(), cuda->depth), first = get(mma.getK());
+      steps = {first, emitc::AddOp::create(b, loc, b.getI64Type(), first, depth), depth, {}};
+      for (MmaOp product : *products)
+        steps.results.push_back(product.getResult());
+    }
+    if (failed(role == Role::Load ? emitLoads(steps, *products, tile) : emitProducts(steps, *products)))
       return failure();
+    for (Value result : steps.results)
+      accumulators.try_emplace(result, "");
   }
   return success();
 }
@@ -125,8 +158,9 @@ FailureOr<Value> Emitter::emitRowIndex(Value rows, Value row) {
   return get(body.getTerminator()->getOperand(0));
 }
 
-LogicalResult Emitter::emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile) {
-  Location loc = loop.getLoc();
+LogicalResult Emitter::emitLoads(const Steps &range, ArrayRef<MmaOp> products, RowTileOp tile) {
+  MmaOp mma = products[0];
+  Location loc = mma.getLoc();
   Type i64 = b.getI64Type();
   // Rows beyond the last one are loaded again; nobody stores their results.
   Value thread =
@@ -150,7 +184,7 @@ LogicalResult Emitter::emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile) {
   Value firstStep = emitc::MulOp::create(b, loc, i64, block, weight.sizes[leading]);
   line(loc, "const int64_t weights = {} * {};", {firstStep, weight.sizes[leading + 1]});
 
-  auto steps = emitc::ForOp::create(b, loc, get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()));
+  auto steps = emitc::ForOp::create(b, loc, range.lower, range.upper, range.step);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(steps.getBody());
   Value k = steps.getBody()->getArgument(0), depth = a.sizes[1];
@@ -203,20 +237,20 @@ LogicalResult Emitter::emitLoads(scf::ForOp loop, MmaOp mma, RowTileOp tile) {
   return success();
 }
 
-LogicalResult Emitter::emitProducts(scf::ForOp loop, ArrayRef<MmaOp> products) {
-  Location loc = loop.getLoc();
+LogicalResult Emitter::emitProducts(const Steps &range, ArrayRef<MmaOp> products) {
+  Location loc = MmaOp(products[0]).getLoc();
   bool isBf16 = cast<MemRefType>(MmaOp(products[0]).getA().getType()).getElementType().isBF16();
   std::string multiply = isBf16 ? "moe::wgmmaBf16" : "moe::wgmmaF16";
   SmallVector<std::string> names;
-  for (auto [product, result] : llvm::zip(products, loop.getResults())) {
+  for (auto [product, result] : llvm::zip(products, range.results)) {
     MmaOp mma = product;
     std::string name = "acc" + std::to_string(accumulators.size());
     line(loc, "moe::Accumulators<" + Twine(mma.getAcc().getType().getColumns()) + "> " + name + ";");
     accumulators[result] = name;
     names.push_back(name);
   }
-  Value lower = get(loop.getLowerBound());
-  auto steps = emitc::ForOp::create(b, loc, lower, get(loop.getUpperBound()), get(loop.getStep()));
+  Value lower = range.lower;
+  auto steps = emitc::ForOp::create(b, loc, lower, range.upper, range.step);
   std::string before = "(ring.stage + " + std::to_string(cuda->stages - 1) + ") % " + std::to_string(cuda->stages);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -246,7 +280,8 @@ LogicalResult Emitter::emitProducts(scf::ForOp loop, ArrayRef<MmaOp> products) {
     line(loc, "moe::wgmmaCommit();");
     // The step before is done: its stage may be loaded again.
     line(loc, "moe::wgmmaWait<1>();");
-    line(loc, "if ({} != {} && moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * (" + before + ") + 8);", {k, lower});
+    line(loc, "if ({} != {} && moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * (" + before + ") + 8);",
+         {k, lower});
     line(loc, "moe::advance<" + Twine(cuda->stages) + ">(ring);");
   }
   for (const std::string &name : names)

@@ -83,7 +83,7 @@ class EmulatedKernels:
         # Not every kernel needs each size of its arguments, which are the slots of a calling convention.
         library = self.emulator.build(text, folder, warnings=(*WARNINGS, "-Wno-unused-parameter"))
         self.kernels = self.emulator.load(library, self.emulator.names(text))
-        launches = re.findall(r"(\w+)\([^\n]*\) \{\n  // Launch: (\d+) threads, (\d+) bytes", text)
+        launches = re.findall(r"void (\w+)\([^\n]*\) \{\n  // Launch: (\d+) threads, (\d+) bytes", text)
         self.launches = {name: (int(threads), int(shared)) for name, threads, shared in launches}
 
     def run(self, prefix, *arguments, blocks=2, **schedule):

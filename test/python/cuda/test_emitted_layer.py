@@ -127,3 +127,23 @@ def test_layer(tokens, shape, built):
             for i, schedule in enumerate([*list(schedules())[1:5:2], next(schedules(strict=True))])]
     for other in runs[1:]:
         np.testing.assert_array_equal(runs[0], other)
+
+
+@pytest.mark.parametrize(
+    "line, instead",
+    [
+        ("moe::fenceProxyAsync();", ""),
+        ("ring.parity ^ 1", "ring.parity"),
+        ("moe::wgmmaFence();", ""),
+        ("moe::arriveExpect(barriers + 16 * ring.stage, 16384);", "moe::arriveExpect(barriers + 16 * ring.stage, 8192);"),
+        ("64 * warpgroup", "32 * warpgroup"),
+        ("moe::syncWarp();", ""),
+    ],
+)
+def test_faults_in_the_text_are_found(line, instead, tmp_path):
+    """A test of the tests: each of these breaks a rule or a number."""
+    tokens, shape = CASES[1]
+    text = cuda_text(kernel_level(shape.text()))
+    assert line in text
+    with pytest.raises(AssertionError):
+        run_layer(EmulatedKernels(text.replace(line, instead), tmp_path), tokens, shape, timing="lazy", skewed=True)
