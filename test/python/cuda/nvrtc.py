@@ -25,6 +25,7 @@ class Usage:
     registers: int
     spills: int  # bytes stored
     stack: int  # bytes
+    shared: int  # bytes that the text declares; dynamic ones are not among them
 
 
 class Nvrtc:
@@ -59,5 +60,6 @@ def usages(log):
     for part in log.split("Compiling entry function '")[1:]:
         stack, spills = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", part).groups()
         registers = re.search(r"Used (\d+) registers", part).group(1)
-        result[part.split("'")[0]] = Usage(int(registers), int(spills), int(stack))
+        shared = re.search(r"(\d+) bytes smem", part)
+        result[part.split("'")[0]] = Usage(int(registers), int(spills), int(stack), int(shared[1]) if shared else 0)
     return result

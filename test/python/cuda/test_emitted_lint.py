@@ -1,10 +1,12 @@
-"""The kernels of known models' layers, compiled for sm_90a: no spills, none of ptxas's words on wgmma, the registers as planned."""
+"""The kernels of known models' layers, compiled for sm_90a: no spills, none of ptxas's words on wgmma, the registers as planned; and in the
+machine code products back to back, weights by TMA, no local memory."""
 
 import re
 
 import pytest
 from emitted import Shape, cuda_text, kernel_level
 from nvrtc import Nvrtc, find_nvrtc, usages
+from sass import broken_product_groups, count, disassemble, find_nvdisasm, parse
 
 SHAPES = {
     "OLMoE-1B-7B": Shape(2048, 1024, 64, 8),
@@ -18,17 +20,83 @@ PRODUCTS = ("linear", "experts_up", "experts_down")
 REGISTERS = 168  # of a block of 384 threads; setmaxnreg gives more to those that multiply
 
 
-@pytest.mark.parametrize("model", SHAPES)
-def test_layer_compiles_as_planned(model):
-    folder = find_nvrtc()
+SHARED = 227 << 10  # bytes that a block of sm_90 may have
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """Function: model -> (cubin, log, text), compiled once."""
+    folder, done = find_nvrtc(), {}
     if folder is None:
         pytest.skip("NVRTC is not installed (package nvidia-cuda-nvrtc of python/requirements.txt)")
-    cubin, log = Nvrtc(folder).compile(cuda_text(kernel_level(SHAPES[model].text())), "layer.cu")
+
+    def get(model):
+        if model not in done:
+            text = cuda_text(kernel_level(SHAPES[model].text()))
+            done[model] = (*Nvrtc(folder).compile(text, "layer.cu"), text)
+        return done[model]
+
+    return get
+
+
+@pytest.mark.parametrize("model", SHAPES)
+def test_layer_compiles_as_planned(model, compiled):
+    cubin, log, text = compiled(model)
     assert cubin is not None, log
     assert "warning" not in log and not re.search(r"\(?C75\d\d", log), log
     found = usages(log)
     assert sum(name.startswith(PRODUCTS) for name in found) == len(PRODUCTS)
     for kernel, usage in found.items():
         assert (usage.spills, usage.stack) == (0, 0), kernel
+        # All shared memory is dynamic: the launch says how much.
+        assert usage.shared == 0, kernel
         if kernel.startswith(PRODUCTS):
             assert usage.registers == REGISTERS, kernel
+    planned = re.findall(r"Launch: (\d+) threads, (\d+) bytes of shared memory", text)
+    assert len(planned) == len(PRODUCTS)
+    assert all(int(threads) == 384 and int(shared) <= SHARED for threads, shared in planned)
+
+
+@pytest.mark.parametrize("model", SHAPES)
+def test_machine_code_of_a_layer(model, compiled):
+    if find_nvdisasm() is None:
+        pytest.skip("nvdisasm is not installed (package nvidia-cuda-nvdisasm of python/requirements.txt)")
+    cubin, log, _ = compiled(model)
+    kernels = disassemble(cubin)
+    assert set(kernels) == set(usages(log))
+    for name, blocks in kernels.items():
+        assert count(blocks, "LDL") == count(blocks, "STL") == 0, name
+        assert broken_product_groups(blocks) == [], name
+        if name.startswith(PRODUCTS):
+            steps = count(blocks, "WARPGROUP.ARRIVE")
+            assert steps and count(blocks, "UTMALDG") == steps, name
+            assert count(blocks, "HGMMA") == steps * 4 * (2 if "gated" in name else 1), name
+            # A wait in the loop, one per accumulator after it, and none that ptxas added.
+            assert count(blocks, "WARPGROUP.DEPBAR") >= 2, name
+        else:
+            assert count(blocks, "HGMMA") == 0, name
+
+
+STEP = """.text.product:
+        /*0000*/                   WARPGROUP.ARRIVE ;
+        /*0010*/                   HGMMA.64x256x16.F32.BF16 R24, gdesc[UR16], R24, UP0 ;
+        /*0020*/                   UIADD3 UR16, UR16, 0x2, URZ ;
+        /*0030*/                   {}
+        /*0040*/              @!P0 HGMMA.64x256x16.F32.BF16 R24, gdesc[UR16], R24, gsb0 ;
+        /*0050*/                   WARPGROUP.DEPBAR.LE gsb0, 0x1 ;
+"""
+
+
+@pytest.mark.parametrize(
+    "between, found",
+    [
+        ("UMOV UR17, 0x40000040 ;", 0),
+        ("WARPGROUP.DEPBAR.LE gsb0, 0x0 ;", 1),
+        ("LDS R4, [R5] ;", 1),
+        ("WARPSYNC.ALL ;", 1),
+        ("@P1 BRA `(.L_x_1) ;", 1),
+    ],
+)
+def test_what_stands_between_products_is_seen(between, found):
+    """A test of the lint."""
+    assert len(broken_product_groups(parse(STEP.format(between))["product"])) == found
