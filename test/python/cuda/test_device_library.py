@@ -14,6 +14,7 @@ REGISTERS = {
     "gather": {"gatherGemm": 168},
     "staged": {"staged32": 96, "staged64": 96, "staged128": 96, "staged64F16": 96},
     "rows": {"softmax": 64, "countExperts": 64},
+    "ranks": {"exchangeRows": 96},
     "every_primitive": {"everyPrimitive": 255, "everyShape": 255},
 }
 
