@@ -69,13 +69,10 @@ uint32_t addShared(uint32_t address, uint32_t value, Where where) {
   SharedMemory &shared = t.block->shared;
   Granule &g = shared.granule(address);
   SharedWord &word = g.words[address % 16 / 4];
-  if (word.kind == SharedWord::Atomic) {
-    if (g.barrier || g.loading)
-      fail("atomic add to shared memory " + hex(address) + " that holds an mbarrier or that TMA writes", where);
-  } else {
-    if (word.kind == SharedWord::Never)
-      fail("atomic add to shared memory " + hex(address) + " that was never written", where);
-    OverwriteCheck(false, where)(g, address, 1 << address % 16 / 4);
+  if (word.kind == SharedWord::Never)
+    fail("atomic add to shared memory " + hex(address) + " that was never written", where);
+  OverwriteCheck(false, where).atomic(g, address);
+  if (word.kind != SharedWord::Atomic) {
     shared.atomics[address].clear();
     word = {SharedWord::Atomic, 0, 0};
   }
@@ -98,13 +95,26 @@ void OverwriteCheck::refuse(uint32_t address, const std::string &why) const {
 }
 
 void OverwriteCheck::operator()(Granule &granule, uint32_t address, int words) {
+  checkAsyncReaders(granule, address);
+  checkWrites(granule, address, words);
+  checkReads(granule, address, words);
+}
+
+void OverwriteCheck::atomic(Granule &granule, uint32_t address) {
+  const int word = int(address % 16 / 4);
+  checkAsyncReaders(granule, address);
+  if (granule.words[word].kind != SharedWord::Atomic)
+    checkWrites(granule, address, 1 << word);
+  checkReads(granule, address, 1 << word);
+}
+
+void OverwriteCheck::checkAsyncReaders(Granule &granule, uint32_t address) {
   if (granule.barrier)
     fail((async ? "TMA load" : "store") + std::string(" onto the mbarrier at ") + hex(address), where);
   if (granule.loading)
     refuse(address, " that another TMA load in flight writes");
   checkProducts(granule, address);
   checkStore(granule, address);
-  checkWords(granule, address, words);
 }
 
 void OverwriteCheck::checkProducts(Granule &granule, uint32_t address) {
@@ -138,21 +148,30 @@ void OverwriteCheck::checkStore(Granule &granule, uint32_t address) {
     refuse(address, ": not ordered after the wait for the TMA store that read it");
 }
 
-void OverwriteCheck::checkWords(Granule &granule, uint32_t address, int words) {
+void OverwriteCheck::checkWrites(const Granule &granule, uint32_t address, int words) {
+  const SharedWord *last = nullptr;
   for (int w = 0; w < 4; ++w) {
     const SharedWord &word = granule.words[w];
-    if (!(words >> w & 1) || word.kind == SharedWord::Never ||
-        (w && word == granule.words[w - 1] && words >> (w - 1) & 1 && word.kind != SharedWord::Atomic))
+    if (!(words >> w & 1) || word.kind == SharedWord::Never)
       continue;
+    const bool atomic = word.kind == SharedWord::Atomic;
+    if (!atomic && last && word == *last)
+      continue;
+    last = &word;
     const uint32_t at = address / 16 * 16 + w * 4;
-    const bool ordered = word.kind == SharedWord::Atomic
-                             ? thread.knowledge.seen.includes(thread.block->shared.atomics[at])
-                             : thread.knows(word.slot, word.epoch);
-    if (!ordered)
+    const Knowledge &known = thread.knowledge;
+    auto isKnown = [&](const Clock &clock) {
+      return atomic ? clock.includes(thread.block->shared.atomics[at])
+                    : clock.get(thread.block->id, word.slot) >= word.epoch;
+    };
+    if (!isKnown(known.seen))
       refuse(at, ": not ordered after the previous write");
-    if (async && word.kind == SharedWord::Ordinary && !thread.asyncKnows(word.slot, word.epoch))
+    if (async && word.kind != SharedWord::Async && !isKnown(known.asyncSeen))
       refuse(at, ": ordinary store before it, without fence.proxy.async in between");
   }
+}
+
+void OverwriteCheck::checkReads(Granule &granule, uint32_t address, int words) {
   for (SharedRead &read : granule.reads)
     if (read.words & words) {
       if (read.slot != thread.slot && !thread.knows(read.slot, read.epoch))

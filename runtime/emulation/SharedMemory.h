@@ -67,12 +67,16 @@ public:
   /// `async`: the write is done by the TMA unit.
   OverwriteCheck(bool async, Where where);
   void operator()(Granule &granule, uint32_t address, int words = 0xf);
+  /// The same for an atomic update, which need not be ordered after others of its kind.
+  void atomic(Granule &granule, uint32_t address);
 
 private:
   [[noreturn]] void refuse(uint32_t address, const std::string &why) const;
   void checkProducts(Granule &granule, uint32_t address);
   void checkStore(Granule &granule, uint32_t address);
-  void checkWords(Granule &granule, uint32_t address, int words);
+  void checkAsyncReaders(Granule &granule, uint32_t address);
+  void checkWrites(const Granule &granule, uint32_t address, int words);
+  void checkReads(Granule &granule, uint32_t address, int words);
 
   Thread &thread;
   bool async;

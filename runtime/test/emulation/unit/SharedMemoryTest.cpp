@@ -94,12 +94,22 @@ TEST(SharedMemory, AtomicAdds) {
     syncBlock();
     EXPECT_EQ(loadShared<uint32_t>(0x400), 128u);
   });
-  EXPECT_FAULT(kOptions, "load of shared memory 0x400 is not ordered after its write", [] {
+  EXPECT_FAULT(kOptions, "atomic add to shared memory 0x400 that was never written", [] { addShared(0x400, 1); });
+}
+
+/// A broadcast orders execution, but not memory: thread 8 loads after, or before, an add that it is not ordered with.
+TEST(SharedMemory, AtomicAddsAndOrdinaryLoads) {
+  const Options warp{.threads = 32, .sharedBytes = 1024};
+  auto addAndLoad = [](bool loadFirst) {
     if (threadIndex() == 0)
       storeShared(0x400, 0);
-    syncBlock();
-    addShared(0x400, 2);
-    loadShared<uint32_t>(0x400);
-  });
-  EXPECT_FAULT(kOptions, "atomic add to shared memory 0x400 that was never written", [] { addShared(0x400, 1); });
+    syncWarp();
+    if (threadIndex() == (loadFirst ? 8 : 1))
+      loadFirst ? loadShared<uint32_t>(0x400) : addShared(0x400, 1);
+    broadcast(0, 0);
+    if (threadIndex() == (loadFirst ? 1 : 8))
+      loadFirst ? addShared(0x400, 1) : loadShared<uint32_t>(0x400);
+  };
+  EXPECT_FAULT(warp, "not ordered after a load by thread 8", [&] { addAndLoad(true); });
+  EXPECT_FAULT(warp, "load of shared memory 0x400 is not ordered after its write", [&] { addAndLoad(false); });
 }
