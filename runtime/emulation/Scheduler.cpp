@@ -32,11 +32,6 @@ void Machine::madeProgress() {
   ++progress;
   wakeAll(polling);
 }
-void Machine::addEvent(Block &block, std::function<void()> happen) {
-  ++block.asyncWork;
-  events.push_back({&block, std::move(happen)});
-}
-
 void suspend(Thread::State state, std::string reason, Where where) {
   Thread &thread = self();
   thread.state = state;
@@ -77,6 +72,11 @@ static void endBlock(Block &block) {
     if (!store.read)
       fault("block " + std::to_string(block.id) + " ends while a TMA store still reads its shared memory", nullptr,
             &store.where);
+  if (std::optional<uint32_t> address = block.shared.findLoading())
+    fault("block " + std::to_string(block.id) + " ends while a TMA load in flight writes its shared memory at " +
+              hex(*address),
+          nullptr, nullptr);
+  block.shared.release(); // of large grids, only the resident blocks take memory
 }
 
 static void endThread(Thread &thread) {
@@ -169,11 +169,10 @@ static void runEvent() {
   Machine &m = *machine;
   if (m.options.timing != Timing::Eager)
     std::swap(m.events.front(), m.events[m.nextRandom() % m.events.size()]);
-  const Event event = std::move(m.events.front());
+  const std::function<void()> happen = std::move(m.events.front());
   m.events.pop_front();
-  --event.block->asyncWork;
   m.madeProgress();
-  event.happen();
+  happen();
 }
 
 /// Nothing can run: time passes, and all who poll try again.

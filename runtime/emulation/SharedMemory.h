@@ -6,6 +6,7 @@
 #include "Machine.h"
 
 #include <map>
+#include <optional>
 
 namespace moe::emulation {
 
@@ -51,6 +52,13 @@ public:
   }
   unsigned char *at(uint32_t address) { return bytes.data() + (address - kSharedBase); }
   Granule &granule(uint32_t address) { return granules[(address - kSharedBase) / 16]; }
+  /// The first 16 bytes that a TMA load in flight writes.
+  std::optional<uint32_t> findLoading() const {
+    for (size_t i = 0; i < granules.size(); ++i)
+      if (granules[i].loading)
+        return uint32_t(kSharedBase + i * 16);
+    return std::nullopt;
+  }
 
   std::map<uint32_t, Clock> atomics; // by address: who took part in the adds of an Atomic word
 

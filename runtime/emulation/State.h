@@ -95,15 +95,9 @@ struct Block {
   std::vector<Warpgroup> warpgroups;
   std::vector<std::unique_ptr<Thread>> threads;
   std::deque<TileStore> stores;
-  std::vector<int> storeSlots; // threads that store tiles
+  int storingThreads = 0; // clock slots taken by threads that store tiles
   int freeRegisters = 0;
   std::vector<Thread *> registerWaiters;
-  int asyncWork = 0; // events that have not happened yet
-};
-
-struct Event {
-  Block *block;
-  std::function<void()> happen;
 };
 
 struct Machine {
@@ -112,7 +106,7 @@ struct Machine {
   const std::function<void()> *kernel = nullptr;
   std::vector<std::unique_ptr<Block>> blocks;
   std::vector<Thread *> ready, polling;
-  std::deque<Event> events;
+  std::deque<std::function<void()>> events; // asynchronous work that has not happened yet
   Thread *self = nullptr;
   uint64_t random = 0, progress = 0, time = 0;
   int startedBlocks = 0, residentBlocks = 0, liveThreads = 0;
@@ -121,7 +115,6 @@ struct Machine {
   void wake(Thread *thread);
   void wakeAll(std::vector<Thread *> &threads);
   void madeProgress();
-  void addEvent(Block &block, std::function<void()> happen);
 };
 
 extern Machine *machine;
@@ -131,21 +124,28 @@ inline bool Thread::knows(int s, uint32_t e) const { return knowledge.seen.get(b
 inline bool Thread::asyncKnows(int s, uint32_t e) const { return knowledge.asyncSeen.get(block->id, s) >= e; }
 
 // Scheduler.cpp
+/// Until another thread or event wakes the calling thread, or time passes (Polling).
 void suspend(Thread::State state, std::string reason, Where where);
 void maybeSwitch();
 /// Release by the calling thread.
 void publish(Knowledge &to);
 
 // Faults.cpp
+/// Ends the launch with this message; the first one counts.
 [[noreturn]] void fail(const std::string &message, Where where);
 void fault(const std::string &message, const Thread *thread, const Where *where);
 std::string hex(uint32_t value);
 void reportDeadlock();
 struct Unwind {}; // thrown by fail, caught where the thread started
 
-// Barrier.cpp, Meeting.cpp: what follows from the end of a thread
+// Barrier.cpp
+/// The mbarrier that the calling thread may use at this address.
 Barrier &barrierAt(uint32_t address, Where where);
+/// Completes the phase if nothing is lacking.
 void settle(Barrier &barrier);
+
+// Meeting.cpp
+/// The thread has ended; nobody waits for it.
 void leaveMeetings(Thread &thread);
 
 } // namespace moe::emulation

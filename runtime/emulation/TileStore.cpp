@@ -14,10 +14,9 @@ namespace moe::emulation {
 static int storeSlot(Where where) {
   Thread &t = self();
   if (t.stores.slot < 0) {
-    if (t.block->storeSlots.size() == kStoreSlots)
+    if (t.block->storingThreads == kStoreSlots)
       fail("more than " + std::to_string(kStoreSlots) + " threads of a block store tiles", where);
-    t.stores.slot = Clock::width - kStoreSlots + int(t.block->storeSlots.size());
-    t.block->storeSlots.push_back(t.slot);
+    t.stores.slot = Clock::width - kStoreSlots + t.block->storingThreads++;
   }
   return t.stores.slot;
 }
@@ -63,12 +62,12 @@ void storeTile2d(const CUtensorMap *opaque, uint32_t from, int x, int y, Where w
     markTileTarget(map.at(x, y, row, byte), bytes, slot, t.stores.epoch, where);
   });
   ++machine->report.tileStores;
-  machine->addEvent(block, [=, &block] {
+  machine->events.push_back([=, &block] {
     auto box = std::make_shared<std::vector<unsigned char>>(map.boxBytes());
     for (uint32_t i = 0; i < box->size(); i += 16)
       memcpy(&(*box)[i], block.shared.at(map.swizzled(from + i)), 16);
     block.stores[number].read = true;
-    machine->addEvent(block, [=, &block] {
+    machine->events.push_back([=, &block] {
       map.insideRows(x, y, 0, int(map.boxHeight), [&](int row, uint32_t byte, uint32_t bytes) {
         memcpy(map.at(x, y, row, byte), &(*box)[row * map.rowOfBox() + byte], bytes);
       });

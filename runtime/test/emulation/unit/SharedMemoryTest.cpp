@@ -2,6 +2,8 @@
 
 #include "Launching.h"
 
+#include <sys/resource.h>
+
 using namespace moe;
 
 static const Options kOptions{.threads = 64, .sharedBytes = 1024};
@@ -112,4 +114,17 @@ TEST(SharedMemory, AtomicAddsAndOrdinaryLoads) {
   };
   EXPECT_FAULT(warp, "not ordered after a load by thread 8", [&] { addAndLoad(true); });
   EXPECT_FAULT(warp, "load of shared memory 0x400 is not ordered after its write", [&] { addAndLoad(false); });
+}
+
+/// Each of the blocks takes more than 1 MiB with what is known of its words, and few run at a time.
+TEST(SharedMemory, EndedBlocksTakeNone) {
+  auto peak = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss / 1024; // MiB
+  };
+  const Options grid{.blocks = 1024, .threads = 32, .sharedBytes = 227 * 1024, .residentBlocks = 4};
+  const long before = peak();
+  EXPECT_TRUE(moe::emulation::launch(grid, [] { storeShared(0x400 + threadIndex() * 4, 1); }).ok());
+  EXPECT_LT(peak() - before, 512);
 }

@@ -151,6 +151,20 @@ TEST_F(Tile, MisusedLoads) {
   });
 }
 
+/// Whose memory is free: what is in flight must not touch it. The mbarrier expects nothing, so it does not tell.
+TEST_F(Tile, LoadOutlivesItsBlock) {
+  encode(64, 16);
+  options.timing = Timing::Lazy;
+  EXPECT_EQ(moe::emulation::launch(options,
+                                   [&] {
+                                     initOne(2);
+                                     if (threadIndex() == 0)
+                                       loadTile2d(0x800, &map, kBarrier, 0, 0);
+                                   })
+                .fault,
+            "block 0 ends while a TMA load in flight writes its shared memory at 0x800");
+}
+
 TEST_F(Tile, MisusedStores) {
   encode(64, 1);
   auto stage = [&](bool fence) {
