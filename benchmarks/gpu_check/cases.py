@@ -1,0 +1,92 @@
+"""The cases of every check: layers, numbers of tokens, and their data. One list for the emulated GPU and for a real one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+LAYER = """
+func.func @main(%x: tensor<?x{H}xbf16> {{moe.dims = ["tokens", ""], moe.name = "x"}}) -> (tensor<?x{H}xbf16> {{moe.name = "y"}}) {{
+  %router = moe.parameter ["router"] : tensor<{E}x{H}xbf16>
+  %w_in = moe.parameter ["w_in"] : tensor<{E}x{I2}x{H}xbf16>
+  %w_out = moe.parameter ["w_out"] : tensor<{E}x{H}x{I}xbf16>
+  %logits = nn.linear %x, %router : tensor<?x{H}xbf16>, tensor<{E}x{H}xbf16> -> tensor<?x{E}xbf16>
+  %weights, %ids = moe.gate %logits top_k({k}) score(softmax) renormalize(sum)
+      : tensor<?x{E}xbf16> -> tensor<?x{k}xf32>, tensor<?x{k}xi32>
+  %rows, %layout = moe.dispatch %x, %ids num_experts({E})
+      : tensor<?x{H}xbf16>, tensor<?x{k}xi32> -> tensor<?x{H}xbf16>, !moe.layout<{E}>
+  %o = moe.expert %rows, %layout, %w_in, %w_out gated {{
+  ^bb0(%g: f32, %u: f32):
+    %s = nn.silu %g : f32
+    %v = arith.mulf %s, %u : f32
+    moe.yield %v : f32
+  }} : tensor<?x{H}xbf16>, !moe.layout<{E}>, tensor<{E}x{I2}x{H}xbf16>, tensor<{E}x{H}x{I}xbf16> -> tensor<?x{H}xbf16>
+  %y = moe.combine %o, %layout weights(%weights : tensor<?x{k}xf32>)
+      : tensor<?x{H}xbf16>, !moe.layout<{E}> -> tensor<?x{H}xbf16>
+  return %y : tensor<?x{H}xbf16>
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Sizes of a gated MoE layer: hidden, intermediate, experts, top-k."""
+
+    H: int
+    I: int  # noqa: E741
+    E: int
+    k: int
+
+    def graph(self):
+        """Its graph; the weights are parameters."""
+        return LAYER.format(H=self.H, I=self.I, I2=2 * self.I, E=self.E, k=self.k)
+
+    def weight_shapes(self):
+        return {"router": (self.E, self.H), "w_in": (self.E, 2 * self.I, self.H), "w_out": (self.E, self.H, self.I)}
+
+    def operations(self, tokens):
+        """Floating-point operations of a forward pass: router and experts."""
+        return 2 * tokens * self.H * self.E + 6 * tokens * self.k * self.H * self.I
+
+    def bytes_moved(self, tokens, experts):
+        """The least that a forward pass moves: weights of the experts that have rows, router, tokens in and out."""
+        return 2 * (3 * experts * self.H * self.I + self.E * self.H + 2 * tokens * self.H)
+
+
+# Numerics, bit for bit where the data are integers. One block of everything; more rows of an expert than a tile has; rows that do not start
+# at multiples of 16 bytes and a last step of odd length; one expert per token; all experts; more steps than two rounds of the ring.
+NUMERICS = [
+    (7, Layer(96, 80, 8, 2)),
+    (150, Layer(72, 40, 3, 3)),
+    (33, Layer(101, 30, 5, 2)),
+    (1, Layer(64, 64, 4, 1)),
+    (9, Layer(136, 130, 1, 1)),
+    (20, Layer(648, 200, 4, 2)),
+]
+
+MODELS = {
+    "Qwen3-30B-A3B": Layer(2048, 768, 128, 8),
+    "Mixtral-8x7B": Layer(4096, 14336, 8, 2),
+    "DeepSeek-V3": Layer(7168, 2048, 256, 8),
+    "OLMoE-1B-7B": Layer(2048, 1024, 64, 8),
+    "GPT-OSS-20B": Layer(2880, 2880, 32, 4),
+}
+TOKENS = [1, 8, 64, 512, 2048, 8192]
+
+
+def name_of(tokens, layer):
+    return f"T{tokens}-H{layer.H}-I{layer.I}-E{layer.E}-k{layer.k}"
+
+
+def weights_of(layer, random, draw):
+    """The layer's weights by name, each made by `draw(random, shape)`."""
+    return {name: draw(random, shape) for name, shape in layer.weight_shapes().items()}
+
+
+def small_integers(random, shape):
+    """-1, 0 and 1 as float32: sums of products are exact, whatever their order."""
+    return random.integers(-1, 2, shape).astype(np.float32)
+
+
+def fractions(random, shape):
+    """Normal numbers, scaled so that a product over the last dimension has variance one."""
+    return (random.normal(size=shape) / np.sqrt(shape[-1])).astype(np.float32)

@@ -1,0 +1,59 @@
+"""A gated MoE layer by NumPy in float64, from numbers that bf16 holds."""
+
+import numpy as np
+
+from .arrays import to_bits, to_numbers
+
+
+def rounded(x):
+    return to_numbers(to_bits(x.astype(np.float32), "bf16"), "bf16").astype(np.float64)
+
+
+def route(x, router, k):
+    """Logits are bf16, as the linear layer stores them. Returns (weights, ids, margin of the choice)."""
+    logits = rounded(x @ router.T)
+    scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    scores /= scores.sum(axis=-1, keepdims=True)
+    order = np.argsort(-logits, axis=-1, kind="stable")  # the first of equal ones
+    ids = order[:, :k]
+    best = np.take_along_axis(scores, ids, axis=-1)
+    ranked = np.take_along_axis(logits, order, axis=-1)
+    margin = ranked[:, k - 1] - ranked[:, k] if ranked.shape[1] > k else np.full(len(x), np.inf)
+    return best / best.sum(axis=-1, keepdims=True), ids, margin
+
+
+def choose_tokens(draw, tokens, router, k):
+    """`tokens` rows of `draw(count)` whose experts no rounding of a bf16 logit changes."""
+    rows = draw(8 * tokens + 64).astype(np.float32)
+    x = rounded(rows)
+    size = np.abs(x @ router.T.astype(np.float64)).max(axis=-1)
+    clear = route(x, router, k)[2] > 2.0**-6 * size
+    if clear.sum() < tokens:
+        raise ValueError(f"only {clear.sum()} of {len(rows)} tokens are clearly routed")
+    return rows[clear][:tokens]
+
+
+def forward(x, weights, k):
+    """Returns (y, the sum of the absolute values of the terms of each element of y)."""
+    x, router, w_in, w_out = (np.asarray(a, np.float64) for a in (x, weights["router"], weights["w_in"], weights["w_out"]))
+    gates, ids, _ = route(x, router, k)
+    y, terms = np.zeros((len(x), w_out.shape[1])), np.zeros((len(x), w_out.shape[1]))
+    for slot in range(k):
+        products = np.einsum("tnh,th->tn", w_in[ids[:, slot]], x)
+        gate, up = np.split(products, 2, axis=-1)
+        h = rounded(gate / (1 + np.exp(-gate)) * up)
+        down = w_out[ids[:, slot]]
+        y += gates[:, slot, None] * np.einsum("thi,ti->th", down, h)
+        terms += gates[:, slot, None] * np.einsum("thi,ti->th", np.abs(down), np.abs(h))
+    return y, terms
+
+
+# A bf16 logit, a bf16 intermediate and a bf16 result may each be rounded the other way: 2^-8 of their size.
+BOUND = 2.0**-7
+
+
+def worst(y, expected, terms):
+    """The largest error in units of the bound; at most 1 is within it. NaN counts as infinite."""
+    error = np.abs(y - expected) / np.maximum(BOUND * terms, 1e-30)
+    error = np.where((y == expected) & (terms == 0), 0, error)
+    return float(np.nan_to_num(error, nan=np.inf).max(initial=0))
