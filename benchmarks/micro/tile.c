@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
   /* bf16 1.0 = 0x3f80, so are f32 numbers of this pattern harmless */
   for (size_t i = 0; i < weight * copies / 2; ++i)
     ((unsigned short *)weights)[i] = 0x3f80 + (i & 7);
-  moert_kernel_fn kernel = moert_model_program.kernels[0].fn;
+  moert_kernel_fn kernel = moert_model_programs.programs[0]->kernels[0].fn;
   printf("%6s %10s %10s %10s\n", "rows", "GFLOP/s", "GB/s", "read ratio");
   static const long rows[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48, 96, 192, 384};
   for (unsigned r = 0; r < sizeof rows / sizeof *rows; ++r) {

@@ -22,6 +22,8 @@ class Options(ctypes.Structure):
         ("verify_weights", ctypes.c_int32),
         ("trace", ctypes.c_int32),
         ("count_experts", ctypes.c_int32),
+        ("device", ctypes.c_char_p),
+        ("entry", ctypes.c_char_p),
     ]
 
 
@@ -36,14 +38,14 @@ class Session:
 
     def __init__(self, path, threads):
         api = self._api = ctypes.CDLL(path)
-        for name in ("program", "error"):
-            getattr(api, f"moert_session_{name}").restype = ctypes.c_void_p if name == "program" else ctypes.c_char_p
+        api.moert_session_programs.restype = ctypes.c_void_p
+        api.moert_session_error.restype = ctypes.c_char_p
         for name in ("state_bytes", "arena_bytes"):
             getattr(api, f"moert_session_{name}").restype = ctypes.c_int64
         self._handle = ctypes.c_void_p()
         options = Options(threads=threads, pin=1)
-        program = ctypes.c_void_p(api.moert_session_program())
-        self._check(api.moert_session_open(program, ctypes.byref(options), ctypes.byref(self._handle)))
+        programs = ctypes.c_void_p(api.moert_session_programs())
+        self._check(api.moert_session_open(programs, ctypes.byref(options), ctypes.byref(self._handle)))
         names = ("input_ids", "position", "logits_to_keep")
         self._inputs = [self._find("input", name) for name in names]
         self._logits = self._find("output", "logits")

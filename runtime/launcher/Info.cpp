@@ -2,6 +2,7 @@
 
 #include "Modes.h"
 #include "core/Program.h"
+#include "core/Select.h"
 
 namespace moert {
 
@@ -24,8 +25,10 @@ static void list(std::string &text, const char *title, const moert_program &prog
 
 std::string infoText(const moert_program &program, const std::string &weights) {
   std::string text =
-      format("model:      %s\ncompiler:   moe-compile %s\nbuild:      %s\ntarget cpu: %s\nfeatures:   %s\n",
-             program.name, program.compiler, program.build_id, program.target_cpu, program.features);
+      format("model:      %s\nentry:      %s\ndevice:     %s\ncompiler:   moe-compile %s\nbuild:      %s\n"
+             "target cpu: %s\nfeatures:   %s\n",
+             program.name, program.entry, deviceName(program.device), program.compiler, program.build_id,
+             program.target_cpu, program.features);
   uint64_t bytes = 0;
   for (int32_t i = 0; i < program.parameter_count; ++i) {
     uint64_t size = 0;

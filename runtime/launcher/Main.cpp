@@ -2,6 +2,7 @@
 
 #include "Console.h"
 #include "Modes.h"
+#include "core/Select.h"
 
 #include <cstdlib>
 #include <unistd.h>
@@ -34,9 +35,33 @@ static Status runMode(moert_session *session, const moert_program &program, cons
   }
 }
 
-static Status runSession(const moert_program &program, const Options &options) {
+static const char *orNull(const std::string &text) { return text.empty() ? nullptr : text.c_str(); }
+
+/// The texts of all programs that --entry and --device leave.
+static Status info(const moert_program_list &programs, const Options &options) {
+  std::string text;
+  for (int32_t i = 0; i < programs.count; ++i) {
+    const moert_program &program = *programs.programs[i];
+    Selection selection;
+    const char *entry = options.entry.empty() ? program.entry : options.entry.c_str();
+    const char *device = options.device.empty() ? deviceName(program.device) : options.device.c_str();
+    if (Status s = selectProgram(programs, entry, device, selection); s.failed())
+      return s;
+    if (selection.program == &program)
+      text += format("%s%s", text.empty() ? "" : "\n", infoText(program, weightsPath(program, options)).c_str());
+  }
+  return print(text);
+}
+
+static Status runSession(const moert_program_list &programs, const Options &options) {
+  Selection selection;
+  if (Status s = selectProgram(programs, orNull(options.entry), orNull(options.device), selection); s.failed())
+    return s;
+  const moert_program &program = *selection.program;
   std::string weights = weightsPath(program, options);
   moert_session_options open = {};
+  open.entry = orNull(options.entry);
+  open.device = orNull(options.device);
   open.weights = weights.c_str();
   open.threads = static_cast<int32_t>(options.threads);
   open.pin = options.pin;
@@ -44,7 +69,7 @@ static Status runSession(const moert_program &program, const Options &options) {
   open.trace = !options.trace.empty();
   open.count_experts = options.mode == Mode::Benchmark;
   moert_session *session = nullptr;
-  int32_t code = moert_session_open(&program, &open, &session);
+  int32_t code = moert_session_open(&programs, &open, &session);
   Status status = sessionStatus(session, code);
   if (!status.failed())
     status = runMode(session, program, options);
@@ -56,25 +81,25 @@ static Status runSession(const moert_program &program, const Options &options) {
   return status;
 }
 
-static Status runProgram(const moert_program &program, int argc, char **argv) {
+static Status runCommand(const moert_program_list &programs, int argc, char **argv) {
   Options options;
   if (Status s = parseOptions(argc, argv, options); s.failed())
     return s;
   switch (options.mode) {
   case Mode::Help:
-    return print(helpText(program, argc ? argv[0] : "model"));
+    return print(helpText(programs, argc ? argv[0] : "model"));
   case Mode::Version:
-    return print(versionText(program));
+    return print(versionText(*programs.programs[0]));
   case Mode::Info:
-    return print(infoText(program, weightsPath(program, options)));
+    return info(programs, options);
   default:
-    return runSession(program, options);
+    return runSession(programs, options);
   }
 }
 
 int main(int argc, char **argv) {
   setUpProcess();
-  Status status = runProgram(*moert_session_program(), argc, argv);
+  Status status = runCommand(*moert_session_programs(), argc, argv);
   if (status.failed())
     note("%s: error: %s", argc ? argv[0] : "model", status.message.c_str());
   return status.code;

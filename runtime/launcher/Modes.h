@@ -16,7 +16,7 @@ Status runTensors(moert_session *session, const moert_program &program, const Op
 /// Times prefill and decode on random tokens.
 Status benchmark(moert_session *session, const moert_program &program, const Options &options);
 
-/// The texts of --info and --version.
+/// The texts of --info for one program, and of --version.
 std::string infoText(const moert_program &program, const std::string &weights);
 std::string versionText(const moert_program &program);
 

@@ -155,6 +155,18 @@ const Flag kFlags[] = {
        o.sampling.seed = static_cast<uint64_t>(seed);
        return s;
      }},
+    {"device", "DEVICE", Mode::None, false,
+     "cpu, cuda or cuda:N. Default: cuda:0 if the model was compiled for it, else cpu.",
+     [](Options &o, const char *v) {
+       o.device = v;
+       return *v ? Status{} : failure(kUserError, "expected cpu, cuda or cuda:N");
+     }},
+    {"entry", "NAME", Mode::None, false,
+     "The function of the model that runs. Needed if it has several (--info lists them).",
+     [](Options &o, const char *v) {
+       o.entry = v;
+       return *v ? Status{} : failure(kUserError, "expected the name of an entry");
+     }},
     {"threads", "N", Mode::None, false, "Threads. Default: the cores that this process may use.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1024, o.threads); }},
     {"pin", nullptr, Mode::None, false, "Binds each thread to a core.",
@@ -278,7 +290,8 @@ static std::string wrap(const char *text, size_t width, size_t indent) {
   return result;
 }
 
-std::string helpText(const moert_program &program, const std::string &executable) {
+std::string helpText(const moert_program_list &programs, const std::string &executable) {
+  const moert_program &program = *programs.programs[0];
   std::string arrays;
   for (int32_t i = 0; i < program.input_count; ++i)
     arrays += format(" --input %s=@%s.npy \\\n     ", program.inputs[i].name, program.inputs[i].name);

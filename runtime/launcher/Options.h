@@ -33,6 +33,7 @@ enum class Mode { None, Help, Version, Info, Generate, Tensors, Benchmark, Verif
 struct Options {
   Mode mode = Mode::None;
   std::string weights, trace;
+  std::string entry, device; // empty: not given
   int64_t threads = 0;
   bool pin = false, verifyWeights = false;
 
@@ -54,8 +55,8 @@ struct Options {
 
 Status parseOptions(int argc, const char *const *argv, Options &options);
 
-/// The text of --help for a program; `executable` is how it was called.
-std::string helpText(const moert_program &program, const std::string &executable);
+/// The text of --help; `executable` is how it was called.
+std::string helpText(const moert_program_list &programs, const std::string &executable);
 
 /// Splits "NAME=@FILE".
 Status parseNamedFile(const std::string &text, NamedFile &file);

@@ -29,12 +29,12 @@ struct CpuObjectOptions {
 };
 
 /// The module (at the runtime level) as LLVM IR for its `kernel.target`, not optimised: kernels, host function and the
-/// descriptor `moert_model_program`. The module is not changed. Emits an error and returns null on failure.
+/// descriptor `moert_model_programs`. The module is not changed. Emits an error and returns null on failure.
 std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::ModuleOp module, llvm::LLVMContext &context,
                                                 const CpuObjectOptions &options);
 
 /// Runs LLVM's optimiser and code generator for the module's CPU; writes an ELF object whose one global symbol is
-/// `moert_model_program`. Emits an error on failure; `os` may then hold a part of the object.
+/// `moert_model_programs`. Emits an error on failure; `os` may then hold a part of the object.
 mlir::LogicalResult emitObject(mlir::ModuleOp module, const CpuObjectOptions &options, llvm::raw_pwrite_stream &os);
 
 /// The same up to the optimised LLVM IR, as text.

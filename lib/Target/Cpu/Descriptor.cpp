@@ -211,7 +211,9 @@ LogicalResult DescriptorBuilder::run() {
   std::string buildId = options.buildId.empty() ? std::string(32, '0') : options.buildId;
   auto kernelCount = cast<llvm::ArrayType>(kernels->getValueType())->getNumElements();
   llvm::Constant *descriptor = structure({int32(MOERT_ABI_VERSION),
+                                          int32(MOERT_CPU),
                                           string(name ? name.getValue() : "model"),
+                                          string("main"),
                                           string(buildId),
                                           string(options.compiler),
                                           string(options.targetCpu.empty() ? target.cpu : options.targetCpu),
@@ -230,10 +232,14 @@ LogicalResult DescriptorBuilder::run() {
                                           array(parameters, "moert.parameters"),
                                           kernels,
                                           *generationInfo,
+                                          null(),
                                           host});
+  SmallVector<llvm::Constant *> programs = {global(descriptor, "moert.program")};
+  llvm::Constant *programList =
+      structure({int32(MOERT_ABI_VERSION), int32(programs.size()), array(programs, "moert.programs")});
   // Writable in the file's eyes (its pointers are relocated), constant for the program.
-  new llvm::GlobalVariable(llvmModule, descriptor->getType(), /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage,
-                           descriptor, "moert_model_program");
+  new llvm::GlobalVariable(llvmModule, programList->getType(), /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage,
+                           programList, "moert_model_programs");
   return success();
 }
 

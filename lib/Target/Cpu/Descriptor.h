@@ -7,8 +7,8 @@
 
 namespace moe_mlir {
 
-/// Adds `moert_model_program` (moert_model.h) to `llvmModule`, from the attributes of `module` (`moert.program`,
-/// `moe.name`, `moe.generation`). Emits an error if one of them does not fit.
+/// Adds `moert_model_programs` (moert_model.h), a list of one program, to `llvmModule`, from the attributes of `module`
+/// (`moert.program`, `moe.name`, `moe.generation`). Emits an error if one of them does not fit.
 mlir::LogicalResult addDescriptor(mlir::ModuleOp module, llvm::Module &llvmModule, const CpuObjectOptions &options,
                                   const mlir::kernel::CpuTarget &target);
 

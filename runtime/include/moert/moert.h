@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MOERT_ABI_VERSION 1
+#define MOERT_ABI_VERSION 2
 #define MOERT_MAX_RANK 8
 
 /* A function that cannot go on (no memory, an output of the wrong rank, a check that fails) ends the call: it does not
@@ -42,8 +42,8 @@ typedef enum moert_dtype {
 typedef void (*moert_kernel_fn)(const void *args, int64_t block, int64_t blocks);
 
 typedef struct moert_kernel {
-  const char *name; /* unique in the program; shown in traces */
-  moert_kernel_fn fn;
+  const char *name;   /* unique in the program; shown in traces */
+  moert_kernel_fn fn; /* NULL in programs for a GPU, whose code is in moert_program::cuda */
 } moert_kernel;
 
 /* ---- values of the current call ------------------------------------------------------------------------------- */

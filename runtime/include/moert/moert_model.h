@@ -1,6 +1,6 @@
-/* moert_model.h - a compiled program as an object: what it needs, and how to run it.
+/* moert_model.h - compiled programs as an object: what they need, and how to run them.
  *
- * A model object defines one symbol, `moert_model_program`. The launcher (`--emit=exe`) and the C API below
+ * A model object defines one symbol, `moert_model_programs`. The launcher (`--emit=exe`) and the C API of session.h
  * (`--emit=lib`) both work from it.
  */
 #ifndef MOERT_MOERT_MODEL_H
@@ -49,9 +49,54 @@ typedef struct moert_generation {
   const int64_t *eos;
 } moert_generation;
 
+typedef enum moert_device_kind { MOERT_CPU = 0, MOERT_CUDA = 1 } moert_device_kind;
+
+/* A matrix for TMA, made at launch: rows x columns elements of type `dtype`, row-major, at the pointer that stands in
+ * argument slot `slot`; boxes of box_rows x box_columns. */
+typedef struct moert_cuda_map {
+  int32_t slot;
+  int32_t dtype;
+  int64_t rows; /* >= 0, or -(1 + s): the value of slot s */
+  int64_t columns;
+  int32_t box_rows, box_columns;
+  int32_t swizzle; /* bytes: 0, 32, 64 or 128 */
+} moert_cuda_map;
+
+/* How a kernel is launched: blocks == 1 ? 1 : blocks * blocks_per_sm blocks, where the program counts one block per
+ * multiprocessor. Its arguments are `slot_count` slots of 8 bytes, and then the maps (128 bytes, 64-byte aligned). */
+typedef struct moert_cuda_kernel {
+  int32_t image; /* index of the image that holds the code */
+  int32_t threads;
+  int32_t shared_bytes; /* dynamic */
+  int32_t blocks_per_sm;
+  int32_t slot_count;
+  int32_t map_count;
+  const moert_cuda_map *maps;
+} moert_cuda_kernel;
+
+/* Machine code with the text it was compiled from. It holds one kernel, an extern "C" function `name`. */
+typedef struct moert_cuda_image {
+  const char *name;
+  const void *cubin;
+  int64_t cubin_bytes;
+  const char *source; /* not terminated */
+  int64_t source_bytes;
+} moert_cuda_image;
+
+typedef struct moert_cuda_code {
+  const char *arch; /* "sm_90a" */
+  int32_t image_count;
+  const moert_cuda_image *images;
+  const moert_cuda_kernel *kernels; /* moert_program::kernel_count entries, in the order of moert_program::kernels */
+  const char *library;              /* text of the device library that the sources include as "device.cuh" */
+} moert_cuda_code;
+
+/* One function of the model, compiled for one kind of device. */
 typedef struct moert_program {
   uint32_t abi_version;   /* MOERT_ABI_VERSION */
+  int32_t device;         /* moert_device_kind */
   const char *name;       /* model name */
+  const char *entry;      /* name of the function: "main", "layer0_moe" */
   const char *build_id;   /* 32 hex digits; the archive carries the same */
   const char *compiler;   /* version of moe-compile */
   const char *target_cpu; /* as given to --target-cpu */
@@ -65,10 +110,18 @@ typedef struct moert_program {
   const moert_parameter_desc *parameters;
   const moert_kernel *kernels;
   const moert_generation *generation; /* NULL if unknown */
+  const moert_cuda_code *cuda;        /* NULL unless device is MOERT_CUDA */
   int32_t (*run)(moert_context *ctx); /* 0, or the code given to moert_fail */
 } moert_program;
 
-extern const moert_program moert_model_program;
+/* The programs of an object. Those of one entry stand together, CUDA before CPU. */
+typedef struct moert_program_list {
+  uint32_t abi_version; /* MOERT_ABI_VERSION */
+  int32_t count;        /* at least 1 */
+  const moert_program *const *programs;
+} moert_program_list;
+
+extern const moert_program_list moert_model_programs;
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
  * The launcher of `--emit=exe` uses exactly these functions; `--emit=lib` exports them together with the program.
  *
  *   moert_session *s;
- *   if (moert_session_open(moert_session_program(), NULL, &s) ||
+ *   if (moert_session_open(moert_session_programs(), NULL, &s) ||
  *       moert_session_set_input(s, 0, MOERT_F32, 2, sizes, data) || moert_session_run(s))
  *     fprintf(stderr, "%s\n", moert_session_error(s));
  *
@@ -31,6 +31,8 @@ typedef struct moert_session_options {
   int32_t verify_weights; /* nonzero: reads all weights and compares their checksums */
   int32_t trace;          /* nonzero: records every launch for moert_session_write_trace */
   int32_t count_experts;  /* nonzero: counts the rows that each expert receives */
+  const char *device;     /* "cpu", "cuda" or "cuda:N"; NULL: cuda:0 where the entry has code for it, else the CPU */
+  const char *entry;      /* NULL: the only one */
 } moert_session_options;
 
 /* A value of a call: row-major, contiguous. */
@@ -41,13 +43,17 @@ typedef struct moert_tensor {
   const void *data;
 } moert_tensor;
 
-/* The program that is linked into this file. */
-MOERT_API const moert_program *moert_session_program(void);
+/* The programs that are linked into this file. */
+MOERT_API const moert_program_list *moert_session_programs(void);
 
-/* Checks program and CPU, maps the weights, starts the threads. `options` may be NULL. On failure `*session` still
- * holds an object that gives the error's text and must be closed (NULL only if there is no memory for it). */
-MOERT_API int32_t moert_session_open(const moert_program *program, const moert_session_options *options,
+/* Chooses the program by entry and device, checks it and the CPU, maps the weights, starts the threads. `options` may
+ * be NULL. On failure `*session` still holds an object that gives the error's text and must be closed (NULL only if
+ * there is no memory for it). */
+MOERT_API int32_t moert_session_open(const moert_program_list *programs, const moert_session_options *options,
                                      moert_session **session);
+
+/* The program that the session runs; NULL if opening failed before one was chosen. */
+MOERT_API const moert_program *moert_session_program(const moert_session *session);
 MOERT_API void moert_session_close(moert_session *session);
 
 /* Text of the last failure: one line. Valid until the next call with this session. */

@@ -19,9 +19,15 @@ static std::string recordedWeights(const moert_program &program) {
   return slash == std::string::npos ? weights : file.substr(0, slash + 1) + weights;
 }
 
-Status moert_session::open(const moert_session_options &options) {
+Status moert_session::open(const moert_program_list &programs, const moert_session_options &options) {
+  Selection selection;
+  if (Status s = selectProgram(programs, options.entry, options.device, selection); s.failed())
+    return s;
+  program = selection.program;
   if (Status s = validateProgram(*program); s.failed())
     return s;
+  if (program->device != MOERT_CPU)
+    return failure(kInternal, "the program needs a runtime with CUDA, which is not linked into this file");
   if (Status s = checkFeatures(program->features); s.failed())
     return s;
   if (options.threads < 0 || options.threads > 1024)

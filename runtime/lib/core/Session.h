@@ -4,6 +4,7 @@
 
 #include "core/Archive.h"
 #include "core/Context.h"
+#include "core/Select.h"
 #include "moert/session.h"
 
 struct moert_session {
@@ -13,7 +14,7 @@ struct moert_session {
   moert::Status status; // of the last call
   bool hasOutputs = false;
 
-  moert::Status open(const moert_session_options &options);
+  moert::Status open(const moert_program_list &programs, const moert_session_options &options);
   moert::Status setInput(int32_t index, int32_t dtype, int32_t rank, const int64_t *sizes, const void *data);
   moert::Status run();
 };

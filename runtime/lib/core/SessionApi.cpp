@@ -20,13 +20,15 @@ static int32_t find(const moert_value *values, int32_t count, const char *name) 
 
 extern "C" {
 
-int32_t moert_session_open(const moert_program *program, const moert_session_options *options, moert_session **result) {
+int32_t moert_session_open(const moert_program_list *programs, const moert_session_options *options,
+                           moert_session **result) {
   auto *session = *result = new (std::nothrow) moert_session;
   if (!session)
     return kUserError;
-  session->program = program;
-  return finish(session, session->open(options ? *options : moert_session_options{}));
+  return finish(session, session->open(*programs, options ? *options : moert_session_options{}));
 }
+
+const moert_program *moert_session_program(const moert_session *session) { return session->program; }
 
 void moert_session_close(moert_session *session) { delete session; }
 
@@ -35,11 +37,11 @@ const char *moert_session_error(const moert_session *session) {
 }
 
 int32_t moert_session_find_input(const moert_session *session, const char *name) {
-  return find(session->program->inputs, session->program->input_count, name);
+  return session->program ? find(session->program->inputs, session->program->input_count, name) : -1;
 }
 
 int32_t moert_session_find_output(const moert_session *session, const char *name) {
-  return find(session->program->outputs, session->program->output_count, name);
+  return session->program ? find(session->program->outputs, session->program->output_count, name) : -1;
 }
 
 int32_t moert_session_set_input(moert_session *session, int32_t index, int32_t dtype, int32_t rank,

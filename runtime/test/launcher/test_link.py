@@ -42,7 +42,7 @@ def defined(path):
 
 @pytest.mark.parametrize("name", ["moert_launcher.o", "moert_session.o"])
 def test_prelinked_objects_need_the_c_library_only(pytestconfig, name):
-    available = set().union(*map(defined, LIBRARIES)) | {"moert_model_program", "_GLOBAL_OFFSET_TABLE_"}
+    available = set().union(*map(defined, LIBRARIES)) | {"moert_model_programs", "_GLOBAL_OFFSET_TABLE_"}
     optional = {"__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__tls_get_addr"}
     wanted = undefined(pathlib.Path(pytestconfig.getoption("--prelinked")) / name)
     assert wanted - available - optional == set()
@@ -54,16 +54,16 @@ def test_shared_object(pytestconfig, tmp_path):
     link(pytestconfig, "lib", "layer", path)
     names = defined(path)
     assert {"moert_session_open", "moert_session_run"} <= names
-    assert all(n.startswith("moert_session_") or n == "moert_model_program" for n in names), names
+    assert all(n.startswith("moert_session_") or n == "moert_model_programs" for n in names), names
     weights = pathlib.Path(pytestconfig.getoption("--binaries")) / "layer.weights"
     (tmp_path / "layer.weights").symlink_to(weights)  # beside the shared object: found without options
 
     lib = ctypes.CDLL(str(path))
-    lib.moert_session_program.restype = ctypes.c_void_p
+    lib.moert_session_programs.restype = ctypes.c_void_p
     lib.moert_session_error.restype = ctypes.c_char_p
     lib.moert_session_error.argtypes = [ctypes.c_void_p]
     session = ctypes.c_void_p()
-    code = lib.moert_session_open(ctypes.c_void_p(lib.moert_session_program()), None, ctypes.byref(session))
+    code = lib.moert_session_open(ctypes.c_void_p(lib.moert_session_programs()), None, ctypes.byref(session))
     assert code == 0, lib.moert_session_error(session)
 
     class Tensor(ctypes.Structure):

@@ -4,6 +4,8 @@
  * and the token before it comes from the state where it belongs to an earlier call. */
 #include "moert/moert_model.h"
 
+#include <stddef.h>
+
 #ifndef TOY_FEATURES
 #define TOY_FEATURES "sse,sse2"
 #endif
@@ -82,9 +84,11 @@ static const int64_t eos[] = {0};
 static const moert_generation generation = {kTokens,     kPosition, kKeep, 0,  MOERT_VOCAB_BYTES,
                                             kVocabulary, kCache,    1,     eos};
 
-const moert_program moert_model_program = {
+static const moert_program program = {
     MOERT_ABI_VERSION,
+    MOERT_CPU,
     "toy-bigram",
+    "main",
     "00112233445566778899aabbccddeeff",
     "0.1.0",
     "x86-64",
@@ -103,5 +107,9 @@ const moert_program moert_model_program = {
     parameters,
     kernels,
     &generation,
+    NULL,
     run,
 };
+
+static const moert_program *const programs[] = {&program};
+const moert_program_list moert_model_programs = {MOERT_ABI_VERSION, 1, programs};

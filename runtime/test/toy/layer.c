@@ -60,9 +60,11 @@ static const moert_value states[] = {{"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0}};
 static const char *const symbols[] = {"rows"};
 static const moert_parameter_desc parameters[] = {{"w", MOERT_F32, 1, {kWidth}}};
 
-const moert_program moert_model_program = {
+static const moert_program program = {
     MOERT_ABI_VERSION,
+    MOERT_CPU,
     "toy-layer",
+    "main",
     "ffeeddccbbaa99887766554433221100",
     "0.1.0",
     "x86-64",
@@ -81,5 +83,9 @@ const moert_program moert_model_program = {
     parameters,
     kernels,
     NULL,
+    NULL,
     run,
 };
+
+static const moert_program *const programs[] = {&program};
+const moert_program_list moert_model_programs = {MOERT_ABI_VERSION, 1, programs};

@@ -22,6 +22,7 @@ moert_program makeProgram() {
   moert_program program = {};
   program.abi_version = MOERT_ABI_VERSION;
   program.name = "test";
+  program.entry = "main";
   program.build_id = "00000000000000000000000000000000";
   program.compiler = program.target_cpu = program.features = program.weights = "";
   program.inputs = kInputs;
@@ -79,7 +80,7 @@ TEST(Inputs, ChecksTypes) {
 TEST(Program, IsValidated) {
   moert_program program = makeProgram();
   EXPECT_EQ(validateProgram(program).message, "");
-  program.abi_version = 2;
+  program.abi_version = MOERT_ABI_VERSION - 1;
   EXPECT_EQ(validateProgram(program).code, kInternal);
   program = makeProgram();
   program.symbol_count = 1; // "tokens" has a second one

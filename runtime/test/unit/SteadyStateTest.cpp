@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   options.weights = argv[1];
   options.threads = 3;
   moert_session *session = nullptr;
-  int32_t code = moert_session_open(moert_session_program(), &options, &session);
+  int32_t code = moert_session_open(moert_session_programs(), &options, &session);
   alignas(64) uint16_t x[64 * 8] = {};
   float scale[65] = {};
   long before = 0;

@@ -49,25 +49,40 @@ static void expectError(const char *text) {
 
 int main(int argc, char **argv) {
   CHECK(argc == 3);
-  const moert_program *program = moert_session_program();
+  const moert_program_list *programs = moert_session_programs();
+  CHECK(programs->count == 1);
   moert_session_options options = {0};
 
   options.weights = "/nonexistent/weights";
-  CHECK(moert_session_open(program, &options, &s) == 1);
+  CHECK(moert_session_open(programs, &options, &s) == 1);
   expectError("cannot open weights '/nonexistent/weights'");
   moert_session_close(s);
 
-  moert_program other = *program;
+  moert_program other = *programs->programs[0];
+  const moert_program *const others[] = {&other};
+  const moert_program_list old = {MOERT_ABI_VERSION, 1, others}, older = {98, 1, others};
   other.abi_version = 99;
-  CHECK(moert_session_open(&other, NULL, &s) == 70);
+  CHECK(moert_session_open(&old, NULL, &s) == 70);
   expectError("runtime ABI 99");
+  CHECK(!moert_session_program(s) && moert_session_find_input(s, "x") == -1);
+  moert_session_close(s);
+  CHECK(moert_session_open(&older, NULL, &s) == 70);
+  expectError("runtime ABI 98");
+  moert_session_close(s);
+  other.abi_version = MOERT_ABI_VERSION;
+  other.device = MOERT_CUDA;
+  CHECK(moert_session_open(&old, NULL, &s) == 70);
+  expectError("the program needs a runtime with CUDA, which is not linked into this file");
   moert_session_close(s);
 
   options.weights = argv[1];
   options.threads = 3;
   options.trace = 1;
   options.verify_weights = 1;
-  CHECK(moert_session_open(program, &options, &s) == 0);
+  options.device = "cpu";
+  options.entry = "main";
+  CHECK(moert_session_open(programs, &options, &s) == 0);
+  CHECK(moert_session_program(s) == programs->programs[0]);
   CHECK(moert_session_threads(s) == 3);
   CHECK(moert_session_find_input(s, "scale") == 1 && moert_session_find_input(s, "y") == -1);
   CHECK(moert_session_find_output(s, "calls") == 1);

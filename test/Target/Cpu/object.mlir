@@ -12,14 +12,16 @@
 
 // One symbol is visible, the runtime's functions are all that is needed.
 // SYMBOLS-NOT: U {{[^m]}}
-// SYMBOLS: D moert_model_program
+// SYMBOLS: D moert_model_programs
 // SYMBOLS-NOT: {{ [TDBR] }}
 
 // DESCRIPTOR-DAG: c"linear\00"
 // DESCRIPTOR-DAG: c"example\00"
 // DESCRIPTOR-DAG: c"batch\00"
 // DESCRIPTOR-DAG: avx512_bf16
-// DESCRIPTOR-DAG: @moert_model_program = local_unnamed_addr constant {{.*}} { i32 1, ptr {{.*}}, i32 1, i32 1, i32 0, i32 1, i32 1, i32 1, ptr {{.*}}, ptr @moe_run }
+// DESCRIPTOR-DAG: @moert.program = private {{.*}} { i32 2, i32 0, ptr {{.*}}, i32 1, i32 1, i32 0, i32 1, i32 1, i32 1, ptr {{.*}}, ptr null, ptr @moe_run }
+// DESCRIPTOR-DAG: @moert.programs = private {{.*}} [1 x ptr] [ptr @moert.program]
+// DESCRIPTOR-DAG: @moert_model_programs = {{.*}}constant {{.*}} { i32 2, i32 1, ptr @moert.programs }
 
 // The inner loop of the full tile: 24 dot products, 4 loads of weights, 6 broadcasts, and nothing goes through the
 // stack. (LLVM may unroll it; the counts are those of a stretch without a jump.)

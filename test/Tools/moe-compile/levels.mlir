@@ -26,7 +26,7 @@
 // FILES-NEXT: program.weights
 // FILES: 3_kernel.mlir
 // FILES-NEXT: 4_runtime.mlir
-// LIB: moert_model_program
+// LIB: moert_model_programs
 // LIB: moert_session_open
 module attributes {moe.level = "kernel", moe.name = "double"} {
   kernel.func @double(%x: memref<?xf32>, %y: memref<?xf32>) {

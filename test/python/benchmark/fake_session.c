@@ -13,15 +13,15 @@ struct moert_session {
 };
 
 static const char *const names[] = {"input_ids", "position", "logits_to_keep"};
-static const moert_program program;
+static const moert_program_list programs;
 
-const moert_program *moert_session_program(void) { return &program; }
+const moert_program_list *moert_session_programs(void) { return &programs; }
 
-int32_t moert_session_open(const moert_program *p, const moert_session_options *options, moert_session **session) {
+int32_t moert_session_open(const moert_program_list *p, const moert_session_options *options, moert_session **session) {
   *session = calloc(1, sizeof **session);
   (*session)->threads = options->threads;
-  if (p == &program && options->pin && !options->weights && !options->verify_weights && !options->trace &&
-      !options->count_experts)
+  if (p == &programs && options->pin && !options->weights && !options->verify_weights && !options->trace &&
+      !options->count_experts && !options->device && !options->entry)
     return 0;
   (*session)->error = "wrong options";
   return 1;

@@ -25,6 +25,9 @@ struct moert_context {
   int64_t work[LAUNCHES];
 };
 
+/* The tests compile one function for the CPU. */
+#define PROGRAM (*moert_model_programs.programs[0])
+
 static const int element_size[] = {4, 2, 2, 8, 8, 4, 2, 1, 1, 1};
 
 void *moert_input(moert_context *ctx, int32_t index) { return ctx->inputs[index]; }
@@ -34,7 +37,7 @@ const void *moert_parameter(moert_context *ctx, int32_t index) { return ctx->par
 int64_t moert_blocks(moert_context *ctx) { return ctx->blocks; }
 
 void *moert_output(moert_context *ctx, int32_t index, int32_t rank, const int64_t *sizes) {
-  int64_t bytes = element_size[moert_model_program.outputs[index].dtype];
+  int64_t bytes = element_size[PROGRAM.outputs[index].dtype];
   for (int32_t d = 0; d < rank; ++d)
     bytes *= ctx->output_sizes[index][d] = sizes[d];
   ctx->output_bytes[index] = bytes;
@@ -90,7 +93,7 @@ void shim_input(moert_context *ctx, int index, void *data, const int64_t *sizes,
 }
 void shim_state(moert_context *ctx, int index, void *data) { ctx->states[index] = data; }
 void shim_parameter(moert_context *ctx, int index, const void *data) { ctx->parameters[index] = data; }
-int shim_run(moert_context *ctx) { return moert_model_program.run(ctx); }
+int shim_run(moert_context *ctx) { return PROGRAM.run(ctx); }
 const void *shim_output(moert_context *ctx, int index, int64_t *sizes) {
   memcpy(sizes, ctx->output_sizes[index], sizeof ctx->output_sizes[index]);
   return ctx->outputs[index];
@@ -115,4 +118,4 @@ void shim_free(moert_context *ctx) {
   free(ctx->arena);
   free(ctx);
 }
-const moert_program *shim_program(void) { return &moert_model_program; }
+const moert_program *shim_program(void) { return &PROGRAM; }
