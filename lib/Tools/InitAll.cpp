@@ -42,13 +42,13 @@ void moe_mlir::registerAllPasses() {
   mlir::kernel::registerGraphToKernelPipeline();
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerKernelToEmitCPasses();
+  mlir::kernel::registerKernelToEmitCPipeline();
   mlir::kernel::registerKernelToLLVMPasses();
   mlir::kernel::registerConvertKernelToLLVMPipeline();
   mlir::moe::registerMoePasses();
   mlir::nn::registerNnPasses();
   mlir::moert::registerHostToMoeRtPasses();
   mlir::moert::registerMoeRtToLLVMPasses();
-  registerKernelToEmitCPipeline();
   registerKernelToRuntimePipeline();
   registerImportPipeline();
   registerPipelinesPasses();

@@ -11,6 +11,10 @@ namespace mlir::kernel {
 #define GEN_PASS_REGISTRATION
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h.inc"
 
+/// The pipeline `kernel-to-emitc`: kernels become CUDA C++ as emitc, the rest of a module stays.
+void buildKernelToEmitCPipeline(OpPassManager &pm);
+void registerKernelToEmitCPipeline();
+
 } // namespace mlir::kernel
 
 #endif // MOE_MLIR_CONVERSION_KERNELTOEMITC_PASSES_H
