@@ -76,6 +76,28 @@ static void eraseUnused(emitc::FuncOp func) {
       op->erase();
 }
 
+/// The tensor maps of weights: a row per (block, step, column), boxes of the columns of a tile.
+LogicalResult Emitter::addMaps(FuncOp func, const CudaTarget &target, ArrayRef<Value> weights) {
+  for (Value weight : weights) {
+    auto type = cast<MemRefType>(weight.getType());
+    if (!type.hasStaticShape() || !isa<BlockArgument>(weight))
+      return func.emitOpError() << "multiplies by a weight of type " << type << "; TMA needs one with a static shape";
+    CudaMap map;
+    for (BlockArgument argument : func.getArguments().take_front(cast<BlockArgument>(weight).getArgNumber())) {
+      auto memref = dyn_cast<MemRefType>(argument.getType());
+      map.slot += 1 + (memref ? memref.getNumDynamicDims() : 0);
+    }
+    map.element = type.getElementType();
+    map.columns = type.getShape().back();
+    map.rows = type.getNumElements() / std::max<int64_t>(map.columns, 1);
+    map.boxRows = target.columns;
+    map.boxColumns = target.depth;
+    map.swizzle = target.depth * type.getElementTypeBitWidth() / 8;
+    launch.maps.push_back(map);
+  }
+  return success();
+}
+
 emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   SmallVector<Type> types;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
@@ -119,12 +141,17 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
              succeeded(target)) {
     emitted.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__ __launch_bounds__(384, 1)"}));
     SmallVector<Value> maps(entry->getArguments().take_back(weights.size()));
+    if (failed(addMaps(func, *target, weights.getArrayRef()))) {
+      emitted.erase();
+      return nullptr;
+    }
     written = emitRoles(func, *target, weights.getArrayRef(), maps);
   }
   if (failed(written)) {
     emitted.erase();
     return nullptr;
   }
+  launch.setOn(emitted);
   emitc::ReturnOp::create(b, func.getLoc(), Value());
   eraseUnused(emitted);
   return emitted;

@@ -3,6 +3,7 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 
+#include "moe-mlir/Dialect/Kernel/IR/CudaLaunch.h"
 #include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
@@ -44,6 +45,7 @@ private:
 
   // Products over tiles (Tiles.cpp).
   enum class Role { None, Load, Compute };
+  LogicalResult addMaps(FuncOp func, const CudaTarget &target, ArrayRef<Value> weights);
   LogicalResult emitRoles(FuncOp func, const CudaTarget &target, ArrayRef<Value> weights, ArrayRef<Value> maps);
   LogicalResult emitRowTile(RowTileOp tile);
   /// The row index in memory of row `row` of a tile.
@@ -78,6 +80,7 @@ private:
 
   Role role = Role::None;
   const CudaTarget *cuda = nullptr;
+  CudaLaunch launch;                         ///< of the kernel that is written
   int64_t stageBytes = 0;                    ///< operands of one step in shared memory
   DenseMap<Value, Value> tensorMaps;         ///< weight -> its tensor map
   DenseMap<Value, std::string> accumulators; ///< tile -> name of its variable

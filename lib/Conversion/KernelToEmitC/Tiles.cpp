@@ -67,6 +67,9 @@ LogicalResult Emitter::emitRoles(FuncOp func, const CudaTarget &target, ArrayRef
   cuda = &target;
   int64_t aBytes = target.rows * kRowBytes;
   stageBytes = aBytes + target.columns * kRowBytes;
+  launch.threads = kThreads;
+  launch.sharedBytes = kBarrierBytes + target.stages * stageBytes;
+  launch.blocksPerSm = 1;
   line(loc, "// Launch: " + Twine(kThreads) + " threads, " + Twine(kBarrierBytes + target.stages * stageBytes) +
                 " bytes of shared memory, weights in boxes of " + Twine(target.columns) + " rows.");
   line(loc,

@@ -28,6 +28,11 @@ def ConvertKernelToEmitC : Pass<"convert-kernel-to-emitc", "::mlir::ModuleOp"> {
     64-bit size per dynamic dimension (the slots of the CPU's calling convention); loads and stores go through the device
     library's `loadGlobal` and `storeGlobal`, so that the same text runs emulated with every access checked. What C++ has no
     operator for is a function of the device library.
+
+    How the function is launched is said by its attributes: `cuda.threads` of a block, `cuda.shared` bytes of dynamic shared memory,
+    `cuda.blocks_per_sm`, and `cuda.maps`, the tensor maps that are its last arguments, each a matrix
+    `{slot, element, rows, columns, box = [rows, columns], swizzle}` at the pointer in an argument slot. `rows` is a number, or `-(1 + s)`
+    for the value of slot `s`.
   }];
   let dependentDialects = ["::mlir::emitc::EmitCDialect"];
 }
