@@ -3,7 +3,7 @@
 #include "ProgramWeights.h"
 #include "moe-mlir/Import/Pt2.h"
 #include "moe-mlir/Weights/Dtype.h"
-#include "moe-mlir/Weights/Pt2Source.h"
+#include "moe-mlir/Weights/SafetensorsSource.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -24,7 +24,7 @@ int ProgramWeights::openSource(mlir::ModuleOp module, StringRef other, Console &
     console.error("the module has parameters but no moe.weights attribute: give the file with --weights");
     return kUserError;
   }
-  Expected<std::unique_ptr<WeightSource>> opened = openPt2Weights(path);
+  Expected<std::unique_ptr<WeightSource>> opened = openWeights(path);
   if (!opened) {
     int code = kUserError;
     handleAllErrors(

@@ -44,7 +44,7 @@ static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::
                                                "x86-64-v4, sapphirerapids, znver4, ..."));
 static cl::opt<std::string>
     weights("weights", cl::value_desc("file"), cl::cat(category),
-            cl::desc("Take the weights from this .pt2 instead of the one that the module names"));
+            cl::desc("Take the weights from this .pt2 or .safetensors instead of the file that the module names"));
 static cl::opt<std::string> fromLevel("from", cl::value_desc("level"), cl::cat(category),
                                       cl::desc("Level of an IR input that does not name it"));
 static cl::opt<std::string> toLevel("to", cl::value_desc("level"), cl::cat(category),

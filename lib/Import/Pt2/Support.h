@@ -16,12 +16,10 @@ inline llvm::Error unsupportedError(const llvm::Twine &message) {
   return llvm::make_error<ImportError>(ImportErrorKind::Unsupported, message.str());
 }
 
-/// `text` for a message: bytes outside printable ASCII escaped, at most 80 characters.
+/// `text` for a message, see UntrustedJson.h.
 std::string printable(llvm::StringRef text);
 
-/// Parses JSON that nobody vouches for. `llvm::json` recurses and would overflow the stack on deep nesting, and it lets
-/// the last of several equal keys win; a linear scan refuses both first, as well as NaN and Infinity outside strings.
-/// `what` names the text in messages.
+/// Parses JSON that nobody vouches for (see UntrustedJson.h). `what` names the text in messages.
 llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text, llvm::StringRef what);
 
 /// The name in `{"name": ...}`, or in `{"as_tensor": {"name": ...}}`.

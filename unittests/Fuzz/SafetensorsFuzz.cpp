@@ -1,0 +1,71 @@
+//===- SafetensorsFuzz.cpp - any bytes as a .safetensors file -----------------------------------------------------===//
+//
+// What begins with "{" is a header: its size and a few bytes of data are added, so that changes meet the checks of
+// tensors and not the size of the header. Anything else is the file. What is accepted can be read to its last byte.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "moe-mlir/Weights/SafetensorsSource.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
+#include <cstdio>
+#include <cstdlib>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace moe_mlir;
+
+/// The LLVM that is linked does not annotate its containers.
+extern "C" const char *__asan_default_options() { return "detect_container_overflow=0:detect_odr_violation=0"; }
+
+static void check(bool condition, const char *what) {
+  if (condition)
+    return;
+  std::fprintf(stderr, "violated: %s\n", what);
+  std::abort();
+}
+
+/// Names that the header may hold: what stands in quotes.
+static std::vector<std::string> quoted(llvm::StringRef text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    text = text.split('"').second;
+    auto [name, rest] = text.split('"');
+    names.push_back(name.str());
+    text = rest;
+  }
+  return names;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  llvm::StringRef bytes(reinterpret_cast<const char *>(data), size);
+  std::string file = bytes.str();
+  if (bytes.starts_with("{")) {
+    char header[8];
+    llvm::support::endian::write64le(header, size);
+    file = std::string(header, 8) + file + std::string(32, '\1');
+  }
+  int fd = memfd_create("fuzz", 0);
+  check(fd >= 0 && write(fd, file.data(), file.size()) == ssize_t(file.size()), "a file in memory");
+  llvm::Expected<std::unique_ptr<WeightSource>> source = openSafetensors("/proc/self/fd/" + std::to_string(fd));
+  if (!source) {
+    check(!llvm::StringRef(llvm::toString(source.takeError())).contains('\n'), "an error is one line");
+  } else {
+    unsigned sum = 0;
+    for (const std::string &name : quoted(bytes))
+      if (llvm::Expected<Blob> blob = (*source)->find(name)) {
+        for (char byte : blob->data)
+          sum += static_cast<volatile const char &>(byte);
+        uint64_t elements = 1;
+        for (int64_t count : blob->sizes)
+          elements *= count;
+        check(elements * moert::dtypeSize(blob->dtype) == blob->data.size(), "a tensor has the bytes of its shape");
+      } else {
+        llvm::consumeError(blob.takeError());
+      }
+    check((*source)->contentId().size() == 32 && sum + 1 > 0, "a content id");
+  }
+  close(fd);
+  return 0;
+}
