@@ -7,8 +7,6 @@ from pathlib import Path
 
 from .cases import name_of
 from .kernels import read_kernels
-from .plan import make_plan
-from .hostprogram import read_functions
 from .program import Program, host_part
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,8 +29,7 @@ def compile_layer(build, layer, name=None, tokens=8):
     level = tool(build, "moe-opt", f"--pass-pipeline={PASSES}", text=layer.graph())
     host = host_part(tool(build, "moe-opt", "--mlir-print-op-generic", text=level))
     text = tool(build, "moe-translate", "--kernel-to-cuda", text=level)
-    plan = make_plan(read_functions(host)["main"], {"x": (tokens, layer.H)})
-    return Program(name or name_of(tokens, layer), layer, host, read_kernels(text, plan), {})
+    return Program(name or name_of(tokens, layer), layer, host, read_kernels(text), {})
 
 
 def nvrtc():

@@ -140,7 +140,7 @@ class CudaDevice:
         return buffer.read()
 
     def tensor_map(self, buffer, entry):
-        return self.driver.tensor_map(buffer.pointer.value, entry.rows, entry.columns, entry.box, entry.swizzle)
+        return self.driver.tensor_map(buffer.pointer.value, max(entry.rows, 1), entry.columns, entry.box, entry.swizzle)
 
     def launch(self, kernel, arguments, maps, blocks, stream=None):
         values = [ctypes.c_int64(a) if isinstance(a, int) else a.pointer for a in arguments]

@@ -39,9 +39,10 @@ class Execution:
 
     def launch(self, launch):
         kernel = self.kernels[launch.kernel]
-        maps = [self.device.tensor_map(self.buffers[launch.arguments[m.argument]["buffer"]], m) for m in kernel.maps]
+        slots = self.slots(launch)
+        maps = [self.device.tensor_map(slots[m.slot], m.with_rows(slots)) for m in kernel.maps]
         blocks = 1 if launch.single else self.device.multiprocessors * kernel.blocks_per_sm
-        self.device.launch(kernel, self.slots(launch), maps, blocks)
+        self.device.launch(kernel, slots, maps, blocks)
 
     def run(self):
         """All launches; returns the outputs."""

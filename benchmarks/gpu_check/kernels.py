@@ -1,21 +1,26 @@
 """What a launch of a kernel needs besides its arguments, as the compiler says it."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-SIGNATURE = re.compile(r'extern "C" __global__ (?:__launch_bounds__\([^)]*\) )?void (\w+)\(([^\n]*)\) \{\n(?:  // Launch: (\d+) threads, (\d+) bytes)?')
+SIGNATURE = re.compile(r'extern "C" __global__ (?:__launch_bounds__\([^)]*\) )?void (\w+)\(([^\n]*)\) \{\n(?:  // Launch: (\d+) threads, (\d+) bytes[^\n]*\n)?((?:  // Map[^\n]*\n)*)')
+MAP = re.compile(r"// Map \w+: argument (\d+) as (argument )?(\d+) x (\d+), boxes of (\d+) rows")
 MATH = re.compile(r"\bmoe::(exp|log|tanh|erf|sin|cos|sqrt|rsqrt)\(")
 
 
 @dataclass
 class Map:
-    """A matrix of [rows, columns] at the pointer of an argument, for TMA, in boxes of [rows, columns]."""
+    """A matrix of [rows, columns] at the pointer in a slot, for TMA, in boxes of [rows, columns]."""
 
-    argument: int
-    rows: int
+    slot: int
+    rows: int  # or -(1 + s): the value of slot s
     columns: int
     box: list
     swizzle: int  # bytes
+
+    def with_rows(self, slots):
+        """The same with the number of rows that a launch has."""
+        return self if self.rows >= 0 else replace(self, rows=slots[-1 - self.rows])
 
 
 @dataclass
@@ -28,20 +33,15 @@ class Kernel:
     maps: list = field(default_factory=list)
 
 
-def read_kernels(text, plan):
-    """The kernels of a text by name; `plan` says which arguments are weights."""
+def read_kernels(text):
+    """The kernels of a text by name."""
     head, *parts = re.split(r'(?=^extern "C" __global__)', text, flags=re.M)
     kernels = {}
     for part in parts:
-        name, parameters, threads, shared = SIGNATURE.match(part).groups()
+        name, _, threads, shared, maps = SIGNATURE.match(part).groups()
         kernel = Kernel(name, head + part, int(threads or 64), int(shared or 0))
-        launch = next((launch for launch in plan.launches if launch.kernel == name), None)
-        for i, argument in enumerate(launch.arguments if launch and "CUtensorMap" in parameters else []):
-            buffer = plan.buffers[argument["buffer"]] if "buffer" in argument else None
-            if buffer and buffer.role == "parameter" and len(buffer.shape) >= 4:
-                rows, columns = 1, buffer.shape[-1]
-                for size in buffer.shape[:-1]:
-                    rows *= size
-                kernel.maps.append(Map(i, rows, columns, buffer.shape[-2:], 128))
+        for slot, size, rows, columns, box in MAP.findall(maps):
+            rows = -1 - int(rows) if size else int(rows)
+            kernel.maps.append(Map(int(slot), rows, int(columns), [int(box), 64], 128))
         kernels[name] = kernel
     return kernels

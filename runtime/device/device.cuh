@@ -1,8 +1,8 @@
 //===- device.cuh - the one include of a kernel text --------------------------------------------------------------===//
 //
 // Kernel text is ordinary C++ and calls of this library. Its primitives come from sm90/ (one GPU instruction each) or,
-// with MOE_EMULATION defined, from the emulated machine in ../emulation; layout.cuh and pipeline.cuh are the same text
-// on both sides. docs/Cuda.md has the contract of every function.
+// with MOE_EMULATION defined, from the emulated machine in ../emulation; elements.cuh, layout.cuh and pipeline.cuh are
+// the same text on both sides. docs/Cuda.md has the contract of every function.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -13,6 +13,7 @@
 #include "../emulation/primitives/barrier.h"
 #include "../emulation/primitives/block.h"
 #include "../emulation/primitives/convert.h"
+#include "../emulation/primitives/copy.h"
 #include "../emulation/primitives/global.h"
 #include "../emulation/primitives/math.h"
 #include "../emulation/primitives/shared.h"
@@ -24,6 +25,7 @@
 #include "sm90/barrier.cuh"
 #include "sm90/block.cuh"
 #include "sm90/convert.cuh"
+#include "sm90/copy.cuh"
 #include "sm90/global.cuh"
 #include "sm90/math.cuh"
 #include "sm90/shared.cuh"
@@ -33,5 +35,6 @@
 #include "sm90/wgmma.cuh"
 #endif
 
+#include "elements.cuh"
 #include "layout.cuh"
 #include "pipeline.cuh"

@@ -136,6 +136,11 @@ static void requireWritable(const Access &access, const char *what, Where where)
 // Ordinary accesses
 //===--------------------------------------------------------------------------------------------------------------===//
 
+void checkGlobalRead(const void *p, size_t bytes, const char *what, Where where) {
+  Access access = find(p, bytes, what, where);
+  requireOrdered(access, what, where);
+}
+
 void checkGlobalLoad(const void *p, size_t bytes, Where where) {
   Access access = findAligned(p, bytes, "load", where);
   requireOrdered(access, "load", where);

@@ -50,6 +50,10 @@ void storeTile2d(const CUtensorMap *map, uint32_t from, int x, int y, Where wher
 void commitTileStores();
 void waitTileStores(uint32_t pending, bool readOnly, Where where);
 
+void copyAsync(uint32_t to, const void *from, uint32_t bytes, Where where);
+void commitCopies();
+void waitCopies(uint32_t pending, Where where);
+
 struct Chain; // the accumulators of a warpgroup while wgmmas on them are in flight
 
 /// The accumulators of one thread.

@@ -72,9 +72,9 @@ static void endBlock(Block &block) {
     if (!store.read)
       fault("block " + std::to_string(block.id) + " ends while a TMA store still reads its shared memory", nullptr,
             &store.where);
-  if (std::optional<uint32_t> address = block.shared.findLoading())
-    fault("block " + std::to_string(block.id) + " ends while a TMA load in flight writes its shared memory at " +
-              hex(*address),
+  if (std::optional<uint32_t> address = block.shared.findInFlight())
+    fault("block " + std::to_string(block.id) + " ends while " + block.shared.granule(*address).inFlight() +
+              " writes its shared memory at " + hex(*address),
           nullptr, nullptr);
   block.shared.release(); // of large grids, only the resident blocks take memory
 }

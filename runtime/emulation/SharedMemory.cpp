@@ -38,8 +38,8 @@ void readShared(uint32_t address, void *to, uint32_t bytes, Where where) {
   Granule &g = t.block->shared.granule(address);
   if (g.barrier)
     fail("ordinary load of mbarrier memory at " + hex(address), where);
-  if (g.loading)
-    fail("load of shared memory " + hex(address) + " that a TMA load in flight writes", where);
+  if (g.inFlight())
+    fail("load of shared memory " + hex(address) + " that " + g.inFlight() + " writes", where);
   const int words = wordsOf(address, bytes);
   for (int w = 0; w < 4; ++w)
     if (words >> w & 1)
@@ -113,6 +113,8 @@ void OverwriteCheck::checkAsyncReaders(Granule &granule, uint32_t address) {
     fail((async ? "TMA load" : "store") + std::string(" onto the mbarrier at ") + hex(address), where);
   if (granule.loading)
     refuse(address, " that another TMA load in flight writes");
+  if (granule.copying)
+    refuse(address, " that an asynchronous copy in flight writes");
   checkProducts(granule, address);
   checkStore(granule, address);
 }

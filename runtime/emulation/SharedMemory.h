@@ -34,9 +34,15 @@ struct Granule {
   SharedWord words[4];
   bool barrier = false;                // holds mbarriers
   bool loading = false;                // a TMA load in flight writes it
+  bool copying = false;                // an asynchronous copy does that its thread has not waited for
   uint32_t wgmma[kMaxWarpgroups] = {}; // by warpgroup: number + 1 of the last group that reads it
   uint32_t store = 0;                  // number + 1 of the last TMA store that reads it
   std::vector<SharedRead> reads;
+
+  /// What in flight writes here; null if nothing does.
+  const char *inFlight() const {
+    return loading ? "a TMA load in flight" : copying ? "an asynchronous copy in flight" : nullptr;
+  }
 };
 
 class SharedMemory {
@@ -52,10 +58,10 @@ public:
   }
   unsigned char *at(uint32_t address) { return bytes.data() + (address - kSharedBase); }
   Granule &granule(uint32_t address) { return granules[(address - kSharedBase) / 16]; }
-  /// The first 16 bytes that a TMA load in flight writes.
-  std::optional<uint32_t> findLoading() const {
+  /// The first 16 bytes that something in flight writes.
+  std::optional<uint32_t> findInFlight() const {
     for (size_t i = 0; i < granules.size(); ++i)
-      if (granules[i].loading)
+      if (granules[i].inFlight())
         return uint32_t(kSharedBase + i * 16);
     return std::nullopt;
   }

@@ -3,6 +3,7 @@
 #define MOE_EMULATION_STATE_H
 
 #include "Clock.h"
+#include "Copy.h"
 #include "Fiber.h"
 #include "Launch.h"
 #include "Machine.h"
@@ -42,6 +43,7 @@ struct Thread {
   std::vector<Registers *> inFlight;
   // stores of tiles
   StoreQueue stores;
+  CopyQueue copies;
   // polls of flags without any progress in between
   uint64_t polledAt = ~uint64_t(0);
   int polls = 0;
@@ -137,6 +139,10 @@ void fault(const std::string &message, const Thread *thread, const Where *where)
 std::string hex(uint32_t value);
 void reportDeadlock();
 struct Unwind {}; // thrown by fail, caught where the thread started
+
+// GlobalMemory.cpp
+/// May the calling thread read these bytes? Fails with `what` if not.
+void checkGlobalRead(const void *p, size_t bytes, const char *what, Where where);
 
 // Barrier.cpp
 /// The mbarrier that the calling thread may use at this address.

@@ -26,8 +26,8 @@ static void checkSource(Granule &granule, uint32_t address, Where where) {
   Thread &t = self();
   if (granule.barrier)
     fail("TMA store reads the mbarrier at " + hex(address), where);
-  if (granule.loading)
-    fail("TMA store reads shared memory " + hex(address) + " that a TMA load in flight writes", where);
+  if (granule.inFlight())
+    fail("TMA store reads shared memory " + hex(address) + " that " + granule.inFlight() + " writes", where);
   for (int w = 0; w < 4; ++w) {
     const SharedWord &word = granule.words[w];
     if (word.kind == SharedWord::Never)

@@ -56,8 +56,8 @@ void readOperand(Product &product, const MatrixDescriptor &operand, int rows, co
       Granule &granule = shared.granule(a);
       if (granule.barrier)
         fail(reader + " overlaps the mbarrier at " + hex(a), product.where);
-      if (granule.loading)
-        fail(reader + " reads shared memory " + hex(a) + " that a TMA load in flight writes", product.where);
+      if (granule.inFlight())
+        fail(reader + " reads shared memory " + hex(a) + " that " + granule.inFlight() + " writes", product.where);
       granule.wgmma[warpgroup.index] = product.group + 1;
       for (const SharedWord &word : granule.words) {
         if (word.kind == SharedWord::Never || word.kind == SharedWord::Atomic)

@@ -76,28 +76,6 @@ static void eraseUnused(emitc::FuncOp func) {
       op->erase();
 }
 
-/// The tensor maps of weights: a row per (block, step, column), boxes of the columns of a tile.
-LogicalResult Emitter::addMaps(FuncOp func, const CudaTarget &target, ArrayRef<Value> weights) {
-  for (Value weight : weights) {
-    auto type = cast<MemRefType>(weight.getType());
-    if (!type.hasStaticShape() || !isa<BlockArgument>(weight))
-      return func.emitOpError() << "multiplies by a weight of type " << type << "; TMA needs one with a static shape";
-    CudaMap map;
-    for (BlockArgument argument : func.getArguments().take_front(cast<BlockArgument>(weight).getArgNumber())) {
-      auto memref = dyn_cast<MemRefType>(argument.getType());
-      map.slot += 1 + (memref ? memref.getNumDynamicDims() : 0);
-    }
-    map.element = type.getElementType();
-    map.columns = type.getShape().back();
-    map.rows = type.getNumElements() / std::max<int64_t>(map.columns, 1);
-    map.boxRows = target.columns;
-    map.boxColumns = target.depth;
-    map.swizzle = target.depth * type.getElementTypeBitWidth() / 8;
-    launch.maps.push_back(map);
-  }
-  return success();
-}
-
 emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   SmallVector<Type> types;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
@@ -111,10 +89,25 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
     if (memref)
       types.append(memref.getNumDynamicDims(), b.getI64Type());
   }
-  // The weights of products come by TMA, which knows them by maps after the other arguments.
-  llvm::SetVector<Value> weights;
+  // What comes by TMA is known to it by maps after the other arguments.
+  llvm::SetVector<Value> weights, rows;
   func.walk([&](MmaOp mma) { weights.insert(mma.getB()); });
-  types.append(weights.size(), emitc::OpaqueType::get(b.getContext(), "const __grid_constant__ CUtensorMap"));
+  if (!weights.empty()) {
+    Attribute traits = func->getParentOfType<ModuleOp>()->getAttr(CpuTarget::attrName);
+    FailureOr<CudaTarget> target = CudaTarget::fromAttr(func.getLoc(), traits);
+    if (failed(target))
+      return nullptr;
+    FailureOr<TilePlan> made = TilePlan::get(func, *target);
+    if (failed(made))
+      return nullptr;
+    plan = *made;
+    func.walk([&](MmaOp mma) {
+      if (rowSource(mma, plan->rows) == RowSource::Tile)
+        rows.insert(mma.getA());
+    });
+  }
+  types.append(weights.size() + rows.size(),
+               emitc::OpaqueType::get(b.getContext(), "const __grid_constant__ CUtensorMap"));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(func);
   auto emitted = emitc::FuncOp::create(b, func.getLoc(), func.getName(), b.getFunctionType(types, {}));
@@ -133,19 +126,16 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
       buffer.sizes.push_back(ShapedType::isDynamic(size) ? *next++ : integer(func.getLoc(), b.getI64Type(), size));
     buffers[argument] = buffer;
   }
-  LogicalResult written = failure();
-  if (weights.empty()) {
+  LogicalResult written = success();
+  if (!plan) {
     written = emitBlock(func.getBody().front());
-  } else if (FailureOr<CudaTarget> target =
-                 CudaTarget::fromAttr(func.getLoc(), func->getParentOfType<ModuleOp>()->getAttr(CpuTarget::attrName));
-             succeeded(target)) {
+  } else {
     emitted.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__ __launch_bounds__(384, 1)"}));
-    SmallVector<Value> maps(entry->getArguments().take_back(weights.size()));
-    if (failed(addMaps(func, *target, weights.getArrayRef()))) {
-      emitted.erase();
-      return nullptr;
-    }
-    written = emitRoles(func, *target, weights.getArrayRef(), maps);
+    emitLaunch(emitted, weights.getArrayRef(), rows.getArrayRef());
+    SmallVector<Value> matrices(weights.getArrayRef());
+    llvm::append_range(matrices, rows);
+    SmallVector<Value> maps(entry->getArguments().take_back(matrices.size()));
+    written = emitRoles(func, matrices, maps);
   }
   if (failed(written)) {
     emitted.erase();

@@ -3,9 +3,9 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 
+#include "Tiles.h"
+
 #include "moe-mlir/Dialect/Kernel/IR/CudaLaunch.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -43,23 +43,57 @@ private:
   LogicalResult emitMemory(Operation *op);
   LogicalResult emitThreads(Operation *op);
 
-  // Products over tiles (Tiles.cpp).
+  // How a kernel is launched (Launch.cpp).
+  /// `weights` and `rows` are the matrices that TMA knows, in the order of the maps.
+  void emitLaunch(emitc::FuncOp func, ArrayRef<Value> weights, ArrayRef<Value> rows);
+  CudaMap mapOf(Value matrix, int64_t boxRows);
+
+  // Products over tiles: roles (Roles.cpp).
   enum class Role { None, Load, Compute };
-  LogicalResult addMaps(FuncOp func, const CudaTarget &target, ArrayRef<Value> weights);
-  LogicalResult emitRoles(FuncOp func, const CudaTarget &target, ArrayRef<Value> weights, ArrayRef<Value> maps);
+  LogicalResult emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef<Value> maps);
   LogicalResult emitRowTile(RowTileOp tile);
+  LogicalResult emitRowTileBody(RowTileOp tile);
   /// The row index in memory of row `row` of a tile.
   FailureOr<Value> emitRowIndex(Value rows, Value row);
   /// The loop over K of a group of products, as C++ values, and the tiles that it leaves.
   struct Steps {
     Value lower, upper, step;
     SmallVector<Value> results;
+    bool isSingle = false; ///< there is one step
   };
+
+  // The role that loads (Loads.cpp).
   LogicalResult emitLoads(const Steps &range, ArrayRef<MmaOp> products, RowTileOp tile);
+  /// Pointers to the rows of which a thread copies a part.
+  LogicalResult emitRowPointers(MmaOp mma, RowTileOp tile);
+  void emitRowCopies(MmaOp mma, RowTileOp tile, Value k);
+  /// Arrives for the step whose copies were issued `lag` steps ago, or for all that are left.
+  void emitAnnouncement(Location loc);
+  void emitDrain(Location loc);
+
+  // The role that multiplies (Products.cpp).
+  /// A wgmma per 16 elements of K: accumulators and operands, as text. `{}` is the first column of the weights.
+  struct Multiplication {
+    std::string accumulators, left, right;
+    Value column;
+  };
   LogicalResult emitProducts(const Steps &range, ArrayRef<MmaOp> products);
+  /// What a warpgroup multiplies; declares the accumulators.
+  SmallVector<Multiplication> shareProducts(const Steps &range, ArrayRef<MmaOp> products);
+  Multiplication &addMultiplication(Location loc, SmallVectorImpl<Multiplication> &list, int64_t width);
+
+  // Its epilogue (Epilogue.cpp).
   LogicalResult emitEpilogue(StoreTileOp store, RowTileOp tile);
+  /// Stores the element `element`, and its neighbour if `pair`.
+  LogicalResult emitStore(StoreTileOp store, Value inTile, Value column, unsigned piece, bool pair);
+  FailureOr<Value> emitStoredValue(StoreTileOp store, Value row, Value column, Value element, unsigned piece);
+
   /// A line of text; `{}` are the arguments.
   void line(Location loc, const Twine &text, ValueRange arguments = {});
+  Value literal(Location loc, Type type, StringRef text);
+  void emitIf(Location loc, Value condition, llvm::function_ref<void()> body);
+  /// `body` for 0, 1, .., count - 1 (i32), unrolled.
+  void emitUnrolled(Location loc, int64_t count, llvm::function_ref<void(Value)> body);
 
   Value get(Value value) const { return values.lookup(value); }
   /// Gives the single result of `op` its C++ value.
@@ -79,11 +113,17 @@ private:
   bool hasReported = false;
 
   Role role = Role::None;
-  const CudaTarget *cuda = nullptr;
-  CudaLaunch launch;                         ///< of the kernel that is written
-  int64_t stageBytes = 0;                    ///< operands of one step in shared memory
-  DenseMap<Value, Value> tensorMaps;         ///< weight -> its tensor map
-  DenseMap<Value, std::string> accumulators; ///< tile -> name of its variable
+  CudaLaunch launch; ///< of the kernel that is written
+  std::optional<TilePlan> plan;
+  DenseMap<Value, Value> tensorMaps; ///< matrix -> its tensor map
+  int64_t tileRows = 0;              ///< of the form of a row tile that is written: plan->rows or kFewRows
+  /// A tile of accumulators as a thread has it: variables, their columns, and the first of their registers.
+  struct Tile {
+    SmallVector<std::string> names;
+    int64_t width = 0, first = 0;
+  };
+  DenseMap<Value, Tile> accumulators;
+  int accumulatorCount = 0;
 };
 
 } // namespace mlir::kernel

@@ -108,11 +108,11 @@ class Emulator:
         return self.load(self.build(text, folder, device), self.names(text))
 
     def tensor_map(self, array, box, swizzle):
-        """The map of a two-dimensional array; `box` is (rows, columns)."""
+        """The map of a two-dimensional array; `box` is (rows, columns). One without rows has a map that nobody uses."""
         memory = aligned(128, np.uint8)
         message = ctypes.create_string_buffer(256)
         failed = self.library.moe_emulation_encode_tile_2d(
-            memory.ctypes.data, array.ctypes.data, array.itemsize, array.shape[1], array.shape[0], array.strides[0],
+            memory.ctypes.data, array.ctypes.data, array.itemsize, array.shape[1], max(array.shape[0], 1), array.strides[0],
             box[1], box[0], swizzle, message, len(message),
         )  # fmt: skip
         if failed:

@@ -2,10 +2,11 @@
 // How kernels are launched stands in attributes of their functions, which go through text.
 // RUN: moe-opt %s --kernel-to-emitc -o %t && moe-opt %t | diff %t -
 
-// Slots: x and its rows, then the weight, of which TMA sees a row per (block, step, column).
+// Slots: x and its rows, then the weight, of which TMA sees a row per (block, step, column). It brings rows of x too; argument 1 says how many.
 // CHECK:      emitc.func @linear(%{{.*}}: !emitc.ptr<!emitc.opaque<"moe::Bf16">>, %{{.*}}: i64, %{{.*}}: !emitc.ptr
 // CHECK-SAME: cuda.blocks_per_sm = 1 : i64,
-// CHECK-SAME: cuda.maps = [{box = [128, 64], columns = 64 : i64, element = bf16, rows = 256 : i64, slot = 2 : i64, swizzle = 128 : i64}],
+// CHECK-SAME: cuda.maps = [{box = [64, 64], columns = 64 : i64, element = bf16, rows = 256 : i64, slot = 2 : i64, swizzle = 128 : i64},
+// CHECK-SAME:              {box = [128, 64], columns = 96 : i64, element = bf16, rows = -2 : i64, slot = 0 : i64, swizzle = 128 : i64}],
 // CHECK-SAME: cuda.shared = 132096 : i64, cuda.threads = 384 : i64
 // CHECK:      emitc.func @scale(
 // CHECK-SAME: attributes {cuda.blocks_per_sm = 4 : i64, cuda.shared = 0 : i64, cuda.threads = 256 : i64

@@ -1,55 +1,98 @@
 // RUN: moe-translate --kernel-to-cuda %s | FileCheck %s
 
-// A linear layer: the first warpgroup loads, the others multiply; both walk the same loops.
-// CHECK:      extern "C" __global__ __launch_bounds__(384, 1) void linear(moe::Bf16* v1, int64_t v2, moe::Bf16* v3, moe::Bf16* v4, int64_t v5, const __grid_constant__ CUtensorMap v6) {
-// CHECK-NEXT:   // Launch: 384 threads, 132096 bytes of shared memory, weights in boxes of 128 rows.
+// A linear layer: the first warpgroup loads, the others multiply; both walk the same loops, and both have a form for few rows.
+// CHECK:      extern "C" __global__ __launch_bounds__(384, 1) void linear(moe::Bf16* v1, int64_t v2, moe::Bf16* v3, moe::Bf16* v4, int64_t v5, const __grid_constant__ CUtensorMap v6, const __grid_constant__ CUtensorMap v7) {
+// CHECK-NEXT:   // Launch: 384 threads, 132096 bytes of shared memory.
+// CHECK-NEXT:   // Map v6: argument 2 as 256 x 64, boxes of 64 rows.
+// CHECK-NEXT:   // Map v7: argument 0 as argument 1 x 96, boxes of 128 rows.
 // CHECK-NEXT:   const moe::SharedAddress barriers = moe::dynamicShared(), stages = barriers + 1024;
 // CHECK-NEXT:   if (moe::threadIndex() == 0) {
-// CHECK-NEXT:     moe::initBarrier(barriers + 0, 128);
+// CHECK-NEXT:     moe::initBarrier(barriers + 0, 5);
 // CHECK-NEXT:     moe::initBarrier(barriers + 8, 8);
 // CHECK:          moe::fenceBarrierInit();
 // CHECK-NEXT:   }
 // CHECK-NEXT:   moe::syncBlock();
 // CHECK-NEXT:   moe::Ring ring;
 
-// Loading: a row per thread, 16 bytes at a time, zeros beyond K; then the weights.
+// Loading, few rows: weights by TMA, 16 bytes per thread of the rows that exist; announced two steps later.
 // CHECK-NEXT:   if (moe::threadIndex() < 128) {
-// CHECK-NEXT:     moe::decreaseRegisters<40>();
-// CHECK:          const auto *row = v1 + (
-// CHECK-NEXT:     const int64_t weights = {{.*}} * 128;
-// CHECK-NEXT:     for (int64_t [[K:.*]] = 0; [[K]] < 96; [[K]] += 64) {
-// CHECK-NEXT:       moe::wait(barriers + 16 * ring.stage + 8, ring.parity ^ 1);
-// CHECK-NEXT:       const moe::SharedAddress stage = stages + 32768 * ring.stage;
-// CHECK-NEXT:       for (int32_t [[C:.*]] = 0; [[C]] < 8; [[C]] += 1) {
-// CHECK-NEXT:         const int64_t column = [[K]] + 8 * [[C]];
-// CHECK-NEXT:         const uint4 value = column < 96 ? moe::loadGlobal(reinterpret_cast<const uint4 *>(row + column)) : uint4();
-// CHECK-NEXT:         moe::storeShared(moe::swizzle(stage + 128 * moe::threadIndex() + 16 * [[C]], 128), value);
-// CHECK-NEXT:       }
-// CHECK-NEXT:       moe::fenceProxyAsync();
-// CHECK-NEXT:       if (moe::threadIndex() == 0) {
-// CHECK-NEXT:         moe::arriveExpect(barriers + 16 * ring.stage, 16384);
-// CHECK-NEXT:         moe::loadTile2d(stage + 16384, &v6, barriers + 16 * ring.stage, 0, int(weights + [[K]] / 64 * 128));
-// CHECK-NEXT:       } else {
-// CHECK-NEXT:         moe::arrive(barriers + 16 * ring.stage);
-// CHECK-NEXT:       }
-// CHECK-NEXT:       moe::advance<4>(ring);
-// CHECK-NEXT:     }
+// CHECK-NEXT:     moe::decreaseRegisters<56>();
+// CHECK-NEXT:     int unannounced = 0;
+// CHECK-NEXT:     for (int64_t [[ROW:.*]] = 0; [[ROW]] < v2; [[ROW]] += 128) {
+// CHECK-NEXT:       int64_t [[COUNT:.*]] = v2 - [[ROW]];
+// CHECK-NEXT:       if ([[COUNT]] <= 16) {
+// CHECK-NEXT:         const moe::Bf16 *rows[1];
+// CHECK-NEXT:         #pragma unroll
+// CHECK-NEXT:         for (int32_t [[I:.*]] = 0; [[I]] < 1; [[I]] += 1) {
+// CHECK-NEXT:           const int64_t inTile = moe::threadIndex() / 8 + 16 * [[I]];
+// CHECK-NEXT:           rows{{\[}}[[I]]] = v1 + ([[ROW]] + (inTile < [[COUNT]] ? inTile : [[COUNT]] - 1)) * 96;
+// CHECK-NEXT:         }
+// CHECK-NEXT:         const int64_t weights = {{.*}} * 128;
+// CHECK-NEXT:         #pragma unroll 1
+// CHECK-NEXT:         for (int64_t [[K:.*]] = 0; [[K]] < 96; [[K]] += 64) {
+// CHECK-NEXT:           moe::wait(barriers + 16 * ring.stage + 8, ring.parity ^ 1);
+// CHECK-NEXT:           const moe::SharedAddress full = barriers + 16 * ring.stage, stage = stages + 32768 * ring.stage;
+// CHECK-NEXT:           if (moe::threadIndex() == 0) {
+// CHECK-NEXT:             moe::arriveExpect(full, 16384);
+// CHECK-NEXT:             const int weightRow = int(weights + [[K]] / 64 * 128);
+// CHECK-NEXT:             moe::loadTile2d(stage + 16384, &v6, full, 0, weightRow + 0);
+// CHECK-NEXT:             moe::loadTile2d(stage + 24576, &v6, full, 0, weightRow + 64);
+// CHECK-NEXT:           }
+// CHECK-NEXT:           const int column = int([[K]]) + moe::threadIndex() % 8 * 8;
+// CHECK-NEXT:           #pragma unroll
+// CHECK-NEXT:           for (int32_t [[I:.*]] = 0; [[I]] < 1; [[I]] += 1) {
+// CHECK-NEXT:             const int inTile = moe::threadIndex() / 8 + 16 * [[I]];
+// CHECK-NEXT:             const moe::SharedAddress to = moe::swizzle(stage + 128 * inTile + 16 * (moe::threadIndex() % 8), 128);
+// CHECK-NEXT:             const bool exists = inTile < [[COUNT]] && column < 96;
+// CHECK-NEXT:             moe::copyAsync(to, rows{{\[}}[[I]]] + (exists ? column : 0), exists ? 16 : 0);
+// CHECK-NEXT:           }
+// CHECK-NEXT:           moe::commitCopies();
+// CHECK-NEXT:           if (unannounced < 2) {
+// CHECK-NEXT:             ++unannounced;
+// CHECK-NEXT:           } else {
+// CHECK-NEXT:             moe::waitCopies<2>();
+// CHECK-NEXT:             moe::fenceProxyAsync();
+// CHECK-NEXT:             moe::syncWarp();
+// CHECK-NEXT:             if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 4 - 2) % 4));
+// CHECK-NEXT:           }
+// CHECK-NEXT:           moe::advance<4>(ring);
+// CHECK-NEXT:         }
 
-// Multiplying: a stage is released when the products of the next one are on their way.
+// Many rows: they are neighbours, TMA brings them too. What was copied before is announced first.
+// CHECK-NEXT:       } else {
+// CHECK-NEXT:         moe::waitCopies<0>();
+// CHECK-NEXT:         moe::fenceProxyAsync();
+// CHECK-NEXT:         moe::syncWarp();
+// CHECK-NEXT:         for (; unannounced > 0; --unannounced)
+// CHECK-NEXT:           if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 4 - unannounced) % 4));
+// CHECK:              moe::wait(barriers + 16 * ring.stage + 8, ring.parity ^ 1);
+// CHECK:                moe::arriveExpect(full, 32768);
+// CHECK-NEXT:           moe::loadTile2d(stage, &v7, full, int([[K:.*]]), int([[ROW]] + 0));
+// CHECK-NEXT:           const int weightRow = int(weights + [[K]] / 64 * 128);
+// CHECK-NEXT:           moe::loadTile2d(stage + 16384, &v6, full, 0, weightRow + 0);
+// CHECK-NEXT:           moe::loadTile2d(stage + 24576, &v6, full, 0, weightRow + 64);
+// CHECK-NEXT:         }
+// CHECK-NEXT:         moe::syncWarp();
+// CHECK-NEXT:         if (moe::threadIndex() % 32 == 0) moe::arrive(full);
+// CHECK-NEXT:         moe::advance<4>(ring);
+// CHECK:          moe::waitCopies<0>();
+
+// Multiplying, few rows: the weights are the left operand. A stage is released when the products of the next one are on their way.
 // CHECK:        } else {
-// CHECK-NEXT:     moe::increaseRegisters<232>();
+// CHECK-NEXT:     moe::increaseRegisters<224>();
 // CHECK-NEXT:     const int warpgroup = moe::threadIndex() / 128 - 1;
-// CHECK:          moe::Accumulators<128> acc0;
+// CHECK:          moe::Accumulators<16> acc0;
+// CHECK-NEXT:     #pragma unroll 1
 // CHECK-NEXT:     for (int64_t [[K:.*]] = 0; [[K]] < 96; [[K]] += 64) {
 // CHECK-NEXT:       moe::wait(barriers + 16 * ring.stage, ring.parity);
 // CHECK-NEXT:       const moe::SharedAddress stage = stages + 32768 * ring.stage;
-// CHECK-NEXT:       const uint64_t a = moe::matrixDescriptor(stage + 8192 * warpgroup, 128);
-// CHECK-NEXT:       const uint64_t b0 = moe::matrixDescriptor(stage + 16384 + uint32_t(0) * 128, 128);
+// CHECK-NEXT:       const uint64_t left0 = moe::matrixDescriptor(stage + 16384 + uint32_t(0) * 128 + 8192 * warpgroup, 128);
+// CHECK-NEXT:       const uint64_t right0 = moe::matrixDescriptor(stage, 128);
 // CHECK-NEXT:       moe::wgmmaFence();
-// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(a, 0), moe::advanceK(b0, 0), [[K]] != 0);
-// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(a, 32), moe::advanceK(b0, 32), true);
-// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(a, 64), moe::advanceK(b0, 64), true);
-// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(a, 96), moe::advanceK(b0, 96), true);
+// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(left0, 0), moe::advanceK(right0, 0), [[K]] != 0);
+// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(left0, 32), moe::advanceK(right0, 32), true);
+// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(left0, 64), moe::advanceK(right0, 64), true);
+// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(left0, 96), moe::advanceK(right0, 96), true);
 // CHECK-NEXT:       moe::wgmmaCommit();
 // CHECK-NEXT:       moe::wgmmaWait<1>();
 // CHECK-NEXT:       if ([[K]] != 0 && moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 3) % 4) + 8);
@@ -58,10 +101,24 @@
 // CHECK-NEXT:     moe::wgmmaWait<0>(acc0);
 // CHECK-NEXT:     if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 3) % 4) + 8);
 // CHECK-NEXT:     #pragma unroll
-// CHECK-NEXT:     for (int32_t [[I:.*]] = 0; [[I]] < 64; [[I]] += 1) {
-// CHECK:            float [[V:.*]] = moe::get(acc0, [[I]]);
-// CHECK-NEXT:       moe::Bf16 [[W:.*]] = moe::fromFloat<moe::Bf16>([[V]]);
-// CHECK:            moe::storeGlobal({{.*}}, [[W]]);
+// CHECK-NEXT:     for (int32_t [[I:.*]] = 0; [[I]] < 8; [[I]] += 1) {
+// CHECK-NEXT:       const int element = [[I]];
+// CHECK-NEXT:       const int inTile = moe::fragmentColumn(moe::threadIndex(), element), column = int(0) + moe::fragmentRow(moe::threadIndex(), element) + 0 + 64 * warpgroup;
+// CHECK-NEXT:       const bool exists = inTile < int([[COUNT:.*]]) && column < int(40);
+// CHECK:              moe::storeGlobal(
+
+// Many rows: 64 for each warpgroup; neighbours are stored together.
+// CHECK:          moe::Accumulators<128> acc1;
+// CHECK:            const uint64_t left0 = moe::matrixDescriptor(stage + 8192 * warpgroup, 128);
+// CHECK-NEXT:       const uint64_t right0 = moe::matrixDescriptor(stage + 16384 + uint32_t(0) * 128, 128);
+// CHECK:            moe::wgmmaBf16(acc1, moe::advanceK(left0, 0), moe::advanceK(right0, 0), [[K:.*]] != 0);
+// CHECK:          moe::wgmmaWait<0>(acc1);
+// CHECK:          for (int32_t [[I:.*]] = 0; [[I]] < 32; [[I]] += 1) {
+// CHECK-NEXT:       const int element = 2 * [[I]];
+// CHECK-NEXT:       const int inTile = moe::fragmentRow(moe::threadIndex(), element) + 64 * warpgroup, column = int(0) + moe::fragmentColumn(moe::threadIndex(), element);
+// CHECK:              float [[V:.*]] = moe::get(acc1, element);
+// CHECK-NEXT:         moe::Bf16 [[W:.*]] = moe::fromFloat<moe::Bf16>([[V]]);
+// CHECK:              moe::storePair({{.*}}, [[W]], {{.*}});
 module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
   kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %y: memref<?x40xbf16>) {
     %c0 = arith.constant 0 : index

@@ -18,6 +18,9 @@ from emulated import WARNINGS, Emulator, aligned, to_bf16  # noqa: E402
 BUILD = Path(os.environ.get("MOE_BUILD_DIR", ROOT / "build"))
 COLUMNS, DEPTH = 128, 64  # of a block of weights, see CudaTarget.h
 
+# What a kernel says about a tensor map that it wants: argument, rows (a number or an argument's value), columns, rows of a box.
+MAP = re.compile(r"// Map \w+: argument (\d+) as (argument )?(\d+) x (\d+), boxes of (\d+) rows")
+
 LAYER = """
 func.func @main(%x: tensor<?x{H}xbf16> {{moe.dims = ["tokens", ""], moe.name = "x"}},
                 %router: tensor<{E}x{H}xbf16> {{moe.name = "router"}},
@@ -83,20 +86,20 @@ class EmulatedKernels:
         # Not every kernel needs each size of its arguments, which are the slots of a calling convention.
         library = self.emulator.build(text, folder, warnings=(*WARNINGS, "-Wno-unused-parameter"))
         self.kernels = self.emulator.load(library, self.emulator.names(text))
-        launches = re.findall(r"void (\w+)\([^\n]*\) \{\n  // Launch: (\d+) threads, (\d+) bytes", text)
-        self.launches = {name: (int(threads), int(shared)) for name, threads, shared in launches}
+        launches = re.findall(r"void (\w+)\([^\n]*\) \{\n  // Launch: (\d+) threads, (\d+) bytes[^\n]*\n((?:  // Map[^\n]*\n)+)", text)
+        self.launches = {name: (int(threads), int(shared), MAP.findall(maps)) for name, threads, shared, maps in launches}
 
     def run(self, prefix, *arguments, blocks=2, **schedule):
-        """Arrays are passed as a pointer and a size per `None` after them; fails with the rule that was broken."""
+        """Arrays are passed as pointers, and the maps that the kernel wants are made of them; fails with the rule that was broken."""
         (name,) = [name for name in self.kernels if name.startswith(prefix)]
-        threads, shared = self.launches.get(name, (64, 0))
+        threads, shared, maps = self.launches.get(name, (64, 0, []))
         values = {f"argument {i}": ctypes.c_int64(a) if isinstance(a, int) else a for i, a in enumerate(arguments)}
+        for slot, size, rows, columns, box in maps:
+            rows = arguments[int(rows)] if size else int(rows)
+            matrix = arguments[int(slot)].reshape(rows, int(columns))
+            values[f"map {len(values)}"] = self.emulator.tensor_map(matrix, (int(box), DEPTH), 128)
         fault = self.emulator.launch(self.kernels[name], values, blocks, threads, shared, **schedule)
         assert fault == "", fault
-
-    def weight_map(self, packed):
-        """How the products know a packed weight: rows of one step, a block of columns at a time."""
-        return self.emulator.tensor_map(packed.reshape(-1, DEPTH), (COLUMNS, DEPTH), 128)
 
 
 def packed_shape(*shape):

@@ -11,8 +11,8 @@ from pathlib import Path
 FUNCTION = re.compile(r"^\.text\.(\w+):$")
 LABEL = re.compile(r"^(\.L\w*):$")
 INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P[\dT]+ )?\s*([A-Z][\w.]*)\s*([^;]*?)\s*;")
-# What stands between two products of a step: addresses and descriptors, by units that hold up no tensor core.
-HARMLESS = re.compile(r"^(U\w+|R2UR|NOP|MOV|IMAD|IADD3|VIADD|LOP3|LEA|SHF|ISETP|SEL|PLOP3|BSSY)(\.|$)")
+# What stands between two products of a step: addresses, descriptors and conditions, by units that hold up no tensor core.
+HARMLESS = re.compile(r"^(U\w+|R2UR|NOP|MOV|IMAD|IADD3|VIADD|LOP3|LEA|SHF|ISETP|SEL|PLOP3|P2R|BSSY)(\.|$)")
 
 
 @dataclass

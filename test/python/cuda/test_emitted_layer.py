@@ -8,14 +8,16 @@ import pytest
 from emitted import EmulatedKernels, Shape, cuda_text, kernel_level, pack, packed_shape, small_integers
 from emulated import aligned, from_bf16, schedules, to_bf16
 
-# Tokens and shape: one block of everything; more rows of an expert than a tile has; rows that do not start at multiples of 16 bytes and a
-# last step of odd length; one expert; all experts.
+# Tokens and shape: one block of everything; more rows of an expert than a tile has, and few in the last tile; rows that do not start at
+# multiples of 16 bytes and a last step of odd length; one expert; all experts; more steps than two rounds of the ring, few rows and many.
 CASES = [
     (7, Shape(96, 80, 8, 2)),
-    (150, Shape(72, 40, 3, 3)),
+    (140, Shape(72, 40, 3, 3)),
     (33, Shape(101, 30, 5, 2)),
     (1, Shape(64, 64, 4, 1)),
     (9, Shape(136, 130, 1, 1)),
+    (13, Shape(904, 136, 2, 1)),
+    (150, Shape(840, 72, 4, 2)),
 ]
 BF16_ULP = 2.0**-8
 
@@ -83,10 +85,9 @@ def run_layer(kernels, tokens, shape, **schedule):
     x.flags.writeable = False
     packed = weights_of(kernels, shape, random, **schedule)
     router, w_in, w_out = (from_bf16(packed[name][0]).astype(np.float64) for name in ("router", "w_in", "w_out"))
-    maps = {name: kernels.weight_map(weight) for name, (_, weight) in packed.items()}
 
     logits = aligned((T, E), np.uint16, 0x7FC0)
-    kernels.run(f"linear_{E}x{H}", x, T, packed["router"][1], logits, T, maps["router"], **schedule)
+    kernels.run(f"linear_{E}x{H}", x, T, packed["router"][1], logits, T, **schedule)
     x64 = from_bf16(x).astype(np.float64)
     np.testing.assert_array_equal(logits, to_bf16((x64 @ router.T).astype(np.float32)))
 
@@ -102,14 +103,14 @@ def run_layer(kernels, tokens, shape, **schedule):
 
     expert_of = np.repeat(np.arange(E), np.diff(offsets))
     h = aligned((R, I), np.uint16, 0x7FC0)
-    kernels.run("experts_up", x, T, token_of, R, packed["w_in"][1], h, R, records, count, maps["w_in"], **schedule)
+    kernels.run("experts_up", x, T, token_of, R, packed["w_in"][1], h, R, records, count, **schedule)
     products = np.einsum("rnh,rh->rn", w_in[expert_of], x64[token_of])
     gate, up = products[:, :I], products[:, I:]
     expected = gate / (1 + np.exp(-gate)) * up
     np.testing.assert_allclose(from_bf16(h), expected, rtol=BF16_ULP, atol=1e-6)
 
     y = aligned((R, H), np.float32, np.nan)
-    kernels.run("experts_down", h, R, packed["w_out"][1], y, R, records, count, maps["w_out"], **schedule)
+    kernels.run("experts_down", h, R, packed["w_out"][1], y, R, records, count, **schedule)
     expected = np.einsum("rhi,ri->rh", w_out[expert_of], from_bf16(h).astype(np.float64))
     np.testing.assert_allclose(y, expected, atol=1e-5 * max(1.0, np.abs(expected).max()))
 
@@ -133,10 +134,21 @@ def test_layer(tokens, shape, built):
     "line, instead",
     [
         ("moe::fenceProxyAsync();", ""),
+        ("moe::waitCopies<4>();", ""),
+        ("moe::waitCopies<4>();", "moe::waitCopies<5>();"),
+        ("moe::waitCopies<0>();", ""),
+        ("ring.stage + 6 - 4", "ring.stage + 6 - 3"),
+        ("if (unannounced < 4)", "if (unannounced < 3)"),
+        ("for (; unannounced > 0; --unannounced)", "for (; unannounced > 1; --unannounced)"),
+        ("exists ? 16 : 0", "8"),
+        ("moe::copyAsync(to, ", "moe::copyAsync(to ^ 16, "),
         ("ring.parity ^ 1", "ring.parity"),
         ("moe::wgmmaFence();", ""),
-        ("moe::arriveExpect(barriers + 16 * ring.stage, 16384);", "moe::arriveExpect(barriers + 16 * ring.stage, 8192);"),
+        ("moe::arriveExpect(full, 32768);", "moe::arriveExpect(full, 16384);"),
         ("64 * warpgroup", "32 * warpgroup"),
+        ("+ 8192 * warpgroup", "+ 4096 * warpgroup"),
+        ("+ 8 * warpgroup", ""),
+        ("moe::get(acc2, element + 32)", "moe::get(acc2, element + 16)"),
         ("moe::syncWarp();", ""),
     ],
 )

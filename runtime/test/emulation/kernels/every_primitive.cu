@@ -33,6 +33,10 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   commitTileStores();
   waitTileStoresRead<1>();
   waitTileStores<0>();
+  copyAsync(shared + 32, weights, 16);
+  commitCopies();
+  waitCopies<1>();
+  waitCopies<0>();
   decreaseRegisters<40>();
   increaseRegisters<232>();
   float x = everyFunctionOfFloats(loadGlobal(p), loadShared<float>(shared));

@@ -1,0 +1,97 @@
+//===- Epilogue.cpp - products: what happens to accumulators before they are stored
+//---------------------------------===//
+//
+// The region of kernel.store_tile, on registers. Neighbours in a row are stored together where that is aligned.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Emitter.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+/// Whether elements of even columns of `store` are at even places, and so are rows.
+static bool storesPairs(StoreTileOp store) {
+  auto type = cast<MemRefType>(store.getDest().getType());
+  int64_t columns = type.getShape().back();
+  return !store.getLimit() && !ShapedType::isDynamic(columns) && columns % 2 == 0;
+}
+
+FailureOr<Value> Emitter::emitStoredValue(StoreTileOp store, Value row, Value column, Value element, unsigned piece) {
+  Location loc = store.getLoc();
+  Block &body = store.getBody().front();
+  values[body.getArgument(0)] = row;
+  values[body.getArgument(1)] = column;
+  for (auto [acc, argument] : llvm::zip(store.getAccs(), body.getArguments().drop_front(2))) {
+    const Tile &tile = accumulators.find(acc)->second;
+    Type type = emitc::OpaqueType::get(b.getContext(), "moe::Accumulators<" + std::to_string(tile.width) + ">");
+    Value number = element;
+    if (tile.first)
+      number = emitc::AddOp::create(b, loc, b.getI32Type(), element,
+                                    literal(loc, b.getI32Type(), std::to_string(tile.first)));
+    values[argument] = call(store, b.getF32Type(), "moe::get", {literal(loc, type, tile.names[piece]), number});
+  }
+  if (failed(emitBlock(body)))
+    return failure();
+  return get(body.getTerminator()->getOperand(0));
+}
+
+LogicalResult Emitter::emitEpilogue(StoreTileOp store, RowTileOp tile) {
+  Location loc = store.getLoc();
+  Type i64 = b.getI64Type();
+  const Tile &first = accumulators.find(store.getAccs()[0])->second;
+  bool few = tileRows == kFewRows, halves = few && first.width < kFewRows, pairs = !few && storesPairs(store);
+  int64_t columns = cast<AccType>(store.getAccs()[0].getType()).getColumns();
+  const Buffer &dest = buffers.at(store.getDest());
+  Value limit = store.getLimit() ? get(store.getLimit()) : dest.sizes.back();
+  Value count = get(tile.getCount()), firstColumn = get(store.getColumn());
+  LogicalResult result = success();
+  for (unsigned piece = 0; piece < first.names.size(); ++piece) {
+    int64_t elements = few ? first.width / 2 : columns / 2;
+    emitUnrolled(loc, pairs ? elements / 2 : elements, [&](Value i) {
+      std::string element = pairs ? "2 * {}" : "{}";
+      line(loc, "const int element = " + element + ";", i);
+      // A fragment's rows and columns; with few rows, those of the product are the columns and rows of the tile.
+      std::string row = "moe::fragmentRow(moe::threadIndex(), element)";
+      std::string column = "moe::fragmentColumn(moe::threadIndex(), element)";
+      if (few) {
+        std::swap(row, column);
+        row += halves ? " + 8 * warpgroup" : "";
+        column += halves ? "" : " + " + std::to_string(128 * piece) + " + 64 * warpgroup";
+      } else {
+        row += " + 64 * warpgroup";
+      }
+      line(loc, "const int inTile = " + row + ", column = int({}) + " + column + ";", firstColumn);
+      line(loc, "const bool exists = inTile < int({}) && column < int({});", {count, limit});
+      Value inTile = literal(loc, i64, "int64_t(inTile)"), at = literal(loc, i64, "int64_t(column)");
+      emitIf(loc, literal(loc, b.getI1Type(), "exists"),
+             [&] { result = success(succeeded(result) && succeeded(emitStore(store, inTile, at, piece, pairs))); });
+    });
+  }
+  return result;
+}
+
+LogicalResult Emitter::emitStore(StoreTileOp store, Value inTile, Value column, unsigned piece, bool pair) {
+  Location loc = store.getLoc();
+  Type i32 = b.getI32Type();
+  FailureOr<Value> row = emitRowIndex(store.getRows(), inTile);
+  if (failed(row))
+    return failure();
+  FailureOr<Value> value = emitStoredValue(store, *row, column, literal(loc, i32, "element"), piece);
+  if (failed(value))
+    return failure();
+  Block &body = store.getBody().front();
+  SmallVector<Value> at(store.getLeading());
+  at.append({body.getArgument(0), body.getArgument(1)});
+  Value to = address(store, store.getDest(), at);
+  if (!pair) {
+    emitc::CallOpaqueOp::create(b, loc, TypeRange(), "moe::storeGlobal", ValueRange{to, *value});
+    return success();
+  }
+  Value next = emitc::AddOp::create(b, loc, b.getI64Type(), column, integer(loc, b.getI64Type(), 1));
+  FailureOr<Value> second = emitStoredValue(store, *row, next, literal(loc, i32, "(element + 1)"), piece);
+  if (failed(second))
+    return failure();
+  emitc::CallOpaqueOp::create(b, loc, TypeRange(), "moe::storePair", ValueRange{to, *value, *second});
+  return success();
+}

@@ -1,0 +1,57 @@
+//===- TilePlan.cpp - how a kernel with products uses threads and shared memory
+//-------------------------------------===//
+
+#include "Tiles.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+int64_t mlir::kernel::blockColumnsOf(MmaOp mma) {
+  ArrayRef<int64_t> shape = cast<MemRefType>(mma.getB().getType()).getShape();
+  return shape[shape.size() - 2];
+}
+
+static bool areNeighbours(Value rows) {
+  auto indices = rows.getDefiningOp<RowIndicesOp>();
+  Block &body = indices.getBody().front();
+  return body.getTerminator()->getOperand(0) == body.getArgument(0);
+}
+
+RowSource mlir::kernel::rowSource(MmaOp mma, int64_t rows) {
+  auto type = cast<MemRefType>(mma.getA().getType());
+  int64_t bits = type.getElementTypeBitWidth(), columns = type.getDimSize(1);
+  if (ShapedType::isDynamic(columns) || columns * bits % 128)
+    return RowSource::Elements;
+  // Of a box, all rows are loaded; few rows are copied one by one.
+  return areNeighbours(mma.getRows()) && rows > kFewRows ? RowSource::Tile : RowSource::Copies;
+}
+
+bool mlir::kernel::haveSwappedForm(RowTileOp tile) {
+  WalkResult result = tile.walk([](MmaOp mma) {
+    return mma.getAcc().getType().getColumns() % 64 ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
+FailureOr<TilePlan> TilePlan::get(FuncOp func, const CudaTarget &target) {
+  TilePlan plan{target.rows, 0, target.depth, 0};
+  WalkResult result = func.walk([&](MmaOp mma) -> WalkResult {
+    auto weight = cast<MemRefType>(mma.getB().getType());
+    Type element = weight.getElementType();
+    if (!element.isBF16() && !element.isF16())
+      return mma.emitOpError() << "multiplies " << element << "; on a GPU, products are of bf16 or f16";
+    if (!weight.hasStaticShape())
+      return mma.emitOpError("has a weight of dynamic size, which has no tensor map");
+    if (weight.getShape().back() != target.depth)
+      return mma.emitOpError() << "has a weight in steps of " << weight.getShape().back() << ", not of "
+                               << target.depth;
+    plan.columns = std::max(plan.columns, blockColumnsOf(mma));
+    for (int64_t rows : {target.rows, kFewRows})
+      (rowSource(mma, rows) == RowSource::Tile ? plan.usesTiles : plan.usesCopies) = true;
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  plan.stages = std::min(target.stages, kStagesBytes / plan.stageBytes());
+  return plan;
+}
