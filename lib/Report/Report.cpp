@@ -2,14 +2,12 @@
 
 #include "moe-mlir/Report/Report.h"
 #include "Accesses.h"
+#include "Programs.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -31,7 +29,6 @@ private:
   };
 
   void readTarget();
-  KernelProgram describe(kernel::FuncOp kernel, bool single) const;
   std::string moduleOf(kernel::LaunchOp launch) const;
   void addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel);
   int64_t addParameter(moe::ParameterOp parameter);
@@ -65,51 +62,6 @@ void ReportBuilder::readTarget() {
   report.tileColumns = cpu->columns;
   report.vector = cpu->vector;
   report.dotBf16 = cpu->dotBf16;
-}
-
-/// Whether the kernel computes on floats; conversions and choices alone are moving.
-static bool computesFloats(kernel::FuncOp kernel) {
-  return kernel
-      .walk([](Operation *op) {
-        bool moves =
-            isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::SelectOp, arith::ConstantOp>(
-                op);
-        bool floats = llvm::any_of(op->getResultTypes(), [](Type type) { return isa<FloatType>(type); });
-        bool computes = isa<kernel::MmaOp>(op) ||
-                        (floats && !moves && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
-        return computes ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-KernelProgram ReportBuilder::describe(kernel::FuncOp kernel, bool single) const {
-  KernelProgram program;
-  program.vector = report.vector;
-  program.single = single;
-  auto name = [](Type type) {
-    std::string text;
-    llvm::raw_string_ostream(text) << type;
-    return text;
-  };
-  kernel.walk([&](kernel::MmaOp mma) {
-    auto type = cast<kernel::AccType>(mma.getAcc().getType());
-    std::pair<int64_t, int64_t> tile(type.getRows(), type.getColumns());
-    Type element = cast<MemRefType>(mma.getA().getType()).getElementType();
-    program.tile = true;
-    if (!llvm::is_contained(program.tiles, tile))
-      program.tiles.push_back(tile);
-    auto siblings = mma->getBlock()->getOps<kernel::MmaOp>();
-    program.accumulators = std::max<unsigned>(program.accumulators, std::distance(siblings.begin(), siblings.end()));
-    program.dtype = name(element);
-    program.instruction = element.isF32() ? "fma" : report.dotBf16 && mma.getStep() == 2 ? "dot" : "widened fma";
-  });
-  if (program.tile)
-    return program;
-  kernel.walk([&](memref::StoreOp store) {
-    if (isa<BlockArgument>(store.getMemRef()) && program.dtype.empty())
-      program.dtype = name(store.getMemRefType().getElementType());
-  });
-  return program;
 }
 
 /// "model.layers.3" of "model.layers.3.mlp.gate": up to the first number, or all of it.
@@ -170,7 +122,8 @@ void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
   entry.number = expressions.size();
   entry.kernel = launch.getKernel().str();
   entry.module = moduleOf(launch);
-  entry.program = describe(kernel, launch.getSingle());
+  entry.program = describeProgram(kernel, report.dotBf16);
+  entry.program.single = launch.getSingle();
 
   Traffic traffic = countTraffic(launch, kernel, sizes, table);
   Expressions counts;

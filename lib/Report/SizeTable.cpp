@@ -109,9 +109,20 @@ bool SizeTable::isAtLeast(const SizeExpr &a, const SizeExpr &b) const {
       continue;
     const Symbol &symbol = symbols[factors.front()];
     std::optional<int64_t> divisor = symbol.kind == Kind::Quotient ? symbol.b.getConstant() : std::nullopt;
+    if (!divisor || *divisor <= 0)
+      continue;
     SizeExpr rest = difference + SizeExpr::symbol(factors.front());
-    if (divisor && *divisor > 0 && isAtLeast(rest * symbol.b + symbol.b - 1, symbol.a))
+    if (isAtLeast(rest * symbol.b + symbol.b - 1, symbol.a))
       return true;
+    // Or rest has a quotient by the same divisor, of something that is at least x.
+    for (const auto &[otherFactors, otherCoefficient] : rest.terms) {
+      if (otherFactors.size() != 1 || otherCoefficient < 1)
+        continue;
+      const Symbol &other = symbols[otherFactors.front()];
+      if (other.kind == Kind::Quotient && other.b == symbol.b && isAtLeast(other.a, symbol.a) &&
+          isSumOfNonNegatives(rest - SizeExpr::symbol(otherFactors.front())))
+        return true;
+    }
   }
   return false;
 }

@@ -29,7 +29,6 @@ struct KernelProgram {
   unsigned accumulators = 0;                      ///< tiles that a step of the product updates
   std::string dtype;                              ///< of the product's operands, or of the first buffer written
   std::string instruction;                        ///< fma, dot (pairs of bf16) or widened fma; loops: none
-  int64_t vector = 0;                             ///< f32 elements of a vector register; 0: unknown
   bool single = false;                            ///< one block runs it
 };
 
