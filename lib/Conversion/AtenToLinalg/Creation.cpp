@@ -7,8 +7,6 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-using Values = std::optional<SmallVector<Value>>;
-
 /// Every element is `value`.
 static Values fill(Lowering &l, Value value, ArrayRef<OpFoldResult> sizes) {
   RankedTensorType type = l.getType();

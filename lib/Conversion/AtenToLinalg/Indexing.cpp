@@ -9,8 +9,6 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-using Values = std::optional<SmallVector<Value>>;
-
 /// A stored index as a position: negative ones count from the end.
 static Value getPosition(OpBuilder &b, Location loc, Value index, Value size) {
   Value value = arith::IndexCastOp::create(b, loc, b.getIndexType(), index);

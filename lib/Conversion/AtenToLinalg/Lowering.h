@@ -64,13 +64,14 @@ Type getComputeType(Type element);
 /// The type in which values of these types meet: floats before integers before booleans, then the wider one.
 Type getCommonType(OpBuilder &b, ArrayRef<Type> types);
 
-/// Lowers a call to as many values as it has results; nothing if this form of the operator is not supported.
-using LoweringFunction = std::optional<SmallVector<Value>> (*)(Lowering &);
+/// As many values as a call has results; nothing if this form of the operator is not supported.
+using Values = std::optional<SmallVector<Value>>;
+using LoweringFunction = Values (*)(Lowering &);
 /// By base name, "aten.add".
 using LoweringTable = llvm::StringMap<LoweringFunction>;
 
 /// maximum(self, other), which max.other is as well.
-std::optional<SmallVector<Value>> lowerMaximumOfTwo(Lowering &l);
+Values lowerMaximumOfTwo(Lowering &l);
 
 void addCreation(LoweringTable &table);
 void addElementwise(LoweringTable &table);

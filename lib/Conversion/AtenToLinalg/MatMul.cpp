@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-using Values = std::optional<SmallVector<Value>>;
-
 /// Sum over the last dimension of `a` of a[.., m, k] * b[.., n, k] (or b[.., k, n]) in f32, rounded once. Leading
 /// dimensions broadcast.
 static Value contract(Lowering &l, Value a, Value b, bool transposed, RankedTensorType type) {

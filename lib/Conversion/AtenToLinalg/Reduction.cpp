@@ -7,8 +7,6 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-using Values = std::optional<SmallVector<Value>>;
-
 /// The reduced dimensions; all of them when none is named.
 static std::optional<SmallVector<int64_t>> getDims(Lowering &l, int64_t rank) {
   std::optional<SmallVector<int64_t>> named = l.call.getInts("dim");

@@ -7,8 +7,6 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-using Values = std::optional<SmallVector<Value>>;
-
 /// view, reshape, _unsafe_view: the size -1 is what is left over.
 static Values lowerView(Lowering &l) {
   Value self = l.getTensor("self");

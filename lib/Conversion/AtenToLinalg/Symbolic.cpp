@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-using Values = std::optional<SmallVector<Value>>;
-
 static Values lowerSymSize(Lowering &l) {
   Value self = l.getTensor("self");
   if (!self)
