@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from moe_mlir.testing.bfloat16 import RATIO, assert_as_close_as_pytorch
 from moe_mlir.testing.compare import relative_error
 from moe_mlir.testing.compiling import step_inputs
 from moe_mlir.testing.configurations import FAMILIES, LARGE_CUT
@@ -18,7 +19,6 @@ from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.margins import router_ulps, same_sets
 from moe_mlir.testing.observe import double_precision, observe
 
-RATIO = 1.5  # to PyTorch's error
 SAFE_ULPS = 16  # margin of a choice that rounding cannot flip, in bfloat16 ulps of the cut logit
 ROWS = 2000
 
@@ -36,14 +36,7 @@ def test_values_with_forced_experts(family, shape, compiled):
     model, executable = compiled(family, torch.bfloat16, force_experts=True)
     tokens = random_tokens(model, *shape, seed=0)
     assert tokens.size >= ROWS
-    with double_precision(model):
-        exact = observe(model, tokens)
-    pytorch = observe(model, tokens, exact.chosen)
-    ids = {f"experts_{i}": value for i, value in enumerate(exact.chosen)}
-    logits = executable.run({**step_inputs(tokens), **ids})["logits"]
-    ours, theirs = relative_error(logits, exact.logits), relative_error(pytorch.logits, exact.logits)
-    assert theirs > 1e-4, "the reference run is not in bfloat16"
-    assert ours <= RATIO * theirs, f"relative error {ours:.3g}, PyTorch's {theirs:.3g}"
+    assert_as_close_as_pytorch(model, executable, tokens)
 
 
 @pytest.mark.parametrize("name", LARGE_CUT)

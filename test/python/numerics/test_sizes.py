@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from moe_mlir.testing.compare import assert_close, relative_error
+from moe_mlir.testing.bfloat16 import assert_as_close_as_pytorch
+from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import compile_model, step_inputs
 from moe_mlir.testing.inputs import random_tokens, screened_tokens
 from moe_mlir.testing.margins import same_sets
 from moe_mlir.testing.models import tiny_model
-from moe_mlir.testing.observe import double_precision, observe
-
-RATIO = 1.5  # to the error of PyTorch in bfloat16, see test_bfloat16.py
+from moe_mlir.testing.observe import observe
 
 # Name -> (family, changes). Rotary halves need an even head_dim, nothing else has to be even.
 SIZES = {
@@ -50,12 +49,7 @@ def test_float32(name, tmp_path):
 def test_bfloat16(name, cpu, tmp_path):
     model, executable = build(name, tmp_path, torch.bfloat16, [f"--target-cpu={cpu}"], force_experts=True)
     tokens = random_tokens(model, 64, 33, seed=0)
-    with double_precision(model):
-        exact = observe(model, tokens)
-    ids = {f"experts_{i}": value for i, value in enumerate(exact.chosen)}
-    logits = executable.run({**step_inputs(tokens), **ids})["logits"]
-    pytorch = relative_error(observe(model, tokens, exact.chosen).logits, exact.logits)
-    assert relative_error(logits, exact.logits) <= RATIO * pytorch
+    assert_as_close_as_pytorch(model, executable, tokens)
 
 
 @pytest.mark.parametrize("spread", ["one", "few"])
