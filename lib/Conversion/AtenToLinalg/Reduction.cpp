@@ -124,28 +124,36 @@ static Values lowerSoftmax(Lowering &l) {
   })}};
 }
 
-/// A generic over (outer..., i, j) of `input` and itself along `dim`: combine(element i, element j, i, j) summed
-/// over j.
-static Value pairwise(Lowering &l, Value input, int64_t dim, Type accumulator,
-                      llvm::function_ref<Value(OpBuilder &, Location, Value, Value, Value, Value)> term) {
-  auto from = cast<RankedTensorType>(input.getType());
-  int64_t rank = from.getRank();
+/// A generic over the dimensions of `type` and, last, one loop more, r, over which `step` sums up from zero (its last
+/// argument). Of two operands of that rank, the second is read with r in place of `dim`, and so is the first if
+/// `both`.
+static Value sumBeside(Lowering &l, ValueRange operands, bool both, int64_t dim, RankedTensorType type,
+                       ArrayRef<OpFoldResult> sizes, Lowering::Body step) {
+  int64_t rank = type.getRank();
   AffineMap own = AffineMap::getMultiDimIdentityMap(rank + 1, l.b.getContext()).getMajorSubMap(rank);
   SmallVector<AffineExpr> exprs(own.getResults());
   exprs[dim] = l.b.getAffineDimExpr(rank);
-  AffineMap maps[] = {own, AffineMap::get(rank + 1, 0, exprs, l.b.getContext()), own};
+  AffineMap other = AffineMap::get(rank + 1, 0, exprs, l.b.getContext()), maps[] = {both ? other : own, other, own};
   SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
   iterators.push_back(utils::IteratorType::reduction);
-  RankedTensorType type = from.clone(accumulator);
-  Value zero = arith::ConstantOp::create(l.b, l.loc, l.b.getZeroAttr(accumulator));
-  Value init = linalg::FillOp::create(l.b, l.loc, zero, l.empty(type, l.getSizes(input))).getResult(0);
+  Value zero = arith::ConstantOp::create(l.b, l.loc, l.b.getZeroAttr(type.getElementType()));
+  Value init = linalg::FillOp::create(l.b, l.loc, zero, l.empty(type, sizes)).getResult(0);
   auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value i = linalg::IndexOp::create(b, loc, dim), j = linalg::IndexOp::create(b, loc, rank);
-    Value sum = term(b, loc, args[0], args[1], i, j);
-    linalg::YieldOp::create(b, loc, add(b, loc, {sum, args[2]}));
+    linalg::YieldOp::create(b, loc, step(b, loc, args));
   };
-  return linalg::GenericOp::create(l.b, l.loc, type, ValueRange{input, input}, init, maps, iterators, build)
-      .getResult(0);
+  return linalg::GenericOp::create(l.b, l.loc, type, operands, init, maps, iterators, build).getResult(0);
+}
+
+/// Over (outer..., i, j) of `input` and itself along `dim`: term(element i, element j, i, j) summed over j.
+static Value pairwise(Lowering &l, Value input, int64_t dim, Type accumulator,
+                      llvm::function_ref<Value(OpBuilder &, Location, Value, Value, Value, Value)> term) {
+  auto from = cast<RankedTensorType>(input.getType());
+  return sumBeside(l, {input, input}, /*both=*/false, dim, from.clone(accumulator), l.getSizes(input),
+                   [&](OpBuilder &b, Location loc, ValueRange args) {
+                     Value i = linalg::IndexOp::create(b, loc, dim);
+                     Value j = linalg::IndexOp::create(b, loc, from.getRank());
+                     return add(b, loc, {term(b, loc, args[0], args[1], i, j), args[2]});
+                   });
 }
 
 /// cumsum(self, dim). Quadratic in the dimension: linalg has no scan, and where this occurs (masks,
@@ -187,29 +195,18 @@ static Value rankOf(Lowering &l, Value input, int64_t dim) {
 
 /// result[.., r] = the element (or its index) whose rank is r. As a sum over the dimension in which one term counts.
 static Value pick(Lowering &l, Value input, Value ranks, int64_t dim, bool index, RankedTensorType type) {
-  int64_t rank = type.getRank();
   Type element = index ? l.b.getI64Type() : cast<RankedTensorType>(input.getType()).getElementType();
-  AffineMap out = AffineMap::getMultiDimIdentityMap(rank + 1, l.b.getContext()).getMajorSubMap(rank);
-  SmallVector<AffineExpr> exprs(out.getResults());
-  exprs[dim] = l.b.getAffineDimExpr(rank);
-  AffineMap in = AffineMap::get(rank + 1, 0, exprs, l.b.getContext()), maps[] = {in, in, out};
-  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
-  iterators.push_back(utils::IteratorType::reduction);
   SmallVector<OpFoldResult> sizes = l.getSizes(input);
   sizes[dim] = l.b.getIndexAttr(type.getDimSize(dim));
-  RankedTensorType own = type.clone(element);
-  Value zero = arith::ConstantOp::create(l.b, l.loc, l.b.getZeroAttr(element));
-  Value init = linalg::FillOp::create(l.b, l.loc, zero, l.empty(own, sizes)).getResult(0);
-  auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value wanted = convertScalar(b, loc, linalg::IndexOp::create(b, loc, dim), b.getI64Type());
-    Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, args[1], wanted);
-    Value value = args[0];
-    if (index)
-      value = convertScalar(b, loc, linalg::IndexOp::create(b, loc, rank), b.getI64Type());
-    linalg::YieldOp::create(b, loc, arith::SelectOp::create(b, loc, hit, value, args[2]).getResult());
-  };
-  return linalg::GenericOp::create(l.b, l.loc, own, ValueRange{input, ranks}, init, maps, iterators, build)
-      .getResult(0);
+  return sumBeside(l, {input, ranks}, /*both=*/true, dim, type.clone(element), sizes,
+                   [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                     Value wanted = convertScalar(b, loc, linalg::IndexOp::create(b, loc, dim), b.getI64Type());
+                     Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, args[1], wanted);
+                     Value value = args[0];
+                     if (index)
+                       value = convertScalar(b, loc, linalg::IndexOp::create(b, loc, type.getRank()), b.getI64Type());
+                     return arith::SelectOp::create(b, loc, hit, value, args[2]);
+                   });
 }
 
 /// topk(self, k, dim), sort(self, dim, descending), max(self, dim), argmax: values and indices by rank. Ties go to the

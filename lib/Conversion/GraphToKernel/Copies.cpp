@@ -69,6 +69,16 @@ void mlir::kernel::emitFill(GraphLowering &lowering, OpBuilder &host, Location l
   kernel.launch(host, "fill_" + shapeName(type.getShape()) + "_" + typeName(type.getElementType()), count, count);
 }
 
+/// Sizes of a slice without the dimensions that its type drops.
+template <typename SliceOp> static SmallVector<OpFoldResult> keptSizes(SliceOp op) {
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  SmallVector<OpFoldResult> sizes;
+  for (auto [i, size] : llvm::enumerate(op.getMixedSizes()))
+    if (!dropped.test(i))
+      sizes.push_back(size);
+  return sizes;
+}
+
 namespace {
 struct ExtractSliceLowering : GraphPattern<tensor::ExtractSliceOp> {
   using GraphPattern::GraphPattern;
@@ -76,13 +86,10 @@ struct ExtractSliceLowering : GraphPattern<tensor::ExtractSliceOp> {
   LogicalResult matchAndRewrite(tensor::ExtractSliceOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    llvm::SmallBitVector dropped = op.getDroppedDims();
-    SmallVector<OpFoldResult> sizes;
-    for (auto [i, size] : llvm::enumerate(op.getMixedSizes()))
-      if (!dropped.test(i))
-        sizes.push_back(size);
+    SmallVector<OpFoldResult> sizes = keptSizes(op);
     Value result = allocate(rewriter, loc, memrefOf(op.getResult()), sizes);
-    emitCopy(lowering, rewriter, loc, {adaptor.getSource(), op.getMixedOffsets(), op.getMixedStrides(), dropped},
+    emitCopy(lowering, rewriter, loc,
+             {adaptor.getSource(), op.getMixedOffsets(), op.getMixedStrides(), op.getDroppedDims()},
              {result, {}, {}, {}}, sizes);
     rewriter.replaceOp(op, result);
     return success();
@@ -99,13 +106,9 @@ struct InsertSliceLowering : GraphPattern<tensor::InsertSliceOp> {
     Value result = allocate(rewriter, loc, memrefOf(op.getResult()), all);
     if (!op.getDest().getDefiningOp<tensor::EmptyOp>())
       emitCopy(lowering, rewriter, loc, {adaptor.getDest(), {}, {}, {}}, {result, {}, {}, {}}, all);
-    llvm::SmallBitVector dropped = op.getDroppedDims();
-    SmallVector<OpFoldResult> sizes;
-    for (auto [i, size] : llvm::enumerate(op.getMixedSizes()))
-      if (!dropped.test(i))
-        sizes.push_back(size);
+    SmallVector<OpFoldResult> sizes = keptSizes(op);
     emitCopy(lowering, rewriter, loc, {adaptor.getSource(), {}, {}, {}},
-             {result, op.getMixedOffsets(), op.getMixedStrides(), dropped}, sizes);
+             {result, op.getMixedOffsets(), op.getMixedStrides(), op.getDroppedDims()}, sizes);
     rewriter.replaceOp(op, result);
     return success();
   }
