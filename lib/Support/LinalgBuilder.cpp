@@ -111,6 +111,11 @@ Value moe_mlir::toIndex(ImplicitLocOpBuilder &b, OpFoldResult size) {
   return getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
 }
 
+Value moe_mlir::addProductF32(LinalgBuilder::Step &step) {
+  Value product = arith::MulFOp::create(step.b, toF32(step.b, step.in[0]), toF32(step.b, step.in[1]));
+  return arith::AddFOp::create(step.b, step.acc, product);
+}
+
 Value moe_mlir::siluF32(ImplicitLocOpBuilder &b, Value x) {
   TypedAttr one = b.getF32FloatAttr(1.0f);
   if (auto shaped = dyn_cast<ShapedType>(x.getType()))

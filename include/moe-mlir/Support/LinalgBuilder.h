@@ -3,7 +3,7 @@
 // Reference lowerings say what an op computes, element by element. This builder keeps them at that: loops, the operands
 // that the loops index, and a scalar body.
 //
-//===---------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_SUPPORT_LINALGBUILDER_H
 #define MOE_MLIR_SUPPORT_LINALGBUILDER_H
 
@@ -70,6 +70,8 @@ mlir::Value constantIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);
 /// Any integer as index.
 mlir::Value toIndex(mlir::ImplicitLocOpBuilder &b, mlir::Value value);
 mlir::Value toIndex(mlir::ImplicitLocOpBuilder &b, mlir::OpFoldResult size);
+/// A step of a sum of products in f32: acc + in[0] * in[1].
+mlir::Value addProductF32(LinalgBuilder::Step &step);
 /// x * sigmoid(x) in f32.
 mlir::Value siluF32(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 

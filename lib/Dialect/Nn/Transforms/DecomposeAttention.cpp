@@ -1,14 +1,14 @@
 //===- DecomposeAttention.cpp - rope, cache_update, attention as linalg -------------------------------------------===//
 
+#include "Decomposition.h"
+
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Dialect/Nn/Transforms/Passes.h"
-#include "moe-mlir/Support/LinalgBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace mlir::nn;
@@ -28,63 +28,54 @@ static int64_t staticSize(ArrayRef<std::pair<Value, int64_t>> dims) {
 }
 
 namespace {
-struct DecomposeRope : OpRewritePattern<RopeOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct DecomposeRope : Decomposition<RopeOp> {
+  using Decomposition::Decomposition;
 
-  LogicalResult matchAndRewrite(RopeOp op, PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    LinalgBuilder linalg(b);
+  Value build(RopeOp op, ImplicitLocOpBuilder &b, LinalgBuilder &linalg) const override {
     Value x = op.getX();
     int64_t half = staticSize({{x, 3}, {op.getCos(), 2}, {op.getSin(), 2}}) / 2;
     int64_t batch = loopOrOne(op.getCos(), 0, 0), sinBatch = loopOrOne(op.getSin(), 0, 0);
-    Value result = linalg.map(
-        linalg.sizes(x), elementOf(x),
-        {{x, {0, 1, 2, 3}}, {op.getCos(), {batch, 1, 3}}, {op.getSin(), {sinBatch, 1, 3}}},
-        [&](LinalgBuilder::Step &step) -> Value {
-          ImplicitLocOpBuilder &at = step.b;
-          Value d = step.index(3), h = constantIndex(at, half);
-          Value first = arith::CmpIOp::create(at, arith::CmpIPredicate::slt, d, h);
-          Value partner =
-              arith::SelectOp::create(at, first, arith::AddIOp::create(at, d, h), arith::SubIOp::create(at, d, h));
-          Value other =
-              tensor::ExtractOp::create(at, x, ValueRange{step.index(0), step.index(1), step.index(2), partner});
-          other = toF32(at, other);
-          Value rotated = arith::SelectOp::create(at, first, arith::NegFOp::create(at, other), other);
-          Value kept = arith::MulFOp::create(at, toF32(at, step.in[0]), toF32(at, step.in[1]));
-          Value turned = arith::MulFOp::create(at, rotated, toF32(at, step.in[2]));
-          return fromF32(at, arith::AddFOp::create(at, kept, turned), elementOf(x));
-        });
-    rewriter.replaceOp(op, linalg.cast(result, op.getType()));
-    return success();
+    return linalg.map(linalg.sizes(x), elementOf(x),
+                      {{x, {0, 1, 2, 3}}, {op.getCos(), {batch, 1, 3}}, {op.getSin(), {sinBatch, 1, 3}}},
+                      [&](LinalgBuilder::Step &step) -> Value {
+                        ImplicitLocOpBuilder &at = step.b;
+                        Value d = step.index(3), h = constantIndex(at, half);
+                        Value first = arith::CmpIOp::create(at, arith::CmpIPredicate::slt, d, h);
+                        Value partner = arith::SelectOp::create(at, first, arith::AddIOp::create(at, d, h),
+                                                                arith::SubIOp::create(at, d, h));
+                        Value other = tensor::ExtractOp::create(
+                            at, x, ValueRange{step.index(0), step.index(1), step.index(2), partner});
+                        other = toF32(at, other);
+                        Value rotated = arith::SelectOp::create(at, first, arith::NegFOp::create(at, other), other);
+                        Value kept = arith::MulFOp::create(at, toF32(at, step.in[0]), toF32(at, step.in[1]));
+                        Value turned = arith::MulFOp::create(at, rotated, toF32(at, step.in[2]));
+                        return fromF32(at, arith::AddFOp::create(at, kept, turned), elementOf(x));
+                      });
   }
 };
 
-struct DecomposeCacheUpdate : OpRewritePattern<CacheUpdateOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct DecomposeCacheUpdate : Decomposition<CacheUpdateOp> {
+  using Decomposition::Decomposition;
 
-  LogicalResult matchAndRewrite(CacheUpdateOp op, PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    LinalgBuilder linalg(b);
+  Value build(CacheUpdateOp op, ImplicitLocOpBuilder &b, LinalgBuilder &linalg) const override {
     Value rows = op.getRows(), count = toIndex(b, linalg.size(rows, 1));
-    Value result =
-        linalg.map(linalg.sizes(op.getCache()), elementOf(rows),
-                   {{op.getCache(), {0, 1, 2, 3}}, {op.getPositions(), {0}}}, [&](LinalgBuilder::Step &step) -> Value {
-                     ImplicitLocOpBuilder &at = step.b;
-                     // As unsigned numbers, rows before the first new one are beyond the last.
-                     Value row = arith::SubIOp::create(at, step.index(2), toIndex(at, step.in[1]));
-                     SmallVector<Value> source = {step.index(0), row, step.index(1), step.index(3)};
-                     Value isNew = arith::CmpIOp::create(at, arith::CmpIPredicate::ult, row, count);
-                     auto choice = scf::IfOp::create(
-                         at, isNew,
-                         [&](OpBuilder &nested, Location loc) {
-                           Value value = tensor::ExtractOp::create(nested, loc, rows, source);
-                           scf::YieldOp::create(nested, loc, value);
-                         },
-                         [&](OpBuilder &nested, Location loc) { scf::YieldOp::create(nested, loc, step.in[0]); });
-                     return choice.getResult(0);
-                   });
-    rewriter.replaceOp(op, linalg.cast(result, op.getType()));
-    return success();
+    return linalg.map(linalg.sizes(op.getCache()), elementOf(rows),
+                      {{op.getCache(), {0, 1, 2, 3}}, {op.getPositions(), {0}}},
+                      [&](LinalgBuilder::Step &step) -> Value {
+                        ImplicitLocOpBuilder &at = step.b;
+                        // As unsigned numbers, rows before the first new one are beyond the last.
+                        Value row = arith::SubIOp::create(at, step.index(2), toIndex(at, step.in[1]));
+                        SmallVector<Value> source = {step.index(0), row, step.index(1), step.index(3)};
+                        Value isNew = arith::CmpIOp::create(at, arith::CmpIPredicate::ult, row, count);
+                        auto choice = scf::IfOp::create(
+                            at, isNew,
+                            [&](OpBuilder &nested, Location loc) {
+                              Value value = tensor::ExtractOp::create(nested, loc, rows, source);
+                              scf::YieldOp::create(nested, loc, value);
+                            },
+                            [&](OpBuilder &nested, Location loc) { scf::YieldOp::create(nested, loc, step.in[0]); });
+                        return choice.getResult(0);
+                      });
   }
 };
 
@@ -156,11 +147,7 @@ Value AttentionBuilder::isSeen(LinalgBuilder::Step &step, ArrayRef<Value> extra)
 /// scale * q.k where the key is seen, minus infinity elsewhere: [B, S, M, G, L].
 Value AttentionBuilder::buildScores(Value query, ArrayRef<OpFoldResult> loops) {
   Value dots = linalg.reduce(loops, D, b.getF32FloatAttr(0), {{query, {B, S, M, G, D}}, {op.getKey(), {B, M, L, D}}},
-                             [&](LinalgBuilder::Step &step) -> Value {
-                               Value product =
-                                   arith::MulFOp::create(step.b, toF32(step.b, step.in[0]), toF32(step.b, step.in[1]));
-                               return arith::AddFOp::create(step.b, step.acc, product);
-                             });
+                             addProductF32);
   SmallVector<LinalgBuilder::Operand> operands = {{dots, {B, S, M, G, L}}};
   if (op.getPositions())
     operands.push_back({op.getPositions(), {B}});
@@ -208,13 +195,8 @@ Value AttentionBuilder::build() {
   SmallVector<OpFoldResult> product(rows);
   product.append({loops[D], loops[L]});
   int64_t d = rows.size(), l = d + 1;
-  Value weighted =
-      linalg.reduce(product, l, b.getF32FloatAttr(0), {{terms, {B, S, M, G, l}}, {op.getValue(), {B, M, l, d}}},
-                    [&](LinalgBuilder::Step &step) -> Value {
-                      Value value = toF32(step.b, step.in[1]);
-                      Value term = arith::MulFOp::create(step.b, step.in[0], value);
-                      return arith::AddFOp::create(step.b, step.acc, term);
-                    });
+  Value weighted = linalg.reduce(product, l, b.getF32FloatAttr(0),
+                                 {{terms, {B, S, M, G, l}}, {op.getValue(), {B, M, l, d}}}, addProductF32);
   product.pop_back();
   Type element = elementOf(op.getResult());
   Value result = linalg.map(product, element, {{weighted, {B, S, M, G, d}}, {sum, {B, S, M, G}}},

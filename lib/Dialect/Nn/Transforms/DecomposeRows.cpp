@@ -1,13 +1,13 @@
 //===- DecomposeRows.cpp - embedding, linear, rms_norm, silu as linalg --------------------------------------------===//
 
+#include "Decomposition.h"
+
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Dialect/Nn/Transforms/Passes.h"
-#include "moe-mlir/Support/LinalgBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace mlir::nn;
@@ -19,63 +19,49 @@ static SmallVector<int64_t> range(int64_t first, int64_t last) {
 }
 
 namespace {
-struct DecomposeEmbedding : OpRewritePattern<EmbeddingOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct DecomposeEmbedding : Decomposition<EmbeddingOp> {
+  using Decomposition::Decomposition;
 
-  LogicalResult matchAndRewrite(EmbeddingOp op, PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    LinalgBuilder linalg(b);
+  Value build(EmbeddingOp op, ImplicitLocOpBuilder &b, LinalgBuilder &linalg) const override {
     SmallVector<OpFoldResult> loops = linalg.sizes(op.getIds());
     int64_t rows = loops.size();
     loops.push_back(linalg.size(op.getTable(), 1));
-    Value result = linalg.map(
-        loops, elementOf(op.getTable()), {{op.getIds(), range(0, rows)}}, [&](LinalgBuilder::Step &step) -> Value {
-          Value row = toIndex(step.b, step.in[0]);
-          return tensor::ExtractOp::create(step.b, op.getTable(), ValueRange{row, step.index(rows)});
-        });
-    rewriter.replaceOp(op, linalg.cast(result, op.getType()));
-    return success();
+    return linalg.map(loops, elementOf(op.getTable()), {{op.getIds(), range(0, rows)}},
+                      [&](LinalgBuilder::Step &step) -> Value {
+                        Value row = toIndex(step.b, step.in[0]);
+                        return tensor::ExtractOp::create(step.b, op.getTable(), ValueRange{row, step.index(rows)});
+                      });
   }
 };
 
-struct DecomposeLinear : OpRewritePattern<LinearOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct DecomposeLinear : Decomposition<LinearOp> {
+  using Decomposition::Decomposition;
 
-  LogicalResult matchAndRewrite(LinearOp op, PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    LinalgBuilder linalg(b);
+  Value build(LinearOp op, ImplicitLocOpBuilder &b, LinalgBuilder &linalg) const override {
     SmallVector<OpFoldResult> loops = linalg.sizes(op.getX());
     int64_t rows = loops.size() - 1, n = rows, k = rows + 1;
     loops.insert(loops.begin() + n, linalg.size(op.getWeight(), 0));
     SmallVector<int64_t> xLoops = range(0, rows);
     xLoops.push_back(k);
-    Value sum = linalg.reduce(loops, k, b.getF32FloatAttr(0), {{op.getX(), xLoops}, {op.getWeight(), {n, k}}},
-                              [&](LinalgBuilder::Step &step) -> Value {
-                                Value product =
-                                    arith::MulFOp::create(step.b, toF32(step.b, step.in[0]), toF32(step.b, step.in[1]));
-                                return arith::AddFOp::create(step.b, step.acc, product);
-                              });
+    Value sum =
+        linalg.reduce(loops, k, b.getF32FloatAttr(0), {{op.getX(), xLoops}, {op.getWeight(), {n, k}}}, addProductF32);
     loops.pop_back();
     SmallVector<LinalgBuilder::Operand> operands = {{sum, range(0, k)}};
     if (op.getBias())
       operands.push_back({op.getBias(), {n}});
-    Value result = linalg.map(loops, elementOf(op.getResult()), operands, [&](LinalgBuilder::Step &step) -> Value {
+    return linalg.map(loops, elementOf(op.getResult()), operands, [&](LinalgBuilder::Step &step) -> Value {
       Value value = step.in[0];
       if (op.getBias())
         value = arith::AddFOp::create(step.b, value, toF32(step.b, step.in[1]));
       return fromF32(step.b, value, elementOf(op.getResult()));
     });
-    rewriter.replaceOp(op, linalg.cast(result, op.getType()));
-    return success();
   }
 };
 
-struct DecomposeRmsNorm : OpRewritePattern<RmsNormOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct DecomposeRmsNorm : Decomposition<RmsNormOp> {
+  using Decomposition::Decomposition;
 
-  LogicalResult matchAndRewrite(RmsNormOp op, PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    LinalgBuilder linalg(b);
+  Value build(RmsNormOp op, ImplicitLocOpBuilder &b, LinalgBuilder &linalg) const override {
     SmallVector<OpFoldResult> loops = linalg.sizes(op.getX());
     int64_t rank = loops.size(), rows = rank - 1;
     Value squares = linalg.reduce(loops, rows, b.getF32FloatAttr(0), {{op.getX(), range(0, rank)}},
@@ -93,16 +79,14 @@ struct DecomposeRmsNorm : OpRewritePattern<RmsNormOp> {
                                 return math::RsqrtOp::create(step.b, arith::AddFOp::create(step.b, mean, eps));
                               });
     Type element = elementOf(op.getX());
-    Value result =
-        linalg.map(loops, element, {{op.getX(), range(0, rank)}, {factor, range(0, rows)}, {op.getWeight(), {rows}}},
-                   [&](LinalgBuilder::Step &step) -> Value {
-                     Value normal = arith::MulFOp::create(step.b, toF32(step.b, step.in[0]), step.in[1]);
-                     if (!op.getFusedScale())
-                       normal = toF32(step.b, fromF32(step.b, normal, element));
-                     return fromF32(step.b, arith::MulFOp::create(step.b, toF32(step.b, step.in[2]), normal), element);
-                   });
-    rewriter.replaceOp(op, linalg.cast(result, op.getType()));
-    return success();
+    return linalg.map(loops, element, {{op.getX(), range(0, rank)}, {factor, range(0, rows)}, {op.getWeight(), {rows}}},
+                      [&](LinalgBuilder::Step &step) -> Value {
+                        Value normal = arith::MulFOp::create(step.b, toF32(step.b, step.in[0]), step.in[1]);
+                        if (!op.getFusedScale())
+                          normal = toF32(step.b, fromF32(step.b, normal, element));
+                        return fromF32(step.b, arith::MulFOp::create(step.b, toF32(step.b, step.in[2]), normal),
+                                       element);
+                      });
   }
 };
 
