@@ -12,7 +12,7 @@ class Error(Exception):
 
 
 class UnsupportedError(Error):
-    """The input is valid, but uses something that is not implemented (exit code 2)."""
+    """The input is valid, but uses something that this version does not support: the message names it (exit code 2)."""
 
     exit_code = 2
 

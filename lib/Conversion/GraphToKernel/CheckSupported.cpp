@@ -40,8 +40,10 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
     if (query.isDynamicDim(2) || query.isDynamicDim(3) || key.isDynamicDim(1))
       return "needs static numbers of heads and a static head size";
   }
-  if (auto call = dyn_cast<func::CallOp>(op))
+  if (isa<func::CallOp>(op))
     return "must be inlined before";
+  if (auto exchange = dyn_cast<moe::AllToAllOp>(op))
+    return ("exchanges rows between the ranks of @" + exchange.getGrid() + "; one process runs the model").str();
   if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::ParameterOp, moe::GateOp,
           moe::DispatchOp, moe::ExpertOp, moe::CombineOp, tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
           tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,

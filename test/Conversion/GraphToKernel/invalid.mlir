@@ -18,7 +18,7 @@ func.func @elementwise(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 shard.grid @ep(shape = 4)
 func.func @exchange(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) -> tensor<?x64xf32> {
-  // expected-error @+1 {{'moe.all_to_all' op has no lowering to the kernel level}}
+  // expected-error @+1 {{'moe.all_to_all' op exchanges rows between the ranks of @ep; one process runs the model}}
   %r, %l = moe.all_to_all %rows, %layout on @ep : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<2>
   return %r : tensor<?x64xf32>
 }

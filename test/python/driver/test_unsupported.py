@@ -1,0 +1,53 @@
+"""What docs/Features.md says is not supported: one message that names it, the exit code, nothing written."""
+
+import json
+import struct
+
+from compiling import compile_model, expect_error, files, pack, refuse
+
+RANKS = """module attributes {moe.level = "spmd"} {
+  shard.grid @ep(shape = 4)
+  func.func @main(%x: tensor<?x64xf32> {moe.name = "x", moe.dims = ["rows", ""]}, %layout: !moe.layout<32>)
+      -> (tensor<?x64xf32> {moe.name = "y", moe.dims = ["rows", ""]}) {
+    %y, %l = moe.all_to_all %x, %layout on @ep : tensor<?x64xf32>, !moe.layout<32> -> tensor<?x64xf32>, !moe.layout<8>
+    return %y : tensor<?x64xf32>
+  }
+}
+"""
+
+PRODUCT = """module attributes {moe.level = "graph"} {
+  func.func @main(%x: tensor<?x4xf32> {moe.name = "x", moe.dims = ["rows", ""]})
+      -> (tensor<?x4xf32> {moe.name = "y", moe.dims = ["rows", ""]}) {
+    %w = moe.parameter ["w"] : tensor<4x4xf32>
+    %y = nn.linear %x, %w : tensor<?x4xf32>, tensor<4x4xf32> -> tensor<?x4xf32>
+    return %y : tensor<?x4xf32>
+  }
+}
+"""
+
+NODE = "program.graph_module.graph.nodes.1"
+
+
+def test_several_ranks(tmp_path):
+    (tmp_path / "a.mlir").write_text(RANKS)
+    refuse(tmp_path / "a.mlir", 2, "'moe.all_to_all' op exchanges rows between the ranks of @ep; one process runs the model")
+
+
+def test_dropout_of_training(tmp_path):
+    inputs = [{"name": "input", "arg": {"as_tensor": {"name": "linear"}}, "kind": 1},
+              {"name": "p", "arg": {"as_float": 0.5}, "kind": 1}, {"name": "train", "arg": {"as_bool": True}, "kind": 1}]
+    source = pack(tmp_path / "a.pt2", "tiny.json", "set", f"{NODE}.target", '"torch.ops.aten.dropout.default"',
+                  "set", f"{NODE}.inputs", json.dumps(inputs))
+    printed = refuse(source, 2, "1 call(s) of 1 operator(s) are not supported; see docs/Ops.md for what is")
+    assert "note: model.py:8 (sum): aten.dropout.default (1): this form of the operator\n" in printed
+
+
+def test_weights_that_are_no_pt2(tmp_path):
+    header = json.dumps({"w": {"dtype": "F32", "shape": [4, 4], "data_offsets": [0, 64]}}).encode()
+    weights = tmp_path / "w.safetensors"
+    weights.write_bytes(struct.pack("<Q", len(header)) + header + bytes(64))
+    (tmp_path / "a.mlir").write_text(PRODUCT)
+    before = files(tmp_path)
+    process = compile_model(tmp_path / "a.mlir", "--weights", weights, "-o", tmp_path / "a", "--progress=none")
+    expect_error(process, 1, f"{weights}: not a .pt2 file (it does not start like a zip archive)")
+    assert files(tmp_path) == before
