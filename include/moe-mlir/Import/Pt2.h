@@ -59,7 +59,10 @@ enum class Pt2ScalarType : int32_t {
 
 /// Bytes of one element, or nothing for a type that is not in the list above.
 std::optional<unsigned> getByteSize(Pt2ScalarType type);
-/// The MLIR type (signless integers, i1 for Bool), or null for a type that is not in the list above.
+/// For a message: "dtype uint8", or "dtype number 99" for a type that is not in the list above.
+std::string describe(Pt2ScalarType type);
+/// The MLIR type of values in the graph (signless integers, i1 for Bool). Null for what no op takes: uint8, whose sign
+/// the ops do not see, the float8 types, and types that are not in the list above.
 mlir::Type getElementType(Pt2ScalarType type, mlir::MLIRContext *context);
 
 /// One weight, buffer or constant of the archive. `fileOffset` and `byteSize` are the whole blob, which several keys

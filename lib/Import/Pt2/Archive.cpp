@@ -37,11 +37,22 @@ std::optional<unsigned> moe_mlir::getByteSize(Pt2ScalarType type) {
   return std::nullopt;
 }
 
+std::string moe_mlir::describe(Pt2ScalarType type) {
+  switch (type) {
+  case Pt2ScalarType::UInt8:
+    return "dtype uint8";
+  case Pt2ScalarType::Float8E4M3FN:
+    return "dtype float8_e4m3fn";
+  case Pt2ScalarType::Float8E5M2:
+    return "dtype float8_e5m2";
+  default:
+    return "dtype number " + std::to_string(int32_t(type));
+  }
+}
+
 mlir::Type moe_mlir::getElementType(Pt2ScalarType type, mlir::MLIRContext *context) {
   mlir::Builder b(context);
   switch (type) {
-  case Pt2ScalarType::UInt8:
-    return b.getIntegerType(8, /*isSigned=*/false);
   case Pt2ScalarType::Int8:
     return b.getI8Type();
   case Pt2ScalarType::Int16:
@@ -60,10 +71,10 @@ mlir::Type moe_mlir::getElementType(Pt2ScalarType type, mlir::MLIRContext *conte
     return b.getI1Type();
   case Pt2ScalarType::BFloat16:
     return b.getBF16Type();
+  case Pt2ScalarType::UInt8:
   case Pt2ScalarType::Float8E4M3FN:
-    return b.getType<mlir::Float8E4M3FNType>();
   case Pt2ScalarType::Float8E5M2:
-    return b.getType<mlir::Float8E5M2Type>();
+    break;
   }
   return {};
 }
@@ -186,7 +197,7 @@ Error Pt2Archive::readTensorTable(StringRef directory, StringRef text) {
     tensor.type = static_cast<Pt2ScalarType>(meta->getInteger("dtype").value_or(0));
     std::optional<unsigned> bytes = getByteSize(tensor.type);
     if (!bytes)
-      return unsupportedError("tensor '" + printable(key) + "' has dtype number " + Twine(int32_t(tensor.type)) +
+      return unsupportedError("tensor '" + printable(key) + "' has " + describe(tensor.type) +
                               ", which is not supported");
     if (meta->getInteger("layout").value_or(7) != 7)
       return unsupportedError("tensor '" + printable(key) + "' is not strided (sparse layouts are not supported)");

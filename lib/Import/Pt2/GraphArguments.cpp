@@ -68,10 +68,10 @@ Expected<Attribute> GraphReader::getArgument(const Scope &scope, const json::Obj
     return inputError("unreadable argument of kind '" + printable(kind) + "'");
   };
   if (kind == "as_scalar_type") {
-    int64_t number = value->getAsInteger().value_or(0);
-    Type element = getElementType(static_cast<Pt2ScalarType>(number), builder.getContext());
+    auto dtype = static_cast<Pt2ScalarType>(value->getAsInteger().value_or(0));
+    Type element = getElementType(dtype, builder.getContext());
     if (!element)
-      return unsupportedError("dtype number " + Twine(number) + " is not supported");
+      return unsupportedError(describe(dtype) + " is not supported");
     return TypeAttr::get(element);
   }
   static const llvm::StringSet<> lists{"as_tensors",   "as_ints",  "as_floats",    "as_strings",

@@ -150,6 +150,9 @@ Error GraphReader::defineStored(Scope &scope, const InputSpec &input) {
   if (!stored)
     return inputError("tensor '" + printable(input.key) + "' is missing (no table of the archive has it)");
   Type element = getElementType(stored->type, builder.getContext());
+  if (!element)
+    return unsupportedError("tensor '" + printable(input.key) + "' has " + describe(stored->type) +
+                            ", which is not supported");
   if (element != type->getElementType() || type->getShape() != ArrayRef<int64_t>(stored->sizes)) {
     std::string declared, found;
     raw_string_ostream(declared) << *type;

@@ -48,10 +48,10 @@ Expected<RankedTensorType> GraphReader::getTensorType(const Scope &scope, String
   const json::Array *sizes = meta ? meta->getArray("sizes") : nullptr;
   if (!sizes)
     return inputError("graph: no type for value '" + printable(name) + "'");
-  int64_t number = meta->getInteger("dtype").value_or(0);
-  Type element = getElementType(static_cast<Pt2ScalarType>(number), builder.getContext());
+  auto dtype = static_cast<Pt2ScalarType>(meta->getInteger("dtype").value_or(0));
+  Type element = getElementType(dtype, builder.getContext());
   if (!element)
-    return unsupportedError("graph: value '" + printable(name) + "' has dtype number " + Twine(number) +
+    return unsupportedError("graph: value '" + printable(name) + "' has " + describe(dtype) +
                             ", which is not supported");
   SmallVector<int64_t> shape;
   for (const json::Value &size : *sizes) {

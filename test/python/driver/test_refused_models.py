@@ -40,6 +40,10 @@ CHANGES = {
                                 "tensor<2x3xf32>", "set", "weights", '{"proj.weight": [7, [2, 3]]}'),
     "dtype of a weight": (2, "tensor 'proj.weight' has dtype number 9, which is not supported",
                           "set", "weights", '{"proj.weight": [9, [3, 2]]}'),
+    "quantised weight": (2, "tensor 'proj.weight' has dtype float8_e4m3fn, which is not supported",
+                         "set", "weights", '{"proj.weight": [29, [3, 2]]}'),
+    "quantised value": (2, "graph: value 'linear' has dtype uint8, which is not supported",
+                        "set", "program.graph_module.graph.tensor_values.linear.dtype", 1),
     "dtype of a value": (2, "graph: value 'linear' has dtype number 10, which is not supported",
                          "set", "program.graph_module.graph.tensor_values.linear.dtype", 10),
 }
