@@ -1,7 +1,6 @@
 """What docs/Features.md says is not supported: one message that names it, the exit code, nothing written."""
 
 import json
-import struct
 
 from compiling import compile_model, expect_error, files, pack, refuse
 
@@ -43,9 +42,8 @@ def test_dropout_of_training(tmp_path):
 
 
 def test_weights_that_are_no_pt2(tmp_path):
-    header = json.dumps({"w": {"dtype": "F32", "shape": [4, 4], "data_offsets": [0, 64]}}).encode()
-    weights = tmp_path / "w.safetensors"
-    weights.write_bytes(struct.pack("<Q", len(header)) + header + bytes(64))
+    weights = tmp_path / "w.gguf"
+    weights.write_bytes(b"GGUF" + bytes(64))
     (tmp_path / "a.mlir").write_text(PRODUCT)
     before = files(tmp_path)
     process = compile_model(tmp_path / "a.mlir", "--weights", weights, "-o", tmp_path / "a", "--progress=none")
