@@ -5,9 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from .cases import name_of
 from .kernels import read_kernels
-from .program import Program, host_part
+from .program import Program, split_module
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSES = "builtin.module(kernel-set-target{cuda=sm_90a},convert-graph-to-kernel,canonicalize,cse)"
@@ -24,12 +23,13 @@ def tool(build, name, *arguments, text):
     return done.stdout
 
 
-def compile_layer(build, layer, name=None, tokens=8):
+def compile_layer(build, layer, name):
     """The program of a layer, without cubins."""
     level = tool(build, "moe-opt", f"--pass-pipeline={PASSES}", text=layer.graph())
-    host = host_part(tool(build, "moe-opt", "--mlir-print-op-generic", text=level))
+    host, kernels = split_module(tool(build, "moe-opt", "--mlir-print-op-generic", text=level))
     text = tool(build, "moe-translate", "--kernel-to-cuda", text=level)
-    return Program(name or name_of(tokens, layer), layer, host, read_kernels(text), {})
+    emitted = tool(build, "moe-opt", "--kernel-to-emitc", text=kernels)
+    return Program(name, layer, host, read_kernels(text, emitted), {})
 
 
 def nvrtc():

@@ -128,7 +128,7 @@ class CudaDevice:
 
     def allocate(self, shape, dtype, fill):
         buffer = DeviceBuffer(self.driver, shape, dtype)
-        buffer.write(np.full(buffer.shape, fill, buffer.dtype))
+        buffer.write(np.full(buffer.shape, 0 if fill is None else fill, buffer.dtype))
         return buffer
 
     def upload(self, array, writable=False):
@@ -139,8 +139,8 @@ class CudaDevice:
     def download(self, buffer):
         return buffer.read()
 
-    def tensor_map(self, buffer, entry):
-        return self.driver.tensor_map(buffer.pointer.value, max(entry.rows, 1), entry.columns, entry.box, entry.swizzle)
+    def tensor_map(self, buffer, rows, columns, entry):
+        return self.driver.tensor_map(buffer.pointer.value, max(rows, 1), columns, entry.box, entry.swizzle, buffer.dtype.itemsize)
 
     def launch(self, kernel, arguments, maps, blocks, stream=None):
         values = [ctypes.c_int64(a) if isinstance(a, int) else a.pointer for a in arguments]

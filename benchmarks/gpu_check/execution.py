@@ -6,14 +6,16 @@ from .arrays import dtype_of, pack, poison
 
 
 class Execution:
-    """Buffers of one call on a device. `inputs` and `parameters` (not packed) are arrays by name."""
+    """Buffers of one call on a device. `inputs` and `parameters` (not packed) are arrays by name; without parameters all weights are zero."""
 
     def __init__(self, device, plan, kernels, inputs, parameters):
         self.device, self.plan, self.kernels = device, plan, kernels
         given = {"input": inputs, "parameter": parameters}
         self.buffers = []
         for buffer in plan.buffers:
-            if buffer.role in given:
+            if buffer.role == "parameter" and parameters is None:
+                self.buffers.append(device.allocate(buffer.shape, dtype_of(buffer.element), None))
+            elif buffer.role in given:
                 array = given[buffer.role][buffer.name]
                 array = np.ascontiguousarray(pack(array, buffer.recipe))
                 assert list(array.shape) == buffer.shape, f"{buffer.name} is {array.shape}, not {buffer.shape}"
@@ -37,12 +39,13 @@ class Execution:
                 slots.append(argument["value"])
         return slots
 
-    def launch(self, launch):
+    def launch(self, launch, **where):
+        """`where`: what the device's launch takes besides, as a stream."""
         kernel = self.kernels[launch.kernel]
         slots = self.slots(launch)
-        maps = [self.device.tensor_map(slots[m.slot], m.with_rows(slots)) for m in kernel.maps]
+        maps = [self.device.tensor_map(slots[m.slot], *m.with_rows(slots), m) for m in kernel.maps]
         blocks = 1 if launch.single else self.device.multiprocessors * kernel.blocks_per_sm
-        self.device.launch(kernel, slots, maps, blocks)
+        self.device.launch(kernel, slots, maps, blocks, **where)
 
     def run(self):
         """All launches; returns the outputs."""

@@ -1,11 +1,10 @@
 """What a launch of a kernel needs besides its arguments, as the compiler says it."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-SIGNATURE = re.compile(r'extern "C" __global__ (?:__launch_bounds__\([^)]*\) )?void (\w+)\(([^\n]*)\) \{\n(?:  // Launch: (\d+) threads, (\d+) bytes[^\n]*\n)?((?:  // Map[^\n]*\n)*)')
-MAP = re.compile(r"// Map \w+: argument (\d+) as (argument )?(\d+) x (\d+), boxes of (\d+) rows")
-MATH = re.compile(r"\bmoe::(exp|log|tanh|erf|sin|cos|sqrt|rsqrt)\(")
+TEXT = re.compile(r'^extern "C" __global__ (?:__launch_bounds__\([^)]*\) )?void (\w+)\(')
+FUNCTION = re.compile(r"^\s*emitc\.func @(\w+)\(.*?attributes \{(.*)\} \{$", re.M)
 
 
 @dataclass
@@ -19,29 +18,38 @@ class Map:
     swizzle: int  # bytes
 
     def with_rows(self, slots):
-        """The same with the number of rows that a launch has."""
-        return self if self.rows >= 0 else replace(self, rows=slots[-1 - self.rows])
+        """(rows, columns) of a launch."""
+        return (self.rows if self.rows >= 0 else slots[-1 - self.rows]), self.columns
 
 
 @dataclass
 class Kernel:
     name: str
     text: str
-    threads: int = 64
-    shared: int = 0
-    blocks_per_sm: int = 1
+    threads: int
+    shared: int
+    blocks_per_sm: int
     maps: list = field(default_factory=list)
 
 
-def read_kernels(text):
-    """The kernels of a text by name."""
+def number(attributes, name):
+    return int(re.search(rf"\b{re.escape(name)} = (-?\d+)", attributes)[1])
+
+
+def read_maps(attributes):
+    match = re.search(r"cuda\.maps = \[(\{.*?\}(?:, \{.*?\})*)\]", attributes)
+    for entry in re.findall(r"\{(.*?)\}", match[1]) if match else []:
+        box = [int(size) for size in re.search(r"box = \[(\d+), (\d+)\]", entry).groups()]
+        rest = entry[: entry.index("box")] + entry[entry.index("]") :]
+        yield Map(number(rest, "slot"), number(rest, "rows"), number(rest, "columns"), box, number(rest, "swizzle"))
+
+
+def read_kernels(text, module):
+    """The kernels of a text by name; `module`: the same kernels as emitc functions, whose attributes say how they are launched."""
     head, *parts = re.split(r'(?=^extern "C" __global__)', text, flags=re.M)
+    texts = {TEXT.match(part)[1]: head + part for part in parts}
     kernels = {}
-    for part in parts:
-        name, _, threads, shared, maps = SIGNATURE.match(part).groups()
-        kernel = Kernel(name, head + part, int(threads or 64), int(shared or 0))
-        for slot, size, rows, columns, box in MAP.findall(maps):
-            rows = -1 - int(rows) if size else int(rows)
-            kernel.maps.append(Map(int(slot), rows, int(columns), [int(box), 64], 128))
-        kernels[name] = kernel
+    for name, attributes in FUNCTION.findall(module):
+        sizes = [number(attributes, f"cuda.{what}") for what in ("threads", "shared", "blocks_per_sm")]
+        kernels[name] = Kernel(name, texts[name], *sizes, list(read_maps(attributes)))
     return kernels

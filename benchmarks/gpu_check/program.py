@@ -48,6 +48,7 @@ class Program:
         return Program(folder.name, Layer(**data["layer"]), (folder / "host.mlir").read_text(), kernels, cubins)
 
 
-def host_part(module):
-    """The host functions of a module in generic form, without its kernels."""
-    return "".join(re.findall(r'^  "func\.func"\(\).*?^  \}\) : \(\) -> \(\)\n', module, re.M | re.S))
+def split_module(module):
+    """(its host functions, the module without them), in generic form."""
+    function = re.compile(r'^  "func\.func"\(\).*?^  \}\) : \(\) -> \(\)\n', re.M | re.S)
+    return "".join(function.findall(module)), function.sub("", module)

@@ -30,6 +30,7 @@ int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const m
   o.strict = options->strict;
   if (options->resident_blocks)
     o.residentBlocks = options->resident_blocks;
+  o.firstBlocks = options->first_blocks;
   return report(launch(o, [=] { kernel(args); }).fault, message, size);
 }
 

@@ -26,7 +26,7 @@ struct Buffer {
   std::string name;
   bool writable;
   size_t unit = 4; // bytes per cell: as small as the smallest store so far
-  std::vector<Cell> cells;
+  std::vector<Cell> cells; // none if nobody writes: weights may be large
 
   void refine(size_t newUnit) {
     std::vector<Cell> finer((bytes + newUnit - 1) / newUnit);
@@ -52,6 +52,8 @@ struct Access {
   size_t offset, bytes;
 
   template <typename Visit> void eachCell(Visit visit) {
+    if (!buffer.writable)
+      return;
     for (size_t c = offset / buffer.unit; c < (offset + bytes + buffer.unit - 1) / buffer.unit; ++c)
       visit(buffer.cells[c], buffer.base + c * buffer.unit);
   }
@@ -62,7 +64,8 @@ struct Access {
 
 void registerGlobal(const void *base, size_t bytes, std::string name, bool writable) {
   buffers.push_back({static_cast<const unsigned char *>(base), bytes, std::move(name), writable, 4, {}});
-  buffers.back().cells.resize((bytes + 3) / 4);
+  if (writable)
+    buffers.back().cells.resize((bytes + 3) / 4);
 }
 void clearGlobals() { buffers.clear(); }
 

@@ -28,6 +28,7 @@ struct Options {
   bool skewed = false;        // some warps run far ahead of others
   bool strict = false;        // memory that wgmma reads is free only when every warp of the warpgroup has said so
   int residentBlocks = 132;   // the others start when one ends
+  int firstBlocks = 0;        // of the grid only these run, for a sample of a large one; 0: all
   int registersPerThread = 0; // for setmaxnreg; 0: as many as fit
 };
 

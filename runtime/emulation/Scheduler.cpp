@@ -190,8 +190,9 @@ static void run() {
   Machine &m = *machine;
   int stalls = 0;
   uint64_t lastProgress = ~uint64_t(0);
-  while (m.report.ok() && (m.liveThreads || m.startedBlocks < m.options.blocks || !m.events.empty())) {
-    while (m.startedBlocks < m.options.blocks && m.residentBlocks < m.options.residentBlocks)
+  const int blocks = m.options.firstBlocks ? std::min(m.options.firstBlocks, m.options.blocks) : m.options.blocks;
+  while (m.report.ok() && (m.liveThreads || m.startedBlocks < blocks || !m.events.empty())) {
+    while (m.startedBlocks < blocks && m.residentBlocks < m.options.residentBlocks)
       startBlock();
     const bool eventFirst = m.options.timing == Timing::Eager ||
                             (m.options.timing == Timing::Random && (m.nextRandom() & 15) == 0) || m.ready.empty();
@@ -214,7 +215,7 @@ static void run() {
 static void checkOptions(const Options &options) {
   if (options.threads < 32 || options.threads % 32 || options.threads > 1024)
     fault("launch: a block has a multiple of 32 threads, up to 1024", nullptr, nullptr);
-  else if (options.blocks < 1 || options.residentBlocks < 1)
+  else if (options.blocks < 1 || options.residentBlocks < 1 || options.firstBlocks < 0)
     fault("launch: at least one block", nullptr, nullptr);
   else if (options.sharedBytes > kMaxSharedBytes)
     fault("launch: more than 227 KiB of dynamic shared memory", nullptr, nullptr);

@@ -27,6 +27,7 @@ struct moe_emulation_options {
   int32_t skewed;          /* some warps run far ahead of others */
   int32_t strict;          /* memory that wgmma reads is free only when every warp of the warpgroup has said so */
   int32_t resident_blocks; /* 0: 132 */
+  int32_t first_blocks;    /* of the grid only these run, for a sample of a large one; 0: all */
 };
 
 /* What MOE_EMULATED_KERNEL defines: args[i] points to the value of argument i. */

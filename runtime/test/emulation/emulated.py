@@ -33,6 +33,7 @@ class Options(ctypes.Structure):
         ("skewed", ctypes.c_int32),
         ("strict", ctypes.c_int32),
         ("resident_blocks", ctypes.c_int32),
+        ("first_blocks", ctypes.c_int32),
     ]
 
 
