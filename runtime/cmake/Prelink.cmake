@@ -1,7 +1,7 @@
-# moert_prelink(<name> [START_CODE] OBJECTS <object libraries>)
+# moert_prelink(<name> [START_CODE] OBJECTS <object libraries> [ARCHIVES <files>])
 #
-# Links objects into one relocatable object, lib/<name>.o of the whole build, together with the members of libgcc and of
-# libc_nonshared that they use; what is left undefined is found in libc.so.6 and libm.so.6. START_CODE adds the
+# Links objects into one relocatable object, lib/<name>.o of the whole build, together with the members of the archives, of
+# libgcc and of libc_nonshared that they use; what is left undefined is found in libc.so.6 and libm.so.6. START_CODE adds the
 # compiler's Scrt1.o, crti.o and crtn.o, which an executable needs. (crtbeginS.o and crtendS.o are left out: they serve
 # destructors of C++ statics and transactional memory, of which there are none.) Only `_start` and the runtime's own
 # functions stay visible to a program's object and to whoever loads the result.
@@ -15,7 +15,7 @@ function(moert_find_crt variable file)
 endfunction()
 
 function(moert_prelink name)
-  cmake_parse_arguments(ARG "START_CODE" "" "OBJECTS" ${ARGN})
+  cmake_parse_arguments(ARG "START_CODE" "" "OBJECTS;ARCHIVES" ${ARGN})
   set(first)
   set(last)
   if(ARG_START_CODE)
@@ -34,7 +34,7 @@ function(moert_prelink name)
   set(output ${CMAKE_BINARY_DIR}/lib/moe-mlir/${name}.o)
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/moe-mlir
-    COMMAND ${CMAKE_CXX_COMPILER} -nostdlib -r -o ${output} ${first} ${objects} ${libgcc} ${nonshared} ${last}
+    COMMAND ${CMAKE_CXX_COMPILER} -nostdlib -r -o ${output} ${first} ${objects} ${ARG_ARCHIVES} ${libgcc} ${nonshared} ${last}
     COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=moert_* --keep-global-symbol=_start ${output}
     DEPENDS ${ARG_OBJECTS} ${objects}
     COMMAND_EXPAND_LISTS VERBATIM

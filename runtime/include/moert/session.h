@@ -25,14 +25,17 @@ typedef struct moert_session moert_session;
 
 /* All fields may be zero. */
 typedef struct moert_session_options {
-  const char *weights;    /* archive; NULL: the path that the program records, relative to the file that holds it */
-  int32_t threads;        /* worker threads, the caller included; 0: the cores of the affinity mask */
-  int32_t pin;            /* nonzero: binds each thread, the opening one included, to a core */
-  int32_t verify_weights; /* nonzero: reads all weights and compares their checksums */
-  int32_t trace;          /* nonzero: records every launch for moert_session_write_trace */
-  int32_t count_experts;  /* nonzero: counts the rows that each expert receives */
-  const char *device;     /* "cpu", "cuda" or "cuda:N"; NULL: cuda:0 where the entry has code for it, else the CPU */
-  const char *entry;      /* NULL: the only one */
+  const char *weights;     /* archive; NULL: the path that the program records, relative to the file that holds it */
+  int32_t threads;         /* worker threads, the caller included; 0: the cores of the affinity mask */
+  int32_t pin;             /* nonzero: binds each thread, the opening one included, to a core */
+  int32_t verify_weights;  /* nonzero: reads all weights and compares their checksums */
+  int32_t trace;           /* nonzero: records every launch for moert_session_write_trace */
+  int32_t count_experts;   /* nonzero: counts the rows that each expert receives */
+  const char *device;      /* "cpu", "cuda" or "cuda:N"; NULL: cuda:0 where the entry has code for it, else the CPU */
+  const char *entry;       /* NULL: the only one */
+  void *stream;            /* cudaStream_t on which a GPU works; NULL: one of the session's own */
+  int32_t device_values;   /* nonzero: inputs and outputs are the GPU's, see moert_session_run */
+  uint64_t random_weights; /* nonzero: parameters are made from this seed, there is no archive */
 } moert_session_options;
 
 /* A value of a call: row-major, contiguous. */
@@ -64,21 +67,28 @@ MOERT_API int32_t moert_session_find_input(const moert_session *session, const c
 MOERT_API int32_t moert_session_find_output(const moert_session *session, const char *name);
 
 /* Gives input `index` for the next run. Data that is 64-byte aligned is not copied and has to stay until the run
- * returns; other data is copied now. Each run needs all inputs anew. */
+ * returns; other data is copied now. Each run needs all inputs anew. With device_values, `data` is a pointer of the
+ * GPU, a multiple of 16, and is never copied; its elements are not checked. */
 MOERT_API int32_t moert_session_set_input(moert_session *session, int32_t index, int32_t dtype, int32_t rank,
                                           const int64_t *sizes, const void *data);
 
 /* Runs the program. Hidden states keep their content from run to run; they are created, zeroed, by the first run after
- * opening or reset, which also fixes their sizes (the batch). */
+ * opening or reset, which also fixes their sizes (the batch).
+ *
+ * On a GPU, inputs are copied there, and outputs back at the end, for which the run waits. With device_values it copies
+ * nothing and waits for nothing: it puts its launches on the stream. After one run with the same sizes it neither
+ * reserves memory nor uploads weights, so that the run can be captured in a CUDA graph. Errors of its launches appear
+ * in a later call of the session or of CUDA. */
 MOERT_API int32_t moert_session_run(moert_session *session);
 
-/* Output `index` of the last run that succeeded. The data belongs to the session and is valid until its next run. */
+/* Output `index` of the last run that succeeded. The data belongs to the session and is valid until its next run; with
+ * device_values it is a pointer of the GPU, the same in each run that needs no more memory than those before. */
 MOERT_API int32_t moert_session_output(moert_session *session, int32_t index, moert_tensor *output);
 
 /* Forgets the hidden states: the next run starts with zeroed ones, of any size. */
 MOERT_API void moert_session_reset(moert_session *session);
 
-/* Number of threads in use, and of bytes that the session holds for states and scratch memory. */
+/* Number of threads in use, and of bytes that the session holds for states and scratch memory (on a GPU: there). */
 MOERT_API int32_t moert_session_threads(const moert_session *session);
 MOERT_API int64_t moert_session_state_bytes(const moert_session *session);
 MOERT_API int64_t moert_session_arena_bytes(const moert_session *session);

@@ -6,17 +6,33 @@
 
 using namespace moert;
 
+/// Whether `status` is a failure, which then becomes the call's. To be asked in a condition: nothing that owns memory
+/// may be alive when the call is left.
+static bool failed(moert_context *ctx, Status status) {
+  if (!status.failed())
+    return false;
+  ctx->failure = std::move(status);
+  return true;
+}
+
 /// Ends the call from a function that has no way to return an error. A compiled program owns nothing that would have
 /// to be freed on the way out, so leaving its frames behind is safe.
-[[noreturn]] static void outOfMemory(moert_context *ctx, const char *what, uint64_t bytes) {
-  ctx->failure =
-      failure(kUserError, "out of memory: %s needs %llu bytes", what, static_cast<unsigned long long>(bytes));
-  longjmp(ctx->leave, 1);
+[[noreturn]] static void leave(moert_context *ctx) { longjmp(ctx->leave, 1); }
+
+static Status outOfMemory(const char *what, uint64_t bytes) {
+  return failure(kUserError, "out of memory: %s needs %llu bytes", what, static_cast<unsigned long long>(bytes));
+}
+
+/// Memory on the device, or the end of the call.
+static void *reserveOnDevice(moert_context *ctx, DeviceBlock &block, uint64_t bytes, const char *what) {
+  if (failed(ctx, ctx->device->reserve(block, bytes, what)))
+    leave(ctx);
+  return block.base;
 }
 
 extern "C" {
 
-void *moert_input(moert_context *ctx, int32_t index) { return ctx->inputs[index].data; }
+void *moert_input(moert_context *ctx, int32_t index) { return ctx->inputs[index].view; }
 
 int64_t moert_input_size(moert_context *ctx, int32_t index, int32_t dim) { return ctx->inputs[index].sizes[dim]; }
 
@@ -25,35 +41,55 @@ void *moert_output(moert_context *ctx, int32_t index, int32_t rank, const int64_
   Tensor &output = ctx->outputs[index];
   uint64_t bytes = 0;
   if (rank != declared.rank || !tensorBytes(declared.dtype, rank, sizes, bytes)) {
-    ctx->failure = failure(kInternal, "the program asked for output '%s' with an invalid size", declared.name);
-    longjmp(ctx->leave, 1);
+    failed(ctx, failure(kInternal, "the program asked for output '%s' with an invalid size", declared.name));
+    leave(ctx);
   }
-  if (!output.memory.reserve(bytes))
-    outOfMemory(ctx, declared.name, bytes);
+  if (ctx->device) {
+    output.data = output.view = reserveOnDevice(ctx, output.block, bytes, declared.name);
+  } else {
+    if (!output.memory.reserve(bytes) && failed(ctx, outOfMemory(declared.name, bytes)))
+      leave(ctx);
+    output.data = output.view = output.memory.data();
+  }
   output.dtype = declared.dtype;
   output.rank = rank;
   for (int32_t i = 0; i < rank; ++i)
     output.sizes[i] = sizes[i];
   output.present = true;
-  return output.data = output.memory.data();
+  return output.view;
 }
 
 void *moert_state(moert_context *ctx, int32_t index) {
-  return static_cast<char *>(ctx->stateMemory.data()) + ctx->stateOffsets[index];
+  void *base = ctx->device ? ctx->stateBlock.base : ctx->stateMemory.data();
+  return static_cast<char *>(base) + ctx->stateOffsets[index];
 }
 
-const void *moert_parameter(moert_context *ctx, int32_t index) { return ctx->parameters[index]; }
+const void *moert_parameter(moert_context *ctx, int32_t index) {
+  if (const void *view = ctx->parameters.view(index))
+    return view;
+  if (failed(ctx, ctx->parameters.fetch(index)))
+    leave(ctx);
+  return ctx->parameters.view(index);
+}
 
 void *moert_arena(moert_context *ctx, int64_t bytes) {
-  if (bytes < 0 || !ctx->arena.reserve(static_cast<size_t>(bytes)))
-    outOfMemory(ctx, "scratch memory", static_cast<uint64_t>(bytes));
+  if (ctx->device && bytes >= 0)
+    return reserveOnDevice(ctx, ctx->arenaBlock, static_cast<uint64_t>(bytes), "scratch memory");
+  if ((bytes < 0 || !ctx->arena.reserve(static_cast<size_t>(bytes))) &&
+      failed(ctx, outOfMemory("scratch memory", static_cast<uint64_t>(bytes))))
+    leave(ctx);
   return ctx->arena.data();
 }
 
-int64_t moert_blocks(moert_context *ctx) { return ctx->pool.threads(); }
+int64_t moert_blocks(moert_context *ctx) { return ctx->device ? ctx->device->blocks() : ctx->pool.threads(); }
 
 void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *args, int64_t blocks, int64_t rows,
                   int64_t work) {
+  if (ctx->device) {
+    if (failed(ctx, ctx->calls.launch(*ctx->device, *ctx->program, kernel, args, blocks, rows, work, !!ctx->trace)))
+      leave(ctx);
+    return;
+  }
   if (!ctx->trace) {
     ctx->pool.run(kernel->fn, args, blocks);
     return;
@@ -64,15 +100,17 @@ void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *ar
 }
 
 void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *offsets, int32_t experts) {
-  if (ctx->load)
+  if (!ctx->load)
+    return;
+  if (!ctx->device)
     ctx->load->add(layer, offsets, experts);
+  else if (failed(ctx, ctx->calls.expertLoad(*ctx->device, layer, offsets, experts)))
+    leave(ctx);
 }
 
 void moert_check(moert_context *ctx, int32_t holds, const char *message) {
-  if (holds)
-    return;
-  ctx->failure = failure(kUserError, "%s", message);
-  longjmp(ctx->leave, 1);
+  if (!holds && failed(ctx, failure(kUserError, "%s", message)))
+    leave(ctx);
 }
 
 int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {
@@ -82,53 +120,7 @@ int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {
 
 } // extern "C"
 
-Status moert_context::prepareStates() {
-  if (program->state_count == 0)
-    return {};
-  if (statesLive) {
-    for (int32_t i = 0; i < program->state_count; ++i)
-      for (int32_t d = 0; d < program->states[i].rank; ++d) {
-        int64_t size = program->states[i].sizes[d];
-        if (size < 0 && resolveSize(size, symbols) != resolveSize(size, stateSymbols))
-          return moert::failure(kUserError, "the states hold %s = %lld, this call has %lld (reset the states first)",
-                                program->symbols[-(size + 1)], static_cast<long long>(resolveSize(size, stateSymbols)),
-                                static_cast<long long>(resolveSize(size, symbols)));
-      }
-    return {};
-  }
-  uint64_t total = 0;
-  for (int32_t i = 0; i < program->state_count; ++i) {
-    const moert_value &state = program->states[i];
-    int64_t sizes[MOERT_MAX_RANK];
-    for (int32_t d = 0; d < state.rank; ++d)
-      sizes[d] = resolveSize(state.sizes[d], symbols);
-    uint64_t bytes;
-    stateOffsets[i] = total;
-    if (!tensorBytes(state.dtype, state.rank, sizes, bytes) || bytes > (uint64_t(1) << 62) - total)
-      return moert::failure(kUserError, "state '%s' would be too large", state.name);
-    total += alignTo(bytes, kArchiveAlignment);
-  }
-  // Fresh memory is zero, and so is what resetStates() left.
-  if (!stateMemory.reserve(total))
-    return moert::failure(kUserError, "out of memory: the states need %llu bytes",
-                          static_cast<unsigned long long>(total));
-  stateBytes = total;
-  std::copy(symbols.begin(), symbols.end(), stateSymbols.begin());
-  statesLive = true;
-  return {};
-}
-
-void moert_context::resetStates() {
-  // Now rather than at the next call, whose time somebody may be waiting for. Giving the pages back instead would make
-  // the next call fault them in again, which costs more than writing them.
-  if (statesLive)
-    std::memset(stateMemory.data(), 0, stateBytes);
-  statesLive = false;
-}
-
-Status moert_context::run() {
-  for (Tensor &output : outputs)
-    output.present = false;
+Status moert_context::runProgram() {
   failure.code = kFine;
   // The calling program may run with other rounding or flushed denormals; the workers do not.
   unsigned mode = _mm_getcsr();
@@ -145,4 +137,25 @@ Status moert_context::run() {
     if (!outputs[i].present)
       return moert::failure(kInternal, "the program left output '%s' out", program->outputs[i].name);
   return {};
+}
+
+Status moert_context::run() {
+  for (Tensor &output : outputs)
+    output.present = false;
+  if (!device)
+    return runProgram();
+  int64_t begin = trace ? now() : 0;
+  calls.clear();
+  Status status;
+  if (!deviceValues)
+    status = calls.bring(*device, *program, inputs);
+  if (!status.failed())
+    status = runProgram();
+  if (deviceValues)
+    return status;
+  if (!status.failed())
+    status = calls.fetch(*device, *program, outputs);
+  else
+    (void)device->finish(); // launches may still be reading the inputs; the first failure is the one to tell
+  return status.failed() ? status : calls.resolve(*device, begin, trace.get(), load.get());
 }

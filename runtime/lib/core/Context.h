@@ -2,8 +2,10 @@
 #ifndef MOERT_LIB_CORE_CONTEXT_H
 #define MOERT_LIB_CORE_CONTEXT_H
 
+#include "core/DeviceCalls.h"
 #include "core/ExpertLoad.h"
 #include "core/Inputs.h"
+#include "core/Parameters.h"
 #include "core/Trace.h"
 #include "cpu/Pool.h"
 
@@ -14,18 +16,24 @@
 struct moert_context {
   const moert_program *program = nullptr;
   moert::Pool pool;
-  std::vector<const void *> parameters;
+  std::unique_ptr<moert::Device> device; // null: the program runs on the CPU
+  bool deviceValues = false;             // inputs and outputs are the device's, and a run does not wait
+  moert::DeviceCalls calls;
+  moert::Parameters parameters;
   std::vector<moert::Tensor> inputs, outputs;
   std::vector<int64_t> symbols;
 
-  // One block for all states. `stateSymbols`: the symbols' sizes when it was made, empty without states.
+  // One block for all states, here or on the device. `stateSymbols`: the symbols' sizes when it was made, empty without
+  // states.
   moert::Memory stateMemory;
+  moert::DeviceBlock stateBlock;
   size_t stateBytes = 0;
   std::vector<size_t> stateOffsets;
   std::vector<int64_t> stateSymbols;
   bool statesLive = false;
 
   moert::Memory arena;
+  moert::DeviceBlock arenaBlock;
   std::unique_ptr<moert::Trace> trace;
   std::unique_ptr<moert::ExpertLoad> load;
 
@@ -39,6 +47,11 @@ struct moert_context {
   void resetStates();
   /// Runs the program once; inputs are bound and checked.
   moert::Status run();
+  uint64_t arenaBytes() const { return device ? arenaBlock.size : arena.capacity(); }
+
+private:
+  moert::Status runProgram();
+  moert::Status checkStates() const;
 };
 
 #endif // MOERT_LIB_CORE_CONTEXT_H

@@ -2,6 +2,7 @@
 #ifndef MOERT_LIB_CORE_INPUTS_H
 #define MOERT_LIB_CORE_INPUTS_H
 
+#include "core/Device.h"
 #include "core/Memory.h"
 #include "core/Program.h"
 
@@ -12,9 +13,11 @@ struct Tensor {
   int32_t dtype = 0;
   int32_t rank = 0;
   int64_t sizes[MOERT_MAX_RANK] = {};
-  void *data = nullptr;
+  void *data = nullptr; // as the session's caller sees it
+  void *view = nullptr; // as the program sees it: the same, or a copy on the device
   bool present = false; // inputs: given for this call; outputs: asked for by the program
   Memory memory;        // used by outputs, and by inputs that have to be copied
+  DeviceBlock block;    // behind the view, if it is a copy
 };
 
 /// Checks dtype, rank and fixed sizes of a value that is offered for an input.

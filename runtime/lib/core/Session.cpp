@@ -8,6 +8,9 @@
 
 using namespace moert;
 
+/// Kernels read inputs in pieces of this size.
+constexpr uintptr_t kDeviceAlignment = 16;
+
 /// Path of the archive that belongs to the program: beside the file (executable or shared object) that holds it.
 static std::string recordedWeights(const moert_program &program) {
   std::string weights = program.weights;
@@ -19,21 +22,35 @@ static std::string recordedWeights(const moert_program &program) {
   return slash == std::string::npos ? weights : file.substr(0, slash + 1) + weights;
 }
 
-Status moert_session::open(const moert_program_list &programs, const moert_session_options &options) {
-  Selection selection;
-  if (Status s = selectProgram(programs, options.entry, options.device, selection); s.failed())
-    return s;
-  program = selection.program;
-  if (Status s = validateProgram(*program); s.failed())
-    return s;
-  if (program->device != MOERT_CPU)
-    return failure(kInternal, "the program needs a runtime with CUDA, which is not linked into this file");
-  if (Status s = checkFeatures(program->features); s.failed())
-    return s;
-  if (options.threads < 0 || options.threads > 1024)
-    return failure(kUserError, "%d threads: expected 1..1024", options.threads);
+/// Whether the entry of `program` was also compiled for the CPU.
+static bool hasCpuTwin(const moert_program_list &programs, const moert_program &program) {
+  Selection cpu;
+  return !selectProgram(programs, program.entry, "cpu", cpu).failed();
+}
+
+Status moert_session::openDevice(const moert_program_list &programs, const Selection &selection,
+                                 const moert_session_options &options) {
+  if (program->device == MOERT_CPU) {
+    if (options.device_values || options.stream)
+      return failure(kUserError, "values of a GPU, or its stream, need a program for it: this one is for the cpu");
+    return {};
+  }
+  if (options.device_values && (options.trace || options.count_experts))
+    return failure(kUserError, "traces and expert loads wait for the GPU, which a run on its own values does not");
+  DeviceOptions deviceOptions;
+  deviceOptions.stream = options.stream;
+  Status s = moert::openDevice(selection, deviceOptions, context.device);
+  if (s.failed() && s.code != kInternal && hasCpuTwin(programs, *program))
+    s.message += " (--device cpu does without)";
+  context.deviceValues = options.device_values != 0;
+  return s;
+}
+
+Status moert_session::openWeights(const moert_session_options &options) {
+  if (options.random_weights && options.verify_weights)
+    return failure(kUserError, "weights that are made from a seed cannot be verified");
   // A program without parameters has no archive.
-  if (program->parameter_count > 0) {
+  if (program->parameter_count > 0 && !options.random_weights) {
     std::string path = options.weights ? options.weights : recordedWeights(*program);
     if (Status s = archive.open(path.c_str(), program->build_id); s.failed())
       return s;
@@ -41,7 +58,23 @@ Status moert_session::open(const moert_program_list &programs, const moert_sessi
       if (Status s = archive.verify(); s.failed())
         return s;
   }
-  if (Status s = resolveParameters(*program, archive, context.parameters); s.failed())
+  return context.parameters.open(*program, archive, options.random_weights, context.device.get());
+}
+
+Status moert_session::open(const moert_program_list &programs, const moert_session_options &options) {
+  Selection selection;
+  if (Status s = selectProgram(programs, options.entry, options.device, selection); s.failed())
+    return s;
+  program = selection.program;
+  if (Status s = validateProgram(*program); s.failed())
+    return s;
+  if (Status s = checkFeatures(program->features); s.failed())
+    return s;
+  if (options.threads < 0 || options.threads > 1024)
+    return failure(kUserError, "%d threads: expected 1..1024", options.threads);
+  if (Status s = openDevice(programs, selection, options); s.failed())
+    return s;
+  if (Status s = openWeights(options); s.failed())
     return s;
   context.program = program;
   context.inputs.resize(program->input_count);
@@ -53,7 +86,8 @@ Status moert_session::open(const moert_program_list &programs, const moert_sessi
     context.trace.reset(new Trace);
   if (options.count_experts)
     context.load.reset(new ExpertLoad);
-  return context.pool.start(options.threads ? options.threads : availableCores(), options.pin != 0);
+  int threads = options.threads ? options.threads : availableCores();
+  return context.pool.start(context.device ? 1 : threads, options.pin != 0);
 }
 
 Status moert_session::setInput(int32_t index, int32_t dtype, int32_t rank, const int64_t *sizes, const void *data) {
@@ -64,11 +98,17 @@ Status moert_session::setInput(int32_t index, int32_t dtype, int32_t rank, const
   Tensor &input = context.inputs[index];
   uint64_t bytes = 0;
   tensorBytes(dtype, rank, sizes, bytes);
-  if (reinterpret_cast<uintptr_t>(data) % kArchiveAlignment != 0 || !data) {
+  const char *name = program->inputs[index].name;
+  auto address = reinterpret_cast<uintptr_t>(data);
+  if (context.deviceValues) {
+    if (address % kDeviceAlignment != 0 || (!data && bytes))
+      return failure(kUserError, "input '%s' is not at a multiple of %d bytes of the GPU's memory", name,
+                     static_cast<int>(kDeviceAlignment));
+  } else if (address % kArchiveAlignment != 0 || !data) {
     if (!data && bytes)
-      return failure(kUserError, "input '%s' has no data", program->inputs[index].name);
+      return failure(kUserError, "input '%s' has no data", name);
     if (!input.memory.reserve(bytes))
-      return failure(kUserError, "out of memory: input '%s' needs %llu bytes", program->inputs[index].name,
+      return failure(kUserError, "out of memory: input '%s' needs %llu bytes", name,
                      static_cast<unsigned long long>(bytes));
     if (bytes)
       std::memcpy(input.memory.data(), data, bytes);
@@ -78,33 +118,39 @@ Status moert_session::setInput(int32_t index, int32_t dtype, int32_t rank, const
   input.rank = rank;
   for (int32_t i = 0; i < rank; ++i)
     input.sizes[i] = sizes[i];
-  input.data = const_cast<void *>(data);
+  input.data = input.view = const_cast<void *>(data);
   input.present = true;
   return {};
 }
 
+Status moert_session::runOnce() {
+  for (int32_t i = 0; i < program->input_count; ++i)
+    if (!context.inputs[i].present)
+      return failure(kUserError, "input '%s' is missing", program->inputs[i].name);
+  if (Status s = bindSymbols(*program, context.inputs, context.symbols); s.failed())
+    return s;
+  if (!context.deviceValues)
+    if (Status s = checkElements(*program, context.inputs, context.symbols); s.failed())
+      return s;
+  if (context.device)
+    if (Status s = context.device->begin(); s.failed())
+      return s;
+  if (Status s = context.prepareStates(); s.failed())
+    return s;
+  if (!context.trace)
+    return context.run();
+  int64_t begin = now();
+  Status status = context.run();
+  std::string sizes;
+  for (int32_t s = 0; s < program->symbol_count; ++s)
+    sizes += format("%s%s=%lld", s ? " " : "", program->symbols[s], static_cast<long long>(context.symbols[s]));
+  context.trace->call(begin, now(), sizes);
+  return status;
+}
+
 Status moert_session::run() {
   hasOutputs = false;
-  Status status;
-  for (int32_t i = 0; i < program->input_count && !status.failed(); ++i)
-    if (!context.inputs[i].present)
-      status = failure(kUserError, "input '%s' is missing", program->inputs[i].name);
-  if (!status.failed())
-    status = bindSymbols(*program, context.inputs, context.symbols);
-  if (!status.failed())
-    status = checkElements(*program, context.inputs, context.symbols);
-  if (!status.failed())
-    status = context.prepareStates();
-  if (!status.failed()) {
-    int64_t begin = context.trace ? now() : 0;
-    status = context.run();
-    if (context.trace) {
-      std::string sizes;
-      for (int32_t s = 0; s < program->symbol_count; ++s)
-        sizes += format("%s%s=%lld", s ? " " : "", program->symbols[s], static_cast<long long>(context.symbols[s]));
-      context.trace->call(begin, now(), sizes);
-    }
-  }
+  Status status = runOnce();
   for (Tensor &input : context.inputs)
     input.present = false;
   hasOutputs = !status.failed();

@@ -75,7 +75,7 @@ int64_t moert_session_state_bytes(const moert_session *session) {
 }
 
 int64_t moert_session_arena_bytes(const moert_session *session) {
-  return static_cast<int64_t>(session->context.arena.capacity());
+  return static_cast<int64_t>(session->context.arenaBytes());
 }
 
 int32_t moert_session_write_trace(moert_session *session, const char *path) {

@@ -1,0 +1,66 @@
+//===- Device.h - what a session needs of a device with memory of its own -----------------------------------------===//
+//
+// The CPU is not one of these: its launches are calls of the thread pool, and its values lie where the caller put them.
+// A session without a Device runs on the CPU, so that a launch there costs no more than a test of a pointer.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef MOERT_LIB_CORE_DEVICE_H
+#define MOERT_LIB_CORE_DEVICE_H
+
+#include "core/Select.h"
+
+#include <memory>
+
+namespace moert {
+
+/// Memory of the device. It belongs to the device, which frees it when it goes.
+struct DeviceBlock {
+  void *base = nullptr;
+  uint64_t size = 0;
+};
+
+/// Where a launch stands in time, in nanoseconds since the call began.
+struct LaunchTime {
+  int64_t begin, end;
+};
+
+/// All work is done in the order in which it was asked for; only what is named so waits for it.
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// "cuda:0 (NVIDIA H200)".
+  virtual const char *name() const = 0;
+  /// Blocks of a launch: one per multiprocessor.
+  virtual int64_t blocks() const = 0;
+  /// Bytes of all blocks that were reserved.
+  virtual uint64_t bytes() const = 0;
+
+  /// To be called first in each call, from the thread that makes the others. Fails if the device is lost.
+  virtual Status begin() = 0;
+  /// Makes a block at least `bytes` large; if it has to grow, it moves and its content is lost. `what` is for the
+  /// error.
+  virtual Status reserve(DeviceBlock &block, uint64_t bytes, const char *what) = 0;
+  /// Copies; the host's memory has to stay until the device has done it (see finish).
+  virtual Status upload(void *to, const void *from, uint64_t bytes) = 0;
+  virtual Status download(void *to, const void *from, uint64_t bytes) = 0;
+  virtual Status zero(void *to, uint64_t bytes) = 0;
+  /// Starts kernel `index` of the program; `slots` are read now. With `timed`, its times can be asked for after
+  /// finish(): they are numbered as the timed launches of the call are.
+  virtual Status launch(int32_t index, const void *slots, int64_t blocks, bool timed) = 0;
+  /// Waits until all work is done. An error of a launch is found here at the latest.
+  virtual Status finish() = 0;
+  /// The times of timed launch `number` since begin().
+  virtual Status time(size_t number, LaunchTime &time) = 0;
+};
+
+struct DeviceOptions {
+  void *stream = nullptr; // the caller's stream; null: one of the device's own
+};
+
+/// Opens the GPU of a selection for its program. What is linked into a file decides whether there can be one.
+Status openDevice(const Selection &selection, const DeviceOptions &options, std::unique_ptr<Device> &device);
+
+} // namespace moert
+
+#endif // MOERT_LIB_CORE_DEVICE_H

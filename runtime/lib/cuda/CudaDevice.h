@@ -1,0 +1,70 @@
+//===- CudaDevice.h - an NVIDIA GPU as the device of a session ----------------------------------------------------===//
+#ifndef MOERT_LIB_CUDA_CUDADEVICE_H
+#define MOERT_LIB_CUDA_CUDADEVICE_H
+
+#include "core/Device.h"
+#include "cuda/Choose.h"
+
+#include <vector>
+
+namespace moert {
+
+class CudaDevice : public Device {
+public:
+  explicit CudaDevice(const CudaApi &api) : api(api) {}
+  ~CudaDevice() override;
+
+  /// Checks the GPU, makes the stream and loads the code of the program.
+  Status open(const Selection &selection, const DeviceOptions &options);
+
+  const char *name() const override { return facts.name.c_str(); }
+  int64_t blocks() const override { return facts.multiprocessors; }
+  uint64_t bytes() const override { return reserved; }
+  Status begin() override;
+  Status reserve(DeviceBlock &block, uint64_t bytes, const char *what) override;
+  Status upload(void *to, const void *from, uint64_t bytes) override;
+  Status download(void *to, const void *from, uint64_t bytes) override;
+  Status zero(void *to, uint64_t bytes) override;
+  Status launch(int32_t index, const void *slots, int64_t blocks, bool timed) override;
+  Status finish() override;
+  Status time(size_t number, LaunchTime &time) override;
+
+private:
+  /// Success, or the failure for an error of `what`. An error that loses the device is remembered.
+  Status check(cudaError_t error, const char *what);
+  Status checkKernel(const moert_cuda_kernel &kernel) const;
+  Status loadImage(const moert_cuda_image &image);
+  Status loadCode();
+  Status encode(const moert_cuda_kernel &kernel, const char *name, int32_t number, const uint64_t *slots);
+  Status start(const cudaLaunchConfig_t &config, int32_t index);
+  Status event(size_t number, cudaEvent_t &event);
+
+  const CudaApi &api;
+  const moert_program *program = nullptr;
+  int32_t ordinal = 0;
+  GpuFacts facts;
+  Status lost; // after an error that CUDA does not recover from in this process
+
+  cudaStream_t stream = nullptr;
+  bool ownsStream = false;
+  std::vector<void *> allocations;
+  uint64_t reserved = 0;
+
+  std::vector<cudaLibrary_t> libraries; // by image
+  std::vector<cudaKernel_t> functions;  // by image
+  PFN_cuTensorMapEncodeTiled_v12000 encodeTiled = nullptr;
+  // Of the launch that is being made; as large as the program's largest, so that a launch allocates nothing.
+  std::vector<void *> arguments;
+  std::vector<CUtensorMap> maps;
+
+  std::vector<cudaEvent_t> events; // the beginning of the call, then two for each timed launch
+  size_t timedLaunches = 0;
+};
+
+/// openDevice with another table.
+Status openCudaDevice(const CudaApi &api, const Selection &selection, const DeviceOptions &options,
+                      std::unique_ptr<Device> &device);
+
+} // namespace moert
+
+#endif // MOERT_LIB_CUDA_CUDADEVICE_H

@@ -1,0 +1,38 @@
+//===- StaticRuntime.cpp - the table of libcudart_static.a --------------------------------------------------------===//
+
+#include "cuda/Api.h"
+
+namespace moert {
+
+const CudaApi &cudaApi() {
+  static constexpr CudaApi api = {
+      ::cudaDriverGetVersion,
+      ::cudaGetDeviceCount,
+      ::cudaSetDevice,
+      ::cudaGetDeviceProperties,
+      ::cudaGetLastError,
+      ::cudaGetErrorName,
+      ::cudaGetErrorString,
+      ::cudaMalloc,
+      ::cudaFree,
+      ::cudaMemGetInfo,
+      ::cudaMemcpyAsync,
+      ::cudaMemsetAsync,
+      ::cudaStreamCreateWithFlags,
+      ::cudaStreamDestroy,
+      ::cudaStreamSynchronize,
+      ::cudaEventCreate,
+      ::cudaEventDestroy,
+      ::cudaEventRecord,
+      ::cudaEventElapsedTime,
+      ::cudaLibraryLoadData,
+      ::cudaLibraryUnload,
+      ::cudaLibraryGetKernel,
+      ::cudaFuncSetAttribute,
+      ::cudaLaunchKernelExC,
+      ::cudaGetDriverEntryPointByVersion,
+  };
+  return api;
+}
+
+} // namespace moert

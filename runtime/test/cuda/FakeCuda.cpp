@@ -1,0 +1,207 @@
+//===- FakeCuda.cpp - a CUDA that records, and fails where it is told to ------------------------------------------===//
+
+#include "FakeCuda.h"
+
+#include "core/Status.h"
+
+#include <cstdlib>
+#include <cstring>
+
+using namespace moert;
+
+static FakeCuda *fake;
+
+const CudaApi &moert::cudaApi() { return fake->api(); }
+
+cudaError_t FakeCuda::enter(const char *function, const std::string &line) {
+  calls.push_back(line.empty() ? function : std::string(function) + " " + line);
+  auto failure = failures.find(function);
+  if (failure == failures.end())
+    return cudaSuccess;
+  last = failure->second;
+  failures.erase(failure);
+  return last;
+}
+
+std::vector<std::string> FakeCuda::take() {
+  std::vector<std::string> taken;
+  for (const std::string &call : calls)
+    if (call.compare(0, 3, "get") != 0 && call.compare(0, 9, "setDevice") != 0)
+      taken.push_back(call);
+  calls.clear();
+  return taken;
+}
+
+static cudaError_t driverGetVersion(int *version) {
+  *version = fake->driver;
+  return fake->enter("getDriverVersion", "");
+}
+
+static cudaError_t getDeviceCount(int *count) {
+  *count = fake->devices;
+  if (fake->driver < CUDART_VERSION / 1000 * 1000)
+    return cudaErrorInsufficientDriver;
+  return fake->devices ? fake->enter("getDeviceCount", "") : cudaErrorNoDevice;
+}
+
+static cudaError_t setDevice(int device) { return fake->enter("setDevice", format("%d", device)); }
+
+static cudaError_t getDeviceProperties(cudaDeviceProp *properties, int device) {
+  std::memset(properties, 0, sizeof *properties);
+  std::strcpy(properties->name, "Fake");
+  properties->major = fake->major;
+  properties->minor = fake->minor;
+  properties->multiProcessorCount = fake->multiprocessors;
+  properties->sharedMemPerBlockOptin = 227 << 10;
+  return fake->enter("getDeviceProperties", format("%d", device));
+}
+
+static cudaError_t getLastError() {
+  cudaError_t error = fake->last;
+  fake->last = cudaSuccess;
+  return error;
+}
+
+static const char *getErrorName(cudaError_t) { return "cudaErrorOfTest"; }
+static const char *getErrorString(cudaError_t) { return "in the words of CUDA"; }
+
+static cudaError_t allocate(void **base, size_t bytes) {
+  if (cudaError_t error = fake->enter("malloc", format("%zu", bytes)))
+    return error;
+  if (bytes > fake->memory - fake->used)
+    return fake->last = cudaErrorMemoryAllocation;
+  *base = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(*base, 0xa5, bytes);
+  fake->blocks[*base] = bytes;
+  fake->used += bytes;
+  return cudaSuccess;
+}
+
+static cudaError_t release(void *base) {
+  cudaError_t error = fake->enter("free", format("%zu", fake->blocks.at(base)));
+  fake->used -= fake->blocks.at(base);
+  fake->blocks.erase(base);
+  std::free(base);
+  return error;
+}
+
+static cudaError_t memGetInfo(size_t *left, size_t *total) {
+  *left = fake->memory - fake->used;
+  *total = fake->memory;
+  return cudaSuccess;
+}
+
+static cudaError_t memcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+  std::memcpy(to, from, bytes);
+  return fake->enter(kind == cudaMemcpyHostToDevice ? "upload" : "download", format("%zu", bytes));
+}
+
+static cudaError_t memsetAsync(void *to, int value, size_t bytes, cudaStream_t) {
+  std::memset(to, value, bytes);
+  return fake->enter("memset", format("%zu", bytes));
+}
+
+static cudaError_t streamCreateWithFlags(cudaStream_t *stream, unsigned) {
+  *stream = reinterpret_cast<cudaStream_t>(fake);
+  return fake->enter("streamCreate", "");
+}
+static cudaError_t streamDestroy(cudaStream_t) { return fake->enter("streamDestroy", ""); }
+static cudaError_t streamSynchronize(cudaStream_t) { return fake->enter("synchronize", ""); }
+
+static cudaError_t eventCreate(cudaEvent_t *event) {
+  *event = reinterpret_cast<cudaEvent_t>(static_cast<intptr_t>(++fake->events));
+  return fake->enter("eventCreate", "");
+}
+static cudaError_t eventDestroy(cudaEvent_t) { return fake->enter("eventDestroy", ""); }
+static cudaError_t eventRecord(cudaEvent_t event, cudaStream_t) {
+  return fake->enter("eventRecord", format("%d", static_cast<int>(reinterpret_cast<intptr_t>(event))));
+}
+/// Event e is e milliseconds after the beginning of time.
+static cudaError_t eventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds = static_cast<float>(reinterpret_cast<intptr_t>(end) - reinterpret_cast<intptr_t>(begin));
+  return fake->enter("getElapsedTime", "");
+}
+
+static cudaError_t libraryLoadData(cudaLibrary_t *library, const void *code, cudaJitOption *, void **, unsigned,
+                                   cudaLibraryOption *, void **, unsigned) {
+  *library = static_cast<cudaLibrary_t>(const_cast<void *>(code));
+  return fake->enter("load", static_cast<const char *>(code));
+}
+static cudaError_t libraryUnload(cudaLibrary_t library) {
+  return fake->enter("unload", reinterpret_cast<const char *>(library));
+}
+static cudaError_t libraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name) {
+  *kernel = reinterpret_cast<cudaKernel_t>(library);
+  fake->functions[*kernel] = name;
+  return fake->enter("getKernel", name);
+}
+static cudaError_t funcSetAttribute(const void *function, cudaFuncAttribute attribute, int value) {
+  return fake->enter("setAttribute", format("%s %d %d", fake->functions.at(function).c_str(), attribute, value));
+}
+
+static cudaError_t launchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments) {
+  std::string name = fake->functions.at(function);
+  cudaError_t error =
+      fake->enter("launch", format("%s grid=%u block=%u shared=%zu%s", name.c_str(), config->gridDim.x,
+                                   config->blockDim.x, config->dynamicSmemBytes,
+                                   config->stream == reinterpret_cast<cudaStream_t>(fake) ? "" : " on another stream"));
+  if (error == cudaSuccess && fake->execute)
+    fake->execute(name, arguments);
+  return error;
+}
+
+static CUresult encodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base,
+                            const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
+                            const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  bool plain = rank == 2 && steps[0] == 1 && steps[1] == 1 && interleave == CU_TENSOR_MAP_INTERLEAVE_NONE &&
+               fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && reinterpret_cast<uintptr_t>(map) % 64 == 0;
+  std::memset(map, 0, sizeof *map);
+  std::memcpy(map, &base, sizeof base); // what a test looks at
+  fake->enter("encode", format("%s type=%d %llux%llu stride=%llu box=%ux%u swizzle=%d", plain ? "plain" : "odd", type,
+                               static_cast<unsigned long long>(sizes[1]), static_cast<unsigned long long>(sizes[0]),
+                               static_cast<unsigned long long>(strides[0]), box[1], box[0], swizzle));
+  return sizes[1] > 0 && box[0] <= 256 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static cudaError_t getDriverEntryPoint(const char *name, void **function, unsigned version, unsigned long long,
+                                       cudaDriverEntryPointQueryResult *found) {
+  *function = fake->encodesMaps ? reinterpret_cast<void *>(encodeTiled) : nullptr;
+  *found = fake->encodesMaps ? cudaDriverEntryPointSuccess : cudaDriverEntryPointVersionNotSufficent;
+  return fake->enter("getEntryPoint", format("%s %u", name, version));
+}
+
+FakeCuda::FakeCuda()
+    : table{driverGetVersion,
+            getDeviceCount,
+            setDevice,
+            getDeviceProperties,
+            getLastError,
+            getErrorName,
+            getErrorString,
+            allocate,
+            release,
+            memGetInfo,
+            memcpyAsync,
+            memsetAsync,
+            streamCreateWithFlags,
+            streamDestroy,
+            streamSynchronize,
+            eventCreate,
+            eventDestroy,
+            eventRecord,
+            eventElapsedTime,
+            libraryLoadData,
+            libraryUnload,
+            libraryGetKernel,
+            funcSetAttribute,
+            launchKernelExC,
+            getDriverEntryPoint} {
+  fake = this;
+}
+
+FakeCuda::~FakeCuda() {
+  for (auto &block : blocks)
+    std::free(block.first);
+  fake = nullptr;
+}
