@@ -73,6 +73,16 @@ Status readAll(const std::string &path, size_t limit, std::string &text) {
   return {};
 }
 
+Status makeFolder(const std::string &dir) {
+  struct stat info;
+  if (mkdir(dir.c_str(), 0777) == 0)
+    return {};
+  int number = errno;
+  if (stat(dir.c_str(), &info) == 0)
+    return S_ISDIR(info.st_mode) ? Status{} : failure(kUserError, "'%s' is not a folder", dir.c_str());
+  return failure(kUserError, "cannot make the folder '%s': %s", dir.c_str(), strerror(number));
+}
+
 bool readLine(std::string &line) {
   line.clear();
   char c;

@@ -22,6 +22,9 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /// Reads a file, or the standard input for "-", of at most `limit` bytes.
 Status readAll(const std::string &path, size_t limit, std::string &text);
 
+/// Makes a folder unless there is one; the folder around it must exist.
+Status makeFolder(const std::string &dir);
+
 /// Reads a line of the standard input without buffering beyond it. Returns false at the end of the input.
 bool readLine(std::string &line);
 

@@ -39,6 +39,13 @@ std::string infoText(const moert_program &program, const std::string &weights) {
                  static_cast<unsigned long long>(bytes));
   text += format("weights:    %s\nkernels:    %d\n", program.parameter_count ? weights.c_str() : "none",
                  program.kernel_count);
+  if (const moert_cuda_code *cuda = program.cuda) {
+    int64_t codeBytes = 0;
+    for (int32_t i = 0; i < cuda->image_count; ++i)
+      codeBytes += cuda->images[i].cubin_bytes;
+    text += format("code:       for %s, %d images, %lld bytes\n", cuda->arch, cuda->image_count,
+                   static_cast<long long>(codeBytes));
+  }
   list(text, "inputs", program, program.inputs, program.input_count);
   list(text, "outputs", program, program.outputs, program.output_count);
   list(text, "states (hidden, kept between calls)", program, program.states, program.state_count);

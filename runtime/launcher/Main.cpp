@@ -37,20 +37,37 @@ static Status runMode(moert_session *session, const moert_program &program, cons
 
 static const char *orNull(const std::string &text) { return text.empty() ? nullptr : text.c_str(); }
 
-/// The texts of all programs that --entry and --device leave.
+/// Whether --entry and --device leave a program.
+static bool isMeant(const moert_program_list &programs, const moert_program &program, const Options &options) {
+  Selection selection;
+  const char *device = options.device.empty() ? deviceName(program.device) : options.device.c_str();
+  return (options.entry.empty() || options.entry == program.entry) &&
+         !selectProgram(programs, program.entry, device, selection).failed() && selection.program == &program;
+}
+
 static Status info(const moert_program_list &programs, const Options &options) {
   std::string text;
   for (int32_t i = 0; i < programs.count; ++i) {
     const moert_program &program = *programs.programs[i];
-    Selection selection;
-    const char *entry = options.entry.empty() ? program.entry : options.entry.c_str();
-    const char *device = options.device.empty() ? deviceName(program.device) : options.device.c_str();
-    if (Status s = selectProgram(programs, entry, device, selection); s.failed())
-      return s;
-    if (selection.program == &program)
-      text += format("%s%s", text.empty() ? "" : "\n", infoText(program, weightsPath(program, options)).c_str());
+    if (!isMeant(programs, program, options))
+      continue;
+    text += format("%s%s", text.empty() ? "" : "\n", infoText(program, weightsPath(program, options)).c_str());
+    if (options.kernels)
+      text += kernelTable(program);
   }
-  return print(text);
+  if (!text.empty())
+    return print(text);
+  Selection none;
+  return selectProgram(programs, orNull(options.entry), orNull(options.device), none);
+}
+
+/// The source of the entry's kernels; without --device, of its program for a GPU.
+static Status dump(const moert_program_list &programs, const Options &options) {
+  Selection selection;
+  const char *device = options.device.empty() ? "cuda" : options.device.c_str();
+  if (Status s = selectProgram(programs, orNull(options.entry), device, selection); s.failed())
+    return s;
+  return dumpSource(*selection.program, options.dumpDir);
 }
 
 static Status runSession(const moert_program_list &programs, const Options &options) {
@@ -66,6 +83,7 @@ static Status runSession(const moert_program_list &programs, const Options &opti
   open.threads = static_cast<int32_t>(options.threads);
   open.pin = options.pin;
   open.verify_weights = options.verifyWeights;
+  open.random_weights = options.randomWeights;
   open.trace = !options.trace.empty();
   open.count_experts = options.mode == Mode::Benchmark;
   moert_session *session = nullptr;
@@ -92,6 +110,8 @@ static Status runCommand(const moert_program_list &programs, int argc, char **ar
     return print(versionText(*programs.programs[0]));
   case Mode::Info:
     return info(programs, options);
+  case Mode::DumpSource:
+    return dump(programs, options);
   default:
     return runSession(programs, options);
   }

@@ -20,6 +20,12 @@ Status benchmark(moert_session *session, const moert_program &program, const Opt
 std::string infoText(const moert_program &program, const std::string &weights);
 std::string versionText(const moert_program &program);
 
+/// The kernels, for --info --kernels.
+std::string kernelTable(const moert_program &program);
+
+/// Writes source, machine code and device library of a CUDA program into a folder.
+Status dumpSource(const moert_program &program, const std::string &dir);
+
 /// The failure that the session reports, or success for code 0.
 Status sessionStatus(const moert_session *session, int32_t code);
 

@@ -7,6 +7,8 @@
 
 #include "Options.h"
 
+#include "core/Select.h"
+
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -61,6 +63,19 @@ const Flag kFlags[] = {
     {"help", nullptr, Mode::Help, true, "Shows this text.", nullptr},
     {"version", nullptr, Mode::Version, true, "Shows the versions of model, compiler and runtime.", nullptr},
     {"info", nullptr, Mode::Info, true, "Shows inputs, outputs, states, parameters and what the model needs.", nullptr},
+
+    {"kernels", nullptr, Mode::Info, false,
+     "Lists the kernels too; for CUDA with threads, shared memory, registers and size.",
+     [](Options &o, const char *) {
+       o.kernels = true;
+       return Status{};
+     }},
+    {"dump-source", "DIR", Mode::DumpSource, true,
+     "Writes the source and the machine code of each CUDA kernel to DIR, with the device library that they include.",
+     [](Options &o, const char *v) {
+       o.dumpDir = v;
+       return *v ? Status{} : failure(kUserError, "expected the name of a folder");
+     }},
 
     {"generate", "[PROMPT]", Mode::Generate, true,
      "Continues a prompt. May be repeated: the prompts are independent, each text ends with a line feed.",
@@ -184,6 +199,14 @@ const Flag kFlags[] = {
        o.weights = v;
        return Status{};
      }},
+    {"random-weights", "SEED", Mode::None, false,
+     "Makes the weights from a seed instead of reading them: uniform over the multiples of 1/2048 in [-1/16, 1/16).",
+     [](Options &o, const char *v) {
+       int64_t seed = 0;
+       Status s = parseInteger(v, 1, INT64_MAX, seed);
+       o.randomWeights = static_cast<uint64_t>(seed);
+       return s;
+     }},
     {"verify-weights", nullptr, Mode::None, false, "Reads all weights and compares their checksums first.",
      [](Options &o, const char *) {
        o.verifyWeights = true;
@@ -305,10 +328,14 @@ std::string helpText(const moert_program_list &programs, const std::string &exec
                  "  %s --benchmark                       measure tokens per second\n"
                  "  %s --info                            what this model is\n",
                  name, arrays.c_str(), name, name);
+  if (std::strcmp(programs.programs[0]->entry, programs.programs[programs.count - 1]->entry) != 0)
+    text +=
+        format("\nIts entries, one of which --entry chooses: %s\n", wrap(entryNames(programs).c_str(), 100, 2).c_str());
   for (const Group &group : kGroups) {
     text += format("\n%s:\n", group.title);
     for (const Flag &flag : kFlags) {
-      bool about = flag.mode == Mode::Help || flag.mode == Mode::Version || flag.mode == Mode::Info;
+      bool about = flag.mode == Mode::Help || flag.mode == Mode::Version || flag.mode == Mode::Info ||
+                   flag.mode == Mode::DumpSource;
       if (flag.mode != group.mode && !(about && group.mode == Mode::Info))
         continue;
       std::string head = format("  --%s%s%s", flag.name, flag.argument ? " " : "", flag.argument ? flag.argument : "");

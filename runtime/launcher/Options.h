@@ -28,7 +28,7 @@ struct Prompt {
 };
 
 /// What the executable shall do. Verify is what remains of a command line without another mode.
-enum class Mode { None, Help, Version, Info, Generate, Tensors, Benchmark, Verify };
+enum class Mode { None, Help, Version, Info, DumpSource, Generate, Tensors, Benchmark, Verify };
 
 struct Options {
   Mode mode = Mode::None;
@@ -36,6 +36,9 @@ struct Options {
   std::string entry, device; // empty: not given
   int64_t threads = 0;
   bool pin = false, verifyWeights = false;
+  uint64_t randomWeights = 0; // 0: from the archive
+  bool kernels = false;
+  std::string dumpDir;
 
   std::vector<Prompt> prompts;
   bool ids = false, hasStop = false;

@@ -5,10 +5,8 @@
 #include "Npy.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <sys/stat.h>
 
 namespace moert {
 
@@ -19,16 +17,6 @@ static std::string names(const moert_value *values, int32_t count) {
   for (int32_t i = 0; i < count; ++i)
     text += format("%s'%s'", i ? ", " : "", values[i].name);
   return text;
-}
-
-static Status checkFolder(const std::string &dir) {
-  struct stat info;
-  if (mkdir(dir.c_str(), 0777) == 0)
-    return {};
-  int number = errno;
-  if (stat(dir.c_str(), &info) == 0)
-    return S_ISDIR(info.st_mode) ? Status{} : failure(kUserError, "'%s' is not a folder", dir.c_str());
-  return failure(kUserError, "cannot make the folder '%s': %s", dir.c_str(), strerror(number));
 }
 
 /// Reads all inputs of a call into `arrays`, in the program's order.
@@ -153,7 +141,7 @@ static Status runCall(moert_session *session, const moert_program &program, cons
       return s;
   }
   if (!call.outputDir.empty())
-    if (Status s = checkFolder(call.outputDir); s.failed())
+    if (Status s = makeFolder(call.outputDir); s.failed())
       return s;
   if (Status s = sessionStatus(session, moert_session_run(session)); s.failed())
     return s;

@@ -1,6 +1,7 @@
 """Options and fixtures of the launcher's tests: which executables to run, and how.
 
-The executables are toy programs (../toy) with the real launcher: `bigram` generates text, `layer` works on arrays.
+The executables are toy programs (../toy) with the real launcher: `bigram` generates text, `layer` works on arrays, `scale` has entries
+and a program for CUDA; it is there if the CUDA runtime is.
 """
 
 import os
@@ -16,7 +17,7 @@ def pytest_addoption(parser):
     parser.addoption("--binaries", required=True, help="folder with the toy executables and their archives")
     parser.addoption("--lld", help="ld.lld; the toys are linked from the prelinked objects first")
     parser.addoption("--prelinked", help="folder with moert_launcher.o and moert_session.o")
-    parser.addoption("--objects", help="objects of the toys: bigram,layer")
+    parser.addoption("--objects", help="objects of the toys: bigram,layer,scale")
 
 
 LIBRARIES = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libm.so.6"]
@@ -24,12 +25,13 @@ LIBRARIES = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libm.so.6
 
 def link(config, kind, toy, output):
     """Links as moe-compile does, without an environment; returns the files that lld read."""
-    objects = dict(zip(["bigram", "layer"], config.getoption("--objects").split(",")))
+    objects = dict(zip(["bigram", "layer", "scale"], config.getoption("--objects").split(",")))
     first = {
         "exe": ["-pie", "-dynamic-linker", "/lib64/ld-linux-x86-64.so.2"],
         "lib": ["-shared", "-Bsymbolic"],
     }[kind]
-    prelinked = "moert_launcher.o" if kind == "exe" else "moert_session.o"
+    cuda = "_cuda" if toy == "scale" else ""
+    prelinked = f"moert_launcher{cuda}.o" if kind == "exe" else f"moert_session{cuda}.o"
     command = [config.getoption("--lld"), *first, "--gc-sections", "--eh-frame-hdr", "-z", "relro", "-z", "now",
                "-z", "noexecstack", "--hash-style=gnu", "-o", str(output), "--trace",
                f"{config.getoption('--prelinked')}/{prelinked}", objects[toy], *LIBRARIES]
@@ -45,7 +47,9 @@ def binaries(pytestconfig, tmp_path_factory):
     if not pytestconfig.getoption("--lld"):
         return built
     folder = tmp_path_factory.mktemp("linked")
-    for toy in ("bigram", "layer"):
+    for toy in ("bigram", "layer", "scale"):
+        if not (built / toy).exists():
+            continue
         link(pytestconfig, "exe", toy, folder / toy)
         (folder / f"{toy}.weights").symlink_to(built / f"{toy}.weights")
     for other in ("unsupported", "unknown"):
@@ -88,3 +92,20 @@ def bigram(binaries):
 @pytest.fixture
 def layer(binaries):
     return Program(binaries / "layer")
+
+
+@pytest.fixture
+def scale(binaries):
+    if not (binaries / "scale").exists():
+        pytest.skip("built without the CUDA runtime")
+    return Program(binaries / "scale")
+
+
+@pytest.fixture
+def emulated(pytestconfig, monkeypatch):
+    """`scale` with a CUDA that runs its kernel on the emulated GPU."""
+    folder = pathlib.Path(pytestconfig.getoption("--binaries"))
+    if not (folder / "cuda" / "scale_emulated").exists():
+        pytest.skip("built without the CUDA runtime, or with sanitizers")
+    monkeypatch.setenv("MOE_EMULATED_KERNELS", str(folder / "cuda" / "libscale_kernels.so"))
+    return Program(folder / "cuda" / "scale_emulated")

@@ -17,9 +17,16 @@ def only_with_lld(pytestconfig):
         pytest.skip("needs --lld")
 
 
+def has_cuda(config):
+    return (pathlib.Path(config.getoption("--prelinked")) / "moert_launcher_cuda.o").exists()
+
+
+@pytest.mark.parametrize("toy", ["bigram", "scale"])
 @pytest.mark.parametrize("kind", ["exe", "lib"])
-def test_link_reads_no_development_file(pytestconfig, tmp_path, kind):
-    read = link(pytestconfig, kind, "bigram", tmp_path / "out")
+def test_link_reads_no_development_file(pytestconfig, tmp_path, kind, toy):
+    if toy == "scale" and not has_cuda(pytestconfig):
+        pytest.skip("built without the CUDA runtime")
+    read = link(pytestconfig, kind, toy, tmp_path / "out")
     others = [f for f in read if pathlib.Path(f).suffix != ".o"]
     assert sorted(map(os.path.realpath, others)) == sorted(map(os.path.realpath, LIBRARIES))
     assert len(read) == 4
@@ -28,6 +35,9 @@ def test_link_reads_no_development_file(pytestconfig, tmp_path, kind):
 def test_executable_runs_without_an_environment(pytestconfig, binaries):
     result = subprocess.run([binaries / "bigram", "--generate", "hello"], env={}, capture_output=True)
     assert result.returncode == 0 and result.stdout == bytes(oracle.greedy(b"hello")[0]) + b"\n"
+    if has_cuda(pytestconfig):
+        result = subprocess.run([binaries / "scale", "--info"], env={}, capture_output=True)
+        assert result.returncode == 0 and b"device:     cuda" in result.stdout
 
 
 def undefined(path, *flags):
@@ -40,11 +50,15 @@ def defined(path):
     return {line.split()[-1].split("@")[0] for line in lines.splitlines()}
 
 
-@pytest.mark.parametrize("name", ["moert_launcher.o", "moert_session.o"])
-def test_prelinked_objects_need_the_c_library_only(pytestconfig, name):
-    available = set().union(*map(defined, LIBRARIES)) | {"moert_model_programs", "_GLOBAL_OFFSET_TABLE_"}
+@pytest.mark.parametrize("name", ["moert_launcher", "moert_session"])
+@pytest.mark.parametrize("cuda", ["", "_cuda"])
+def test_prelinked_objects_need_the_c_library_only(pytestconfig, name, cuda):
+    if cuda and not has_cuda(pytestconfig):
+        pytest.skip("built without the CUDA runtime")
+    linker = {"_GLOBAL_OFFSET_TABLE_", "__dso_handle"}  # what a linker defines
+    available = set().union(*map(defined, LIBRARIES)) | {"moert_model_programs"} | linker
     optional = {"__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__tls_get_addr"}
-    wanted = undefined(pathlib.Path(pytestconfig.getoption("--prelinked")) / name)
+    wanted = undefined(pathlib.Path(pytestconfig.getoption("--prelinked")) / f"{name}{cuda}.o")
     assert wanted - available - optional == set()
 
 

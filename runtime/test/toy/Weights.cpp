@@ -1,6 +1,6 @@
 //===- Weights.cpp - writes the archives of the toy programs ------------------------------------------------------===//
 //
-//   toy_weights bigram|layer FILE
+//   toy_weights bigram|layer|scale FILE
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -31,7 +31,8 @@ int main(int argc, char **argv) {
   } else {
     float w[8] = {1, 2, -1, 0.5, 0.25, 3, -2, 1};
     writer.add("w", MOERT_F32, {8}, w);
-    writer.buildId = "ffeeddccbbaa99887766554433221100";
+    bool layer = std::strcmp(argv[1], "layer") == 0;
+    writer.buildId = layer ? "ffeeddccbbaa99887766554433221100" : "0123456789abcdef0123456789abcdef";
   }
   std::string bytes = writer.finish();
   FILE *file = std::fopen(argv[2], "wb");
