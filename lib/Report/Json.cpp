@@ -77,6 +77,10 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
       json.attribute("tile_columns", report.tileColumns);
       json.attribute("vector", report.vector);
       json.attribute("dot_bf16", report.dotBf16);
+      if (!report.gpu.empty()) {
+        json.attribute("gpu", report.gpu);
+        json.attribute("stages", report.stages);
+      }
     });
     json.attributeObject("points", [&] {
       for (const ReportPoint &point : report.points)
@@ -89,6 +93,7 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
       for (const LayerReport &layer : report.layers)
         json.object([&] {
           json.attribute("name", layer.name);
+          json.attribute("entry", layer.entry);
           json.attribute("weight_bytes", layer.weightBytes);
           json.attributeObject("totals", [&] { printTotals(json, layer, report); });
           json.attributeArray("launches", [&] {

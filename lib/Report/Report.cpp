@@ -5,10 +5,13 @@
 #include "Programs.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
 #include "llvm/ADT/StringExtras.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace moe_mlir;
@@ -19,9 +22,11 @@ static constexpr int64_t prefillTokens = 128;
 namespace {
 class ReportBuilder {
 public:
-  ReportBuilder(ModuleOp module, func::FuncOp main) : module(module), main(main), sizes(main, table) {}
+  explicit ReportBuilder(ModuleOp module) : module(module) {}
 
-  Report run();
+  /// Counts the launches of a host function.
+  void add(func::FuncOp function);
+  Report finish();
 
 private:
   struct Expressions {
@@ -37,12 +42,16 @@ private:
   Quantity quantity(const SizeExpr &expr) const;
 
   ModuleOp module;
-  func::FuncOp main;
   SizeTable table;
-  HostSizes sizes;
+  // Of the function that is counted:
+  func::FuncOp main;
+  std::unique_ptr<HostSizes> sizes;
+  unsigned launches = 0;
+
+  std::vector<std::string> elements; ///< sizes that are elements of inputs
   Report report;
-  std::vector<Expressions> expressions; ///< by number of launch
-  llvm::StringMap<size_t> layers;
+  std::vector<std::vector<Expressions>> expressions;            ///< by layer, in the order of its launches
+  std::map<std::pair<std::string, std::string>, size_t> layers; ///< by entry and name
   std::string lastLayer;
   llvm::DenseSet<std::tuple<Attribute, Attribute, Type>> parameters;
 };
@@ -54,6 +63,16 @@ void ReportBuilder::readTarget() {
   Attribute attr = module->getAttr(kernel::CpuTarget::attrName);
   if (!attr)
     return;
+  if (kernel::CudaTarget::isCuda(attr)) {
+    FailureOr<kernel::CudaTarget> gpu = kernel::CudaTarget::fromAttr(module.getLoc(), attr);
+    if (failed(gpu))
+      return;
+    report.gpu = gpu->arch;
+    report.tileRows = gpu->rows;
+    report.tileColumns = gpu->columns;
+    report.stages = gpu->stages;
+    return;
+  }
   FailureOr<kernel::CpuTarget> cpu = kernel::CpuTarget::fromAttr(module.getLoc(), attr);
   if (failed(cpu))
     return;
@@ -101,10 +120,11 @@ std::string ReportBuilder::moduleOf(kernel::LaunchOp launch) const {
 }
 
 LayerReport &ReportBuilder::layer(StringRef name) {
-  auto [it, isNew] = layers.try_emplace(name, report.layers.size());
+  std::string entry = main.getSymName().str();
+  auto [it, isNew] = layers.try_emplace({entry, name.str()}, report.layers.size());
   if (isNew) {
-    report.layers.emplace_back();
-    report.layers.back().name = name.str();
+    report.layers.push_back({name.str(), entry, 0, {}});
+    expressions.emplace_back();
   }
   return report.layers[it->second];
 }
@@ -119,23 +139,23 @@ int64_t ReportBuilder::addParameter(moe::ParameterOp parameter) {
 
 void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
   LaunchReport entry;
-  entry.number = expressions.size();
+  entry.number = launches++;
   entry.kernel = launch.getKernel().str();
   entry.module = moduleOf(launch);
   entry.program = describeProgram(kernel, report.dotBf16);
+  if (!report.gpu.empty() && entry.program.tile)
+    entry.program.instruction = "wgmma";
   entry.program.single = launch.getSingle();
 
-  Traffic traffic = countTraffic(launch, kernel, sizes, table);
+  Traffic traffic = countTraffic(launch, kernel, *sizes, table);
   Expressions counts;
-  counts.rows = sizes.scalar(launch.getRows());
-  counts.work = sizes.scalar(launch.getWork());
+  counts.rows = sizes->scalar(launch.getRows());
+  counts.work = sizes->scalar(launch.getWork());
   if (computesFloats(kernel))
     counts.flops = counts.work;
   counts.weights = traffic.weights;
   counts.read = traffic.read;
   counts.written = traffic.written;
-  expressions.push_back(std::move(counts));
-
   // What names no part of the model (a copy, arithmetic on positions) belongs to what was there before it.
   if (!entry.module.empty())
     lastLayer = layerOf(entry.module).str();
@@ -145,6 +165,7 @@ void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
       if (auto parameter = kernel::getViewRoot(operand).getDefiningOp<moe::ParameterOp>())
         own.weightBytes += addParameter(parameter);
   own.launches.push_back(std::move(entry));
+  expressions[&own - report.layers.data()].push_back(std::move(counts));
 }
 
 void ReportBuilder::choosePoints() {
@@ -152,7 +173,7 @@ void ReportBuilder::choosePoints() {
   auto inputOf = [&](StringRef role) -> BlockArgument {
     auto name = generation ? generation.getAs<StringAttr>(role) : StringAttr();
     for (BlockArgument argument : main.getArguments())
-      if (name && !name.empty() && sizes.inputName(argument) == name.getValue())
+      if (name && !name.empty() && sizes->inputName(argument) == name.getValue())
         return argument;
     return {};
   };
@@ -160,7 +181,7 @@ void ReportBuilder::choosePoints() {
     auto type = argument ? dyn_cast<MemRefType>(argument.getType()) : MemRefType();
     if (!type || dim >= type.getRank() || !type.isDynamicDim(dim))
       return "";
-    return table.toString(sizes.size(argument, dim));
+    return table.toString(sizes->size(argument, dim));
   };
   auto add = [](ReportPoint &point, const std::string &name, int64_t value) {
     if (!name.empty())
@@ -177,7 +198,7 @@ void ReportBuilder::choosePoints() {
       add(point, nameOf(tokens, 1), prefill ? prompt : 1);
       add(point, nameOf(inputOf("keep"), 0), 1);
       if (position)
-        add(point, sizes.inputName(position), prefill ? 0 : prompt);
+        add(point, sizes->inputName(position), prefill ? 0 : prompt);
       report.points.push_back(std::move(point));
     }
     return;
@@ -192,7 +213,7 @@ void ReportBuilder::choosePoints() {
   for (int64_t size : {prefillTokens, int64_t(1)}) {
     ReportPoint point{"size " + std::to_string(size), {}};
     for (const std::string &name : names)
-      add(point, name, llvm::is_contained(sizes.elements(), name) ? 0 : size);
+      add(point, name, llvm::is_contained(elements, name) ? 0 : size);
     report.points.push_back(std::move(point));
   }
 }
@@ -208,22 +229,29 @@ Quantity ReportBuilder::quantity(const SizeExpr &expr) const {
   return result;
 }
 
-Report ReportBuilder::run() {
-  readTarget();
+void ReportBuilder::add(func::FuncOp function) {
+  if (report.layers.empty())
+    readTarget();
+  main = function;
+  sizes = std::make_unique<HostSizes>(main, table);
+  launches = 0;
+  lastLayer.clear();
   SymbolTable symbols(module);
   main.walk([&](kernel::LaunchOp launch) {
     if (auto kernel = symbols.lookup<kernel::FuncOp>(launch.getKernel()))
       addLaunch(launch, kernel);
   });
-  for (const LayerReport &layer : report.layers)
-    report.weightBytes += layer.weightBytes;
   // Parameters that no launch reads (the program returns them, or they are left over) are in the archive as well.
   main.walk([&](moe::ParameterOp parameter) { report.weightBytes += addParameter(parameter); });
+  llvm::append_range(elements, sizes->elements());
+}
 
+Report ReportBuilder::finish() {
+  for (const LayerReport &layer : report.layers)
+    report.weightBytes += layer.weightBytes;
   choosePoints();
-  for (LayerReport &layer : report.layers)
-    for (LaunchReport &launch : layer.launches) {
-      const Expressions &counts = expressions[launch.number];
+  for (auto [layer, counted] : llvm::zip_equal(report.layers, expressions))
+    for (auto [launch, counts] : llvm::zip_equal(layer.launches, counted)) {
       launch.rows = quantity(counts.rows);
       launch.work = quantity(counts.work);
       launch.flops = quantity(counts.flops);
@@ -235,8 +263,14 @@ Report ReportBuilder::run() {
 }
 
 FailureOr<Report> moe_mlir::makeReport(ModuleOp module) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main || main.isExternal())
-    return emitError(module.getLoc()) << "module has no host function @main";
-  return ReportBuilder(module, main).run();
+  ReportBuilder builder(module);
+  bool hasHost = false;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal()) {
+      builder.add(function);
+      hasHost = true;
+    }
+  if (!hasHost)
+    return emitError(module.getLoc()) << "module has no host function @main, nor one of another name";
+  return builder.finish();
 }

@@ -97,6 +97,9 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   if (!report.cpu.empty())
     os << "cpu " << report.cpu << ": register tile " << report.tileRows << "x" << report.tileColumns << ", vectors of "
        << report.vector << " f32" << (report.dotBf16 ? ", dot product of bf16" : "") << "\n";
+  if (!report.gpu.empty())
+    os << "gpu " << report.gpu << ": tile " << report.tileRows << "x" << report.tileColumns << ", " << report.stages
+       << " stages\n";
   for (const ReportPoint &point : report.points) {
     os << point.name;
     for (auto [number, size] : enumerate(point.sizes))

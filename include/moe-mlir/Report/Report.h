@@ -28,13 +28,13 @@ struct KernelProgram {
   std::vector<std::pair<int64_t, int64_t>> tiles; ///< rows and columns of each kind of tile
   unsigned accumulators = 0;                      ///< tiles that a step of the product updates
   std::string dtype;                              ///< of the product's operands, or of the first buffer written
-  std::string instruction;                        ///< fma, dot (pairs of bf16) or widened fma; loops: none
+  std::string instruction;                        ///< fma, dot (pairs of bf16), widened fma or wgmma; loops: none
   bool single = false;                            ///< one block runs it
 };
 
 /// One launch. Bytes are those that a perfect cache would move: each element that the launch touches counts once.
 struct LaunchReport {
-  unsigned number = 0; ///< position among all launches of a call
+  unsigned number = 0; ///< position among all launches of a call of its entry
   std::string kernel;
   std::string module; ///< of the model, as far as known
   KernelProgram program;
@@ -46,13 +46,16 @@ struct LaunchReport {
 
 struct LayerReport {
   std::string name;
+  std::string entry;       ///< the host function that runs it
   int64_t weightBytes = 0; ///< in the archive; what several layers share counts in the first
   std::vector<LaunchReport> launches;
 };
 
 struct Report {
   std::string model, cpu; ///< empty if the module does not say
+  std::string gpu;        ///< as NVRTC calls it; empty: kernels are for the CPU
   int64_t tileRows = 0, tileColumns = 0, vector = 0;
+  int64_t stages = 0; ///< of a GPU: steps of a product whose operands are in shared memory at a time
   bool dotBf16 = false;
   std::vector<ReportPoint> points;
   std::vector<LayerReport> layers; ///< in the order of their first launch
