@@ -1,94 +1,47 @@
-//===- Compile.cpp - from an exported model to an executable, phase by phase --------------------------------------===//
+//===- Compile.cpp - from an exported model to level runtime, level by level -------------------------------------===//
 
-#include "Console.h"
-#include "Input.h"
+#include "Compiler.h"
 #include "Interrupt.h"
-#include "Outputs.h"
-#include "ProgramWeights.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Driver/Driver.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/InitAll.h"
-#include "moe-mlir/Pipelines/Pipelines.h"
 #include "moe-mlir/Report/Report.h"
-#include "moe-mlir/Target/Cpu.h"
+#include "moe-mlir/Target/Executable.h"
 
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Support/Timing.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SHA256.h"
 
 using namespace llvm;
 using namespace moe_mlir;
 
-namespace {
+static mlir::DialectRegistry makeRegistry() {
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  return registry;
+}
 
-/// One run of the compiler.
-class Compiler {
-public:
-  explicit Compiler(const CompileOptions &options)
-      : options(options), console(options.progress, options.quiet), context(makeRegistry()),
-        diagnostics(context, console, options.verbose) {
-    context.printOpOnDiagnostic(options.verbose);
-    timing.setEnabled(options.timing);
-    timingRoot = timing.getRootScope();
-  }
+Compiler::Compiler(const CompileOptions &options)
+    : options(options), console(options.progress, options.quiet), context(makeRegistry()),
+      diagnostics(context, console, options.verbose) {
+  context.printOpOnDiagnostic(options.verbose);
+  timing.setEnabled(options.timing);
+  timingRoot = timing.getRootScope();
+}
 
-  int run();
-
-private:
-  static mlir::DialectRegistry makeRegistry() {
-    mlir::DialectRegistry registry;
-    registerAllDialects(registry);
-    return registry;
-  }
-
-  int read();
-  int lower(Level target);
-  int runPasses(StringRef phase, const std::string &pipeline, const std::string &command);
-  int reached(Level level);
-  int dump();
-  int prepareReport();
-  int makeProgram();
-  int checkTarget();
-  int emitObject(const std::string &path, StringRef buildId, StringRef weightsName);
-
-  unsigned arrowsTo(Level target) const {
-    return target > input.level ? static_cast<int>(target) - static_cast<int>(input.level) : 0;
-  }
-  std::string outputPath() const;
-  std::string text() const;
-  void print(raw_ostream &os) const;
-  int fail(Error error, int code = kUserError) {
-    console.error(toString(std::move(error)));
-    return code;
-  }
-
-  const CompileOptions &options;
-  Console console;
-  mlir::DefaultTimingManager timing;
-  mlir::TimingScope timingRoot;
-  mlir::MLIRContext context;
-  DiagnosticPrinter diagnostics;
-  Input input;
-  std::optional<PendingText> report;
-};
-
-void Compiler::print(raw_ostream &os) const {
-  // Without locations: the text is for people to read and change, and messages about it should point into it.
-  input.module.get()->print(os);
+/// Without locations: the text is for people to read and change, and messages about it should point into it.
+static void print(mlir::ModuleOp module, raw_ostream &os) {
+  module.print(os);
   os << "\n";
 }
 
-std::string Compiler::text() const {
+std::string moe_mlir::textOf(mlir::ModuleOp module) {
   std::string result;
   raw_string_ostream os(result);
-  print(os);
+  print(module, os);
   return result;
 }
 
@@ -99,8 +52,8 @@ std::string Compiler::outputPath() const {
   return options.emit == Emit::Library ? ("lib" + stem + ".so").str() : stem.str();
 }
 
-/// Writes DIR/<number>_<level>.mlir if intermediates are wanted.
-int Compiler::dump() {
+/// Writes DIR/<number>_<level><suffix>.mlir if intermediates are wanted.
+int Compiler::dump(mlir::ModuleOp module, StringRef suffix) {
   if (options.dumpFolder.empty())
     return kOk;
   std::error_code error = sys::fs::create_directories(options.dumpFolder);
@@ -111,8 +64,8 @@ int Compiler::dump() {
     return kUserError;
   }
   std::string path = options.dumpFolder + "/" + std::to_string(static_cast<int>(input.level)) + "_" +
-                     levelName(input.level).str() + ".mlir";
-  if (Error error = writeText(path, [&](raw_ostream &os) { print(os); }))
+                     levelName(input.level).str() + suffix.str() + ".mlir";
+  if (Error error = writeText(path, [&](raw_ostream &os) { print(module, os); }))
     return fail(std::move(error));
   return kOk;
 }
@@ -133,15 +86,22 @@ int Compiler::prepareReport() {
 
 int Compiler::reached(Level level) {
   input.level = level;
-  input.module.get()->setAttr(kLevelAttr, mlir::StringAttr::get(&context, levelName(level)));
+  auto name = mlir::StringAttr::get(&context, levelName(level));
+  input.module.get()->setAttr(kLevelAttr, name);
   console.end();
-  if (int status = dump())
+  if (int status = dump(*input.module, ""))
     return status;
+  if (forCpu) {
+    forCpu.get()->setAttr(kLevelAttr, name);
+    if (int status = dump(*forCpu, ".cpu"))
+      return status;
+  }
   return options.report && level == Level::Kernel ? prepareReport() : kOk;
 }
 
-int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std::string &command) {
-  setCrashContext(phase.str(), command, text());
+int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std::string &command,
+                        mlir::ModuleOp module) {
+  setCrashContext(phase.str(), command, textOf(module));
   mlir::PassManager pm(&context);
   mlir::TimingScope scope = timingRoot.nest(phase);
   if (options.timing)
@@ -150,13 +110,44 @@ int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std:
     reportInternalError("a pass is not registered");
     return kInternal;
   }
-  if (succeeded(pm.run(*input.module)))
+  if (succeeded(pm.run(module)))
     return kOk;
   // A pass that gives up leaves valid IR behind and has said what it does not support.
-  if (diagnostics.sawError() && succeeded(mlir::verify(*input.module)))
+  if (diagnostics.sawError() && succeeded(mlir::verify(module)))
     return kUnsupported;
   reportInternalError(diagnostics.sawError() ? "a pass left invalid IR" : "a pass failed without a message");
   return kInternal;
+}
+
+/// Of a model, what the target can run: all of it, or its MoE layers.
+int Compiler::extractLayers() {
+  const bool isModel = !isIr(options.input);
+  Entry entry = options.entry.value_or(isModel && !gpu.empty() ? Entry::Layers : Entry::Main);
+  if (entry == Entry::Layers) {
+    const std::string passes = "moe-extract-layers,canonicalize,cse,moe-verify-level{level=graph}";
+    return runPasses("extract layers", passes, "moe-opt --pass-pipeline='builtin.module(" + passes + ")'",
+                     *input.module);
+  }
+  return kOk;
+}
+
+int Compiler::readTarget() {
+  mlir::Attribute attr = input.module.get()->getAttr(mlir::kernel::CpuTarget::attrName);
+  if (input.level < Level::Kernel || !attr)
+    return kOk;
+  const bool isCuda = mlir::kernel::CudaTarget::isCuda(attr);
+  if (!options.target.empty() && isCuda == gpu.empty()) {
+    console.error("'" + options.input + "' is at level " + levelName(input.level) + " for " +
+                  (isCuda ? "a GPU" : "the CPU") + ", but --target says " + options.target);
+    return kUserError;
+  }
+  if (!isCuda)
+    return kOk;
+  auto target = mlir::kernel::CudaTarget::fromAttr(input.module.get()->getLoc(), attr);
+  if (failed(target))
+    return kUserError;
+  gpu = target->arch;
+  return kOk;
 }
 
 int Compiler::read() {
@@ -165,13 +156,21 @@ int Compiler::read() {
   if (int status = ir ? readIr(options.input, options.from, context, console, input)
                       : readPt2(options.input, context, console, input))
     return status;
+  if (int status = readTarget())
+    return status;
   unsigned lowering = arrowsTo(options.to.value_or(Level::Runtime));
-  console.setPhases(1 + !ir + lowering + (options.to ? 0 : 3));
-  if (ir)
+  console.setPhases(1 + !ir + lowering + (options.to ? 0 : 3 + !gpu.empty()));
+  if (ir) {
+    if (int status = input.level == Level::Graph ? extractLayers() : kOk)
+      return status;
     return reached(input.level);
+  }
   console.end();
   console.begin("import to graph");
-  if (int status = runPasses("import to graph", importPipeline(), "moe-opt --pass-pipeline='" + importPipeline() + "'"))
+  if (int status = runPasses("import to graph", importPipeline(), "moe-opt --pass-pipeline='" + importPipeline() + "'",
+                             *input.module))
+    return status;
+  if (int status = extractLayers())
     return status;
   return reached(Level::Graph);
 }
@@ -184,112 +183,50 @@ int Compiler::lower(Level target) {
                            " --target-cpu=" + options.targetCpu)
                               .str();
     console.begin(phase);
-    if (int status = runPasses(phase, arrowPipeline(input.level, {options.targetCpu}), command))
+    // Up to here programs for both devices are the same.
+    if (next == Level::Kernel && !gpu.empty())
+      forCpu = input.module.get().clone();
+    std::string gpuFlag = gpu.empty() ? "" : " --target=cuda:" + gpu;
+    if (int status =
+            runPasses(phase, arrowPipeline(input.level, {options.targetCpu, gpu}), command + gpuFlag, *input.module))
       return status;
+    if (forCpu)
+      if (int status =
+              runPasses(phase + " for the CPU", arrowPipeline(input.level, {options.targetCpu, ""}), command, *forCpu))
+        return status;
     if (int status = reached(next))
       return status;
   }
   return kOk;
 }
 
-int Compiler::emitObject(const std::string &path, StringRef buildId, StringRef weightsName) {
-  CpuObjectOptions object;
-  object.buildId = buildId.str();
-  object.compiler = MOE_VERSION " (LLVM " LLVM_VERSION_STRING ")";
-  object.targetCpu = options.targetCpu;
-  object.weightsPath = weightsName.str();
-  // The object stands in the folder of the program that the user asked for.
-  auto cannotWrite = [&](std::error_code why) {
-    console.error("cannot write '" + outputPath() + "': " + why.message());
-    return kUserError;
-  };
-  std::error_code code;
-  raw_fd_ostream os(path, code);
-  if (code)
-    return cannotWrite(code);
-  setCrashContext("generate machine code", "moe-compile --from=runtime --target-cpu=" + options.targetCpu, text());
-  mlir::TimingScope scope = timingRoot.nest("generate machine code");
-  if (failed(moe_mlir::emitObject(*input.module, object, os)))
-    return kUnsupported;
-  os.close();
-  code = os.error();
-  os.clear_error();
-  return code ? cannotWrite(code) : kOk;
-}
-
-/// Says which program this is: the same for equal IR, weights and compiler.
-static std::string computeBuildId(StringRef ir, StringRef weightsId) {
-  SHA256 hash;
-  for (StringRef part : {ir, weightsId, StringRef("moe-compile " MOE_VERSION)}) {
-    hash.update(part);
-    hash.update(StringRef("\0", 1));
-  }
-  return toHex(hash.final(), /*LowerCase=*/true).substr(0, 32);
-}
-
-int Compiler::makeProgram() {
-  const std::string final = outputPath(), finalWeights = final + ".weights";
-  LinkJob job;
-  Expected<std::string> linker = findLinker();
-  if (!linker)
-    return fail(linker.takeError());
-  Expected<std::string> runtime = findRuntime(options.tool);
-  if (!runtime)
-    return fail(runtime.takeError(), kInternal);
-  ProgramWeights weights;
-  if (int status = weights.open(*input.module, options.weights, console))
-    return status;
-  Expected<std::unique_ptr<Outputs>> outputs = Outputs::create(final);
-  if (!outputs)
-    return fail(outputs.takeError());
-  // The archive is moved to its place first: a program never stands there without its weights.
-  Expected<std::string> weightsFile = (*outputs)->add(finalWeights);
-  if (!weightsFile)
-    return fail(weightsFile.takeError());
-  Expected<std::string> program = (*outputs)->add(final);
-  if (!program)
-    return fail(program.takeError());
-
-  const std::string buildId = computeBuildId(text(), weights.id());
-  const std::string object = (*outputs)->scratch("program.o");
-  console.begin("generate machine code");
-  if (int status = emitObject(object, buildId, sys::path::filename(finalWeights)))
-    return status;
-  console.end();
-
-  console.begin("pack weights");
-  if (Error error = weights.write(*weightsFile, finalWeights, buildId, console))
-    return fail(std::move(error));
-  console.end();
-
-  console.begin("link");
-  job.emit = options.emit;
-  job.linker = *linker;
-  job.runtime = *runtime;
-  job.object = object;
-  job.output = *program;
-  job.soname = sys::path::filename(final).str();
-  if (Error error = link(job))
-    return fail(std::move(error));
-  if (Error error = (*outputs)->commit())
-    return fail(std::move(error));
-  if (report)
-    if (Error error = report->commit())
-      return fail(std::move(error));
-  console.end();
-  console.finish("in all: " + final + " and " + finalWeights);
-  return kOk;
-}
-
 /// A name that means nothing is a slip of the command line, whatever the input is. A CPU that is too old is found by
 /// the pass that needs to know.
 int Compiler::checkTarget() {
-  if (mlir::kernel::CpuTarget::isKnown(options.targetCpu))
-    return kOk;
   std::string message;
-  (void)mlir::kernel::CpuTarget::forCpu(options.targetCpu, message);
-  console.error(message);
-  return kUserError;
+  if (!mlir::kernel::CpuTarget::isKnown(options.targetCpu)) {
+    (void)mlir::kernel::CpuTarget::forCpu(options.targetCpu, message);
+    console.error(message);
+    return kUserError;
+  }
+  StringRef target = options.target;
+  if (target.empty() || target == "cpu")
+    return kOk;
+  if (!target.consume_front("cuda:")) {
+    console.error("unknown target '" + options.target + "' in --target; cpu or cuda:sm_90a");
+    return kUserError;
+  }
+  if (failed(mlir::kernel::CudaTarget::forArch(target, message))) {
+    console.error(message);
+    return kUnsupported;
+  }
+  gpu = target.str();
+  if (options.entry != Entry::Main || isIr(options.input))
+    return kOk;
+  console.error(
+      "a whole model does not run on a GPU in this release: leave out --entry=main to compile its MoE layers, or "
+      "use --target=cpu");
+  return kUnsupported;
 }
 
 int Compiler::run() {
@@ -306,19 +243,20 @@ int Compiler::run() {
     console.error("--report describes level kernel; the input is at level " + levelName(input.level) + " already");
     return kUserError;
   }
+  if (int status = options.to ? kOk : findTools())
+    return status;
   if (int status = lower(target))
     return status;
   if (!options.to)
     return makeProgram();
-  if (Error error = writeText(options.output.empty() ? "-" : options.output, [&](raw_ostream &os) { print(os); }))
+  auto text = [&](raw_ostream &os) { print(*input.module, os); };
+  if (Error error = writeText(options.output.empty() ? "-" : options.output, text))
     return fail(std::move(error));
   if (report)
     if (Error error = report->commit())
       return fail(std::move(error));
   return kOk;
 }
-
-} // namespace
 
 int moe_mlir::compile(const CompileOptions &options) {
   handleInterrupts();

@@ -14,7 +14,7 @@ using namespace llvm;
 using namespace moe_mlir;
 
 Console::Console(ProgressMode mode, bool quiet)
-    : lines(!quiet && mode != ProgressMode::None),
+    : quiet(quiet), lines(!quiet && mode != ProgressMode::None),
       live(lines && mode == ProgressMode::Auto && sys::Process::StandardErrIsDisplayed()) {}
 
 Console::~Console() { clear(); }
@@ -62,6 +62,13 @@ void Console::finish(const Twine &what) {
 void Console::error(const Twine &text) {
   clear();
   errs() << "moe-compile: error: " << text << "\n";
+}
+
+void Console::warning(const Twine &text) {
+  if (quiet)
+    return;
+  clear();
+  errs() << "moe-compile: warning: " << text << "\n";
 }
 
 void Console::note(const Twine &text) {

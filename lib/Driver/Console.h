@@ -27,6 +27,8 @@ public:
   void finish(const llvm::Twine &what);
 
   void error(const llvm::Twine &text);
+  /// Not where only errors are wanted.
+  void warning(const llvm::Twine &text);
   void note(const llvm::Twine &text);
 
 private:
@@ -34,7 +36,7 @@ private:
   void clear();
   std::string number() const;
 
-  bool lines, live;
+  bool quiet, lines, live;
   unsigned phases = 0, current = 0, shown = ~0u;
   std::string phase;
   Clock::time_point start = Clock::now(), phaseStart;

@@ -21,7 +21,9 @@ int ProgramWeights::openSource(mlir::ModuleOp module, StringRef other, Console &
   auto named = module->getAttrOfType<mlir::DictionaryAttr>("moe.weights");
   std::string path = other.empty() ? stringIn(named, "source").str() : other.str();
   if (path.empty()) {
-    console.error("the module has parameters but no moe.weights attribute: give the file with --weights");
+    console.error(
+        "the module has parameters but no moe.weights attribute: give the file with --weights (none: the program "
+        "gets random ones when it runs)");
     return kUserError;
   }
   Expected<std::unique_ptr<WeightSource>> opened = openWeights(path);
@@ -98,9 +100,11 @@ int ProgramWeights::plan(mlir::DictionaryAttr parameter, Console &console) {
 }
 
 int ProgramWeights::open(mlir::ModuleOp module, StringRef other, Console &console) {
-  auto program = module->getAttrOfType<mlir::DictionaryAttr>("moert.program");
-  auto parameters = program ? program.getAs<mlir::ArrayAttr>("parameters") : mlir::ArrayAttr();
+  auto parameters = module->getAttrOfType<mlir::ArrayAttr>("moert.parameters");
   if (!parameters || parameters.empty())
+    return kOk;
+  random = other == "none";
+  if (random)
     return kOk;
   if (int status = openSource(module, other, console))
     return status;

@@ -13,11 +13,14 @@ namespace moe_mlir {
 class ProgramWeights {
 public:
   /// Opens the weights that `moe.weights` names, or the file `other` if it is not empty, and checks every parameter of
-  /// `moert.program` against it. Returns an exit code; messages have been printed.
+  /// `moert.parameters` against it. With "none" as `other` there are none: the program makes random ones when it runs.
+  /// Returns an exit code; messages have been printed.
   int open(mlir::ModuleOp module, llvm::StringRef other, Console &console);
 
   /// Content id of the source; empty if the program has no parameters and names no source.
   llvm::StringRef id() const { return contentId; }
+  /// Whether the program has parameters and no archive.
+  bool areRandom() const { return random; }
   uint64_t bytes() const { return archiveSize(entries); }
   /// Writes the archive to `path`, which messages call `name`; progress goes to the console.
   llvm::Error write(llvm::StringRef path, llvm::StringRef name, llvm::StringRef buildId, Console &console) const;
@@ -28,6 +31,7 @@ private:
 
   std::unique_ptr<WeightSource> source;
   std::string contentId;
+  bool random = false;
   std::vector<ArchiveEntryPlan> entries;
 };
 

@@ -17,6 +17,9 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
   case Level::Spmd:
     return "moe-schedule,moe-verify-level{level=scheduled}";
   case Level::Scheduled:
+    if (!options.cuda.empty())
+      return "moe-check-cuda,kernel-set-target{cuda=" + options.cuda +
+             "},graph-to-kernel,moe-verify-level{level=kernel}";
     return "kernel-set-target{cpu=" + options.targetCpu + "},graph-to-kernel,moe-verify-level{level=kernel}";
   case Level::Kernel:
     return "kernel-to-runtime,moe-verify-level{level=runtime}";
@@ -34,6 +37,7 @@ namespace {
 struct ArrowOptions : PassPipelineOptions<ArrowOptions> {
   Option<std::string> cpu{*this, "cpu", llvm::cl::desc("LLVM's name of the target CPU, or 'native'"),
                           llvm::cl::init("native")};
+  Option<std::string> cuda{*this, "cuda", llvm::cl::desc("a GPU ('sm_90a'), instead of a CPU"), llvm::cl::init("")};
 };
 } // namespace
 
@@ -42,7 +46,7 @@ template <Level level> static void registerArrow() {
   static const std::string name = ("moe-" + levelName(level) + "-to-" + levelName(next)).str();
   static const std::string text = ("From level " + levelName(level) + " to level " + levelName(next)).str();
   PassPipelineRegistration<ArrowOptions>(name, text, [](OpPassManager &pm, const ArrowOptions &options) {
-    if (failed(buildArrow(pm, level, {options.cpu})))
+    if (failed(buildArrow(pm, level, {options.cpu, options.cuda})))
       llvm::report_fatal_error("a pass of this pipeline is not registered");
   });
 }

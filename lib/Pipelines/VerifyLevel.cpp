@@ -23,7 +23,7 @@ static ArrayRef<StringRef> dialectsOf(Level level) {
                                           "nn",    "scf",  "shard", "tensor", "ub"};
   static constexpr StringRef buffers[] = {"affine", "arith", "func",   "index", "kernel",
                                           "linalg", "math",  "memref", "scf",   "ub"};
-  static constexpr StringRef calls[] = {"llvm", "moert"};
+  static constexpr StringRef calls[] = {"emitc", "llvm", "moert"};
   switch (level) {
   case Level::Graph:
   case Level::Spmd:

@@ -58,8 +58,8 @@ static Error applyStep(View &view, mlir::Attribute step) {
 static Expected<SmallVector<int64_t, 6>> packSizes(ArrayRef<int64_t> sizes, moe::PackAttr pack) {
   if (sizes.size() < 2)
     return createStringError("a pack needs at least two dimensions, got %zu", sizes.size());
-  if (pack.getColumns() < 1 || pack.getColumns() > 4096 || pack.getPairs() < 1 || pack.getPairs() > 16)
-    return createStringError("columns must be in [1, 4096] and pairs in [1, 16]");
+  if (pack.getColumns() < 1 || pack.getColumns() > 4096 || pack.getPairs() < 1 || pack.getPairs() > 128)
+    return createStringError("columns must be in [1, 4096] and pairs in [1, 128]");
   int64_t n = sizes[sizes.size() - 2];
   if (pack.getHalves() && (n % 2 || pack.getColumns() % 2))
     return createStringError("halves need an even number of rows and columns");

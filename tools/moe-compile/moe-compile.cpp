@@ -17,6 +17,7 @@ moe-compile: from an exported Mixture-of-Experts model to an executable
   moe-compile model.pt2 -o model              an executable and its weights, model.weights
   ./model --generate "Once upon a time"       run it; ./model --help says more
   moe-compile model.pt2 --emit=lib -o m.so    a shared object with a C API (moert/session.h)
+  moe-compile model.pt2 --target=cuda:sm_90a  the MoE layers of a model for a GPU, and for the CPU
 
 The program passes through the levels graph, spmd, scheduled, kernel and runtime. Every level is text:
 
@@ -39,12 +40,21 @@ static cl::opt<std::string> outputFile("o", cl::value_desc("file"), cl::cat(cate
 static cl::opt<Emit> emit("emit", cl::desc("What to make"), cl::cat(category), cl::init(Emit::Executable),
                           cl::values(clEnumValN(Emit::Executable, "exe", "an executable (default)"),
                                      clEnumValN(Emit::Library, "lib", "a shared object with a C API")));
+static cl::opt<std::string>
+    target("target", cl::value_desc("device"), cl::cat(category),
+           cl::desc("Device to compile for: cpu (default), or cuda:sm_90a (H100, H200). A program "
+                    "for a GPU runs on the CPU, too"));
+static cl::opt<Entry>
+    entry("entry", cl::desc("What to compile of a model"), cl::cat(category), cl::init(Entry::Main),
+          cl::values(clEnumValN(Entry::Main, "main", "all of it (default for the CPU)"),
+                     clEnumValN(Entry::Layers, "layers", "each of its MoE layers, as layerN_moe (default for a GPU)")));
 static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::init("native"), cl::cat(category),
                                       cl::desc("CPU to compile for, x86-64-v3 or newer: native (default), x86-64-v3, "
                                                "x86-64-v4, sapphirerapids, znver4, ..."));
-static cl::opt<std::string>
-    weights("weights", cl::value_desc("file"), cl::cat(category),
-            cl::desc("Take the weights from this .pt2 or .safetensors instead of the file that the module names"));
+static cl::opt<std::string> weights(
+    "weights", cl::value_desc("file"), cl::cat(category),
+    cl::desc("Take the weights from this .pt2 or .safetensors instead of the file that the module names; none: the "
+             "program makes random ones when it runs"));
 static cl::opt<std::string> fromLevel("from", cl::value_desc("level"), cl::cat(category),
                                       cl::desc("Level of an IR input that does not name it"));
 static cl::opt<std::string> toLevel("to", cl::value_desc("level"), cl::cat(category),
@@ -105,7 +115,10 @@ int main(int argc, char **argv) {
   options.input = inputFile;
   options.output = outputFile;
   options.emit = emit;
+  options.target = target;
   options.targetCpu = targetCpu;
+  if (entry.getNumOccurrences())
+    options.entry = entry;
   options.from = levelOption(fromLevel, bad);
   options.to = levelOption(toLevel, bad);
   options.dumpFolder = dumpFolder;

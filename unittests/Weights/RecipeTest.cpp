@@ -142,6 +142,10 @@ TEST_F(RecipeTest, PackPads) {
       EXPECT_EQ(run<uint16_t>({h.blob(MOERT_BF16)}, "[#moe.pack<columns = 64, pairs = 2>]",
                               {(n + 63) / 64, (k + 1) / 2, 64, 2}),
                 packed(h.data.data(), n, k, 64, 2));
+      // A step of a GPU's products.
+      EXPECT_EQ(run<uint16_t>({h.blob(MOERT_BF16)}, "[#moe.pack<columns = 128, pairs = 64>]",
+                              {(n + 127) / 128, (k + 63) / 64, 128, 64}),
+                packed(h.data.data(), n, k, 128, 64));
     }
 }
 

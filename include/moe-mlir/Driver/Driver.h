@@ -13,6 +13,9 @@ namespace moe_mlir {
 /// Exit codes of all tools of the project.
 enum ExitCode { kOk = 0, kUserError = 1, kUnsupported = 2, kMismatch = 3, kInternal = 70, kInterrupted = 130 };
 
+/// What of a model is compiled: `@main`, or each of its MoE layers as `@layerN_moe`.
+enum class Entry { Main, Layers };
+
 enum class ProgressMode { Auto, Plain, None };
 
 /// What the command line of moe-compile says.
@@ -21,12 +24,14 @@ struct CompileOptions {
   std::string input;  ///< .pt2, or IR as text or bytecode.
   std::string output; ///< Empty: named after the input. "-" is standard output (with `to`).
   Emit emit = Emit::Executable;
+  std::string target; ///< "cpu" or "cuda:ARCH"; empty: what the input says, or the CPU.
   std::string targetCpu = "native";
+  std::optional<Entry> entry;        ///< None: the layers of a model for a GPU, else main.
   std::optional<Level> from;         ///< Level of an IR input; none: what the file says.
   std::optional<Level> to;           ///< Print the IR of this level instead of making a program.
   std::string dumpFolder;            ///< Empty: no intermediates.
   std::optional<std::string> report; ///< Describe level kernel: a table, or JSON in a .json file. "-": standard output.
-  std::string weights;               ///< Empty: the file that the module names.
+  std::string weights;               ///< Empty: the file that the module names. "none": they are made at run time.
   ProgressMode progress = ProgressMode::Auto;
   bool quiet = false, verbose = false, timing = false;
 };

@@ -56,10 +56,25 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
     | `spmd` | the same, and `shard.grid` | `moe.all_to_all`, which names its grid; no schedule |
     | `scheduled` | the same | every `moe.expert` has a schedule |
     | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter`, `cf.assert` | no tensors |
-    | `runtime` | `moert llvm` | |
+    | `runtime` | `moert llvm`, `emitc` for CUDA kernels | |
   }];
   let options = [Option<"level", "level", "std::string", [{"graph"}],
                         "graph, spmd, scheduled, kernel or runtime">];
+}
+
+def MoeCheckCuda : Pass<"moe-check-cuda", "::mlir::ModuleOp"> {
+  let summary = "Check that a graph has a form on a GPU";
+  let description = [{
+    MoE layers, products, norms and what linalg says of elements run on a GPU. Attention, caches and states between calls do not yet: the
+    pass names each kind of op that has no CUDA form, with the first place. It changes nothing.
+  }];
+}
+
+def KernelLowerForGpu : Pass<"kernel-lower-for-gpu", "::mlir::ModuleOp"> {
+  let summary = "Lower kernels to CUDA C++ where kernel.target is a GPU";
+  let description = [{
+    Runs `kernel-to-emitc` where `kernel.target` is a GPU, and does nothing where it is a CPU, whose passes come next.
+  }];
 }
 
 #endif // MOE_MLIR_PIPELINES_PASSES

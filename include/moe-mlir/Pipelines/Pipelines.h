@@ -12,6 +12,7 @@ namespace moe_mlir {
 
 struct PipelineOptions {
   std::string targetCpu = "native"; ///< LLVM's name of a CPU, or "native".
+  std::string cuda = "";            ///< NVRTC's name of a GPU; kernels are for it if it is not empty.
 };
 
 /// The passes that make level graph of an imported model (`aten.call` ops), in the syntax of `moe-opt --pass-pipeline`.
@@ -26,6 +27,10 @@ mlir::LogicalResult buildArrow(mlir::OpPassManager &pm, Level level, const Pipel
 
 /// Registers `moe-graph-to-spmd`, `moe-spmd-to-scheduled`, `moe-scheduled-to-kernel` and `moe-kernel-to-runtime`.
 void registerArrowPipelines();
+
+/// The pipeline `kernel-to-runtime`: from the kernel level (with `kernel.target`) to the runtime level.
+void buildKernelToRuntimePipeline(mlir::OpPassManager &pm);
+void registerKernelToRuntimePipeline();
 
 /// Registers `moe-reference-to-llvm`: a graph, executed by the oracle and by loops, for tests with mlir-runner.
 void registerReferencePipeline();

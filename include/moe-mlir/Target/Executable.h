@@ -25,12 +25,16 @@ llvm::Expected<std::string> findRuntime(llvm::StringRef toolPath);
 
 struct LinkJob {
   Emit emit = Emit::Executable;
+  bool cuda = false;   ///< With the CUDA runtime.
   std::string linker;  ///< From `findLinker`.
   std::string runtime; ///< From `findRuntime`.
   std::string object;  ///< The program.
   std::string output;  ///< Created or overwritten.
   std::string soname;  ///< For a library: the name it is loaded by.
 };
+
+/// Whether the runtime was built with CUDA; the error says what to install.
+llvm::Error checkCudaRuntime(const LinkJob &job);
 
 /// Links. Errors carry the linker's own output.
 llvm::Error link(const LinkJob &job);

@@ -1,6 +1,8 @@
-//===- HostToMoeRt.cpp - the host function to calls of the runtime ------------------------------------------------===//
+//===- HostToMoeRt.cpp - host functions to calls of the runtime ---------------------------------------------------===//
 //
-// 1. Read the interface from the attributes of @main.
+// For each host function of the module:
+//
+// 1. Read the interface from its attributes.
 // 2. Prepare on memrefs: returned allocations become `moert.output` buffers; whatever else is returned is copied.
 // 3. Move the body into an llvm.func of the context, where arguments are memrefs made of runtime calls.
 // 4. One dialect conversion: launches, parameters and the arena here, everything else by upstream patterns.
@@ -9,6 +11,8 @@
 
 #include "Interface.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
@@ -38,6 +42,14 @@ namespace mlir::moert {
 #define GEN_PASS_DEF_CONVERTHOSTTOMOERT
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h.inc"
 } // namespace mlir::moert
+
+std::string moert::hostFunctionName(StringRef entry) {
+  return entry == "main" ? "moe_run" : ("moe_run_" + entry).str();
+}
+
+StringRef moert::entryOf(StringRef hostFunctionName) {
+  return hostFunctionName.consume_front("moe_run_") ? hostFunctionName : "main";
+}
 
 namespace {
 
@@ -74,7 +86,7 @@ Value makeMemref(OpBuilder &b, Location loc, const LLVMTypeConverter &converter,
 /// State that the patterns share: the context argument and the table of parameters.
 struct HostState {
   Value context;
-  Interface *interface;
+  ParameterTable *parameters;
 };
 
 struct LowerParameter : ConvertOpToLLVMPattern<moe::ParameterOp> {
@@ -85,7 +97,7 @@ struct LowerParameter : ConvertOpToLLVMPattern<moe::ParameterOp> {
     auto type = dyn_cast<MemRefType>(op.getType());
     if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
       return op.emitOpError() << "must be a static, contiguous memref at this level, got " << op.getType();
-    int32_t index = state.interface->parameter(op.getSources(), op.getRecipeAttr(), type);
+    int32_t index = state.parameters->number(op.getSources(), op.getRecipeAttr(), type);
     Value data = ParameterOp::create(rewriter, op.getLoc(), state.context, rewriter.getI32IntegerAttr(index));
     Value memref = MemRefDescriptor::fromStaticShape(rewriter, op.getLoc(), *getTypeConverter(), type, data);
     rewriter.replaceOp(op, memref);
@@ -197,8 +209,9 @@ struct LowerAssert : ConvertOpToLLVMPattern<cf::AssertOp> {
 
 class HostLowering {
 public:
-  HostLowering(func::FuncOp main, Interface &interface)
-      : main(main), interface(interface), b(main), loc(main.getLoc()), converter(main.getContext()) {}
+  HostLowering(func::FuncOp main, const Interface &interface, ParameterTable &parameters)
+      : main(main), interface(interface), parameters(parameters), b(main), loc(main.getLoc()),
+        converter(main.getContext()) {}
 
   LogicalResult run() {
     if (!llvm::hasSingleElement(main.getBody()))
@@ -215,9 +228,11 @@ private:
   void openFunction() {
     MLIRContext *context = main.getContext();
     Type ptr = LLVM::LLVMPointerType::get(context);
-    function = LLVM::LLVMFuncOp::create(b, loc, hostFunctionName, LLVM::LLVMFunctionType::get(b.getI32Type(), {ptr}));
+    function = LLVM::LLVMFuncOp::create(b, loc, hostFunctionName(main.getName()),
+                                        LLVM::LLVMFunctionType::get(b.getI32Type(), {ptr}));
+    function->setAttr(programAttrName, interface.toAttr(context));
     Block *entry = function.addEntryBlock(b);
-    state = {entry->getArgument(0), &interface};
+    state = {entry->getArgument(0), &parameters};
     b.setInsertionPointToStart(entry);
     for (unsigned symbol = 0; symbol < interface.symbolCount(); ++symbol)
       if (auto source = interface.sourceOf(symbol))
@@ -291,6 +306,9 @@ private:
       alloc.erase();
       return success();
     }
+    // The copy is the host's.
+    if (kernel::CudaTarget::isCuda(main->getParentOfType<ModuleOp>()->getAttr(kernel::CpuTarget::attrName)))
+      return main.emitOpError() << "result " << index << " is no buffer of its own, which a program for a GPU needs";
     SmallVector<Value> dynamic;
     for (int64_t d = 0; d < type.getRank(); ++d)
       if (type.isDynamicDim(d))
@@ -342,7 +360,8 @@ private:
   }
 
   func::FuncOp main;
-  Interface &interface;
+  const Interface &interface;
+  ParameterTable &parameters;
   OpBuilder b;
   Location loc;
   LLVMTypeConverter converter;
@@ -355,15 +374,21 @@ private:
 struct ConvertHostToMoeRt : moert::impl::ConvertHostToMoeRtBase<ConvertHostToMoeRt> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto main = module.lookupSymbol<func::FuncOp>("main");
-    if (!main || main.isExternal()) {
-      emitError(module.getLoc()) << "module has no host function @main";
+    ParameterTable parameters;
+    bool hasHost = false;
+    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      if (function.isExternal())
+        continue;
+      FailureOr<Interface> interface = Interface::read(function);
+      if (failed(interface) || failed(HostLowering(function, *interface, parameters).run()))
+        return signalPassFailure();
+      hasHost = true;
+    }
+    if (!hasHost) {
+      emitError(module.getLoc()) << "module has no host function @main, nor one of another name";
       return signalPassFailure();
     }
-    FailureOr<Interface> interface = Interface::read(main);
-    if (failed(interface) || failed(HostLowering(main, *interface).run()))
-      return signalPassFailure();
-    module->setAttr(programAttrName, interface->toAttr(&getContext()));
+    module->setAttr(parametersAttrName, parameters.toAttr(&getContext()));
   }
 };
 } // namespace

@@ -14,7 +14,7 @@ int64_t Interface::symbolNumber(StringRef name) {
   return entry->second;
 }
 
-FailureOr<Interface::Value> Interface::readValue(func::FuncOp main, DictionaryAttr attrs, Type type,
+FailureOr<Interface::Value> Interface::readValue(func::FuncOp function, DictionaryAttr attrs, Type type,
                                                  std::string defaultName) {
   Value value;
   value.name = defaultName;
@@ -23,11 +23,11 @@ FailureOr<Interface::Value> Interface::readValue(func::FuncOp main, DictionaryAt
       value.name = name.str();
   value.type = dyn_cast<MemRefType>(type);
   if (!value.type || !value.type.getLayout().isIdentity())
-    return main.emitOpError() << "'" << value.name << "' must be a contiguous memref, got " << type;
+    return function.emitOpError() << "'" << value.name << "' must be a contiguous memref, got " << type;
   auto dims = attrs ? attrs.getAs<ArrayAttr>("moe.dims") : ArrayAttr();
   if (dims && static_cast<int64_t>(dims.size()) != value.type.getRank())
-    return main.emitOpError() << "'" << value.name << "' of " << type << " has " << dims.size()
-                              << " names of dimensions in 'moe.dims'";
+    return function.emitOpError() << "'" << value.name << "' of " << type << " has " << dims.size()
+                                  << " names of dimensions in 'moe.dims'";
   for (int64_t d = 0; d < value.type.getRank(); ++d) {
     if (!value.type.isDynamicDim(d))
       continue;
@@ -40,7 +40,7 @@ FailureOr<Interface::Value> Interface::readValue(func::FuncOp main, DictionaryAt
     auto lo = range.size() == 2 ? dyn_cast<IntegerAttr>(range[0]) : IntegerAttr();
     auto hi = range.size() == 2 ? dyn_cast<IntegerAttr>(range[1]) : IntegerAttr();
     if (!lo || !hi)
-      return main.emitOpError() << "'moe.range' of '" << value.name << "' must be [lo, hi], got " << range;
+      return function.emitOpError() << "'moe.range' of '" << value.name << "' must be [lo, hi], got " << range;
     value.lo = lo.getInt();
     value.hi = hi.getInt();
   }
@@ -50,11 +50,11 @@ FailureOr<Interface::Value> Interface::readValue(func::FuncOp main, DictionaryAt
   return value;
 }
 
-FailureOr<Interface> Interface::read(func::FuncOp main) {
+FailureOr<Interface> Interface::read(func::FuncOp function) {
   Interface interface;
-  for (auto [i, type] : llvm::enumerate(main.getArgumentTypes())) {
-    DictionaryAttr attrs = main.getArgAttrDict(i);
-    FailureOr<Value> value = interface.readValue(main, attrs, type, "input" + std::to_string(i));
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    DictionaryAttr attrs = function.getArgAttrDict(i);
+    FailureOr<Value> value = interface.readValue(function, attrs, type, "input" + std::to_string(i));
     if (failed(value))
       return failure();
     bool state = attrs && attrs.contains("moe.state");
@@ -62,8 +62,9 @@ FailureOr<Interface> Interface::read(func::FuncOp main) {
     interface.places.push_back({state, static_cast<int32_t>(list.size())});
     list.push_back(*value);
   }
-  for (auto [i, type] : llvm::enumerate(main.getResultTypes())) {
-    FailureOr<Value> value = interface.readValue(main, main.getResultAttrDict(i), type, "output" + std::to_string(i));
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    FailureOr<Value> value =
+        interface.readValue(function, function.getResultAttrDict(i), type, "output" + std::to_string(i));
     if (failed(value))
       return failure();
     interface.outputValues.push_back(*value);
@@ -71,8 +72,8 @@ FailureOr<Interface> Interface::read(func::FuncOp main) {
   for (const Value &state : interface.stateValues)
     for (int64_t symbol : state.dims)
       if (!interface.sourceOf(symbol))
-        return main.emitOpError() << "no input gives the size '" << interface.symbolNames[symbol] << "' of state '"
-                                  << state.name << "'";
+        return function.emitOpError() << "no input gives the size '" << interface.symbolNames[symbol] << "' of state '"
+                                      << state.name << "'";
   return interface;
 }
 
@@ -86,17 +87,32 @@ std::optional<std::pair<int32_t, int32_t>> Interface::sourceOf(unsigned symbol) 
   return std::nullopt;
 }
 
-int32_t Interface::parameter(ArrayAttr sources, ArrayAttr recipe, MemRefType type) {
+int32_t ParameterTable::number(ArrayAttr sources, ArrayAttr recipe, MemRefType type) {
   Builder b(type.getContext());
   Attribute identity = b.getArrayAttr({sources, recipe ? recipe : b.getArrayAttr({}), TypeAttr::get(type)});
-  auto found = parameters.find(identity);
-  if (found == parameters.end()) {
+  auto found = entries.find(identity);
+  if (found == entries.end()) {
     std::string source = sources.empty() ? "parameter" : cast<StringAttr>(sources[0]).str(), key = source;
     for (unsigned use = 2; !keys.insert(key).second; ++use)
       key = source + "#" + std::to_string(use);
-    found = parameters.insert({identity, key}).first;
+    found = entries.insert({identity, key}).first;
   }
-  return found - parameters.begin();
+  return found - entries.begin();
+}
+
+ArrayAttr ParameterTable::toAttr(MLIRContext *context) const {
+  Builder b(context);
+  SmallVector<Attribute> attrs;
+  for (auto &[identity, key] : entries) {
+    auto parts = cast<ArrayAttr>(identity);
+    NamedAttrList entry;
+    entry.set("key", b.getStringAttr(key));
+    entry.set("sources", parts[0]);
+    entry.set("recipe", parts[1]);
+    entry.set("type", parts[2]);
+    attrs.push_back(entry.getDictionary(context));
+  }
+  return b.getArrayAttr(attrs);
 }
 
 DictionaryAttr Interface::toAttr(MLIRContext *context) const {
@@ -120,22 +136,11 @@ DictionaryAttr Interface::toAttr(MLIRContext *context) const {
     }
     return b.getArrayAttr(entries);
   };
-  SmallVector<Attribute> parameterEntries;
-  for (auto &[identity, key] : parameters) {
-    auto parts = cast<ArrayAttr>(identity);
-    NamedAttrList entry;
-    entry.set("key", b.getStringAttr(key));
-    entry.set("sources", parts[0]);
-    entry.set("recipe", parts[1]);
-    entry.set("type", parts[2]);
-    parameterEntries.push_back(entry.getDictionary(context));
-  }
   SmallVector<StringRef> symbols(symbolNames.begin(), symbolNames.end());
   NamedAttrList program;
   program.set("inputs", valuesAttr(inputValues));
   program.set("outputs", valuesAttr(outputValues));
   program.set("states", valuesAttr(stateValues));
   program.set("symbols", b.getStrArrayAttr(symbols));
-  program.set("parameters", b.getArrayAttr(parameterEntries));
   return program.getDictionary(context);
 }

@@ -10,11 +10,23 @@
 
 namespace mlir::moert {
 
-/// What the runtime knows of the program, read from the host function before it is lowered.
+/// The parameters that the host functions of a module read. Equal ones have one number.
+class ParameterTable {
+public:
+  int32_t number(ArrayAttr sources, ArrayAttr recipe, MemRefType type);
+  /// The module attribute `moert.parameters`.
+  ArrayAttr toAttr(MLIRContext *context) const;
+
+private:
+  llvm::MapVector<Attribute, std::string> entries; ///< [sources, recipe, type] -> key
+  llvm::StringSet<> keys;
+};
+
+/// What the runtime knows of a program, read from the host function before it is lowered.
 class Interface {
 public:
-  /// Reads the attributes of `main`'s arguments and results; emits an error if one does not fit.
-  static FailureOr<Interface> read(func::FuncOp main);
+  /// Reads the attributes of the function's arguments and results; emits an error if one does not fit.
+  static FailureOr<Interface> read(func::FuncOp function);
 
   struct Value {
     std::string name;
@@ -37,22 +49,17 @@ public:
   /// The input and its dimension that give the size of symbol `symbol`; none if no input has it.
   std::optional<std::pair<int32_t, int32_t>> sourceOf(unsigned symbol) const;
 
-  /// The number of the parameter; equal ones have one number.
-  int32_t parameter(ArrayAttr sources, ArrayAttr recipe, MemRefType type);
-
-  /// The module attribute `moert.program`.
+  /// The attribute `moert.program` of the lowered function.
   DictionaryAttr toAttr(MLIRContext *context) const;
 
 private:
-  FailureOr<Value> readValue(func::FuncOp main, DictionaryAttr attrs, Type type, std::string defaultName);
+  FailureOr<Value> readValue(func::FuncOp function, DictionaryAttr attrs, Type type, std::string defaultName);
   int64_t symbolNumber(StringRef name);
 
   SmallVector<Place> places;
   SmallVector<Value> inputValues, outputValues, stateValues;
   SmallVector<std::string> symbolNames;
   llvm::StringMap<int64_t> symbolNumbers;
-  llvm::MapVector<Attribute, std::string> parameters; ///< [sources, recipe, type] -> key
-  llvm::StringSet<> keys;
 };
 
 } // namespace mlir::moert

@@ -1,5 +1,4 @@
-//===- Pipeline.cpp - kernel-to-emitc
-//-------------------------------------------------------------------------------===//
+//===- Pipeline.cpp - kernel-to-emitc ----------------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"

@@ -8,6 +8,7 @@
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -48,7 +49,10 @@ static void castResult(Operation *op) {
 namespace {
 struct KernelBf16MemoryToIntegers : kernel::impl::KernelBf16MemoryToIntegersBase<KernelBf16MemoryToIntegers> {
   void runOnOperation() override {
-    FailureOr<kernel::CpuTarget> target = kernel::CpuTarget::get(getOperation()->getParentOfType<ModuleOp>());
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    if (kernel::CudaTarget::isCuda(module->getAttr(kernel::CpuTarget::attrName)))
+      return; // the host function of a program for a GPU computes sizes only
+    FailureOr<kernel::CpuTarget> target = kernel::CpuTarget::get(module);
     if (failed(target))
       return signalPassFailure();
     if (target->dotBf16)

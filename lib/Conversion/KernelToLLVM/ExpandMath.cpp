@@ -7,6 +7,7 @@
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,6 +31,8 @@ struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
     ModuleOp module = dyn_cast<ModuleOp>(getOperation());
     if (!module)
       module = getOperation()->getParentOfType<ModuleOp>();
+    if (kernel::CudaTarget::isCuda(module->getAttr(kernel::CpuTarget::attrName)))
+      return; // the host function of a program for a GPU computes sizes only
     FailureOr<kernel::CpuTarget> target = kernel::CpuTarget::get(module);
     if (failed(target))
       return signalPassFailure();

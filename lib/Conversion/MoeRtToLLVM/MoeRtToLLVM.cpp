@@ -3,6 +3,7 @@
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 
+#include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/MapVector.h"
@@ -44,17 +45,19 @@ private:
     SymbolTable symbols(module);
     llvm::SetVector<Operation *> launched;
     WalkResult result = module.walk([&](LaunchOp launch) {
-      auto function = symbols.lookup<LLVM::LLVMFuncOp>(launch.getKernel());
-      if (!function || function.isExternal() || function.getNumArguments() != 3) {
+      Operation *symbol = symbols.lookup(launch.getKernel());
+      auto function = dyn_cast_or_null<LLVM::LLVMFuncOp>(symbol);
+      if (!isa_and_nonnull<emitc::FuncOp>(symbol) &&
+          (!function || function.isExternal() || function.getNumArguments() != 3)) {
         launch.emitOpError() << "names no compiled kernel: " << launch.getKernelAttr();
         return WalkResult::interrupt();
       }
-      launched.insert(function);
+      launched.insert(symbol);
       return WalkResult::advance();
     });
     if (result.wasInterrupted())
       return failure();
-    for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    for (auto function : module.getOps<FunctionOpInterface>())
       if (launched.contains(function)) {
         kernelNumbers[function.getNameAttr()] = kernels.size();
         kernels.push_back(function);
@@ -62,7 +65,7 @@ private:
     return success();
   }
 
-  /// The constant array of {name, function}.
+  /// The constant array of {name, function}; the code of CUDA kernels is elsewhere.
   void makeKernelTable() {
     Location loc = module.getLoc();
     b.setInsertionPointToStart(module.getBody());
@@ -73,7 +76,8 @@ private:
     Block *block = b.createBlock(&table.getInitializerRegion());
     Value value = LLVM::UndefOp::create(b, loc, type);
     for (auto [i, kernel] : llvm::enumerate(kernels)) {
-      Value function = LLVM::AddressOfOp::create(b, loc, ptr, kernel.getName());
+      Value function = isa<emitc::FuncOp>(kernel) ? Value(LLVM::ZeroOp::create(b, loc, ptr))
+                                                  : LLVM::AddressOfOp::create(b, loc, ptr, kernel.getName());
       Value name = stringAddress(kernel.getName());
       value = LLVM::InsertValueOp::create(b, loc, value, name, ArrayRef<int64_t>{static_cast<int64_t>(i), 0});
       value = LLVM::InsertValueOp::create(b, loc, value, function, ArrayRef<int64_t>{static_cast<int64_t>(i), 1});
@@ -179,7 +183,7 @@ private:
   ModuleOp module;
   OpBuilder b;
   Type ptr, i64, i32, none;
-  SmallVector<LLVM::LLVMFuncOp> kernels;
+  SmallVector<FunctionOpInterface> kernels;
   llvm::DenseMap<StringAttr, int64_t> kernelNumbers;
   llvm::MapVector<StringRef, std::string> strings;
   llvm::DenseMap<Operation *, LLVM::AllocaOp> slotBuffers;

@@ -9,10 +9,8 @@
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
 #include "moe-mlir/Weights/Dtype.h"
 
-#include "llvm/IR/Constants.h"
-#include "llvm/IR/DerivedTypes.h"
-#include "llvm/IR/GlobalVariable.h"
-#include "llvm/IR/Module.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/StringSet.h"
 
 #include "moert/moert_model.h"
 
@@ -20,54 +18,35 @@ using namespace mlir;
 using namespace moe_mlir;
 
 namespace {
-class DescriptorBuilder {
+class DescriptorBuilder : ConstantBuilder {
 public:
-  DescriptorBuilder(ModuleOp module, llvm::Module &llvmModule, const CpuObjectOptions &options,
-                    const kernel::CpuTarget &target)
-      : module(module), llvmModule(llvmModule), options(options), target(target), context(llvmModule.getContext()),
-        i32(llvm::Type::getInt32Ty(context)), i64(llvm::Type::getInt64Ty(context)),
-        ptr(llvm::PointerType::get(context, 0)) {}
+  DescriptorBuilder(const ProgramModule &source, ModuleOp module, llvm::Module &llvmModule,
+                    const CpuObjectOptions &options, const kernel::CpuTarget &target)
+      : ConstantBuilder(llvmModule), source(source), module(module), options(options), target(target) {}
 
-  LogicalResult run();
+  LogicalResult run(SmallVectorImpl<Descriptor> &descriptors);
 
 private:
   LogicalResult error(const Twine &message) { return emitError(module.getLoc()) << message; }
-
-  llvm::Constant *int32(int64_t value) { return llvm::ConstantInt::getSigned(i32, value); }
-  llvm::Constant *int64(int64_t value) { return llvm::ConstantInt::getSigned(i64, value); }
-  llvm::Constant *null() { return llvm::ConstantPointerNull::get(ptr); }
-
-  /// A private constant; its address.
-  llvm::Constant *global(llvm::Constant *init, const Twine &name) {
-    auto *variable = new llvm::GlobalVariable(llvmModule, init->getType(), /*isConstant=*/true,
-                                              llvm::GlobalValue::PrivateLinkage, init, name);
-    return variable;
-  }
-  llvm::Constant *string(StringRef text) {
-    return global(llvm::ConstantDataArray::getString(context, text), "moert.string");
-  }
-  /// The address of an array of constants of one type; null if there is none.
-  llvm::Constant *array(ArrayRef<llvm::Constant *> values, const Twine &name) {
-    if (values.empty())
-      return null();
-    return global(llvm::ConstantArray::get(llvm::ArrayType::get(values[0]->getType(), values.size()), values), name);
-  }
-  llvm::Constant *structure(ArrayRef<llvm::Constant *> fields) { return llvm::ConstantStruct::getAnon(fields); }
 
   FailureOr<llvm::Constant *> sizes(MemRefType type, ArrayRef<int64_t> symbols, StringRef name);
   FailureOr<llvm::Constant *> value(DictionaryAttr entry);
   FailureOr<llvm::Constant *> parameter(DictionaryAttr entry);
   FailureOr<llvm::Constant *> generation(DictionaryAttr program);
-  /// All entries of the array `name` of the program.
-  LogicalResult list(DictionaryAttr program, StringRef name, SmallVectorImpl<llvm::Constant *> &out);
+  /// All entries of a list of dictionaries, called `name`.
+  LogicalResult list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out);
+  /// `shared`: what the programs of a module have in common.
+  struct Shared {
+    SmallVector<llvm::Constant *> parameters;
+    llvm::GlobalVariable *kernels;
+    llvm::Constant *cuda;
+  };
+  FailureOr<llvm::Constant *> program(LLVM::LLVMFuncOp function, DictionaryAttr attr, const Shared &shared);
 
+  const ProgramModule &source;
   ModuleOp module;
-  llvm::Module &llvmModule;
   const CpuObjectOptions &options;
   const kernel::CpuTarget &target;
-  llvm::LLVMContext &context;
-  llvm::Type *i32, *i64;
-  llvm::PointerType *ptr;
 };
 } // namespace
 
@@ -116,7 +95,7 @@ FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {
   auto type = entry.getAs<TypeAttr>("type");
   auto memref = type ? dyn_cast<MemRefType>(type.getValue()) : MemRefType();
   if (!key || !memref)
-    return error("'moert.program' has a parameter without key or type");
+    return error("'moert.parameters' has an entry without key or type");
   std::optional<moert_dtype> dtype = dtypeOf(memref.getElementType());
   if (!dtype)
     return emitError(module.getLoc()) << "parameter '" << key.getValue() << "' has elements of type "
@@ -127,8 +106,7 @@ FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {
   return structure({string(key), int32(*dtype), int32(memref.getRank()), *extents});
 }
 
-LogicalResult DescriptorBuilder::list(DictionaryAttr program, StringRef name, SmallVectorImpl<llvm::Constant *> &out) {
-  auto entries = program.getAs<ArrayAttr>(name);
+LogicalResult DescriptorBuilder::list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out) {
   if (!entries)
     return error("'moert.program' has no list of " + name);
   for (Attribute attr : entries) {
@@ -189,61 +167,109 @@ FailureOr<llvm::Constant *> DescriptorBuilder::generation(DictionaryAttr program
                 "moert.generation");
 }
 
-LogicalResult DescriptorBuilder::run() {
-  auto program = module->getAttrOfType<DictionaryAttr>(moert::programAttrName);
-  if (!program)
-    return error("module has no 'moert.program' attribute; run convert-host-to-moert first");
-  llvm::Function *host = llvmModule.getFunction(moert::hostFunctionName);
-  llvm::GlobalVariable *kernels = llvmModule.getGlobalVariable(moert::kernelTableName, /*AllowInternal=*/true);
-  if (!host || !kernels)
-    return error("module has no host function @" + moert::hostFunctionName);
-  SmallVector<llvm::Constant *> inputs, outputs, states, symbols, parameters;
-  if (failed(list(program, "inputs", inputs)) || failed(list(program, "outputs", outputs)) ||
-      failed(list(program, "states", states)) || failed(list(program, "parameters", parameters)))
+FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function, DictionaryAttr attr,
+                                                       const Shared &shared) {
+  StringRef entry = moert::entryOf(function.getName());
+  SmallVector<llvm::Constant *> inputs, outputs, states, symbols;
+  if (failed(list(attr.getAs<ArrayAttr>("inputs"), "inputs", inputs)) ||
+      failed(list(attr.getAs<ArrayAttr>("outputs"), "outputs", outputs)) ||
+      failed(list(attr.getAs<ArrayAttr>("states"), "states", states)))
     return failure();
-  if (auto names = program.getAs<ArrayAttr>("symbols"))
+  if (auto names = attr.getAs<ArrayAttr>("symbols"))
     for (Attribute name : names)
       symbols.push_back(string(cast<StringAttr>(name)));
-  FailureOr<llvm::Constant *> generationInfo = generation(program);
-  if (failed(generationInfo))
-    return failure();
+  llvm::Constant *generationInfo = null();
+  if (entry == "main") {
+    FailureOr<llvm::Constant *> found = generation(attr);
+    if (failed(found))
+      return failure();
+    generationInfo = *found;
+  }
   auto name = module->getAttrOfType<StringAttr>("moe.name");
-  std::string buildId = options.buildId.empty() ? std::string(32, '0') : options.buildId;
-  auto kernelCount = cast<llvm::ArrayType>(kernels->getValueType())->getNumElements();
-  llvm::Constant *descriptor = structure({int32(MOERT_ABI_VERSION),
-                                          int32(MOERT_CPU),
-                                          string(name ? name.getValue() : "model"),
-                                          string("main"),
-                                          string(buildId),
-                                          string(options.compiler),
-                                          string(options.targetCpu.empty() ? target.cpu : options.targetCpu),
-                                          string(cpuinfoFeatures(target)),
-                                          string(options.weightsPath),
-                                          int32(inputs.size()),
-                                          int32(outputs.size()),
-                                          int32(states.size()),
-                                          int32(parameters.size()),
-                                          int32(symbols.size()),
-                                          int32(kernelCount),
-                                          array(inputs, "moert.inputs"),
-                                          array(outputs, "moert.outputs"),
-                                          array(states, "moert.states"),
-                                          array(symbols, "moert.symbols"),
-                                          array(parameters, "moert.parameters"),
-                                          kernels,
-                                          *generationInfo,
-                                          null(),
-                                          host});
-  SmallVector<llvm::Constant *> programs = {global(descriptor, "moert.program")};
-  llvm::Constant *programList =
-      structure({int32(MOERT_ABI_VERSION), int32(programs.size()), array(programs, "moert.programs")});
-  // Writable in the file's eyes (its pointers are relocated), constant for the program.
-  new llvm::GlobalVariable(llvmModule, programList->getType(), /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage,
-                           programList, "moert_model_programs");
+  std::string buildId = source.buildId.empty() ? std::string(32, '0') : source.buildId;
+  auto kernelCount = cast<llvm::ArrayType>(shared.kernels->getValueType())->getNumElements();
+  return structure({int32(MOERT_ABI_VERSION),
+                    int32(source.cuda ? MOERT_CUDA : MOERT_CPU),
+                    string(name ? name.getValue() : "model"),
+                    string(entry),
+                    string(buildId),
+                    string(options.compiler),
+                    string(options.targetCpu.empty() ? target.cpu : options.targetCpu),
+                    string(cpuinfoFeatures(target)),
+                    string(source.weightsPath),
+                    int32(inputs.size()),
+                    int32(outputs.size()),
+                    int32(states.size()),
+                    int32(shared.parameters.size()),
+                    int32(symbols.size()),
+                    int32(kernelCount),
+                    array(inputs, "moert.inputs"),
+                    array(outputs, "moert.outputs"),
+                    array(states, "moert.states"),
+                    array(symbols, "moert.symbols"),
+                    array(shared.parameters, "moert.parameters"),
+                    shared.kernels,
+                    generationInfo,
+                    shared.cuda,
+                    llvmModule.getFunction(function.getName())});
+}
+
+LogicalResult DescriptorBuilder::run(SmallVectorImpl<Descriptor> &descriptors) {
+  SmallVector<std::pair<LLVM::LLVMFuncOp, DictionaryAttr>> programs;
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (auto program = function->getAttrOfType<DictionaryAttr>(moert::programAttrName))
+      programs.push_back({function, program});
+  auto parameters = module->getAttrOfType<ArrayAttr>(moert::parametersAttrName);
+  Shared shared;
+  shared.kernels = llvmModule.getGlobalVariable(moert::kernelTableName, /*AllowInternal=*/true);
+  if (programs.empty() || !parameters || !shared.kernels)
+    return error("module has no 'moert.program' attribute; run convert-host-to-moert first");
+  if (failed(list(parameters, "parameters", shared.parameters)))
+    return failure();
+  shared.cuda = null();
+  if (source.cuda) {
+    FailureOr<llvm::Constant *> code = makeCudaCode(source, shared.kernels, *this);
+    if (failed(code))
+      return failure();
+    shared.cuda = *code;
+  }
+  for (auto [function, attr] : programs) {
+    FailureOr<llvm::Constant *> descriptor = program(function, attr, shared);
+    if (failed(descriptor))
+      return failure();
+    std::string entry = moert::entryOf(function.getName()).str();
+    // Visible until the modules of all devices are one.
+    std::string symbol = (source.cuda ? "moert_program_cuda_" : "moert_program_cpu_") + entry;
+    new llvm::GlobalVariable(llvmModule, (*descriptor)->getType(), /*isConstant=*/true,
+                             llvm::GlobalValue::ExternalLinkage, *descriptor, symbol);
+    descriptors.push_back({entry, symbol});
+  }
   return success();
 }
 
-LogicalResult moe_mlir::addDescriptor(ModuleOp module, llvm::Module &llvmModule, const CpuObjectOptions &options,
-                                      const kernel::CpuTarget &target) {
-  return DescriptorBuilder(module, llvmModule, options, target).run();
+LogicalResult moe_mlir::addDescriptors(const ProgramModule &source, ModuleOp lowered, llvm::Module &llvmModule,
+                                       const CpuObjectOptions &options, const kernel::CpuTarget &target,
+                                       SmallVectorImpl<Descriptor> &descriptors) {
+  return DescriptorBuilder(source, lowered, llvmModule, options, target).run(descriptors);
+}
+
+void moe_mlir::addProgramList(llvm::Module &llvmModule, ArrayRef<Descriptor> descriptors) {
+  ConstantBuilder b(llvmModule);
+  // Those of one entry stand together, in the order in which its devices were given.
+  SmallVector<llvm::Constant *> programs;
+  llvm::StringSet<> seen;
+  for (const Descriptor &first : descriptors)
+    if (seen.insert(first.entry).second)
+      for (const Descriptor &descriptor : descriptors)
+        if (descriptor.entry == first.entry) {
+          llvm::GlobalVariable *program = llvmModule.getGlobalVariable(descriptor.symbol);
+          program->setLinkage(llvm::GlobalValue::PrivateLinkage);
+          program->setName("moert.program");
+          programs.push_back(program);
+        }
+  llvm::Constant *list =
+      b.structure({b.int32(MOERT_ABI_VERSION), b.int32(programs.size()), b.array(programs, "moert.programs")});
+  // Writable in the file's eyes (its pointers are relocated), constant for the program.
+  new llvm::GlobalVariable(llvmModule, list->getType(), /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage, list,
+                           "moert_model_programs");
 }

@@ -1,16 +1,33 @@
-//===- Descriptor.h - the program descriptor as LLVM globals ------------------------------------------*- C++ -*-===//
+//===- Descriptor.h - the program descriptors as LLVM globals -----------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_TARGET_CPU_DESCRIPTOR_H
 #define MOE_MLIR_LIB_TARGET_CPU_DESCRIPTOR_H
+
+#include "ConstantBuilder.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 #include "moe-mlir/Target/Cpu.h"
 
 namespace moe_mlir {
 
-/// Adds `moert_model_programs` (moert_model.h), a list of one program, to `llvmModule`, from the attributes of `module`
-/// (`moert.program`, `moe.name`, `moe.generation`). Emits an error if one of them does not fit.
-mlir::LogicalResult addDescriptor(mlir::ModuleOp module, llvm::Module &llvmModule, const CpuObjectOptions &options,
-                                  const mlir::kernel::CpuTarget &target);
+/// A descriptor (`moert_program` of moert_model.h) in an LLVM module.
+struct Descriptor {
+  std::string entry, symbol;
+};
+
+/// Adds a descriptor for each host function of `lowered` (the module of `source` after convert-moert-to-llvm) to
+/// `llvmModule`, from the attributes `moert.program`, `moert.parameters`, `moe.name` and `moe.generation`. Emits an
+/// error if one of them does not fit.
+mlir::LogicalResult addDescriptors(const ProgramModule &source, mlir::ModuleOp lowered, llvm::Module &llvmModule,
+                                   const CpuObjectOptions &options, const mlir::kernel::CpuTarget &target,
+                                   mlir::SmallVectorImpl<Descriptor> &descriptors);
+
+/// Adds `moert_model_programs`, the list of all programs; they become private.
+void addProgramList(llvm::Module &llvmModule, mlir::ArrayRef<Descriptor> descriptors);
+
+/// `moert_cuda_code` of a module for a GPU, for the entries of its table of kernels. Emits an error if a kernel has no
+/// code or does not say how it is launched.
+mlir::FailureOr<llvm::Constant *> makeCudaCode(const ProgramModule &source, llvm::GlobalVariable *kernels,
+                                               ConstantBuilder &builder);
 
 /// The instruction sets that code for `target` may use and a launcher can test, comma-separated, with the names of
 /// /proc/cpuinfo.

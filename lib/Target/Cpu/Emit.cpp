@@ -2,7 +2,9 @@
 
 #include "Descriptor.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 
+#include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -11,6 +13,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -64,16 +67,38 @@ static void setAttributes(llvm::Module &module, const kernel::CpuTarget &target)
   }
 }
 
-std::unique_ptr<llvm::Module> moe_mlir::translateToLLVMIR(ModuleOp module, llvm::LLVMContext &context,
-                                                          const CpuObjectOptions &options) {
-  FailureOr<kernel::CpuTarget> target = kernel::CpuTarget::get(module);
+/// The CPU that a module's host functions run on.
+static FailureOr<kernel::CpuTarget> hostTarget(ModuleOp module, const CpuObjectOptions &options) {
+  if (!kernel::CudaTarget::isCuda(module->getAttr(kernel::CpuTarget::attrName)))
+    return kernel::CpuTarget::get(module);
+  std::string error;
+  FailureOr<kernel::CpuTarget> target =
+      kernel::CpuTarget::forCpu(options.targetCpu.empty() ? "native" : StringRef(options.targetCpu), error);
+  if (failed(target))
+    return emitError(module.getLoc()) << error;
+  return target;
+}
+
+/// One module, with visible descriptors.
+static std::unique_ptr<llvm::Module> translate(const ProgramModule &program, llvm::LLVMContext &context,
+                                               const CpuObjectOptions &options,
+                                               SmallVectorImpl<Descriptor> &descriptors) {
+  ModuleOp module = program.module;
+  FailureOr<kernel::CpuTarget> target = hostTarget(module, options);
   if (failed(target))
     return nullptr;
+  if (!program.cuda && kernel::CudaTarget::isCuda(module->getAttr(kernel::CpuTarget::attrName))) {
+    emitError(module.getLoc()) << "CUDA kernels without machine code; moe-compile makes programs for a GPU";
+    return nullptr;
+  }
   OwningOpRef<ModuleOp> copy = module.clone();
   PassManager pm(module.getContext());
   pm.addPass(moert::createConvertMoeRtToLLVM());
   if (failed(pm.run(*copy)))
     return nullptr;
+  // What is left of CUDA kernels is their text.
+  for (auto function : llvm::make_early_inc_range(copy->getOps<emitc::FuncOp>()))
+    function.erase();
 
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
@@ -91,9 +116,28 @@ std::unique_ptr<llvm::Module> moe_mlir::translateToLLVMIR(ModuleOp module, llvm:
   llvmModule->setDataLayout(machine->createDataLayout());
   llvmModule->setPICLevel(llvm::PICLevel::BigPIC);
   setAttributes(*llvmModule, *target);
-  if (failed(addDescriptor(*copy, *llvmModule, options, *target)))
+  if (failed(addDescriptors(program, *copy, *llvmModule, options, *target, descriptors)))
     return nullptr;
   return llvmModule;
+}
+
+std::unique_ptr<llvm::Module> moe_mlir::translateToLLVMIR(ArrayRef<ProgramModule> programs, llvm::LLVMContext &context,
+                                                          const CpuObjectOptions &options) {
+  SmallVector<Descriptor> descriptors;
+  std::unique_ptr<llvm::Module> all;
+  for (const ProgramModule &program : programs) {
+    std::unique_ptr<llvm::Module> module = translate(program, context, options, descriptors);
+    if (!module)
+      return nullptr;
+    if (!all) {
+      all = std::move(module);
+    } else if (llvm::Linker::linkModules(*all, std::move(module))) {
+      emitError(ModuleOp(program.module).getLoc()) << "cannot put the programs of two devices into one object";
+      return nullptr;
+    }
+  }
+  addProgramList(*all, descriptors);
+  return all;
 }
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel) {
@@ -126,12 +170,14 @@ struct Compiled {
 };
 } // namespace
 
-static FailureOr<Compiled> compile(ModuleOp module, const CpuObjectOptions &options) {
-  FailureOr<kernel::CpuTarget> target = kernel::CpuTarget::get(module);
+static FailureOr<Compiled> compile(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options) {
+  // The one that has kernels for the CPU, if there is one: they decide about the code generator.
+  ModuleOp module = programs.back().module;
+  FailureOr<kernel::CpuTarget> target = hostTarget(module, options);
   if (failed(target))
     return failure();
   Compiled result;
-  result.module = translateToLLVMIR(module, *result.context, options);
+  result.module = translateToLLVMIR(programs, *result.context, options);
   result.machine = makeTargetMachine(module.getLoc(), *target, options.optLevel);
   if (!result.module || !result.machine)
     return failure();
@@ -143,28 +189,32 @@ static FailureOr<Compiled> compile(ModuleOp module, const CpuObjectOptions &opti
   return result;
 }
 
-static LogicalResult emitFile(ModuleOp module, const CpuObjectOptions &options, llvm::raw_pwrite_stream &os,
-                              llvm::CodeGenFileType type) {
-  FailureOr<Compiled> compiled = compile(module, options);
+static LogicalResult emitFile(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+                              llvm::raw_pwrite_stream &os, llvm::CodeGenFileType type) {
+  FailureOr<Compiled> compiled = compile(programs, options);
   if (failed(compiled))
     return failure();
   llvm::legacy::PassManager passes;
   if (compiled->machine->addPassesToEmitFile(passes, os, nullptr, type))
-    return emitError(module.getLoc()) << "LLVM cannot write this kind of file for " << triple;
+    return emitError(ModuleOp(programs.front().module).getLoc())
+           << "LLVM cannot write this kind of file for " << triple;
   passes.run(*compiled->module);
   return success();
 }
 
-LogicalResult moe_mlir::emitObject(ModuleOp module, const CpuObjectOptions &options, llvm::raw_pwrite_stream &os) {
-  return emitFile(module, options, os, llvm::CodeGenFileType::ObjectFile);
+LogicalResult moe_mlir::emitObject(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+                                   llvm::raw_pwrite_stream &os) {
+  return emitFile(programs, options, os, llvm::CodeGenFileType::ObjectFile);
 }
 
-LogicalResult moe_mlir::emitAssembly(ModuleOp module, const CpuObjectOptions &options, llvm::raw_pwrite_stream &os) {
-  return emitFile(module, options, os, llvm::CodeGenFileType::AssemblyFile);
+LogicalResult moe_mlir::emitAssembly(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+                                     llvm::raw_pwrite_stream &os) {
+  return emitFile(programs, options, os, llvm::CodeGenFileType::AssemblyFile);
 }
 
-LogicalResult moe_mlir::emitLLVMIR(ModuleOp module, const CpuObjectOptions &options, llvm::raw_ostream &os) {
-  FailureOr<Compiled> compiled = compile(module, options);
+LogicalResult moe_mlir::emitLLVMIR(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+                                   llvm::raw_ostream &os) {
+  FailureOr<Compiled> compiled = compile(programs, options);
   if (failed(compiled))
     return failure();
   compiled->module->print(os, nullptr);

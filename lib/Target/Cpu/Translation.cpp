@@ -6,6 +6,7 @@
 #include "moe-mlir/Target/Cpu.h"
 
 #include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/ADT/SmallString.h"
@@ -13,11 +14,12 @@
 using namespace mlir;
 
 static void registerDialects(DialectRegistry &registry) {
-  registry.insert<LLVM::LLVMDialect, DLTIDialect, kernel::KernelDialect, moe::MoeDialect, moert::MoeRtDialect>();
+  registry.insert<LLVM::LLVMDialect, DLTIDialect, emitc::EmitCDialect, kernel::KernelDialect, moe::MoeDialect,
+                  moert::MoeRtDialect>();
 }
 
 void moe_mlir::registerCpuTranslations() {
-  using Emit = LogicalResult (*)(ModuleOp, const CpuObjectOptions &, llvm::raw_pwrite_stream &);
+  using Emit = LogicalResult (*)(ArrayRef<ProgramModule>, const CpuObjectOptions &, llvm::raw_pwrite_stream &);
   auto translate = [](Emit emit) {
     return [emit](Operation *op, raw_ostream &os) -> LogicalResult {
       auto module = dyn_cast<ModuleOp>(op);
@@ -27,7 +29,7 @@ void moe_mlir::registerCpuTranslations() {
       options.compiler = "moe-translate";
       SmallString<0> bytes;
       llvm::raw_svector_ostream stream(bytes);
-      if (failed(emit(module, options, stream)))
+      if (failed(emit(ProgramModule{module, "", ""}, options, stream)))
         return failure();
       os << bytes;
       return success();
@@ -39,8 +41,8 @@ void moe_mlir::registerCpuTranslations() {
                                          translate(emitAssembly), registerDialects);
   TranslateFromMLIRRegistration ir(
       "moe-to-llvmir", "runtime level to optimised LLVM IR",
-      translate([](ModuleOp module, const CpuObjectOptions &options, llvm::raw_pwrite_stream &os) {
-        return emitLLVMIR(module, options, os);
+      translate([](ArrayRef<ProgramModule> programs, const CpuObjectOptions &options, llvm::raw_pwrite_stream &os) {
+        return emitLLVMIR(programs, options, os);
       }),
       registerDialects);
 }

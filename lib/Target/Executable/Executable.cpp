@@ -87,12 +87,26 @@ struct CLibrary {
 };
 } // namespace
 
+/// The prelinked runtime that a job links with.
+static std::string runtimeObject(const LinkJob &job) {
+  return job.runtime + (job.emit == Emit::Executable ? "/moert_launcher" : "/moert_session") +
+         (job.cuda ? "_cuda.o" : ".o");
+}
+
+Error moe_mlir::checkCudaRuntime(const LinkJob &job) {
+  if (!job.cuda || sys::fs::exists(runtimeObject(job)))
+    return Error::success();
+  return createStringError(
+      "this moe-compile was built without the CUDA runtime, so it makes programs for the CPU only: run "
+      "'pip install nvidia-cuda-runtime' (or install CUDA) and build it again");
+}
+
 Error moe_mlir::link(const LinkJob &job) {
   CLibrary system;
   if (system.libc.empty() || system.libm.empty())
     return createStringError("cannot find the files of the running C library");
   const bool executable = job.emit == Emit::Executable;
-  std::string runtime = job.runtime + (executable ? "/moert_launcher.o" : "/moert_session.o");
+  std::string runtime = runtimeObject(job);
   std::vector<StringRef> command = {
       job.linker, "-o",          job.output,        "--gc-sections", "-z", "relro", "-z", "now",
       "-z",       "noexecstack", "--build-id=none", "--eh-frame-hdr"};

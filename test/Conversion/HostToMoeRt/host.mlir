@@ -1,12 +1,8 @@
 // RUN: moe-opt %s --convert-host-to-moert --canonicalize --cse | FileCheck %s
 
-// CHECK: module attributes {moert.program = {
-// CHECK-SAME: inputs = [{dims = array<i64: 0, 1>, hi = 255 : i64, lo = 0 : i64, name = "ids", symbol = 1 : i64, type = memref<?x?xi64>, uniform}]
-// CHECK-SAME: outputs = [{dims = array<i64: 0, 1>, name = "y", type = memref<?x?x8xf32>}]
-// CHECK-SAME: parameters = [{key = "w", recipe = [#moe.pack<columns = 64, pairs = 1>], sources = ["w"], type = memref<1x8x64xf32>},
-// CHECK-SAME:   {key = "w#2", recipe = [], sources = ["w"], type = memref<8x8xf32>}]
-// CHECK-SAME: states = [{dims = array<i64: 0>, name = "cache", type = memref<?x4x8xf32>}]
-// CHECK-SAME: symbols = ["batch", "seq"]
+// CHECK: module attributes {moert.parameters = [
+// CHECK-SAME: {key = "w", recipe = [#moe.pack<columns = 64, pairs = 1>], sources = ["w"], type = memref<1x8x64xf32>},
+// CHECK-SAME: {key = "w#2", recipe = [], sources = ["w"], type = memref<8x8xf32>}]
 
 kernel.func @k(%ids: memref<?xi64>, %w: memref<1x8x64xf32>, %v: memref<8x8xf32>, %cache: memref<?x4x8xf32>,
                %s: f32, %y: memref<?x8xf32>, %z: memref<?x8xf32>, %offsets: memref<5xi32>) {
@@ -14,7 +10,11 @@ kernel.func @k(%ids: memref<?xi64>, %w: memref<1x8x64xf32>, %v: memref<8x8xf32>,
 }
 
 // CHECK-LABEL: llvm.func @moe_run
-// CHECK-SAME: (%[[CTX:.*]]: !llvm.ptr) -> i32
+// CHECK-SAME: (%[[CTX:.*]]: !llvm.ptr) -> i32 attributes {moert.program = {
+// CHECK-SAME: inputs = [{dims = array<i64: 0, 1>, hi = 255 : i64, lo = 0 : i64, name = "ids", symbol = 1 : i64, type = memref<?x?xi64>, uniform}]
+// CHECK-SAME: outputs = [{dims = array<i64: 0, 1>, name = "y", type = memref<?x?x8xf32>}]
+// CHECK-SAME: states = [{dims = array<i64: 0>, name = "cache", type = memref<?x4x8xf32>}]
+// CHECK-SAME: symbols = ["batch", "seq"]
 // CHECK-DAG: %[[B:.*]] = moert.input_size %[[CTX]], 0, 0
 // CHECK-DAG: %[[S:.*]] = moert.input_size %[[CTX]], 0, 1
 // CHECK-DAG: %[[IDS:.*]] = moert.input %[[CTX]], 0

@@ -18,8 +18,8 @@ module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, v
 // GENERATION: error: 'moe.generation' names 'ids' as tokens, but no entry of inputs has that name
 module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, vector = 8},
                    moe.generation = {tokens = "ids", position = "p", logits = "l"},
-                   moert.program = {inputs = [], outputs = [], states = [], parameters = [], symbols = []}} {
-  llvm.func @moe_run(%c: !llvm.ptr) -> i32 {
+                   moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32 attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
     %0 = llvm.mlir.constant(0 : i32) : i32
     llvm.return %0 : i32
   }
@@ -28,9 +28,10 @@ module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, v
 //--- dtype.mlir
 // DTYPE: error: 'x' has elements of type 'f8E4M3FN', which the runtime does not have
 module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, vector = 8},
-                   moert.program = {inputs = [{name = "x", type = memref<4xf8E4M3FN>, dims = array<i64>}], outputs = [],
-                                    states = [], parameters = [], symbols = []}} {
-  llvm.func @moe_run(%c: !llvm.ptr) -> i32 {
+                   moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [{name = "x", type = memref<4xf8E4M3FN>, dims = array<i64>}], outputs = [],
+                                   states = [], symbols = []}} {
     %0 = llvm.mlir.constant(0 : i32) : i32
     llvm.return %0 : i32
   }

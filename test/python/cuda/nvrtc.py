@@ -42,11 +42,11 @@ class Nvrtc:
         self.library[get](program, buffer)
         return buffer.raw
 
-    def compile(self, source, name="kernel.cu"):
-        """Returns the cubin (None if the text has an error) and the log."""
+    def compile(self, source, name="kernel.cu", include=DEVICE):
+        """Returns the cubin (None if the text has an error) and the log. `include` is the folder of the device library."""
         program = ctypes.c_void_p()
         assert self.library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name.encode(), 0, None, None) == 0
-        options = [b"-arch=sm_90a", b"-std=c++17", f"-I{DEVICE}".encode(), b"--ptxas-options=-v"]
+        options = [b"-arch=sm_90a", b"-std=c++17", f"-I{include}".encode(), b"--ptxas-options=-v"]
         failed = self.library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
         log = self.text(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog").rstrip(b"\0").decode()
         cubin = None if failed else self.text(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN")

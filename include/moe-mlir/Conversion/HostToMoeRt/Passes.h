@@ -11,10 +11,14 @@ namespace mlir::moert {
 #define GEN_PASS_REGISTRATION
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h.inc"
 
-/// Module attribute that describes the program: inputs, outputs, states, symbols and parameters.
+/// Attribute of a host function at the runtime level that describes the program: inputs, outputs, states, symbols.
 inline constexpr llvm::StringLiteral programAttrName = "moert.program";
-/// Name of the host function at the runtime level.
-inline constexpr llvm::StringLiteral hostFunctionName = "moe_run";
+/// Module attribute with the parameters that its host functions read.
+inline constexpr llvm::StringLiteral parametersAttrName = "moert.parameters";
+/// Name of the host function of `entry` at the runtime level: "moe_run" for "main", else "moe_run_<entry>".
+std::string hostFunctionName(llvm::StringRef entry);
+/// The inverse.
+llvm::StringRef entryOf(llvm::StringRef hostFunctionName);
 
 } // namespace mlir::moert
 

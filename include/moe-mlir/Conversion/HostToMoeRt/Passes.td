@@ -5,22 +5,24 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertHostToMoeRt : Pass<"convert-host-to-moert", "::mlir::ModuleOp"> {
-  let summary = "Turn the host function @main into calls of the runtime";
+  let summary = "Turn host functions into calls of the runtime";
   let description = [{
-    `func.func @main` on memrefs becomes `llvm.func @moe_run(%context: !llvm.ptr) -> i32`: arguments are inputs, or with
+    Each `func.func` on memrefs becomes `llvm.func @moe_run_NAME(%context: !llvm.ptr) -> i32`, `@main` becomes `@moe_run`: arguments are inputs, or with
     the unit attribute `moe.state` hidden states; returned allocations become output buffers that kernels fill
     directly; `moe.parameter` becomes an index into the table of parameters; launches pack their operands into slots
     (a memref's data pointer and its dynamic sizes). A launch with `moe.expert_load = {layer = "name", offsets = 3}`
     reports the rows of each expert afterwards; operand 3 is then the memref of offsets (i32, experts + 1 elements).
 
-    What the runtime must know of the program goes into the module attribute `moert.program`:
+    What the runtime must know of the program goes into the new function's attribute `moert.program`:
 
     - `inputs`, `outputs`, `states`: `{name, type = memref<...>, dims = [symbol numbers of dynamic dimensions]}` and for
       inputs what the arguments' attributes `moe.range`, `moe.range_plus` and `moe.uniform` say (`lo`, `hi`, `symbol`,
       `uniform`). Names come from `moe.name`, symbols from `moe.dims`; without them they are made up.
     - `symbols`: the names of the dynamic sizes.
-    - `parameters`: `{key, sources, recipe, type}` in the order of their indices. Equal parameters are one entry; the
-      key is the first source, with a number appended where another recipe uses the same source.
+
+    The module's attribute `moert.parameters` has the parameters of all functions, `{key, sources, recipe, type}` in the order of their
+    indices. Equal parameters are one entry; the key is the first source, with a number appended where another recipe uses the same
+    source.
 
     Runs after kernel-plan-memory; memory that is neither returned nor in the arena is an error.
   }];

@@ -9,7 +9,7 @@ def ConvertMoeRtToLLVM : Pass<"convert-moert-to-llvm", "::mlir::ModuleOp"> {
   let description = [{
     Declares the functions of moert.h that are used, packs the slots of launches into memory on the stack (one buffer
     for all launches of a function) and makes the table of kernels `@moert_kernels`, an array of {name, function} in the
-    order in which the kernels stand in the module. A module that has the table and no moert op stays as it is.
+    order in which the kernels stand in the module; for a CUDA kernel (`emitc.func`) the function is null. A module that has the table and no moert op stays as it is.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

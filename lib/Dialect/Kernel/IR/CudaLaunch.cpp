@@ -1,5 +1,4 @@
-//===- CudaLaunch.cpp - how a CUDA kernel is launched
-//---------------------------------------------------------------===//
+//===- CudaLaunch.cpp - how a CUDA kernel is launched ------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/CudaLaunch.h"
 

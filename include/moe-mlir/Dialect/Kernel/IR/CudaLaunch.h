@@ -1,5 +1,4 @@
-//===- CudaLaunch.h - how a CUDA kernel is launched -------------------------------------------------------*- C++
-//-*-===//
+//===- CudaLaunch.h - how a CUDA kernel is launched -----------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_DIALECT_KERNEL_IR_CUDALAUNCH_H
 #define MOE_MLIR_DIALECT_KERNEL_IR_CUDALAUNCH_H
 

@@ -1,0 +1,50 @@
+//===- CheckCudaHost.cpp - the host program of a GPU leaves device memory alone ----------------------------------===//
+
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace mlir::kernel {
+#define GEN_PASS_DEF_KERNELCHECKCUDAHOST
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h.inc"
+} // namespace mlir::kernel
+
+/// What is wrong with an op of the host program; empty if nothing.
+static StringRef fault(Operation *op) {
+  if (isa<memref::GetGlobalOp>(op))
+    return "is a constant in the host's memory, which kernels cannot read";
+  bool usesMemory = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<MemRefType>);
+  if (!usesMemory || isa<kernel::LaunchOp>(op))
+    return "";
+  if (hasEffect<MemoryEffects::Read>(op) || hasEffect<MemoryEffects::Write>(op))
+    return "touches device memory from the host program, which programs for a GPU cannot do";
+  return "";
+}
+
+namespace {
+struct KernelCheckCudaHost : kernel::impl::KernelCheckCudaHostBase<KernelCheckCudaHost> {
+  using KernelCheckCudaHostBase::KernelCheckCudaHostBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (!kernel::CudaTarget::isCuda(getOperation()->getAttr(kernel::CpuTarget::attrName)))
+      return;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      function.walk([&](Operation *op) {
+        StringRef what = fault(op);
+        if (what.empty())
+          return WalkResult::advance();
+        op->emitOpError(what);
+        signalPassFailure();
+        return WalkResult::interrupt();
+      });
+  }
+};
+} // namespace

@@ -1,0 +1,58 @@
+// RUN: moe-opt %s --split-input-file --verify-diagnostics --kernel-check-cuda-host
+
+// Sizes and launches are all that a host program needs.
+module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+  kernel.func @k(%x: memref<?xf32>, %y: memref<?xf32>) {
+    kernel.return
+  }
+  func.func @main(%x: memref<?xf32>) -> memref<?xf32> {
+    %c0 = arith.constant 0 : index
+    %n = memref.dim %x, %c0 : memref<?xf32>
+    %y = memref.alloc(%n) : memref<?xf32>
+    kernel.launch @k(%x, %y) rows(%n) work(%n) : memref<?xf32>, memref<?xf32>
+    return %y : memref<?xf32>
+  }
+}
+
+// -----
+
+module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+  func.func @main(%x: memref<1xi64>) -> index {
+    %c0 = arith.constant 0 : index
+    // expected-error@+1 {{'memref.load' op touches device memory from the host program, which programs for a GPU cannot do}}
+    %n = memref.load %x[%c0] : memref<1xi64>
+    %i = arith.index_cast %n : i64 to index
+    return %i : index
+  }
+}
+
+// -----
+
+module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+  func.func @main(%x: memref<4xf32>, %y: memref<4xf32>) {
+    // expected-error@+1 {{'memref.copy' op touches device memory from the host program, which programs for a GPU cannot do}}
+    memref.copy %x, %y : memref<4xf32> to memref<4xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+  memref.global "private" constant @table : memref<2xf32> = dense<[1.0, 2.0]>
+  func.func @main() -> memref<2xf32> {
+    // expected-error@+1 {{'memref.get_global' op is a constant in the host's memory, which kernels cannot read}}
+    %t = memref.get_global @table : memref<2xf32>
+    return %t : memref<2xf32>
+  }
+}
+
+// -----
+
+// With a CPU the host may do all of this.
+module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, vector = 8}} {
+  func.func @main(%x: memref<4xf32>, %y: memref<4xf32>) {
+    memref.copy %x, %y : memref<4xf32> to memref<4xf32>
+    return
+  }
+}

@@ -1,0 +1,16 @@
+// RUN: moe-opt %s --split-input-file --verify-diagnostics --moe-check-cuda
+
+// MoE layers, products and norms have a CUDA form.
+func.func @main(%x: tensor<?x4xf32>, %scale: tensor<4xf32>, %w: tensor<8x4xf32>) -> tensor<?x8xf32> {
+  %n = nn.rms_norm %x, %scale eps(1.0e-5) : tensor<?x4xf32>, tensor<4xf32>
+  %y = nn.linear %n, %w : tensor<?x4xf32>, tensor<8x4xf32> -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error@+1 {{a state between calls cannot run on a GPU: whole models are for --target=cpu, and of an exported model --entry=layers compiles the MoE layers for a GPU}}
+func.func @main(%x: tensor<2x4xf32>, %s: tensor<2x4xf32> {moe.state}) -> (tensor<2x4xf32>, tensor<2x4xf32> {moe.state_of = 1}) {
+  %y = arith.addf %x, %s : tensor<2x4xf32>
+  return %y, %y : tensor<2x4xf32>, tensor<2x4xf32>
+}

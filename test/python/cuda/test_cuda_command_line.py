@@ -1,0 +1,90 @@
+"""What `--target=cuda:...` refuses: one message, the right exit code, nothing left behind."""
+
+import pytest
+from cuda_program import compile_model, expect_error, files, needs_cuda, pack
+
+LINEAR = """module attributes {{moe.level = "graph"}} {{
+  func.func @main(%x: tensor<?x64xbf16> {{moe.name = "x", moe.dims = ["tokens", ""]}}) -> (tensor<?x32xbf16> {{moe.name = "y"}}) {{
+    {weight}
+    %y = nn.linear %x, %w : tensor<?x64xbf16>, tensor<32x64xbf16> -> tensor<?x32xbf16>
+    return %y : tensor<?x32xbf16>
+  }}
+}}
+"""
+
+
+@pytest.fixture
+def layer(tmp_path):
+    path = tmp_path / "in" / "layer.mlir"
+    path.parent.mkdir()
+    path.write_text(LINEAR.format(weight='%w = moe.parameter ["w"] : tensor<32x64xbf16>'))
+    return path
+
+
+@pytest.mark.parametrize("target, code, text", [
+    ("gpu", 1, "unknown target 'gpu' in --target; cpu or cuda:sm_90a"),
+    ("cuda", 1, "unknown target 'cuda' in --target; cpu or cuda:sm_90a"),
+    ("cuda:sm_80", 2, "unknown GPU 'sm_80'; kernels are written for 'sm_90a' (H100, H200)"),
+    ("cuda:", 2, "unknown GPU ''; kernels are written for 'sm_90a' (H100, H200)"),
+])
+def test_targets_that_there_are_not(layer, tmp_path, target, code, text):
+    expect_error(compile_model(layer, "-o", tmp_path / "a", f"--target={target}"), code, text)
+    assert files(tmp_path) == ["in", "in/layer.mlir"]
+
+
+def test_whole_model(tmp_path):
+    source = pack(tmp_path / "a.pt2", "tiny.json")
+    expect_error(compile_model(source, "-o", tmp_path / "a", "--target=cuda:sm_90a", "--entry=main"), 2,
+                 "a whole model does not run on a GPU in this release")
+    assert files(tmp_path) == ["a.pt2"]
+
+
+@pytest.mark.parametrize("flags", [["--target=cuda:sm_90a"], ["--entry=layers"]])
+def test_model_without_moe_layers(tmp_path, flags):
+    source = pack(tmp_path / "a.pt2", "tiny.json")
+    expect_error(compile_model(source, "--to=kernel", "-o", tmp_path / "a", "-q", *flags), 2,
+                 "@main has no MoE layer (moe.combine) to extract")
+    assert files(tmp_path) == ["a.pt2"]
+
+
+def test_states_name_their_place(tmp_path):
+    (tmp_path / "a.mlir").write_text("""module attributes {moe.level = "graph"} {
+  func.func @main(%x: tensor<2x4xf32>, %s: tensor<2x4xf32> {moe.state}) -> (tensor<2x4xf32>, tensor<2x4xf32> {moe.state_of = 1}) {
+    %y = arith.addf %x, %s : tensor<2x4xf32>
+    return %y, %y : tensor<2x4xf32>, tensor<2x4xf32>
+  }
+}
+""")
+    expect_error(compile_model(tmp_path / "a.mlir", "--to=kernel", "--target=cuda:sm_90a", "-o", tmp_path / "b", "-q"), 2,
+                 f"{tmp_path / 'a.mlir'}:2: ", "a state between calls cannot run on a GPU")
+    assert files(tmp_path) == ["a.mlir"]
+
+
+def test_constants_of_the_host(tmp_path):
+    """A table that lies in the host's memory."""
+    (tmp_path / "a.mlir").write_text("""module attributes {moe.level = "graph"} {
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    %t = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %y = arith.addf %x, %t : tensor<2xf32>
+    return %y : tensor<2xf32>
+  }
+}
+""")
+    expect_error(compile_model(tmp_path / "a.mlir", "--to=runtime", "--target=cuda:sm_90a", "-o", tmp_path / "b", "-q"), 2,
+                 f"{tmp_path / 'a.mlir'}:3: ", "'memref.get_global' op is a constant in the host's memory")
+    assert files(tmp_path) == ["a.mlir"]
+
+
+@needs_cuda
+def test_nvrtc_that_is_not_there(layer, tmp_path, monkeypatch):
+    monkeypatch.setenv("MOE_NVRTC", "/nowhere")
+    expect_error(compile_model(layer, "-o", tmp_path / "a", "--target=cuda:sm_90a", "--weights=none", "-q"), 1,
+                 "MOE_NVRTC names '/nowhere', where there is no libnvrtc.so")
+    assert files(tmp_path) == ["in", "in/layer.mlir"]
+
+
+@needs_cuda
+def test_parameters_without_weights(layer, tmp_path):
+    expect_error(compile_model(layer, "-o", tmp_path / "a", "--target=cuda:sm_90a", "-q"), 1,
+                 "the module has parameters but no moe.weights attribute: give the file with --weights")
+    assert files(tmp_path) == ["in", "in/layer.mlir"]

@@ -1,0 +1,155 @@
+"""Programs for a GPU, from graph to executable; without a GPU they run on the CPU, say what they need, and show their kernels."""
+
+import re
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from cuda_program import compile_for_gpu, compile_model, files, needs_cuda, run
+from emitted import Shape
+from nvrtc import Nvrtc, find_nvrtc, usages
+from safetensors.numpy import save_file
+
+from moe_mlir import Executable, reference
+from moe_mlir.exporting import export
+from moe_mlir.testing.compare import relative_error
+from moe_mlir.testing.models import tiny_model
+
+pytestmark = needs_cuda
+SHAPE = Shape(96, 80, 8, 2)
+KERNELS = ("linear_", "gate_", "layout_", "experts_up_", "experts_down_", "combine_")
+
+
+def layer_text():
+    """The layer of the emulation's tests, with its weights as parameters."""
+    text = SHAPE.text().replace("func.func @main", 'module attributes {moe.level = "graph"} {\nfunc.func @main', 1) + "}\n"
+    for name in ("router", "w_in", "w_out"):
+        (type_,) = re.findall(rf"%{name}: (tensor<[^>]*>) {{[^}}]*}}", text)
+        text = re.sub(rf",\s*%{name}: tensor<[^>]*> {{[^}}]*}}", "", text)
+        text = text.replace("  %logits =", f'  %{name} = moe.parameter ["{name}"] : {type_}\n  %logits =')
+    return text
+
+
+@pytest.fixture(scope="module")
+def layer(tmp_path_factory):
+    """(program, weights): the layer as a program for a GPU; small integers, so that sums are exact."""
+    folder = tmp_path_factory.mktemp("layer")
+    random = np.random.default_rng(1)
+    weights = {
+        "router": random.integers(-3, 4, (SHAPE.E, SHAPE.H)),
+        "w_in": random.integers(-2, 3, (SHAPE.E, 2 * SHAPE.I, SHAPE.H)),
+        "w_out": random.integers(-2, 3, (SHAPE.E, SHAPE.H, SHAPE.I)),
+    }
+    weights = {name: weight.astype(ml_dtypes.bfloat16) for name, weight in weights.items()}
+    (folder / "layer.mlir").write_text(layer_text())
+    save_file(weights, folder / "w.safetensors")
+    compile_for_gpu(folder / "layer.mlir", folder / "layer", f"--weights={folder / 'w.safetensors'}")
+    return folder / "layer", weights
+
+
+def test_files_of_a_program(layer):
+    assert files(layer[0].parent) == ["layer", "layer.cpu.weights", "layer.mlir", "layer.weights", "w.safetensors"]
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 7, 150])
+def test_layer_on_the_cpu_equals_numpy(layer, tokens):
+    program, weights = layer
+    x = np.random.default_rng(tokens).integers(-2, 3, (tokens, SHAPE.H)).astype(np.float32)
+    y = Executable(program).run({"x": x}, arguments=("--device", "cpu"))["y"]
+    router, w_in, w_out = (weights[name].astype(np.float64) for name in ("router", "w_in", "w_out"))
+    logits = (x.astype(np.float64) @ router.T).astype(ml_dtypes.bfloat16).astype(np.float64)
+    experts = reference.Experts(w_in, w_out, None, None, gated=True)
+    expected = reference.moe_layer(x, logits, experts, SHAPE.k, renormalization="sum")
+    assert y.shape == expected.shape
+    if tokens:
+        # The experts' hidden values and the result are rounded to bf16.
+        np.testing.assert_allclose(y, expected, rtol=2**-6, atol=2**-6 * np.abs(expected).max())
+
+
+def test_without_a_driver(layer, tmp_path):
+    program, _ = layer
+    np.save(tmp_path / "x.npy", np.zeros((1, SHAPE.H), np.float32))
+    if Path("/proc/driver/nvidia").exists():
+        pytest.skip("there is a driver")
+    for flags in ([], ["--device", "cuda:0"]):
+        done = run(program, "--input", f"x=@{tmp_path / 'x.npy'}", *flags)
+        assert done.returncode == 1, done.stderr
+        assert len(done.stderr.splitlines()) == 1 and "driver" in done.stderr and "--device cpu" in done.stderr, done.stderr
+
+
+def test_info_names_the_kernels(layer):
+    done = run(layer[0], "--info", "--kernels")
+    assert done.returncode == 0, done.stderr
+    for kernel in KERNELS:
+        assert re.search(rf"\b{kernel}\w+", done.stdout), done.stdout
+    assert "sm_90a" in done.stdout
+
+
+def test_dumped_sources_compile(layer, tmp_path):
+    """What is embedded is complete: NVRTC makes the same machine code of it."""
+    done = run(layer[0], "--dump-source", tmp_path / "source")
+    assert done.returncode == 0, done.stderr
+    sources = sorted((tmp_path / "source").glob("*.cu"))
+    assert [next(kernel for kernel in KERNELS if path.name.startswith(kernel)) for path in sources] == sorted(KERNELS)
+    compiler = Nvrtc(find_nvrtc())
+    for path in sources:
+        cubin, log = compiler.compile(path.read_text(), path.name, include=path.parent)
+        assert cubin == path.with_suffix(".cubin").read_bytes(), path.name
+        (usage,) = usages(log).values()
+        assert usage.spills == 0
+
+
+def test_same_program_again(layer, tmp_path):
+    """From the same text and the cache: the same bytes."""
+    source = layer[0].parent
+    program = compile_for_gpu(source / "layer.mlir", tmp_path / "layer", f"--weights={source / 'w.safetensors'}")
+    for suffix in ("", ".weights", ".cpu.weights"):
+        assert Path(f"{program}{suffix}").read_bytes() == Path(f"{layer[0]}{suffix}").read_bytes()
+
+
+def test_from_later_levels(layer, tmp_path):
+    """A file of level kernel or runtime is for one device."""
+    source = layer[0].parent
+    done = compile_model(source / "layer.mlir", "--target=cuda:sm_90a", "--to=runtime", "-o", tmp_path / "r.mlir",
+                         f"--dump-intermediates={tmp_path / 'ir'}", "-q")
+    assert done.returncode == 0, done.stderr
+    for level in ("3_kernel", "4_runtime"):
+        compile_for_gpu(tmp_path / "ir" / f"{level}.mlir", tmp_path / "a", f"--weights={source / 'w.safetensors'}")
+        assert Path(f"{tmp_path / 'a'}.weights").stat().st_size == Path(f"{layer[0]}.weights").stat().st_size
+        done = run(tmp_path / "a", "--device", "cpu", "--input", "x=@none.npy")
+        assert done.returncode == 1 and "cpu" in done.stderr
+    assert files(tmp_path) == ["a", "a.weights", "ir", *(f"ir/{name}.mlir" for name in (
+        "0_graph", "1_spmd", "2_scheduled", "3_kernel.cpu", "3_kernel", "4_runtime.cpu", "4_runtime")), "r.mlir"]
+
+
+def test_random_weights(layer, tmp_path):
+    done = compile_model(layer[0].parent / "layer.mlir", "-o", tmp_path / "a", "--target=cuda:sm_90a", "--weights=none")
+    assert done.returncode == 0 and "note: the program has no weights: run it with --random-weights" in done.stderr
+    assert files(tmp_path) == ["a"]
+    np.save(tmp_path / "x.npy", np.ones((3, SHAPE.H), np.float32))
+    flags = ["--device", "cpu", "--input", f"x=@{tmp_path / 'x.npy'}"]
+    assert run(tmp_path / "a", *flags, "--random-weights", "1").returncode == 0
+    assert run(tmp_path / "a", *flags).returncode == 1
+
+
+@pytest.mark.parametrize("family", ["mixtral", "qwen3_moe", "olmoe"])
+def test_layers_of_a_model(family, tmp_path):
+    """Each MoE layer of a tiny model is an entry that computes what PyTorch's module does."""
+    model = tiny_model(family, dtype=torch.bfloat16)
+    export(model, tmp_path / "model.pt2", max_cache_len=128)
+    program = compile_for_gpu(tmp_path / "model.pt2", tmp_path / "layers")
+    layers = {i: layer.mlp for i, layer in enumerate(model.model.layers) if hasattr(layer.mlp, "experts")}
+    info = run(program, "--info").stdout
+    assert set(re.findall(r"layer(\d+)_moe", info)) == {str(i) for i in layers}
+    for i, layer in layers.items():
+        x = torch.randn(1, 23, model.config.hidden_size, generator=torch.Generator().manual_seed(i)).bfloat16()
+        with torch.no_grad():
+            expected = layer(x)
+        expected = (expected[0] if isinstance(expected, tuple) else expected)[0].float().numpy()
+        inputs = {"x": x[0].float().numpy()}
+        y = Executable(program).run(inputs, arguments=("--device", "cpu", "--entry", f"layer{i}_moe"))["y"]
+        # A token whose last choice is a tie may go to another expert: most tokens agree to bf16.
+        errors = np.array([relative_error(a, b) for a, b in zip(y, expected)])
+        assert np.median(errors) < 0.01 and (errors < 0.05).mean() > 0.9, errors
