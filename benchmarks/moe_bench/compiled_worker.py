@@ -24,6 +24,9 @@ class Options(ctypes.Structure):
         ("count_experts", ctypes.c_int32),
         ("device", ctypes.c_char_p),
         ("entry", ctypes.c_char_p),
+        ("stream", ctypes.c_void_p),
+        ("device_values", ctypes.c_int32),
+        ("random_weights", ctypes.c_uint64),
     ]
 
 

@@ -59,6 +59,9 @@ MOERT_API int32_t moert_session_open(const moert_program_list *programs, const m
 MOERT_API const moert_program *moert_session_program(const moert_session *session);
 MOERT_API void moert_session_close(moert_session *session);
 
+/* "cpu", or the GPU and its name: "cuda:0 (NVIDIA H200)". */
+MOERT_API const char *moert_session_device(const moert_session *session);
+
 /* Text of the last failure: one line. Valid until the next call with this session. */
 MOERT_API const char *moert_session_error(const moert_session *session);
 
@@ -77,8 +80,8 @@ MOERT_API int32_t moert_session_set_input(moert_session *session, int32_t index,
  *
  * On a GPU, inputs are copied there, and outputs back at the end, for which the run waits. With device_values it copies
  * nothing and waits for nothing: it puts its launches on the stream. After one run with the same sizes it neither
- * reserves memory nor uploads weights, so that the run can be captured in a CUDA graph. Errors of its launches appear
- * in a later call of the session or of CUDA. */
+ * reserves memory nor uploads weights, so that the run can be captured in a CUDA graph. Whoever gave no stream waits by
+ * cudaDeviceSynchronize. Errors of its launches appear in a later call of the session or of CUDA. */
 MOERT_API int32_t moert_session_run(moert_session *session);
 
 /* Output `index` of the last run that succeeded. The data belongs to the session and is valid until its next run; with

@@ -32,6 +32,8 @@ const moert_program *moert_session_program(const moert_session *session) { retur
 
 void moert_session_close(moert_session *session) { delete session; }
 
+const char *moert_session_device(const moert_session *session) { return session->deviceName(); }
+
 const char *moert_session_error(const moert_session *session) {
   return session ? session->status.message.c_str() : "out of memory";
 }
