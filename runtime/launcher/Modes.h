@@ -2,6 +2,7 @@
 #ifndef MOERT_LAUNCHER_MODES_H
 #define MOERT_LAUNCHER_MODES_H
 
+#include "Npy.h"
 #include "Options.h"
 #include "moert/session.h"
 
@@ -13,8 +14,9 @@ Status generate(moert_session *session, const moert_program &program, const Opti
 /// Runs the program on arrays from files: one call, or those of a --calls file.
 Status runTensors(moert_session *session, const moert_program &program, const Options &options);
 
-/// Times prefill and decode on random tokens.
+/// Times prefill and decode on random tokens; without generation info, or with sizes, calls on random inputs.
 Status benchmark(moert_session *session, const moert_program &program, const Options &options);
+Status benchmarkCalls(moert_session *session, const moert_program &program, const Options &options);
 
 /// The texts of --info for one program, and of --version.
 std::string infoText(const moert_program &program, const std::string &weights);

@@ -36,6 +36,15 @@ static Status parseInteger(const char *text, int64_t low, int64_t high, int64_t 
   return {};
 }
 
+/// Splits "NAME=N".
+static Status parseNamedSize(const char *text, NamedSize &size) {
+  const char *equals = std::strchr(text, '=');
+  if (!equals || equals == text)
+    return failure(kUserError, "expected NAME=N, got '%s'", text);
+  size.name.assign(text, equals);
+  return parseInteger(equals + 1, 0, int64_t(1) << 40, size.value);
+}
+
 static Status parseReal(const char *text, double low, double high, double &value) {
   char *end;
   double parsed = std::strtod(text, &end);
@@ -140,7 +149,8 @@ const Flag kFlags[] = {
        return Status{};
      }},
 
-    {"benchmark", nullptr, Mode::Benchmark, true, "Measures prefill and decode on random tokens.", nullptr},
+    {"benchmark", nullptr, Mode::Benchmark, true,
+     "Measures prefill and decode on random tokens; calls on random inputs, if the model generates no text.", nullptr},
     {"prompt-tokens", "N", Mode::Benchmark, false,
      "Tokens per row of the prefill. Default: 128, at most half of the cache.",
      [](Options &o, const char *v) { return parseInteger(v, 1, kLarge, o.promptTokens); }},
@@ -149,6 +159,12 @@ const Flag kFlags[] = {
      [](Options &o, const char *v) { return parseInteger(v, 0, kLarge, o.decodeTokens); }},
     {"batch", "B", Mode::Benchmark, false, "Rows. Default 1.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1 << 20, o.batch); }},
+    {"size", "NAME=N", Mode::Benchmark, false,
+     "Measures calls on random inputs whose size NAME is N (--info shows the names). Repeatable.",
+     [](Options &o, const char *v) {
+       o.sizes.emplace_back();
+       return parseNamedSize(v, o.sizes.back());
+     }},
     {"repeat", "N", Mode::Benchmark, false, "Repetitions, after one that is not counted. Default 5.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1 << 20, o.repeat); }},
     {"samples", "FILE", Mode::Benchmark, false, "Writes the raw times as JSON, one line per repetition.",

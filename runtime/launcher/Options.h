@@ -22,6 +22,12 @@ struct Call {
   bool reset = false; // only resets the states
 };
 
+/// "NAME=N" of --size.
+struct NamedSize {
+  std::string name;
+  int64_t value = 0;
+};
+
 struct Prompt {
   std::string value; // the text, or the name of the file that holds it
   bool file = false;
@@ -51,7 +57,8 @@ struct Options {
   std::string calls;
   double rtol = 1e-5, atol = 1e-6;
 
-  int64_t promptTokens = -1, decodeTokens = -1, batch = 1, repeat = 5;
+  int64_t promptTokens = -1, decodeTokens = -1, batch = -1, repeat = 5;
+  std::vector<NamedSize> sizes;
   std::string samples;
   bool wait = false;
 };

@@ -113,6 +113,12 @@ def test_on_the_emulated_gpu(emulated, binaries, x, tmp_path, seed, monkeypatch)
     assert [(e["name"], e["args"]["rows"], e["args"]["blocks"]) for e in launches] == [("scale", 21, 3)]
 
 
+def test_benchmark_on_the_emulated_gpu(emulated):
+    text = emulated.out("--benchmark", "--entry", "scale", "--size", "rows=40", "--random-weights", 1, "--repeat", 3).decode()
+    assert text.startswith("scale: rows 40, 3 calls on cuda:0 (emulated), 1 threads, seed 0; "
+                           "a time includes the copies of inputs and outputs\n")
+
+
 def test_the_emulated_gpu_takes_any_number_of_rows(emulated, binaries, tmp_path):
     calls = []
     for rows in (1, 0, 100, 8):

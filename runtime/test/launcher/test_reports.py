@@ -80,6 +80,31 @@ def test_benchmark_errors(bigram, layer):
     assert layer.error("--benchmark").startswith("--benchmark needs to know")
 
 
+def test_benchmark_of_calls(layer, bigram, tmp_path):
+    """A program that generates no text, and one that does where sizes are given."""
+    text = layer.out("--benchmark", "--size", "rows=100", "--repeat", 7, "--threads", 2, "--random-weights", 3, "--weights", "/none",
+                     "--samples", tmp_path / "s").decode()
+    assert text.startswith("main: rows 100, 7 calls on cpu, 2 threads, seed 0\n")
+    assert re.search(r"^call( +[\d.]+){6}$", text, re.M) and "memory: " in text
+    samples = [json.loads(line) for line in (tmp_path / "s").read_text().splitlines()]
+    assert len(samples) == 7 and all(s["call_ns"] > 0 for s in samples)
+    # Integers are drawn from the program's bounds; calls with others would fail.
+    flags = ["--benchmark", "--size", "batch=3", "--size", "sequence=5", "--size", "kept=2"]
+    rows = list(map(int, re.search(r"by expert: ([\d ]+)", bigram.out(*flags).decode())[1].split()))
+    assert sum(rows) == 5 * 3 * 5
+    assert rows != list(map(int, re.search(r"by expert: ([\d ]+)", bigram.out(*flags, "--seed", 1).decode())[1].split()))
+
+
+def test_errors_of_the_benchmark_of_calls(layer, bigram):
+    assert layer.error("--benchmark") == "--benchmark needs to know the size of 'rows': give it by --size rows=N"
+    assert layer.error("--benchmark", "--size", "lines=3") == (
+        "--size: the model has no size 'lines' (--info shows the sizes)")
+    assert layer.error("--benchmark", "--size", "rows") == "--size: expected NAME=N, got 'rows'"
+    assert layer.error("--benchmark", "--size", "rows=-1").startswith("--size: expected an integer in 0..")
+    assert layer.error("--benchmark", "--size", "rows=1", "--batch", 2) == (
+        "--prompt-tokens, --decode-tokens and --batch are for models that generate text; other sizes are given by --size")
+
+
 DOCS = pathlib.Path(__file__).parents[3] / "docs" / "Executable.md"
 
 
