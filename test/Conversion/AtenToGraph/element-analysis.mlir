@@ -81,7 +81,7 @@ func.func @not_both(%query: tensor<1x1x3x8xf32>, %key: tensor<1x1x6x8xf32>) -> t
   %i = aten.call "aten.arange.default"() {end = 3 : i64} : () -> tensor<3xi64>
   %q = aten.call "aten.unsqueeze.default"(%i) {self = #aten.arg<0>, dim = 1 : i64} : (tensor<3xi64>) -> tensor<3x1xi64>
   %j = aten.call "aten.arange.default"() {end = 6 : i64} : () -> tensor<6xi64>
-  %c = aten.call "aten.le.Tensor"(%j, %q) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<6xi64>, tensor<3x1xi64>) -> tensor<3x6xi1>
+  %c = aten.call "aten.gt.Tensor"(%j, %q) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<6xi64>, tensor<3x1xi64>) -> tensor<3x6xi1>
   %g = aten.call "aten.ge.Scalar"(%j) {self = #aten.arg<0>, other = 4 : i64} : (tensor<6xi64>) -> tensor<6xi1>
   %e = aten.call "aten.logical_and.default"(%c, %g) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<3x6xi1>, tensor<6xi1>) -> tensor<3x6xi1>
   %m = aten.call "aten.logical_not.default"(%e) {self = #aten.arg<0>} : (tensor<3x6xi1>) -> tensor<3x6xi1>
@@ -94,7 +94,7 @@ func.func @not_equal(%query: tensor<1x1x3x8xf32>, %key: tensor<1x1x6x8xf32>) -> 
   %i = aten.call "aten.arange.default"() {end = 3 : i64} : () -> tensor<3xi64>
   %q = aten.call "aten.unsqueeze.default"(%i) {self = #aten.arg<0>, dim = 1 : i64} : (tensor<3xi64>) -> tensor<3x1xi64>
   %j = aten.call "aten.arange.default"() {end = 6 : i64} : () -> tensor<6xi64>
-  %m = aten.call "aten.ne.Tensor"(%j, %q) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<6xi64>, tensor<3x1xi64>) -> tensor<3x6xi1>
+  %m = aten.call "aten.ne.Tensor"(%q, %j) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<3x1xi64>, tensor<6xi64>) -> tensor<3x6xi1>
   %o = aten.call "aten.scaled_dot_product_attention.default"(%query, %key, %key, %m) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, attn_mask = #aten.arg<3>, scale = 2.5e-01 : f64} : (tensor<1x1x3x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x8xf32>, tensor<3x6xi1>) -> tensor<1x1x3x8xf32>
   return %o : tensor<1x1x3x8xf32>
 }

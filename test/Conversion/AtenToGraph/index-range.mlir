@@ -27,13 +27,13 @@ func.func @positions(%x: tensor<?x8xf32>, %y: tensor<?x8x2xf32>) -> (tensor<?x8x
 // CHECK-COUNT-3: cf.assert
 // CHECK-NOT:     cf.assert
 // CHECK:         return
-func.func @other_positions(%x: tensor<?x8xf32>, %y: tensor<?x9xf32>) -> (tensor<?x9xf32>, tensor<?x8xf32>, tensor<8xf32>) {
+func.func @other_positions(%x: tensor<?x8xf32>, %y: tensor<?x9xf32>, %z: tensor<8x8xf32>) -> (tensor<?x9xf32>, tensor<?x8xf32>, tensor<8xf32>) {
   %s:2 = aten.call "aten.sort.default"(%y) {self = #aten.arg<0>, dim = 1 : i64, descending = true} : (tensor<?x9xf32>) -> (tensor<?x9xf32>, tensor<?x9xi64>)
   %0 = aten.call "aten.gather.default"(%x, %s#1) {self = #aten.arg<0>, dim = 1 : i64, index = #aten.arg<1>} : (tensor<?x8xf32>, tensor<?x9xi64>) -> tensor<?x9xf32>
   %t:2 = aten.call "aten.sort.default"(%x) {self = #aten.arg<0>, dim = 0 : i64, descending = true} : (tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xi64>)
   %1 = aten.call "aten.gather.default"(%x, %t#1) {self = #aten.arg<0>, dim = 1 : i64, index = #aten.arg<1>} : (tensor<?x8xf32>, tensor<?x8xi64>) -> tensor<?x8xf32>
-  %m = aten.call "aten.argmax.default"(%x) {self = #aten.arg<0>} : (tensor<?x8xf32>) -> tensor<i64>
-  %2 = aten.call "aten.index.Tensor"(%x, %m) {self = #aten.arg<0>, indices = [#aten.arg<1>]} : (tensor<?x8xf32>, tensor<i64>) -> tensor<8xf32>
+  %m = aten.call "aten.argmax.default"(%z) {self = #aten.arg<0>} : (tensor<8x8xf32>) -> tensor<i64>
+  %2 = aten.call "aten.index.Tensor"(%z, %m) {self = #aten.arg<0>, indices = [#aten.arg<1>]} : (tensor<8x8xf32>, tensor<i64>) -> tensor<8xf32>
   return %0, %1, %2 : tensor<?x9xf32>, tensor<?x8xf32>, tensor<8xf32>
 }
 
