@@ -49,7 +49,15 @@ std::string Compiler::outputPath() const {
   if (!options.output.empty())
     return options.output;
   StringRef stem = options.input == "-" ? "model" : sys::path::stem(options.input);
-  return options.emit == Emit::Library ? ("lib" + stem + ".so").str() : stem.str();
+  switch (options.emit) {
+  case Emit::Library:
+    return ("lib" + stem + ".so").str();
+  case Emit::Object:
+    return (stem + ".o").str();
+  case Emit::Executable:
+    break;
+  }
+  return stem.str();
 }
 
 /// Writes DIR/<number>_<level><suffix>.mlir if intermediates are wanted.
@@ -159,7 +167,7 @@ int Compiler::read() {
   if (int status = readTarget())
     return status;
   unsigned lowering = arrowsTo(options.to.value_or(Level::Runtime));
-  console.setPhases(1 + !ir + lowering + (options.to ? 0 : 3 + !gpu.empty()));
+  console.setPhases(1 + !ir + lowering + (options.to ? 0 : 2 + (options.emit != Emit::Object) + !gpu.empty()));
   if (ir) {
     if (int status = input.level == Level::Graph ? extractLayers() : kOk)
       return status;

@@ -38,6 +38,7 @@ private:
   // MakeProgram.cpp
   /// Looks for what a program is made with before the work begins.
   int findTools();
+  int findLinkJob();
   int makeProgram();
   int compileKernels(CudaCode &code);
   int emitObject(const std::string &path, llvm::ArrayRef<ProgramModule> programs);

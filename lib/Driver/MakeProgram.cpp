@@ -25,6 +25,19 @@ static std::string computeBuildId(StringRef ir, StringRef weightsId) {
 }
 
 int Compiler::findTools() {
+  if (options.emit != Emit::Object)
+    if (int status = findLinkJob())
+      return status;
+  if (gpu.empty())
+    return kOk;
+  Expected<std::unique_ptr<Nvrtc>> loaded = Nvrtc::load();
+  if (!loaded)
+    return fail(loaded.takeError());
+  nvrtc = std::move(*loaded);
+  return kOk;
+}
+
+int Compiler::findLinkJob() {
   Expected<std::string> linker = findLinker();
   if (!linker)
     return fail(linker.takeError());
@@ -35,14 +48,8 @@ int Compiler::findTools() {
   job.linker = *linker;
   job.runtime = *runtime;
   job.cuda = !gpu.empty();
-  if (gpu.empty())
-    return kOk;
   if (Error error = checkCudaRuntime(job))
     return fail(std::move(error));
-  Expected<std::unique_ptr<Nvrtc>> loaded = Nvrtc::load();
-  if (!loaded)
-    return fail(loaded.takeError());
-  nvrtc = std::move(*loaded);
   return kOk;
 }
 
@@ -104,13 +111,18 @@ struct DeviceWeights {
 
 int Compiler::makeProgram() {
   const std::string final = outputPath();
+  const bool isObject = options.emit == Emit::Object;
+  // Of an object, the archive has the name that a program beside it would have.
+  StringRef stem = final;
+  if (isObject)
+    stem.consume_back(".o");
   // A GPU's program comes first, and its weights have the plain name.
   SmallVector<ProgramModule> programs = {{*input.module, "", ""}};
   std::vector<DeviceWeights> archives(1 + bool(forCpu));
-  archives[0].final = final + ".weights";
+  archives[0].final = (stem + ".weights").str();
   if (forCpu) {
     programs.push_back({*forCpu, "", ""});
-    archives[1].final = final + ".cpu.weights";
+    archives[1].final = (stem + ".cpu.weights").str();
   }
   for (auto [program, archive] : zip_equal(programs, archives))
     if (int status = archive.weights.open(program.module, options.weights, console))
@@ -145,7 +157,7 @@ int Compiler::makeProgram() {
     program.buildId = computeBuildId(textOf(program.module), archive.weights.id());
     program.weightsPath = sys::path::filename(archive.final).str();
   }
-  const std::string object = (*outputs)->scratch("program.o");
+  const std::string object = isObject ? *program : (*outputs)->scratch("program.o");
   console.begin("generate machine code");
   if (int status = emitObject(object, programs))
     return status;
@@ -162,18 +174,21 @@ int Compiler::makeProgram() {
   }
   console.end();
 
-  console.begin("link");
-  job.object = object;
-  job.output = *program;
-  job.soname = sys::path::filename(final).str();
-  if (Error error = link(job))
-    return fail(std::move(error));
+  if (!isObject) {
+    console.begin("link");
+    job.object = object;
+    job.output = *program;
+    job.soname = sys::path::filename(final).str();
+    if (Error error = link(job))
+      return fail(std::move(error));
+  }
   if (Error error = (*outputs)->commit())
     return fail(std::move(error));
   if (report)
     if (Error error = report->commit())
       return fail(std::move(error));
-  console.end();
+  if (!isObject)
+    console.end();
   console.finish("in all: " + written);
   return kOk;
 }

@@ -39,7 +39,8 @@ static cl::opt<std::string> outputFile("o", cl::value_desc("file"), cl::cat(cate
                                                 "Default: the input's name without its suffix"));
 static cl::opt<Emit> emit("emit", cl::desc("What to make"), cl::cat(category), cl::init(Emit::Executable),
                           cl::values(clEnumValN(Emit::Executable, "exe", "an executable (default)"),
-                                     clEnumValN(Emit::Library, "lib", "a shared object with a C API")));
+                                     clEnumValN(Emit::Library, "lib", "a shared object with a C API"),
+                                     clEnumValN(Emit::Object, "obj", "the object of either, not linked")));
 static cl::opt<std::string>
     target("target", cl::value_desc("device"), cl::cat(category),
            cl::desc("Device to compile for: cpu (default), or cuda:sm_90a (H100, H200). A program "

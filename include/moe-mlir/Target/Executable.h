@@ -14,8 +14,9 @@
 
 namespace moe_mlir {
 
-/// What a link produces: a program with a launcher, or a shared object with the C API of `moert/session.h`.
-enum class Emit { Executable, Library };
+/// What is made: a program with a launcher, a shared object with the C API of `moert/session.h`, or the object that either
+/// is linked of.
+enum class Emit { Executable, Library, Object };
 
 /// Path of an `ld.lld` of the LLVM version in use: beside that LLVM, else `ld.lld-<major>` or `ld.lld` on the path.
 llvm::Expected<std::string> findLinker();

@@ -4,46 +4,27 @@ import json
 import re
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from cuda_program import compile_for_gpu, compile_model, files, needs_cuda, run
-from emitted import Shape
+from cuda_program import SHAPE, check_layer, compile_for_gpu, compile_model, files, layer_text, layer_weights, needs_cuda, run
 from nvrtc import Nvrtc, find_nvrtc, usages
 from safetensors.numpy import save_file
 
-from moe_mlir import Executable, reference
+from moe_mlir import Executable
 from moe_mlir.exporting import export
 from moe_mlir.testing.compare import relative_error
 from moe_mlir.testing.models import tiny_model
 
 pytestmark = needs_cuda
-SHAPE = Shape(96, 80, 8, 2)
 KERNELS = ("linear_", "gate_", "layout_", "experts_up_", "experts_down_", "combine_")
-
-
-def layer_text():
-    """The layer of the emulation's tests, with its weights as parameters."""
-    text = SHAPE.text().replace("func.func @main", 'module attributes {moe.level = "graph"} {\nfunc.func @main', 1) + "}\n"
-    for name in ("router", "w_in", "w_out"):
-        (type_,) = re.findall(rf"%{name}: (tensor<[^>]*>) {{[^}}]*}}", text)
-        text = re.sub(rf",\s*%{name}: tensor<[^>]*> {{[^}}]*}}", "", text)
-        text = text.replace("  %logits =", f'  %{name} = moe.parameter ["{name}"] : {type_}\n  %logits =')
-    return text
 
 
 @pytest.fixture(scope="module")
 def layer(tmp_path_factory):
     """(program, weights): the layer as a program for a GPU; small integers, so that sums are exact."""
     folder = tmp_path_factory.mktemp("layer")
-    random = np.random.default_rng(1)
-    weights = {
-        "router": random.integers(-3, 4, (SHAPE.E, SHAPE.H)),
-        "w_in": random.integers(-2, 3, (SHAPE.E, 2 * SHAPE.I, SHAPE.H)),
-        "w_out": random.integers(-2, 3, (SHAPE.E, SHAPE.H, SHAPE.I)),
-    }
-    weights = {name: weight.astype(ml_dtypes.bfloat16) for name, weight in weights.items()}
+    weights = layer_weights()
     (folder / "layer.mlir").write_text(layer_text())
     save_file(weights, folder / "w.safetensors")
     compile_for_gpu(folder / "layer.mlir", folder / "layer", f"--weights={folder / 'w.safetensors'}")
@@ -59,14 +40,7 @@ def test_layer_on_the_cpu_equals_numpy(layer, tokens):
     program, weights = layer
     x = np.random.default_rng(tokens).integers(-2, 3, (tokens, SHAPE.H)).astype(np.float32)
     y = Executable(program).run({"x": x}, arguments=("--device", "cpu"))["y"]
-    router, w_in, w_out = (weights[name].astype(np.float64) for name in ("router", "w_in", "w_out"))
-    logits = (x.astype(np.float64) @ router.T).astype(ml_dtypes.bfloat16).astype(np.float64)
-    experts = reference.Experts(w_in, w_out, None, None, gated=True)
-    expected = reference.moe_layer(x, logits, experts, SHAPE.k, renormalization="sum")
-    assert y.shape == expected.shape
-    if tokens:
-        # The experts' hidden values and the result are rounded to bf16.
-        np.testing.assert_allclose(y, expected, rtol=2**-6, atol=2**-6 * np.abs(expected).max())
+    check_layer(x, weights, y)
 
 
 def test_without_a_driver(layer, tmp_path):

@@ -1,0 +1,102 @@
+"""Whole programs on the emulated GPU: the compiler's host function, launches and tensor maps, the runtime, and the kernels' text.
+
+The program's object is linked with a CUDA whose kernels run on the emulated GPU (runtime/test/cuda); nothing else differs from an executable.
+"""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from cuda_program import BUILD, SHAPE, check_layer, compile_for_gpu, layer_text, layer_weights, needs_cuda
+from emitted import cuda_text, host_compiler
+from emulated import WARNINGS, Emulator
+from safetensors.numpy import save_file
+
+from moe_mlir.exporting import export
+from moe_mlir.testing.compare import relative_error
+from moe_mlir.testing.models import tiny_model
+
+pytestmark = needs_cuda
+EMULATION, RUNTIME = BUILD / "runtime" / "emulation", BUILD / "runtime" / "test" / "cuda" / "libmoert_emulated.a"
+
+
+def build(source, folder, *flags):
+    """Compiles a program and links it with the emulated GPU; returns a function: arguments -> the finished process."""
+    compile_for_gpu(source, folder / "program.o", "--emit=obj", f"--dump-intermediates={folder / 'ir'}", *flags)
+    assert (folder / "program.weights").exists() and (folder / "program.cpu.weights").exists()
+    compiler = host_compiler()
+    kernels = Emulator(EMULATION / "libmoe_emulation.so", compiler).build(
+        cuda_text((folder / "ir" / "3_kernel.mlir").read_text()), folder / "kernels", warnings=(*WARNINGS, "-Wno-unused-parameter"))
+    subprocess.run([compiler, folder / "program.o", RUNTIME, f"-L{EMULATION}", "-lmoe_emulation", f"-Wl,-rpath,{EMULATION}",
+                    "-lpthread", "-ldl", "-o", folder / "program"], check=True)
+
+    def run(*arguments, seed=1):
+        environment = {**os.environ, "MOE_EMULATED_KERNELS": str(kernels), "MOE_EMULATION_SEED": str(seed)}
+        done = subprocess.run([folder / "program", *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=600)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("layer")
+    (folder / "layer.mlir").write_text(layer_text())
+    save_file(layer_weights(), folder / "w.safetensors")
+    return build(folder / "layer.mlir", folder, f"--weights={folder / 'w.safetensors'}")
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 9, 150])
+def test_layer_equals_numpy(program, tokens, tmp_path):
+    x = np.random.default_rng(tokens).integers(-2, 3, (tokens, SHAPE.H)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    results = []
+    for seed in (1, 2, 3):
+        program("--input", f"x=@{tmp_path / 'x.npy'}", "--output-dir", tmp_path / "out", seed=seed)
+        results.append(np.load(tmp_path / "out" / "y.npy"))
+        check_layer(x, layer_weights(), results[-1])
+    for other in results[1:]:  # the same bits under every schedule
+        np.testing.assert_array_equal(other, results[0])
+
+
+def test_calls_of_one_session(program, tmp_path):
+    """Memory that one call leaves behind does not show in the next, larger or smaller."""
+    lines = []
+    for i, tokens in enumerate((5, 140, 1, 0, 33)):
+        np.save(tmp_path / f"x{i}.npy", np.random.default_rng(i).integers(-2, 3, (tokens, SHAPE.H)).astype(np.float32))
+        lines.append(f"--input x=@{tmp_path}/x{i}.npy --output-dir {tmp_path}/out{i}")
+    (tmp_path / "calls").write_text("\n".join(lines))
+    program("--calls", tmp_path / "calls")
+    for i in range(len(lines)):
+        check_layer(np.load(tmp_path / f"x{i}.npy"), layer_weights(), np.load(tmp_path / f"out{i}" / "y.npy"))
+
+
+def test_the_launches_are_the_gpu_s(program, tmp_path):
+    """A test of the tests: one block of each kernel per multiprocessor, of which the emulated GPU has three."""
+    np.save(tmp_path / "x.npy", np.zeros((4, SHAPE.H), np.float32))
+    program("--input", f"x=@{tmp_path / 'x.npy'}", "--trace", tmp_path / "t.json")
+    launches = [e for e in json.loads((tmp_path / "t.json").read_text())["traceEvents"] if e.get("cat") == "launch"]
+    assert {e["args"]["blocks"] for e in launches if "linear" in e["name"] or "experts" in e["name"]} == {3}
+
+
+@pytest.mark.parametrize("family", ["mixtral", "qwen3_moe", "olmoe"])
+def test_layers_of_a_model_equal_the_cpu_s(family, tmp_path):
+    """Each MoE layer of a tiny model, on both devices of one program."""
+    model = tiny_model(family, dtype=torch.bfloat16)
+    export(model, tmp_path / "model.pt2", max_cache_len=128)
+    program = build(tmp_path / "model.pt2", tmp_path)
+    layers = [i for i, layer in enumerate(model.model.layers) if hasattr(layer.mlp, "experts")]
+    for i in layers:
+        x = torch.randn(23, model.config.hidden_size, generator=torch.Generator().manual_seed(i)).bfloat16()
+        np.save(tmp_path / "x.npy", x.float().numpy())
+        y = {}
+        for device in ("cuda:0", "cpu"):
+            program("--input", f"x=@{tmp_path / 'x.npy'}", "--output-dir", tmp_path / "out", "--entry", f"layer{i}_moe", "--device", device)
+            y[device] = np.load(tmp_path / "out" / "y.npy")
+        # Sums in another order: a token whose last choice is nearly a tie may go to another expert.
+        errors = np.array([relative_error(a, b) for a, b in zip(y["cuda:0"], y["cpu"])])
+        assert np.median(errors) < 0.005 and (errors < 0.02).mean() > 0.9, errors
