@@ -25,7 +25,12 @@ def tool(build, name, *arguments, text):
 
 def compile_layer(build, layer, name):
     """The program of a layer, without cubins."""
-    level = tool(build, "moe-opt", f"--pass-pipeline={PASSES}", text=layer.graph())
+    return compile_graph(build, layer.graph(), layer, name)
+
+
+def compile_graph(build, text, layer, name):
+    """The same of a graph with one function, `main`, of the tokens `x`."""
+    level = tool(build, "moe-opt", f"--pass-pipeline={PASSES}", text=text)
     host, kernels = split_module(tool(build, "moe-opt", "--mlir-print-op-generic", text=level))
     text = tool(build, "moe-translate", "--kernel-to-cuda", text=level)
     emitted = tool(build, "moe-opt", "--kernel-to-emitc", text=kernels)
