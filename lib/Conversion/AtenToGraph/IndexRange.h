@@ -1,4 +1,5 @@
-//===- IndexRange.h - between which numbers the elements of an index tensor lie -------------------------*- C++ -*-===//
+//===- IndexRange.h - between which numbers the elements of an index tensor lie --------------------------*- C++
+//-*-===//
 #ifndef MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_INDEXRANGE_H
 #define MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_INDEXRANGE_H
 

@@ -1,4 +1,5 @@
-//===- prelude.h - what CUDA C++ has and the host compiler lacks --------------------------------------------------===//
+//===- prelude.h - what CUDA C++ has and the host compiler lacks
+//---------------------------------------------------===//
 #ifndef MOE_EMULATION_PRIMITIVES_PRELUDE_H
 #define MOE_EMULATION_PRIMITIVES_PRELUDE_H
 
