@@ -16,8 +16,11 @@ config.substitutions.append(("%moe_source", config.moe_source))
 # Print functions for programs that run under mlir-runner.
 runner_libs = [os.path.join(config.llvm_libs, f"libmlir_{name}.so") for name in ("runner_utils", "c_runner_utils")]
 config.substitutions.append(("%mlir_libs", ",".join(runner_libs)))
+# Compiled CUDA kernels are kept with the build, not in the user's home.
+config.environment["MOE_CACHE_DIR"] = os.path.join(config.moe_binary, "kernel-cache")
 # Tests that compile CUDA kernels need NVRTC; whether it is found, the tool itself knows.
 _probe = 'module attributes {kernel.target = {columns = 128, cuda = "sm_90a", depth = 64, rows = 128, stages = 4}} { kernel.func @f() { kernel.return } }'
 _tool = os.path.join(config.moe_tools, "moe-translate")
-if os.path.exists(_tool) and subprocess.run([_tool, "--kernel-to-cubin"], input=_probe.encode(), capture_output=True).returncode == 0:
+if os.path.exists(_tool) and subprocess.run([_tool, "--kernel-to-cubin"], input=_probe.encode(), capture_output=True,
+                                              env={**os.environ, **config.environment}).returncode == 0:
     config.available_features.add("nvrtc")

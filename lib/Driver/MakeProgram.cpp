@@ -127,7 +127,7 @@ int Compiler::makeProgram() {
   for (auto [program, archive] : zip_equal(programs, archives))
     if (int status = archive.weights.open(program.module, options.weights, console))
       return status;
-  if (archives[0].weights.areRandom())
+  if (archives[0].weights.areRandom() && !options.quiet)
     console.note("the program has no weights: run it with --random-weights");
   Expected<std::unique_ptr<Outputs>> outputs = Outputs::create(final);
   if (!outputs)

@@ -62,8 +62,8 @@ Error Outputs::commit() {
   return Error::success();
 }
 
-/// Prints to an open stream; errors of the disk come up at the latest when it is closed. A reader that has seen enough and closes the
-/// pipe, as `head` does, is no error.
+/// Prints to an open stream; errors of the disk come up at the latest when it is closed. A reader that has seen enough
+/// and closes the pipe, as `head` does, is no error.
 static Error printTo(raw_fd_ostream &os, StringRef path, function_ref<void(raw_ostream &)> print) {
   print(os);
   os.flush();

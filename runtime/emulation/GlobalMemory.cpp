@@ -25,7 +25,7 @@ struct Buffer {
   size_t bytes;
   std::string name;
   bool writable;
-  size_t unit = 4; // bytes per cell: as small as the smallest store so far
+  size_t unit = 4;         // bytes per cell: as small as the smallest store so far
   std::vector<Cell> cells; // none if nobody writes: weights may be large
 
   void refine(size_t newUnit) {

@@ -2,6 +2,7 @@
 
 #include "Console.h"
 #include "Modes.h"
+#include "core/OutputFile.h"
 #include "core/Select.h"
 
 #include <cstdlib>
@@ -74,6 +75,11 @@ static Status runSession(const moert_program_list &programs, const Options &opti
   Selection selection;
   if (Status s = selectProgram(programs, orNull(options.entry), orNull(options.device), selection); s.failed())
     return s;
+  if (!options.trace.empty()) {
+    SignalsHeld held; // the check makes a file and removes it
+    if (Status s = OutputFile::check(options.trace); s.failed())
+      return s;
+  }
   const moert_program &program = *selection.program;
   std::string weights = weightsPath(program, options);
   moert_session_options open = {};

@@ -24,10 +24,12 @@ TEST(NvrtcSearch, OrderOfThePlaces) {
   TemporaryFolder folder;
   const std::string wheel = "lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13";
   std::vector<std::string> expected = {
-      folder.write("home/lib64/libnvrtc.so.13"), folder.write("path/targets/x86_64-linux/lib/libnvrtc.so.12"),
+      folder.write("home/lib64/libnvrtc.so.13"),
+      folder.write("path/targets/x86_64-linux/lib/libnvrtc.so.12"),
       folder.write("env/" + wheel),
       folder.write("python/lib/python3/dist-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"),
-      folder.write("build/" + wheel)};
+      folder.write("build/" + wheel),
+      folder.write("toolkit/lib/libnvrtc.so.13")};
   expected.insert(expected.end(), kLinkerNames.begin(), kLinkerNames.end());
   NvrtcPlaces places;
   places.cudaHome = folder.path + "/home";
@@ -35,6 +37,7 @@ TEST(NvrtcSearch, OrderOfThePlaces) {
   places.virtualEnv = folder.path + "/env";
   places.python = folder.path + "/python";
   places.buildPython = folder.path + "/build";
+  places.toolkit = folder.path + "/toolkit";
   EXPECT_EQ(found(places), expected);
 }
 

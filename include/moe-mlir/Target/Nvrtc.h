@@ -30,6 +30,7 @@ struct NvrtcPlaces {
   std::string virtualEnv;  ///< $VIRTUAL_ENV: a Python environment with the package nvidia-cuda-nvrtc
   std::string python;      ///< prefix of the python on PATH
   std::string buildPython; ///< prefix of the Python that the compiler was built with
+  std::string toolkit;     ///< where CUDA is installed unless somebody says otherwise
 
   static NvrtcPlaces fromEnvironment();
 };

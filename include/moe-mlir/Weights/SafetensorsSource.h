@@ -1,5 +1,4 @@
-//===- SafetensorsSource.h - weights of a .safetensors file -----------------------------------------------*- C++
-//-*-===//
+//===- SafetensorsSource.h - weights of a .safetensors file ---------------------------------------------*- C++ -*-===//
 //
 // The format: the size of the header in 8 bytes (little-endian), the header as JSON
 // (`{"name": {"dtype": "BF16", "shape": [8, 64], "data_offsets": [begin, end]}, "__metadata__": {...}}`), and the data.

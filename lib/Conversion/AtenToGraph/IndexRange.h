@@ -1,5 +1,4 @@
-//===- IndexRange.h - between which numbers the elements of an index tensor lie --------------------------*- C++
-//-*-===//
+//===- IndexRange.h - between which numbers the elements of an index tensor lie -------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_INDEXRANGE_H
 #define MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_INDEXRANGE_H
 

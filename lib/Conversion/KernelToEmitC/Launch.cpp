@@ -1,5 +1,4 @@
-//===- Launch.cpp - how a kernel with products is launched
-//----------------------------------------------------------===//
+//===- Launch.cpp - how a kernel with products is launched --------------------------------------------------------===//
 //
 // For the program that launches it, in attributes (CudaLaunch.h); for readers of the text, in comments.
 //

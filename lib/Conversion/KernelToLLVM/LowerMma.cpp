@@ -189,7 +189,8 @@ struct LowerMma : OpConversionPattern<MmaOp> {
 LogicalResult kernel::checkMma(MmaOp op) {
   Type element = cast<MemRefType>(op.getA().getType()).getElementType();
   if (op.getStep() > 2)
-    return op.emitOpError() << "has no CPU lowering for steps of " << op.getStep() << "; weights are packed for another target";
+    return op.emitOpError() << "has no CPU lowering for steps of " << op.getStep()
+                            << "; weights are packed for another target";
   bool pairs = op.getStep() == 2;
   if (element.isBF16() || (!pairs && (element.isF32() || element.isF16())))
     return success();

@@ -30,6 +30,7 @@ NvrtcPlaces NvrtcPlaces::fromEnvironment() {
       break;
     }
   places.buildPython = MOE_BUILD_PYTHON;
+  places.toolkit = "/usr/local/cuda";
   return places;
 }
 
@@ -90,6 +91,7 @@ Expected<std::vector<std::string>> moe_mlir::findNvrtc(const NvrtcPlaces &places
   addToolkit(places.cudaPath, libraries);
   for (StringRef prefix : {StringRef(places.virtualEnv), StringRef(places.python), StringRef(places.buildPython)})
     addPython(prefix, libraries);
+  addToolkit(places.toolkit, libraries);
   for (StringRef name : kNames)
     libraries.push_back(name.str());
   return libraries;

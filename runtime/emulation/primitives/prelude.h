@@ -1,5 +1,4 @@
-//===- prelude.h - what CUDA C++ has and the host compiler lacks
-//---------------------------------------------------===//
+//===- prelude.h - what CUDA C++ has and the host compiler lacks --------------------------------------------------===//
 #ifndef MOE_EMULATION_PRIMITIVES_PRELUDE_H
 #define MOE_EMULATION_PRIMITIVES_PRELUDE_H
 

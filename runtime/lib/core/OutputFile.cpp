@@ -76,6 +76,16 @@ Status OutputFile::open(const std::string &target) {
   return {};
 }
 
+Status OutputFile::check(const std::string &target) {
+  OutputFile file;
+  struct stat info;
+  if (stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+    file.path = target;
+    return access(target.c_str(), W_OK) == 0 ? Status{} : file.error("write", errno);
+  }
+  return file.open(target);
+}
+
 Status OutputFile::flush() {
   int number = writeAll(fd, buffer.data(), buffer.size());
   buffer.clear();

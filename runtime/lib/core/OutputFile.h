@@ -19,6 +19,8 @@ public:
   ~OutputFile();
 
   Status open(const std::string &path);
+  /// Whether a file could be written there, for work whose result comes late. Devices and pipes are not opened.
+  static Status check(const std::string &path);
   Status write(const void *data, size_t size);
   Status write(const std::string &text) { return write(text.data(), text.size()); }
   /// Flushes and closes: all that can fail has failed after this, but nothing is visible under the final name.

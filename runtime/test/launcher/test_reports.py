@@ -47,6 +47,22 @@ def test_trace(bigram, tmp_path):
         assert second["ts"] + second["dur"] <= call["ts"] + call["dur"] + 0.002
 
 
+def test_a_trace_that_cannot_be_written_ends_the_program_at_once(bigram, tmp_path):
+    """Before the first token, and without a file in the folder of one that may not be replaced."""
+    for path, why in ((tmp_path / "none" / "t.json", "No such file or directory"), (tmp_path, "Is a directory")):
+        done = bigram("--generate", "hello", "--max-new-tokens", 4, "--trace", path, code=1)
+        assert done.stdout == b""
+        assert done.stderr.decode() == f"{bigram.path}: error: cannot write '{path}': {why}\n"
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_trace_goes_into_a_pipe(bigram, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        bigram("--generate", "hello", "--max-new-tokens", 4, "--trace", tmp_path / "pipe")
+        assert json.loads(reader.stdout.read())["traceEvents"]
+
+
 def test_benchmark(bigram, tmp_path):
     flags = ["--benchmark", "--prompt-tokens", 20, "--decode-tokens", 10, "--batch", 3, "--repeat", 4]
     text = bigram.out(*flags, "--samples", tmp_path / "s").decode()

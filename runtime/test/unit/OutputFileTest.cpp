@@ -88,4 +88,16 @@ TEST_F(OutputFileTest, ReportsErrors) {
   EXPECT_EQ(full.commit().message, "cannot write '/dev/full': No space left on device");
 }
 
+/// Says what open would say, and leaves nothing behind.
+TEST_F(OutputFileTest, ChecksWithoutWriting) {
+  std::ofstream(dir + "/old") << "old";
+  EXPECT_FALSE(OutputFile::check(dir + "/old").failed());
+  EXPECT_FALSE(OutputFile::check(dir + "/new").failed());
+  EXPECT_FALSE(OutputFile::check("/dev/full").failed());
+  EXPECT_EQ(OutputFile::check(dir).message, "cannot write '" + dir + "': Is a directory");
+  EXPECT_EQ(OutputFile::check(dir + "/none/a").message, "cannot write '" + dir + "/none/a': No such file or directory");
+  EXPECT_EQ(names(), std::vector<std::string>{"old"});
+  EXPECT_EQ(content("old"), "old");
+}
+
 } // namespace

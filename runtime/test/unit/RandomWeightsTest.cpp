@@ -1,7 +1,7 @@
 //===- RandomWeightsTest.cpp - weights made on the spot -----------------------------------------------------------===//
 
-#include "Npy.h"
 #include "core/RandomWeights.h"
+#include "Npy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 """Programs for a GPU, from graph to executable; without a GPU they run on the CPU, say what they need, and show their kernels."""
 
+import json
 import re
 from pathlib import Path
 
@@ -127,3 +128,31 @@ def test_layers_of_a_model(family, tmp_path):
         # A token whose last choice is a tie may go to another expert: most tokens agree to bf16.
         errors = np.array([relative_error(a, b) for a, b in zip(y, expected)])
         assert np.median(errors) < 0.01 and (errors < 0.05).mean() > 0.9, errors
+
+
+def test_report(layer, tmp_path):
+    """The report is of the GPU's kernels; its weights are the archive's."""
+    source = layer[0].parent
+    compile_for_gpu(source / "layer.mlir", tmp_path / "a", f"--weights={source / 'w.safetensors'}",
+                    f"--report={tmp_path / 'report.json'}")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["target"]["gpu"] == "sm_90a" and report["target"]["cpu"] == ""
+    assert {each["entry"] for each in report["layers"]} == {"main"}
+    launches = [launch for each in report["layers"] for launch in each["launches"]]
+    assert [next(kernel for kernel in KERNELS if launch["kernel"].startswith(kernel)) for launch in launches] == list(KERNELS)
+    assert {launch["program"]["instruction"] for launch in launches if launch["program"]["kind"] == "tile"} == {"wgmma"}
+    info = run(tmp_path / "a", "--info").stdout
+    assert re.search(r"parameters: 3 packed arrays, (\d+) bytes", info)[1] == str(report["weight_bytes"])
+    up = next(launch for launch in launches if launch["kernel"].startswith("experts_up"))
+    assert up["flops"]["size 1"] == 2 * SHAPE.k * 2 * SHAPE.I * SHAPE.H
+
+
+def test_library(layer, tmp_path):
+    """A shared object with the code for both devices shows the runtime's functions and nothing of CUDA's."""
+    source = layer[0].parent
+    library = compile_for_gpu(source / "layer.mlir", tmp_path / "liblayer.so", "--emit=lib", "--weights=none")
+    symbols = run("nm", "-D", library).stdout.splitlines()
+    defined = {line.split()[-1] for line in symbols if " U " not in line and " w " not in line}
+    assert "moert_session_open" in defined and all(name.startswith("moert_") for name in defined), defined
+    # Neither the driver nor a runtime of CUDA is needed to load it.
+    assert not re.search(r"\b(cu[A-Z]|cuda)\w+", "\n".join(symbols)), symbols

@@ -1,4 +1,4 @@
-//===- Passes.td - what no pattern raised, as linalg ----------------------------------------------------------------===//
+//===- Passes.td - what no pattern raised, as linalg --------------------------------------------------------------===//
 #ifndef MOE_MLIR_CONVERSION_ATENTOLINALG_PASSES
 #define MOE_MLIR_CONVERSION_ATENTOLINALG_PASSES
 

@@ -1,4 +1,4 @@
-//===- Passes.td - tensors to block programs -------------------------------------------------------------------------===//
+//===- Passes.td - tensors to block programs ----------------------------------------------------------------------===//
 #ifndef MOE_MLIR_CONVERSION_GRAPHTOKERNEL_PASSES
 #define MOE_MLIR_CONVERSION_GRAPHTOKERNEL_PASSES
 

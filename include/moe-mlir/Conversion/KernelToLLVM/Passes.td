@@ -1,4 +1,4 @@
-//===- Passes.td - block programs to LLVM ----------------------------------------------------------------------------===//
+//===- Passes.td - block programs to LLVM -------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_CONVERSION_KERNELTOLLVM_PASSES
 #define MOE_MLIR_CONVERSION_KERNELTOLLVM_PASSES
 

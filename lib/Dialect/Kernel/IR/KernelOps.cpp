@@ -163,8 +163,10 @@ LogicalResult MmaOp::verify() {
   int64_t leading = getIndices().size();
   bool hasDepth = b.getRank() == leading + 3 && b.getShape().back() > 1 && llvm::isPowerOf2_64(b.getShape().back());
   if (!hasDepth && b.getRank() != leading + 2)
-    return emitOpError() << "b needs " << leading
-                         << " leading dimensions, then steps of k, columns and at most a power of two of elements per step; got " << b;
+    return emitOpError()
+           << "b needs " << leading
+           << " leading dimensions, then steps of k, columns and at most a power of two of elements per step; got "
+           << b;
   int64_t columns = b.getShape()[leading + 1];
   if (!ShapedType::isDynamic(columns) && columns < getAcc().getType().getColumns())
     return emitOpError() << "b has " << columns << " columns, fewer than the tile's "

@@ -1,0 +1,67 @@
+"""The MoE layers of a model as entries of one executable, for the CPU."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from compiling import compile_model, expect_error, files
+
+from moe_mlir import Executable
+from moe_mlir.exporting import export
+from moe_mlir.testing.compare import assert_close
+from moe_mlir.testing.models import tiny_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """(model, folder with its exported program): a family with a dense layer between its MoE layers."""
+    model = tiny_model("qwen3_moe")
+    folder = tmp_path_factory.mktemp("model")
+    export(model, folder / "model.pt2", max_cache_len=64)
+    return model, folder
+
+
+def test_layers_equal_pytorch(model, tmp_path):
+    model, folder = model
+    done = compile_model(folder / "model.pt2", "--entry=layers", "-o", tmp_path / "layers", "-q")
+    assert done.returncode == 0, done.stderr
+    assert files(tmp_path) == ["layers", "layers.weights"]
+    info = subprocess.run([tmp_path / "layers", "--info"], capture_output=True, text=True).stdout
+    assert re.findall(r"^entry: +(\S+)$", info, re.M) == ["layer0_moe", "layer2_moe"]
+    for number in (0, 2):
+        x = torch.randn(1, 19, model.config.hidden_size, generator=torch.Generator().manual_seed(number))
+        with torch.no_grad():
+            expected = model.model.layers[number].mlp(x)
+        expected = (expected[0] if isinstance(expected, tuple) else expected)[0].numpy()
+        y = Executable(tmp_path / "layers").run({"x": x[0].numpy()}, arguments=("--entry", f"layer{number}_moe"))["y"]
+        assert_close(y, expected)
+
+
+def test_an_entry_has_to_be_chosen(model, tmp_path):
+    done = compile_model(model[1] / "model.pt2", "--entry=layers", "-o", tmp_path / "layers", "-q")
+    assert done.returncode == 0, done.stderr
+    np.save(tmp_path / "x.npy", np.zeros((1, 96), np.float32))
+    for flags in ([], ["--entry", "layer1_moe"]):
+        done = subprocess.run([tmp_path / "layers", "--input", f"x=@{tmp_path / 'x.npy'}", *flags], capture_output=True, text=True)
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+        assert "layer0_moe" in done.stderr and "layer2_moe" in done.stderr, done.stderr
+
+
+def test_other_words(model, tmp_path):
+    done = compile_model(model[1] / "model.pt2", "--entry=layer0_moe", "-o", tmp_path / "a")
+    assert done.returncode == 1 and "Cannot find option named 'layer0_moe'" in done.stderr
+    assert files(tmp_path) == []
+
+
+def test_modules_without_layers(tmp_path):
+    (tmp_path / "a.mlir").write_text("""module attributes {moe.level = "graph"} {
+  func.func @main(%x: tensor<?x4xf32> {moe.name = "x"}) -> (tensor<?x4xf32> {moe.name = "y"}) {
+    return %x : tensor<?x4xf32>
+  }
+}
+""")
+    expect_error(compile_model(tmp_path / "a.mlir", "--entry=layers", "-o", tmp_path / "b", "-q"), 2,
+                 "@main has no MoE layer (moe.combine) to extract")
+    assert files(tmp_path) == ["a.mlir"]
