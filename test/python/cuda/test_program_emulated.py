@@ -5,12 +5,14 @@ The program's object is linked with a CUDA whose kernels run on the emulated GPU
 
 import json
 import os
+import re
 import subprocess
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from cuda_program import BUILD, SHAPE, check_layer, compile_for_gpu, layer_text, layer_weights, needs_cuda
+from cuda_program import BUILD, SHAPE, check_layer, compile_for_gpu, compile_model, layer_text, layer_weights, needs_cuda
 from emitted import cuda_text, host_compiler
 from emulated import WARNINGS, Emulator
 from safetensors.numpy import save_file
@@ -26,7 +28,6 @@ EMULATION, RUNTIME = BUILD / "runtime" / "emulation", BUILD / "runtime" / "test"
 def build(source, folder, *flags):
     """Compiles a program and links it with the emulated GPU; returns a function: arguments -> the finished process."""
     compile_for_gpu(source, folder / "program.o", "--emit=obj", f"--dump-intermediates={folder / 'ir'}", *flags)
-    assert (folder / "program.weights").exists() and (folder / "program.cpu.weights").exists()
     compiler = host_compiler()
     kernels = Emulator(EMULATION / "libmoe_emulation.so", compiler).build(
         cuda_text((folder / "ir" / "3_kernel.mlir").read_text()), folder / "kernels", warnings=(*WARNINGS, "-Wno-unused-parameter"))
@@ -73,6 +74,33 @@ def test_calls_of_one_session(program, tmp_path):
     program("--calls", tmp_path / "calls")
     for i in range(len(lines)):
         check_layer(np.load(tmp_path / f"x{i}.npy"), layer_weights(), np.load(tmp_path / f"out{i}" / "y.npy"))
+
+
+def test_edits_of_the_kernel_level(tmp_path):
+    """Another epilogue, written by hand: silu(gate) + up instead of the product."""
+    (tmp_path / "layer.mlir").write_text(layer_text())
+    save_file(layer_weights(), tmp_path / "w.safetensors")
+    done = compile_model(tmp_path / "layer.mlir", "--target=cuda:sm_90a", "--to=kernel", "-o", tmp_path / "kernel.mlir", "-q")
+    assert done.returncode == 0, done.stderr
+    head, up, tail = re.split(r"(kernel\.func @experts_up.*?kernel\.return)", (tmp_path / "kernel.mlir").read_text(), flags=re.S)
+    up, count = re.subn(r"arith\.mulf (%\w+, %\w+ : f32\n\s*%\w+ = arith\.truncf)", r"arith.addf \1", up)
+    assert count
+    (tmp_path / "edited.mlir").write_text(head + up + tail)
+    program = build(tmp_path / "edited.mlir", tmp_path, f"--weights={tmp_path / 'w.safetensors'}")
+    x = np.random.default_rng(4).integers(-2, 3, (11, SHAPE.H)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    program("--input", f"x=@{tmp_path / 'x.npy'}", "--output-dir", tmp_path / "out")
+
+    router, w_in, w_out = (weight.astype(np.float64) for weight in layer_weights().values())
+    logits = (x.astype(np.float64) @ router.T).astype(ml_dtypes.bfloat16).astype(np.float64)
+    expected = np.zeros((11, SHAPE.H))
+    for token, scores in enumerate(logits):
+        chosen = np.argsort(-scores, kind="stable")[: SHAPE.k]
+        share = np.exp(scores[chosen] - scores.max())
+        for expert, weight in zip(chosen, share / share.sum()):
+            gate, value = np.split(w_in[expert] @ x[token], 2)
+            expected[token] += weight * (w_out[expert] @ (gate / (1 + np.exp(-gate)) + value))
+    np.testing.assert_allclose(np.load(tmp_path / "out" / "y.npy"), expected, rtol=2**-6, atol=2**-6 * np.abs(expected).max())
 
 
 def test_the_launches_are_the_gpu_s(program, tmp_path):
