@@ -48,7 +48,9 @@ def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("layer")
     (folder / "layer.mlir").write_text(layer_text())
     save_file(layer_weights(), folder / "w.safetensors")
-    return build(folder / "layer.mlir", folder, f"--weights={folder / 'w.safetensors'}")
+    run = build(folder / "layer.mlir", folder, f"--weights={folder / 'w.safetensors'}", f"--report={folder / 'report.json'}")
+    run.report = json.loads((folder / "report.json").read_text())
+    return run
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 9, 150])
@@ -103,12 +105,15 @@ def test_edits_of_the_kernel_level(tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "out" / "y.npy"), expected, rtol=2**-6, atol=2**-6 * np.abs(expected).max())
 
 
-def test_the_launches_are_the_gpu_s(program, tmp_path):
-    """A test of the tests: one block of each kernel per multiprocessor, of which the emulated GPU has three."""
-    np.save(tmp_path / "x.npy", np.zeros((4, SHAPE.H), np.float32))
+def test_launches_are_those_of_the_report(program, tmp_path):
+    """The emulated GPU has three multiprocessors, and a block of a product for each."""
+    np.save(tmp_path / "x.npy", np.zeros((1, SHAPE.H), np.float32))
     program("--input", f"x=@{tmp_path / 'x.npy'}", "--trace", tmp_path / "t.json")
     launches = [e for e in json.loads((tmp_path / "t.json").read_text())["traceEvents"] if e.get("cat") == "launch"]
     assert {e["args"]["blocks"] for e in launches if "linear" in e["name"] or "experts" in e["name"]} == {3}
+    reported = [launch for layer in program.report["layers"] for launch in layer["launches"]]
+    assert [(e["name"], e["args"]["rows"], e["args"]["work"]) for e in launches] == [
+        (launch["kernel"], launch["rows"]["size 1"], launch["work"]["size 1"]) for launch in reported]
 
 
 @pytest.mark.parametrize("family", ["mixtral", "qwen3_moe", "olmoe"])
