@@ -1,19 +1,28 @@
 """Writes a bundle: everything that a check on a GPU needs, made without one."""
 
+import json
 import shutil
+import struct
+import subprocess
 from pathlib import Path
 
-from .cases import MODELS, NUMERICS, name_of
+import numpy as np
+
+from .arrays import to_numbers
+from .cases import MODELS, NUMERICS, name_of, small_integers
 from .compiling import ROOT, add_cubins, compile_layer, nvrtc
 from .emulation import EmulatedDevice
 from .kernels import Kernel
-from .manifest import write_manifest
+from .manifest import BundleError, write_manifest
 from .numerics import record, save_records
 from .program import Program
+from .steps.numerics import layer_case
 
 EMULATION = ROOT / "runtime" / "test" / "emulation"
 # Of the source tree: the package without what only makes bundles, and what it takes from the emulation's tests.
-COMPILING = ("bundle.py", "compiling.py", "__pycache__")
+COMPILING = ("bundle.py", "codereport.py", "compiling.py", "report.py", "__pycache__")
+# Of these the weights can be made in seconds each time.
+EXECUTABLES = ("Qwen3-30B-A3B", "OLMoE-1B-7B")
 BESIDE = ("emulated.py", "exchange.py")
 
 
@@ -27,6 +36,44 @@ def copy_sources(folder):
         shutil.copy(EMULATION / name, folder / "runtime" / "test" / "emulation")
     (folder / "scripts").mkdir()
     shutil.copy(ROOT / "scripts" / "gpu-check", folder / "scripts")
+
+
+def make_executable(build, folder, layer, name, *flags):
+    """The compiler's own executable of a layer, in a folder of its own."""
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    source = folder / name / f"{name}.mlir"
+    source.write_text('module attributes {moe.level = "graph", moe.name = "' + name + '"} {' + layer.graph() + "}\n")
+    command = [str(build / "bin" / "moe-compile"), str(source), "--from=graph", "--target=cuda:sm_90a", "-q", "-o", str(folder / name / name), *flags]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise BundleError(f"moe-compile: {done.stderr.strip()}")
+
+
+def write_executables(folder, build):
+    """A small layer with its weights, tokens and result, and models' layers that make their weights on the spot."""
+    tokens, layer = NUMERICS[0]
+    x, weights, expected, terms = layer_case(tokens, layer, small_integers)
+    (folder / "layer").mkdir(parents=True)
+    file = folder / "layer" / "weights.safetensors"
+    write_safetensors(file, weights)
+    make_executable(build, folder, layer, "layer", f"--weights={file}")
+    file.unlink()
+    np.save(folder / "layer" / "x.npy", to_numbers(x, "bf16"))
+    np.save(folder / "layer" / "expected.npy", expected)
+    np.save(folder / "layer" / "terms.npy", terms)
+    for model in EXECUTABLES:
+        make_executable(build, folder, MODELS[model], model, "--weights=none")
+
+
+def write_safetensors(path, weights):
+    """bf16 tensors by name."""
+    header, start = {}, 0
+    for name, array in weights.items():
+        header[name] = {"dtype": "BF16", "shape": list(array.shape), "data_offsets": [start, start + array.nbytes]}
+        start += array.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(array.tobytes() for array in weights.values()))
 
 
 def ranks_kernel():
@@ -59,5 +106,7 @@ def write_bundle(folder, build, host_compiler, say=print):
         device.functions.clear()
         device.load(program)
         save_records(folder / "records" / f"{name}.npz", record(program, tokens, device))
+    say("executables")
+    write_executables(folder / "executables", build)
     write_manifest(folder, ROOT)
     return folder

@@ -5,10 +5,12 @@ import importlib.util
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 
+from . import reference
 from .cases import MODELS, NUMERICS, name_of
 from .emulation import EmulatedDevice, RuleBroken
 from .execution import Execution
@@ -50,6 +52,9 @@ def check_programs(bundle):
         for kernel in program.kernels:
             if not program.cubins.get(kernel, b"").startswith(b"\x7fELF"):
                 yield f"{name}: {kernel} has no cubin"
+    for name in ("layer/layer", "layer/layer.weights", "layer/x.npy", "layer/expected.npy", "layer/terms.npy"):
+        if not (bundle / "executables" / name).is_file():
+            yield f"executables/{name} is missing"
     for case in NUMERICS:
         if not (bundle / "records" / f"{name_of(*case)}.npz").is_file():
             yield f"the records of {name_of(*case)} are missing"
@@ -123,6 +128,24 @@ def check_emulated(bundle, library, compiler, folder):
         for finding in check(program, tokens, load_records(bundle / "records" / f"{program.name}.npz"), device):
             if not finding["passed"]:
                 yield f"{program.name}: {finding}"
+
+
+def check_executables(bundle):
+    """Yields executables that do not say what they are, or whose code for the CPU computes something else."""
+    for folder in sorted((bundle / "executables").iterdir()):
+        done = subprocess.run([str(folder / folder.name), "--info", "--kernels"], capture_output=True, text=True)
+        if done.returncode or "sm_90a" not in done.stdout:
+            yield f"{folder.name}: --info: exit code {done.returncode}, {(done.stderr or done.stdout).strip()[-200:]}"
+    layer = bundle / "executables" / "layer"
+    with tempfile.TemporaryDirectory() as out:
+        command = [str(layer / "layer"), "--device", "cpu", "--input", f"x=@{layer / 'x.npy'}", "--output-dir", out]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            yield f"layer: {done.stderr.strip()}"
+            return
+        y = np.load(Path(out) / "y.npy").astype(np.float64)
+        if (worst := reference.worst(y, np.load(layer / "expected.npy"), np.load(layer / "terms.npy"))) > 1:
+            yield f"layer: the code for the CPU is wrong by {worst} of the bound"
 
 
 def check_models(bundle, library, compiler, folder, tokens=2):

@@ -25,6 +25,7 @@ STEPS = [
     StepPlan("layers", 220, "forward passes of five models' layers, in turns with their peers"),
     StepPlan("graphs", 30, "100 replays of a CUDA graph with changing routing"),
     StepPlan("ranks", 40, "virtual ranks: put, signal, wait, a silent rank"),
+    StepPlan("executables", 60, "the compiler's executables: numbers of a layer, benchmarks with weights made on the spot"),
     StepPlan("sanitizer", 60, "compute-sanitizer"),
 ]
 

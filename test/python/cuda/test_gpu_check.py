@@ -139,6 +139,7 @@ def test_steps_without_a_driver(bundle, tmp_path):
     assert len(list((tmp_path / "results").iterdir())) <= 8
     for step in summary["steps"][:1] + summary["steps"][2:4]:
         assert "no CUDA driver" in step["failed"][0]["message"]
+    assert "driver" in summary["steps"][4]["failed"][0]["message"]
 
 
 def test_a_step_that_hangs_is_ended(bundle, tmp_path, monkeypatch):
