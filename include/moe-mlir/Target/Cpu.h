@@ -21,7 +21,7 @@ namespace moe_mlir {
 struct CpuObjectOptions {
   unsigned optLevel = 3; ///< 0 to 3
   std::string compiler;  ///< name and version of the compiler
-  std::string targetCpu; ///< as the user gave it; the module's CPU if empty
+  std::string targetCpu; ///< for host functions of kernels for a GPU; "native" if empty
 };
 
 /// A module at the runtime level: the programs of its host functions, all for one kind of device.

@@ -194,7 +194,7 @@ FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function
                     string(entry),
                     string(buildId),
                     string(options.compiler),
-                    string(options.targetCpu.empty() ? target.cpu : options.targetCpu),
+                    string(target.cpu),
                     string(cpuinfoFeatures(target)),
                     string(source.weightsPath),
                     int32(inputs.size()),

@@ -99,7 +99,7 @@ typedef struct moert_program {
   const char *entry;      /* name of the function: "main", "layer0_moe" */
   const char *build_id;   /* 32 hex digits; the archive carries the same */
   const char *compiler;   /* version of moe-compile */
-  const char *target_cpu; /* as given to --target-cpu */
+  const char *target_cpu; /* LLVM's name of the CPU whose instructions it uses */
   const char *features;   /* instruction sets the code uses, "avx2,fma,...", names as in /proc/cpuinfo */
   const char *weights;    /* archive's path relative to the program's file */
   int32_t input_count, output_count, state_count, parameter_count, symbol_count, kernel_count;
