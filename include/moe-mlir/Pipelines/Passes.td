@@ -1,4 +1,4 @@
-//===- Passes.td - the decisions and contracts between levels --------------------------------------------------------===//
+//===- Passes.td - the decisions and contracts between levels -----------------------------------------------------===//
 #ifndef MOE_MLIR_PIPELINES_PASSES
 #define MOE_MLIR_PIPELINES_PASSES
 

@@ -1,4 +1,4 @@
-//===- Passes.td - the host function to calls of the runtime -----------------------------------------------------------===//
+//===- Passes.td - the host function to calls of the runtime ------------------------------------------------------===//
 #ifndef MOE_MLIR_CONVERSION_HOSTTOMOERT_PASSES
 #define MOE_MLIR_CONVERSION_HOSTTOMOERT_PASSES
 

@@ -1,4 +1,4 @@
-//===- Passes.td - runtime calls to LLVM -------------------------------------------------------------------------------===//
+//===- Passes.td - runtime calls to LLVM --------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_CONVERSION_MOERTTOLLVM_PASSES
 #define MOE_MLIR_CONVERSION_MOERTTOLLVM_PASSES
 
