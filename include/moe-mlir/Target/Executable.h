@@ -14,8 +14,8 @@
 
 namespace moe_mlir {
 
-/// What is made: a program with a launcher, a shared object with the C API of `moert/session.h`, or the object that either
-/// is linked of.
+/// What is made: a program with a launcher, a shared object with the C API of `moert/session.h`, or the object that
+/// either is linked of.
 enum class Emit { Executable, Library, Object };
 
 /// Path of an `ld.lld` of the LLVM version in use: beside that LLVM, else `ld.lld-<major>` or `ld.lld` on the path.
