@@ -98,7 +98,7 @@ Error moe_mlir::checkCudaRuntime(const LinkJob &job) {
     return Error::success();
   return createStringError(
       "this moe-compile was built without the CUDA runtime, so it makes programs for the CPU only: run "
-      "'pip install nvidia-cuda-runtime' (or install CUDA) and build it again");
+      "'pip install nvidia-cuda-runtime nvidia-cuda-crt' (or install CUDA 13) and build it again");
 }
 
 Error moe_mlir::link(const LinkJob &job) {

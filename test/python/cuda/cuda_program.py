@@ -24,7 +24,7 @@ BUILD = Path(os.environ.get("MOE_BUILD_DIR", ROOT / "build"))
 
 needs_cuda = pytest.mark.skipif(
     find_nvrtc() is None or not (BUILD / "lib" / "moe-mlir" / "moert_launcher_cuda.o").exists(),
-    reason="NVRTC or the CUDA runtime is not installed (nvidia-cuda-nvrtc and nvidia-cuda-runtime of python/requirements.txt)",
+    reason="NVRTC or the CUDA runtime is not installed (nvidia-cuda-nvrtc, nvidia-cuda-runtime and nvidia-cuda-crt of python/requirements.txt)",
 )
 
 
