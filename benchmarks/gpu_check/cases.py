@@ -52,15 +52,17 @@ class Layer:
         return 2 * (3 * experts * self.H * self.I + self.E * self.H + 2 * tokens * self.H)
 
 
-# Numerics, bit for bit where the data are integers. One block of everything; more rows of an expert than a tile has; rows that do not start
-# at multiples of 16 bytes and a last step of odd length; one expert per token; all experts; more steps than two rounds of the ring.
+# Numerics, bit for bit where the data are integers. One block of everything; more rows of an expert than a tile has, and few in the last tile;
+# rows that do not start at multiples of 16 bytes and a last step of odd length; one token; one expert; more steps than two rounds of the ring,
+# few rows and many.
 NUMERICS = [
     (7, Layer(96, 80, 8, 2)),
-    (150, Layer(72, 40, 3, 3)),
+    (140, Layer(72, 40, 3, 3)),
     (33, Layer(101, 30, 5, 2)),
     (1, Layer(64, 64, 4, 1)),
     (9, Layer(136, 130, 1, 1)),
-    (20, Layer(648, 200, 4, 2)),
+    (13, Layer(904, 136, 2, 1)),
+    (150, Layer(840, 72, 4, 2)),
 ]
 
 MODELS = {

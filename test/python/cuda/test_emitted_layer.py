@@ -3,22 +3,19 @@
 Each kernel gets what the one before it really wrote. Products are of small integers, so their sums are exact.
 """
 
+import sys
+
 import numpy as np
 import pytest
-from emitted import EmulatedKernels, Shape, cuda_text, kernel_level, pack, packed_shape, small_integers
+from emitted import ROOT, EmulatedKernels, Shape, cuda_text, kernel_level, pack, packed_shape, small_integers
 from emulated import aligned, from_bf16, schedules, to_bf16
 
-# Tokens and shape: one block of everything; more rows of an expert than a tile has, and few in the last tile; rows that do not start at
-# multiples of 16 bytes and a last step of odd length; one expert; all experts; more steps than two rounds of the ring, few rows and many.
-CASES = [
-    (7, Shape(96, 80, 8, 2)),
-    (140, Shape(72, 40, 3, 3)),
-    (33, Shape(101, 30, 5, 2)),
-    (1, Shape(64, 64, 4, 1)),
-    (9, Shape(136, 130, 1, 1)),
-    (13, Shape(904, 136, 2, 1)),
-    (150, Shape(840, 72, 4, 2)),
-]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from gpu_check.cases import NUMERICS  # noqa: E402
+
+# The cases that a GPU runs too.
+CASES = [(tokens, Shape(layer.H, layer.I, layer.E, layer.k)) for tokens, layer in NUMERICS]
 BF16_ULP = 2.0**-8
 
 
