@@ -38,3 +38,4 @@
 #include "elements.cuh"
 #include "layout.cuh"
 #include "pipeline.cuh"
+#include "schedule.cuh"

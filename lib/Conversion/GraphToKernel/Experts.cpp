@@ -50,11 +50,13 @@ struct ExpertLowering : GraphPattern<moe::ExpertOp> {
       KernelBuilder kernel(lowering.kernels, loc);
       emitUp(kernel, op, x, wIn, bIn, h, layout, isGather, rewriter);
       kernel.launch(rewriter, name("experts_up", inType, op), rows, work(rewriter, loc, rows, inType));
+      remarkTiles(lowering, loc, inType, gated);
     }
     {
       KernelBuilder kernel(lowering.kernels, loc);
-      emitDown(kernel, h, wOut, bOut, y, layout);
+      emitDown(kernel, tilesFor(lowering, outType), h, wOut, bOut, y, layout);
       kernel.launch(rewriter, name("experts_down", outType, nullptr), rows, work(rewriter, loc, rows, outType));
+      remarkTiles(lowering, loc, outType);
     }
     rewriter.replaceOp(op, y);
     return success();
@@ -119,8 +121,9 @@ private:
               const Layout &layout, bool isGather, ConversionPatternRewriter &rewriter) const {
     bool gated = op.getGated();
     // Gate and up share the register tile: each has half of its columns.
-    int64_t columns = gated ? lowering.tiles.blockColumns / 2 : lowering.tiles.blockColumns;
-    int64_t width = gated ? lowering.tiles.columns / 2 : lowering.tiles.columns, rows = lowering.tiles.rows;
+    TileTarget tiles = tilesFor(lowering, cast<RankedTensorType>(op.getWIn().getType()), gated);
+    int64_t columns = gated ? tiles.blockColumns / 2 : tiles.blockColumns;
+    int64_t width = gated ? tiles.columns / 2 : tiles.columns, rows = tiles.rows;
     Value x = kernel.arg(tokens), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
     Value w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value(), h = kernel.arg(result);
     forTiles(kernel, w, layout, [&](Value expert, Value block, Value row) {
@@ -164,17 +167,17 @@ private:
     return mapping.lookup(block.getTerminator()->getOperand(0));
   }
 
-  void emitDown(KernelBuilder &kernel, Value hidden, Value weight, Value bias, Value result,
+  void emitDown(KernelBuilder &kernel, const TileTarget &tiles, Value hidden, Value weight, Value bias, Value result,
                 const Layout &layout) const {
-    int64_t rows = lowering.tiles.rows, width = lowering.tiles.columns;
+    int64_t rows = tiles.rows, width = tiles.columns;
     Value h = kernel.arg(hidden), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
     Value y = kernel.arg(result);
     forTiles(kernel, w, layout, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
-      forStrips(kernel, lowering.tiles.blockColumns, width, [&](Value offset) {
+      forStrips(kernel, tiles.blockColumns, width, [&](Value offset) {
         Value acc =
             emitProduct(kernel, rows, width, h, place, w, {expert, block}, kernel.idx(0), kernel.dim(h, 1), offset)[0];
-        Value column = kernel.add(kernel.mul(block, kernel.idx(lowering.tiles.blockColumns)), offset);
+        Value column = kernel.add(kernel.mul(block, kernel.idx(tiles.blockColumns)), offset);
         emitStoreTile(kernel, acc, y, place, column, [&](ValueRange args) -> Value {
           if (!b)
             return args[2];

@@ -8,6 +8,8 @@
 #include "Lowering.h"
 
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/TileTarget.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -60,6 +62,9 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
     if (failed(tiles))
       return signalPassFailure();
     lowering.tiles = *tiles;
+    Attribute traits = module->getAttr(CpuTarget::attrName);
+    if (CudaTarget::isCuda(traits))
+      lowering.device = moe_mlir::findCudaDevice(cast<DictionaryAttr>(traits).getAs<StringAttr>("cuda"));
     if (failed(checkSupported(module)))
       return signalPassFailure();
     prepareGraph(module);

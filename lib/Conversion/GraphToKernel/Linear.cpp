@@ -27,11 +27,11 @@ static SmallVector<OpFoldResult> packedSizes(OpBuilder &b, Location loc, ArrayRe
 }
 
 /// Packs `weight` ([.., N, K] in memory) by a kernel: a column block each.
-static Value emitPack(GraphLowering &lowering, OpBuilder &host, Location loc, Value weight, bool halves,
-                      bool interleaved) {
+static Value emitPack(GraphLowering &lowering, const TileTarget &tiles, OpBuilder &host, Location loc, Value weight,
+                      bool halves, bool interleaved) {
   auto type = cast<MemRefType>(weight.getType());
   Type element = type.getElementType();
-  int64_t depth = lowering.tiles.depthOf(element), blockColumns = lowering.tiles.blockColumns, rank = type.getRank();
+  int64_t depth = tiles.depthOf(element), blockColumns = tiles.blockColumns, rank = type.getRank();
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, weight);
   Value packed = allocate(host, loc, element, packedSizes(host, loc, sizes, blockColumns, depth));
 
@@ -88,10 +88,11 @@ static Value emitPack(GraphLowering &lowering, OpBuilder &host, Location loc, Va
 Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc, Value tensor,
                                Value converted, bool halves, bool interleaved) {
   auto parameter = tensor.getDefiningOp<moe::ParameterOp>();
-  if (!parameter)
-    return emitPack(lowering, rewriter, loc, converted, halves, interleaved);
   auto type = cast<RankedTensorType>(tensor.getType());
-  int64_t depth = lowering.tiles.depthOf(type.getElementType()), blockColumns = lowering.tiles.blockColumns;
+  TileTarget tiles = tilesFor(lowering, type, halves);
+  if (!parameter)
+    return emitPack(lowering, tiles, rewriter, loc, converted, halves, interleaved);
+  int64_t depth = tiles.depthOf(type.getElementType()), blockColumns = tiles.blockColumns;
   SmallVector<OpFoldResult> sizes;
   for (int64_t size : type.getShape())
     sizes.push_back(rewriter.getIndexAttr(size));
@@ -124,8 +125,8 @@ struct LinearLowering : GraphPattern<nn::LinearOp> {
 
     KernelBuilder kernel(lowering.kernels, loc);
     epilogue.capture(kernel);
-    emit(kernel, kernel.arg(x), kernel.arg(weight), adaptor.getBias() ? kernel.arg(adaptor.getBias()) : Value(),
-         kernel.arg(y), epilogue);
+    emit(kernel, tilesFor(lowering, weightType), kernel.arg(x), kernel.arg(weight),
+         adaptor.getBias() ? kernel.arg(adaptor.getBias()) : Value(), kernel.arg(y), epilogue);
     OpFoldResult rows = sizeOf(rewriter, loc, x, 0);
     OpFoldResult work = mulSizes(rewriter, loc, {rows, sizes.back(), depth, rewriter.getIndexAttr(2)});
     Type in = getElementTypeOrSelf(x), out = getElementTypeOrSelf(y);
@@ -133,13 +134,15 @@ struct LinearLowering : GraphPattern<nn::LinearOp> {
                   "linear_" + shapeName(weightType.getShape()) + "_" + typeName(in) +
                       (in == out ? "" : "_" + typeName(out)) + (adaptor.getBias() ? "_bias" : "") + epilogue.name(),
                   rows, work);
+    remarkTiles(lowering, loc, weightType);
     rewriter.replaceOp(op, epilogue.replacement(result, memrefOf(op.getResult()), sizes));
     return success();
   }
 
 private:
-  void emit(KernelBuilder &kernel, Value x, Value weight, Value bias, Value y, Epilogue &epilogue) const {
-    int64_t rows = lowering.tiles.rows, columns = lowering.tiles.columns, blockColumns = lowering.tiles.blockColumns;
+  void emit(KernelBuilder &kernel, const TileTarget &tiles, Value x, Value weight, Value bias, Value y,
+            Epilogue &epilogue) const {
+    int64_t rows = tiles.rows, columns = tiles.columns, blockColumns = tiles.blockColumns;
     Value zero = kernel.idx(0), chunk = kernel.idx(rows * tilesPerChunk);
     Value m = kernel.dim(x, 0), depth = kernel.dim(x, 1);
     kernel.forall({kernel.dim(weight, 0), kernel.ceilDiv(m, rows * tilesPerChunk)}, [&](ValueRange block) {

@@ -7,6 +7,7 @@
 #include "moe-mlir/Dialect/Kernel/IR/TileTarget.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
+#include "moe-mlir/Target/Cuda/DeviceTable.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -45,6 +46,7 @@ struct GraphLowering {
   DenseMap<Operation *, FusedEpilogue> epilogues;
   DenseMap<Operation *, Value> fusedResults;
   TileTarget tiles;
+  const moe_mlir::CudaDevice *device = nullptr; ///< the GPU that kernels are tuned for, if it is one
 };
 
 template <typename Op> class GraphPattern : public OpConversionPattern<Op> {
@@ -93,6 +95,12 @@ struct SplatValue {
   explicit operator bool() const { return constant || scalar; }
 };
 SplatValue splatOf(Value tensor);
+
+/// Tile sizes of products by `weight` [.., N, K], and the columns that it is blocked by. With `halves`, gate and up
+/// columns share a block.
+TileTarget tilesFor(const GraphLowering &lowering, RankedTensorType weight, bool halves = false);
+/// Says in remarks what was chosen and what it is expected to cost.
+void remarkTiles(const GraphLowering &lowering, Location loc, RankedTensorType weight, bool halves = false);
 
 /// Weight `[.., N, K]` in blocks for the register tile: the same parameter with a pack step, or packed by a kernel.
 Value packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc, Value tensor,

@@ -1,5 +1,4 @@
-//===- ControlFlow.cpp - loops and branches as C++ statements
-//-----------------------------------------------------------===//
+//===- ControlFlow.cpp - loops and branches as C++ statements -----------------------------------------------------===//
 
 #include "Emitter.h"
 
@@ -43,12 +42,16 @@ LogicalResult Emitter::emitControlFlow(Operation *op) {
   if (auto forall = dyn_cast<scf::ForallOp>(op); forall && forall.isNormalized()) {
     Type i64 = b.getI64Type();
     SmallVector<Value> counts;
-    Value total = integer(loc, i64, 1);
     for (OpFoldResult count : forall.getMixedUpperBound()) {
       auto value = dyn_cast<Value>(count);
       counts.push_back(value ? get(value) : integer(loc, i64, *getConstantIntValue(count)));
-      total = emitc::MulOp::create(b, loc, i64, total, counts.back());
     }
+    bool isTileLoop;
+    if (failed(emitTileLoop(forall, counts, isTileLoop)) || isTileLoop)
+      return success(isTileLoop);
+    Value total = integer(loc, i64, 1);
+    for (Value count : counts)
+      total = emitc::MulOp::create(b, loc, i64, total, count);
     auto number = [&](StringRef callee) -> Value {
       return emitc::CastOp::create(b, loc, i64, call(op, b.getI32Type(), callee, {}));
     };

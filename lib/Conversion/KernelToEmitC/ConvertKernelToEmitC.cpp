@@ -1,5 +1,4 @@
-//===- ConvertKernelToEmitC.cpp - convert-kernel-to-emitc
-//---------------------------------------------------------------===//
+//===- ConvertKernelToEmitC.cpp - convert-kernel-to-emitc ---------------------------------------------------------===//
 
 #include "Emitter.h"
 

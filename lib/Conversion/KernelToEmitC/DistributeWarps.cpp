@@ -1,5 +1,4 @@
-//===- DistributeWarps.cpp - rows to warps, inner loops to lanes
-//--------------------------------------------------------===//
+//===- DistributeWarps.cpp - rows to warps, inner loops to lanes --------------------------------------------------===//
 
 #include "LoopClasses.h"
 

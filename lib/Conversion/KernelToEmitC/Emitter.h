@@ -1,5 +1,4 @@
-//===- Emitter.h - builds the emitc form of one kernel --------------------------------------------------------*- C++
-//-*-===//
+//===- Emitter.h - builds the emitc form of one kernel --------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_EMITTER_H
 
@@ -51,8 +50,14 @@ private:
   // Products over tiles: roles (Roles.cpp).
   enum class Role { None, Load, Compute };
   LogicalResult emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef<Value> maps);
+  /// The loop over the tiles of a product (Schedule.cpp), unless `forall` has another form.
+  LogicalResult emitTileLoop(scf::ForallOp forall, ArrayRef<Value> counts, bool &isTileLoop);
   LogicalResult emitRowTile(RowTileOp tile);
   LogicalResult emitRowTileBody(RowTileOp tile);
+  /// The form for few rows, for each strip of columns.
+  LogicalResult emitStrips(RowTileOp tile);
+  /// Text that adds the first column of the strip to a sum; `{}` is the strip.
+  std::string plusStrip() const { return strip ? " + " + std::to_string(plan->stripColumns) + " * {}" : ""; }
   /// The row index in memory of row `row` of a tile.
   FailureOr<Value> emitRowIndex(Value rows, Value row);
   /// The loop over K of a group of products, as C++ values, and the tiles that it leaves.
@@ -85,8 +90,8 @@ private:
   // Its epilogue (Epilogue.cpp).
   LogicalResult emitEpilogue(StoreTileOp store, RowTileOp tile);
   /// Stores the element `element`, and its neighbour if `pair`.
-  LogicalResult emitStore(StoreTileOp store, Value inTile, Value column, unsigned piece, bool pair);
-  FailureOr<Value> emitStoredValue(StoreTileOp store, Value row, Value column, Value element, unsigned piece);
+  LogicalResult emitStore(StoreTileOp store, Value inTile, Value column, bool pair);
+  FailureOr<Value> emitStoredValue(StoreTileOp store, Value row, Value column, Value element);
 
   /// A line of text; `{}` are the arguments.
   void line(Location loc, const Twine &text, ValueRange arguments = {});
@@ -117,9 +122,11 @@ private:
   std::optional<TilePlan> plan;
   DenseMap<Value, Value> tensorMaps; ///< matrix -> its tensor map
   int64_t tileRows = 0;              ///< of the form of a row tile that is written: plan->rows or kFewRows
-  /// A tile of accumulators as a thread has it: variables, their columns, and the first of their registers.
+  bool hasStrips = false;            ///< the tile loop says which strips of a tile with few rows are wanted
+  Value strip;                       ///< the one that is written, of several
+  /// A tile of accumulators as a thread has it: the variable, its columns, and the first of its registers.
   struct Tile {
-    SmallVector<std::string> names;
+    std::string name;
     int64_t width = 0, first = 0;
   };
   DenseMap<Value, Tile> accumulators;

@@ -1,5 +1,4 @@
-//===- Epilogue.cpp - products: what happens to accumulators before they are stored
-//---------------------------------===//
+//===- Epilogue.cpp - products: what happens to accumulators before they are stored -------------------------------===//
 //
 // The region of kernel.store_tile, on registers. Neighbours in a row are stored together where that is aligned.
 //
@@ -17,7 +16,7 @@ static bool storesPairs(StoreTileOp store) {
   return !store.getLimit() && !ShapedType::isDynamic(columns) && columns % 2 == 0;
 }
 
-FailureOr<Value> Emitter::emitStoredValue(StoreTileOp store, Value row, Value column, Value element, unsigned piece) {
+FailureOr<Value> Emitter::emitStoredValue(StoreTileOp store, Value row, Value column, Value element) {
   Location loc = store.getLoc();
   Block &body = store.getBody().front();
   values[body.getArgument(0)] = row;
@@ -29,7 +28,7 @@ FailureOr<Value> Emitter::emitStoredValue(StoreTileOp store, Value row, Value co
     if (tile.first)
       number = emitc::AddOp::create(b, loc, b.getI32Type(), element,
                                     literal(loc, b.getI32Type(), std::to_string(tile.first)));
-    values[argument] = call(store, b.getF32Type(), "moe::get", {literal(loc, type, tile.names[piece]), number});
+    values[argument] = call(store, b.getF32Type(), "moe::get", {literal(loc, type, tile.name), number});
   }
   if (failed(emitBlock(body)))
     return failure();
@@ -46,38 +45,38 @@ LogicalResult Emitter::emitEpilogue(StoreTileOp store, RowTileOp tile) {
   Value limit = store.getLimit() ? get(store.getLimit()) : dest.sizes.back();
   Value count = get(tile.getCount()), firstColumn = get(store.getColumn());
   LogicalResult result = success();
-  for (unsigned piece = 0; piece < first.names.size(); ++piece) {
-    int64_t elements = few ? first.width / 2 : columns / 2;
-    emitUnrolled(loc, pairs ? elements / 2 : elements, [&](Value i) {
-      std::string element = pairs ? "2 * {}" : "{}";
-      line(loc, "const int element = " + element + ";", i);
-      // A fragment's rows and columns; with few rows, those of the product are the columns and rows of the tile.
-      std::string row = "moe::fragmentRow(moe::threadIndex(), element)";
-      std::string column = "moe::fragmentColumn(moe::threadIndex(), element)";
-      if (few) {
-        std::swap(row, column);
-        row += halves ? " + 8 * warpgroup" : "";
-        column += halves ? "" : " + " + std::to_string(128 * piece) + " + 64 * warpgroup";
-      } else {
-        row += " + 64 * warpgroup";
-      }
-      line(loc, "const int inTile = " + row + ", column = int({}) + " + column + ";", firstColumn);
-      line(loc, "const bool exists = inTile < int({}) && column < int({});", {count, limit});
-      Value inTile = literal(loc, i64, "int64_t(inTile)"), at = literal(loc, i64, "int64_t(column)");
-      emitIf(loc, literal(loc, b.getI1Type(), "exists"),
-             [&] { result = success(succeeded(result) && succeeded(emitStore(store, inTile, at, piece, pairs))); });
-    });
-  }
+  int64_t elements = few ? first.width / 2 : columns / 2;
+  emitUnrolled(loc, pairs ? elements / 2 : elements, [&](Value i) {
+    line(loc, Twine("const int element = ") + (pairs ? "2 * {}" : "{}") + ";", i);
+    // A fragment's rows and columns; with few rows, those of the product are the columns and rows of the tile.
+    std::string row = "moe::fragmentRow(moe::threadIndex(), element)";
+    std::string column = "moe::fragmentColumn(moe::threadIndex(), element)";
+    SmallVector<Value> arguments = {firstColumn};
+    if (few) {
+      std::swap(row, column);
+      (halves ? row : column) += halves ? " + 8 * warpgroup" : " + 64 * warpgroup";
+      column += plusStrip();
+      if (strip)
+        arguments.push_back(strip);
+    } else {
+      row += " + 64 * warpgroup";
+    }
+    line(loc, "const int inTile = " + row + ", column = int({}) + " + column + ";", arguments);
+    line(loc, "const bool exists = inTile < int({}) && column < int({});", {count, limit});
+    Value inTile = literal(loc, i64, "int64_t(inTile)"), at = literal(loc, i64, "int64_t(column)");
+    emitIf(loc, literal(loc, b.getI1Type(), "exists"),
+           [&] { result = success(succeeded(result) && succeeded(emitStore(store, inTile, at, pairs))); });
+  });
   return result;
 }
 
-LogicalResult Emitter::emitStore(StoreTileOp store, Value inTile, Value column, unsigned piece, bool pair) {
+LogicalResult Emitter::emitStore(StoreTileOp store, Value inTile, Value column, bool pair) {
   Location loc = store.getLoc();
   Type i32 = b.getI32Type();
   FailureOr<Value> row = emitRowIndex(store.getRows(), inTile);
   if (failed(row))
     return failure();
-  FailureOr<Value> value = emitStoredValue(store, *row, column, literal(loc, i32, "element"), piece);
+  FailureOr<Value> value = emitStoredValue(store, *row, column, literal(loc, i32, "element"));
   if (failed(value))
     return failure();
   Block &body = store.getBody().front();
@@ -89,7 +88,7 @@ LogicalResult Emitter::emitStore(StoreTileOp store, Value inTile, Value column, 
     return success();
   }
   Value next = emitc::AddOp::create(b, loc, b.getI64Type(), column, integer(loc, b.getI64Type(), 1));
-  FailureOr<Value> second = emitStoredValue(store, *row, next, literal(loc, i32, "(element + 1)"), piece);
+  FailureOr<Value> second = emitStoredValue(store, *row, next, literal(loc, i32, "(element + 1)"));
   if (failed(second))
     return failure();
   emitc::CallOpaqueOp::create(b, loc, TypeRange(), "moe::storePair", ValueRange{to, *value, *second});

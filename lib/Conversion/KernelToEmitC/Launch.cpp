@@ -30,7 +30,7 @@ CudaMap Emitter::mapOf(Value matrix, int64_t boxRows) {
 void Emitter::emitLaunch(emitc::FuncOp func, ArrayRef<Value> weights, ArrayRef<Value> rows) {
   Location loc = func.getLoc();
   for (Value matrix : weights)
-    launch.maps.push_back(mapOf(matrix, kWeightRows));
+    launch.maps.push_back(mapOf(matrix, boxRowsOf(matrix)));
   for (Value matrix : rows)
     launch.maps.push_back(mapOf(matrix, plan->rows));
   launch.threads = kThreads;

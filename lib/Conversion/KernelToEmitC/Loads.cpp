@@ -1,5 +1,4 @@
-//===- Loads.cpp - products: the warpgroup that loads
-//---------------------------------------------------------------===//
+//===- Loads.cpp - products: the warpgroup that loads -------------------------------------------------------------===//
 //
 // Per step of K, when the stage is empty: thread 0 lets TMA bring the weights, and the rows of `a` where they are
 // neighbours in memory. Other rows are copied by all threads, 8 neighbouring ones to a row of 128 bytes. Such copies
@@ -122,17 +121,27 @@ LogicalResult Emitter::emitLoads(const Steps &range, ArrayRef<MmaOp> products, R
   line(loc, "moe::wait(barriers + 16 * ring.stage + 8, ring.parity ^ 1);");
   line(loc, "const moe::SharedAddress full = barriers + 16 * ring.stage, stage = stages + " +
                 Twine(plan->stageBytes()) + " * ring.stage;");
-  int64_t blockColumns = blockColumnsOf(mma), bytes = blockColumns * kRowBytes + (byTile ? plan->aBytes() : 0);
+  bool few = tileRows == kFewRows;
+  int64_t loaded = few ? plan->stripColumns * static_cast<int64_t>(products.size()) : blockColumnsOf(mma.getB());
+  int64_t bytes = loaded * kRowBytes + (byTile ? plan->aBytes() : 0);
   emitIf(loc, literal(loc, b.getI1Type(), "moe::threadIndex() == 0"), [&] {
     line(loc, "moe::arriveExpect(full, " + Twine(bytes) + ");");
     if (byTile)
       line(loc, "moe::loadTile2d(stage, &{}, full, int({}), int({}));", {tensorMaps.lookup(mma.getA()), k, *firstRow});
     line(loc, "const int weightRow = int(weights + {} / " + Twine(plan->depth) + " * {});", {k, columns});
-    for (int64_t first = 0; first < blockColumns; first += kWeightRows)
-      line(loc,
-           "moe::loadTile2d(stage + " + Twine(plan->aBytes() + first * kRowBytes) + ", &{}, full, 0, weightRow + " +
-               Twine(first) + ");",
-           tensorMaps.lookup(mma.getB()));
+    Value map = tensorMaps.lookup(mma.getB());
+    for (int64_t first = 0; first < loaded; first += boxRowsOf(mma.getB())) {
+      std::string load = "moe::loadTile2d(stage + " + std::to_string(plan->aBytes() + first * kRowBytes) +
+                         ", &{}, full, 0, weightRow + ";
+      if (!few) {
+        line(loc, load + Twine(first) + ");", map);
+        continue;
+      }
+      SmallVector<Value> arguments = {map, get(MmaOp(products[first / plan->stripColumns]).getColumn())};
+      if (strip)
+        arguments.push_back(strip);
+      line(loc, load + "int({}) + " + Twine(first % plan->stripColumns) + plusStrip() + ");", arguments);
+    }
   });
   if (byTile) {
     // No thread falls behind: the stage is announced when all have seen it empty.

@@ -1,5 +1,4 @@
-//===- LoopClasses.cpp - which loops of a row program lanes may share
-//---------------------------------------------------===//
+//===- LoopClasses.cpp - which loops of a row program lanes may share ---------------------------------------------===//
 
 #include "LoopClasses.h"
 

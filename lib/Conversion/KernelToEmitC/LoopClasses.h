@@ -1,5 +1,4 @@
-//===- LoopClasses.h - which loops of a row program lanes may share -----------------------------------------*- C++
-//-*-===//
+//===- LoopClasses.h - which loops of a row program lanes may share -------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_LOOPCLASSES_H
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_LOOPCLASSES_H
 

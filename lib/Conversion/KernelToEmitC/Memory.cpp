@@ -1,5 +1,4 @@
-//===- Memory.cpp - memrefs as pointers and sizes
-//-----------------------------------------------------------------------===//
+//===- Memory.cpp - memrefs as pointers and sizes -----------------------------------------------------------------===//
 
 #include "Emitter.h"
 

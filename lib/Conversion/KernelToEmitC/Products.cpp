@@ -1,5 +1,4 @@
-//===- Products.cpp - products: the warpgroups that multiply
-//--------------------------------------------------------===//
+//===- Products.cpp - products: the warpgroups that multiply ------------------------------------------------------===//
 //
 // Two forms. Many rows: a warpgroup has 64 rows of the tile and all columns. Few rows: the weights are the left
 // operand, in pieces of 64 columns, and the rows the right one, so that no product is wasted and weights come as fast
@@ -52,17 +51,16 @@ SmallVector<Emitter::Multiplication> Emitter::shareProducts(const Steps &range, 
   Location loc = MmaOp(products[0]).getLoc();
   int64_t width = MmaOp(products[0]).getAcc().getType().getColumns(), weights = plan->aBytes();
   if (tileRows == kFewRows) {
-    bool halves = width == 64;
-    for (auto [product, value] : llvm::zip(products, range.results))
-      for (int64_t piece = 0; piece < width; piece += 128) {
-        Tile &tile = accumulators[value];
-        tile.width = halves ? kFewRows / 2 : kFewRows;
-        Multiplication &each = addMultiplication(loc, list, tile.width);
-        tile.names.push_back(each.accumulators);
-        each.column = get(MmaOp(product).getColumn());
-        each.left = operandAt(weights + piece * kRowBytes, /*hasRow=*/true, halves ? 0 : 64);
-        each.right = operandAt(0, /*hasRow=*/false, halves ? tile.width : 0);
-      }
+    bool halves = plan->stripColumns == 64;
+    for (auto [i, value] : llvm::enumerate(range.results)) {
+      Tile &tile = accumulators[value];
+      tile.width = halves ? kFewRows / 2 : kFewRows;
+      Multiplication &each = addMultiplication(loc, list, tile.width);
+      tile.name = each.accumulators;
+      each.left = operandAt(weights + static_cast<int64_t>(i) * plan->stripColumns * kRowBytes, /*hasRow=*/false,
+                            halves ? 0 : 64);
+      each.right = operandAt(0, /*hasRow=*/false, halves ? tile.width : 0);
+    }
     return list;
   }
   bool merged = areNeighbours(products);
@@ -75,7 +73,7 @@ SmallVector<Emitter::Multiplication> Emitter::shareProducts(const Steps &range, 
       each.right = operandAt(weights, /*hasRow=*/true, 0);
     }
     Tile &tile = accumulators[range.results[i]];
-    tile.names.push_back(list.back().accumulators);
+    tile.name = list.back().accumulators;
     tile.width = merged ? width * static_cast<int64_t>(products.size()) : width;
     tile.first = merged ? static_cast<int64_t>(i) * width / 2 : 0;
   }

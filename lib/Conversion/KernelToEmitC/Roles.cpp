@@ -1,5 +1,4 @@
-//===- Roles.cpp - products: one warpgroup loads, two multiply
-//------------------------------------------------------===//
+//===- Roles.cpp - products: one warpgroup loads, two multiply ----------------------------------------------------===//
 //
 // A kernel with tiles of accumulators becomes two roles that walk the same loops. The threads of the first warpgroup
 // load: rows of `a`, wherever they are, and weights (Loads.cpp). The other two warpgroups multiply, one step behind
@@ -91,6 +90,8 @@ LogicalResult Emitter::emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef
   line(loc, "moe::syncBlock();");
   line(loc, "moe::Ring ring;");
 
+  // Without a loop over tiles there is nothing that blocks could share.
+  bool isShared = func.walk([](scf::ForallOp) { return WalkResult::interrupt(); }).wasInterrupted();
   Value isLoading = literal(loc, b.getI1Type(), "moe::threadIndex() < " + std::to_string(kLoadingThreads));
   auto roles = emitc::IfOp::create(b, loc, isLoading, /*addThenBlock=*/true, /*addElseBlock=*/true);
   for (bool loading : {true, false}) {
@@ -105,7 +106,13 @@ LogicalResult Emitter::emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef
       line(loc, "moe::increaseRegisters<" + Twine(kComputingRegisters) + ">();");
       line(loc, "const int warpgroup = moe::threadIndex() / 128 - 1;");
     }
-    if (failed(emitBlock(func.getBody().front())))
+    LogicalResult written = success();
+    auto write = [&] { written = emitBlock(func.getBody().front()); };
+    if (isShared)
+      write();
+    else
+      emitIf(loc, literal(loc, b.getI1Type(), "moe::blockIndex() == 0"), write);
+    if (failed(written))
       return failure();
     if (loading && plan->usesCopies)
       emitDrain(loc);
@@ -118,7 +125,7 @@ LogicalResult Emitter::emitRowTile(RowTileOp tile) {
   Location loc = tile.getLoc();
   accumulators.clear();
   tileRows = plan->rows;
-  if (!haveSwappedForm(tile))
+  if (!plan->strips)
     return emitRowTileBody(tile);
   Value areFew = emitc::CmpOp::create(b, loc, b.getI1Type(), emitc::CmpPredicate::le, get(tile.getCount()),
                                       integer(loc, b.getI64Type(), kFewRows));
@@ -128,11 +135,27 @@ LogicalResult Emitter::emitRowTile(RowTileOp tile) {
     b.setInsertionPointToStart(few ? &forms.getThenRegion().front() : &forms.getElseRegion().front());
     accumulators.clear();
     tileRows = few ? kFewRows : plan->rows;
-    if (failed(emitRowTileBody(tile)))
+    if (failed(few ? emitStrips(tile) : emitRowTileBody(tile)))
       return failure();
     emitc::YieldOp::create(b, loc);
   }
   return success();
+}
+
+LogicalResult Emitter::emitStrips(RowTileOp tile) {
+  if (plan->strips == 1)
+    return emitRowTileBody(tile);
+  Location loc = tile.getLoc();
+  Type i32 = b.getI32Type();
+  Value first = literal(loc, i32, hasStrips ? "firstStrip" : "0");
+  Value last = literal(loc, i32, hasStrips ? "lastStrip" : std::to_string(plan->strips));
+  auto strips = emitc::ForOp::create(b, loc, first, last, literal(loc, i32, "1"));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(strips.getBody());
+  strip = strips.getBody()->getArgument(0);
+  LogicalResult written = emitRowTileBody(tile);
+  strip = Value();
+  return written;
 }
 
 LogicalResult Emitter::emitRowTileBody(RowTileOp tile) {

@@ -1,5 +1,4 @@
-//===- Scalars.cpp - arithmetic on scalars as C++ expressions
-//-----------------------------------------------------------===//
+//===- Scalars.cpp - arithmetic on scalars as C++ expressions -----------------------------------------------------===//
 
 #include "Emitter.h"
 

@@ -1,5 +1,4 @@
-//===- Threads.cpp - threads, warps and shuffles as calls of the device library
-//-----------------------------------------===//
+//===- Threads.cpp - threads, warps and shuffles as calls of the device library -----------------------------------===//
 
 #include "Emitter.h"
 

@@ -1,14 +1,18 @@
-//===- TilePlan.cpp - how a kernel with products uses threads and shared memory
-//-------------------------------------===//
+//===- TilePlan.cpp - how a kernel with products uses threads and shared memory -----------------------------------===//
 
 #include "Tiles.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
 
-int64_t mlir::kernel::blockColumnsOf(MmaOp mma) {
-  ArrayRef<int64_t> shape = cast<MemRefType>(mma.getB().getType()).getShape();
+int64_t mlir::kernel::blockColumnsOf(Value weight) {
+  ArrayRef<int64_t> shape = cast<MemRefType>(weight.getType()).getShape();
   return shape[shape.size() - 2];
+}
+
+int64_t mlir::kernel::boxRowsOf(Value weight) {
+  int64_t columns = blockColumnsOf(weight);
+  return columns % 64 ? columns : 64;
 }
 
 static bool areNeighbours(Value rows) {
@@ -26,11 +30,23 @@ RowSource mlir::kernel::rowSource(MmaOp mma, int64_t rows) {
   return areNeighbours(mma.getRows()) && rows > kFewRows ? RowSource::Tile : RowSource::Copies;
 }
 
-bool mlir::kernel::haveSwappedForm(RowTileOp tile) {
-  WalkResult result = tile.walk([](MmaOp mma) {
-    return mma.getAcc().getType().getColumns() % 64 ? WalkResult::interrupt() : WalkResult::advance();
+/// Products with few rows multiply 64 columns of weights at a time. All tiles of a kernel must agree.
+static void chooseStrips(FuncOp func, TilePlan &plan) {
+  DenseSet<std::pair<int64_t, int64_t>> forms; // products of a tile, columns of each
+  func.walk([&](RowTileOp tile) {
+    int64_t products = 0, columns = 0;
+    tile.walk([&](MmaOp mma) {
+      columns = products++ && columns != mma.getAcc().getType().getColumns() ? 0 : mma.getAcc().getType().getColumns();
+    });
+    forms.insert({products, columns});
   });
-  return !result.wasInterrupted();
+  auto [products, columns] = *forms.begin();
+  if (forms.size() != 1 || columns == 0 || columns % 64)
+    return;
+  // A warpgroup has 64 columns and all rows, or, as both of gate and up must be in the same registers, half of the
+  // rows.
+  plan.stripColumns = products == 1 && columns % 128 == 0 ? 128 : 64;
+  plan.strips = columns / plan.stripColumns;
 }
 
 FailureOr<TilePlan> TilePlan::get(FuncOp func, const CudaTarget &target) {
@@ -45,13 +61,14 @@ FailureOr<TilePlan> TilePlan::get(FuncOp func, const CudaTarget &target) {
     if (weight.getShape().back() != target.depth)
       return mma.emitOpError() << "has a weight in steps of " << weight.getShape().back() << ", not of "
                                << target.depth;
-    plan.columns = std::max(plan.columns, blockColumnsOf(mma));
+    plan.columns = std::max(plan.columns, blockColumnsOf(mma.getB()));
     for (int64_t rows : {target.rows, kFewRows})
       (rowSource(mma, rows) == RowSource::Tile ? plan.usesTiles : plan.usesCopies) = true;
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
     return failure();
+  chooseStrips(func, plan);
   plan.stages = std::min(target.stages, kStagesBytes / plan.stageBytes());
   return plan;
 }

@@ -1,5 +1,4 @@
-//===- Tiles.h - how a kernel with products uses threads and shared memory ------------------------------------*- C++
-//-*-===//
+//===- Tiles.h - how a kernel with products uses threads and shared memory ------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_TILES_H
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_TILES_H
 
@@ -18,7 +17,6 @@ constexpr int64_t kLoadingWarps = 4;
 constexpr int64_t kComputingWarps = 8;
 constexpr int64_t kBarrierBytes = 1024;      ///< in front of the stages, which start at multiples of 1024
 constexpr int64_t kStagesBytes = 200 * 1024; ///< at most, of the 227 KiB that a block may have
-constexpr int64_t kWeightRows = 64;          ///< of a box of weights
 constexpr int64_t kFewRows = 16;             ///< a tile of so few rows is computed with swapped operands
 
 /// Where the rows of `a` come from.
@@ -32,6 +30,9 @@ enum class RowSource {
 /// weights.
 struct TilePlan {
   int64_t rows, columns, depth, stages;
+  /// Products with few rows have a form of their own, for one strip of columns at a time: so many strips make up the
+  /// columns of each product of a tile. No strips: there is no such form.
+  int64_t strips = 0, stripColumns = 0;
   bool usesTiles = false;  ///< some rows of `a` come by TMA
   bool usesCopies = false; ///< some come by the threads, which announce them later
 
@@ -46,12 +47,12 @@ struct TilePlan {
   static FailureOr<TilePlan> get(FuncOp func, const CudaTarget &target);
 };
 
-/// Columns of a block of the packed weight [.., steps, columns, depth].
-int64_t blockColumnsOf(MmaOp mma);
+/// Columns of a block of a packed weight [.., steps, columns, depth].
+int64_t blockColumnsOf(Value weight);
+/// Rows of the boxes in which TMA loads it.
+int64_t boxRowsOf(Value weight);
 /// How a tile of at most `rows` rows gets the rows of `a`.
 RowSource rowSource(MmaOp mma, int64_t rows);
-/// Whether tiles with few rows of these products have a form of their own: columns come in multiples of 64.
-bool haveSwappedForm(RowTileOp tile);
 
 } // namespace mlir::kernel
 

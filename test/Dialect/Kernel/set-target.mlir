@@ -14,7 +14,7 @@
 // NATIVE: {kernel.target = {{.*}}cpu = "{{[a-z0-9-]+}}",{{.*}}rows = 6 : i64
 // OLD: error: CPU 'x86-64-v2' has no avx2; the least that is supported is 'x86-64-v3'
 // OTHER: error: unknown CPU 'cortex-a72'; use 'native', 'x86-64-v3', 'x86-64-v4' or a name such as 'znver4'
-// CUDA: {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}}
+// CUDA: {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}}
 // GPU: error: unknown GPU 'sm_80'; kernels are written for 'sm_90a' (H100, H200)
 module {
 }

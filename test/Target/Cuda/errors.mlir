@@ -35,3 +35,81 @@ module attributes {kernel.target = {columns = 64 : i64, cpu = "znver4", rows = 6
     kernel.return
   }
 }
+
+// -----
+
+module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+  kernel.func @linear(%x: memref<?x96xf32>, %w: memref<1x96x128xf32>, %y: memref<?x40xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c96 = arith.constant 96 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xf32>
+    scf.forall (%block) in (1) {
+      kernel.row_tile %rows max 128 {
+        %index = kernel.row_indices %c0 {
+        ^bb0(%i: index):
+          kernel.yield %i : index
+        } : <128>
+        %zero = kernel.zero : <128x128xf32>
+        %acc = scf.for %k = %c0 to %c96 step %c1 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
+          // expected-error@+1 {{'kernel.mma' op multiplies 'f32'; on a GPU, products are of bf16 or f16}}
+          %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xf32>, memref<1x96x128xf32>
+          scf.yield %next : !kernel.acc<128x128xf32>
+        }
+        kernel.store_tile %acc -> %y[%index, %c0] {
+        ^bb0(%r: index, %c: index, %v: f32):
+          kernel.yield %v : f32
+        } : (!kernel.acc<128x128xf32>), memref<?x40xf32>
+      }
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<?x2x128x64xbf16>, %y: memref<?x40xbf16>) {
+    %c0 = arith.constant 0 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x128xf32>
+      // expected-error@+1 {{'kernel.mma' op has a weight of dynamic size, which has no tensor map}}
+      %acc = kernel.mma %zero, %x[%index, %c0], %w[%c0, %c0, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<?x2x128x64xbf16>
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        %o = arith.truncf %v : f32 to bf16
+        kernel.yield %o : bf16
+      } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x3x128x32xbf16>, %y: memref<?x40xbf16>) {
+    %c0 = arith.constant 0 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x128xf32>
+      // expected-error@+1 {{'kernel.mma' op has a weight in steps of 32, not of 64}}
+      %acc = kernel.mma %zero, %x[%index, %c0], %w[%c0, %c0, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x3x128x32xbf16>
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        %o = arith.truncf %v : f32 to bf16
+        kernel.yield %o : bf16
+      } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+    }
+    kernel.return
+  }
+}

@@ -3,7 +3,7 @@
 // A linear layer: the first warpgroup loads, the others multiply; both walk the same loops, and both have a form for few rows.
 // CHECK:      extern "C" __global__ __launch_bounds__(384, 1) void linear(moe::Bf16* v1, int64_t v2, moe::Bf16* v3, moe::Bf16* v4, int64_t v5, const __grid_constant__ CUtensorMap v6, const __grid_constant__ CUtensorMap v7) {
 // CHECK-NEXT:   // Launch: 384 threads, 132096 bytes of shared memory.
-// CHECK-NEXT:   // Map v6: argument 2 as 256 x 64, boxes of 64 rows.
+// CHECK-NEXT:   // Map v6: argument 2 as 512 x 64, boxes of 64 rows.
 // CHECK-NEXT:   // Map v7: argument 0 as argument 1 x 96, boxes of 128 rows.
 // CHECK-NEXT:   const moe::SharedAddress barriers = moe::dynamicShared(), stages = barriers + 1024;
 // CHECK-NEXT:   if (moe::threadIndex() == 0) {
@@ -18,7 +18,11 @@
 // CHECK-NEXT:   if (moe::threadIndex() < 128) {
 // CHECK-NEXT:     moe::decreaseRegisters<56>();
 // CHECK-NEXT:     int unannounced = 0;
-// CHECK-NEXT:     for (int64_t [[ROW:.*]] = 0; [[ROW]] < v2; [[ROW]] += 128) {
+// CHECK-NEXT:     const int rowTiles = int(((v2) - (0) + 127) / 128), columnTiles = int(2);
+// CHECK-NEXT:     const int tiles = rowTiles * columnTiles;
+// CHECK-NEXT:     for (int32_t [[T:.*]] = moe::blockIndex(); [[T]] < tiles; [[T]] += moe::blockCount()) {
+// CHECK-NEXT:       const moe::TilePlace place = moe::tilePlace([[T]], rowTiles, columnTiles);
+// CHECK-NEXT:       int64_t [[ROW:.*]] = 0 + int64_t(place.row) * 128;
 // CHECK-NEXT:       int64_t [[COUNT:.*]] = v2 - [[ROW]];
 // CHECK-NEXT:       if ([[COUNT]] <= 16) {
 // CHECK-NEXT:         const moe::Bf16 *rows[1];
@@ -35,8 +39,8 @@
 // CHECK-NEXT:           if (moe::threadIndex() == 0) {
 // CHECK-NEXT:             moe::arriveExpect(full, 16384);
 // CHECK-NEXT:             const int weightRow = int(weights + [[K]] / 64 * 128);
-// CHECK-NEXT:             moe::loadTile2d(stage + 16384, &v6, full, 0, weightRow + 0);
-// CHECK-NEXT:             moe::loadTile2d(stage + 24576, &v6, full, 0, weightRow + 64);
+// CHECK-NEXT:             moe::loadTile2d(stage + 16384, &v6, full, 0, weightRow + int(0) + 0);
+// CHECK-NEXT:             moe::loadTile2d(stage + 24576, &v6, full, 0, weightRow + int(0) + 64);
 // CHECK-NEXT:           }
 // CHECK-NEXT:           const int column = int([[K]]) + moe::threadIndex() % 8 * 8;
 // CHECK-NEXT:           #pragma unroll
@@ -86,7 +90,7 @@
 // CHECK-NEXT:     for (int64_t [[K:.*]] = 0; [[K]] < 96; [[K]] += 64) {
 // CHECK-NEXT:       moe::wait(barriers + 16 * ring.stage, ring.parity);
 // CHECK-NEXT:       const moe::SharedAddress stage = stages + 32768 * ring.stage;
-// CHECK-NEXT:       const uint64_t left0 = moe::matrixDescriptor(stage + 16384 + uint32_t(0) * 128 + 8192 * warpgroup, 128);
+// CHECK-NEXT:       const uint64_t left0 = moe::matrixDescriptor(stage + 16384 + 8192 * warpgroup, 128);
 // CHECK-NEXT:       const uint64_t right0 = moe::matrixDescriptor(stage, 128);
 // CHECK-NEXT:       moe::wgmmaFence();
 // CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(left0, 0), moe::advanceK(right0, 0), [[K]] != 0);
@@ -103,8 +107,8 @@
 // CHECK-NEXT:     #pragma unroll
 // CHECK-NEXT:     for (int32_t [[I:.*]] = 0; [[I]] < 8; [[I]] += 1) {
 // CHECK-NEXT:       const int element = [[I]];
-// CHECK-NEXT:       const int inTile = moe::fragmentColumn(moe::threadIndex(), element), column = int(0) + moe::fragmentRow(moe::threadIndex(), element) + 0 + 64 * warpgroup;
-// CHECK-NEXT:       const bool exists = inTile < int([[COUNT:.*]]) && column < int(40);
+// CHECK-NEXT:       const int inTile = moe::fragmentColumn(moe::threadIndex(), element), column = int({{.*}}) + moe::fragmentRow(moe::threadIndex(), element) + 64 * warpgroup;
+// CHECK-NEXT:       const bool exists = inTile < int([[COUNT:.*]]) && column < int(168);
 // CHECK:              moe::storeGlobal(
 
 // Many rows: 64 for each warpgroup; neighbours are stored together.
@@ -115,18 +119,18 @@
 // CHECK:          moe::wgmmaWait<0>(acc1);
 // CHECK:          for (int32_t [[I:.*]] = 0; [[I]] < 32; [[I]] += 1) {
 // CHECK-NEXT:       const int element = 2 * [[I]];
-// CHECK-NEXT:       const int inTile = moe::fragmentRow(moe::threadIndex(), element) + 64 * warpgroup, column = int(0) + moe::fragmentColumn(moe::threadIndex(), element);
+// CHECK-NEXT:       const int inTile = moe::fragmentRow(moe::threadIndex(), element) + 64 * warpgroup, column = int({{.*}}) + moe::fragmentColumn(moe::threadIndex(), element);
 // CHECK:              float [[V:.*]] = moe::get(acc1, element);
 // CHECK-NEXT:         moe::Bf16 [[W:.*]] = moe::fromFloat<moe::Bf16>([[V]]);
 // CHECK:              moe::storePair({{.*}}, [[W]], {{.*}});
 module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
-  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %y: memref<?x40xbf16>) {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %y: memref<?x168xbf16>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c96 = arith.constant 96 : index
     %c128 = arith.constant 128 : index
     %rows = memref.dim %x, %c0 : memref<?x96xbf16>
-    scf.forall (%block) in (1) {
+    scf.forall (%block) in (2) {
       %column = arith.muli %block, %c128 : index
       scf.for %row = %c0 to %rows step %c128 {
         %left = arith.subi %rows, %row : index
@@ -137,14 +141,14 @@ module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth 
           } : <128>
           %zero = kernel.zero : <128x128xf32>
           %acc = scf.for %k = %c0 to %c96 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
-            %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
+            %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<2x2x128x64xbf16>
             scf.yield %next : !kernel.acc<128x128xf32>
           }
           kernel.store_tile %acc -> %y[%index, %column] {
           ^bb0(%r: index, %c: index, %v: f32):
             %o = arith.truncf %v : f32 to bf16
             kernel.yield %o : bf16
-          } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+          } : (!kernel.acc<128x128xf32>), memref<?x168xbf16>
         }
       }
     }

@@ -27,7 +27,7 @@
 // RUNTIME: llvm.func @moe_run_second
 // CPU:     cpu = "x86-64-v3"
 // CPU:     llvm.func @moe_run_first
-// REPORT:      gpu sm_90a: tile 128x128, {{[0-9]+}} stages
+// REPORT:      gpu sm_90a: tile 128x256, {{[0-9]+}} stages
 // REPORT:      first {{.*}}
 // REPORT-NEXT: linear_32x64_bf16 {{.*}} bf16 wgmma
 // REPORT:      second {{.*}}

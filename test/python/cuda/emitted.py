@@ -16,8 +16,10 @@ sys.path.insert(0, str(ROOT / "runtime" / "test" / "emulation"))
 from emulated import WARNINGS, Emulator, aligned, to_bf16  # noqa: E402
 
 BUILD = Path(os.environ.get("MOE_BUILD_DIR", ROOT / "build"))
-COLUMNS, DEPTH = 128, 64  # of a block of weights, see CudaTarget.h
+DEPTH = 64  # elements of a step, see CudaTarget.h
 
+# A kernel that packs weights: its name and the columns of a block.
+PACK = re.compile(r"kernel\.func @(pack_\w+)\(%\w+: memref<[^>]*>, %\w+: memref<[^>]*x(\d+)x64x\w+>\)")
 # What a kernel says about a tensor map that it wants: argument, rows (a number or an argument's value), columns, rows of a box.
 MAP = re.compile(r"// Map \w+: argument (\d+) as (argument )?(\d+) x (\d+), boxes of (\d+) rows")
 
@@ -81,7 +83,10 @@ def host_compiler():
 class EmulatedKernels:
     """The kernels of a text; they are found by the beginning of their names."""
 
-    def __init__(self, text, folder):
+    def __init__(self, level, folder, change=lambda text: text):
+        """From the kernel level; `change` may change the text."""
+        text = change(cuda_text(level))
+        self.columns = {name: int(columns) for name, columns in PACK.findall(level)}
         self.emulator = Emulator(BUILD / "runtime" / "emulation" / "libmoe_emulation.so", host_compiler())
         # Not every kernel needs each size of its arguments, which are the slots of a calling convention.
         library = self.emulator.build(text, folder, warnings=(*WARNINGS, "-Wno-unused-parameter"))
@@ -89,9 +94,19 @@ class EmulatedKernels:
         launches = re.findall(r"void (\w+)\([^\n]*\) \{\n  // Launch: (\d+) threads, (\d+) bytes[^\n]*\n((?:  // Map[^\n]*\n)+)", text)
         self.launches = {name: (int(threads), int(shared), MAP.findall(maps)) for name, threads, shared, maps in launches}
 
-    def run(self, prefix, *arguments, blocks=2, **schedule):
+    def pack(self, weight, halves=False, **schedule):
+        """The weight as its kernel packs it, which is as NumPy does."""
+        name = f"pack_{'x'.join(map(str, weight.shape))}_bf16" + ("_halves" if halves else "")
+        expected = pack(weight, self.columns[name], halves)
+        packed = aligned(expected.shape, np.uint16, 0x7FC0)
+        self.run(name, weight, packed, exact=True, **schedule)
+        np.testing.assert_array_equal(packed, expected)
+        packed.flags.writeable = False
+        return packed
+
+    def run(self, prefix, *arguments, blocks=2, exact=False, **schedule):
         """Arrays are passed as pointers, and the maps that the kernel wants are made of them; fails with the rule that was broken."""
-        (name,) = [name for name in self.kernels if name.startswith(prefix)]
+        (name,) = [name for name in self.kernels if name == prefix or (not exact and name.startswith(prefix))]
         threads, shared, maps = self.launches.get(name, (64, 0, []))
         values = {f"argument {i}": ctypes.c_int64(a) if isinstance(a, int) else a for i, a in enumerate(arguments)}
         for slot, size, rows, columns, box in maps:
@@ -102,23 +117,18 @@ class EmulatedKernels:
         assert fault == "", fault
 
 
-def packed_shape(*shape):
-    """Of a weight [..., N, K]."""
-    return (*shape[:-2], -(-shape[-2] // COLUMNS), -(-shape[-1] // DEPTH), COLUMNS, DEPTH)
-
-
-def pack(weight, halves=False):
-    """#moe.pack of a weight [..., N, K] by NumPy."""
+def pack(weight, columns, halves=False):
+    """#moe.pack of a weight [..., N, K] in blocks of `columns` by NumPy."""
     if halves:  # blocks of gate rows, then up rows
-        half = COLUMNS // 2
-        blocks = -(-weight.shape[-2] // COLUMNS)
+        half = columns // 2
+        blocks = -(-weight.shape[-2] // columns)
         gate, up = np.split(weight, 2, axis=-2)
         pad = [(0, 0)] * (weight.ndim - 2) + [(0, blocks * half - gate.shape[-2]), (0, 0)]
         parts = [np.pad(w, pad).reshape(*w.shape[:-2], blocks, half, w.shape[-1]) for w in (gate, up)]
-        weight = np.concatenate(parts, axis=-2).reshape(*weight.shape[:-2], blocks * COLUMNS, weight.shape[-1])
-    shape = packed_shape(*weight.shape)
-    pad = [(0, 0)] * (weight.ndim - 2) + [(0, shape[-4] * COLUMNS - weight.shape[-2]), (0, shape[-3] * DEPTH - weight.shape[-1])]
-    return np.pad(weight, pad).reshape(*shape[:-4], shape[-4], COLUMNS, shape[-3], DEPTH).swapaxes(-3, -2)
+        weight = np.concatenate(parts, axis=-2).reshape(*weight.shape[:-2], blocks * columns, weight.shape[-1])
+    blocks, steps = -(-weight.shape[-2] // columns), -(-weight.shape[-1] // DEPTH)
+    pad = [(0, 0)] * (weight.ndim - 2) + [(0, blocks * columns - weight.shape[-2]), (0, steps * DEPTH - weight.shape[-1])]
+    return np.pad(weight, pad).reshape(*weight.shape[:-2], blocks, columns, steps, DEPTH).swapaxes(-3, -2)
 
 
 def small_integers(random, *shape):

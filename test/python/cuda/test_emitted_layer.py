@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from emitted import ROOT, EmulatedKernels, Shape, cuda_text, kernel_level, pack, packed_shape, small_integers
+from emitted import ROOT, EmulatedKernels, Shape, kernel_level, small_integers
 from emulated import aligned, from_bf16, schedules, to_bf16
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -26,7 +26,7 @@ def built(tmp_path_factory):
 
     def get(shape):
         if shape not in made:
-            made[shape] = EmulatedKernels(cuda_text(kernel_level(shape.text())), tmp_path_factory.mktemp("layer"))
+            made[shape] = EmulatedKernels(kernel_level(shape.text()), tmp_path_factory.mktemp("layer"))
         return made[shape]
 
     return get
@@ -41,13 +41,7 @@ def weights_of(kernels, shape, random, **schedule):
     }
     result = {}
     for name, weight in plain.items():
-        packed = aligned(packed_shape(*weight.shape), np.uint16, 0x7FC0)
-        halves = name == "w_in"
-        size = "x".join(map(str, weight.shape))
-        kernels.run(f"pack_{size}_bf16" + ("_halves" if halves else ""), weight, packed, **schedule)
-        np.testing.assert_array_equal(packed, pack(weight, halves))
-        packed.flags.writeable = False
-        result[name] = weight, packed
+        result[name] = weight, kernels.pack(weight, halves=name == "w_in", **schedule)
     return result
 
 
@@ -141,9 +135,12 @@ def test_layer(tokens, shape, built):
         ("moe::copyAsync(to, ", "moe::copyAsync(to ^ 16, "),
         ("ring.parity ^ 1", "ring.parity"),
         ("moe::wgmmaFence();", ""),
-        ("moe::arriveExpect(full, 32768);", "moe::arriveExpect(full, 16384);"),
+        ("moe::arriveExpect(full, 24576);", "moe::arriveExpect(full, 16384);"),
         ("64 * warpgroup", "32 * warpgroup"),
         ("+ 8192 * warpgroup", "+ 4096 * warpgroup"),
+        ("+ 1024 * warpgroup", ""),
+        ("int64_t(place.row) * 128", "int64_t(place.row) * 64"),
+        ("moe::blockCount()) {\n        const moe::TilePlace", "2 * moe::blockCount()) {\n        const moe::TilePlace"),
         ("+ 8 * warpgroup", ""),
         ("moe::get(acc2, element + 32)", "moe::get(acc2, element + 16)"),
         ("moe::syncWarp();", ""),
@@ -152,7 +149,11 @@ def test_layer(tokens, shape, built):
 def test_faults_in_the_text_are_found(line, instead, tmp_path):
     """A test of the tests: each of these breaks a rule or a number."""
     tokens, shape = CASES[1]
-    text = cuda_text(kernel_level(shape.text()))
-    assert line in text
+
+    def change(text):
+        assert line in text, "no place for the fault"
+        return text.replace(line, instead)
+
+    kernels = EmulatedKernels(kernel_level(shape.text()), tmp_path, change)
     with pytest.raises(AssertionError):
-        run_layer(EmulatedKernels(text.replace(line, instead), tmp_path), tokens, shape, timing="lazy", skewed=True)
+        run_layer(kernels, tokens, shape, timing="lazy", skewed=True)

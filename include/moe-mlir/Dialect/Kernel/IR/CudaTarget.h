@@ -1,5 +1,4 @@
-//===- CudaTarget.h - traits of the GPU that kernels are made for -----------------------------------------*- C++
-//-*-===//
+//===- CudaTarget.h - traits of the GPU that kernels are made for ---------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_DIALECT_KERNEL_IR_CUDATARGET_H
 #define MOE_MLIR_DIALECT_KERNEL_IR_CUDATARGET_H
 
@@ -11,11 +10,11 @@ namespace mlir::kernel {
 
 /// What kernels need to know about the GPU. Stands in the module attribute `kernel.target`:
 ///
-///   kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}
+///   kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}
 struct CudaTarget {
   std::string arch;      ///< as NVRTC calls it
   int64_t rows = 128;    ///< rows of a tile: 64 for each of the two computing warpgroups
-  int64_t columns = 128; ///< columns of a tile and of a weight block
+  int64_t columns = 256; ///< columns of a tile and of a weight block, at most
   int64_t depth = 64;    ///< bf16 or f16 elements of a step: one row of 128 bytes in shared memory
   int64_t stages = 8;    ///< steps whose operands are in shared memory at a time, at most
 

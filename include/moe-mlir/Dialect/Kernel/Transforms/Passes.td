@@ -15,7 +15,7 @@ def KernelSetTarget : Pass<"kernel-set-target", "::mlir::ModuleOp"> {
     | AVX-512 (F, BW, DQ, VL) | 6 x 64 | 16 |
     | AVX2, FMA | 6 x 16 | 8 |
 
-    With `cuda`, the traits of a GPU instead (see CudaTarget.h): tiles of 128 x 128 for `sm_90a`.
+    With `cuda`, the traits of a GPU instead (see CudaTarget.h): tiles of 128 rows and up to 256 columns for `sm_90a`.
   }];
   let options = [Option<"cpu", "cpu", "std::string", [{"native"}],
                         "LLVM's name of the CPU, or 'native' for the machine this runs on">,
