@@ -30,4 +30,39 @@ template <typename T> MOE_DEVICE void storePair(T *to, T first, T second MOE_CAL
                                                                     << 32 MOE_FROM_CALLER);
 }
 
+/// `kCount` elements of type T, 4, 8 or 16 bytes.
+template <typename T, int kCount> struct alignas(kCount * sizeof(T)) Vector {
+  using Element = T;
+  T at[kCount];
+};
+
+/// What is read and written at once: an integer, or four of them.
+template <int kBytes> struct VectorBits;
+template <> struct VectorBits<4> {
+  using Type = uint32_t;
+};
+template <> struct VectorBits<8> {
+  using Type = uint64_t;
+};
+template <> struct VectorBits<16> {
+  using Type = uint4;
+};
+
+/// The vector at `p`, which is aligned to its size.
+template <typename V> MOE_DEVICE V loadVector(const typename V::Element *p MOE_CALLER) {
+  using Bits = typename VectorBits<sizeof(V)>::Type;
+  return __builtin_bit_cast(V, loadGlobal(reinterpret_cast<const Bits *>(p) MOE_FROM_CALLER));
+}
+template <typename V> MOE_DEVICE void storeVector(typename V::Element *p, V v MOE_CALLER) {
+  using Bits = typename VectorBits<sizeof(V)>::Type;
+  storeGlobal(reinterpret_cast<Bits *>(p), __builtin_bit_cast(Bits, v) MOE_FROM_CALLER);
+}
+
+template <typename T, int kCount> MOE_DEVICE T element(const Vector<T, kCount> &v, int64_t i) { return v.at[i]; }
+/// `v`, but `value` at `i`.
+template <typename T, int kCount> MOE_DEVICE Vector<T, kCount> withElement(Vector<T, kCount> v, int64_t i, T value) {
+  v.at[i] = value;
+  return v;
+}
+
 } // namespace moe

@@ -40,7 +40,7 @@ void syncBlock(Where where);
 void syncNamed(uint32_t id, uint32_t threads, Where where);
 void setRegisters(int count, bool increase, Where where);
 
-enum class Exchange { Xor, Up, Broadcast, Ballot };
+enum class Exchange { Xor, Up, Broadcast, Ballot, Match };
 void syncWarp(Where where);
 uint32_t exchange(Exchange kind, uint32_t value, int argument, Where where);
 

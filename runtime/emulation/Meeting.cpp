@@ -61,19 +61,31 @@ static int sourceOf(const Warp &warp, int lane) {
   case Exchange::Broadcast:
     return warp.argument;
   case Exchange::Ballot:
+  case Exchange::Match:
     break;
   }
   return lane;
 }
 
+/// The lanes that are there and passed what `holds` says.
+template <typename Condition> static uint32_t lanesWith(const Warp &warp, Condition holds) {
+  uint32_t lanes = 0;
+  for (int lane = 0; lane < 32; ++lane)
+    lanes |= (warp.arrived >> lane & holds(warp.values[lane])) << lane;
+  return lanes;
+}
+
 /// All lanes that have not ended are there.
 static void completeExchange(Warp &warp) {
-  uint32_t votes = 0;
-  for (int lane = 0; lane < 32; ++lane)
-    votes |= (warp.arrived >> lane & warp.values[lane] & 1) << lane;
+  const uint32_t votes = lanesWith(warp, [](uint32_t value) { return value & 1; });
   for (int lane = 0; lane < 32; ++lane) {
     warp.sources[lane] = sourceOf(warp, lane);
-    warp.results[lane] = warp.kind == Exchange::Ballot ? votes : warp.values[warp.sources[lane]];
+    if (warp.kind == Exchange::Ballot)
+      warp.results[lane] = votes;
+    else if (warp.kind == Exchange::Match)
+      warp.results[lane] = lanesWith(warp, [&](uint32_t value) { return uint32_t(value == warp.values[lane]); });
+    else
+      warp.results[lane] = warp.values[warp.sources[lane]];
   }
   warp.participants = warp.arrived;
   warp.arrived = 0;

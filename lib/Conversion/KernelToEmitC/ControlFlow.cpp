@@ -1,6 +1,7 @@
 //===- ControlFlow.cpp - loops and branches as C++ statements -----------------------------------------------------===//
 
 #include "Emitter.h"
+#include "LoopClasses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -73,6 +74,10 @@ LogicalResult Emitter::emitControlFlow(Operation *op) {
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     for (Value start : loop.getInits())
       results.push_back(variable(loc, convert(start.getType()), get(start)));
+    if (Attribute unroll = loop->getAttr(kUnrollAttr)) {
+      auto count = dyn_cast<IntegerAttr>(unroll);
+      line(loc, count ? "#pragma unroll " + std::to_string(count.getInt()) : "#pragma unroll");
+    }
     auto emitted =
         emitc::ForOp::create(b, loc, get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()));
     {

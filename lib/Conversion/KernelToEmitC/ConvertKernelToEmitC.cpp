@@ -5,6 +5,9 @@
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -15,6 +18,8 @@ namespace mlir::kernel {
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h.inc"
 } // namespace mlir::kernel
 
+static constexpr int64_t kBlockThreads = 1024;
+
 Type Emitter::convert(Type type) const {
   if (type.isIndex())
     return b.getI64Type();
@@ -22,6 +27,19 @@ Type Emitter::convert(Type type) const {
     return emitc::OpaqueType::get(type.getContext(), "moe::Bf16");
   if (type.isF16())
     return emitc::OpaqueType::get(type.getContext(), "moe::F16");
+  if (auto vector = dyn_cast<VectorType>(type); vector && vector.getRank() == 1 && !vector.isScalable()) {
+    Type element = vector.getElementType();
+    StringRef name = element.isF32()         ? "float"
+                     : element.isBF16()      ? "moe::Bf16"
+                     : element.isF16()       ? "moe::F16"
+                     : element.isInteger(32) ? "int32_t"
+                     : element.isInteger(16) ? "int16_t"
+                                             : "";
+    if (name.empty())
+      return Type();
+    return emitc::OpaqueType::get(type.getContext(),
+                                  ("moe::Vector<" + name + ", " + Twine(vector.getNumElements()) + ">").str());
+  }
   bool isKnown = type.isF32() || type.isInteger(1) || type.isInteger(8) || type.isInteger(16) || type.isInteger(32) ||
                  type.isInteger(64);
   return isKnown ? type : Type();
@@ -44,8 +62,10 @@ Value Emitter::call(Operation *op, Type result, StringRef callee, ValueRange arg
 
 LogicalResult Emitter::emitOp(Operation *op) {
   using Emit = LogicalResult (Emitter::*)(Operation *);
+  // Vectors are moved and carried; what happens to elements is scalar.
+  bool moves = isa<vector::VectorDialect, ub::UBDialect, scf::SCFDialect>(op->getDialect());
   for (Type type : op->getResultTypes())
-    if (!convert(type)) {
+    if (!convert(type) || (isa<VectorType>(type) && !moves)) {
       hasReported = true;
       return op->emitOpError() << "has a result of type " << type << ", which has no C++ form";
     }
@@ -127,6 +147,13 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   }
   LogicalResult written = success();
   if (!plan) {
+    if (func.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
+      // An index is the work of a block, and there is about one for each multiprocessor: as many warps as fit share it.
+      launch.threads = kBlockThreads;
+      launch.blocksPerSm = 1;
+      std::string bounds = "extern \"C\" __global__ __launch_bounds__(" + std::to_string(kBlockThreads) + ", 1)";
+      emitted.setSpecifiersAttr(b.getStrArrayAttr({bounds}));
+    }
     written = emitBlock(func.getBody().front());
   } else {
     emitted.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__ __launch_bounds__(384, 1)"}));

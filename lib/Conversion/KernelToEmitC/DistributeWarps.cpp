@@ -1,14 +1,17 @@
 //===- DistributeWarps.cpp - rows to warps, inner loops to lanes --------------------------------------------------===//
 
-#include "LoopClasses.h"
+#include "BlockDistribution.h"
+#include "LaneDistribution.h"
 
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -19,132 +22,7 @@ namespace mlir::kernel {
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h.inc"
 } // namespace mlir::kernel
 
-static constexpr int64_t kLanes = 32;
-
 namespace {
-/// Rewrites what one warp does for one row. Control flow is the same for all lanes outside of the loops that they
-/// share.
-class LaneDistribution {
-public:
-  LaneDistribution(Operation *root, Value lane) : b(root->getContext()), lane(lane) {}
-
-  void run(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
-      run(&op);
-  }
-
-private:
-  void run(Operation *op) {
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      return run(loop);
-    if (!writesMemory(op))
-      return;
-    if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      run(*branch.thenBlock());
-      if (branch.elseBlock())
-        run(*branch.elseBlock());
-      return;
-    }
-    onLaneZero(op);
-  }
-
-  void run(scf::ForOp loop) {
-    FailureOr<SmallVector<LaneReduction>> reductions = matchLaneReductions(loop);
-    if (succeeded(reductions) && hasIndependentStores(loop) && (writesMemory(loop) || !reductions->empty()))
-      return share(loop, *reductions);
-    if (!writesMemory(loop))
-      return;
-    bool hasLoops = loop.getBody()->walk([](scf::ForOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    if (hasLoops)
-      return run(*loop.getBody());
-    onLaneZero(loop);
-  }
-
-  /// Lane l takes the iterations l, l + 32, ...; each carried value starts neutral and is combined across lanes.
-  void share(scf::ForOp loop, ArrayRef<LaneReduction> reductions) {
-    Location loc = loop.getLoc();
-    b.setInsertionPoint(loop);
-    if (writesMemory(loop))
-      meet(loc);
-    Value step = loop.getStep();
-    Value first = arith::AddIOp::create(b, loc, loop.getLowerBound(), arith::MulIOp::create(b, loc, lane, step));
-    Value stride = arith::MulIOp::create(b, loc, step, arith::ConstantIndexOp::create(b, loc, kLanes));
-    loop.setLowerBound(first);
-    loop.setStep(stride);
-    SmallVector<Value> starts(loop.getInits());
-    for (auto [i, reduction] : llvm::enumerate(reductions))
-      loop.getInitsMutable()[i].set(arith::getIdentityValue(reduction.kind, starts[i].getType(), b, loc));
-
-    b.setInsertionPointAfter(loop);
-    for (unsigned i = 0; i < reductions.size(); ++i) {
-      Value partial = loop.getResult(i), value = partial;
-      SmallPtrSet<Operation *, 8> own;
-      auto combine = [&](Value x, Value y) {
-        Operation *op = b.clone(*reductions[i].combine);
-        op->setOperands({x, y});
-        own.insert(op);
-        return op->getResult(0);
-      };
-      for (int64_t distance = kLanes / 2; distance > 0; distance /= 2) {
-        auto shuffle = gpu::ShuffleOp::create(b, loc, value, static_cast<int32_t>(distance),
-                                              static_cast<int32_t>(kLanes), gpu::ShuffleMode::XOR);
-        own.insert(shuffle);
-        value = combine(value, shuffle.getShuffleResult());
-      }
-      value = combine(starts[i], value);
-      partial.replaceAllUsesExcept(value, own);
-    }
-    if (writesMemory(loop))
-      meet(loc);
-  }
-
-  /// Wraps `op`, which writes, in `if (lane == 0)`; its results, if any, are sent to all lanes.
-  void onLaneZero(Operation *op) {
-    Location loc = op->getLoc();
-    b.setInsertionPoint(op);
-    meet(loc);
-    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-    Value isZero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane, zero);
-    SmallVector<Value> others;
-    for (Type type : op->getResultTypes())
-      others.push_back(arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
-    auto branch = scf::IfOp::create(b, loc, op->getResultTypes(), isZero, /*addThenBlock=*/true,
-                                    /*addElseBlock=*/!others.empty());
-    SmallPtrSet<Operation *, 8> own;
-    b.setInsertionPointAfter(branch);
-    for (auto [result, merged] : llvm::zip(op->getResults(), branch.getResults())) {
-      Value none = arith::ConstantIntOp::create(b, loc, 0, 32),
-            width = arith::ConstantIntOp::create(b, loc, kLanes, 32);
-      auto shuffle = gpu::ShuffleOp::create(b, loc, merged, none, width, gpu::ShuffleMode::IDX);
-      result.replaceAllUsesWith(shuffle.getShuffleResult());
-    }
-    meet(loc);
-    auto fill = [&](Block *block, ValueRange values) {
-      if (!block->empty())
-        block->getTerminator()->erase();
-      b.setInsertionPointToEnd(block);
-      scf::YieldOp::create(b, loc, values);
-    };
-    fill(branch.thenBlock(), op->getResults());
-    op->moveBefore(branch.thenBlock()->getTerminator());
-    if (!others.empty())
-      fill(branch.elseBlock(), others);
-  }
-
-  /// Lanes wait for each other: before a part that writes, since others may still read, and after it. One meeting
-  /// serves two parts.
-  void meet(Location loc) {
-    Block::iterator here = b.getInsertionPoint();
-    if (here != b.getInsertionBlock()->begin() && isa<NVVM::SyncWarpOp>(*std::prev(here)))
-      return;
-    Value all = arith::ConstantIntOp::create(b, loc, -1, 32);
-    NVVM::SyncWarpOp::create(b, loc, all);
-  }
-
-  OpBuilder b;
-  Value lane;
-};
-
 struct KernelDistributeWarps : kernel::impl::KernelDistributeWarpsBase<KernelDistributeWarps> {
   void runOnOperation() override {
     FuncOp func = getOperation();
@@ -162,6 +40,10 @@ struct KernelDistributeWarps : kernel::impl::KernelDistributeWarpsBase<KernelDis
     Value warp = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, block, perBlock), inBlock);
     Value warps = arith::MulIOp::create(b, loc, blocks, perBlock);
     if (loops.empty()) {
+      if (isBlockWork(func.getBody().front())) {
+        func.emitOpError("has an scf.parallel outside of scf.forall; the loop that blocks share is around it");
+        return signalPassFailure();
+      }
       oneWarp(func, warp, lane);
       return;
     }
@@ -169,6 +51,12 @@ struct KernelDistributeWarps : kernel::impl::KernelDistributeWarpsBase<KernelDis
       if (forall->getParentOfType<scf::ForallOp>() || !forall.getOutputs().empty() || !forall.isNormalized()) {
         forall.emitOpError("is nested, has shared outputs or does not count from 0 by 1");
         return signalPassFailure();
+      }
+      if (isBlockWork(*forall.getBody())) {
+        scf::ForOp loop = toLoop(forall, block, blocks);
+        if (failed(distributeToWarps(*loop.getBody(), {lane, inBlock, perBlock})))
+          return signalPassFailure();
+        continue;
       }
       scf::ForOp loop = toLoop(forall, warp, warps);
       LaneDistribution(func, lane).run(*loop.getBody());
@@ -191,15 +79,15 @@ struct KernelDistributeWarps : kernel::impl::KernelDistributeWarpsBase<KernelDis
     LaneDistribution(func, lane).run(*branch.thenBlock());
   }
 
-  /// The loop over the flattened indices of `forall` that are this warp's.
-  scf::ForOp toLoop(scf::ForallOp forall, Value warp, Value warps) {
+  /// The loop over the flattened indices of `forall`: of `count` takers, number `own` takes own, own + count, ...
+  scf::ForOp toLoop(scf::ForallOp forall, Value own, Value count) {
     OpBuilder b(forall);
     Location loc = forall.getLoc();
     SmallVector<Value> counts = forall.getUpperBound(b);
     Value total = arith::ConstantIndexOp::create(b, loc, 1);
-    for (Value count : counts)
-      total = arith::MulIOp::create(b, loc, total, count);
-    auto loop = scf::ForOp::create(b, loc, warp, total, warps);
+    for (Value size : counts)
+      total = arith::MulIOp::create(b, loc, total, size);
+    auto loop = scf::ForOp::create(b, loc, own, total, count);
     b.setInsertionPointToStart(loop.getBody());
     Value rest = loop.getInductionVar();
     SmallVector<Value> indices(counts.size());

@@ -2,22 +2,49 @@
 
 #include "LoopClasses.h"
 
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <functional>
 #include <optional>
 
 using namespace mlir;
 using namespace mlir::kernel;
 
 bool kernel::writesMemory(Operation *op) {
-  return op->walk([](memref::StoreOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  return op
+      ->walk([](Operation *nested) {
+        return isa<memref::StoreOp, vector::StoreOp>(nested) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
-bool kernel::hasIndependentStores(scf::ForOp loop) {
+/// Whether `indices` are different in each iteration.
+static bool areDistinct(scf::ForOp loop, ValueRange indices) {
+  Value iv = loop.getInductionVar();
+  if (llvm::is_contained(indices, iv))
+    return true;
+  for (Value index : indices)
+    if (auto quotient = index.getDefiningOp<arith::DivUIOp>(); quotient && quotient.getLhs() == iv)
+      for (Value other : indices)
+        if (auto remainder = other.getDefiningOp<arith::RemUIOp>();
+            remainder && remainder.getLhs() == iv && remainder.getRhs() == quotient.getRhs())
+          return true;
+  return false;
+}
+
+bool kernel::hasIndependentStores(scf::ForOp loop, Value except) {
+  if (loop->hasAttr(KernelDialect::getIndependentAttrName()))
+    return true;
   DenseMap<Value, ValueRange> written;
   WalkResult stores = loop.walk([&](memref::StoreOp store) {
-    if (!llvm::is_contained(store.getIndices(), loop.getInductionVar()))
+    if (store.getMemRef() == except)
+      return WalkResult::advance();
+    if (!areDistinct(loop, store.getIndices()))
       return WalkResult::interrupt();
     auto [entry, isNew] = written.try_emplace(store.getMemRef(), store.getIndices());
     return isNew || entry->second == store.getIndices() ? WalkResult::advance() : WalkResult::interrupt();
@@ -30,6 +57,37 @@ bool kernel::hasIndependentStores(scf::ForOp loop) {
                                                                         : WalkResult::interrupt();
   });
   return !loads.wasInterrupted();
+}
+
+FailureOr<SmallVector<Operation *>> kernel::sliceInLoop(scf::ForOp loop, Value value) {
+  llvm::SmallPtrSet<Value, 4> written;
+  loop.walk([&](memref::StoreOp store) { written.insert(store.getMemRef()); });
+  SmallVector<Operation *> slice;
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  std::function<bool(Value)> add = [&](Value v) {
+    if (loop.isDefinedOutsideOfLoop(v) || v == loop.getInductionVar())
+      return true;
+    Operation *op = v.getDefiningOp();
+    auto load = dyn_cast_or_null<memref::LoadOp>(op);
+    if (!op || op->getNumRegions() > 0 || !(isMemoryEffectFree(op) || (load && !written.contains(load.getMemRef()))))
+      return false;
+    if (!seen.insert(op).second)
+      return true;
+    if (!llvm::all_of(op->getOperands(), add))
+      return false;
+    slice.push_back(op); // after what it uses
+    return true;
+  };
+  if (!add(value))
+    return failure();
+  return slice;
+}
+
+Value kernel::cloneSlice(OpBuilder &b, ArrayRef<Operation *> slice, Value value, IRMapping &mapping) {
+  for (Operation *op : slice)
+    if (!mapping.contains(op->getResult(0)))
+      b.clone(*op, mapping);
+  return mapping.lookupOrDefault(value);
 }
 
 static std::optional<arith::AtomicRMWKind> kindOf(Operation *op) {

@@ -3,7 +3,9 @@
 #include "Emitter.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -34,6 +36,26 @@ LogicalResult Emitter::emitMemory(Operation *op) {
                                 ValueRange{to, get(store.getValueToStore())});
     return success();
   }
+  if (auto load = dyn_cast<vector::LoadOp>(op)) {
+    Value from = address(op, load.getBase(), load.getIndices());
+    Type type = convert(load.getVectorType());
+    return set(op, call(op, type, "moe::loadVector", from, type));
+  }
+  if (auto store = dyn_cast<vector::StoreOp>(op)) {
+    Value to = address(op, store.getBase(), store.getIndices());
+    emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::storeVector",
+                                ValueRange{to, get(store.getValueToStore())});
+    return success();
+  }
+  if (isa<ub::PoisonOp>(op) && isa<VectorType>(op->getResult(0).getType()))
+    return set(op, emitc::ConstantOp::create(b, op->getLoc(), convert(op->getResult(0).getType()),
+                                             emitc::OpaqueAttr::get(b.getContext(), "{}")));
+  if (auto extract = dyn_cast<vector::ExtractOp>(op); extract && extract.getDynamicPosition().size() == 1)
+    return set(op, call(op, convert(extract.getType()), "moe::element",
+                        {get(extract.getSource()), get(extract.getDynamicPosition()[0])}));
+  if (auto insert = dyn_cast<vector::InsertOp>(op); insert && insert.getDynamicPosition().size() == 1)
+    return set(op, call(op, convert(insert.getType()), "moe::withElement",
+                        {get(insert.getDest()), get(insert.getDynamicPosition()[0]), get(insert.getValueToStore())}));
   if (auto dim = dyn_cast<memref::DimOp>(op)) {
     std::optional<int64_t> number = getConstantIntValue(dim.getIndex());
     if (!number)

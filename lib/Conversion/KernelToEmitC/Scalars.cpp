@@ -65,6 +65,13 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
           return binary(emitc::BitwiseXorOp());
         return set(op, emitc::CmpOp::create(b, loc, type, emitc::CmpPredicate::ne, operand(0), operand(1)));
       })
+      .Case<arith::ShLIOp>([&](auto) {
+        // Of a negative number it is undefined in C++17.
+        Type bits = IntegerType::get(b.getContext(), type.getIntOrFloatBitWidth(), IntegerType::Unsigned);
+        Value shifted = emitc::BitwiseLeftShiftOp::create(
+            b, loc, bits, emitc::CastOp::create(b, loc, bits, operand(0)).getResult(), operand(1));
+        return set(op, emitc::CastOp::create(b, loc, type, shifted));
+      })
       .Case<arith::MaxSIOp>([&](auto) { return chosen(emitc::CmpPredicate::gt); })
       .Case<arith::MinSIOp>([&](auto) { return chosen(emitc::CmpPredicate::lt); })
       // Sizes and indices are never negative, so unsigned division of them is the signed one.
@@ -169,6 +176,8 @@ LogicalResult Emitter::emitCast(Operation *op) {
     return to.isF32() ? set(op, call(op, type, "moe::toFloat", value)) : failure();
   if (isStorageOnly(to))
     return from.isF32() ? set(op, call(op, type, "moe::fromFloat", value, type)) : failure();
+  if (value.getType() == type) // index and i64
+    return set(op, value);
   bool isUnsigned = isa<arith::ExtUIOp, arith::IndexCastUIOp>(op);
   if (isUnsigned && !from.isInteger(1)) {
     Type middle = IntegerType::get(b.getContext(), value.getType().getIntOrFloatBitWidth(), IntegerType::Unsigned);

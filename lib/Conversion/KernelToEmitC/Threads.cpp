@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -34,8 +35,20 @@ LogicalResult Emitter::emitThreads(Operation *op) {
     emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::syncWarp", ValueRange());
     return success();
   }
+  if (isa<gpu::BarrierOp>(op)) {
+    emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::syncBlock", ValueRange());
+    return success();
+  }
+  if (auto match = dyn_cast<NVVM::MatchSyncOp>(op)) {
+    if (match.getKind() != NVVM::MatchSyncKind::any)
+      return failure();
+    return set(op, call(op, b.getI32Type(), "moe::matchWarp", get(match.getVal())));
+  }
+  if (isa<math::CtPopOp>(op) && op->getResult(0).getType().isInteger(32))
+    return set(op, call(op, b.getI32Type(), "moe::countBits", get(op->getOperand(0))));
   if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
     StringRef callee = shuffle.getMode() == gpu::ShuffleMode::XOR   ? "moe::shuffleXor"
+                       : shuffle.getMode() == gpu::ShuffleMode::UP  ? "moe::shuffleUp"
                        : shuffle.getMode() == gpu::ShuffleMode::IDX ? "moe::broadcast"
                                                                     : "";
     if (callee.empty() || !shuffle.getValid().use_empty())

@@ -64,6 +64,21 @@ static void distribute(scf::ForallOp forall, Value block, Value blocks) {
   forall.erase();
 }
 
+/// A block is one thread here: it runs the iterations of an scf.parallel one after the other.
+static void serialize(scf::ParallelOp parallel) {
+  OpBuilder b(parallel);
+  IRMapping mapping;
+  for (auto [iv, lower, upper, step] :
+       llvm::zip(parallel.getInductionVars(), parallel.getLowerBound(), parallel.getUpperBound(), parallel.getStep())) {
+    auto loop = scf::ForOp::create(b, parallel.getLoc(), lower, upper, step);
+    b.setInsertionPointToStart(loop.getBody());
+    mapping.map(iv, loop.getInductionVar());
+  }
+  for (Operation &op : parallel.getBody()->without_terminator())
+    b.clone(op, mapping);
+  parallel.erase();
+}
+
 namespace {
 struct KernelDistributeBlocks : kernel::impl::KernelDistributeBlocksBase<KernelDistributeBlocks> {
   void runOnOperation() override {
@@ -96,6 +111,10 @@ struct KernelDistributeBlocks : kernel::impl::KernelDistributeBlocksBase<KernelD
     func.walk([&](scf::ForallOp forall) { loops.push_back(forall); });
     for (scf::ForallOp forall : loops)
       distribute(forall, block, blocks);
+    SmallVector<scf::ParallelOp> parallels;
+    func.walk([&](scf::ParallelOp parallel) { parallels.push_back(parallel); }); // inner ones first
+    for (scf::ParallelOp parallel : parallels)
+      serialize(parallel);
     func.walk([&](BlockIdOp id) {
       id.replaceAllUsesWith(block);
       id.erase();

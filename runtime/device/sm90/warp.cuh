@@ -23,4 +23,10 @@ template <typename T> MOE_DEVICE T broadcast(T value, int lane) { return __shfl_
 /// Bit l is set if lane l passes true.
 MOE_DEVICE uint32_t ballotWarp(bool condition) { return __ballot_sync(0xffffffffu, condition); }
 
+/// Bit l is set if lane l passes the same value. T has 4 bytes.
+template <typename T> MOE_DEVICE uint32_t matchWarp(T value) { return __match_any_sync(0xffffffffu, value); }
+
+/// Lanes in a mask.
+MOE_DEVICE int countBits(uint32_t mask) { return __popc(mask); }
+
 } // namespace moe

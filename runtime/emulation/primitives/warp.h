@@ -29,6 +29,13 @@ template <typename T> T broadcast(T value, int lane, Where where = Where::curren
 inline uint32_t ballotWarp(bool condition, Where where = Where::current()) {
   return emulation::exchange(emulation::Exchange::Ballot, condition, 0, where);
 }
+template <typename T> uint32_t matchWarp(T value, Where where = Where::current()) {
+  static_assert(sizeof(T) == 4, "lanes are matched by 4 bytes");
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  return emulation::exchange(emulation::Exchange::Match, bits, 0, where);
+}
+inline int countBits(uint32_t mask) { return __builtin_popcount(mask); }
 
 } // namespace moe
 

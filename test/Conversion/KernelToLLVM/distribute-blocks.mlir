@@ -32,3 +32,20 @@ kernel.func @collapsed(%y: memref<5x14xf32>, %v: f32) {
   }
   kernel.return
 }
+
+// A block is one thread here: it does all iterations of an scf.parallel.
+// CHECK-LABEL: kernel.func @parallel
+// CHECK:     scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step
+// CHECK-NOT: scf.parallel
+// CHECK:       scf.for %[[J:.*]] = %c0{{.*}} to %[[N:.*]] step
+// CHECK-NEXT:    memref.store %{{.*}}, %{{.*}}[%[[I]], %[[J]]]
+kernel.func @parallel(%y: memref<?x?xf32>, %n: index, %v: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.forall (%i) in (%n) {
+    scf.parallel (%j) = (%c0) to (%n) step (%c1) {
+      memref.store %v, %y[%i, %j] : memref<?x?xf32>
+    }
+  }
+  kernel.return
+}

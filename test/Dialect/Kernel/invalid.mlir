@@ -303,3 +303,12 @@ kernel.func @yield(%n: index) {
   // expected-error@+1 {{'kernel.yield' op expects parent op to be one of 'kernel.row_indices, kernel.store_tile'}}
   kernel.yield %n : index
 }
+
+// -----
+
+kernel.func @independent(%n: index) {
+  // expected-error@+1 {{'scf.forall' op 'kernel.independent' is a unit attribute of scf.for}}
+  scf.forall (%i) in (%n) {
+  } {kernel.independent}
+  kernel.return
+}

@@ -9,16 +9,24 @@ def KernelDistributeWarps : Pass<"kernel-distribute-warps", "::mlir::kernel::Fun
   let description = [{
     Each index of an `scf.forall` becomes the work of one warp; warps of all blocks take turns. In it,
 
-    - a loop whose iterations touch different elements is shared by the lanes;
+    - a loop whose iterations touch different elements is shared by the lanes. Along rows of a static size that 16 bytes
+      divide, a lane takes consecutive iterations and accesses memory by `vector.load` and `vector.store`;
     - a reduction that may be reassociated is done per lane, then across lanes by shuffles, in an order that depends on nothing;
+    - a loop that uses the integer sums it carries gets them as prefix sums across lanes;
+    - a loop that counts up elements in turn (load, add 1, store) is shared by lanes that find out by a match which of them
+      meet at the same element;
     - a loop that only reads is run by every lane;
     - anything else that writes is done by lane 0, and its results are sent to the others.
 
     Lanes meet before and after each part that writes, because other parts may read what it writes. A kernel without `scf.forall` is the
     work of one warp. The threads of a block are `gpu` and `nvvm` ops from here on.
+
+    If an `scf.forall` holds an `scf.parallel`, each index is the work of a block: its warps share the iterations of the `scf.parallel`,
+    its first warp does what writes before and after, and the block meets between these parts.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
-                           "::mlir::scf::SCFDialect"];
+                           "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def ConvertKernelToEmitC : Pass<"convert-kernel-to-emitc", "::mlir::ModuleOp"> {

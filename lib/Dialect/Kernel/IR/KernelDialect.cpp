@@ -41,6 +41,13 @@ void KernelDialect::initialize() {
       >();
 }
 
+LogicalResult KernelDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == getIndependentAttrName() &&
+      !(isa<UnitAttr>(attribute.getValue()) && op->getName().getStringRef() == "scf.for"))
+    return op->emitOpError() << "'" << getIndependentAttrName() << "' is a unit attribute of scf.for";
+  return success();
+}
+
 LogicalResult AccType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t columns,
                               Type element) {
   if (rows < 1 || columns < 1)

@@ -14,6 +14,9 @@ TEST(Meeting, Shuffles) {
     EXPECT_EQ(shuffleUp(lane, 3), lane < 3 ? lane : lane - 3);
     EXPECT_EQ(broadcast(lane * 2, 31), 62);
     EXPECT_EQ(ballotWarp(lane % 2 == 1), 0xaaaaaaaau);
+    EXPECT_EQ(matchWarp(lane % 4), 0x11111111u << lane % 4);
+    EXPECT_EQ(matchWarp(float(lane)), 1u << lane);
+    EXPECT_EQ(countBits(matchWarp(int(lane < 5))), lane < 5 ? 5 : 27);
   });
 }
 
@@ -22,6 +25,7 @@ TEST(Meeting, LanesThatEndedDoNotVote) {
     if (threadIndex() < 30)
       return;
     EXPECT_EQ(ballotWarp(true), 0xc0000000u);
+    EXPECT_EQ(matchWarp(0), 0xc0000000u);
     syncWarp();
   });
   EXPECT_FAULT(kWarp, "shuffle reads lane 0, which has ended", [] {

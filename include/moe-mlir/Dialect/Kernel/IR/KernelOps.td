@@ -22,8 +22,17 @@ def Kernel_Dialect : Dialect {
     A tile of accumulators (`!kernel.acc`) is an opaque handle: which thread or vector lane holds an element is
     the target's business, and what happens to the elements is said in scalar regions.
     All memrefs that a kernel takes are row-major and contiguous. The dialect knows nothing of MoE.
+
+    An `scf.parallel` in a `scf.forall` says that its iterations, whole rows of work, touch different elements, so that
+    the threads of a block may share them; what stands before it is done before, and what follows is done after.
+    `kernel.independent` on an `scf.for` says the same of the iterations of an inner loop where it does not show in the
+    indices: no two of them touch the same element of a buffer that one of them writes.
   }];
   let useDefaultTypePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    static constexpr ::llvm::StringLiteral getIndependentAttrName() { return "kernel.independent"; }
+  }];
 }
 
 class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
