@@ -1,8 +1,8 @@
 //===- Gate.cpp - moe.gate: scores, choice, weights, capacity ---------------------------------------------------===//
 //
-// The gate is a row program: each block scores its tokens, chooses and weighs. A capacity needs the location of each
-// pair among all tokens, so a second kernel, of one block, walks the pairs in slot-major order and finishes the
-// weights.
+// The gate is a row program: each block scores its tokens, chooses and weighs; where a layout follows, it also counts
+// the pairs of its chunk of tokens. A capacity needs the location of each pair among all tokens, so a second kernel, of
+// one block, walks the pairs in slot-major order and finishes the weights.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -21,6 +21,19 @@ Value GateProgram::isExpert(KernelBuilder &b, Value id) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::sge, id, zero);
 }
 
+std::optional<PairCounts> GateProgram::countsForLayout() {
+  bool wanted = llvm::any_of(op.getExperts().getUsers(), [&](Operation *user) {
+    auto dispatch = dyn_cast<moe::DispatchOp>(user);
+    return dispatch && dispatch.getExperts() == op.getExperts() && int64_t(dispatch.getNumExperts()) == numExperts;
+  });
+  if (!wanted || hasCapacity())
+    return std::nullopt;
+  PairCounts counts =
+      allocateCounts(rewriter, op.getLoc(), lowering.tiles, tokens, rewriter.getIndexAttr(k), numExperts);
+  lowering.pairCounts[op.getExperts()] = {counts.ranks, counts.counts};
+  return counts;
+}
+
 void GateProgram::emitRows() {
   Location loc = op.getLoc();
   OpFoldResult e = rewriter.getIndexAttr(numExperts);
@@ -37,8 +50,7 @@ void GateProgram::emitRows() {
   experts = b.arg(expertsBuffer);
   if (!hasCapacity())
     weights = b.arg(weightsBuffer);
-  b.forall({b.dim(logits, 0)}, [&](ValueRange row) {
-    Value t = row[0];
+  auto choosePairs = [&](Value t) {
     score(b, t);
     if (ids) {
       takeGiven(b, t);
@@ -51,7 +63,18 @@ void GateProgram::emitRows() {
     renormalize(b, t);
     if (!hasCapacity())
       finish(b, t);
-  });
+  };
+  if (std::optional<PairCounts> counts = countsForLayout()) {
+    PairCounts own{b.arg(counts->ranks), b.arg(counts->counts)};
+    TokenChunks chunks(b, lowering.tiles, b.dim(logits, 0));
+    b.forall({chunks.count()}, [&](ValueRange chunk) {
+      Value first = chunks.first(b, chunk[0]), end = chunks.end(b, first);
+      b.parallel(first, end, choosePairs);
+      emitCounts(b, experts, own, numExperts, chunk[0], first, end);
+    });
+  } else {
+    b.forall({b.dim(logits, 0)}, [&](ValueRange row) { choosePairs(row[0]); });
+  }
   b.launch(rewriter, "gate_" + Twine(numExperts) + "_top" + Twine(k) + "_" + moe::stringifyScore(op.getScore()), tokens,
            mulSizes(rewriter, loc, {tokens, e, rewriter.getIndexAttr(8)}));
 }

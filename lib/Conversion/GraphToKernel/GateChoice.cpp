@@ -53,37 +53,42 @@ void GateProgram::maskGroups(KernelBuilder &b, Value t) {
   });
 }
 
-/// Keeps the k best experts in order in `list` (values) and `experts`: each candidate that beats the last entry moves
-/// in at its place. Equal values stay behind, so that ties go to the lower expert.
+/// Each slot takes the best of the experts that rank behind the one before: lower value, or equal value and higher
+/// number. The best is the largest value, then the lowest number that has it, so that ties go to the lower expert.
 void GateProgram::choose(KernelBuilder &b, Value t) {
-  Value none = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
-  Value slots = b.idx(k), last = b.idx(k - 1);
-  b.loop(b.idx(0), slots, 1, [&](Value j) {
-    b.store(none, experts, {t, j});
-    b.store(b.f32(-std::numeric_limits<double>::infinity()), list, {t, j});
-  });
-  auto beats = [&](Value value, Value j) {
-    Value isFree = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.load(experts, {t, j}),
-                                         arith::ConstantOp::create(b, b.getI32IntegerAttr(0)));
-    return arith::OrIOp::create(b, isFree, cmp(b, arith::CmpFPredicate::OGT, value, b.load(list, {t, j}))).getResult();
-  };
-  b.loop(b.idx(0), b.idx(numExperts), 1, [&](Value e) {
-    Value value = op.getGroups() ? b.load(choices, {t, e}) : choiceOf(b, t, e);
-    Value enters = beats(value, last);
-    if (op.getGroups())
-      enters = arith::AndIOp::create(b, enters, cmp(b, arith::CmpFPredicate::ORD, value, value));
-    b.branch(enters, [&] {
-      Value never = arith::ConstantOp::create(b, b.getBoolAttr(false));
-      b.loop(b.idx(0), slots, 1, {value, b.toI32(e), never}, [&](Value j, ValueRange carried) {
-        // Once the candidate is in, everything behind it moves on by one.
-        Value here = arith::OrIOp::create(b, carried[2], beats(carried[0], j));
-        Value oldValue = b.load(list, {t, j}), oldId = b.load(experts, {t, j});
-        b.store(arith::SelectOp::create(b, here, carried[0], oldValue), list, {t, j});
-        b.store(arith::SelectOp::create(b, here, carried[1], oldId), experts, {t, j});
-        return SmallVector<Value>{arith::SelectOp::create(b, here, oldValue, carried[0]),
-                                  arith::SelectOp::create(b, here, oldId, carried[1]), here};
-      });
-    });
+  Value infinity = b.f32(std::numeric_limits<double>::infinity());
+  auto valueOf = [&](Value e) { return op.getGroups() ? b.load(choices, {t, e}) : choiceOf(b, t, e); };
+  auto number = [&](int64_t value) -> Value { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); };
+  auto greater = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, x, y); };
+  auto flags = arith::FastMathFlags::nnan | arith::FastMathFlags::nsz;
+  Value n = b.idx(numExperts), none = number(-1), end = number(numExperts);
+  // Those that do not rank behind count as the least value. (As a constant, minus infinity, it would be the neutral
+  // element, and LLVM would make the reductions conditional, which it does not vectorise.)
+  Value least = b.loop(b.idx(0), n, 1, infinity, [&](Value e, ValueRange acc) {
+    Value value = valueOf(e), competes = cmp(b, arith::CmpFPredicate::ORD, value, value);
+    Value candidate = arith::SelectOp::create(b, competes, value, infinity);
+    return SmallVector<Value>{arith::MinimumFOp::create(b, acc[0], candidate, flags)};
+  })[0];
+  b.loop(b.idx(0), b.idx(k), 1, {infinity, none}, [&](Value j, ValueRange last) {
+    Value best = b.loop(b.idx(0), n, 1, least, [&](Value e, ValueRange acc) {
+      Value value = valueOf(e), lower = cmp(b, arith::CmpFPredicate::OLT, value, last[0]);
+      Value mayTie = cmp(b, arith::CmpFPredicate::OLE, value, last[0]);
+      Value remains = arith::SelectOp::create(b, greater(b.toI32(e), last[1]), mayTie, lower);
+      Value candidate = arith::SelectOp::create(b, remains, value, least);
+      return SmallVector<Value>{arith::MaximumFOp::create(b, acc[0], candidate, flags)};
+    })[0];
+    Value isTie = cmp(b, arith::CmpFPredicate::OEQ, best, last[0]);
+    Value after = arith::SelectOp::create(b, isTie, last[1], none);
+    Value first = b.loop(b.idx(0), n, 1, end, [&](Value e, ValueRange acc) {
+      Value has = cmp(b, arith::CmpFPredicate::OEQ, valueOf(e), best), id = b.toI32(e);
+      Value fits = arith::AndIOp::create(b, has, greater(id, after));
+      return SmallVector<Value>{
+          arith::MinSIOp::create(b, acc[0], arith::SelectOp::create(b, fits, id, end).getResult())};
+    })[0];
+    // With groups there may be fewer competitors than slots.
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, first, end);
+    b.store(arith::SelectOp::create(b, exists, first, none), experts, {t, j});
+    return SmallVector<Value>{best, first};
   });
 }
 

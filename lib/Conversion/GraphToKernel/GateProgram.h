@@ -2,7 +2,7 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_GATEPROGRAM_H
 #define MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_GATEPROGRAM_H
 
-#include "Lowering.h"
+#include "Routing.h"
 
 namespace mlir::kernel {
 
@@ -19,6 +19,8 @@ public:
 
 private:
   void emitRows();
+  /// Where the pairs are counted, if a layout of them follows and none is dropped in between.
+  std::optional<PairCounts> countsForLayout();
   void emitDrop();
   void score(KernelBuilder &b, Value t);
   void maskGroups(KernelBuilder &b, Value t);

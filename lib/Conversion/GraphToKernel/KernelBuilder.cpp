@@ -190,6 +190,13 @@ void KernelBuilder::forall(ArrayRef<Value> sizes, Loops body) {
   body(loop.getInductionVars());
 }
 
+void KernelBuilder::parallel(Value lower, Value upper, Loop body) {
+  auto loop = scf::ParallelOp::create(*this, lower, upper, idx(1), nullptr);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVars()[0]);
+}
+
 void KernelBuilder::forallElements(Value count, Loop body) {
   // Long enough to pay for the loop, short enough that a few rows still give every block some work.
   constexpr int64_t chunk = 1024;
@@ -212,6 +219,22 @@ SmallVector<Value> KernelBuilder::loop(Value lower, Value upper, int64_t step, V
   setInsertionPointToStart(loop.getBody());
   scf::YieldOp::create(*this, body(loop.getInductionVar(), loop.getRegionIterArgs()));
   return SmallVector<Value>(loop.getResults());
+}
+
+static void markIndependent(KernelBuilder &b) {
+  Operation *loop = &*std::prev(b.getInsertionPoint());
+  loop->setAttr(KernelDialect::getIndependentAttrName(), b.getUnitAttr());
+}
+
+void KernelBuilder::independentLoop(Value lower, Value upper, Loop body) {
+  loop(lower, upper, 1, body);
+  markIndependent(*this);
+}
+
+SmallVector<Value> KernelBuilder::independentLoop(Value lower, Value upper, ValueRange init, Reduction body) {
+  SmallVector<Value> results = loop(lower, upper, 1, init, body);
+  markIndependent(*this);
+  return results;
 }
 
 void KernelBuilder::branch(Value condition, Body then, Body otherwise) {

@@ -73,10 +73,15 @@ public:
 
   /// scf.forall over [0, sizes).
   void forall(ArrayRef<Value> sizes, Loops body);
+  /// Inside a forall: scf.parallel over [lower, upper), which the warps of a block share; they meet after it.
+  void parallel(Value lower, Value upper, Loop body);
   /// `body` for each of `count` elements, in chunks that the blocks share.
   void forallElements(Value count, Loop body);
   void loop(Value lower, Value upper, int64_t step, Loop body);
   SmallVector<Value> loop(Value lower, Value upper, int64_t step, ValueRange init, Reduction body);
+  /// A loop marked `kernel.independent`: no two iterations touch the same element of a buffer that one of them writes.
+  void independentLoop(Value lower, Value upper, Loop body);
+  SmallVector<Value> independentLoop(Value lower, Value upper, ValueRange init, Reduction body);
   void branch(Value condition, Body then, Body otherwise = nullptr);
 
   /// Finishes the kernel, shares it under `name`, and launches it on the host. `rows` and `work` describe the launch.

@@ -45,6 +45,8 @@ struct GraphLowering {
   /// By producer; and the buffers in which fused ops find their results.
   DenseMap<Operation *, FusedEpilogue> epilogues;
   DenseMap<Operation *, Value> fusedResults;
+  /// Experts that a gate chose -> the ranks and counts of its pairs, which it left for the layout; see Routing.h.
+  DenseMap<Value, std::pair<Value, Value>> pairCounts;
   TileTarget tiles;
   const moe_mlir::CudaDevice *device = nullptr; ///< the GPU that kernels are tuned for, if it is one
 };

@@ -5,7 +5,7 @@
 // CHECK-SAME: %[[X:.*]]: memref<?x64xbf16>
 // CHECK: kernel.launch @gate_8_top2_softmax
 // CHECK: %[[TOKENS:.*]] = memref.alloc(%{{.*}}) : memref<?xi32>
-// CHECK: kernel.launch @layout_8({{.*}}) single
+// CHECK: kernel.launch @layout_8({{.*}}) rows({{.*}}) work({{.*}})
 // CHECK-SAME: moe.expert_load = {layer = "layers.3.mlp", offsets = 1 : i64}
 // CHECK-NOT: gather
 // CHECK: moe.parameter ["layers.3.mlp.experts.gate_up"] recipe [#moe.pack<columns = 64, pairs = 2, halves = true>] : memref<8x2x32x64x2xbf16>

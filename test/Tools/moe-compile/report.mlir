@@ -42,17 +42,20 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 // CHECK:      "written": {
 // CHECK-NEXT:   "expression": "32*tokens",
 
-// Logits, and the experts that it reads again; weights and experts. Its scores are its own memory.
+// Logits, and the experts that it reads again; weights, experts, and two ranks per token. Its scores are its own memory. It counts
+// in a table of 16 chunks and 8 experts.
 // CHECK:      "kernel": "gate_8_top2_softmax",
 // CHECK:      "read": {
-// CHECK-NEXT:   "expression": "40*tokens",
+// CHECK-NEXT:   "expression": "40*tokens + 512",
 // CHECK:      "written": {
-// CHECK-NEXT:   "expression": "16*tokens",
+// CHECK-NEXT:   "expression": "16*tokens + 4*tokens*min(2, {{.*}}) + 512",
+// CHECK-NEXT:   "size 128": 3584,
+// CHECK-NEXT:   "size 1": 536
 
 // Moving is work without operations.
 // CHECK:      "kernel": "layout_8",
 // CHECK-NEXT: "module": "layers.3.mlp",
-// CHECK:      "blocks": "one"
+// CHECK:      "blocks": "all"
 // CHECK:      "work": {
 // CHECK-NEXT:   "expression": "2*tokens + 8",
 // CHECK:      "flops": {
@@ -99,8 +102,8 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 // CHECK-NEXT:   "size 128": {
 // CHECK-NEXT:     "flops": 4890624,
 // CHECK-NEXT:     "weights_read": 376832,
-// CHECK-NEXT:     "read": 189768,
-// CHECK-NEXT:     "written": 155812
+// CHECK-NEXT:     "read": 191816,
+// CHECK-NEXT:     "written": 157348
 
 // TABLE:model layer
 // TABLE-NEXT:cpu x86-64-v4: register tile 6x64, vectors of 16 f32
@@ -109,11 +112,11 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 // TABLE-EMPTY:
 // TABLE-NEXT:                                                                                       size 128                size 1
 // TABLE-NEXT:layer          kernel                        program            weights   FLOP  bytes    FLOP/B   FLOP  bytes  FLOP/B
-// TABLE-NEXT:layers.3                                                           377k  4.89M   722k      6.77  38.2k   110k    0.35
+// TABLE-NEXT:layers.3                                                           377k  4.89M   726k      6.74  38.2k   111k    0.34
 // TABLE-NEXT:  mlp.gate     linear_8x64_f32               6x64 f32 fma                 131k  53.2k      2.46  1.02k  16.7k    0.06
-// TABLE-NEXT:               gate_8_top2_softmax           loops f32                   8.19k  7.17k      1.14     64     56    1.14
-// TABLE-NEXT:  mlp          layout_8                      one block i32                   0  3.24k      0.00      0    188    0.00
+// TABLE-NEXT:               gate_8_top2_softmax           loops f32                   8.19k  9.22k      0.89     64  1.09k    0.06
+// TABLE-NEXT:  mlp          layout_8                      loops i32                       0  4.77k      0.00      0    708    0.00
 // TABLE-NEXT:  mlp.experts  experts_up_8x96x64_f32_gated  2 of 6x32 f32 fma           3.15M   345k      9.11  24.6k  66.3k    0.37
 // TABLE-NEXT:  mlp.experts  experts_down_8x64x48_f32      6x64 f32 fma                1.57M   213k      7.38  12.3k  25.6k    0.48
 // TABLE-NEXT:               combine_64_f32_top2           loops f32                   32.8k   100k      0.33    256    784    0.33
-// TABLE-NEXT:total                                                              377k  4.89M   722k      6.77  38.2k   110k    0.35
+// TABLE-NEXT:total                                                              377k  4.89M   726k      6.74  38.2k   111k    0.34

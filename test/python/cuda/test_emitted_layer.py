@@ -17,6 +17,7 @@ from gpu_check.cases import NUMERICS  # noqa: E402
 # The cases that a GPU runs too.
 CASES = [(tokens, Shape(layer.H, layer.I, layer.E, layer.k)) for tokens, layer in NUMERICS]
 BF16_ULP = 2.0**-8
+CHUNKS = 128  # of tokens at most, as TileTarget says for a GPU
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +85,16 @@ def run_layer(kernels, tokens, shape, **schedule):
 
     scores, best, weights = (aligned((T, n), np.float32, np.nan) for n in (E, k, k))
     ids = aligned((T, k), np.int32, -7)
-    kernels.run("gate_", logits, T, scores, T, best, T, ids, T, weights, T, **schedule)
+    ranks = aligned((T, k), np.int32, -7)
+    counts, firsts, totals = (aligned((CHUNKS, E), np.int32, -7) for _ in range(3))
+    sizes = CHUNKS, E
+    kernels.run("gate_", logits, T, scores, T, best, T, ids, T, weights, T, ranks, T, counts, *sizes, **schedule)
     check_gate(logits, ids, weights, k)
 
     offsets, token_of, rows_of = aligned(E + 1, np.int32, -7), aligned(R, np.int32, -7), aligned((T, k), np.int32, -7)
-    records, count, counts = aligned((E, 5), np.int32, -7), aligned(1, np.int32, -7), aligned(E, np.int32, -7)
-    kernels.run("layout_", ids, T, offsets, token_of, R, rows_of, T, k, records, count, counts, **schedule)
+    records, count = aligned((E, 5), np.int32, -7), aligned(1, np.int32, -7)
+    places = ids, T, offsets, token_of, R, rows_of, T, k, records, count
+    kernels.run("layout_", *places, ranks, T, counts, *sizes, firsts, *sizes, totals, *sizes, **schedule)
     check_layout(ids, E, offsets, token_of, rows_of, records, count)
 
     expert_of = np.repeat(np.arange(E), np.diff(offsets))

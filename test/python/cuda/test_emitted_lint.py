@@ -114,3 +114,14 @@ STEP = """.text.product:
 def test_what_stands_between_products_is_seen(between, found):
     """A test of the lint."""
     assert len(broken_product_groups(parse(STEP.format(between))["product"])) == found
+
+
+@pytest.mark.parametrize("model", [model for model in SHAPES if model != "odd sizes"])
+def test_rows_are_read_by_16_bytes(model, compiled):
+    """A token's rows of the second product: a slot's load for each 4 elements, in every form of the loop."""
+    if find_nvdisasm() is None:
+        pytest.skip("nvdisasm is not installed (package nvidia-cuda-nvdisasm of python/requirements.txt)")
+    (combine,) = [blocks for name, blocks in disassemble(compiled(model)[0]).items() if name.startswith("combine_")]
+    wide, slots = count(combine, "LDG.E.128"), SHAPES[model].k
+    assert wide >= slots and wide % slots == 0
+    assert count(combine, "LDG.E.U16") == 0

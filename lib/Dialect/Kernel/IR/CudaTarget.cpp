@@ -65,7 +65,12 @@ FailureOr<TileTarget> TileTarget::get(ModuleOp module) {
     FailureOr<CudaTarget> cuda = CudaTarget::fromAttr(module.getLoc(), attr);
     if (failed(cuda))
       return failure();
-    return TileTarget{cuda->rows, cuda->columns, cuda->columns, cuda->depth};
+    tiles = TileTarget{cuda->rows, cuda->columns, cuda->columns, cuda->depth};
+    // About a chunk for each multiprocessor, a token for each warp of a block, an expert for each lane.
+    tiles.chunks = 128;
+    tiles.chunkTokens = 8;
+    tiles.countedExperts = 32;
+    return tiles;
   }
   FailureOr<CpuTarget> cpu = CpuTarget::fromAttr(module.getLoc(), attr);
   if (failed(cpu))

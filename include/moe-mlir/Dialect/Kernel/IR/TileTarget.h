@@ -14,6 +14,11 @@ struct TileTarget {
   int64_t blockColumns = 64; ///< columns that a weight is blocked by
   int64_t depth = 2;         ///< elements of 16 bits that one step of a product takes
 
+  // Routing: enough chunks of tokens for the blocks, few enough that each of them can add up the counts of all.
+  int64_t chunks = 16;           ///< at most
+  int64_t chunkTokens = 1;       ///< tokens of a chunk, at least
+  int64_t countedExperts = 1024; ///< experts whose counts are added up at a time
+
   /// Elements of `element` that one step of a product takes.
   int64_t depthOf(Type element) const { return element.isF32() ? 1 : element.isBF16() || depth > 2 ? depth : 1; }
 
