@@ -1,5 +1,4 @@
-//===- CudaTarget.cpp - traits of the GPU that kernels are made for
-//--------------------------------------------------===//
+//===- CudaTarget.cpp - traits of the GPU that kernels are made for -----------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"

@@ -1,5 +1,4 @@
-//===- TileTarget.h - traits of a target that shape kernels -----------------------------------------------*- C++
-//-*-===//
+//===- TileTarget.h - traits of a target that shape kernels -------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_DIALECT_KERNEL_IR_TILETARGET_H
 #define MOE_MLIR_DIALECT_KERNEL_IR_TILETARGET_H
 
