@@ -45,7 +45,8 @@ void commitCopies() {
     for (const CopyQueue::Copy &copy : group.copies) {
       unsigned char *to = t.block->shared.at(copy.to);
       memset(to, 0, 16);
-      memcpy(to, copy.from, copy.bytes);
+      if (copy.bytes) // a copy of nothing may come from nowhere
+        memcpy(to, copy.from, copy.bytes);
     }
     group.landed = true;
     if (t.copies.waiting)
