@@ -4,11 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LAYER = """
-func.func @main(%x: tensor<?x{H}xbf16> {{moe.dims = ["tokens", ""], moe.name = "x"}}) -> (tensor<?x{H}xbf16> {{moe.name = "y"}}) {{
-  %router = moe.parameter ["router"] : tensor<{E}x{H}xbf16>
-  %w_in = moe.parameter ["w_in"] : tensor<{E}x{I2}x{H}xbf16>
-  %w_out = moe.parameter ["w_out"] : tensor<{E}x{H}x{I}xbf16>
+# What follows the arguments %x, %router, %w_in, %w_out, or the parameters of these names.
+COMPUTATION = """
   %logits = nn.linear %x, %router : tensor<?x{H}xbf16>, tensor<{E}x{H}xbf16> -> tensor<?x{E}xbf16>
   %weights, %ids = moe.gate %logits top_k({k}) score(softmax) renormalize(sum)
       : tensor<?x{E}xbf16> -> tensor<?x{k}xf32>, tensor<?x{k}xi32>
@@ -26,6 +23,12 @@ func.func @main(%x: tensor<?x{H}xbf16> {{moe.dims = ["tokens", ""], moe.name = "
 }}
 """
 
+LAYER = """
+func.func @main(%x: tensor<?x{H}xbf16> {{moe.dims = ["tokens", ""], moe.name = "x"}}) -> (tensor<?x{H}xbf16> {{moe.name = "y"}}) {{
+  %router = moe.parameter ["router"] : tensor<{E}x{H}xbf16>
+  %w_in = moe.parameter ["w_in"] : tensor<{E}x{I2}x{H}xbf16>
+  %w_out = moe.parameter ["w_out"] : tensor<{E}x{H}x{I}xbf16>""" + COMPUTATION
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -36,9 +39,9 @@ class Layer:
     E: int
     k: int
 
-    def graph(self):
-        """Its graph; the weights are parameters."""
-        return LAYER.format(H=self.H, I=self.I, I2=2 * self.I, E=self.E, k=self.k)
+    def graph(self, text=LAYER):
+        """Its graph; the weights are parameters, unless `text` says otherwise."""
+        return text.format(H=self.H, I=self.I, I2=2 * self.I, E=self.E, k=self.k)
 
     def weight_shapes(self):
         return {"router": (self.E, self.H), "w_in": (self.E, 2 * self.I, self.H), "w_out": (self.E, self.H, self.I)}

@@ -5,15 +5,15 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "runtime" / "test" / "emulation"))
+sys.path[:0] = [str(ROOT / "runtime" / "test" / "emulation"), str(ROOT / "benchmarks")]
 
 from emulated import WARNINGS, Emulator, aligned, to_bf16  # noqa: E402
+from gpu_check.cases import COMPUTATION, Layer  # noqa: E402
 
 BUILD = Path(os.environ.get("MOE_BUILD_DIR", ROOT / "build"))
 DEPTH = 64  # elements of a step, see CudaTarget.h
@@ -27,36 +27,14 @@ LAYER = """
 func.func @main(%x: tensor<?x{H}xbf16> {{moe.dims = ["tokens", ""], moe.name = "x"}},
                 %router: tensor<{E}x{H}xbf16> {{moe.name = "router"}},
                 %w_in: tensor<{E}x{I2}x{H}xbf16> {{moe.name = "w_in"}},
-                %w_out: tensor<{E}x{H}x{I}xbf16> {{moe.name = "w_out"}}) -> (tensor<?x{H}xbf16> {{moe.name = "y"}}) {{
-  %logits = nn.linear %x, %router : tensor<?x{H}xbf16>, tensor<{E}x{H}xbf16> -> tensor<?x{E}xbf16>
-  %weights, %ids = moe.gate %logits top_k({k}) score(softmax) renormalize(sum)
-      : tensor<?x{E}xbf16> -> tensor<?x{k}xf32>, tensor<?x{k}xi32>
-  %rows, %layout = moe.dispatch %x, %ids num_experts({E})
-      : tensor<?x{H}xbf16>, tensor<?x{k}xi32> -> tensor<?x{H}xbf16>, !moe.layout<{E}>
-  %o = moe.expert %rows, %layout, %w_in, %w_out gated {{
-  ^bb0(%g: f32, %u: f32):
-    %s = nn.silu %g : f32
-    %v = arith.mulf %s, %u : f32
-    moe.yield %v : f32
-  }} : tensor<?x{H}xbf16>, !moe.layout<{E}>, tensor<{E}x{I2}x{H}xbf16>, tensor<{E}x{H}x{I}xbf16> -> tensor<?x{H}xbf16>
-  %y = moe.combine %o, %layout weights(%weights : tensor<?x{k}xf32>)
-      : tensor<?x{H}xbf16>, !moe.layout<{E}> -> tensor<?x{H}xbf16>
-  return %y : tensor<?x{H}xbf16>
-}}
-"""
+                %w_out: tensor<{E}x{H}x{I}xbf16> {{moe.name = "w_out"}}) -> (tensor<?x{H}xbf16> {{moe.name = "y"}}) {{""" + COMPUTATION
 
 
-@dataclass(frozen=True)
-class Shape:
-    """hidden, intermediate, experts, top-k"""
-
-    H: int
-    I: int  # noqa: E741
-    E: int
-    k: int
+class Shape(Layer):
+    """A layer whose weights are arguments."""
 
     def text(self):
-        return LAYER.format(H=self.H, I=self.I, I2=2 * self.I, E=self.E, k=self.k)
+        return self.graph(LAYER)
 
 
 def tool(name, *arguments, text):
