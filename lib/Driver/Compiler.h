@@ -7,8 +7,8 @@
 #include "Outputs.h"
 
 #include "moe-mlir/Pipelines/Pipelines.h"
-#include "moe-mlir/Target/Cpu.h"
 #include "moe-mlir/Target/Executable.h"
+#include "moe-mlir/Target/Object.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/Timing.h"

@@ -78,7 +78,7 @@ int Compiler::compileKernels(CudaCode &code) {
 }
 
 int Compiler::emitObject(const std::string &path, ArrayRef<ProgramModule> programs) {
-  CpuObjectOptions object;
+  ObjectOptions object;
   object.compiler = MOE_VERSION " (LLVM " LLVM_VERSION_STRING ")";
   object.targetCpu = options.targetCpu;
   // The object stands in the folder of the program that the user asked for.

@@ -24,8 +24,8 @@
 #include "moe-mlir/Pipelines/ImportPipeline.h"
 #include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
-#include "moe-mlir/Target/Cpu.h"
 #include "moe-mlir/Target/Cuda.h"
+#include "moe-mlir/Target/Object.h"
 
 void moe_mlir::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);

@@ -4,10 +4,10 @@
 
 #include "KernelBuilder.h"
 
+#include "moe-mlir/Analysis/CudaDevices.h"
 #include "moe-mlir/Dialect/Kernel/IR/TileTarget.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
-#include "moe-mlir/Target/Cuda/DeviceTable.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

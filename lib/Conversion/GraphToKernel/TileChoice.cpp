@@ -7,7 +7,7 @@
 
 #include "Lowering.h"
 
-#include "moe-mlir/Target/Cuda/Cost.h"
+#include "moe-mlir/Analysis/CudaCost.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -1,4 +1,4 @@
-//===- Cost.cpp - how long a product takes on a GPU ---------------------------------------------------------------===//
+//===- CudaCost.cpp - how long a product takes on a GPU -----------------------------------------------------------===//
 //
 // A model of the kernels that lib/Conversion/KernelToEmitC writes. Blocks take whole tiles, so the slowest one has the
 // number of tiles per multiprocessor, rounded up. A step of a tile takes as long as its slowest resource: the tensor
@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "moe-mlir/Target/Cuda/Cost.h"
+#include "moe-mlir/Analysis/CudaCost.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -3,7 +3,7 @@
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
-#include "moe-mlir/Target/Cpu.h"
+#include "moe-mlir/Target/Object.h"
 
 #include "mlir/Dialect/DLTI/DLTI.h"
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
@@ -18,14 +18,14 @@ static void registerDialects(DialectRegistry &registry) {
                   moert::MoeRtDialect>();
 }
 
-void moe_mlir::registerCpuTranslations() {
-  using Emit = LogicalResult (*)(ArrayRef<ProgramModule>, const CpuObjectOptions &, llvm::raw_pwrite_stream &);
+void moe_mlir::registerObjectTranslations() {
+  using Emit = LogicalResult (*)(ArrayRef<ProgramModule>, const ObjectOptions &, llvm::raw_pwrite_stream &);
   auto translate = [](Emit emit) {
     return [emit](Operation *op, raw_ostream &os) -> LogicalResult {
       auto module = dyn_cast<ModuleOp>(op);
       if (!module)
         return op->emitOpError("is not a module");
-      CpuObjectOptions options;
+      ObjectOptions options;
       options.compiler = "moe-translate";
       SmallString<0> bytes;
       llvm::raw_svector_ostream stream(bytes);
@@ -41,7 +41,7 @@ void moe_mlir::registerCpuTranslations() {
                                          translate(emitAssembly), registerDialects);
   TranslateFromMLIRRegistration ir(
       "moe-to-llvmir", "runtime level to optimised LLVM IR",
-      translate([](ArrayRef<ProgramModule> programs, const CpuObjectOptions &options, llvm::raw_pwrite_stream &os) {
+      translate([](ArrayRef<ProgramModule> programs, const ObjectOptions &options, llvm::raw_pwrite_stream &os) {
         return emitLLVMIR(programs, options, os);
       }),
       registerDialects);

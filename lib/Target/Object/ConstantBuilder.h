@@ -1,6 +1,6 @@
 //===- ConstantBuilder.h - constants of a program's object ----------------------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_LIB_TARGET_CPU_CONSTANTBUILDER_H
-#define MOE_MLIR_LIB_TARGET_CPU_CONSTANTBUILDER_H
+#ifndef MOE_MLIR_LIB_TARGET_OBJECT_CONSTANTBUILDER_H
+#define MOE_MLIR_LIB_TARGET_OBJECT_CONSTANTBUILDER_H
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
@@ -51,4 +51,4 @@ protected:
 
 } // namespace moe_mlir
 
-#endif // MOE_MLIR_LIB_TARGET_CPU_CONSTANTBUILDER_H
+#endif // MOE_MLIR_LIB_TARGET_OBJECT_CONSTANTBUILDER_H

@@ -21,7 +21,7 @@ namespace {
 class DescriptorBuilder : ConstantBuilder {
 public:
   DescriptorBuilder(const ProgramModule &source, ModuleOp module, llvm::Module &llvmModule,
-                    const CpuObjectOptions &options, const kernel::CpuTarget &target)
+                    const ObjectOptions &options, const kernel::CpuTarget &target)
       : ConstantBuilder(llvmModule), source(source), module(module), options(options), target(target) {}
 
   LogicalResult run(SmallVectorImpl<Descriptor> &descriptors);
@@ -45,7 +45,7 @@ private:
 
   const ProgramModule &source;
   ModuleOp module;
-  const CpuObjectOptions &options;
+  const ObjectOptions &options;
   const kernel::CpuTarget &target;
 };
 } // namespace
@@ -248,7 +248,7 @@ LogicalResult DescriptorBuilder::run(SmallVectorImpl<Descriptor> &descriptors) {
 }
 
 LogicalResult moe_mlir::addDescriptors(const ProgramModule &source, ModuleOp lowered, llvm::Module &llvmModule,
-                                       const CpuObjectOptions &options, const kernel::CpuTarget &target,
+                                       const ObjectOptions &options, const kernel::CpuTarget &target,
                                        SmallVectorImpl<Descriptor> &descriptors) {
   return DescriptorBuilder(source, lowered, llvmModule, options, target).run(descriptors);
 }

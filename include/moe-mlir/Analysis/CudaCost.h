@@ -1,8 +1,8 @@
-//===- Cost.h - how long a product takes on a GPU -------------------------------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_TARGET_CUDA_COST_H
-#define MOE_MLIR_TARGET_CUDA_COST_H
+//===- CudaCost.h - how long a product takes on a GPU ---------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_ANALYSIS_CUDACOST_H
+#define MOE_MLIR_ANALYSIS_CUDACOST_H
 
-#include "moe-mlir/Target/Cuda/DeviceTable.h"
+#include "moe-mlir/Analysis/CudaDevices.h"
 
 namespace moe_mlir {
 
@@ -30,4 +30,4 @@ constexpr int64_t nominalRows(int64_t groups, bool few) { return (few ? 8 : 8192
 
 } // namespace moe_mlir
 
-#endif // MOE_MLIR_TARGET_CUDA_COST_H
+#endif // MOE_MLIR_ANALYSIS_CUDACOST_H

@@ -1,6 +1,6 @@
-//===- DeviceTable.h - what is known about GPUs ---------------------------------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_TARGET_CUDA_DEVICETABLE_H
-#define MOE_MLIR_TARGET_CUDA_DEVICETABLE_H
+//===- CudaDevices.h - what is known about GPUs ---------------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_ANALYSIS_CUDADEVICES_H
+#define MOE_MLIR_ANALYSIS_CUDADEVICES_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -27,4 +27,4 @@ const CudaDevice *findCudaDevice(llvm::StringRef arch);
 
 } // namespace moe_mlir
 
-#endif // MOE_MLIR_TARGET_CUDA_DEVICETABLE_H
+#endif // MOE_MLIR_ANALYSIS_CUDADEVICES_H

@@ -1,11 +1,11 @@
 //===- Descriptor.h - the program descriptors as LLVM globals -----------------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_LIB_TARGET_CPU_DESCRIPTOR_H
-#define MOE_MLIR_LIB_TARGET_CPU_DESCRIPTOR_H
+#ifndef MOE_MLIR_LIB_TARGET_OBJECT_DESCRIPTOR_H
+#define MOE_MLIR_LIB_TARGET_OBJECT_DESCRIPTOR_H
 
 #include "ConstantBuilder.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Target/Cpu.h"
+#include "moe-mlir/Target/Object.h"
 
 namespace moe_mlir {
 
@@ -18,7 +18,7 @@ struct Descriptor {
 /// `llvmModule`, from the attributes `moert.program`, `moert.parameters`, `moe.name` and `moe.generation`. Emits an
 /// error if one of them does not fit.
 mlir::LogicalResult addDescriptors(const ProgramModule &source, mlir::ModuleOp lowered, llvm::Module &llvmModule,
-                                   const CpuObjectOptions &options, const mlir::kernel::CpuTarget &target,
+                                   const ObjectOptions &options, const mlir::kernel::CpuTarget &target,
                                    mlir::SmallVectorImpl<Descriptor> &descriptors);
 
 /// Adds `moert_model_programs`, the list of all programs; they become private.
@@ -35,4 +35,4 @@ std::string cpuinfoFeatures(const mlir::kernel::CpuTarget &target);
 
 } // namespace moe_mlir
 
-#endif // MOE_MLIR_LIB_TARGET_CPU_DESCRIPTOR_H
+#endif // MOE_MLIR_LIB_TARGET_OBJECT_DESCRIPTOR_H

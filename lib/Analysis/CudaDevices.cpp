@@ -1,6 +1,6 @@
-//===- DeviceTable.cpp - what is known about GPUs -----------------------------------------------------------------===//
+//===- CudaDevices.cpp - what is known about GPUs -----------------------------------------------------------------===//
 
-#include "moe-mlir/Target/Cuda/DeviceTable.h"
+#include "moe-mlir/Analysis/CudaDevices.h"
 
 #include "llvm/ADT/STLExtras.h"
 

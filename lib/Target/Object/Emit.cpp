@@ -68,7 +68,7 @@ static void setAttributes(llvm::Module &module, const kernel::CpuTarget &target)
 }
 
 /// The CPU that a module's host functions run on.
-static FailureOr<kernel::CpuTarget> hostTarget(ModuleOp module, const CpuObjectOptions &options) {
+static FailureOr<kernel::CpuTarget> hostTarget(ModuleOp module, const ObjectOptions &options) {
   if (!kernel::CudaTarget::isCuda(module->getAttr(kernel::CpuTarget::attrName)))
     return kernel::CpuTarget::get(module);
   std::string error;
@@ -81,8 +81,7 @@ static FailureOr<kernel::CpuTarget> hostTarget(ModuleOp module, const CpuObjectO
 
 /// One module, with visible descriptors.
 static std::unique_ptr<llvm::Module> translate(const ProgramModule &program, llvm::LLVMContext &context,
-                                               const CpuObjectOptions &options,
-                                               SmallVectorImpl<Descriptor> &descriptors) {
+                                               const ObjectOptions &options, SmallVectorImpl<Descriptor> &descriptors) {
   ModuleOp module = program.module;
   FailureOr<kernel::CpuTarget> target = hostTarget(module, options);
   if (failed(target))
@@ -122,7 +121,7 @@ static std::unique_ptr<llvm::Module> translate(const ProgramModule &program, llv
 }
 
 std::unique_ptr<llvm::Module> moe_mlir::translateToLLVMIR(ArrayRef<ProgramModule> programs, llvm::LLVMContext &context,
-                                                          const CpuObjectOptions &options) {
+                                                          const ObjectOptions &options) {
   SmallVector<Descriptor> descriptors;
   std::unique_ptr<llvm::Module> all;
   for (const ProgramModule &program : programs) {
@@ -170,7 +169,7 @@ struct Compiled {
 };
 } // namespace
 
-static FailureOr<Compiled> compile(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options) {
+static FailureOr<Compiled> compile(ArrayRef<ProgramModule> programs, const ObjectOptions &options) {
   // The one that has kernels for the CPU, if there is one: they decide about the code generator.
   ModuleOp module = programs.back().module;
   FailureOr<kernel::CpuTarget> target = hostTarget(module, options);
@@ -189,7 +188,7 @@ static FailureOr<Compiled> compile(ArrayRef<ProgramModule> programs, const CpuOb
   return result;
 }
 
-static LogicalResult emitFile(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+static LogicalResult emitFile(ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                               llvm::raw_pwrite_stream &os, llvm::CodeGenFileType type) {
   FailureOr<Compiled> compiled = compile(programs, options);
   if (failed(compiled))
@@ -202,17 +201,17 @@ static LogicalResult emitFile(ArrayRef<ProgramModule> programs, const CpuObjectO
   return success();
 }
 
-LogicalResult moe_mlir::emitObject(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+LogicalResult moe_mlir::emitObject(ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                                    llvm::raw_pwrite_stream &os) {
   return emitFile(programs, options, os, llvm::CodeGenFileType::ObjectFile);
 }
 
-LogicalResult moe_mlir::emitAssembly(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+LogicalResult moe_mlir::emitAssembly(ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                                      llvm::raw_pwrite_stream &os) {
   return emitFile(programs, options, os, llvm::CodeGenFileType::AssemblyFile);
 }
 
-LogicalResult moe_mlir::emitLLVMIR(ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+LogicalResult moe_mlir::emitLLVMIR(ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                                    llvm::raw_ostream &os) {
   FailureOr<Compiled> compiled = compile(programs, options);
   if (failed(compiled))

@@ -1,6 +1,6 @@
-//===- Cpu.h - from the runtime level to an object file for the CPU -----------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_TARGET_CPU_H
-#define MOE_MLIR_TARGET_CPU_H
+//===- Object.h - from the runtime level to an object file ----------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_TARGET_OBJECT_H
+#define MOE_MLIR_TARGET_OBJECT_H
 
 #include "moe-mlir/Target/Nvrtc.h"
 
@@ -18,7 +18,7 @@ class Module;
 namespace moe_mlir {
 
 /// What the compiler knows beyond the modules.
-struct CpuObjectOptions {
+struct ObjectOptions {
   unsigned optLevel = 3; ///< 0 to 3
   std::string compiler;  ///< name and version of the compiler
   std::string targetCpu; ///< for host functions of kernels for a GPU; "native" if empty
@@ -36,23 +36,23 @@ struct ProgramModule {
 /// `moert_model_programs`. Host functions are for the CPU of `kernel.target`, or for `targetCpu` where that is a GPU.
 /// The modules are not changed. Emits an error and returns null on failure.
 std::unique_ptr<llvm::Module> translateToLLVMIR(llvm::ArrayRef<ProgramModule> programs, llvm::LLVMContext &context,
-                                                const CpuObjectOptions &options);
+                                                const ObjectOptions &options);
 
 /// Runs LLVM's optimiser and code generator; writes an ELF object whose one global symbol is `moert_model_programs`.
 /// Emits an error on failure; `os` may then hold a part of the object.
-mlir::LogicalResult emitObject(llvm::ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+mlir::LogicalResult emitObject(llvm::ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                                llvm::raw_pwrite_stream &os);
 
 /// The same up to the optimised LLVM IR, as text.
-mlir::LogicalResult emitLLVMIR(llvm::ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+mlir::LogicalResult emitLLVMIR(llvm::ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                                llvm::raw_ostream &os);
 
 /// The same up to assembly.
-mlir::LogicalResult emitAssembly(llvm::ArrayRef<ProgramModule> programs, const CpuObjectOptions &options,
+mlir::LogicalResult emitAssembly(llvm::ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                                  llvm::raw_pwrite_stream &os);
 
 /// Registers `--moe-to-object`, `--moe-to-assembly` and `--moe-to-llvmir` of moe-translate.
-void registerCpuTranslations();
+void registerObjectTranslations();
 } // namespace moe_mlir
 
-#endif // MOE_MLIR_TARGET_CPU_H
+#endif // MOE_MLIR_TARGET_OBJECT_H
