@@ -11,6 +11,7 @@
 
 #include "Interface.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/Arena.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
@@ -266,7 +267,7 @@ private:
   /// What is left after the results must be the arena.
   LogicalResult checkAllocations() {
     auto unplanned = [](memref::AllocOp alloc) {
-      if (alloc->hasAttr(kernel::arenaAttrName) && alloc.getDynamicSizes().size() == 1)
+      if (alloc->hasAttr(kernel::arenaAttrName))
         return WalkResult::advance();
       alloc.emitOpError("is neither returned nor planned; run kernel-plan-memory first");
       return WalkResult::interrupt();

@@ -34,3 +34,17 @@ func.func @layout() {
   %a = memref.alloc() : memref<4x4xf32, strided<[1, 4]>>
   return
 }
+
+// -----
+
+kernel.func @use(%x: memref<4xf32>) {
+  kernel.return
+}
+
+func.func @planned(%bytes: index, %m: index) {
+  %arena = memref.alloc(%bytes) {kernel.arena} : memref<?xi8>
+  // expected-error@+1 {{'memref.alloc' op came after the memory plan, whose arena is as large as it was planned}}
+  %a = memref.alloc() : memref<4xf32>
+  kernel.launch @use(%a) rows(%m) work(%m) : memref<4xf32>
+  return
+}

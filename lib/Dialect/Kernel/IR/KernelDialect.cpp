@@ -1,5 +1,6 @@
 //===- KernelDialect.cpp - registration and types of the kernel dialect -------------------------------------------===//
 
+#include "moe-mlir/Dialect/Kernel/IR/Arena.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/IR/Builders.h"
@@ -45,6 +46,8 @@ LogicalResult KernelDialect::verifyOperationAttribute(Operation *op, NamedAttrib
   if (attribute.getName() == getIndependentAttrName() &&
       !(isa<UnitAttr>(attribute.getValue()) && op->getName().getStringRef() == "scf.for"))
     return op->emitOpError() << "'" << getIndependentAttrName() << "' is a unit attribute of scf.for";
+  if (attribute.getName() == arenaAttrName)
+    return verifyArena(op, attribute.getValue());
   return success();
 }
 

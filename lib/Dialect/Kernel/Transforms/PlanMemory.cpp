@@ -10,6 +10,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "moe-mlir/Dialect/Kernel/IR/Arena.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
@@ -75,6 +76,8 @@ public:
       return failure();
     if (buffers.empty())
       return success();
+    if (arena)
+      return buffers.front().alloc.emitOpError("came after the memory plan, whose arena is as large as it was planned");
     assign();
     return place();
   }
@@ -82,8 +85,10 @@ public:
 private:
   /// Finds the first and last use of `alloc`; returned and unused buffers are not planned.
   LogicalResult gather(memref::AllocOp alloc) {
-    if (alloc->hasAttr(arenaAttrName))
+    if (alloc->hasAttr(arenaAttrName)) {
+      arena = alloc;
       return success();
+    }
     if (!alloc.getType().getLayout().isIdentity() || !alloc.getType().getElementType().isIntOrIndexOrFloat())
       return alloc.emitOpError() << "must be a contiguous buffer of numbers, got " << alloc.getType();
     Buffer buffer{alloc, static_cast<unsigned>(buffers.size()), ~0u, 0, {}};
@@ -207,7 +212,7 @@ private:
       }
       dynamic = dynamic ? arith::AddIOp::create(b, loc, dynamic, bytes) : bytes;
     }
-    auto arena = memref::AllocOp::create(b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), sum());
+    arena = memref::AllocOp::create(b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), sum());
     arena->setAttr(arenaAttrName, b.getUnitAttr());
     for (Buffer &buffer : buffers) {
       memref::AllocOp alloc = buffer.alloc;
@@ -226,6 +231,7 @@ private:
   llvm::DenseMap<Value, unsigned> factorNumber;
   SmallVector<Buffer> buffers;
   SmallVector<Slot> slots;
+  memref::AllocOp arena;
 };
 
 struct KernelPlanMemory : kernel::impl::KernelPlanMemoryBase<KernelPlanMemory> {

@@ -27,6 +27,9 @@ def Kernel_Dialect : Dialect {
     the threads of a block may share them; what stands before it is done before, and what follows is done after.
     `kernel.independent` on an `scf.for` says the same of the iterations of an inner loop where it does not show in the
     indices: no two of them touch the same element of a buffer that one of them writes.
+
+    `kernel.arena` on a `memref.alloc` of a host function marks the memory of all its temporary buffers, `memref<?xi8>`,
+    which a session allocates once (kernel-plan-memory). A function has at most one, at its top level.
   }];
   let useDefaultTypePrinterParser = 1;
   let hasOperationAttrVerify = 1;

@@ -6,9 +6,6 @@
 
 namespace mlir::kernel {
 
-/// Unit attribute of the one `memref.alloc` that holds all planned buffers.
-inline constexpr llvm::StringLiteral arenaAttrName = "kernel.arena";
-
 /// The allocation, parameter or argument that `memref` is a view of (itself if it is not a view).
 Value getViewRoot(Value memref);
 
