@@ -94,16 +94,12 @@ int Compiler::prepareReport() {
 
 int Compiler::reached(Level level) {
   input.level = level;
-  auto name = mlir::StringAttr::get(&context, levelName(level));
-  input.module.get()->setAttr(kLevelAttr, name);
   console.end();
   if (int status = dump(*input.module, ""))
     return status;
-  if (forCpu) {
-    forCpu.get()->setAttr(kLevelAttr, name);
+  if (forCpu)
     if (int status = dump(*forCpu, ".cpu"))
       return status;
-  }
   return options.report && level == Level::Kernel ? prepareReport() : kOk;
 }
 

@@ -26,6 +26,7 @@ static int levelOf(mlir::ModuleOp module, StringRef path, std::optional<Level> f
     return kUserError;
   }
   level = from ? *from : *recorded;
+  module->setAttr(kLevelAttr, mlir::StringAttr::get(module.getContext(), levelName(level)));
   return kOk;
 }
 

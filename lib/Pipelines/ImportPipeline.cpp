@@ -4,6 +4,8 @@
 
 #include "moe-mlir/Conversion/AtenToGraph/Passes.h"
 #include "moe-mlir/Conversion/AtenToLinalg/Passes.h"
+#include "moe-mlir/Pipelines/Levels.h"
+#include "moe-mlir/Pipelines/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -25,6 +27,7 @@ void moe_mlir::buildImportPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(aten::createConvertAtenToLinalg());
   pm.addNestedPass<func::FuncOp>(aten::createResolveGraphSizes());
   cleanUp();
+  pm.addPass(createMoeSetLevel({levelName(Level::Graph).str()}));
 }
 
 void moe_mlir::registerImportPipeline() {

@@ -15,3 +15,7 @@ std::optional<Level> moe_mlir::parseLevel(llvm::StringRef name) {
       return level;
   return std::nullopt;
 }
+
+std::string moe_mlir::unknownLevel(llvm::StringRef name) {
+  return ("unknown level '" + name + "'; one of graph, spmd, scheduled, kernel, runtime").str();
+}

@@ -13,9 +13,9 @@ std::string moe_mlir::importPipeline() { return "import-to-graph,moe-verify-leve
 std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options) {
   switch (level) {
   case Level::Graph:
-    return "moe-verify-level{level=graph},moe-partition,moe-verify-level{level=spmd}";
+    return "moe-verify-level{level=graph},moe-partition,moe-verify-level{level=spmd},moe-set-level{level=spmd}";
   case Level::Spmd:
-    return "moe-schedule,moe-verify-level{level=scheduled}";
+    return "moe-schedule,moe-verify-level{level=scheduled},moe-set-level{level=scheduled}";
   case Level::Scheduled:
     if (!options.cuda.empty())
       return "moe-check-cuda,kernel-set-target{cuda=" + options.cuda +

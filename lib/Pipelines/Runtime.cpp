@@ -57,6 +57,7 @@ void buildKernelToRuntimePipeline(OpPassManager &pm) {
   // Kernels for a GPU are done then, and the passes for a CPU find none.
   pm.addPass(createKernelLowerForGpu());
   kernel::buildConvertKernelToLLVMPipeline(pm);
+  pm.addPass(createMoeSetLevel({levelName(Level::Runtime).str()}));
 }
 
 void registerKernelToRuntimePipeline() {

@@ -76,7 +76,7 @@ struct MoeVerifyLevel : impl::MoeVerifyLevelBase<MoeVerifyLevel> {
     if (failed(MoeVerifyLevelBase::initializeOptions(options, errorHandler)))
       return failure();
     if (!parseLevel(level))
-      return errorHandler("unknown level '" + level + "'; one of graph, spmd, scheduled, kernel, runtime");
+      return errorHandler(unknownLevel(level));
     return success();
   }
 

@@ -39,7 +39,6 @@ void moe_mlir::registerAllPasses() {
   mlir::aten::registerAtenToGraphPasses();
   mlir::aten::registerAtenToLinalgPasses();
   mlir::kernel::registerGraphToKernelPasses();
-  mlir::kernel::registerGraphToKernelPipeline();
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerKernelToEmitCPasses();
   mlir::kernel::registerKernelToEmitCPipeline();
@@ -49,6 +48,7 @@ void moe_mlir::registerAllPasses() {
   mlir::nn::registerNnPasses();
   mlir::moert::registerHostToMoeRtPasses();
   mlir::moert::registerMoeRtToLLVMPasses();
+  registerGraphToKernelPipeline();
   registerKernelToRuntimePipeline();
   registerImportPipeline();
   registerPipelinesPasses();

@@ -5,9 +5,11 @@
 
 // SPMD: moe-verify-level{level=graph},
 // SPMD-NEXT: moe-partition,
-// SPMD-NEXT: moe-verify-level{level=spmd}
+// SPMD-NEXT: moe-verify-level{level=spmd},
+// SPMD-NEXT: moe-set-level{level=spmd}
 // SCHEDULED: moe-schedule,
-// SCHEDULED-NEXT: moe-verify-level{level=scheduled}
+// SCHEDULED-NEXT: moe-verify-level{level=scheduled},
+// SCHEDULED-NEXT: moe-set-level{level=scheduled}
 // RUNTIME: kernel-mark-noalias
 // RUNTIME: kernel-plan-memory
 // RUNTIME: convert-host-to-moert

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 
 namespace moe_mlir {
 
@@ -17,8 +18,10 @@ constexpr std::array<Level, 5> kLevels = {Level::Graph, Level::Spmd, Level::Sche
 /// The level's name: "graph", "spmd", "scheduled", "kernel", "runtime".
 llvm::StringRef levelName(Level level);
 std::optional<Level> parseLevel(llvm::StringRef name);
+/// "unknown level 'name'; one of ..."
+std::string unknownLevel(llvm::StringRef name);
 
-/// Module attribute that tells the level of a module that was written to a file.
+/// Module attribute that tells the level of a module. Pipelines that reach a level set it (moe-set-level).
 constexpr llvm::StringLiteral kLevelAttr = "moe.level";
 
 } // namespace moe_mlir

@@ -62,6 +62,16 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
                         "graph, spmd, scheduled, kernel or runtime">];
 }
 
+def MoeSetLevel : Pass<"moe-set-level", "::mlir::ModuleOp"> {
+  let summary = "Write the level of a module into it";
+  let description = [{
+    Sets `moe.level`, by which moe-compile knows where to start with a file. The pipelines between levels end with it:
+    after `graph-to-kernel` a module says `moe.level = "kernel"`. A pass alone leaves the attribute as it was.
+  }];
+  let options = [Option<"level", "level", "std::string", [{"graph"}],
+                        "graph, spmd, scheduled, kernel or runtime">];
+}
+
 def MoeCheckCuda : Pass<"moe-check-cuda", "::mlir::ModuleOp"> {
   let summary = "Check that a graph has a form on a GPU";
   let description = [{

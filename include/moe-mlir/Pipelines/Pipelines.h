@@ -28,6 +28,12 @@ mlir::LogicalResult buildArrow(mlir::OpPassManager &pm, Level level, const Pipel
 /// Registers `moe-graph-to-spmd`, `moe-spmd-to-scheduled`, `moe-scheduled-to-kernel` and `moe-kernel-to-runtime`.
 void registerArrowPipelines();
 
+/// The pipeline `graph-to-kernel`: from the graph (or scheduled) level to the kernel level. Elementwise ops become
+/// linalg and are fused, then convert-graph-to-kernel runs and the host function is cleaned up. Uses the module's
+/// `kernel.target` if it has one.
+void buildGraphToKernelPipeline(mlir::OpPassManager &pm);
+void registerGraphToKernelPipeline();
+
 /// The pipeline `kernel-to-runtime`: from the kernel level (with `kernel.target`) to the runtime level.
 void buildKernelToRuntimePipeline(mlir::OpPassManager &pm);
 void registerKernelToRuntimePipeline();

@@ -11,11 +11,6 @@ namespace mlir::kernel {
 #define GEN_PASS_REGISTRATION
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h.inc"
 
-/// From the graph (or scheduled) level to the kernel level: elementwise ops become linalg and are fused, then
-/// convert-graph-to-kernel runs and the host function is cleaned up. Uses the module's `kernel.target` if it has one.
-void buildGraphToKernelPipeline(OpPassManager &pm);
-void registerGraphToKernelPipeline();
-
 } // namespace mlir::kernel
 
 #endif // MOE_MLIR_CONVERSION_GRAPHTOKERNEL_PASSES_H

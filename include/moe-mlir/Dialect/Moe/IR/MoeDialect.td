@@ -18,7 +18,7 @@ def Moe_Dialect : Dialect {
     | module | value | says |
     |---|---|---|
     | `moe.name` | string | name of the model |
-    | `moe.level` | string | level of a module that was written to a file |
+    | `moe.level` | string | level of the module, by the pipeline that made it |
     | `moe.weights` | `{source = "file", id = "..."}` | file that the keys of `moe.parameter` belong to, and its content id |
     | `moe.generation` | dictionary | what text generation needs: `tokens`, `position`, `keep` (inputs), `logits` (output), `vocabulary` (`"bytes"` or `"ids"`), `vocab_size`, `cache_length`, `eos` (token ids) |
 
