@@ -26,7 +26,7 @@ static mlir::DialectRegistry makeRegistry() {
 
 Compiler::Compiler(const CompileOptions &options)
     : options(options), console(options.progress, options.quiet), context(makeRegistry()),
-      diagnostics(context, console, options.verbose) {
+      diagnostics(context, console, options.verbose), cpu(options.targetCpu.value_or("native")) {
   context.printOpOnDiagnostic(options.verbose);
   timing.setEnabled(options.timing);
   timingRoot = timing.getRootScope();
@@ -135,6 +135,28 @@ int Compiler::extractLayers() {
   return kOk;
 }
 
+/// Kernels keep the CPU that they were made for: another one that is asked for would have no effect.
+int Compiler::compareCpu() {
+  std::string message;
+  auto made = mlir::kernel::CpuTarget::get(*input.module);
+  if (failed(made))
+    return kUserError;
+  auto wanted = mlir::kernel::CpuTarget::forCpu(cpu, message);
+  if (failed(wanted)) {
+    console.error(message);
+    return kUnsupported;
+  }
+  if (made->cpu == wanted->cpu && made->features == wanted->features)
+    return kOk;
+  auto name = [](const mlir::kernel::CpuTarget &target) {
+    return target.cpu + (target.features.empty() ? "" : " with " + target.features);
+  };
+  console.error("'" + options.input + "' is at level " + levelName(input.level) + " for " + name(*made) +
+                ", but --target-cpu says " + cpu + (cpu == "native" ? " (" + name(*wanted) + ")" : "") +
+                "; leave it out, or start from an earlier level");
+  return kUserError;
+}
+
 int Compiler::readTarget() {
   mlir::Attribute attr = input.module.get()->getAttr(mlir::kernel::CpuTarget::attrName);
   if (input.level < Level::Kernel || !attr)
@@ -146,7 +168,7 @@ int Compiler::readTarget() {
     return kUserError;
   }
   if (!isCuda)
-    return kOk;
+    return options.targetCpu ? compareCpu() : kOk;
   auto target = mlir::kernel::CudaTarget::fromAttr(input.module.get()->getLoc(), attr);
   if (failed(target))
     return kUserError;
@@ -183,20 +205,18 @@ int Compiler::lower(Level target) {
   while (input.level < target) {
     Level next = static_cast<Level>(static_cast<int>(input.level) + 1);
     std::string phase = ("lower to " + levelName(next)).str();
-    std::string command = ("moe-compile --from=" + levelName(input.level) + " --to=" + levelName(next) +
-                           " --target-cpu=" + options.targetCpu)
-                              .str();
+    std::string command = ("moe-compile --from=" + levelName(input.level) + " --to=" + levelName(next)).str();
+    if (input.level < Level::Kernel)
+      command += " --target-cpu=" + cpu;
     console.begin(phase);
     // Up to here programs for both devices are the same.
     if (next == Level::Kernel && !gpu.empty())
       forCpu = input.module.get().clone();
     std::string gpuFlag = gpu.empty() ? "" : " --target=cuda:" + gpu;
-    if (int status =
-            runPasses(phase, arrowPipeline(input.level, {options.targetCpu, gpu}), command + gpuFlag, *input.module))
+    if (int status = runPasses(phase, arrowPipeline(input.level, {cpu, gpu}), command + gpuFlag, *input.module))
       return status;
     if (forCpu)
-      if (int status =
-              runPasses(phase + " for the CPU", arrowPipeline(input.level, {options.targetCpu, ""}), command, *forCpu))
+      if (int status = runPasses(phase + " for the CPU", arrowPipeline(input.level, {cpu, ""}), command, *forCpu))
         return status;
     if (int status = reached(next))
       return status;
@@ -208,8 +228,8 @@ int Compiler::lower(Level target) {
 /// the pass that needs to know.
 int Compiler::checkTarget() {
   std::string message;
-  if (!mlir::kernel::CpuTarget::isKnown(options.targetCpu)) {
-    (void)mlir::kernel::CpuTarget::forCpu(options.targetCpu, message);
+  if (!mlir::kernel::CpuTarget::isKnown(cpu)) {
+    (void)mlir::kernel::CpuTarget::forCpu(cpu, message);
     console.error(message);
     return kUserError;
   }

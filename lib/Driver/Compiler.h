@@ -28,6 +28,7 @@ private:
   int read();
   /// Of an input at level kernel or later, the attribute `kernel.target` says what it is for.
   int readTarget();
+  int compareCpu();
   int extractLayers();
   int lower(Level target);
   int runPasses(llvm::StringRef phase, const std::string &pipeline, const std::string &command, mlir::ModuleOp module);
@@ -60,6 +61,7 @@ private:
   DiagnosticPrinter diagnostics;
   Input input;
   std::string gpu; ///< what kernels are for, as NVRTC calls it; empty: the CPU
+  std::string cpu; ///< what other code is for: LLVM's name of a CPU, or "native"
   /// With a GPU as target: the same program for the CPU, from level kernel on.
   mlir::OwningOpRef<mlir::ModuleOp> forCpu;
   LinkJob job;

@@ -80,7 +80,7 @@ int Compiler::compileKernels(CudaCode &code) {
 int Compiler::emitObject(const std::string &path, ArrayRef<ProgramModule> programs) {
   ObjectOptions object;
   object.compiler = MOE_VERSION " (LLVM " LLVM_VERSION_STRING ")";
-  object.targetCpu = options.targetCpu;
+  object.targetCpu = cpu;
   // The object stands in the folder of the program that the user asked for.
   auto cannotWrite = [&](std::error_code why) {
     console.error("cannot write '" + outputPath() + "': " + why.message());
@@ -90,7 +90,8 @@ int Compiler::emitObject(const std::string &path, ArrayRef<ProgramModule> progra
   raw_fd_ostream os(path, code);
   if (code)
     return cannotWrite(code);
-  setCrashContext("generate machine code", "moe-compile --from=runtime --target-cpu=" + options.targetCpu,
+  const bool isForGpu = programs.back().cuda;
+  setCrashContext("generate machine code", "moe-compile --from=runtime" + (isForGpu ? " --target-cpu=" + cpu : ""),
                   textOf(programs.back().module));
   mlir::TimingScope scope = timingRoot.nest("generate machine code");
   if (failed(moe_mlir::emitObject(programs, object, os)))

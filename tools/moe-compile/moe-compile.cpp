@@ -49,7 +49,7 @@ static cl::opt<Entry>
     entry("entry", cl::desc("What to compile of a model"), cl::cat(category), cl::init(Entry::Main),
           cl::values(clEnumValN(Entry::Main, "main", "all of it (default for the CPU)"),
                      clEnumValN(Entry::Layers, "layers", "each of its MoE layers, as layerN_moe (default for a GPU)")));
-static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::init("native"), cl::cat(category),
+static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::cat(category),
                                       cl::desc("CPU to compile for, x86-64-v3 or newer: native (default), x86-64-v3, "
                                                "x86-64-v4, sapphirerapids, znver4, ..."));
 static cl::opt<std::string> weights(
@@ -117,7 +117,8 @@ int main(int argc, char **argv) {
   options.output = outputFile;
   options.emit = emit;
   options.target = target;
-  options.targetCpu = targetCpu;
+  if (targetCpu.getNumOccurrences())
+    options.targetCpu = targetCpu;
   if (entry.getNumOccurrences())
     options.entry = entry;
   options.from = levelOption(fromLevel, bad);

@@ -25,7 +25,7 @@ struct CompileOptions {
   std::string output; ///< Empty: named after the input. "-" is standard output (with `to`).
   Emit emit = Emit::Executable;
   std::string target; ///< "cpu" or "cuda:ARCH"; empty: what the input says, or the CPU.
-  std::string targetCpu = "native";
+  std::optional<std::string> targetCpu; ///< None: what the input says, or this machine.
   std::optional<Entry> entry;        ///< None: the layers of a model for a GPU, else main.
   std::optional<Level> from;         ///< Level of an IR input; none: what the file says.
   std::optional<Level> to;           ///< Print the IR of this level instead of making a program.
