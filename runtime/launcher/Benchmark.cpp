@@ -3,7 +3,7 @@
 #include "Console.h"
 #include "Measurements.h"
 #include "Modes.h"
-#include "core/OutputFile.h"
+#include "Repetitions.h"
 #include "core/Trace.h"
 
 #include <algorithm>
@@ -13,21 +13,22 @@ namespace moert {
 namespace {
 
 /// Times of one repetition, in nanoseconds.
-struct Repetition {
+struct Times {
   int64_t prefill = 0;
   std::vector<int64_t> decode; // by step
 };
 
-class Benchmark {
+class Benchmark : public Measurement {
 public:
   Benchmark(moert_session *session, const moert_program &program, const Options &options)
       : session(session), program(program), options(options) {}
   Status run();
+  Status measure(bool counts, std::string &line) override;
 
 private:
   Status checkSizes();
-  Status repeat(Repetition &result);
-  std::string json(const Repetition &r) const;
+  Status takeTimes(Times &result);
+  std::string json(const Times &r) const;
   Status report() const;
 
   moert_session *session;
@@ -35,7 +36,7 @@ private:
   const Options &options;
   int64_t batch = 1, prompt = 0, steps = 0;
   std::vector<int64_t> tokens; // [batch, prompt], then [steps, batch]
-  std::vector<Repetition> repetitions;
+  std::vector<Times> repetitions;
 };
 
 } // namespace
@@ -56,7 +57,7 @@ Status Benchmark::checkSizes() {
   return {};
 }
 
-Status Benchmark::repeat(Repetition &result) {
+Status Benchmark::takeTimes(Times &result) {
   moert_session_reset(session);
   result.decode.reserve(static_cast<size_t>(steps));
   int64_t begin = now();
@@ -75,7 +76,16 @@ Status Benchmark::repeat(Repetition &result) {
   return {};
 }
 
-std::string Benchmark::json(const Repetition &r) const {
+Status Benchmark::measure(bool counts, std::string &line) {
+  Times times;
+  Status s = takeTimes(times);
+  line = json(times);
+  if (counts)
+    repetitions.push_back(times);
+  return s;
+}
+
+std::string Benchmark::json(const Times &r) const {
   std::string text =
       format("{\"batch\": %lld, \"prompt_tokens\": %lld, \"prefill_ns\": %lld, \"decode_ns\": [",
              static_cast<long long>(batch), static_cast<long long>(prompt), static_cast<long long>(r.prefill));
@@ -86,7 +96,7 @@ std::string Benchmark::json(const Repetition &r) const {
 
 Status Benchmark::report() const {
   std::vector<int64_t> prefill, decode;
-  for (const Repetition &r : repetitions) {
+  for (const Times &r : repetitions) {
     prefill.push_back(r.prefill);
     decode.insert(decode.end(), r.decode.begin(), r.decode.end());
   }
@@ -104,34 +114,8 @@ Status Benchmark::report() const {
 Status Benchmark::run() {
   if (Status s = checkSizes(); s.failed())
     return s;
-  // Fails now rather than after the measurement.
-  OutputFile samples;
-  if (!options.samples.empty())
-    if (Status s = samples.open(options.samples); s.failed())
-      return s;
-  Repetition warm;
-  if (Status s = repeat(warm); s.failed())
-    return s;
-  moert_session_clear_expert_load(session);
-  std::string line;
-  for (int64_t i = 0; i < options.repeat && (!options.wait || readLine(line)); ++i) {
-    repetitions.emplace_back();
-    if (Status s = repeat(repetitions.back()); s.failed())
-      return s;
-    if (options.wait)
-      if (Status s = print(json(repetitions.back())); s.failed())
-        return s;
-  }
-  if (repetitions.empty())
-    return failure(kUserError, "the standard input ended before the first repetition");
-  if (!options.samples.empty()) {
-    for (const Repetition &r : repetitions)
-      if (Status s = samples.write(json(r)); s.failed())
-        return s;
-    if (Status s = samples.commit(); s.failed())
-      return s;
-  }
-  return options.wait ? Status{} : report();
+  Status s = repeat(session, options, *this);
+  return s.failed() || options.wait ? s : report();
 }
 
 Status benchmark(moert_session *session, const moert_program &program, const Options &options) {

@@ -8,7 +8,7 @@
 #include "Console.h"
 #include "Measurements.h"
 #include "Modes.h"
-#include "core/OutputFile.h"
+#include "Repetitions.h"
 #include "core/RandomWeights.h"
 #include "core/Trace.h"
 
@@ -18,11 +18,12 @@ namespace moert {
 
 namespace {
 
-class CallBenchmark {
+class CallBenchmark : public Measurement {
 public:
   CallBenchmark(moert_session *session, const moert_program &program, const Options &options)
       : session(session), program(program), options(options) {}
   Status run();
+  Status measure(bool counts, std::string &line) override;
 
 private:
   Status bindSizes();
@@ -111,6 +112,15 @@ Status CallBenchmark::call(int64_t &time) {
   return sessionStatus(session, code);
 }
 
+Status CallBenchmark::measure(bool counts, std::string &line) {
+  int64_t time = 0;
+  Status s = call(time);
+  line = format("{\"call_ns\": %lld}\n", static_cast<long long>(time));
+  if (counts)
+    times.push_back(time);
+  return s;
+}
+
 Status CallBenchmark::report() const {
   std::string sizes;
   for (const NamedSize &size : options.sizes)
@@ -128,33 +138,8 @@ Status CallBenchmark::run() {
     return s;
   if (Status s = makeInputs(); s.failed())
     return s;
-  OutputFile samples;
-  if (!options.samples.empty())
-    if (Status s = samples.open(options.samples); s.failed())
-      return s;
-  int64_t time;
-  if (Status s = call(time); s.failed()) // not counted
-    return s;
-  moert_session_clear_expert_load(session);
-  std::string line;
-  for (int64_t i = 0; i < options.repeat && (!options.wait || readLine(line)); ++i) {
-    if (Status s = call(time); s.failed())
-      return s;
-    times.push_back(time);
-    std::string json = format("{\"call_ns\": %lld}\n", static_cast<long long>(time));
-    if (options.wait)
-      if (Status s = print(json); s.failed())
-        return s;
-    if (!options.samples.empty())
-      if (Status s = samples.write(json); s.failed())
-        return s;
-  }
-  if (times.empty())
-    return failure(kUserError, "the standard input ended before the first repetition");
-  if (!options.samples.empty())
-    if (Status s = samples.commit(); s.failed())
-      return s;
-  return options.wait ? Status{} : report();
+  Status s = repeat(session, options, *this);
+  return s.failed() || options.wait ? s : report();
 }
 
 Status benchmarkCalls(moert_session *session, const moert_program &program, const Options &options) {

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "FuzzTarget.h"
 #include "ZipWriter.h"
 
 #include "moe-mlir/Import/Pt2.h"
@@ -17,24 +18,10 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/SmallVector.h"
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <sys/mman.h>
-#include <unistd.h>
 
 using namespace mlir;
 using namespace moe_mlir;
-
-/// The LLVM that is linked does not annotate its containers.
-extern "C" const char *__asan_default_options() { return "detect_container_overflow=0:detect_odr_violation=0"; }
-
-static void check(bool condition, const char *what) {
-  if (condition)
-    return;
-  std::fprintf(stderr, "violated: %s\n", what);
-  std::abort();
-}
 
 static std::string pack(llvm::StringRef texts) {
   llvm::SmallVector<llvm::StringRef> parts;
@@ -82,10 +69,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
 
   llvm::StringRef bytes(reinterpret_cast<const char *>(data), size);
-  std::string file = bytes.starts_with("PK") ? bytes.str() : pack(bytes);
-  int fd = memfd_create("fuzz", 0);
-  check(fd >= 0 && write(fd, file.data(), file.size()) == ssize_t(file.size()), "a file in memory");
-  std::string path = "/proc/self/fd/" + std::to_string(fd);
+  MemoryFile file(bytes.starts_with("PK") ? bytes.str() : pack(bytes));
+  std::string path = file.path();
 
   checkTensors(path);
   unsigned errors = 0;
@@ -104,6 +89,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       check(bool(parseSourceString<ModuleOp>(text, context.get())), "the module can be parsed again");
     }
   }
-  close(fd);
   return 0;
 }

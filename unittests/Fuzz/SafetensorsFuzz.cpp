@@ -5,26 +5,14 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "FuzzTarget.h"
+
 #include "moe-mlir/Weights/SafetensorsSource.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
-#include <cstdio>
-#include <cstdlib>
-#include <sys/mman.h>
-#include <unistd.h>
 
 using namespace moe_mlir;
-
-/// The LLVM that is linked does not annotate its containers.
-extern "C" const char *__asan_default_options() { return "detect_container_overflow=0:detect_odr_violation=0"; }
-
-static void check(bool condition, const char *what) {
-  if (condition)
-    return;
-  std::fprintf(stderr, "violated: %s\n", what);
-  std::abort();
-}
 
 /// Names that the header may hold: what stands in quotes.
 static std::vector<std::string> quoted(llvm::StringRef text) {
@@ -46,9 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     llvm::support::endian::write64le(header, size);
     file = std::string(header, 8) + file + std::string(32, '\1');
   }
-  int fd = memfd_create("fuzz", 0);
-  check(fd >= 0 && write(fd, file.data(), file.size()) == ssize_t(file.size()), "a file in memory");
-  llvm::Expected<std::unique_ptr<WeightSource>> source = openSafetensors("/proc/self/fd/" + std::to_string(fd));
+  MemoryFile written(file);
+  llvm::Expected<std::unique_ptr<WeightSource>> source = openSafetensors(written.path());
   if (!source) {
     check(!llvm::StringRef(llvm::toString(source.takeError())).contains('\n'), "an error is one line");
   } else {
@@ -66,6 +53,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       }
     check((*source)->contentId().size() == 32 && sum + 1 > 0, "a content id");
   }
-  close(fd);
   return 0;
 }
