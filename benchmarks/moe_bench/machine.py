@@ -37,11 +37,15 @@ class Machine:
         return rate
 
     def peak(self, dtype, seconds=0.2):
-        """Floating-point operations per second of the fastest instruction for `dtype`, measured once."""
+        """The same as measure_peak, measured once."""
         if dtype not in self._peaks:
-            function = self._bf16 if dtype == "bfloat16" else self._f32
-            self._peaks[dtype] = function(self._cores, len(self._cores), ctypes.c_double(seconds))
+            self._peaks[dtype] = self.measure_peak(dtype, seconds)
         return self._peaks[dtype]
+
+    def measure_peak(self, dtype, seconds):
+        """Floating-point operations per second of the fastest instruction for `dtype`."""
+        function = self._bf16 if dtype == "bfloat16" else self._f32
+        return function(self._cores, len(self._cores), ctypes.c_double(seconds))
 
 
 def _compile(folder):

@@ -87,23 +87,40 @@ double flops(const Clock::time_point &begin, double seconds, Value one, Step ste
   return steps;
 }
 
+/// At least `total` bytes in pages of their own (not the shared page of zeros), which live until more are wanted; null
+/// if there is no memory.
+const unsigned char *pages(size_t total) {
+  static unsigned char *data = nullptr;
+  static size_t size = 0;
+  if (total <= size)
+    return data;
+  if (data)
+    munmap(data, size);
+  data = nullptr;
+  size = 0;
+  void *map = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED)
+    return nullptr;
+  madvise(map, total, MADV_HUGEPAGE);
+  data = static_cast<unsigned char *>(map);
+  size = total;
+  for (size_t i = 0; i < total; i += 4096)
+    data[i] = 1;
+  return data;
+}
+
 } // namespace
 
 extern "C" {
 
-/// Bytes per second of reading `bytes` bytes over and over for at least `seconds`; each thread reads its own share.
-/// Negative if there is no memory for them.
+/// Bytes per second of reading `bytes` bytes over and over for at least `seconds`; each thread reads its own share. The
+/// memory is kept for the next call. Negative if there is none.
 double machine_read(const int32_t *cores, int32_t threads, int64_t bytes, double seconds) {
   size_t share = (static_cast<size_t>(bytes) / static_cast<size_t>(threads) + 4095) / 4096 * 4096;
-  size_t total = share * static_cast<size_t>(threads);
-  void *map = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED)
+  const unsigned char *data = pages(share * static_cast<size_t>(threads));
+  if (!data)
     return -1;
-  madvise(map, total, MADV_HUGEPAGE);
-  auto *data = static_cast<unsigned char *>(map);
-  for (size_t i = 0; i < total; i += 4096) // pages of their own, not the shared page of zeros
-    data[i] = 1;
-  double result = rate(cores, threads, [&](int t, Clock::time_point begin) {
+  return rate(cores, threads, [&](int t, Clock::time_point begin) {
     const auto *first = reinterpret_cast<const Words *>(data + share * static_cast<size_t>(t));
     size_t count = share / sizeof(Words);
     Words sum[8] = {};
@@ -118,8 +135,6 @@ double machine_read(const int32_t *cores, int32_t threads, int64_t bytes, double
       keep(s);
     return passes * static_cast<double>(share);
   });
-  munmap(map, total);
-  return result;
 }
 
 /// Floating-point operations per second of fused multiply-adds in f32 registers.
