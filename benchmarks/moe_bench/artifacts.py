@@ -32,8 +32,8 @@ class Artifacts:
         """Checkpoint directory (bf16), which PyTorch reads in either dtype."""
         target = self.folder / model / "checkpoint"
         trained = [_tiny()] if model == "tiny" else []
-        source = _digest(PACKAGE_ROOT / "moe_bench" / "checkpoints.py", *(f for folder in trained for f in sorted(folder.iterdir())))
-        self._make(target, source, f"{model}: checkpoint", lambda: self._python("moe_bench.checkpoints", model, target, *trained))
+        source = digest(PACKAGE_ROOT / "moe_bench" / "checkpoints.py", *(f for folder in trained for f in sorted(folder.iterdir())))
+        self.make(target, source, f"{model}: checkpoint", lambda: self.python("moe_bench.checkpoints", model, target, *trained))
         return target
 
     def exported(self, model, dtype):
@@ -41,38 +41,40 @@ class Artifacts:
         target = self.folder / model / dtype / "model.pt2"
         checkpoint = self.checkpoint(model)
         package = sorted((REPOSITORY / "python" / "moe_mlir").rglob("*.py"))
-        source = _stamp(checkpoint).read_text() + _digest(*package) + str(CACHE_LENGTH)
+        source = stamp_of(checkpoint).read_text() + digest(*package) + str(CACHE_LENGTH)
 
         def make():
             flags = ["--dtype", dtype, "--max-cache-len", str(CACHE_LENGTH), "--name", model]
-            self._python("moe_mlir", "export", checkpoint, "-o", target, *flags)
+            self.python("moe_mlir", "export", checkpoint, "-o", target, *flags)
 
-        self._make(target, source, f"{model} {dtype}: export", make)
+        self.make(target, source, f"{model} {dtype}: export", make)
         return target
 
     def compiled(self, model, dtype, emit):
         """Executable (`emit` "exe") or shared object ("lib"); its archive lies beside it."""
         exported = self.exported(model, dtype)
         target = self.folder / model / dtype / emit / ("model" if emit == "exe" else "model.so")
-        source = _stamp(exported).read_text() + self._compiler_digest()
+        source = stamp_of(exported).read_text() + self.compiler_digest()
         command = compile_command(self.compiler, exported, target, emit)
-        self._make(target, source, f"{model} {dtype}: compile ({emit})", lambda: run(command))
+        self.make(target, source, f"{model} {dtype}: compile ({emit})", lambda: run(command))
         return target
 
-    def _compiler_digest(self):
-        """moe-compile and the objects that it links in."""
+    def compiler_digest(self):
+        """Of moe-compile and the objects that it links in."""
         if not self.compiler.is_file():
             raise BenchError(f"there is no compiler at '{self.compiler}'; build it (scripts/build) or name it with --compiler")
         build = self.compiler.resolve().parent.parent
-        return _digest(self.compiler, *sorted(build.glob("lib/*.o")), *sorted(build.glob("runtime/lib/*.o")))
+        return digest(self.compiler, *sorted(build.glob("lib/*.o")), *sorted(build.glob("runtime/lib/*.o")))
 
-    def _python(self, module, *arguments):
+    def python(self, module, *arguments):
+        """Run a module of the benchmark, or of moe_mlir, in the tests' environment."""
         run([interpreter(), "-m", module, *map(str, arguments)], {"PYTHONPATH": python_path(), "HF_HUB_OFFLINE": "1"})
 
-    def _make(self, target, source, what, action):
-        stamp = _stamp(target)
-        digest = hashlib.sha256(source.encode()).hexdigest()
-        if target.exists() and stamp.is_file() and stamp.read_text() == digest:
+    def make(self, target, source, what, action):
+        """Have `action` write `target`, unless it was made of the same `source` text; `what` is said before."""
+        stamp = stamp_of(target)
+        wanted = hashlib.sha256(source.encode()).hexdigest()
+        if target.exists() and stamp.is_file() and stamp.read_text() == wanted:
             return
         self._say(what)
         stamp.unlink(missing_ok=True)
@@ -82,7 +84,7 @@ class Artifacts:
         action()
         if not target.exists():
             raise BenchError(f"{what}: '{target}' was not written", 70)
-        stamp.write_text(digest)
+        stamp.write_text(wanted)
 
 
 def compile_command(compiler, exported, target, emit):
@@ -107,14 +109,16 @@ def _tiny():
     raise BenchError(f"the trained model is missing: there is no '{TINY.parent.relative_to(REPOSITORY)}' with a config.json")
 
 
-def _stamp(path):
+def stamp_of(path):
+    """The file that says what `path` was made of."""
     return path.with_name(path.name + ".stamp")
 
 
-def _digest(*files):
-    digest = hashlib.sha256()
+def digest(*files):
+    """Of names and contents."""
+    result = hashlib.sha256()
     for file in files:
-        digest.update(Path(file).name.encode())
+        result.update(Path(file).name.encode())
         if Path(file).is_file():
-            digest.update(Path(file).read_bytes())
-    return digest.hexdigest()
+            result.update(Path(file).read_bytes())
+    return result.hexdigest()

@@ -27,6 +27,7 @@ examples:
   benchmarks/run --models tiny --dtype float32   a few minutes
   benchmarks/run --rows 'decode-*' --rounds 15   decode only
   benchmarks/run --parts compile                 compile times and memory only
+  benchmarks/run layers --help                   MoE layers alone, against every peer
 
 exit codes: 0 every goal is reached, 1 wrong input, 3 a row is below 1.0, a limit is missed or logits differ, 70 internal
 """

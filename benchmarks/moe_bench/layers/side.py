@@ -1,0 +1,92 @@
+"""What every side of a layer's rows has in common: loading a case, one output per variant, timing. Runs in a worker, with NumPy."""
+
+import json
+import mmap
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from ..protocol import repeat, serve
+from .rows import SHAPES
+
+
+def weights_of(folder):
+    """{"w_in", "w_out"} as bits of bf16 (uint16), mapped from the safetensors file."""
+    with open(Path(folder) / "weights.safetensors", "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        begin = file.tell()
+        mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    arrays = {}
+    for name, entry in header.items():
+        first, last = entry["data_offsets"]
+        flat = np.frombuffer(mapped, np.uint16, (last - first) // 2, begin + first)
+        arrays[name] = flat.reshape(entry["shape"])
+    return arrays
+
+
+def widen(bits):
+    """bf16 bits as float32."""
+    wide = np.empty(bits.shape, np.uint32)
+    np.left_shift(bits, 16, out=wide, dtype=np.uint32)
+    return wide.view(np.float32)
+
+
+def narrow(values):
+    """float32 numbers that bf16 holds, as its bits."""
+    return (values.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def largest_token_distance(actual, expected):
+    """Largest distance of two rows [H] over the length of the expected one; infinite if there is anything but numbers."""
+    if actual.shape != expected.shape or not np.isfinite(actual).all():
+        return float("inf")
+    distance = np.linalg.norm(actual - expected, axis=1) / np.linalg.norm(expected, axis=1)
+    return float(distance.max())
+
+
+class Side:
+    """Answers to the requests of measuring.py. A subclass gives:
+
+    versions()              what it is, for the result file
+    load(weights)           once: `weights` as of weights_of
+    case(x, ids, weights)   {variant: (function of one call, function that gives its last result [T, H] as float32)}
+    rest()                  after a turn: put threads to sleep that would go on spinning, if it has any
+    """
+
+    def __init__(self, shape, dtype, folder, cores):
+        self.shape, self.dtype, self.folder, self.cores = shape, dtype, Path(folder), cores
+        self._calls = {}
+
+    def describe(self):
+        self.load(weights_of(self.folder))
+        return {"versions": self.versions()}
+
+    def prepare(self, case, outputs):
+        """Run each variant once on `case` and write its result to `outputs`/<variant>.npy; gives the variants that can run it."""
+        arrays = [np.load(self.folder / case / f"{name}.npy") for name in ("x", "ids", "weights")]
+        self._calls = self.case(*arrays)
+        for variant, (call, result) in self._calls.items():
+            call()
+            np.save(Path(outputs) / f"{variant}.npy", np.asarray(result(), np.float32).reshape(arrays[0].shape))
+        self.rest()
+        return {"variants": list(self._calls)}
+
+    def run(self, variant, seconds):
+        sample = repeat(self._calls[variant][0], lambda: None, seconds)
+        self.rest()
+        return sample
+
+    def rest(self):
+        """Nothing, unless a subclass says otherwise."""
+
+    def compare(self, actual, expected):
+        """Distance of one file of results against another."""
+        return {"distance": largest_token_distance(np.load(actual), np.load(expected))}
+
+
+def main(side):
+    """Serve `side`, a subclass of Side, with the worker's arguments: SHAPE DTYPE FOLDER CORES [MORE...]."""
+    name, dtype, folder, cores, *more = sys.argv[1:]
+    shape = next(s for s in SHAPES if s.name == name)
+    serve(lambda: side(shape, dtype, folder, [int(c) for c in cores.split(",")], *more))

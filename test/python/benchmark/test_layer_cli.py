@@ -1,0 +1,29 @@
+"""The command line of the layer benchmark, up to its first measurement."""
+
+import pytest
+from moe_bench.layers import cli
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--shapes", "none"], "error: --shapes: 'none' is not known; choose from: olmoe, qwen3, mixtral"),
+    (["--dtype", "int8"], "error: --dtype: 'int8' is not known; choose from: bfloat16, float32"),
+    (["--peers", "ggml,tvm"], "error: --peers: 'tvm' is not known; choose from: pytorch, onednn, ggml, onnxruntime, openvino"),
+    (["--rows", "T3"], "error: no row matches; --list shows their names"),
+    (["--rounds", "0"], "error: --rounds must be at least 1, --turn-seconds and --row-seconds above 0"),
+    (["--name", "a/b"], "error: --name: 'a/b' is part of a file name and cannot contain '/'"),
+    (["--threads", "100000"], "error: --threads: 100000 is not between 1 and the"),
+])
+def test_wrong_input(capsys, arguments, message):
+    assert cli.main(arguments) == 1
+    assert capsys.readouterr().err.startswith(message)
+
+
+def test_peers_are_not_installed(capsys, tmp_path):
+    assert cli.main(["--peer-folder", str(tmp_path), "--results", str(tmp_path / "results")]) == 1
+    assert "run scripts/bench-peers" in capsys.readouterr().err
+    assert not (tmp_path / "results").exists()
+
+
+def test_list(capsys):
+    assert cli.main(["--list", "--shapes", "mixtral", "--dtype", "bfloat16", "--rows", "T1/"]) == 0
+    assert capsys.readouterr().out == "mixtral/bfloat16/T1/uniform\nmixtral/bfloat16/T1/zipf\n"
