@@ -18,8 +18,6 @@ namespace mlir::kernel {
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h.inc"
 } // namespace mlir::kernel
 
-static constexpr int64_t kBlockThreads = 1024;
-
 Type Emitter::convert(Type type) const {
   if (type.isIndex())
     return b.getI64Type();
@@ -130,7 +128,6 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(func);
   auto emitted = emitc::FuncOp::create(b, func.getLoc(), func.getName(), b.getFunctionType(types, {}));
-  emitted.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__"}));
   Block *entry = emitted.addEntryBlock();
   b.setInsertionPointToStart(entry);
   auto next = entry->args_begin();
@@ -147,16 +144,9 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   }
   LogicalResult written = success();
   if (!plan) {
-    if (func.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
-      // An index is the work of a block, and there is about one for each multiprocessor: as many warps as fit share it.
-      launch.threads = kBlockThreads;
-      launch.blocksPerSm = 1;
-      std::string bounds = "extern \"C\" __global__ __launch_bounds__(" + std::to_string(kBlockThreads) + ", 1)";
-      emitted.setSpecifiersAttr(b.getStrArrayAttr({bounds}));
-    }
+    planRows(func, func.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted());
     written = emitBlock(func.getBody().front());
   } else {
-    emitted.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__ __launch_bounds__(384, 1)"}));
     emitLaunch(emitted, weights.getArrayRef(), rows.getArrayRef());
     SmallVector<Value> matrices(weights.getArrayRef());
     llvm::append_range(matrices, rows);
@@ -167,7 +157,7 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
     emitted.erase();
     return nullptr;
   }
-  launch.setOn(emitted);
+  setLaunch(emitted);
   emitc::ReturnOp::create(b, func.getLoc(), Value());
   eraseUnused(emitted);
   return emitted;

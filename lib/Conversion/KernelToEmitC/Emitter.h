@@ -43,6 +43,9 @@ private:
   LogicalResult emitThreads(Operation *op);
 
   // How a kernel is launched (Launch.cpp).
+  void setLaunch(emitc::FuncOp func);
+  /// For a kernel without products; with `isBlockWork` the warps of a block share an index.
+  void planRows(FuncOp func, bool isBlockWork);
   /// `weights` and `rows` are the matrices that TMA knows, in the order of the maps.
   void emitLaunch(emitc::FuncOp func, ArrayRef<Value> weights, ArrayRef<Value> rows);
   CudaMap mapOf(Value matrix, int64_t boxRows);

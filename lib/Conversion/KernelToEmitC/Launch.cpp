@@ -1,13 +1,44 @@
-//===- Launch.cpp - how a kernel with products is launched --------------------------------------------------------===//
+//===- Launch.cpp - how a kernel is launched ----------------------------------------------------------------------===//
 //
-// For the program that launches it, in attributes (CudaLaunch.h); for readers of the text, in comments.
+// For the program that launches it, in attributes (CudaLaunch.h); for ptxas, in launch bounds, by which as many blocks
+// as are planned find room for their registers; for readers of the text, in comments.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Emitter.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 using namespace mlir;
 using namespace mlir::kernel;
+
+static constexpr int64_t kRegistersOfSm = 65536, kRegistersOfLoop = 16;
+static constexpr int64_t kBlockThreads = 1024; ///< of a block whose warps share an index
+
+/// A guess at the registers of a thread: what a lane loads in an iteration is in flight at once, and needs about as
+/// many again for where it comes from and what it is multiplied by.
+static int64_t estimateRegisters(FuncOp func) {
+  DenseMap<Block *, int64_t> loaded; // bytes
+  func.walk([&](vector::LoadOp load) {
+    VectorType type = load.getVectorType();
+    loaded[load->getBlock()] += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  });
+  int64_t most = 0;
+  for (auto &[block, bytes] : loaded)
+    most = std::max(most, bytes);
+  return kRegistersOfLoop + 2 * most / 4;
+}
+
+void Emitter::planRows(FuncOp func, bool isBlockWork) {
+  if (isBlockWork) {
+    // There is about one index for each multiprocessor: as many warps as fit share it.
+    launch.threads = kBlockThreads;
+    launch.blocksPerSm = 1;
+    return;
+  }
+  int64_t fitting = kRegistersOfSm / (launch.threads * estimateRegisters(func));
+  launch.blocksPerSm = std::max<int64_t>(1, std::min(launch.blocksPerSm, fitting));
+}
 
 CudaMap Emitter::mapOf(Value matrix, int64_t boxRows) {
   auto type = cast<MemRefType>(matrix.getType());
@@ -25,6 +56,12 @@ CudaMap Emitter::mapOf(Value matrix, int64_t boxRows) {
   map.boxColumns = 8 * kRowBytes / type.getElementTypeBitWidth();
   map.swizzle = kRowBytes;
   return map;
+}
+
+void Emitter::setLaunch(emitc::FuncOp func) {
+  launch.setOn(func);
+  std::string bounds = std::to_string(launch.threads) + ", " + std::to_string(launch.blocksPerSm);
+  func.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__ __launch_bounds__(" + bounds + ")"}));
 }
 
 void Emitter::emitLaunch(emitc::FuncOp func, ArrayRef<Value> weights, ArrayRef<Value> rows) {

@@ -1,7 +1,7 @@
 // RUN: moe-opt %s --convert-kernel-to-emitc | mlir-translate --mlir-to-cpp | FileCheck %s
 
 // Every memref is a pointer and its dynamic sizes; offsets are row-major.
-// CHECK-LABEL: extern "C" __global__ void memory(float* v1, int64_t v2, int64_t v3, int32_t* v4, int64_t v5)
+// CHECK-LABEL: extern "C" __global__ __launch_bounds__(256, 4) void memory(float* v1, int64_t v2, int64_t v3, int32_t* v4, int64_t v5)
 kernel.func @memory(%x: memref<?x3x?xf32>, %y: memref<8xi32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index

@@ -3,7 +3,7 @@
 // The whole text of a norm, as a reader sees it.
 // CHECK:      #include "device.cuh"
 // CHECK-EMPTY:
-// CHECK-NEXT: extern "C" __global__ void norm(moe::Bf16* v1, int64_t v2, moe::Bf16* v3, int64_t v4) {
+// CHECK-NEXT: extern "C" __global__ __launch_bounds__(256, 4) void norm(moe::Bf16* v1, int64_t v2, moe::Bf16* v3, int64_t v4) {
 // CHECK:        for (int64_t [[ROW:.*]] = (int64_t) [[BLOCK:.*]] * [[PER:.*]] + (int64_t) [[WARP:.*]]; [[ROW]] < v2; [[ROW]] += (int64_t) [[BLOCKS:.*]] * [[PER]]) {
 // CHECK-NEXT:     float [[SUM:.*]];
 // CHECK-NEXT:     [[SUM]] = [[ZERO:.*]];

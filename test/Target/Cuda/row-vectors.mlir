@@ -1,7 +1,7 @@
 // RUN: moe-translate --kernel-to-cuda %s | FileCheck %s
 
 // Rows that are long enough for all lanes: 8 elements of bf16 in one access, computed one by one.
-// CHECK:      extern "C" __global__ void scale(moe::Bf16* v1, int64_t v2, moe::Bf16* v3, int64_t v4) {
+// CHECK:      extern "C" __global__ __launch_bounds__(256, 4) void scale(moe::Bf16* v1, int64_t v2, moe::Bf16* v3, int64_t v4) {
 // CHECK-NEXT:   moe::Vector<moe::Bf16, 8> [[NONE:.*]] = {};
 // CHECK:          for (int64_t [[I:.*]] = {{.*}} * 8; [[I]] < 512; [[I]] += 256) {
 // CHECK-NEXT:       moe::Vector<moe::Bf16, 8> [[X:.*]] = moe::loadVector<moe::Vector<moe::Bf16, 8>>(v1 + ([[ROW:.*]] * 512 + [[I]]));

@@ -18,9 +18,9 @@ SHAPES = {
 }
 PRODUCTS = ("linear", "experts_up", "experts_down")
 REGISTERS = 168  # of a block of 384 threads; setmaxnreg gives more to those that multiply
-
-
-SHARED = 227 << 10  # bytes that a block of sm_90 may have
+# What a multiprocessor of sm_90 has, and a block of it may have.
+REGISTERS_OF_SM, THREADS_OF_SM, SHARED = 65536, 2048, 227 << 10
+BOUNDS = re.compile(r'extern "C" __global__ __launch_bounds__\((\d+), (\d+)\) void (\w+)\(')
 
 # Instructions that the functions of the device library are.
 MACHINE_CODE = {
@@ -38,16 +38,22 @@ def text_of(text, kernel):
 
 
 @pytest.fixture(scope="module")
-def compiled():
-    """Function: model -> (cubin, log, text), compiled once."""
-    folder, done = find_nvrtc(), {}
+def nvrtc():
+    folder = find_nvrtc()
     if folder is None:
         pytest.skip("NVRTC is not installed (package nvidia-cuda-nvrtc of python/requirements.txt)")
+    return Nvrtc(folder)
+
+
+@pytest.fixture(scope="module")
+def compiled(nvrtc):
+    """Function: model -> (cubin, log, text), compiled once."""
+    done = {}
 
     def get(model):
         if model not in done:
             text = cuda_text(kernel_level(SHAPES[model].text()))
-            done[model] = (*Nvrtc(folder).compile(text, "layer.cu"), text)
+            done[model] = (*nvrtc.compile(text, "layer.cu"), text)
         return done[model]
 
     return get
@@ -66,6 +72,12 @@ def test_layer_compiles_as_planned(model, compiled):
         assert usage.shared == 0, kernel
         if kernel.startswith(PRODUCTS):
             assert usage.registers == REGISTERS, kernel
+    # As many blocks as are launched for each multiprocessor find room on it. A warp gets registers by 8 for each lane.
+    bounds = {name: (int(threads), int(blocks)) for threads, blocks, name in BOUNDS.findall(text)}
+    assert set(bounds) == set(found)
+    for kernel, (threads, blocks) in bounds.items():
+        assert threads % 32 == 0 and threads * blocks <= THREADS_OF_SM, kernel
+        assert -(-found[kernel].registers // 8) * 8 * threads * blocks <= REGISTERS_OF_SM, (kernel, found[kernel].registers)
     planned = re.findall(r"Launch: (\d+) threads, (\d+) bytes of shared memory", text)
     assert len(planned) == len(PRODUCTS)
     assert all(int(threads) == 384 and int(shared) <= SHARED for threads, shared in planned)
