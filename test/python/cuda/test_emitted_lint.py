@@ -20,6 +20,7 @@ PRODUCTS = ("linear", "experts_up", "experts_down")
 REGISTERS = 168  # of a block of 384 threads; setmaxnreg gives more to those that multiply
 # What a multiprocessor of sm_90 has, and a block of it may have.
 REGISTERS_OF_SM, THREADS_OF_SM, SHARED = 65536, 2048, 227 << 10
+EARLY_RETURN = r"\breturn\b(?!;\n\}\s*\Z)"  # any but the last statement of a kernel
 BOUNDS = re.compile(r'extern "C" __global__ __launch_bounds__\((\d+), (\d+)\) void (\w+)\(')
 
 # Instructions that the functions of the device library are.
@@ -99,8 +100,22 @@ def test_machine_code_of_a_layer(model, compiled):
             for opcode, function in MACHINE_CODE.items():
                 assert count(blocks, opcode) == kernel.count(function) > 0, (name, opcode)
             assert kernel.count("moe::wgmmaFence(") == 2, "a form for few rows and one for many"
+            assert not re.search(EARLY_RETURN, kernel), name
         else:
             assert count(blocks, "HGMMA") == 0, name
+
+
+def test_a_return_in_a_loop_over_k_costs_waits(nvrtc, compiled):
+    """Rule 5 of docs/Cuda.md: with it ptxas says C7517, and there are more waits than in the text."""
+    text = compiled("odd sizes")[2]
+    (name,) = re.findall(r"void (linear\w*)\(", text)
+    kernel, step = text_of(text, name), "moe::wgmmaWait<1>();"
+    assert step in kernel and not re.search(EARLY_RETURN, kernel)
+    planted = kernel.replace(step, step + " if (ring.parity > 1) return;")
+    cubin, log = nvrtc.compile('#include "device.cuh"\nextern "C" ' + planted, "planted.cu")
+    assert re.search(EARLY_RETURN, planted) and "C7517" in log
+    if find_nvdisasm() is not None:
+        assert count(disassemble(cubin)[name], "WARPGROUP.DEPBAR") > planted.count("moe::wgmmaWait<")
 
 
 STEP = """.text.product:
