@@ -19,7 +19,7 @@ from .numerics import check, load_records
 from .program import Program
 from .runner import STEPS
 
-# Packages of the machine with the GPU; every other import must be found here.
+# Packages of the machine with the GPU; every other import must be found here. What can be had of them here is used.
 THERE = {"torch", "triton"}
 
 
@@ -70,9 +70,24 @@ def imports_of(path):
             yield node.module.split(".")[0]
 
 
-def check_python(bundle):
-    """Yields files that do not parse, modules that nobody has, and steps that cannot be imported."""
+def has(python, package):
+    """Whether an interpreter has a package."""
+    command = [python, "-c", f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def check_python(bundle, pythons=(sys.executable,)):
+    """Yields files that do not parse, modules that nobody has, steps that cannot be imported, and names that their packages do not have.
+
+    `pythons`: interpreters, of which the first that has what a step needs imports it.
+    """
     broken = False
+    owners = {package: [python for python in pythons if has(python, package)] for package in sorted(THERE)}
+
+    def run(python, *arguments):
+        environment = {"PYTHONPATH": str(bundle / "benchmarks"), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run([python, *arguments], cwd=bundle, capture_output=True, text=True, env=environment)
+
     for path in sorted([*bundle.rglob("*.py"), bundle / "scripts" / "gpu-check"]):
         try:
             names = set(imports_of(path))
@@ -89,15 +104,23 @@ def check_python(bundle):
         if not (bundle / "benchmarks" / "gpu_check" / "steps" / f"{step.name}.py").is_file():
             yield f"{module} is missing"
             continue
-        lacking = [name for name in needed_packages(bundle, step.name) if importlib.util.find_spec(name) is None]
-        if lacking:
-            print(f"   {module} is not imported here: there is no {', '.join(lacking)}")
+        needed = needed_packages(bundle, step.name)
+        python = next((python for python in pythons if all(python in owners[package] for package in needed)), None)
+        if python is None:
+            print(f"   {module} is parsed, not imported: no Python with {', '.join(needed)}")
             continue
-        command = [sys.executable, "-c", f"import {module}"]
-        environment = {"PYTHONPATH": str(bundle / "benchmarks"), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(command, cwd=bundle, capture_output=True, text=True, env=environment)
+        done = run(python, "-c", f"import {module}")
         if done.returncode:
             yield f"{module}: {done.stderr.strip().splitlines()[-1]}"
+    for package, found in owners.items():
+        files = [] if broken else [str(path.relative_to(bundle)) for path in sorted(bundle.rglob("*.py")) if package in imports_of(path)]
+        if not files:
+            continue
+        if not found:
+            print(f"   names of {package} are not looked up, no Python has it: {', '.join(files)}")
+            continue
+        done = run(found[0], "-m", "gpu_check.names", package, *files)
+        yield from done.stdout.splitlines() if done.returncode == 0 else [f"names of {package}: {done.stderr.strip().splitlines()[-1]}"]
 
 
 def needed_packages(bundle, step):

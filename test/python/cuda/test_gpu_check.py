@@ -45,6 +45,27 @@ def test_dry_run(bundle):
     assert done.returncode == 0 and done.stdout.endswith("the bundle is complete\n"), done.stdout + done.stderr
 
 
+def test_dry_run_without_pytorch_says_what_it_left_out(bundle, capsys, monkeypatch):
+    monkeypatch.setattr(dryrun, "has", lambda python, package: False)
+    assert list(dryrun.check_python(bundle)) == []
+    said = capsys.readouterr().out
+    assert "gpu_check.steps.layers is parsed, not imported: no Python with torch\n" in said
+    assert re.search("names of torch are not looked up, no Python has it: .*benchmarks/gpu_check/peers.py", said)
+
+
+def test_names_that_pytorch_has_not_are_found(bundle, tmp_path, capsys):
+    for part in ("benchmarks", "runtime", "scripts"):
+        shutil.copytree(bundle / part, tmp_path / part)
+    peers = tmp_path / "benchmarks" / "gpu_check" / "peers.py"
+    peers.write_text(peers.read_text() + "\n\ndef unused(x):\n    return F.silu(torch.no_such.name(x)) + F.sylu(x).no_such\n")
+    lines = len(peers.read_text().splitlines())
+    assert list(dryrun.check_python(tmp_path)) == [
+        f"benchmarks/gpu_check/peers.py:{lines}: there is no torch.no_such.name",
+        f"benchmarks/gpu_check/peers.py:{lines}: there is no torch.nn.functional.sylu",
+    ]
+    assert "gpu_check.steps.layers" not in capsys.readouterr().out, "imported with the PyTorch of the tests"
+
+
 def test_what_is_missing_is_found(bundle, tmp_path):
     broken = tmp_path / "bundle"
     shutil.copytree(bundle, broken)
