@@ -1,6 +1,8 @@
 """Worker that runs the compiled layer: a shared object of `moe-compile --emit=lib`."""
 
 import ctypes
+import re
+from pathlib import Path
 
 import numpy as np
 
@@ -19,9 +21,24 @@ def aligned(array):
     return result
 
 
+def huge_share(smaps, name):
+    """Share of the resident pages of mapped files with this end of their name that are mapped in one piece of 2 MB; None if none is resident."""
+    resident = huge = 0
+    inside = False
+    for line in smaps.splitlines():
+        if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+            inside = line.endswith(name)
+        elif inside and line.startswith("Rss:"):
+            resident += int(line.split()[1])
+        elif inside and line.startswith("FilePmdMapped:"):
+            huge += int(line.split()[1])
+    return round(huge / resident, 3) if resident else None
+
+
 class Compiled(Side):
     def __init__(self, shape, dtype, folder, cores, library):
         super().__init__(shape, dtype, folder, cores)
+        self._archive = f"{Path(library).name}.weights"
         self._session = Session(library, len(cores))
         self._output = self._session.find("output", "y")
 
@@ -30,6 +47,10 @@ class Compiled(Side):
 
     def load(self, weights):
         """Nothing: the archive beside the library is mapped."""
+
+    def prepare(self, case, outputs):
+        """Also says how the archive's pages are mapped, on which reading them fast depends."""
+        return {**super().prepare(case, outputs), "huge_pages": huge_share(Path("/proc/self/smaps").read_text(), self._archive)}
 
     def case(self, x, ids, weights):
         element = F32

@@ -36,22 +36,23 @@ class Sides:
 
     def measure(self, row, work):
         """The rounds of a row: a list of {"bandwidth", "peak", "samples": {variant: sample}}, and {variant: seconds} of the trial."""
-        owners, errors = self._prepare(row)
+        owners, errors, pages = self._prepare(row)
         trial = {v: self._turn(owners[v], v)["seconds"] for v in owners}
         best = min((s for v, s in trial.items() if v != OURS), default=0)
         kept = [v for v in owners if v == OURS or trial[v] <= HOPELESS * best]
-        self.record({"type": "trial", "row": row.name, "seconds": trial, "kept": kept, "errors": errors, **work})
+        self.record({"type": "trial", "row": row.name, "seconds": trial, "kept": kept, "errors": errors, "huge_pages": pages, **work})
         estimate = 0.3 + sum(SETTLE_SECONDS + max(self.turn_seconds, 1.5 * trial[v]) for v in kept)
         count = max(LEAST_ROUNDS, min(self.rounds, int(self.row_seconds / estimate)))
         return [self._round(row, index, kept, owners, work) for index in range(count)], trial
 
     def _prepare(self, row):
-        """({variant: worker}, {variant: error}); different results end the run."""
-        owners, errors = {}, {}
+        """({variant: worker}, {variant: error}, share of our archive in huge pages); different results end the run."""
+        owners, errors, pages = {}, {}, None
         with tempfile.TemporaryDirectory() as folder:
             for worker in (self.compiled, *self.peers.values()):
-                for variant in worker.ask("prepare", case=row.case, outputs=folder)["variants"]:
-                    owners[variant] = worker
+                answer = worker.ask("prepare", case=row.case, outputs=folder)
+                pages = answer.get("huge_pages", pages)
+                owners.update(dict.fromkeys(answer["variants"], worker))
             ours = Path(folder) / f"{OURS}.npy"
             for variant in owners:
                 if variant == OURS:
@@ -60,7 +61,7 @@ class Sides:
                 if not error <= LIMITS[row.dtype]:
                     raise BenchError(f"{row.name}: {variant} differs by {error:.2g} of a token's length; at most {LIMITS[row.dtype]} is expected", 3)
                 errors[variant] = error
-        return owners, errors
+        return owners, errors, pages
 
     def _turn(self, worker, variant):
         others = [w for w in (self.compiled, *self.peers.values()) if w is not worker]

@@ -36,7 +36,7 @@ class FakeSide:
 
     def ask(self, do, **arguments):
         if do == "prepare":
-            return {"variants": list(self.variants)}
+            return {"variants": list(self.variants), **({"huge_pages": 0.25} if "compiled" in self.variants else {})}
         if do == "compare":
             assert Path(arguments["expected"]).name == "compiled.npy"
             return {"distance": self.distance}
@@ -92,6 +92,7 @@ def test_hopeless_peer_is_left_out_but_recorded():
     part, log, records = measure(a=[0.020], b=[0.050])
     assert log.count("b") == 1
     assert records[0]["kept"] == ["compiled", "a"] and records[0]["seconds"]["b"] == 0.050
+    assert records[0]["huge_pages"] == 0.25
     s = summarize(ROW, WORK, [part])
     assert s["peers"]["b"] == {"seconds": 0.050}
     assert "5.0*" in report.table([s])

@@ -8,7 +8,7 @@ import pytest
 from layer_data import SMALL, expected, make
 from moe_bench.errors import BenchError
 from moe_bench.layers import graph, sides
-from moe_bench.layers.compiled_worker import Compiled
+from moe_bench.layers.compiled_worker import Compiled, huge_share
 from moe_bench.layers.onednn_worker import OneDnn
 from moe_bench.layers.side import largest_token_distance
 from moe_bench.layers.torch_worker import Torch
@@ -52,7 +52,8 @@ def test_compiled(folder, tmp_path, dtype):
     assert side.describe() == {"versions": {"threads": 1}}
     for case in CASES:
         check(side, folder, case, ["compiled"])
-    assert side.prepare("T9-zipf", tmp_path) == {"variants": ["compiled"]}
+    prepared = side.prepare("T9-zipf", tmp_path)
+    assert prepared["variants"] == ["compiled"] and 0 <= prepared["huge_pages"] <= 1
     file = str(tmp_path / "compiled.npy")
     assert np.load(file).shape == (9, 32)
     assert side.compare(file, file) == {"distance": 0.0}
@@ -66,6 +67,22 @@ def test_torch(folder, dtype, side, variants):
     assert side.describe()["versions"]
     for case in CASES:
         check(side, folder, case, variants)
+
+
+def test_share_of_huge_pages():
+    smaps = """\
+7f00-7f10 r--s 00000000 fe:00 12   /a/layer.so.weights
+Rss:               6144 kB
+FilePmdMapped:     4096 kB
+7f10-7f20 r--s 00600000 fe:00 12   /a/layer.so.weights
+Rss:               2048 kB
+FilePmdMapped:        0 kB
+7f20-7f30 r-xp 00000000 fe:00 13   /a/layer.so
+Rss:                100 kB
+FilePmdMapped:        0 kB
+"""
+    assert huge_share(smaps, "layer.so.weights") == 0.5
+    assert huge_share(smaps, "other") is None
 
 
 def test_peers_that_fit_into_memory_run_together():
