@@ -42,6 +42,15 @@ CudaEstimate moe_mlir::estimateProduct(const CudaDevice &device, const CudaProdu
   return {std::max(cycles / device.hertz, memory), std::max(flops / device.flopsPerSecond(), memory)};
 }
 
+CudaEstimate moe_mlir::estimateRows(const CudaDevice &device, const CudaRows &p) {
+  const double bytes = double(p.bytes), flops = double(p.flops);
+  const double floor = std::max(bytes / device.memoryBytesPerSecond, flops / device.vectorFlopsPerSecond());
+  // A few multiprocessors cannot ask for as much as memory gives.
+  const double busy = double(std::clamp<int64_t>(p.blocks, 1, device.multiprocessors));
+  const double cycles = std::max(bytes / device.cacheBytes, flops / device.vectorFlops) / busy;
+  return {std::max(cycles / device.hertz, floor), floor};
+}
+
 int64_t moe_mlir::chooseColumns(const CudaDevice &device, const CudaProduct &weight, int64_t least, int64_t most) {
   auto score = [&](int64_t columns) {
     double sum = 0;

@@ -5,7 +5,6 @@
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 #include "moe-mlir/InitAll.h"
-#include "moe-mlir/Report/Report.h"
 #include "moe-mlir/Target/Executable.h"
 
 #include "mlir/IR/Verifier.h"
@@ -80,9 +79,16 @@ int Compiler::dump(mlir::ModuleOp module, StringRef suffix) {
 
 /// Counts while the launches can be read; the report appears together with the output.
 int Compiler::prepareReport() {
-  mlir::FailureOr<Report> counted = makeReport(*input.module);
-  if (failed(counted))
+  mlir::FailureOr<Report> made = makeReport(*input.module);
+  if (failed(made))
     return kUserError;
+  counted = std::move(*made);
+  return printReport();
+}
+
+/// Anew, if it was printed before.
+int Compiler::printReport() {
+  report.reset();
   Expected<PendingText> pending = PendingText::create(*options.report, [&](raw_ostream &os) {
     StringRef(*options.report).ends_with(".json") ? printReportJson(*counted, os) : printReportTable(*counted, os);
   });

@@ -7,6 +7,7 @@
 #include "Outputs.h"
 
 #include "moe-mlir/Pipelines/Pipelines.h"
+#include "moe-mlir/Report/Report.h"
 #include "moe-mlir/Target/Executable.h"
 #include "moe-mlir/Target/Object.h"
 
@@ -35,6 +36,7 @@ private:
   int reached(Level level);
   int dump(mlir::ModuleOp module, llvm::StringRef suffix);
   int prepareReport();
+  int printReport();
 
   // MakeProgram.cpp
   /// Looks for what a program is made with before the work begins.
@@ -66,7 +68,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> forCpu;
   LinkJob job;
   std::unique_ptr<Nvrtc> nvrtc;
-  std::optional<PendingText> report;
+  std::optional<Report> counted;
+  std::optional<PendingText> report; ///< what was counted, as text
 };
 
 /// A module as text, without locations.

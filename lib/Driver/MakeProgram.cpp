@@ -71,10 +71,16 @@ int Compiler::compileKernels(CudaCode &code) {
     return kInternal;
   }
   code.cubins = std::move(*cubins);
+  StringMap<int64_t> registers;
+  for (auto [text, cubin] : zip_equal(code.texts, code.cubins))
+    registers[text.name] = cubin.registers;
   for (const Cubin &cubin : code.cubins)
     for (const std::string &warning : cubin.warnings)
       console.warning(warning);
-  return kOk;
+  if (!counted)
+    return kOk;
+  addRegisters(*counted, registers);
+  return printReport();
 }
 
 int Compiler::emitObject(const std::string &path, ArrayRef<ProgramModule> programs) {

@@ -9,7 +9,8 @@ using namespace moe_mlir;
 
 static constexpr int64_t formatVersion = 1;
 
-static void printNumber(json::OStream &json, StringRef key, std::optional<int64_t> value) {
+template <typename Number>
+static void printNumber(json::OStream &json, StringRef key, const std::optional<Number> &value) {
   if (value)
     json.attribute(key, *value);
   else
@@ -40,6 +41,33 @@ static void printProgram(json::OStream &json, const KernelProgram &program) {
   });
 }
 
+static void printSeconds(json::OStream &json, StringRef key, ArrayRef<std::optional<double>> values,
+                         const Report &report) {
+  json.attributeObject(key, [&] {
+    for (const auto &[point, value] : zip(report.points, values))
+      printNumber(json, point.name, value);
+  });
+}
+
+static void printGpu(json::OStream &json, const GpuKernel &kernel, const Report &report) {
+  json.attributeObject("gpu", [&] {
+    if (kernel.tileRows) {
+      json.attribute("tile", json::Array{kernel.tileRows, kernel.tileColumns});
+      json.attribute("stages", kernel.stages);
+    }
+    json.attribute("threads", kernel.threads);
+    json.attributeArray("roles", [&] {
+      for (const GpuKernel::Role &role : kernel.roles)
+        json.value(json::Object{{"name", role.name}, {"threads", role.threads}, {"registers", role.registers}});
+    });
+    json.attribute("blocks_per_multiprocessor", kernel.blocksPerMultiprocessor);
+    json.attribute("shared_bytes", kernel.sharedBytes);
+    printNumber(json, "registers", kernel.registers);
+    printSeconds(json, "estimate_seconds", kernel.estimate, report);
+    printSeconds(json, "floor_seconds", kernel.floor, report);
+  });
+}
+
 static void printLaunch(json::OStream &json, const LaunchReport &launch, const Report &report) {
   json.object([&] {
     json.attribute("launch", launch.number);
@@ -52,6 +80,8 @@ static void printLaunch(json::OStream &json, const LaunchReport &launch, const R
     printQuantity(json, "weights_read", launch.weights, report);
     printQuantity(json, "read", launch.read, report);
     printQuantity(json, "written", launch.written, report);
+    if (launch.gpu)
+      printGpu(json, *launch.gpu, report);
   });
 }
 
@@ -63,6 +93,10 @@ template <typename Part> static void printTotals(json::OStream &json, const Part
       printNumber(json, "weights_read", totals.weights);
       printNumber(json, "read", totals.read);
       printNumber(json, "written", totals.written);
+      if (!report.gpu.empty()) {
+        printNumber(json, "estimate_seconds", totals.estimate);
+        printNumber(json, "floor_seconds", totals.floor);
+      }
     });
 }
 
@@ -82,6 +116,14 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
         json.attribute("stages", report.stages);
       }
     });
+    if (const CudaDevice *device = report.device)
+      json.attributeObject("device", [&] {
+        json.attribute("name", device->name);
+        json.attribute("multiprocessors", device->multiprocessors);
+        json.attribute("tensor_flops_per_second", device->flopsPerSecond());
+        json.attribute("vector_flops_per_second", device->vectorFlopsPerSecond());
+        json.attribute("memory_bytes_per_second", device->memoryBytesPerSecond);
+      });
     json.attributeObject("points", [&] {
       for (const ReportPoint &point : report.points)
         json.attributeObject(point.name, [&] {

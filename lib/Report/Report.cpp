@@ -2,7 +2,9 @@
 
 #include "moe-mlir/Report/Report.h"
 #include "Accesses.h"
+#include "GpuKernels.h"
 #include "Programs.h"
+#include "Totals.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
@@ -18,6 +20,8 @@ using namespace moe_mlir;
 
 /// Tokens of a prefill that generation is reported at, unless half of the cache is less; the same position is decoded.
 static constexpr int64_t prefillTokens = 128;
+/// What is no language model is counted at these sizes. The largest is one that keeps a GPU busy.
+static constexpr int64_t cpuSizes[] = {prefillTokens, 1}, gpuSizes[] = {8192, prefillTokens, 1};
 
 namespace {
 class ReportBuilder {
@@ -31,6 +35,7 @@ public:
 private:
   struct Expressions {
     SizeExpr rows, work, flops, weights, read, written;
+    GpuWork gpu;
   };
 
   void readTarget();
@@ -39,10 +44,13 @@ private:
   int64_t addParameter(moe::ParameterOp parameter);
   LayerReport &layer(StringRef name);
   void choosePoints();
-  Quantity quantity(const SizeExpr &expr) const;
+  std::vector<std::optional<int64_t>> valuesOf(const SizeExpr &expr) const;
+  Quantity quantity(const SizeExpr &expr) const { return {table.toString(expr), valuesOf(expr)}; }
+  void addTimes(LaunchReport &launch, const GpuWork &work) const;
 
   ModuleOp module;
   SizeTable table;
+  llvm::StringMap<kernel::CudaLaunch> gpuLaunches; ///< by kernel
   // Of the function that is counted:
   func::FuncOp main;
   std::unique_ptr<HostSizes> sizes;
@@ -71,6 +79,8 @@ void ReportBuilder::readTarget() {
     report.tileRows = gpu->rows;
     report.tileColumns = gpu->columns;
     report.stages = gpu->stages;
+    report.device = findCudaDevice(gpu->arch);
+    gpuLaunches = launchesOnGpu(module);
     return;
   }
   FailureOr<kernel::CpuTarget> cpu = kernel::CpuTarget::fromAttr(module.getLoc(), attr);
@@ -156,6 +166,10 @@ void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
   counts.weights = traffic.weights;
   counts.read = traffic.read;
   counts.written = traffic.written;
+  if (auto shape = gpuLaunches.find(entry.kernel); shape != gpuLaunches.end()) {
+    counts.gpu = gpuWorkOf(launch, kernel, shape->second, *sizes, table);
+    entry.gpu = describeGpuKernel(counts.gpu, shape->second);
+  }
   // What names no part of the model (a copy, arithmetic on positions) belongs to what was there before it.
   if (!entry.module.empty())
     lastLayer = layerOf(entry.module).str();
@@ -210,7 +224,7 @@ void ReportBuilder::choosePoints() {
     report.points.push_back({"call", {}});
     return;
   }
-  for (int64_t size : {prefillTokens, int64_t(1)}) {
+  for (int64_t size : report.gpu.empty() ? ArrayRef<int64_t>(cpuSizes) : ArrayRef<int64_t>(gpuSizes)) {
     ReportPoint point{"size " + std::to_string(size), {}};
     for (const std::string &name : names)
       add(point, name, llvm::is_contained(elements, name) ? 0 : size);
@@ -218,15 +232,31 @@ void ReportBuilder::choosePoints() {
   }
 }
 
-Quantity ReportBuilder::quantity(const SizeExpr &expr) const {
-  Quantity result{table.toString(expr), {}};
+std::vector<std::optional<int64_t>> ReportBuilder::valuesOf(const SizeExpr &expr) const {
+  std::vector<std::optional<int64_t>> result;
   for (const ReportPoint &point : report.points) {
     llvm::StringMap<int64_t> values;
     for (const auto &[name, value] : point.sizes)
       values[name] = value;
-    result.values.push_back(table.evaluate(expr, values));
+    result.push_back(table.evaluate(expr, values));
   }
   return result;
+}
+
+void ReportBuilder::addTimes(LaunchReport &launch, const GpuWork &work) const {
+  const std::vector<std::optional<int64_t>> blocks = valuesOf(work.blocks);
+  for (size_t point = 0; point < report.points.size(); ++point) {
+    std::optional<double> &estimate = launch.gpu->estimate.emplace_back(), &floor = launch.gpu->floor.emplace_back();
+    const Totals totals = totalsOf(launch, point);
+    const std::optional<int64_t> rows = launch.rows.values[point];
+    if (!report.device || !rows || !totals.flops || !totals.bytes())
+      continue;
+    // Without the number of blocks there is no estimate, but a floor.
+    GpuTime time = timeOnGpu(*report.device, work, *rows, *totals.flops, *totals.bytes(), blocks[point].value_or(1));
+    floor = time.floor;
+    if (blocks[point])
+      estimate = time.estimate;
+  }
 }
 
 void ReportBuilder::add(func::FuncOp function) {
@@ -258,6 +288,8 @@ Report ReportBuilder::finish() {
       launch.weights = quantity(counts.weights);
       launch.read = quantity(counts.read);
       launch.written = quantity(counts.written);
+      if (launch.gpu)
+        addTimes(launch, counts.gpu);
     }
   return std::move(report);
 }
@@ -273,4 +305,11 @@ FailureOr<Report> moe_mlir::makeReport(ModuleOp module) {
   if (!hasHost)
     return emitError(module.getLoc()) << "module has no host function @main, nor one of another name";
   return builder.finish();
+}
+
+void moe_mlir::addRegisters(Report &report, const llvm::StringMap<int64_t> &registers) {
+  for (LayerReport &layer : report.layers)
+    for (LaunchReport &launch : layer.launches)
+      if (auto it = registers.find(launch.kernel); launch.gpu && it != registers.end())
+        launch.gpu->registers = it->second;
 }

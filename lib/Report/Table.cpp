@@ -1,5 +1,7 @@
 //===- Table.cpp - a report for people ----------------------------------------------------------------------------===//
 
+#include "GpuTable.h"
+#include "TextTable.h"
 #include "Totals.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -8,53 +10,11 @@
 using namespace llvm;
 using namespace moe_mlir;
 
-namespace {
-/// Lines of cells: the first columns are text, the others numbers.
-class Table {
-public:
-  explicit Table(size_t textColumns) : textColumns(textColumns) {}
-
-  void add(std::vector<std::string> cells) { lines.push_back(std::move(cells)); }
-  void print(raw_ostream &os) const;
-
-private:
-  size_t textColumns;
-  std::vector<std::vector<std::string>> lines;
-};
-} // namespace
-
-void Table::print(raw_ostream &os) const {
-  std::vector<size_t> widths;
-  for (const std::vector<std::string> &line : lines)
-    for (auto [column, cell] : enumerate(line)) {
-      widths.resize(std::max(widths.size(), column + 1));
-      widths[column] = std::max(widths[column], cell.size());
-    }
-  for (const std::vector<std::string> &line : lines) {
-    std::string text;
-    for (auto [column, cell] : enumerate(line)) {
-      std::string space(widths[column] - cell.size(), ' ');
-      text += (column ? "  " : "") + (column < textColumns ? cell + space : space + cell);
-    }
-    os << StringRef(text).rtrim() << "\n";
-  }
-}
-
-/// Three digits and a decimal prefix: 4.19M; numbers below 1000 as they are.
+/// Numbers below 1000 as they are.
 static std::string prefixed(std::optional<int64_t> number) {
   if (!number)
     return "?";
-  double value = *number;
-  if (value < 1000)
-    return std::to_string(*number);
-  StringRef prefixes = "kMGTPE";
-  // What rounds to 1000 has the next prefix.
-  for (value /= 1000; value >= 999.5 && prefixes.size() > 1; value /= 1000)
-    prefixes = prefixes.drop_front();
-  int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  std::string text;
-  raw_string_ostream(text) << format("%.*f", digits, value) << prefixes[0];
-  return text;
+  return *number < 1000 ? std::to_string(*number) : prefixed(double(*number));
 }
 
 static std::string intensity(const Totals &totals) {
@@ -108,7 +68,7 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   }
   os << "\n";
 
-  Table table(/*textColumns=*/3);
+  TextTable table(/*textColumns=*/3);
   std::vector<std::string> groups = {"", "", "", ""}, titles = {"layer", "kernel", "program", "weights"};
   for (const ReportPoint &point : report.points) {
     groups.insert(groups.end(), {"", "", point.name});
@@ -133,4 +93,6 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   addNumbers(cells, report, report);
   table.add(cells);
   table.print(os);
+  if (!report.gpu.empty())
+    printGpuTable(report, os << "\n");
 }

@@ -9,15 +9,22 @@ namespace moe_mlir {
 /// Sums at one point; none if a launch has no number there.
 struct Totals {
   std::optional<int64_t> flops = 0, weights = 0, read = 0, written = 0;
+  std::optional<double> estimate = 0, floor = 0; ///< seconds on a GPU
 
   void add(const LaunchReport &launch, size_t point) {
-    auto accumulate = [&](std::optional<int64_t> &sum, const Quantity &quantity) {
-      sum = sum && quantity.values[point] ? std::optional(*sum + *quantity.values[point]) : std::nullopt;
+    auto accumulate = [](auto &sum, const auto &value) {
+      if (sum && value)
+        *sum += *value;
+      else
+        sum = std::nullopt;
     };
-    accumulate(flops, launch.flops);
-    accumulate(weights, launch.weights);
-    accumulate(read, launch.read);
-    accumulate(written, launch.written);
+    accumulate(flops, launch.flops.values[point]);
+    accumulate(weights, launch.weights.values[point]);
+    accumulate(read, launch.read.values[point]);
+    accumulate(written, launch.written.values[point]);
+    const bool isTimed = launch.gpu && point < launch.gpu->floor.size();
+    accumulate(estimate, isTimed ? launch.gpu->estimate[point] : std::nullopt);
+    accumulate(floor, isTimed ? launch.gpu->floor[point] : std::nullopt);
   }
   std::optional<int64_t> bytes() const {
     return weights && read && written ? std::optional(*weights + *read + *written) : std::nullopt;

@@ -20,6 +20,14 @@ struct CudaEstimate {
 /// For tiles of 128 rows (or a few) x `blockColumns` columns.
 CudaEstimate estimateProduct(const CudaDevice &device, const CudaProduct &product, int64_t blockColumns);
 
+/// A row program: bytes of device memory, operations on f32, and how many blocks have work.
+struct CudaRows {
+  int64_t bytes, flops, blocks;
+};
+
+/// As if each multiprocessor with work were always busy with what takes longest: memory, or its operations.
+CudaEstimate estimateRows(const CudaDevice &device, const CudaRows &rows);
+
 /// Columns of a tile, `least` to `most` by doubling: those with the best sum of estimate / floor for many rows and for
 /// few.
 int64_t chooseColumns(const CudaDevice &device, const CudaProduct &weight, int64_t least, int64_t most);

@@ -15,10 +15,12 @@ struct CudaDevice {
   double memoryBytesPerSecond; ///< of device memory
   // Per multiprocessor and cycle.
   double tensorFlops; ///< dense products of 16-bit floats
+  double vectorFlops; ///< f32 outside of tensor cores
   double sharedBytes; ///< read or written in shared memory
   double cacheBytes;  ///< from the L2 cache
 
   double flopsPerSecond() const { return multiprocessors * hertz * tensorFlops; }
+  double vectorFlopsPerSecond() const { return multiprocessors * hertz * vectorFlops; }
 };
 
 llvm::ArrayRef<CudaDevice> cudaDevices();

@@ -2,7 +2,10 @@
 #ifndef MOE_MLIR_REPORT_REPORT_H
 #define MOE_MLIR_REPORT_REPORT_H
 
+#include "moe-mlir/Analysis/CudaDevices.h"
+
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <optional>
 #include <string>
@@ -32,16 +35,34 @@ struct KernelProgram {
   bool single = false;                            ///< one block runs it
 };
 
+/// How a kernel uses a GPU, and how long a launch should take there, in seconds, at each point.
+struct GpuKernel {
+  struct Role {
+    std::string name;
+    int64_t threads = 0, registers = 0;
+  };
+  int64_t tileRows = 0, tileColumns = 0; ///< of a product; 0: it has none
+  int64_t stages = 0;                    ///< steps of a product in shared memory at a time
+  int64_t threads = 0;                   ///< of a block
+  std::vector<Role> roles;               ///< of these threads, if they differ
+  int64_t blocksPerMultiprocessor = 0;
+  int64_t sharedBytes = 0;                     ///< of a block
+  std::optional<int64_t> registers;            ///< of a thread when it starts, once the kernel is compiled
+  std::vector<std::optional<double>> estimate; ///< by the cost model; none: it does not know, or sizes are unknown
+  std::vector<std::optional<double>> floor;    ///< operations or bytes at the device's peak, whichever takes longer
+};
+
 /// One launch. Bytes are those that a perfect cache would move: each element that the launch touches counts once.
 struct LaunchReport {
   unsigned number = 0; ///< position among all launches of a call of its entry
   std::string kernel;
   std::string module; ///< of the model, as far as known
   KernelProgram program;
-  Quantity rows, work;    ///< as a trace reports them
-  Quantity flops;         ///< the work, if the kernel computes on floats; 0 if it only moves elements
-  Quantity weights;       ///< bytes read from the archive
-  Quantity read, written; ///< bytes of inputs, states and buffers
+  Quantity rows, work;          ///< as a trace reports them
+  Quantity flops;               ///< the work, if the kernel computes on floats; 0 if it only moves elements
+  Quantity weights;             ///< bytes read from the archive
+  Quantity read, written;       ///< bytes of inputs, states and buffers
+  std::optional<GpuKernel> gpu; ///< of a program for a GPU
 };
 
 struct LayerReport {
@@ -57,6 +78,7 @@ struct Report {
   int64_t tileRows = 0, tileColumns = 0, vector = 0;
   int64_t stages = 0; ///< of a GPU: steps of a product whose operands are in shared memory at a time
   bool dotBf16 = false;
+  const CudaDevice *device = nullptr; ///< the GPU that times are for
   std::vector<ReportPoint> points;
   std::vector<LayerReport> layers; ///< in the order of their first launch
   int64_t weightBytes = 0;         ///< of all tensors of the archive
@@ -66,10 +88,13 @@ struct Report {
 /// function.
 mlir::FailureOr<Report> makeReport(mlir::ModuleOp module);
 
-/// An aligned table: a line per layer, with its kernels below, and the totals.
+/// States the registers of compiled kernels, by their names.
+void addRegisters(Report &report, const llvm::StringMap<int64_t> &registers);
+
+/// An aligned table: a line per layer, with its kernels below, and the totals. For a GPU, a second one.
 void printReportTable(const Report &report, llvm::raw_ostream &os);
 
-/// One JSON object; docs/Report.md describes it.
+/// One JSON object; docs/Compiler.md describes it.
 void printReportJson(const Report &report, llvm::raw_ostream &os);
 
 } // namespace moe_mlir

@@ -7,6 +7,8 @@
 // CHECK-SAME: cuda.blocks_per_sm = 1 : i64,
 // CHECK-SAME: cuda.maps = [{box = [64, 64], columns = 64 : i64, element = bf16, rows = 256 : i64, slot = 2 : i64, swizzle = 128 : i64},
 // CHECK-SAME:              {box = [128, 64], columns = 96 : i64, element = bf16, rows = -2 : i64, slot = 0 : i64, swizzle = 128 : i64}],
+// CHECK-SAME: cuda.pipeline = {roles = [{name = "load", registers = 56 : i64, threads = 128 : i64},
+// CHECK-SAME:                           {name = "multiply", registers = 224 : i64, threads = 256 : i64}], stages = 4 : i64},
 // CHECK-SAME: cuda.shared = 132096 : i64, cuda.threads = 384 : i64
 // CHECK:      emitc.func @scale(
 // CHECK-SAME: attributes {cuda.blocks_per_sm = 4 : i64, cuda.shared = 0 : i64, cuda.threads = 256 : i64

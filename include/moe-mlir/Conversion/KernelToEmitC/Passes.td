@@ -40,7 +40,8 @@ def ConvertKernelToEmitC : Pass<"convert-kernel-to-emitc", "::mlir::ModuleOp"> {
     How the function is launched is said by its attributes: `cuda.threads` of a block, `cuda.shared` bytes of dynamic shared memory,
     `cuda.blocks_per_sm`, and `cuda.maps`, the tensor maps that are its last arguments, each a matrix
     `{slot, element, rows, columns, box = [rows, columns], swizzle}` at the pointer in an argument slot. `rows` is a number, or `-(1 + s)`
-    for the value of slot `s`.
+    for the value of slot `s`. `cuda.pipeline` tells readers how many `stages` of a product are in shared memory and which `roles` the
+    threads have: their `name`, `threads` and `registers` of each.
   }];
   let dependentDialects = ["::mlir::emitc::EmitCDialect"];
 }

@@ -8,13 +8,28 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-static constexpr int64_t kThreadsOfBlock = 1024, kSharedBytes = 227 * 1024, kBlocksOfSm = 32, kBox = 256;
+static constexpr int64_t kThreadsOfBlock = 1024, kSharedBytes = 227 * 1024, kBlocksOfSm = 32, kBox = 256,
+                         kRegisters = 255;
 
 void CudaLaunch::setOn(Operation *function) const {
   Builder b(function->getContext());
   function->setAttr("cuda.threads", b.getI64IntegerAttr(threads));
   function->setAttr("cuda.shared", b.getI64IntegerAttr(sharedBytes));
   function->setAttr("cuda.blocks_per_sm", b.getI64IntegerAttr(blocksPerSm));
+  if (stages || !roles.empty()) {
+    NamedAttrList pipeline;
+    pipeline.set("stages", b.getI64IntegerAttr(stages));
+    SmallVector<Attribute> entries;
+    for (const CudaRole &role : roles) {
+      NamedAttrList entry;
+      entry.set("name", b.getStringAttr(role.name));
+      entry.set("threads", b.getI64IntegerAttr(role.threads));
+      entry.set("registers", b.getI64IntegerAttr(role.registers));
+      entries.push_back(entry.getDictionary(b.getContext()));
+    }
+    pipeline.set("roles", b.getArrayAttr(entries));
+    function->setAttr("cuda.pipeline", pipeline.getDictionary(b.getContext()));
+  }
   if (maps.empty())
     return;
   SmallVector<Attribute> entries;
@@ -57,12 +72,34 @@ static LogicalResult readMap(Operation *function, DictionaryAttr dict, CudaMap &
   return success();
 }
 
+static LogicalResult readPipeline(Operation *function, CudaLaunch &launch) {
+  auto pipeline = function->getAttrOfType<DictionaryAttr>("cuda.pipeline");
+  if (!pipeline)
+    return success();
+  if (failed(read(function, pipeline.get("stages"), "stages", 0, kSharedBytes, launch.stages)))
+    return failure();
+  auto roles = pipeline.getAs<ArrayAttr>("roles");
+  for (Attribute attr : roles ? roles.getValue() : ArrayRef<Attribute>()) {
+    auto dict = dyn_cast<DictionaryAttr>(attr);
+    auto name = dict ? dict.getAs<StringAttr>("name") : StringAttr();
+    if (!name)
+      return function->emitOpError("has a role without 'name'");
+    CudaRole &role = launch.roles.emplace_back();
+    role.name = name.str();
+    if (failed(read(function, dict.get("threads"), "threads", 1, kThreadsOfBlock, role.threads)) ||
+        failed(read(function, dict.get("registers"), "registers", 1, kRegisters, role.registers)))
+      return failure();
+  }
+  return success();
+}
+
 FailureOr<CudaLaunch> CudaLaunch::get(Operation *function) {
   CudaLaunch launch;
   if (failed(read(function, function->getAttr("cuda.threads"), "cuda.threads", 32, kThreadsOfBlock, launch.threads)) ||
       failed(read(function, function->getAttr("cuda.shared"), "cuda.shared", 0, kSharedBytes, launch.sharedBytes)) ||
       failed(read(function, function->getAttr("cuda.blocks_per_sm"), "cuda.blocks_per_sm", 1, kBlocksOfSm,
-                  launch.blocksPerSm)))
+                  launch.blocksPerSm)) ||
+      failed(readPipeline(function, launch)))
     return failure();
   if (auto maps = function->getAttrOfType<ArrayAttr>("cuda.maps"))
     for (Attribute attr : maps) {

@@ -1,0 +1,48 @@
+//===- GpuKernels.h - what kernels are on a GPU, and how long they should take --------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_REPORT_GPUKERNELS_H
+#define MOE_MLIR_LIB_REPORT_GPUKERNELS_H
+
+#include "HostSizes.h"
+
+#include "moe-mlir/Analysis/CudaCost.h"
+#include "moe-mlir/Dialect/Kernel/IR/CudaLaunch.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Report/Report.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace moe_mlir {
+
+/// How the kernels of a module are launched, by their names: as convert-kernel-to-emitc says of copies of them. Kernels
+/// that it has no form for are left out, without a message.
+llvm::StringMap<mlir::kernel::CudaLaunch> launchesOnGpu(mlir::ModuleOp module);
+
+/// What the time of a launch depends on, beside what every report counts.
+struct GpuWork {
+  /// A product with one weight: `rows` is left to the launch.
+  struct Product {
+    CudaProduct sizes;
+    int64_t tileRows, tileColumns;
+    bool isHalf; ///< operands are 16-bit floats
+  };
+  std::vector<Product> products; ///< none: a row program
+  SizeExpr blocks;               ///< of a row program: those with work
+};
+
+GpuWork gpuWorkOf(mlir::kernel::LaunchOp launch, mlir::kernel::FuncOp kernel, const mlir::kernel::CudaLaunch &shape,
+                  HostSizes &host, SizeTable &table);
+
+/// What is chosen for the kernel; times are left out.
+GpuKernel describeGpuKernel(const GpuWork &work, const mlir::kernel::CudaLaunch &shape);
+
+/// Seconds of a launch that moves so many bytes. None: the model has no such kernel.
+struct GpuTime {
+  std::optional<double> estimate;
+  double floor;
+};
+GpuTime timeOnGpu(const CudaDevice &device, const GpuWork &work, int64_t rows, int64_t flops, int64_t bytes,
+                  int64_t blocks);
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_LIB_REPORT_GPUKERNELS_H

@@ -1,0 +1,176 @@
+"""What `moe-compile --report` says of the kernels of a GPU: how they use it, estimates and floors, against arithmetic on the layer's sizes."""
+
+import json
+import math
+import re
+
+import pytest
+from cuda_program import compile_for_gpu, compile_model, needs_cuda, run
+from emitted import Layer
+from gpu_check.cases import MODELS
+
+POINTS = {"size 8192": 8192, "size 128": 128, "size 1": 1}
+# Two layers of models that people use: one bound by tensor cores when there are many tokens, both by memory when there are few.
+QWEN3, MIXTRAL = MODELS["Qwen3-30B-A3B"], MODELS["Mixtral-8x7B"]
+# The numbers of lib/Analysis/CudaDevices.cpp, as the vendor has them.
+SMS, HERTZ, MEMORY, TENSOR, CACHE, SHARED = 132, 1.83e9, 4.8e12, 4096, 48, 128
+
+
+def write(shape, folder):
+    (folder / "layer.mlir").write_text('module attributes {moe.level = "graph"} {' + shape.graph() + "}\n")
+
+
+def report_of(shape, folder):
+    write(shape, folder)
+    done = compile_model(folder / "layer.mlir", "--target=cuda:sm_90a", "--to=kernel", "-o", folder / "kernel.mlir", "-q",
+                         f"--report={folder / 'report.json'}")
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "report.json").read_text())
+
+
+def kernels(report):
+    return {launch["kernel"]: launch for layer in report["layers"] for launch in layer["launches"]}
+
+
+def find(report, prefix):
+    (kernel,) = [launch for name, launch in kernels(report).items() if name.startswith(prefix)]
+    return kernel
+
+
+@pytest.fixture(scope="module", params=[QWEN3, MIXTRAL], ids=["qwen3", "mixtral"])
+def layer(request, tmp_path_factory):
+    return request.param, report_of(request.param, tmp_path_factory.mktemp("layer"))
+
+
+def test_device(layer):
+    _, report = layer
+    assert report["device"] == {
+        "name": "H200 SXM", "multiprocessors": SMS, "tensor_flops_per_second": pytest.approx(SMS * HERTZ * TENSOR),
+        "vector_flops_per_second": pytest.approx(SMS * HERTZ * 256), "memory_bytes_per_second": MEMORY}
+    assert report["points"] == {name: {"tokens": tokens} for name, tokens in POINTS.items()}
+
+
+@pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
+def test_floors_of_experts(layer, up):
+    """Operations or bytes: each weight of an expert that has rows, its rows and its results, once."""
+    shape, report = layer
+    product = find(report, "experts_up" if up else "experts_down")
+    columns, depth = (2 * shape.I, shape.H) if up else (shape.H, shape.I)
+    bound = {}
+    for point, tokens in POINTS.items():
+        rows = tokens * shape.k
+        operations = 2 * rows * columns * depth / (SMS * HERTZ * TENSOR)
+        # Rows of x are read once, whatever number of experts a token has; gate and up become one value. Results are f32.
+        values = 2 * (tokens * shape.H + rows * shape.I) if up else rows * (2 * shape.I + 4 * shape.H)
+        transfer = (2 * min(shape.E, rows) * columns * depth + values) / MEMORY
+        # Lists of tokens and tiles are small beside that.
+        assert product["gpu"]["floor_seconds"][point] == pytest.approx(max(operations, transfer), rel=2e-3), point
+        bound[point] = operations > transfer
+    # Qwen3's results for all pairs of tokens and experts are as long on their way as its products take.
+    assert bound == {"size 8192": up or shape == MIXTRAL, "size 128": False, "size 1": False}
+
+
+@pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
+def test_estimates_of_many_rows(layer, up):
+    """Rounds of tiles, each as long as its steps, with tensor cores, shared memory or the cache at their limit, and its epilogue."""
+    shape, report = layer
+    product = find(report, "experts_up" if up else "experts_down")
+    columns, depth = (2 * shape.I, shape.H) if up else (shape.H, shape.I)
+    height, width = product["gpu"]["tile"]
+    tiles = shape.E * math.ceil(8192 * shape.k / shape.E / height) * math.ceil(columns / width)
+    step = max(2 * height * width * 64 / TENSOR, (2 * height + 3 * width) * 128 / SHARED, (height + width) * 128 / CACHE)
+    cycles = math.ceil(tiles / SMS) * (math.ceil(depth / 64) * step + 4 * width)
+    assert product["gpu"]["estimate_seconds"]["size 8192"] == pytest.approx(cycles / HERTZ, rel=1e-9)
+
+
+def test_row_programs(layer):
+    """Their bytes, at the rate of memory, or at what the multiprocessors with work can have; 4096 columns are the work of a block."""
+    shape, report = layer
+    combine = find(report, "combine")
+    limited = {}
+    for point, tokens in POINTS.items():
+        moved = sum(combine[quantity][point] for quantity in ("weights_read", "read", "written"))
+        assert moved == pytest.approx(tokens * shape.H * (4 * shape.k + 2), rel=0.02)
+        floor = combine["gpu"]["floor_seconds"][point]
+        assert floor == pytest.approx(moved / MEMORY, rel=1e-9)
+        busy = min(SMS, math.ceil(tokens * shape.H / 4096))
+        assert combine["gpu"]["estimate_seconds"][point] == pytest.approx(max(floor, moved / (busy * CACHE * HERTZ)), rel=1e-9)
+        limited[point] = combine["gpu"]["estimate_seconds"][point] > floor
+    assert limited["size 1"] and not limited["size 8192"]
+
+
+def test_no_estimate_is_below_its_floor_and_sums_are_sums(layer):
+    _, report = layer
+    for point in POINTS:
+        for quantity in ("estimate_seconds", "floor_seconds"):
+            assert report["totals"][point][quantity] == pytest.approx(
+                sum(each["gpu"][quantity][point] for each in kernels(report).values()))
+        for name, each in kernels(report).items():
+            assert each["gpu"]["estimate_seconds"][point] >= each["gpu"]["floor_seconds"][point] > 0, name
+
+
+def test_how_kernels_use_the_gpu(layer):
+    """A ring of stages as large as fits; three warpgroups, of which one loads. Row programs have none of this."""
+    _, report = layer
+    for name, each in kernels(report).items():
+        gpu = each["gpu"]
+        assert gpu["registers"] is None  # nothing was compiled
+        if each["program"]["kind"] != "tile":
+            assert "tile" not in gpu and gpu["roles"] == [] and gpu["shared_bytes"] == 0, name
+            # As many blocks as their registers leave room for; the warps of a large one share its work.
+            assert gpu["threads"] == 256 and 1 <= gpu["blocks_per_multiprocessor"] <= 4 or (
+                gpu["threads"] == 1024 and gpu["blocks_per_multiprocessor"] == 1), name
+            continue
+        height, width = gpu["tile"]
+        assert height == 128 and width in (64, 128, 256)
+        assert gpu["stages"] == min(8, 200 * 1024 // (128 * (height + width)))
+        assert gpu["shared_bytes"] == 1024 + gpu["stages"] * 128 * (height + width)
+        assert gpu["roles"] == [{"name": "load", "threads": 128, "registers": 56},
+                                {"name": "multiply", "threads": 256, "registers": 224}]
+        assert (gpu["threads"], gpu["blocks_per_multiprocessor"]) == (384, 1)
+
+
+def test_a_kernel_without_a_cuda_form(tmp_path):
+    """The report says so, and the error is the compiler's."""
+    (tmp_path / "layer.mlir").write_text("""module attributes {moe.level = "graph"} {
+  func.func @main(%x: tensor<?x8xf32> {moe.name = "x", moe.dims = ["tokens", ""]}) -> (tensor<?x2xi32> {moe.name = "e"}) {
+    %w, %e = moe.gate %x top_k(2) score(softmax) capacity(<1.25, tutel>) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+    return %e : tensor<?x2xi32>
+  }
+}
+""")
+    flags = ("--target=cuda:sm_90a", f"--report={tmp_path / 'report.txt'}")
+    done = compile_model(tmp_path / "layer.mlir", "--to=kernel", "-o", tmp_path / "kernel.mlir", "-q", *flags)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert re.search(r"^  capacity_\w+ +no CUDA form", (tmp_path / "report.txt").read_text(), re.M)
+    (tmp_path / "report.txt").unlink()
+    done = compile_model(tmp_path / "layer.mlir", "--to=runtime", "-o", tmp_path / "runtime.mlir", "-q", *flags)
+    assert done.returncode == 2 and "error" in done.stderr
+    assert not (tmp_path / "report.txt").exists()
+
+
+@needs_cuda
+def test_registers_are_those_of_the_machine_code(tmp_path):
+    write(Layer(128, 64, 4, 2), tmp_path)
+    compile_for_gpu(tmp_path / "layer.mlir", tmp_path / "layer", "--weights=none", f"--report={tmp_path / 'report.json'}")
+    stated = {name: each["gpu"]["registers"] for name, each in kernels(json.loads((tmp_path / "report.json").read_text())).items()}
+    listed = re.findall(r"^  (\w+) +\d+ +\d+ +\d+ +(\d+) +\d+$", run(tmp_path / "layer", "--info", "--kernels").stdout, re.M)
+    assert stated == {name: int(registers) for name, registers in listed}
+
+
+@needs_cuda
+@pytest.mark.parametrize("change, message", [
+    (('name = "load", ', ""), "has a role without 'name'"),
+    (("registers = 56", "registers = 300"), "needs 'registers' in 1..255"),
+    (("], stages = 8", "], stages = -1"), "needs 'stages' in 0..232448"),
+])
+def test_attributes_that_say_nothing(tmp_path, change, message):
+    """Of a file at the runtime level that was edited by hand."""
+    write(Layer(128, 64, 4, 2), tmp_path)
+    flags = ("--target=cuda:sm_90a", "--weights=none", "-q")
+    assert compile_model(tmp_path / "layer.mlir", "--to=runtime", "-o", tmp_path / "runtime.mlir", *flags).returncode == 0
+    text = (tmp_path / "runtime.mlir").read_text()
+    assert change[0] in text
+    (tmp_path / "runtime.mlir").write_text(text.replace(*change))
+    done = compile_model(tmp_path / "runtime.mlir", "-o", tmp_path / "layer", *flags)
+    assert done.returncode != 0 and message in done.stderr, done.stderr
