@@ -23,6 +23,7 @@ class Options(ctypes.Structure):
         ("stream", ctypes.c_void_p),
         ("device_values", ctypes.c_int32),
         ("random_weights", ctypes.c_uint64),
+        ("deadline_ms", ctypes.c_int64),
     ]
 
 

@@ -90,6 +90,7 @@ static Status runSession(const moert_program_list &programs, const Options &opti
   open.pin = options.pin;
   open.verify_weights = options.verifyWeights;
   open.random_weights = options.randomWeights;
+  open.deadline_ms = options.deadline;
   open.trace = !options.trace.empty();
   // On a GPU every count would wait for it, in the middle of what is measured.
   open.count_experts = options.mode == Mode::Benchmark && program.device == MOERT_CPU;

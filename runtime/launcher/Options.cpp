@@ -198,6 +198,15 @@ const Flag kFlags[] = {
        o.entry = v;
        return *v ? Status{} : failure(kUserError, "expected the name of an entry");
      }},
+    {"deadline", "SECONDS", Mode::None, false,
+     "Fails a run on a GPU that has not ended after so long, and names the kernel. Default: after 600, without its "
+     "name.",
+     [](Options &o, const char *v) {
+       double seconds = 0;
+       Status s = parseReal(v, 0.001, 1e6, seconds);
+       o.deadline = std::llround(seconds * 1000);
+       return s;
+     }},
     {"threads", "N", Mode::None, false, "Threads. Default: the cores that this process may use.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1024, o.threads); }},
     {"pin", nullptr, Mode::None, false, "Binds each thread to a core.",

@@ -43,6 +43,7 @@ struct Options {
   int64_t threads = 0;
   bool pin = false, verifyWeights = false;
   uint64_t randomWeights = 0; // 0: from the archive
+  int64_t deadline = 0;       // milliseconds; 0: not given
   bool kernels = false;
   std::string dumpDir;
 

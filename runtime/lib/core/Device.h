@@ -24,7 +24,8 @@ struct LaunchTime {
   int64_t begin, end;
 };
 
-/// All work is done in the order in which it was asked for; only what is named so waits for it.
+/// All work is done in the order in which it was asked for. Copies may wait for what was asked for before, and finish
+/// does; no wait is longer than the deadline.
 class Device {
 public:
   virtual ~Device() = default;
@@ -36,7 +37,8 @@ public:
   /// Bytes of all blocks that were reserved.
   virtual uint64_t bytes() const = 0;
 
-  /// To be called first in each call, from the thread that makes the others. Fails if the device is lost.
+  /// To be called first in each call, from the thread that makes the others. Fails if the device is lost, or still
+  /// works for a call that missed its deadline.
   virtual Status begin() = 0;
   /// Makes a block at least `bytes` large; if it has to grow, it moves and its content is lost. `what` is for the
   /// error.
@@ -48,14 +50,16 @@ public:
   /// Starts kernel `index` of the program; `slots` are read now. With `timed`, its times can be asked for after
   /// finish(): they are numbered as the timed launches of the call are.
   virtual Status launch(int32_t index, const void *slots, int64_t blocks, bool timed) = 0;
-  /// Waits until all work is done. An error of a launch is found here at the latest.
+  /// Waits until all work is done, at most until the deadline. An error of a launch is found here at the latest.
   virtual Status finish() = 0;
   /// The times of timed launch `number` since begin().
   virtual Status time(size_t number, LaunchTime &time) = 0;
 };
 
 struct DeviceOptions {
-  void *stream = nullptr; // the caller's stream; null: one of the device's own
+  void *stream = nullptr;    // the caller's stream; null: one of the device's own
+  int64_t deadline = 600000; // milliseconds from the beginning of a call in which its work has to end
+  bool namesLate = false;    // who misses the deadline is told by the name of the kernel, which takes events
 };
 
 /// Opens the GPU of a selection for its program. What is linked into a file decides whether there can be one.

@@ -30,15 +30,26 @@ static bool hasCpuTwin(const moert_program_list &programs, const moert_program &
 
 Status moert_session::openDevice(const moert_program_list &programs, const Selection &selection,
                                  const moert_session_options &options) {
+  if (options.deadline_ms < 0)
+    return failure(kUserError, "a deadline of %lld ms: expected 0 or more",
+                   static_cast<long long>(options.deadline_ms));
   if (program->device == MOERT_CPU) {
+    if (options.deadline_ms)
+      return failure(kUserError, "a deadline is for runs on a GPU: this program is for the cpu");
     if (options.device_values || options.stream)
       return failure(kUserError, "values of a GPU, or its stream, need a program for it: this one is for the cpu");
     return {};
   }
   if (options.device_values && (options.trace || options.count_experts))
     return failure(kUserError, "traces and expert loads wait for the GPU, which a run on its own values does not");
+  if (options.device_values && options.deadline_ms)
+    return failure(kUserError, "a deadline is for runs that wait for the GPU, which one on its own values does not");
   DeviceOptions deviceOptions;
   deviceOptions.stream = options.stream;
+  if (options.deadline_ms) {
+    deviceOptions.deadline = options.deadline_ms;
+    deviceOptions.namesLate = true;
+  }
   Status s = moert::openDevice(selection, deviceOptions, context.device);
   if (s.failed() && s.code != kInternal && hasCpuTwin(programs, *program))
     s.message += " (--device cpu does without)";

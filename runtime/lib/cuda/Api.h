@@ -31,9 +31,11 @@ struct CudaApi {
   decltype(&::cudaStreamCreateWithFlags) streamCreateWithFlags;
   decltype(&::cudaStreamDestroy) streamDestroy;
   decltype(&::cudaStreamSynchronize) streamSynchronize;
+  decltype(&::cudaStreamQuery) streamQuery;
   cudaError_t (*eventCreate)(cudaEvent_t *);
   decltype(&::cudaEventDestroy) eventDestroy;
   cudaError_t (*eventRecord)(cudaEvent_t, cudaStream_t);
+  decltype(&::cudaEventQuery) eventQuery;
   cudaError_t (*eventElapsedTime)(float *, cudaEvent_t, cudaEvent_t);
 
   decltype(&::cudaLibraryLoadData) libraryLoadData;

@@ -2,6 +2,7 @@
 
 #include "cuda/CudaDevice.h"
 
+#include "core/Trace.h"
 #include "cuda/Errors.h"
 
 #include <algorithm>
@@ -22,6 +23,11 @@ Status CudaDevice::check(cudaError_t error, const char *what) {
 CudaDevice::~CudaDevice() {
   if (lost.failed() || !program || api.setDevice(ordinal) != cudaSuccess)
     return; // the driver cleans up at the end of the process
+  // What still works, as a kernel that never ends, is left to the end of the process: to free its memory is to wait.
+  if (!isLate)
+    began = now();
+  if (wait().failed())
+    return;
   (void)api.streamSynchronize(stream);
   for (cudaEvent_t event : events)
     (void)api.eventDestroy(event);
@@ -42,6 +48,9 @@ Status CudaDevice::open(const Selection &selection, const DeviceOptions &options
     return s;
   program = selection.program;
   ordinal = selection.ordinal;
+  deadline = options.deadline;
+  namesLate = options.namesLate;
+  began = now();
   stream = static_cast<cudaStream_t>(options.stream);
   if (!stream) {
     if (Status s = check(api.streamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream"); s.failed())
@@ -54,20 +63,29 @@ Status CudaDevice::open(const Selection &selection, const DeviceOptions &options
 Status CudaDevice::begin() {
   if (lost.failed())
     return lost;
-  timedLaunches = 0;
   // The caller may have changed its thread, or the thread its GPU.
-  return check(api.setDevice(ordinal), "selecting it");
+  if (Status s = check(api.setDevice(ordinal), "selecting it"); s.failed())
+    return s;
+  if (isLate)
+    if (Status s = wait(); s.failed())
+      return s;
+  isLate = false;
+  launched.clear();
+  began = now();
+  return {};
 }
 
 Status CudaDevice::reserve(DeviceBlock &block, uint64_t bytes, const char *what) {
   if (block.base && bytes <= block.size)
     return {};
   if (block.base) {
+    // It may be in use, and then CUDA waits, too, but for ever.
+    if (Status s = wait("giving memory back"); s.failed())
+      return s;
     allocations.erase(std::find(allocations.begin(), allocations.end(), block.base));
     reserved -= block.size;
     void *old = block.base;
     block = {};
-    // Waits for the kernels that still use it.
     if (Status s = check(api.free(old), "giving memory back"); s.failed())
       return s;
   }
@@ -91,18 +109,31 @@ Status CudaDevice::reserve(DeviceBlock &block, uint64_t bytes, const char *what)
 }
 
 Status CudaDevice::upload(void *to, const void *from, uint64_t bytes) {
-  return bytes ? check(api.memcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to it") : Status{};
+  return copy(to, from, bytes, cudaMemcpyHostToDevice, "copying to it");
 }
 
 Status CudaDevice::download(void *to, const void *from, uint64_t bytes) {
-  return bytes ? check(api.memcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying from it") : Status{};
+  return copy(to, from, bytes, cudaMemcpyDeviceToHost, "copying from it");
+}
+
+Status CudaDevice::copy(void *to, const void *from, uint64_t bytes, cudaMemcpyKind kind, const char *what) {
+  if (!bytes)
+    return {};
+  // Between the GPU and pageable memory of the host CUDA copies in a blocking way, after everything before.
+  if (Status s = wait(what); s.failed())
+    return s;
+  return check(api.memcpyAsync(to, from, bytes, kind, stream), what);
 }
 
 Status CudaDevice::zero(void *to, uint64_t bytes) {
   return bytes ? check(api.memsetAsync(to, 0, bytes, stream), "zeroing memory") : Status{};
 }
 
-Status CudaDevice::finish() { return check(api.streamSynchronize(stream), "running the kernels"); }
+Status CudaDevice::finish() {
+  if (Status s = wait(); s.failed())
+    return s;
+  return check(api.streamSynchronize(stream), kRunning);
+}
 
 Status openCudaDevice(const CudaApi &api, const Selection &selection, const DeviceOptions &options,
                       std::unique_ptr<Device> &device) {

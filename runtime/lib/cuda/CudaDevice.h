@@ -32,12 +32,21 @@ public:
 private:
   /// Success, or the failure for an error of `what`. An error that loses the device is remembered.
   Status check(cudaError_t error, const char *what);
+  static constexpr const char *kRunning = "running the kernels";
   Status checkKernel(const moert_cuda_kernel &kernel) const;
   Status loadImage(const moert_cuda_image &image);
   Status loadCode();
   Status encode(const moert_cuda_kernel &kernel, const char *name, int32_t number, const uint64_t *slots);
+  Status copy(void *to, const void *from, uint64_t bytes, cudaMemcpyKind kind, const char *what);
   Status start(const cudaLaunchConfig_t &config, int32_t index);
-  Status event(size_t number, cudaEvent_t &event);
+  /// Records event `number`; events are made when they are first needed.
+  Status record(size_t number);
+
+  // Deadline.cpp
+  /// Until all work is done, or the deadline has passed. `what` is for the error, unless it is a kernel's.
+  Status wait(const char *what = kRunning);
+  /// What to say when it has.
+  Status missed();
 
   const CudaApi &api;
   const moert_program *program = nullptr;
@@ -57,8 +66,18 @@ private:
   std::vector<void *> arguments;
   std::vector<CUtensorMap> maps;
 
-  std::vector<cudaEvent_t> events; // the beginning of the call, then two for each timed launch
-  size_t timedLaunches = 0;
+  // Of timed launches: the beginning of the call, then two for each. If names are wanted only: its end for each.
+  std::vector<cudaEvent_t> events;
+  struct Launched {
+    int32_t kernel;
+    size_t end; // number of its event
+  };
+  std::vector<Launched> launched; // of this call, those with events
+
+  int64_t deadline = 0; // milliseconds
+  bool namesLate = false;
+  int64_t began = 0;   // the call, in nanoseconds
+  bool isLate = false; // a call has missed its deadline, and nobody has seen the end of its work
 };
 
 /// openDevice with another table.

@@ -59,14 +59,14 @@ Status CudaDevice::encode(const moert_cuda_kernel &kernel, const char *kernelNam
   return {};
 }
 
-Status CudaDevice::event(size_t number, cudaEvent_t &event) {
-  for (Status s; events.size() <= number;) {
-    if (s = check(api.eventCreate(&event), "making an event"); s.failed())
+Status CudaDevice::record(size_t number) {
+  while (events.size() <= number) {
+    cudaEvent_t event;
+    if (Status s = check(api.eventCreate(&event), "making an event"); s.failed())
       return s;
     events.push_back(event);
   }
-  event = events[number];
-  return {};
+  return check(api.eventRecord(events[number], stream), "recording an event");
 }
 
 Status CudaDevice::start(const cudaLaunchConfig_t &config, int32_t index) {
@@ -98,23 +98,21 @@ Status CudaDevice::launch(int32_t index, const void *slotData, int64_t blocks, b
   config.blockDim = dim3(static_cast<unsigned>(kernel.threads));
   config.dynamicSmemBytes = static_cast<size_t>(kernel.shared_bytes);
   config.stream = stream;
-  if (!timed)
-    return start(config, index);
-  cudaEvent_t first, before, after;
-  if (Status s = event(0, first); s.failed())
-    return s;
-  if (Status s = event(2 * timedLaunches + 1, before); s.failed())
-    return s;
-  if (Status s = event(2 * timedLaunches + 2, after); s.failed())
-    return s;
-  if (timedLaunches++ == 0)
-    if (Status s = check(api.eventRecord(first, stream), "recording an event"); s.failed())
+  const size_t number = launched.size(), end = timed ? 2 * number + 2 : number;
+  if (timed && number == 0)
+    if (Status s = record(0); s.failed())
       return s;
-  if (Status s = check(api.eventRecord(before, stream), "recording an event"); s.failed())
-    return s;
+  if (timed)
+    if (Status s = record(end - 1); s.failed())
+      return s;
   if (Status s = start(config, index); s.failed())
     return s;
-  return check(api.eventRecord(after, stream), "recording an event");
+  if (!timed && !namesLate)
+    return {};
+  if (Status s = record(end); s.failed())
+    return s;
+  launched.push_back({index, end});
+  return {};
 }
 
 Status CudaDevice::time(size_t number, LaunchTime &time) {

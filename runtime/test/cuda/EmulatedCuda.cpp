@@ -81,12 +81,12 @@ cudaError_t streamCreateWithFlags(cudaStream_t *stream, unsigned) {
   *stream = reinterpret_cast<cudaStream_t>(&blocks);
   return cudaSuccess;
 }
-cudaError_t streamIgnored(cudaStream_t) { return cudaSuccess; }
+cudaError_t streamIgnored(cudaStream_t) { return cudaSuccess; } // a launch has ended when it returns
 cudaError_t eventCreate(cudaEvent_t *event) {
   *event = nullptr;
   return cudaSuccess;
 }
-cudaError_t eventDestroy(cudaEvent_t) { return cudaSuccess; }
+cudaError_t eventIgnored(cudaEvent_t) { return cudaSuccess; }
 cudaError_t eventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t eventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t) {
   *milliseconds = 0; // the emulation has no time
@@ -150,11 +150,32 @@ cudaError_t getDriverEntryPoint(const char *, void **function, unsigned, unsigne
 } // namespace
 
 const CudaApi &moert::cudaApi() {
-  static constexpr CudaApi api = {
-      driverGetVersion,      getDeviceCount,  setDevice,     getDeviceProperties, getLastError,     getErrorName,
-      getErrorName,          allocate,        release,       memGetInfo,          memcpyAsync,      memsetAsync,
-      streamCreateWithFlags, streamIgnored,   streamIgnored, eventCreate,         eventDestroy,     eventRecord,
-      eventElapsedTime,      libraryLoadData, libraryUnload, libraryGetKernel,    funcSetAttribute, launchKernelExC,
-      getDriverEntryPoint};
+  static constexpr CudaApi api = {driverGetVersion,
+                                  getDeviceCount,
+                                  setDevice,
+                                  getDeviceProperties,
+                                  getLastError,
+                                  getErrorName,
+                                  getErrorName,
+                                  allocate,
+                                  release,
+                                  memGetInfo,
+                                  memcpyAsync,
+                                  memsetAsync,
+                                  streamCreateWithFlags,
+                                  streamIgnored,
+                                  streamIgnored,
+                                  streamIgnored,
+                                  eventCreate,
+                                  eventIgnored,
+                                  eventRecord,
+                                  eventIgnored,
+                                  eventElapsedTime,
+                                  libraryLoadData,
+                                  libraryUnload,
+                                  libraryGetKernel,
+                                  funcSetAttribute,
+                                  launchKernelExC,
+                                  getDriverEntryPoint};
   return api;
 }

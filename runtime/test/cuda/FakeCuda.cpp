@@ -4,6 +4,7 @@
 
 #include "core/Status.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -23,10 +24,47 @@ cudaError_t FakeCuda::enter(const char *function, const std::string &line) {
   return last;
 }
 
+cudaError_t FakeCuda::checkState(const char *function, bool waits, bool captures) {
+  if (hangs && waits) {
+    std::fprintf(stderr, "%s would wait for ever\n", function);
+    std::abort();
+  }
+  if (!capturing || captures)
+    return cudaSuccess;
+  captureFailed = true;
+  return last = cudaErrorStreamCaptureUnsupported;
+}
+
+void FakeCuda::endHanging() {
+  hanging.clear();
+  hangs = false;
+  late.clear();
+}
+
+void FakeCuda::beginCapture() {
+  graph.clear();
+  capturing = true;
+  captureFailed = false;
+}
+
+bool FakeCuda::endCapture() {
+  capturing = false;
+  return !captureFailed;
+}
+
+void FakeCuda::replay() {
+  for (Node &node : graph) {
+    std::vector<void *> arguments;
+    for (uint64_t &value : node.values)
+      arguments.push_back(&value);
+    execute(node.kernel, arguments.data());
+  }
+}
+
 std::vector<std::string> FakeCuda::take() {
   std::vector<std::string> taken;
   for (const std::string &call : calls)
-    if (call.compare(0, 3, "get") != 0 && call.compare(0, 9, "setDevice") != 0)
+    if (call.compare(0, 3, "get") != 0 && call.compare(0, 9, "setDevice") != 0 && call != "query")
       taken.push_back(call);
   calls.clear();
   return taken;
@@ -66,6 +104,8 @@ static const char *getErrorName(cudaError_t) { return "cudaErrorOfTest"; }
 static const char *getErrorString(cudaError_t) { return "in the words of CUDA"; }
 
 static cudaError_t allocate(void **base, size_t bytes) {
+  if (cudaError_t error = fake->checkState("cudaMalloc", /*waits=*/false, /*captures=*/false))
+    return error;
   if (cudaError_t error = fake->enter("malloc", format("%zu", bytes)))
     return error;
   if (bytes > fake->memory - fake->used)
@@ -78,6 +118,8 @@ static cudaError_t allocate(void **base, size_t bytes) {
 }
 
 static cudaError_t release(void *base) {
+  if (cudaError_t error = fake->checkState("cudaFree", /*waits=*/true, /*captures=*/false))
+    return error;
   cudaError_t error = fake->enter("free", format("%zu", fake->blocks.at(base)));
   fake->used -= fake->blocks.at(base);
   fake->blocks.erase(base);
@@ -91,7 +133,10 @@ static cudaError_t memGetInfo(size_t *left, size_t *total) {
   return cudaSuccess;
 }
 
+/// The host's memory is always pageable here: to copy is to wait, and a graph would keep the address.
 static cudaError_t memcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+  if (cudaError_t error = fake->checkState("cudaMemcpyAsync", /*waits=*/true, /*captures=*/false))
+    return error;
   std::memcpy(to, from, bytes);
   return fake->enter(kind == cudaMemcpyHostToDevice ? "upload" : "download", format("%zu", bytes));
 }
@@ -106,14 +151,32 @@ static cudaError_t streamCreateWithFlags(cudaStream_t *stream, unsigned) {
   return fake->enter("streamCreate", "");
 }
 static cudaError_t streamDestroy(cudaStream_t) { return fake->enter("streamDestroy", ""); }
-static cudaError_t streamSynchronize(cudaStream_t) { return fake->enter("synchronize", ""); }
+static cudaError_t streamSynchronize(cudaStream_t) {
+  if (cudaError_t error = fake->checkState("cudaStreamSynchronize", /*waits=*/true, /*captures=*/false))
+    return error;
+  return fake->enter("synchronize", "");
+}
+static cudaError_t streamQuery(cudaStream_t) {
+  if (cudaError_t error = fake->checkState("cudaStreamQuery", /*waits=*/false, /*captures=*/false))
+    return error;
+  if (fake->hangs || (fake->delay && fake->delay--))
+    return fake->last = cudaErrorNotReady;
+  return fake->enter("query", "");
+}
 
 static cudaError_t eventCreate(cudaEvent_t *event) {
   *event = reinterpret_cast<cudaEvent_t>(static_cast<intptr_t>(++fake->events));
   return fake->enter("eventCreate", "");
 }
 static cudaError_t eventDestroy(cudaEvent_t) { return fake->enter("eventDestroy", ""); }
+static cudaError_t eventQuery(cudaEvent_t event) {
+  if (cudaError_t error = fake->checkState("cudaEventQuery", /*waits=*/false, /*captures=*/false))
+    return error;
+  return fake->late.count(event) ? fake->last = cudaErrorNotReady : fake->enter("query", "");
+}
 static cudaError_t eventRecord(cudaEvent_t event, cudaStream_t) {
+  if (fake->hangs)
+    fake->late.insert(event);
   return fake->enter("eventRecord", format("%d", static_cast<int>(reinterpret_cast<intptr_t>(event))));
 }
 /// Event e is e milliseconds after the beginning of time.
@@ -145,9 +208,18 @@ static cudaError_t launchKernelExC(const cudaLaunchConfig_t *config, const void 
       fake->enter("launch", format("%s grid=%u block=%u shared=%zu%s", name.c_str(), config->gridDim.x,
                                    config->blockDim.x, config->dynamicSmemBytes,
                                    config->stream == reinterpret_cast<cudaStream_t>(fake) ? "" : " on another stream"));
-  if (error == cudaSuccess && fake->execute)
+  if (error != cudaSuccess)
+    return error;
+  if (fake->capturing) {
+    fake->graph.push_back({name, {}});
+    for (int slot = 0; slot < fake->slots[name]; ++slot)
+      fake->graph.back().values.push_back(*static_cast<uint64_t *>(arguments[slot]));
+    return cudaSuccess;
+  }
+  fake->hangs |= name == fake->hanging;
+  if (!fake->hangs && fake->execute)
     fake->execute(name, arguments);
-  return error;
+  return cudaSuccess;
 }
 
 static CUresult encodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base,
@@ -187,9 +259,11 @@ FakeCuda::FakeCuda()
             streamCreateWithFlags,
             streamDestroy,
             streamSynchronize,
+            streamQuery,
             eventCreate,
             eventDestroy,
             eventRecord,
+            eventQuery,
             eventElapsedTime,
             libraryLoadData,
             libraryUnload,

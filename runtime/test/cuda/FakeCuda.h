@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,22 @@ public:
   /// Lets the next call of a function fail, by its name in the table; with a kernel's failure, all later ones too.
   void fail(const std::string &function, cudaError_t error) { failures[function] = error; }
 
+  /// A kernel of this name never ends, nor does what is asked for after it, until `endHanging`. Waiting for it in a way
+  /// that has no end stops the process.
+  std::string hanging;
+  void endHanging();
+  /// So often it says "not ready" before the work is done.
+  int delay = 0;
+
+  /// Work on a stream is noted instead of done, as between cudaStreamBeginCapture and cudaStreamEndCapture. A call that
+  /// cannot be captured fails, and makes the capture fail.
+  void beginCapture();
+  /// Whether the capture succeeded.
+  bool endCapture();
+  /// Does what was captured last. `slots`: number of a kernel's arguments that are values of 8 bytes.
+  void replay();
+  std::map<std::string, int> slots;
+
   /// What a launch computes; arguments as cudaLaunchKernel has them.
   std::function<void(const std::string &kernel, void **arguments)> execute;
 
@@ -45,6 +62,17 @@ public:
   std::map<std::string, cudaError_t> failures;
   std::map<void *, size_t> blocks;
   std::map<const void *, std::string> functions;
+  /// The error of a call that is not allowed in the state the fake is in. `waits`: it does not return before the work
+  /// on the stream is done; `captures`: it becomes a part of a graph.
+  cudaError_t checkState(const char *function, bool waits, bool captures);
+  struct Node {
+    std::string kernel;
+    std::vector<uint64_t> values;
+  };
+  std::vector<Node> graph;
+  bool capturing = false, captureFailed = false;
+  bool hangs = false;
+  std::set<cudaEvent_t> late; // recorded behind a kernel that hangs
   size_t used = 0;
   int events = 0;
   cudaError_t last = cudaSuccess;

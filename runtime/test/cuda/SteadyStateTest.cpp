@@ -38,6 +38,7 @@ void makeQuiet(CudaApi &table) {
     std::memcpy(to, from, bytes);
     return cudaSuccess;
   };
+  table.streamQuery = [](cudaStream_t) { return cudaSuccess; };
   table.streamSynchronize = [](cudaStream_t) { return cudaSuccess; };
   table.launchKernelExC = [](const cudaLaunchConfig_t *, const void *, void **) { return cudaSuccess; };
   table.getDriverEntryPointByVersion = [](const char *, void **function, unsigned, unsigned long long,

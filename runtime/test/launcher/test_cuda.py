@@ -129,3 +129,12 @@ def test_the_emulated_gpu_takes_any_number_of_rows(emulated, binaries, tmp_path)
     (tmp_path / "calls").write_text("\n".join(calls))
     emulated("--calls", tmp_path / "calls", "--entry", "scale", "--weights", binaries / "scale.weights", "--rtol", 0,
              "--atol", 0)
+
+
+def test_deadline(scale, emulated, binaries, x, tmp_path):
+    """What ends in time is not changed by it. That it is kept is shown by the unit tests: the emulated GPU does nothing in the background."""
+    emulated(*x[1], "--entry", "scale", "--weights", binaries / "scale.weights", "--deadline", "0.5")
+    assert np.array_equal(result(tmp_path), x[0] * W)
+    cpu = (*x[1], "--entry", "scale", "--device", "cpu")
+    assert scale.error(*cpu, "--deadline", 5) == "a deadline is for runs on a GPU: this program is for the cpu"
+    assert scale.error(*cpu, "--deadline", 0) == "--deadline: expected a number in 0.001..1e+06, got '0'"
