@@ -2,8 +2,10 @@
 
 #include "Input.h"
 #include "moe-mlir/Import/Pt2.h"
+#include "moe-mlir/Support/UntrustedIr.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -41,10 +43,17 @@ int moe_mlir::readIr(StringRef path, std::optional<Level> from, mlir::MLIRContex
     console.error("cannot read '" + path + "': " + buffer.getError().message());
     return kUserError;
   }
+  unsigned line = 0;
+  if (Error error = checkIrText((*buffer)->getBuffer(), line)) {
+    console.error(path + ":" + Twine(line) + ": " + toString(std::move(error)));
+    return kUserError;
+  }
   SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
-  input.module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  if (!input.module)
+  // Verified after its types have been looked at.
+  mlir::ParserConfig config(&context, /*verifyAfterParse=*/false);
+  input.module = mlir::parseSourceFile<mlir::ModuleOp>(sources, config);
+  if (!input.module || failed(checkTypeSizes(*input.module)) || failed(mlir::verify(*input.module)))
     return kUserError;
   return levelOf(*input.module, path, from, console, input.level);
 }

@@ -9,7 +9,7 @@
 
 namespace moe_mlir {
 
-/// Whether a file name means IR (text or bytecode) rather than an exported model.
+/// Whether a file name means IR rather than an exported model.
 bool isIr(llvm::StringRef path);
 
 /// A module and the level that it is at.
@@ -18,7 +18,7 @@ struct Input {
   Level level = Level::Graph;
 };
 
-/// Reads IR as text or bytecode; "-" is standard input. The level is `from`, or the one the file names. Returns an exit
+/// Reads IR as text; "-" is standard input. The level is `from`, or the one the file names. Returns an exit
 /// code; messages have been printed.
 int readIr(llvm::StringRef path, std::optional<Level> from, mlir::MLIRContext &context, Console &console, Input &input);
 

@@ -1,0 +1,31 @@
+//===- UntrustedIr.h - IR that nobody vouches for -------------------------------------------------------*- C++ -*-===//
+//
+// MLIR's parser, its printer and the verifiers recurse, and a few lines of aliases can stand for attributes that no
+// memory holds when they are printed. A linear look at the text finds what they would not survive.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+#ifndef MOE_MLIR_SUPPORT_UNTRUSTEDIR_H
+#define MOE_MLIR_SUPPORT_UNTRUSTEDIR_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace moe_mlir {
+
+/// Checks a text before it is parsed: brackets are nested at most 200 deep, an expression of an affine map has at most
+/// 1000 operators, also with aliases written out; the text then grows at most 64-fold. Refuses bytecode, whose reader
+/// trusts what it reads. Errors are one line without the name of the text, and `line` is the line that they are about.
+llvm::Error checkIrText(llvm::StringRef text, unsigned &line);
+
+/// Whether the static sizes alone make more elements than a machine can hold (2^44).
+bool hasTooManyElements(llvm::ArrayRef<int64_t> sizes);
+
+/// Emits an error if a type of the module has too many elements: later, numbers of bytes would overflow. Looks at the
+/// types of values and of attributes, before anything is verified or folded.
+mlir::LogicalResult checkTypeSizes(mlir::ModuleOp module);
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_SUPPORT_UNTRUSTEDIR_H

@@ -1,0 +1,223 @@
+//===- IrText.cpp - nesting, expressions and aliases of IR from outside -----------------------------------------===//
+
+#include "moe-mlir/Support/UntrustedIr.h"
+#include "moe-mlir/Support/UntrustedJson.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+
+static constexpr size_t maxNesting = 200, maxOperators = 1000;
+static constexpr uint64_t maxGrowth = 64, alwaysAllowed = 1 << 20;
+
+namespace {
+/// One pass over the text, token by token as far as they matter.
+class Scanner {
+public:
+  explicit Scanner(StringRef text) : text(text) {}
+  Error run();
+
+  unsigned line = 1;
+
+private:
+  struct Level {
+    char bracket;
+    unsigned operators;
+  };
+  /// What an alias stands for when all aliases in it are written out.
+  struct Alias {
+    uint64_t size = 0;
+    size_t depth = 0;  ///< of brackets, with those of the aliases in it
+    uint64_t uses = 0; ///< outside of other aliases
+  };
+
+  Error readToken();
+  Error open(char bracket);
+  void close(char bracket);
+  Error countOperator();
+  Error readAlias();
+  void endDefinition();
+  Error checkGrowth();
+  void skipString();
+  StringRef readWord() {
+    StringRef word = text.substr(at).take_while([](char c) { return isAlnum(c) || c == '_' || c == '$' || c == '.'; });
+    at += word.size();
+    return word;
+  }
+
+  StringRef text;
+  size_t at = 0;
+  SmallVector<Level> levels{{0, 0}};
+  StringMap<Alias> aliases;
+  /// The alias that is being defined, and the place behind its name.
+  std::string defined;
+  size_t definitionBegin = 0;
+  Alias current;
+};
+} // namespace
+
+Error Scanner::open(char bracket) {
+  if (levels.size() > maxNesting)
+    return createStringError("more than " + Twine(maxNesting) + " brackets are nested");
+  levels.push_back({bracket, 0});
+  current.depth = std::max<size_t>(current.depth, levels.size());
+  return Error::success();
+}
+
+/// Closes the innermost bracket of its kind and what was left open in it: `<` may also be a comparison. A bracket that
+/// closes nothing is the parser's to report.
+void Scanner::close(char bracket) {
+  for (size_t i = levels.size(); i-- > 1;) {
+    if (levels[i].bracket == bracket)
+      return levels.truncate(i);
+    if (levels[i].bracket != '<')
+      return;
+  }
+}
+
+Error Scanner::countOperator() {
+  if (++levels.back().operators > maxOperators)
+    return createStringError("an expression has more than " + Twine(maxOperators) + " operators");
+  return Error::success();
+}
+
+void Scanner::skipString() {
+  for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at)
+    at += text[at] == '\\' && at + 1 < text.size() && text[at + 1] != '\n';
+  at += at < text.size() && text[at] == '"';
+}
+
+/// `#name` and `!name`; with `=` behind it and outside of all brackets it is a definition, which lasts to the next.
+Error Scanner::readAlias() {
+  std::string name(1, text[at++]);
+  name += readWord().str();
+  StringRef rest = text.substr(at).ltrim(" \t\r\n");
+  if (levels.size() == 1 && rest.starts_with("=") && !rest.starts_with("==")) {
+    endDefinition();
+    defined = name;
+    definitionBegin = at;
+    current = {};
+    return Error::success();
+  }
+  if (name == defined)
+    endDefinition();
+  auto known = aliases.find(name);
+  if (defined.empty()) {
+    // A location may be used before it is defined.
+    ++aliases[name].uses;
+    return Error::success();
+  }
+  if (known == aliases.end())
+    return Error::success();
+  current.size = SaturatingAdd(current.size, known->second.size);
+  current.depth = std::max<size_t>(current.depth, levels.size() + known->second.depth);
+  if (current.depth > maxNesting)
+    return createStringError("with the aliases that it names, '" + printable(defined) + "' is nested more than " +
+                             Twine(maxNesting) + " deep");
+  return Error::success();
+}
+
+void Scanner::endDefinition() {
+  if (defined.empty())
+    return;
+  Alias &alias = aliases[defined];
+  alias.size = SaturatingAdd<uint64_t>(current.size, at - definitionBegin);
+  alias.depth = current.depth;
+  defined.clear();
+}
+
+Error Scanner::checkGrowth() {
+  uint64_t total = 0, limit = text.size() * maxGrowth + alwaysAllowed;
+  for (const auto &entry : aliases)
+    total = SaturatingAdd(total, SaturatingMultiply(entry.second.uses, entry.second.size));
+  if (total > limit || any_of(aliases, [&](const auto &entry) { return entry.second.size > limit; }))
+    return createStringError("its aliases, written out, would be more than " + Twine(maxGrowth) + " times the text");
+  return Error::success();
+}
+
+Error Scanner::readToken() {
+  char c = text[at];
+  StringRef rest = text.substr(at);
+  if (isAlpha(c) || c == '_') {
+    // Operations end a definition: nothing else at this depth begins with a word and a point.
+    StringRef word = readWord();
+    if (levels.size() == 1 && !defined.empty() && (word.contains('.') || word == "module"))
+      endDefinition();
+    return word == "mod" || word == "floordiv" || word == "ceildiv" ? countOperator() : Error::success();
+  }
+  if (c == '#' || c == '!')
+    return readAlias();
+  if (rest.starts_with("->")) {
+    at += 2;
+    return Error::success();
+  }
+  ++at;
+  switch (c) {
+  case '\n':
+    ++line;
+    break;
+  case '/':
+    if (rest.starts_with("//"))
+      at = std::min(text.find('\n', at), text.size());
+    break;
+  case '"':
+    --at;
+    skipString();
+    [[fallthrough]];
+  case ',':
+  case ':':
+  case '=':
+    levels.back().operators = 0;
+    break;
+  case '+':
+  case '-':
+  case '*':
+    return countOperator();
+  case '<':
+    return rest.starts_with("<=") ? Error::success() : open('<');
+  case '(':
+  case '[':
+  case '{':
+    levels.back().operators *= c != '{';
+    return open(c);
+  case '>':
+    close('<');
+    break;
+  case ')':
+    close('(');
+    break;
+  case ']':
+    close('[');
+    break;
+  case '}':
+    close('{');
+    levels.back().operators = 0;
+    break;
+  default:
+    break;
+  }
+  return Error::success();
+}
+
+Error Scanner::run() {
+  while (at < text.size())
+    if (Error error = readToken())
+      return error;
+  endDefinition();
+  return checkGrowth();
+}
+
+Error moe_mlir::checkIrText(StringRef text, unsigned &line) {
+  line = 1;
+  if (text.starts_with("ML\xefR"))
+    return createStringError("is MLIR bytecode; only its text is read: print it with moe-opt");
+  Scanner scanner(text);
+  Error error = scanner.run();
+  line = scanner.line;
+  return error;
+}

@@ -1,0 +1,59 @@
+"""IR as text that would break a parser: one message with file and line, and nothing written."""
+
+import pytest
+
+from compiling import refuse
+
+DEEP = 100_000
+
+
+def aliases(count, line):
+    return "".join(line.format(i, i - 1) for i in range(1, count))
+
+
+NESTED = "more than 200 brackets are nested"
+TEXTS = {
+    "list": ("module attributes {moe.name = " + "[" * DEEP + "]" * DEEP + "} {}", f"1: {NESTED}"),
+    "regions": ("module {\n" * DEEP + "}" * DEEP, f"201: {NESTED}"),
+    "types": ("func.func private @f(" + "tuple<" * DEEP + "i1" + ">" * DEEP + ")", f"1: {NESTED}"),
+    "unclosed": ("module attributes {moe.name = " + "[" * DEEP, f"1: {NESTED}"),
+    "locations": ("module {} loc(" + "fused[" * DEEP, f"1: {NESTED}"),
+    "expression in brackets": ("#m = affine_map<(d0) -> (" + "(" * DEEP + "d0" + ")" * DEEP + ")>", f"1: {NESTED}"),
+    "signs": ("\n#m = affine_map<(d0) -> (" + "-" * DEEP + "d0)>", "2: an expression has more than 1000 operators"),
+    "sum": ("#m = affine_map<(d0) -> (d0" + " + d0" * DEEP + ")>", "1: an expression has more than 1000 operators"),
+    "words": ("#m = affine_map<(d0) -> (d0" + " mod 7" * DEEP + ")>", "1: an expression has more than 1000 operators"),
+    "chain of aliases": ("#a0 = [1]\n" + aliases(DEEP, "#a{} = [#a{}]\n"), "with the aliases that it names, '#a"),
+    "chain of types": ("!t0 = i1\n" + aliases(DEEP, "!t{} = tuple<!t{}>\n"), "with the aliases that it names, '!t"),
+    "doubled": ("#a0 = [1]\n" + aliases(41, "#a{0} = [#a{1}, #a{1}]\n") + "module attributes {moe.name = #a40} {}",
+                "its aliases, written out, would be more than 64 times the text"),
+    "doubled, used by an op without a name": (
+        "#a0 = [1]\n" + aliases(41, "#a{0} = [#a{1}, #a{1}]\n") + '"builtin.module"() ({}) {moe.name = #a40} : () -> ()',
+        "its aliases, written out, would be more than 64 times the text"),
+    "bytecode": ("ML\udcefR\x01MLIR", "is MLIR bytecode; only its text is read: print it with moe-opt"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text(name, tmp_path):
+    text, message = TEXTS[name]
+    (tmp_path / "a.mlir").write_bytes(text.encode(errors="surrogateescape"))
+    printed = refuse(tmp_path / "a.mlir", 1, "a.mlir:", message)
+    assert len(printed.splitlines()) == 1
+
+
+HUGE = "tensor<4611686018427387904x1024xf32>"
+SIZES = {
+    "value": f'func.func @main(%x: {HUGE} {{moe.name = "x"}}) {{\n  return\n}}',
+    "constant": f"func.func @main() {{\n  %0 = arith.constant dense<1.0> : {HUGE}\n  return\n}}",
+    "constant without elements": "func.func @main() {\n  %0 = arith.constant dense<> : tensor<4611686018427387904x4xf32>\n  return\n}",
+    "type in a type": f"func.func private @f(tuple<{HUGE}>)",
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_that_overflow(name, tmp_path):
+    (tmp_path / "a.mlir").write_text(f'module attributes {{moe.level = "graph"}} {{\n{SIZES[name]}\n}}')
+    printed = refuse(tmp_path / "a.mlir", 1, "a.mlir:", "which no machine can hold (more than 2^44 elements)")
+    assert len(printed.splitlines()) == 1
+
+
