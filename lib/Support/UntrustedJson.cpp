@@ -1,9 +1,11 @@
-//===- UntrustedJson.cpp - JSON that nobody vouches for ---------------------------------------------------------===//
+//===- UntrustedJson.cpp - values of JSON documents from outside ------------------------------------------------===//
 
 #include "moe-mlir/Support/UntrustedJson.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
+
+#include <cmath>
 
 using namespace llvm;
 using namespace moe_mlir;
@@ -17,52 +19,69 @@ std::string moe_mlir::printable(StringRef text) {
   return result;
 }
 
-static constexpr size_t maxNesting = 200;
-
-/// One pass over the text: strings are skipped, brackets counted, the keys of each open object collected.
-static Error scan(StringRef text) {
-  std::vector<StringSet<>> open;
-  StringRef lastString;
-  auto fail = [&](const Twine &message, size_t at) { return createStringError(message + " at byte " + Twine(at)); };
-  for (size_t i = 0, e = text.size(); i < e; ++i) {
-    switch (text[i]) {
-    case '"': {
-      size_t start = ++i;
-      while (i < e && text[i] != '"')
-        i += text[i] == '\\' ? 2 : 1;
-      if (i >= e)
-        return fail("a string does not end", start - 1);
-      lastString = text.slice(start, i);
-      break;
-    }
-    case ':':
-      if (!open.empty() && !open.back().insert(lastString).second)
-        return fail("the key '" + printable(lastString) + "' occurs twice in one object", i);
-      break;
-    case '{':
-    case '[':
-      if (open.size() == maxNesting)
-        return fail("more than " + Twine(maxNesting) + " nested levels", i);
-      open.emplace_back();
-      break;
-    case '}':
-    case ']':
-      if (open.empty())
-        return fail("unbalanced bracket", i);
-      open.pop_back();
-      break;
-    case 'N':
-    case 'I':
-      return fail("NaN and Infinity are not JSON", i);
-    default:
-      break;
-    }
-  }
-  return Error::success();
+std::optional<bool> JsonValue::getAsBoolean() const {
+  return kind == Boolean ? std::optional<bool>(boolean) : std::nullopt;
 }
 
-Expected<json::Value> moe_mlir::parseUntrustedJson(StringRef text) {
-  if (Error error = scan(text))
-    return std::move(error);
-  return json::parse(text);
+std::optional<int64_t> JsonValue::getAsInteger() const {
+  if (kind == Integer)
+    return integer;
+  double whole;
+  if (kind == Double && std::modf(real, &whole) == 0.0 && real >= -0x1p63 && real < 0x1p63)
+    return static_cast<int64_t>(real);
+  return std::nullopt;
+}
+
+std::optional<uint64_t> JsonValue::getAsUINT64() const {
+  if (kind == Unsigned)
+    return natural;
+  return kind == Integer && integer >= 0 ? std::optional<uint64_t>(integer) : std::nullopt;
+}
+
+std::optional<double> JsonValue::getAsNumber() const {
+  switch (kind) {
+  case Double:
+    return real;
+  case Integer:
+    return static_cast<double>(integer);
+  case Unsigned:
+    return static_cast<double>(natural);
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<StringRef> JsonValue::getAsString() const {
+  return kind == String ? std::optional<StringRef>(string) : std::nullopt;
+}
+
+const JsonValue *JsonObject::get(StringRef key) const {
+  const JsonMember *it =
+      llvm::lower_bound(members, key, [](const JsonMember &member, StringRef key) { return member.first < key; });
+  return it != members.end() && it->first == key ? &it->second : nullptr;
+}
+
+const JsonObject *JsonObject::getObject(StringRef key) const {
+  const JsonValue *value = get(key);
+  return value ? value->getAsObject() : nullptr;
+}
+
+const JsonArray *JsonObject::getArray(StringRef key) const {
+  const JsonValue *value = get(key);
+  return value ? value->getAsArray() : nullptr;
+}
+
+std::optional<StringRef> JsonObject::getString(StringRef key) const {
+  const JsonValue *value = get(key);
+  return value ? value->getAsString() : std::nullopt;
+}
+
+std::optional<int64_t> JsonObject::getInteger(StringRef key) const {
+  const JsonValue *value = get(key);
+  return value ? value->getAsInteger() : std::nullopt;
+}
+
+std::optional<bool> JsonObject::getBoolean(StringRef key) const {
+  const JsonValue *value = get(key);
+  return value ? value->getAsBoolean() : std::nullopt;
 }

@@ -57,7 +57,7 @@ public:
 
 private:
   Error fail(const Twine &what) const { return createStringError("'" + path + "' " + what); }
-  Error readTensor(StringRef key, const json::Value &value);
+  Error readTensor(StringRef key, const JsonValue &value);
   Error checkOverlaps() const;
 
   std::string path;
@@ -69,12 +69,12 @@ private:
 };
 } // namespace
 
-Error SafetensorsSource::readTensor(StringRef key, const json::Value &value) {
+Error SafetensorsSource::readTensor(StringRef key, const JsonValue &value) {
   auto bad = [&](const Twine &what) { return fail("is damaged: tensor '" + printable(key) + "' " + what); };
-  const json::Object *object = value.getAsObject();
+  const JsonObject *object = value.getAsObject();
   std::optional<StringRef> type = object ? object->getString("dtype") : std::nullopt;
-  const json::Array *shape = object ? object->getArray("shape") : nullptr;
-  const json::Array *offsets = object ? object->getArray("data_offsets") : nullptr;
+  const JsonArray *shape = object ? object->getArray("shape") : nullptr;
+  const JsonArray *offsets = object ? object->getArray("data_offsets") : nullptr;
   if (!type || !shape || !offsets || offsets->size() != 2)
     return bad("has no dtype, shape or pair of data_offsets");
   Tensor tensor;
@@ -84,7 +84,7 @@ Error SafetensorsSource::readTensor(StringRef key, const json::Value &value) {
     return bad("has rank " + Twine(shape->size()) + "; the limit is " + Twine(MOERT_MAX_RANK));
   uint64_t bytes = tensor.dtype ? moert::dtypeSize(*tensor.dtype) : 0;
   bool overflow = false;
-  for (const json::Value &entry : *shape) {
+  for (const JsonValue &entry : *shape) {
     std::optional<int64_t> size = entry.getAsInteger();
     if (!size || *size < 0)
       return bad("has a size that is no natural number");
@@ -127,10 +127,10 @@ Error SafetensorsSource::read() {
     return fail("is no safetensors file, or is cut off: its header would have " + Twine(size) + " bytes");
   StringRef header = file.substr(sizeof(uint64_t), size);
   data = file.drop_front(sizeof(uint64_t) + size);
-  Expected<json::Value> value = parseUntrustedJson(header);
+  Expected<JsonDocument> value = parseUntrustedJson(header);
   if (!value)
     return fail("is no safetensors file: its header: " + toString(value.takeError()));
-  const json::Object *object = value->getAsObject();
+  const JsonObject *object = value->root().getAsObject();
   if (!object)
     return fail("is no safetensors file: its header is no object");
   for (const auto &[key, entry] : *object)
@@ -174,6 +174,8 @@ Expected<Blob> SafetensorsSource::find(StringRef key) const {
 Expected<std::unique_ptr<WeightSource>> moe_mlir::openSafetensors(StringRef path) {
   if (sys::fs::is_directory(path))
     return createStringError("cannot read '" + path + "': it is a folder");
+  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
+    return createStringError("cannot read '" + path + "': it is a device or a pipe, not a file");
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer =
       MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)

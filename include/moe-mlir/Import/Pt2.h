@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
@@ -98,22 +99,26 @@ public:
   const Pt2Tensor *lookup(llvm::StringRef key) const;
   /// The blob's bytes in the mapping (from its start, without `storageOffset`).
   llvm::ArrayRef<char> getBytes(const Pt2Tensor &tensor) const;
+  /// Whether every byte of the blob is zero. A blob is looked at once, however many keys share it.
+  bool isZero(const Pt2Tensor &tensor) const;
   /// Compares the blob with the archive's CRC-32; reads all of it.
   llvm::Error verifyChecksum(const Pt2Tensor &tensor) const;
   /// 32 hexadecimal digits that depend on every tensor's name, type, sizes and checksum.
   std::string getContentId() const;
   /// Text of the graph, and of `extra/NAME` if the archive has it.
   llvm::StringRef getGraphText() const { return graph; }
-  std::optional<llvm::StringRef> getExtra(llvm::StringRef name) const;
+  llvm::Expected<std::optional<llvm::StringRef>> getExtra(llvm::StringRef name) const;
 
 private:
   Pt2Archive() = default;
-  llvm::Error readTensorTable(llvm::StringRef directory, llvm::StringRef text);
-
   struct Entry {
     uint64_t offset, size;
     uint32_t crc32;
   };
+  llvm::Expected<llvm::StringRef> getText(llvm::StringRef name, const Entry &entry) const;
+  llvm::Error readTensorTable(llvm::StringRef directory, llvm::StringRef text);
+  llvm::Error checkBlobs() const;
+
   std::string path;
   std::string prefix;
   std::unique_ptr<llvm::MemoryBuffer> buffer;
@@ -121,6 +126,7 @@ private:
   llvm::StringRef graph;
   std::vector<Pt2Tensor> tensors;
   llvm::StringMap<unsigned> index;
+  mutable llvm::DenseMap<std::pair<uint64_t, uint64_t>, bool> zeroBlobs;
 };
 
 struct Pt2ImportOptions {

@@ -67,7 +67,8 @@ SizeExpr SizeAnalysis::getScalar(Value value) {
   StringRef base = call.getBase();
   if (base == "aten.sym_size") {
     Value self = call.getValue("self");
-    if (std::optional<int64_t> dim = call.getDim("dim", cast<RankedTensorType>(self.getType()).getRank()))
+    int64_t rank = cast<RankedTensorType>(self.getType()).getRank();
+    if (std::optional<int64_t> dim = call.getDim("dim", rank); dim && *dim < rank)
       return getSize(self, *dim);
   }
   if (base == "_operator.add" || base == "_operator.sub" || base == "_operator.mul" || base == "_operator.neg") {

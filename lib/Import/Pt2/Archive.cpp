@@ -5,6 +5,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CRC.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
@@ -107,16 +108,26 @@ ArrayRef<char> Pt2Archive::getBytes(const Pt2Tensor &tensor) const {
   return ArrayRef<char>(buffer->getBufferStart() + tensor.fileOffset, tensor.byteSize);
 }
 
-Error Pt2Archive::verifyChecksum(const Pt2Tensor &tensor) const {
+bool Pt2Archive::isZero(const Pt2Tensor &tensor) const {
+  auto [it, isNew] = zeroBlobs.try_emplace({tensor.fileOffset, tensor.byteSize}, false);
+  if (isNew)
+    it->second = all_of(getBytes(tensor), [](char byte) { return byte == 0; });
+  return it->second;
+}
+
+static uint32_t computeCrc32(ArrayRef<char> bytes) {
   uint32_t crc = 0;
-  ArrayRef<char> bytes = getBytes(tensor);
   // In pieces, because llvm::crc32 may hand the length to zlib as 32 bits.
   for (constexpr size_t piece = size_t(1) << 26; !bytes.empty();) {
     ArrayRef<char> front = bytes.take_front(piece);
     crc = llvm::crc32(crc, ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(front.data()), front.size()));
     bytes = bytes.drop_front(front.size());
   }
-  if (crc != tensor.crc32)
+  return crc;
+}
+
+Error Pt2Archive::verifyChecksum(const Pt2Tensor &tensor) const {
+  if (computeCrc32(getBytes(tensor)) != tensor.crc32)
     return inputError(path + ": the data of tensor '" + tensor.key + "' is damaged (checksum differs)");
   return Error::success();
 }
@@ -135,16 +146,23 @@ std::string Pt2Archive::getContentId() const {
   return toHex(hash.final(), /*LowerCase=*/true).substr(0, 32);
 }
 
-std::optional<StringRef> Pt2Archive::getExtra(StringRef name) const {
+Expected<StringRef> Pt2Archive::getText(StringRef name, const Entry &entry) const {
+  StringRef text(buffer->getBufferStart() + entry.offset, entry.size);
+  if (computeCrc32(text) != entry.crc32)
+    return inputError("entry '" + printable(name) + "' is damaged (checksum differs)");
+  return text;
+}
+
+Expected<std::optional<StringRef>> Pt2Archive::getExtra(StringRef name) const {
   auto it = entries.find(prefix + "extra/" + name.str());
   if (it == entries.end())
     return std::nullopt;
-  return StringRef(buffer->getBufferStart() + it->second.offset, it->second.size);
+  return getText(it->getKey(), it->second);
 }
 
 /// Sizes, strides and offsets are `{"as_int": n}`; anything symbolic in a stored tensor is an error.
-static std::optional<int64_t> readInt(const json::Value *value) {
-  const json::Object *object = value ? value->getAsObject() : nullptr;
+static std::optional<int64_t> readInt(const JsonValue *value) {
+  const JsonObject *object = value ? value->getAsObject() : nullptr;
   return object ? object->getInteger("as_int") : std::nullopt;
 }
 
@@ -166,19 +184,15 @@ static Error checkExtent(const Pt2Tensor &tensor, unsigned elementBytes) {
 
 Error Pt2Archive::readTensorTable(StringRef directory, StringRef text) {
   std::string what = ("tensor table of " + directory).str();
-  Expected<json::Value> table = parseJson(text, what);
+  Expected<JsonDocument> table = parseJson(text, what);
   if (!table)
     return table.takeError();
-  const json::Object *object = table->getAsObject();
-  const json::Object *config = object ? object->getObject("config") : nullptr;
+  const JsonObject *object = table->root().getAsObject();
+  const JsonObject *config = object ? object->getObject("config") : nullptr;
   if (!config)
     return inputError(what + " has no 'config'");
-  std::vector<StringRef> keys;
-  for (const auto &entry : *config)
-    keys.push_back(entry.first);
-  llvm::sort(keys);
-  for (StringRef key : keys) {
-    const json::Object *record = config->getObject(key);
+  for (const auto &[key, value] : *config) {
+    const JsonObject *record = value.getAsObject();
     if (!record)
       return inputError(what + ": '" + printable(key) + "' is not an object");
     if (record->getBoolean("use_pickle").value_or(false))
@@ -186,7 +200,7 @@ Error Pt2Archive::readTensorTable(StringRef directory, StringRef text) {
           "tensor '" + printable(key) +
           "' is pickled; a pickle can run code and is never loaded. Export again with plain tensors "
           "(no tensor subclasses)");
-    const json::Object *meta = record->getObject("tensor_meta");
+    const JsonObject *meta = record->getObject("tensor_meta");
     std::optional<StringRef> name = record->getString("path_name");
     if (!meta || !name)
       return inputError(what + ": '" + printable(key) + "' has no path_name or tensor_meta");
@@ -202,7 +216,7 @@ Error Pt2Archive::readTensorTable(StringRef directory, StringRef text) {
     if (meta->getInteger("layout").value_or(7) != 7)
       return unsupportedError("tensor '" + printable(key) + "' is not strided (sparse layouts are not supported)");
     auto readList = [&](StringRef field, SmallVectorImpl<int64_t> &list) {
-      const json::Array *array = meta->getArray(field);
+      const JsonArray *array = meta->getArray(field);
       for (size_t i = 0; array && i < array->size(); ++i) {
         std::optional<int64_t> value = readInt(&(*array)[i]);
         if (!value)
@@ -232,6 +246,20 @@ Error Pt2Archive::readTensorTable(StringRef directory, StringRef text) {
   return Error::success();
 }
 
+/// Blobs that no table names mean that a table was lost or belongs to another archive.
+Error Pt2Archive::checkBlobs() const {
+  StringSet<> named;
+  for (const Pt2Tensor &tensor : tensors)
+    named.insert(tensor.entry);
+  for (const auto &entry : entries) {
+    StringRef name = entry.getKey();
+    name.consume_front(prefix);
+    if (name.starts_with("data/weights/") && !name.ends_with(".json") && !named.contains(name))
+      return inputError("the data '" + printable(name) + "' is left over: no table of the archive has a tensor of it");
+  }
+  return Error::success();
+}
+
 Expected<std::unique_ptr<Pt2Archive>> Pt2Archive::open(StringRef path) {
   auto fail = [&](Error error) {
     return handleErrors(std::move(error), [&](const ImportError &e) -> Error {
@@ -243,6 +271,9 @@ Expected<std::unique_ptr<Pt2Archive>> Pt2Archive::open(StringRef path) {
   };
   if (sys::fs::is_directory(path))
     return fail(inputError("is a folder; a .pt2 file is expected"));
+  // What has no size could not be mapped, and reading it might never end.
+  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
+    return fail(inputError("is a device or a pipe; a .pt2 file is expected"));
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer =
       MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
@@ -260,7 +291,6 @@ Expected<std::unique_ptr<Pt2Archive>> Pt2Archive::open(StringRef path) {
 
   // All entries lie under one folder, which is the stem of the name under which the file was saved; older archives have
   // none.
-  auto text = [&](const ZipEntry &entry) { return file.substr(entry.offset, entry.size); };
   std::vector<const ZipEntry *> graphs;
   bool inductor = false, pickledProgram = false;
   for (const ZipEntry &entry : *directory) {
@@ -284,12 +314,16 @@ Expected<std::unique_ptr<Pt2Archive>> Pt2Archive::open(StringRef path) {
     return fail(inputError("is a zip archive but not a .pt2 (no models/NAME.json)"));
   if (graphs.size() > 1)
     return fail(unsupportedError("holds " + Twine(graphs.size()) + " graphs; export one at a time"));
-  archive->graph = text(*graphs.front());
+  const ZipEntry &graph = *graphs.front();
+  Expected<StringRef> text = archive->getText(graph.name, {graph.offset, graph.size, graph.crc32});
+  if (!text)
+    return fail(text.takeError());
+  archive->graph = *text;
 
   auto order = archive->entries.find(archive->prefix + "byteorder");
   if (order != archive->entries.end() && file.substr(order->second.offset, order->second.size).trim() != "little")
     return fail(unsupportedError("was not written on a little-endian machine"));
-  StringRef model = graphs.front()->name.rsplit('/').second.drop_back(StringRef(".json").size());
+  StringRef model = graph.name.rsplit('/').second.drop_back(StringRef(".json").size());
   for (auto [folder, names] :
        {std::pair<StringRef, std::vector<std::string>>(
             "data/weights/", {model.str() + "_weights_config.json", model.str() + "_model_param_config.json"}),
@@ -298,10 +332,15 @@ Expected<std::unique_ptr<Pt2Archive>> Pt2Archive::open(StringRef path) {
       auto entry = archive->entries.find(archive->prefix + folder.str() + name);
       if (entry == archive->entries.end())
         continue;
-      if (Error error = archive->readTensorTable(folder, file.substr(entry->second.offset, entry->second.size)))
+      Expected<StringRef> table = archive->getText(entry->getKey(), entry->second);
+      if (!table)
+        return fail(table.takeError());
+      if (Error error = archive->readTensorTable(folder, *table))
         return fail(std::move(error));
       break;
     }
   }
+  if (Error error = archive->checkBlobs())
+    return fail(std::move(error));
   return std::move(archive);
 }

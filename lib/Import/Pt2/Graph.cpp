@@ -29,18 +29,18 @@ static ArrayAttr getPlainNames(ArrayAttr names) {
   return ArrayAttr::get(names.getContext(), plain);
 }
 
-Error GraphReader::readReturn(Scope &scope, const json::Object &signature) {
-  const json::Array *specs = signature.getArray("output_specs");
+Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
+  const JsonArray *specs = signature.getArray("output_specs");
   if (!specs)
     return inputError("graph: the signature has no output_specs");
   SmallVector<Value> values;
   SmallVector<DictionaryAttr> attrs;
   bool first = true;
-  for (const json::Value &spec : *specs) {
-    const json::Object *object = spec.getAsObject();
-    auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const json::Value *>();
-    const json::Object *fields = body ? body->getAsObject() : nullptr;
-    const json::Object *arg = fields ? fields->getObject("arg") : nullptr;
+  for (const JsonValue &spec : *specs) {
+    const JsonObject *object = spec.getAsObject();
+    auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const JsonValue *>();
+    const JsonObject *fields = body ? body->getAsObject() : nullptr;
+    const JsonObject *arg = fields ? fields->getObject("arg") : nullptr;
     std::optional<StringRef> name = getName(arg);
     if (kind == "user_output" && arg && arg->get("as_none"))
       continue;
@@ -70,25 +70,27 @@ Error GraphReader::readReturn(Scope &scope, const json::Object &signature) {
   }
   func::ReturnOp::create(builder, builder.getUnknownLoc(), values);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), TypeRange(ValueRange(values))));
-  for (auto [i, dictionary] : enumerate(attrs))
-    function.setResultAttrs(i, dictionary);
+  // All at once: one by one, each would make the list of all of them anew.
+  function.setAllResultAttrs(attrs);
   return Error::success();
 }
 
-Error GraphReader::read(const json::Object &program, ModuleOp module) {
-  const json::Object *version = program.getObject("schema_version");
+Error GraphReader::read(const JsonObject &program, ModuleOp module) {
+  const JsonObject *version = program.getObject("schema_version");
   int64_t major = version ? version->getInteger("major").value_or(0) : 0;
   if (major != schemaMajor)
     return unsupportedError("graph: schema version " + Twine(major) + " is not supported; version " +
                             Twine(schemaMajor) +
                             " is (torch 2.9 to 2.13 write it; the release is tested with torch 2.13)");
-  const json::Object *graphModule = program.getObject("graph_module");
-  const json::Object *graph = graphModule ? graphModule->getObject("graph") : nullptr;
-  const json::Object *signature = graphModule ? graphModule->getObject("signature") : nullptr;
+  const JsonObject *graphModule = program.getObject("graph_module");
+  const JsonObject *graph = graphModule ? graphModule->getObject("graph") : nullptr;
+  const JsonObject *signature = graphModule ? graphModule->getObject("signature") : nullptr;
   if (!graph || !signature)
     return inputError("graph: no graph or signature");
   Scope scope{graph, {}};
   if (Error error = readInputs(*signature))
+    return error;
+  if (Error error = checkLeftOver())
     return error;
   if (Error error = createFunction(scope, module, *signature))
     return error;

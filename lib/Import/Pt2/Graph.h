@@ -6,7 +6,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/Support/JSON.h"
+#include "moe-mlir/Support/UntrustedJson.h"
 
 namespace moe_mlir::pt2 {
 
@@ -17,13 +17,18 @@ public:
   GraphReader(const Pt2Archive &archive, const Metadata &metadata, mlir::MLIRContext *context)
       : archive(archive), metadata(metadata), builder(context) {}
 
-  llvm::Error read(const llvm::json::Object &program, mlir::ModuleOp module);
+  llvm::Error read(const JsonObject &program, mlir::ModuleOp module);
 
 private:
   /// Values of one graph by name; nested graphs have their own.
   struct Scope {
-    const llvm::json::Object *graph;
+    const JsonObject *graph;
     llvm::StringMap<mlir::Value> values;
+  };
+  /// Operands of one call, each once.
+  struct Operands {
+    llvm::SmallVector<mlir::Value> values;
+    llvm::DenseMap<mlir::Value, int64_t> index;
   };
   struct InputSpec {
     enum Kind { User, Parameter, Stored } kind;
@@ -31,23 +36,22 @@ private:
     std::string key;
   };
 
-  llvm::Error readInputs(const llvm::json::Object &signature);
-  llvm::Error createFunction(Scope &scope, mlir::ModuleOp module, const llvm::json::Object &signature);
+  llvm::Error readInputs(const JsonObject &signature);
+  llvm::Error createFunction(Scope &scope, mlir::ModuleOp module, const JsonObject &signature);
   llvm::Error defineStored(Scope &scope, const InputSpec &input);
   llvm::Error readNodes(Scope &scope);
-  llvm::Error readNode(Scope &scope, const llvm::json::Object &node);
-  llvm::Error inlineGraph(Scope &scope, const llvm::json::Object &node, llvm::StringRef target);
-  llvm::Error readReturn(Scope &scope, const llvm::json::Object &signature);
+  llvm::Error readNode(Scope &scope, const JsonObject &node);
+  llvm::Error inlineGraph(Scope &scope, const JsonObject &node, llvm::StringRef target);
+  llvm::Error checkLeftOver();
+  llvm::Error readReturn(Scope &scope, const JsonObject &signature);
 
   llvm::Expected<mlir::RankedTensorType> getTensorType(const Scope &scope, llvm::StringRef name);
   llvm::Expected<mlir::Value> getValue(const Scope &scope, llvm::StringRef name);
   /// The attribute of an argument; null for None and for what has no meaning on values (device, layout, ...).
-  llvm::Expected<mlir::Attribute> getArgument(const Scope &scope, const llvm::json::Object &argument,
-                                              llvm::SmallVectorImpl<mlir::Value> &operands);
-  llvm::Expected<mlir::Attribute> getOperandAttr(const Scope &scope, llvm::StringRef name,
-                                                 llvm::SmallVectorImpl<mlir::Value> &operands);
+  llvm::Expected<mlir::Attribute> getArgument(const Scope &scope, const JsonObject &argument, Operands &operands);
+  llvm::Expected<mlir::Attribute> getOperandAttr(const Scope &scope, llvm::StringRef name, Operands &operands);
   /// Names and types of a node's results in order, lists flattened.
-  llvm::Error getResults(const Scope &scope, const llvm::json::Object &node, llvm::SmallVectorImpl<std::string> &names,
+  llvm::Error getResults(const Scope &scope, const JsonObject &node, llvm::SmallVectorImpl<std::string> &names,
                          llvm::SmallVectorImpl<mlir::Type> &types);
   mlir::DictionaryAttr getArgumentAttrs(const Scope &scope, llvm::StringRef name, mlir::Type type);
   /// Gives dimensions the names that users know, where the metadata says what they are.

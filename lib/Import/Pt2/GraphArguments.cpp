@@ -12,19 +12,18 @@ using namespace mlir;
 using namespace moe_mlir;
 using namespace moe_mlir::pt2;
 
-Expected<Attribute> GraphReader::getOperandAttr(const Scope &scope, StringRef name, SmallVectorImpl<Value> &operands) {
+Expected<Attribute> GraphReader::getOperandAttr(const Scope &scope, StringRef name, Operands &operands) {
   Expected<Value> value = getValue(scope, name);
   if (!value)
     return value.takeError();
-  const auto *it = llvm::find(operands, *value);
-  int64_t index = it - operands.begin();
-  if (it == operands.end())
-    operands.push_back(*value);
-  return aten::ArgAttr::get(builder.getContext(), index);
+  auto [it, isNew] = operands.index.try_emplace(*value, operands.values.size());
+  if (isNew)
+    operands.values.push_back(*value);
+  return aten::ArgAttr::get(builder.getContext(), it->second);
 }
 
 /// Infinities and NaN are strings in this JSON.
-static std::optional<double> getDouble(const json::Value &value) {
+static std::optional<double> getDouble(const JsonValue &value) {
   if (std::optional<double> number = value.getAsNumber())
     return number;
   return llvm::StringSwitch<std::optional<double>>(value.getAsString().value_or(""))
@@ -34,14 +33,13 @@ static std::optional<double> getDouble(const json::Value &value) {
       .Default(std::nullopt);
 }
 
-Expected<Attribute> GraphReader::getArgument(const Scope &scope, const json::Object &argument,
-                                             SmallVectorImpl<Value> &operands) {
+Expected<Attribute> GraphReader::getArgument(const Scope &scope, const JsonObject &argument, Operands &operands) {
   auto [kind, value] = getAlternative(argument);
   if (kind.empty() || kind == "as_none" || kind == "as_device" || kind == "as_layout" || kind == "as_memory_format")
     return Attribute();
-  auto scalar = [&, kind = kind](const json::Value &value, StringRef kind2) -> Expected<Attribute> {
-    if (const json::Object *object = value.getAsObject()) {
-      if (const json::Object *tensor = object->getObject("as_tensor"))
+  auto scalar = [&, kind = kind](const JsonValue &value, StringRef kind2) -> Expected<Attribute> {
+    if (const JsonObject *object = value.getAsObject()) {
+      if (const JsonObject *tensor = object->getObject("as_tensor"))
         object = tensor;
       if (object->get("as_none"))
         return builder.getUnitAttr();
@@ -82,11 +80,11 @@ Expected<Attribute> GraphReader::getArgument(const Scope &scope, const json::Obj
       "as_bool",   "as_sym_bool", "as_operator", "as_sym_float", "as_optional_tensor"};
   if (scalars.contains(kind))
     return scalar(*value, kind);
-  const json::Array *array = value->getAsArray();
+  const JsonArray *array = value->getAsArray();
   if (!lists.contains(kind) || !array)
     return unsupportedError("arguments of kind '" + printable(kind) + "' are not supported");
   SmallVector<Attribute> elements;
-  for (const json::Value &element : *array) {
+  for (const JsonValue &element : *array) {
     Expected<Attribute> attribute = scalar(element, kind);
     if (!attribute)
       return attribute.takeError();

@@ -13,14 +13,14 @@ using namespace mlir;
 using namespace moe_mlir;
 using namespace moe_mlir::pt2;
 
-Error GraphReader::readInputs(const json::Object &signature) {
-  const json::Array *specs = signature.getArray("input_specs");
+Error GraphReader::readInputs(const JsonObject &signature) {
+  const JsonArray *specs = signature.getArray("input_specs");
   if (!specs)
     return inputError("graph: the signature has no input_specs");
-  for (const json::Value &value : *specs) {
-    const json::Object *object = value.getAsObject();
-    auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const json::Value *>();
-    const json::Object *spec = body ? body->getAsObject() : nullptr;
+  for (const JsonValue &value : *specs) {
+    const JsonObject *object = value.getAsObject();
+    auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const JsonValue *>();
+    const JsonObject *spec = body ? body->getAsObject() : nullptr;
     if (!spec)
       return inputError("graph: unreadable input spec");
     std::optional<StringRef> name = getName(spec->getObject("arg"));
@@ -46,6 +46,25 @@ Error GraphReader::readInputs(const json::Object &signature) {
   return Error::success();
 }
 
+/// A weight that nothing reads is a sign that graph and weights do not belong together. Strict export leaves unused
+/// parameters behind, so of files that the exporter of this project did not write nothing is asked.
+Error GraphReader::checkLeftOver() {
+  if (!metadata.present)
+    return Error::success();
+  llvm::StringSet<> used;
+  llvm::DenseSet<uint64_t> usedBlobs;
+  for (const InputSpec &input : inputs)
+    if (const Pt2Tensor *stored = input.kind == InputSpec::User ? nullptr : archive.lookup(input.key)) {
+      used.insert(input.key);
+      usedBlobs.insert(stored->fileOffset);
+    }
+  for (const Pt2Tensor &tensor : archive.getTensors())
+    if (tensor.isParameter && !used.contains(tensor.key) && !usedBlobs.contains(tensor.fileOffset))
+      return inputError("tensor '" + printable(tensor.key) +
+                        "' is left over: no input of the graph has it, so graph and weights do not belong together");
+  return Error::success();
+}
+
 DictionaryAttr GraphReader::getArgumentAttrs(const Scope &scope, StringRef name, Type type) {
   SmallVector<NamedAttribute> attrs{builder.getNamedAttr("moe.name", builder.getStringAttr(name))};
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -65,12 +84,12 @@ DictionaryAttr GraphReader::getArgumentAttrs(const Scope &scope, StringRef name,
   return builder.getDictionaryAttr(attrs);
 }
 
-Error GraphReader::createFunction(Scope &scope, ModuleOp module, const json::Object &signature) {
+Error GraphReader::createFunction(Scope &scope, ModuleOp module, const JsonObject &signature) {
   nameDims(scope);
-  if (const json::Array *specs = signature.getArray("output_specs"))
-    for (const json::Value &value : *specs)
-      if (const json::Object *object = value.getAsObject())
-        if (const json::Object *mutation = object->getObject("buffer_mutation"))
+  if (const JsonArray *specs = signature.getArray("output_specs"))
+    for (const JsonValue &value : *specs)
+      if (const JsonObject *object = value.getAsObject())
+        if (const JsonObject *mutation = object->getObject("buffer_mutation"))
           changedInputs.insert(mutation->getString("buffer_name").value_or(""));
 
   SmallVector<Type> types;
@@ -79,7 +98,7 @@ Error GraphReader::createFunction(Scope &scope, ModuleOp module, const json::Obj
   llvm::StringSet<> userNames;
   auto addArgument = [&](const InputSpec &input) -> Error {
     Type type = builder.getI64Type();
-    const json::Object *integers = scope.graph->getObject("sym_int_values");
+    const JsonObject *integers = scope.graph->getObject("sym_int_values");
     if (!integers || !integers->get(input.name)) {
       Expected<RankedTensorType> tensor = getTensorType(scope, input.name);
       if (!tensor)
@@ -91,7 +110,7 @@ Error GraphReader::createFunction(Scope &scope, ModuleOp module, const json::Obj
       NamedAttrList list(dictionary);
       list.set("moe.name", builder.getStringAttr(input.key));
       const Pt2Tensor *stored = archive.lookup(input.key);
-      if (stored && all_of(archive.getBytes(*stored), [](char byte) { return byte == 0; }))
+      if (stored && archive.isZero(*stored))
         list.set("moe.state", builder.getUnitAttr());
       dictionary = list.getDictionary(builder.getContext());
     }
@@ -126,8 +145,7 @@ Error GraphReader::createFunction(Scope &scope, ModuleOp module, const json::Obj
   builder.setInsertionPointToEnd(module.getBody());
   Location loc = builder.getUnknownLoc();
   function = func::FuncOp::create(builder, loc, "main", builder.getFunctionType(types, {}));
-  for (auto [i, dictionary] : enumerate(attrs))
-    function.setArgAttrs(i, dictionary);
+  function.setAllArgAttrs(attrs);
   Block *entry = function.addEntryBlock();
   builder.setInsertionPointToStart(entry);
   for (auto [name, argument] : zip(names, entry->getArguments())) {
@@ -173,8 +191,7 @@ Error GraphReader::defineStored(Scope &scope, const InputSpec &input) {
   auto parameter = moe::ParameterOp::create(builder, loc, *type, builder.getStrArrayAttr({input.key}), ArrayAttr());
   if (input.kind == InputSpec::Stored) {
     // Were it written by the graph, it would be state, and this says how it starts.
-    bool zero = all_of(archive.getBytes(*stored), [](char byte) { return byte == 0; });
-    parameter->setAttr("moe.initial", builder.getStringAttr(zero ? "zero" : "given"));
+    parameter->setAttr("moe.initial", builder.getStringAttr(archive.isZero(*stored) ? "zero" : "given"));
   }
   scope.values[input.name] = parameter;
   return Error::success();

@@ -1,5 +1,6 @@
 //===- GraphNodes.cpp - nodes of a .pt2 file as aten.call ops -----------------------------------------------------===//
 
+#include "CallRules.h"
 #include "Graph.h"
 #include "Location.h"
 #include "Support.h"
@@ -11,12 +12,12 @@ using namespace mlir;
 using namespace moe_mlir;
 using namespace moe_mlir::pt2;
 
-Error GraphReader::getResults(const Scope &scope, const json::Object &node, SmallVectorImpl<std::string> &names,
+Error GraphReader::getResults(const Scope &scope, const JsonObject &node, SmallVectorImpl<std::string> &names,
                               SmallVectorImpl<Type> &types) {
-  const json::Array *outputs = node.getArray("outputs");
+  const JsonArray *outputs = node.getArray("outputs");
   if (!outputs)
     return inputError("no outputs");
-  auto addTensor = [&](const json::Object *object) -> Error {
+  auto addTensor = [&](const JsonObject *object) -> Error {
     std::optional<StringRef> name = getName(object);
     if (!name)
       return inputError("an output has no name");
@@ -27,20 +28,20 @@ Error GraphReader::getResults(const Scope &scope, const json::Object &node, Smal
     types.push_back(*type);
     return Error::success();
   };
-  for (const json::Value &value : *outputs) {
-    const json::Object *object = value.getAsObject();
-    auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const json::Value *>();
+  for (const JsonValue &value : *outputs) {
+    const JsonObject *object = value.getAsObject();
+    auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const JsonValue *>();
     if (!body || kind == "as_none")
       continue;
     if (kind == "as_tensor") {
       if (Error error = addTensor(body->getAsObject()))
         return error;
-    } else if (const json::Array *list = kind == "as_tensors" ? body->getAsArray() : nullptr) {
-      for (const json::Value &element : *list)
+    } else if (const JsonArray *list = kind == "as_tensors" ? body->getAsArray() : nullptr) {
+      for (const JsonValue &element : *list)
         if (Error error = addTensor(element.getAsObject()))
           return error;
     } else if (kind == "as_sym_int" || kind == "as_sym_bool" || kind == "as_sym_float") {
-      const json::Object *symbol = body->getAsObject();
+      const JsonObject *symbol = body->getAsObject();
       std::optional<StringRef> name = symbol ? symbol->getString("as_name") : std::nullopt;
       if (!name)
         return inputError("an output has no name");
@@ -56,7 +57,7 @@ Error GraphReader::getResults(const Scope &scope, const json::Object &node, Smal
 }
 
 /// Puts the node's name and source line before an error about it.
-static Error atNode(Error error, const json::Object &node, Location loc) {
+static Error atNode(Error error, const JsonObject &node, Location loc) {
   std::string where = "graph: node '" + printable(node.getString("name").value_or("?")) + "' (" +
                       printable(node.getString("target").value_or("?")) + ")";
   if (auto file = loc->findInstanceOf<FileLineColLoc>())
@@ -71,27 +72,28 @@ static Error atNode(Error error, const json::Object &node, Location loc) {
 }
 
 /// `torch.ops.aten.add.Tensor` is `aten.add.Tensor`; functions of Python keep their names.
-static StringRef getTarget(const json::Object &node) {
+static StringRef getTarget(const JsonObject &node) {
   StringRef target = node.getString("target").value_or("");
   target.consume_front("torch.ops.");
   return target;
 }
 
-Error GraphReader::readNode(Scope &scope, const json::Object &node) {
+Error GraphReader::readNode(Scope &scope, const JsonObject &node) {
   StringRef target = getTarget(node);
   Location loc = getNodeLocation(builder.getContext(), node.getObject("metadata"), node.getString("name").value_or(""));
   if (target.starts_with("higher_order.")) {
     Error error = inlineGraph(scope, node, target);
     return error ? atNode(std::move(error), node, loc) : Error::success();
   }
-  SmallVector<Value> operands;
+  Operands operands;
   SmallVector<NamedAttribute> arguments;
-  const json::Array *list = node.getArray("inputs");
+  llvm::StringSet<> keys;
+  const JsonArray *list = node.getArray("inputs");
   if (target.empty() || !list)
     return atNode(inputError("no target or inputs"), node, loc);
-  for (const json::Value &input : *list) {
-    const json::Object *object = input.getAsObject();
-    const json::Object *argument = object ? object->getObject("arg") : nullptr;
+  for (const JsonValue &input : *list) {
+    const JsonObject *object = input.getAsObject();
+    const JsonObject *argument = object ? object->getObject("arg") : nullptr;
     std::optional<StringRef> name = object ? object->getString("name") : std::nullopt;
     if (!argument || !name)
       return atNode(inputError("an argument has no name or value"), node, loc);
@@ -102,7 +104,7 @@ Error GraphReader::readNode(Scope &scope, const json::Object &node) {
       return atNode(attribute.takeError(), node, loc);
     // Python functions (`_operator.add`) have positional arguments without names.
     std::string key = name->empty() ? "arg" + std::to_string(arguments.size()) : name->str();
-    if (llvm::any_of(arguments, [&](NamedAttribute other) { return other.getName() == key; }))
+    if (*attribute ? !keys.insert(key).second : keys.contains(key))
       return atNode(inputError("argument '" + printable(key) + "' occurs twice"), node, loc);
     if (*attribute)
       arguments.push_back(builder.getNamedAttr(key, *attribute));
@@ -113,19 +115,21 @@ Error GraphReader::readNode(Scope &scope, const json::Object &node) {
     return atNode(std::move(error), node, loc);
   if (aten::isInPlace(target))
     function->setAttr(aten::AtenDialect::MutableAttrHelper::getNameStr(), builder.getUnitAttr());
-  auto call = aten::CallOp::create(builder, loc, types, builder.getStringAttr(target), operands,
+  auto call = aten::CallOp::create(builder, loc, types, builder.getStringAttr(target), operands.values,
                                    builder.getDictionaryAttr(arguments));
+  if (Error error = checkCall(call))
+    return atNode(std::move(error), node, loc);
   for (auto [name, result] : zip(names, call.getResults()))
     scope.values[name] = result;
   return Error::success();
 }
 
 Error GraphReader::readNodes(Scope &scope) {
-  const json::Array *nodes = scope.graph->getArray("nodes");
+  const JsonArray *nodes = scope.graph->getArray("nodes");
   if (!nodes)
     return inputError("graph: no nodes");
-  for (const json::Value &value : *nodes) {
-    const json::Object *node = value.getAsObject();
+  for (const JsonValue &value : *nodes) {
+    const JsonObject *node = value.getAsObject();
     if (!node)
       return inputError("graph: a node is not an object");
     if (Error error = readNode(scope, *node))
@@ -136,18 +140,18 @@ Error GraphReader::readNodes(Scope &scope) {
 
 /// `wrap_with_set_grad_enabled(flag, graph, args...)` calls a nested graph; gradients mean nothing here, so its nodes
 /// join the caller's.
-Error GraphReader::inlineGraph(Scope &scope, const json::Object &node, StringRef target) {
+Error GraphReader::inlineGraph(Scope &scope, const JsonObject &node, StringRef target) {
   if (target != "higher_order.wrap_with_set_grad_enabled")
     return unsupportedError("the higher-order operator is not supported");
-  const json::Array *list = node.getArray("inputs");
-  const json::Object *graph = nullptr;
+  const JsonArray *list = node.getArray("inputs");
+  const JsonObject *graph = nullptr;
   SmallVector<Value> operands;
   for (size_t i = 0; list && i < list->size(); ++i) {
-    const json::Object *input = (*list)[i].getAsObject();
-    const json::Object *argument = input ? input->getObject("arg") : nullptr;
+    const JsonObject *input = (*list)[i].getAsObject();
+    const JsonObject *argument = input ? input->getObject("arg") : nullptr;
     if (!argument)
       return inputError("unreadable argument");
-    if (const json::Object *nested = argument->getObject("as_graph")) {
+    if (const JsonObject *nested = argument->getObject("as_graph")) {
       graph = nested->getObject("graph");
       continue;
     }
@@ -161,8 +165,8 @@ Error GraphReader::inlineGraph(Scope &scope, const json::Object &node, StringRef
       return value.takeError();
     operands.push_back(*value);
   }
-  const json::Array *formals = graph ? graph->getArray("inputs") : nullptr;
-  const json::Array *results = graph ? graph->getArray("outputs") : nullptr;
+  const JsonArray *formals = graph ? graph->getArray("inputs") : nullptr;
+  const JsonArray *results = graph ? graph->getArray("outputs") : nullptr;
   if (!formals || !results || formals->size() != operands.size())
     return inputError("the nested graph does not fit its call");
   Scope inner{graph, {}};

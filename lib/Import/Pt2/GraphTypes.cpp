@@ -2,6 +2,7 @@
 
 #include "Graph.h"
 #include "Support.h"
+#include "moe-mlir/Support/UntrustedIr.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -27,13 +28,13 @@ static std::optional<int64_t> getConstantSize(StringRef expression) {
 
 ArrayAttr GraphReader::getDimNames(const Scope &scope, StringRef name, RankedTensorType type) {
   // A result of a nested graph may have another type than its call declares.
-  const json::Object *values = scope.graph->getObject("tensor_values");
-  const json::Object *meta = values ? values->getObject(name) : nullptr;
-  const json::Array *sizes = meta ? meta->getArray("sizes") : nullptr;
+  const JsonObject *values = scope.graph->getObject("tensor_values");
+  const JsonObject *meta = values ? values->getObject(name) : nullptr;
+  const JsonArray *sizes = meta ? meta->getArray("sizes") : nullptr;
   SmallVector<Attribute> dims;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    const json::Object *size = sizes && dim < int64_t(sizes->size()) ? (*sizes)[dim].getAsObject() : nullptr;
-    const json::Object *expression = size ? size->getObject("as_expr") : nullptr;
+    const JsonObject *size = sizes && dim < int64_t(sizes->size()) ? (*sizes)[dim].getAsObject() : nullptr;
+    const JsonObject *expression = size ? size->getObject("as_expr") : nullptr;
     StringRef symbol =
         expression && type.isDynamicDim(dim) ? getSymbol(expression->getString("expr_str").value_or("?")) : "";
     auto it = dimNames.find(symbol);
@@ -43,9 +44,9 @@ ArrayAttr GraphReader::getDimNames(const Scope &scope, StringRef name, RankedTen
 }
 
 Expected<RankedTensorType> GraphReader::getTensorType(const Scope &scope, StringRef name) {
-  const json::Object *values = scope.graph->getObject("tensor_values");
-  const json::Object *meta = values ? values->getObject(name) : nullptr;
-  const json::Array *sizes = meta ? meta->getArray("sizes") : nullptr;
+  const JsonObject *values = scope.graph->getObject("tensor_values");
+  const JsonObject *meta = values ? values->getObject(name) : nullptr;
+  const JsonArray *sizes = meta ? meta->getArray("sizes") : nullptr;
   if (!sizes)
     return inputError("graph: no type for value '" + printable(name) + "'");
   auto dtype = static_cast<Pt2ScalarType>(meta->getInteger("dtype").value_or(0));
@@ -54,28 +55,30 @@ Expected<RankedTensorType> GraphReader::getTensorType(const Scope &scope, String
     return unsupportedError("graph: value '" + printable(name) + "' has " + describe(dtype) +
                             ", which is not supported");
   SmallVector<int64_t> shape;
-  for (const json::Value &size : *sizes) {
-    const json::Object *object = size.getAsObject();
+  for (const JsonValue &size : *sizes) {
+    const JsonObject *object = size.getAsObject();
     std::optional<int64_t> constant = object ? object->getInteger("as_int") : std::nullopt;
-    const json::Object *expression = object ? object->getObject("as_expr") : nullptr;
+    const JsonObject *expression = object ? object->getObject("as_expr") : nullptr;
     if (!constant && expression)
       constant = getConstantSize(expression->getString("expr_str").value_or(""));
     if ((!constant && !expression) || (constant && *constant < 0))
       return inputError("graph: value '" + printable(name) + "' has a size that is no number");
     shape.push_back(constant ? *constant : ShapedType::kDynamic);
   }
+  if (hasTooManyElements(shape))
+    return inputError("graph: value '" + printable(name) + "' has sizes that no machine can hold");
   return RankedTensorType::get(shape, element);
 }
 
 void GraphReader::nameDims(const Scope &scope) {
   auto nameDim = [&](StringRef input, size_t dim, StringRef dimName) {
-    const json::Object *values = scope.graph->getObject("tensor_values");
-    const json::Object *meta = values ? values->getObject(input) : nullptr;
-    const json::Array *sizes = meta ? meta->getArray("sizes") : nullptr;
+    const JsonObject *values = scope.graph->getObject("tensor_values");
+    const JsonObject *meta = values ? values->getObject(input) : nullptr;
+    const JsonArray *sizes = meta ? meta->getArray("sizes") : nullptr;
     if (!sizes || dim >= sizes->size())
       return;
-    const json::Object *size = (*sizes)[dim].getAsObject();
-    if (const json::Object *expression = size ? size->getObject("as_expr") : nullptr)
+    const JsonObject *size = (*sizes)[dim].getAsObject();
+    if (const JsonObject *expression = size ? size->getObject("as_expr") : nullptr)
       dimNames.try_emplace(getSymbol(expression->getString("expr_str").value_or("")), dimName.str());
   };
   nameDim(metadata.tokens, 0, "batch");

@@ -19,10 +19,10 @@ static llvm::Error read(const Pt2Archive &archive, const Pt2ImportOptions &optio
   llvm::Expected<Metadata> metadata = readMetadata(archive);
   if (!metadata)
     return metadata.takeError();
-  llvm::Expected<llvm::json::Value> program = parseJson(archive.getGraphText(), "graph");
+  llvm::Expected<JsonDocument> program = parseJson(archive.getGraphText(), "graph");
   if (!program)
     return program.takeError();
-  const llvm::json::Object *object = program->getAsObject();
+  const JsonObject *object = program->root().getAsObject();
   if (!object)
     return inputError("graph: not an object");
   MLIRContext *context = module.getContext();

@@ -36,7 +36,7 @@ static StringRef findModule(StringRef stack) {
   return path.starts_with("_empty_nn_module_stack") ? StringRef() : path;
 }
 
-mlir::Location moe_mlir::pt2::getNodeLocation(mlir::MLIRContext *context, const json::Object *metadata,
+mlir::Location moe_mlir::pt2::getNodeLocation(mlir::MLIRContext *context, const JsonObject *metadata,
                                               StringRef nodeName) {
   StringRef trace, stack;
   if (metadata) {

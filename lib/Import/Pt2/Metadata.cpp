@@ -32,14 +32,17 @@ mlir::DictionaryAttr Metadata::getGeneration(mlir::MLIRContext *context) const {
 
 Expected<Metadata> moe_mlir::pt2::readMetadata(const Pt2Archive &archive) {
   Metadata metadata;
-  std::optional<StringRef> text = archive.getExtra(fileName);
+  Expected<std::optional<StringRef>> found = archive.getExtra(fileName);
+  if (!found)
+    return found.takeError();
+  std::optional<StringRef> text = *found;
   if (!text)
     return metadata;
   std::string what = ("extra/" + fileName).str();
-  Expected<json::Value> value = parseJson(*text, what);
+  Expected<JsonDocument> value = parseJson(*text, what);
   if (!value)
     return value.takeError();
-  const json::Object *object = value->getAsObject();
+  const JsonObject *object = value->root().getAsObject();
   if (!object)
     return inputError(what + " is not an object");
   if (object->getInteger("version").value_or(0) != version)
@@ -57,14 +60,14 @@ Expected<Metadata> moe_mlir::pt2::readMetadata(const Pt2Archive &archive) {
   metadata.vocabSize = object->getInteger("vocab_size").value_or(0);
   if (metadata.cacheLength < 0 || metadata.vocabSize < 0)
     return inputError(what + ": cache_length and vocab_size cannot be negative");
-  if (const json::Array *eos = object->getArray("eos"))
-    for (const json::Value &id : *eos) {
+  if (const JsonArray *eos = object->getArray("eos"))
+    for (const JsonValue &id : *eos) {
       if (!id.getAsInteger())
         return inputError(what + ": 'eos' is a list of token ids");
       metadata.eos.push_back(*id.getAsInteger());
     }
-  if (const json::Array *states = object->getArray("states"))
-    for (const json::Value &name : *states) {
+  if (const JsonArray *states = object->getArray("states"))
+    for (const JsonValue &name : *states) {
       if (!name.getAsString())
         return inputError(what + ": 'states' is a list of input names");
       metadata.states.insert(*name.getAsString());

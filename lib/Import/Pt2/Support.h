@@ -4,8 +4,8 @@
 
 #include "moe-mlir/Import/Pt2.h"
 
+#include "moe-mlir/Support/UntrustedJson.h"
 #include "llvm/ADT/Twine.h"
-#include "llvm/Support/JSON.h"
 
 namespace moe_mlir::pt2 {
 
@@ -16,17 +16,14 @@ inline llvm::Error unsupportedError(const llvm::Twine &message) {
   return llvm::make_error<ImportError>(ImportErrorKind::Unsupported, message.str());
 }
 
-/// `text` for a message, see UntrustedJson.h.
-std::string printable(llvm::StringRef text);
-
 /// Parses JSON that nobody vouches for (see UntrustedJson.h). `what` names the text in messages.
-llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text, llvm::StringRef what);
+llvm::Expected<JsonDocument> parseJson(llvm::StringRef text, llvm::StringRef what);
 
 /// The name in `{"name": ...}`, or in `{"as_tensor": {"name": ...}}`.
-std::optional<llvm::StringRef> getName(const llvm::json::Object *object);
+std::optional<llvm::StringRef> getName(const JsonObject *object);
 
 /// The field of a union, which is an object with one field.
-std::pair<llvm::StringRef, const llvm::json::Value *> getAlternative(const llvm::json::Object &object);
+std::pair<llvm::StringRef, const JsonValue *> getAlternative(const JsonObject &object);
 
 } // namespace moe_mlir::pt2
 

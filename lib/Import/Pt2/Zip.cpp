@@ -8,6 +8,7 @@
 #include <algorithm>
 
 using namespace llvm;
+using namespace moe_mlir;
 using namespace moe_mlir::pt2;
 
 static constexpr uint32_t localSignature = 0x04034b50, centralSignature = 0x02014b50, endSignature = 0x06054b50;
