@@ -125,6 +125,12 @@ int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std:
   // A pass that gives up leaves valid IR behind and has said what it does not support.
   if (diagnostics.sawError() && succeeded(mlir::verify(module)))
     return kUnsupported;
+  // Operators are taken at the word of the graph, which gives the type of every value: if an op's verifier objects to
+  // them, the graph contradicts itself.
+  if (diagnostics.sawError() && importing) {
+    console.note("the graph of '" + options.input + "' gives this operator types that it cannot have");
+    return kUserError;
+  }
   reportInternalError(diagnostics.sawError() ? "a pass left invalid IR" : "a pass failed without a message");
   return kInternal;
 }
@@ -199,9 +205,11 @@ int Compiler::read() {
   }
   console.end();
   console.begin("import to graph");
+  importing = true;
   if (int status = runPasses("import to graph", importPipeline(), "moe-opt --pass-pipeline='" + importPipeline() + "'",
                              *input.module))
     return status;
+  importing = false;
   if (int status = extractLayers())
     return status;
   return reached(Level::Graph);
@@ -282,6 +290,7 @@ int Compiler::run() {
   auto text = [&](raw_ostream &os) { print(*input.module, os); };
   if (Error error = writeText(options.output.empty() ? "-" : options.output, text))
     return fail(std::move(error));
+  noteOutputWritten();
   if (report)
     if (Error error = report->commit())
       return fail(std::move(error));

@@ -62,8 +62,9 @@ private:
   mlir::MLIRContext context;
   DiagnosticPrinter diagnostics;
   Input input;
-  std::string gpu; ///< what kernels are for, as NVRTC calls it; empty: the CPU
-  std::string cpu; ///< what other code is for: LLVM's name of a CPU, or "native"
+  bool importing = false; ///< the passes that run see what a .pt2 file says, with nothing checked but its form
+  std::string gpu;        ///< what kernels are for, as NVRTC calls it; empty: the CPU
+  std::string cpu;        ///< what other code is for: LLVM's name of a CPU, or "native"
   /// With a GPU as target: the same program for the CPU, from level kernel on.
   mlir::OwningOpRef<mlir::ModuleOp> forCpu;
   LinkJob job;

@@ -22,6 +22,7 @@ struct State {
   std::mutex mutex;
   StringSet<> folders;
   std::string phase, command, ir;
+  bool written = false;
 };
 State &state() {
   static State *instance = new State; // outlives everything, as crashes happen at any time
@@ -46,7 +47,8 @@ void waitForSignal(sigset_t signals) {
     ;
   std::unique_lock<std::mutex> lock(state().mutex);
   removeFolders();
-  errs() << "\nmoe-compile: interrupted; nothing was written\n";
+  errs() << "\nmoe-compile: interrupted; "
+         << (state().written ? "the output had been written already\n" : "nothing was written\n");
   _exit(kInterrupted);
 }
 
@@ -74,6 +76,14 @@ void moe_mlir::handleInterrupts() {
     sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread(waitForSignal, signals).detach();
+}
+
+InterruptsHeld::InterruptsHeld() { state().mutex.lock(); }
+InterruptsHeld::~InterruptsHeld() { state().mutex.unlock(); }
+
+void moe_mlir::noteOutputWritten() {
+  std::lock_guard<std::mutex> lock(state().mutex);
+  state().written = true;
 }
 
 void moe_mlir::addScratchFolder(const std::string &path) {

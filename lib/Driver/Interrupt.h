@@ -13,6 +13,16 @@ namespace moe_mlir {
 /// size limit becomes an ordinary error of the write.
 void handleInterrupts();
 
+/// While one lives, an interrupt waits: files that belong together are moved together.
+class InterruptsHeld {
+public:
+  InterruptsHeld();
+  ~InterruptsHeld();
+};
+
+/// From here on an interrupt no longer says that nothing was written.
+void noteOutputWritten();
+
 /// Folders that an interrupted or crashed process removes.
 void addScratchFolder(const std::string &path);
 void removeScratchFolder(const std::string &path);

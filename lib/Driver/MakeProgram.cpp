@@ -191,6 +191,7 @@ int Compiler::makeProgram() {
   }
   if (Error error = (*outputs)->commit())
     return fail(std::move(error));
+  noteOutputWritten();
   if (report)
     if (Error error = report->commit())
       return fail(std::move(error));

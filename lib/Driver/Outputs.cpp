@@ -4,10 +4,16 @@
 #include "Interrupt.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <chrono>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 
 using namespace llvm;
@@ -34,10 +40,12 @@ Expected<std::unique_ptr<Outputs>> Outputs::create(StringRef final) {
   SmallString<128> folder(parent.empty() ? "." : parent);
   if (!sys::fs::is_directory(folder))
     return cannotWrite(final, "there is no folder '" + folder + "'");
-  static unsigned number = 0; // several outputs may be on their way to one folder
-  sys::path::append(folder, ".moe-compile-" + std::to_string(getpid()) + "-" + std::to_string(number++));
-  if (std::error_code error = sys::fs::create_directory(folder, /*IgnoreExisting=*/false))
-    return cannotWrite(final, error.message());
+  // A name that nobody has: what a killed compiler left behind is in nobody's way.
+  sys::path::append(folder, ".moe-compile-XXXXXX");
+  (void)folder.c_str(); // ends it with a zero
+  if (!mkdtemp(folder.data()))
+    return cannotWrite(final, sys::StrError(errno));
+  // mkdtemp keeps the folder to its owner, whatever the umask says; what is made in it is moved, not the folder.
   addScratchFolder(folder.str().str());
   return std::unique_ptr<Outputs>(new Outputs(folder.str().str()));
 }
@@ -54,7 +62,32 @@ Expected<std::string> Outputs::add(StringRef final) {
   return temporary;
 }
 
+namespace {
+/// Holds back other compilers that move files into the folder, so that a program and its weights stay together. The
+/// lock belongs to the open folder and leaves no file. Whoever holds it for longer is no compiler: then, and where a
+/// file system has no locks, the files are moved without.
+class FolderLock {
+public:
+  explicit FolderLock(StringRef folder) : fd(open(folder.str().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    for (int attempt = 0; fd >= 0 && attempt < 200; ++attempt) {
+      if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  ~FolderLock() {
+    if (fd >= 0)
+      close(fd);
+  }
+
+private:
+  int fd;
+};
+} // namespace
+
 Error Outputs::commit() {
+  InterruptsHeld held;
+  FolderLock lock(sys::path::parent_path(folder));
   for (auto &[from, to] : moves)
     if (std::error_code error = sys::fs::rename(from, to))
       return cannotWrite(to, error.message());
