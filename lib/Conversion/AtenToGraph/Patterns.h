@@ -42,6 +42,7 @@ void populateRaiseRopePatterns(RewritePatternSet &patterns);
 void populateRaiseCachePatterns(RewritePatternSet &patterns);
 void populateRaiseAttentionPatterns(RewritePatternSet &patterns);
 void populateRaiseExpertsPatterns(RewritePatternSet &patterns);
+void populateRaiseExpertFormPatterns(RewritePatternSet &patterns);
 void populateRaiseReshapePatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::aten
