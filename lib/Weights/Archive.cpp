@@ -77,6 +77,40 @@ private:
   std::atomic<bool> bad{false};
 };
 
+/// Writes a stretch of a file in units of 2 MiB that end at multiples of 2 MiB. A page cache keeps what one call wrote
+/// in pages as large as the call and its place allow, and whoever maps the file gets these pages: read in pages of 4 KiB,
+/// weights arrive 10 to 30 % slower.
+class UnitWriter {
+public:
+  UnitWriter(File &file, uint64_t offset) : file(file), offset(offset) { unit.reserve(kUnit); }
+
+  bool write(ArrayRef<char> piece) {
+    while (!piece.empty()) {
+      size_t room = kUnit - (offset + unit.size()) % kUnit;
+      ArrayRef<char> part = piece.take_front(room);
+      piece = piece.drop_front(part.size());
+      unit.append(part.begin(), part.end());
+      if (part.size() == room && !flush())
+        return false;
+    }
+    return true;
+  }
+
+  /// Writes what is left.
+  bool flush() {
+    bool written = file.write(unit.data(), unit.size(), offset);
+    offset += unit.size();
+    unit.clear();
+    return written;
+  }
+
+private:
+  static constexpr size_t kUnit = size_t(2) << 20;
+  File &file;
+  uint64_t offset;
+  SmallVector<char, 0> unit;
+};
+
 /// Places of everything in the file: they follow from the keys and sizes.
 struct Layout {
   std::vector<ArchiveEntry> entries;
@@ -115,18 +149,17 @@ static void writeEntry(File &file, ArchiveEntry &entry, const ArchiveEntryPlan &
     if (Error error = plan.check())
       return file.fail(toString(std::move(error)));
   moert::Checksum sum;
-  uint64_t offset = entry.offset;
+  UnitWriter writer(file, entry.offset);
   plan.tensor.produce([&](ArrayRef<char> piece) {
     if (options.cancel && *options.cancel) {
       file.fail("cancelled");
       return false;
     }
     sum.update(piece.data(), piece.size());
-    bool written = file.write(piece.data(), piece.size(), offset);
-    offset += piece.size();
     done += piece.size();
-    return written;
+    return writer.write(piece);
   });
+  writer.flush();
   entry.checksum = sum.finish();
 }
 

@@ -83,6 +83,31 @@ TEST_F(ArchiveTest, HasTheDocumentedForm) {
 
 TEST_F(ArchiveTest, BytesDoNotDependOnThreads) { EXPECT_EQ(write(1), write(5)); }
 
+// Data is written in units of 2 MiB: here one that no entry fills, whole ones, and one that two entries share.
+TEST_F(ArchiveTest, LargeEntriesArriveWhole) {
+  data.resize(11 << 20);
+  for (size_t i = 0; i < data.size(); ++i)
+    data[i] = static_cast<char>(i * 7 + i / 4099);
+  std::vector<ArchiveEntryPlan> large;
+  size_t begin = 0;
+  for (int64_t count : {700000, 3, 1048576, 900001}) {
+    Blob blob = Blob::contiguous(MOERT_F32, {count}, ArrayRef(data).slice(begin, count * 4));
+    large.push_back({"w" + std::to_string(count), cantFail(PackedTensor::create({blob}, nullptr)), nullptr});
+    begin += count * 4;
+  }
+  ArchiveOptions options;
+  options.threads = 2;
+  cantFail(writeArchive(path, kBuildId, large, options));
+  std::string file = cantFail(errorOrToExpected(MemoryBuffer::getFile(path)))->getBuffer().str();
+  uint64_t offset = moert::kArchiveFirstAlignment;
+  const char *expected = data.data();
+  for (const ArchiveEntryPlan &plan : large) {
+    EXPECT_TRUE(StringRef(file).substr(offset, plan.tensor.bytes()) == StringRef(expected, plan.tensor.bytes()));
+    expected += plan.tensor.bytes();
+    offset = moert::alignTo(offset + plan.tensor.bytes(), moert::kArchiveAlignment);
+  }
+}
+
 TEST_F(ArchiveTest, CancelStops) {
   std::atomic<bool> cancel{true};
   ArchiveOptions options;
