@@ -100,13 +100,14 @@ private:
                 llvm::function_ref<void(Value, Value, Value)> tile) const {
     Value records = kernel.arg(layout.records);
     Value count = kernel.toIndex(kernel.load(kernel.arg(layout.count), kernel.idx(0)));
-    kernel.forall({kernel.dim(weight, 1), count}, [&](ValueRange at) {
+    scf::ForallOp loop = kernel.forall({kernel.dim(weight, 1), count}, [&](ValueRange at) {
       auto field = [&](int64_t i) { return kernel.toIndex(kernel.load(records, {at[1], kernel.idx(i)})); };
       Value expert = field(0), first = field(1), end = kernel.add(first, field(2));
       kernel.loop(first, end, lowering.tiles.rows, [&](Value row) {
         emitRowTile(kernel, lowering.tiles.rows, kernel.sub(end, row), [&] { tile(expert, at[0], row); });
       });
     });
+    loop->setAttr(KernelDialect::getColumnsInsideAttrName(), kernel.getUnitAttr());
   }
 
   /// Runs `strip(offset)` for the strips of `width` columns in the first `columns` columns of a weight block.

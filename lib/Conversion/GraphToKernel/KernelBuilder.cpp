@@ -180,7 +180,7 @@ void KernelBuilder::store(Value value, Value memref, ValueRange indices) {
   memref::StoreOp::create(*this, value, memref, indices);
 }
 
-void KernelBuilder::forall(ArrayRef<Value> sizes, Loops body) {
+scf::ForallOp KernelBuilder::forall(ArrayRef<Value> sizes, Loops body) {
   SmallVector<OpFoldResult> bounds;
   for (Value size : sizes)
     bounds.push_back(getAsOpFoldResult(size));
@@ -188,6 +188,7 @@ void KernelBuilder::forall(ArrayRef<Value> sizes, Loops body) {
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(loop.getBody());
   body(loop.getInductionVars());
+  return loop;
 }
 
 void KernelBuilder::parallel(Value lower, Value upper, Loop body) {

@@ -72,7 +72,7 @@ public:
   void store(Value value, Value memref, ValueRange indices = {});
 
   /// scf.forall over [0, sizes).
-  void forall(ArrayRef<Value> sizes, Loops body);
+  scf::ForallOp forall(ArrayRef<Value> sizes, Loops body);
   /// Inside a forall: scf.parallel over [lower, upper), which the warps of a block share; they meet after it.
   void parallel(Value lower, Value upper, Loop body);
   /// `body` for each of `count` elements, in chunks that the blocks share.

@@ -16,7 +16,8 @@ namespace mlir::kernel {
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
 } // namespace mlir::kernel
 
-/// Replaces `forall` by a loop over the block's share of its flattened index space.
+/// Replaces `forall` by a loop over the block's share of its flattened index space: the positions `begin` to `end` - 1.
+/// With kernel.columns_inside the same share is walked tile by tile: column c of tile t stands at c * tiles + t.
 static void distribute(scf::ForallOp forall, Value block, Value blocks) {
   OpBuilder b(forall);
   Location loc = forall.getLoc();
@@ -41,17 +42,33 @@ static void distribute(scf::ForallOp forall, Value block, Value blocks) {
   Value one = constant(1), next = arith::AddIOp::create(b, loc, block, one);
   Value begin = arith::DivUIOp::create(b, loc, arith::MulIOp::create(b, loc, total, block), blocks);
   Value end = arith::DivUIOp::create(b, loc, arith::MulIOp::create(b, loc, total, next), blocks);
-  auto loop = scf::ForOp::create(b, loc, begin, end, one);
-
-  b.setInsertionPointToStart(loop.getBody());
-  Value rest = loop.getInductionVar();
   SmallVector<Value> indices(counts.size());
-  for (int64_t d = counts.size() - 1; d >= 0; --d) {
-    indices[d] = rest;
-    if (d > 0) {
-      indices[d] = arith::RemUIOp::create(b, loc, rest, counts[d]);
-      rest = arith::DivUIOp::create(b, loc, rest, counts[d]);
+  if (counts.size() == 2 && forall->hasAttr(KernelDialect::getColumnsInsideAttrName())) {
+    Value tiles = counts[1];
+    auto outer = scf::ForOp::create(b, loc, constant(0), tiles, one);
+    b.setInsertionPointToStart(outer.getBody());
+    Value tile = outer.getInductionVar();
+    auto firstColumn = [&](Value position) -> Value { // the first whose place is not before `position`
+      Value beyond = arith::SubIOp::create(b, loc, arith::MaxUIOp::create(b, loc, position, tile), tile);
+      Value last = arith::SubIOp::create(b, loc, tiles, one);
+      return arith::DivUIOp::create(b, loc, arith::AddIOp::create(b, loc, beyond, last), tiles);
+    };
+    auto inner = scf::ForOp::create(b, loc, firstColumn(begin), firstColumn(end), one);
+    b.setInsertionPointToStart(inner.getBody());
+    indices = {inner.getInductionVar(), tile};
+  } else {
+    auto loop = scf::ForOp::create(b, loc, begin, end, one);
+    b.setInsertionPointToStart(loop.getBody());
+    Value rest = loop.getInductionVar();
+    for (int64_t d = counts.size() - 1; d >= 0; --d) {
+      indices[d] = rest;
+      if (d > 0) {
+        indices[d] = arith::RemUIOp::create(b, loc, rest, counts[d]);
+        rest = arith::DivUIOp::create(b, loc, rest, counts[d]);
+      }
     }
+  }
+  for (int64_t d = counts.size() - 1; d >= 0; --d) {
     if (!isConstantIntValue(step[d], 1))
       indices[d] = arith::MulIOp::create(b, loc, indices[d], value(step[d]));
     if (!isConstantIntValue(lower[d], 0))

@@ -49,3 +49,23 @@ kernel.func @parallel(%y: memref<?x?xf32>, %n: index, %v: f32) {
   }
   kernel.return
 }
+
+// The same share of the positions c * tiles + t, walked tile by tile: of tile t the columns from the first place not before
+// begin to the first one not before end.
+// CHECK-LABEL: kernel.func @columns_inside
+// CHECK: %[[BEGIN:.*]] = arith.divui
+// CHECK: %[[END:.*]] = arith.divui
+// CHECK: scf.for %[[T:.*]] = %c0{{.*}} to %[[TILES:.*]] step %c1
+// CHECK:   %[[A:.*]] = arith.maxui %[[BEGIN]], %[[T]]
+// CHECK:   %[[B:.*]] = arith.subi %[[A]], %[[T]]
+// CHECK:   %[[FIRST:.*]] = arith.divui %{{.*}}, %[[TILES]]
+// CHECK:   %[[C:.*]] = arith.maxui %[[END]], %[[T]]
+// CHECK:   %[[LAST:.*]] = arith.divui %{{.*}}, %[[TILES]]
+// CHECK:   scf.for %[[COL:.*]] = %[[FIRST]] to %[[LAST]] step
+// CHECK:     memref.store %{{.*}}, %{{.*}}[%[[COL]], %[[T]]]
+kernel.func @columns_inside(%y: memref<?x?xf32>, %columns: index, %tiles: index, %v: f32) {
+  scf.forall (%c, %t) in (%columns, %tiles) {
+    memref.store %v, %y[%c, %t] : memref<?x?xf32>
+  } {kernel.columns_inside}
+  kernel.return
+}

@@ -312,3 +312,12 @@ kernel.func @independent(%n: index) {
   } {kernel.independent}
   kernel.return
 }
+
+// -----
+
+kernel.func @columns_inside(%n: index) {
+  // expected-error@+1 {{'scf.forall' op 'kernel.columns_inside' is a unit attribute of an scf.forall over column blocks and tiles}}
+  scf.forall (%i) in (%n) {
+  } {kernel.columns_inside}
+  kernel.return
+}

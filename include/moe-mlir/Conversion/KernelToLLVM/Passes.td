@@ -15,6 +15,16 @@ def KernelSplitOddK : Pass<"kernel-split-odd-k", "::mlir::kernel::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def KernelPrefetchWeights : Pass<"kernel-prefetch-weights", "::mlir::kernel::FuncOp"> {
+  let summary = "Fetch the next column block of an expert's weights while this one is computed";
+  let description = [{
+    In an `scf.forall` with `kernel.columns_inside`, the row tiles after the first get a copy that also asks for the next
+    column block (`memref.prefetch` into the second-level cache, one line per step of K) until all of it was asked for.
+    The first row tile stays as it is. Runs before kernel-specialize-row-tiles.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def KernelLowerTiles : Pass<"kernel-lower-tiles", "::mlir::kernel::FuncOp"> {
   let summary = "Lower tiles of accumulators to vector registers";
   let description = [{

@@ -3,6 +3,7 @@
 #include "moe-mlir/Dialect/Kernel/IR/Arena.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -48,6 +49,12 @@ LogicalResult KernelDialect::verifyOperationAttribute(Operation *op, NamedAttrib
     return op->emitOpError() << "'" << getIndependentAttrName() << "' is a unit attribute of scf.for";
   if (attribute.getName() == arenaAttrName)
     return verifyArena(op, attribute.getValue());
+  if (attribute.getName() == getColumnsInsideAttrName()) {
+    auto forall = dyn_cast<scf::ForallOp>(op);
+    if (!isa<UnitAttr>(attribute.getValue()) || !forall || forall.getRank() != 2)
+      return op->emitOpError() << "'" << getColumnsInsideAttrName()
+                               << "' is a unit attribute of an scf.forall over column blocks and tiles";
+  }
   return success();
 }
 

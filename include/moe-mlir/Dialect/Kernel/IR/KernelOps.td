@@ -30,11 +30,16 @@ def Kernel_Dialect : Dialect {
 
     `kernel.arena` on a `memref.alloc` of a host function marks the memory of all its temporary buffers, `memref<?xi8>`,
     which a session allocates once (kernel-plan-memory). A function has at most one, at its top level.
+
+    `kernel.columns_inside` on an `scf.forall` over (column blocks, tiles of rows) says in which order a block likes to
+    walk its share on a target that gives it a range: all its column blocks of a tile, then the next tile, so that the
+    rows stay in the cache and the weights of an expert follow each other.
   }];
   let useDefaultTypePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     static constexpr ::llvm::StringLiteral getIndependentAttrName() { return "kernel.independent"; }
+    static constexpr ::llvm::StringLiteral getColumnsInsideAttrName() { return "kernel.columns_inside"; }
   }];
 }
 
