@@ -56,9 +56,10 @@ class Compiled(Side):
         element = F32
         if self.dtype == "bfloat16":
             x, element = narrow(x), BF16
-        self._arrays = [aligned(a) for a in (x, ids, weights)]
-        inputs = zip(("x", "ids", "weights"), (element, I32, F32), self._arrays)
+        arrays = [aligned(a) for a in (x, ids, weights)]
+        inputs = zip(("x", "ids", "weights"), (element, I32, F32), arrays)
         call = self._session.caller([(self._session.find("input", n), t, a.shape, a.ctypes.data) for n, t, a in inputs])
+        call.arrays = arrays  # the call has only their addresses
         return {"compiled": (call, self._result)}
 
     def _result(self):

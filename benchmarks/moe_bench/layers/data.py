@@ -1,7 +1,8 @@
 """Makes what all sides of a layer's rows read: `python -m moe_bench.layers.data SHAPE FOLDER`.
 
 weights.safetensors       w_in [E, 2 I, H] (gate first, then up) and w_out [E, H, I], normal numbers of unit gain, rounded to bf16: float32 rows widen them
-T<tokens>-<routing>/      x.npy [T, H] float32 (rounded to bf16), ids.npy [T, k] int32 (distinct within a token), weights.npy [T, k] float32 (their sum is 1)
+T<tokens>-<routing>/      of n inputs: x.npy [n, T, H] float32 (rounded to bf16), ids.npy [n, T, k] int32 (distinct within a token), weights.npy [n, T, k]
+                          float32 (their sum is 1)
 
 Everything is seeded by names, so that a folder made again is the same.
 """
@@ -41,10 +42,12 @@ def rounded_to_bf16(values):
 def write_case(shape, tokens, routing, folder):
     folder.mkdir(parents=True)
     random = np.random.default_rng(seed(shape.name, tokens, routing))
-    ids, weights = route(shape, tokens, routing, random)
+    count = shape.inputs(tokens)
+    # One routing for all inputs: the popular experts stay popular.
+    ids, weights = (a.reshape(count, tokens, shape.k) for a in route(shape, count * tokens, routing, random))
     np.save(folder / "ids.npy", ids)
     np.save(folder / "weights.npy", weights)
-    np.save(folder / "x.npy", rounded_to_bf16(random.standard_normal((tokens, shape.hidden))))
+    np.save(folder / "x.npy", rounded_to_bf16(random.standard_normal((count, tokens, shape.hidden))))
 
 
 def write_weights(shape, path):

@@ -6,7 +6,14 @@ import numpy as np
 
 from .side import Side, main, widen
 
-W_IN, W_OUT, X, IDS, WEIGHTS, Y = range(6)
+W_IN, W_OUT = range(2)
+X, IDS, WEIGHTS, Y = range(4)
+
+
+def array_at(address, shape, dtype):
+    """The numbers at an address."""
+    count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.frombuffer((ctypes.c_uint8 * count).from_address(address), dtype).reshape(shape)
 
 
 class Ggml(Side):
@@ -14,7 +21,9 @@ class Ggml(Side):
         super().__init__(shape, dtype, folder, cores)
         self._version = version
         self._api = ctypes.CDLL(library)
-        self._api.layer_new.restype = self._api.layer_data.restype = ctypes.c_void_p
+        for name in ("layer_new", "layer_weights", "call_new", "call_data"):
+            getattr(self._api, name).restype = ctypes.c_void_p
+        self._calls_made = []
 
     def versions(self):
         return {"llama.cpp": self._version}
@@ -28,28 +37,30 @@ class Ggml(Side):
         if not self._layer:
             raise MemoryError("ggml: no memory for the weights")
         for which, name in ((W_IN, "w_in"), (W_OUT, "w_out")):
-            place = self._array(which, weights[name].shape, np.uint16 if bf16 else np.float32)
+            place = array_at(self._api.layer_weights(self._layer, which), weights[name].shape, np.uint16 if bf16 else np.float32)
             for expert, bits in enumerate(weights[name]):
                 place[expert] = bits if bf16 else widen(bits)
 
     def case(self, x, ids, weights):
-        self._api.layer_prepare(self._layer, ctypes.c_int64(len(x)))
+        call = ctypes.c_void_p(self._api.call_new(self._layer, ctypes.c_int64(len(x))))
+        self._calls_made.append(call)
         for which, values in ((X, x), (IDS, ids), (WEIGHTS, weights)):
-            self._array(which, values.shape, values.dtype)[...] = values
-        result = self._array(Y, x.shape, np.float32)
-        return {"ggml": (self._run, result.copy)}
+            array_at(self._api.call_data(call, which), values.shape, values.dtype)[...] = values
+        result = array_at(self._api.call_data(call, Y), x.shape, np.float32)
+
+        def run():
+            if self._api.call_run(call):
+                raise RuntimeError("ggml could not compute the graph")
+
+        return {"ggml": (run, lambda: result)}
+
+    def clear(self):
+        for call in self._calls_made:
+            self._api.call_free(call)
+        self._calls_made.clear()
 
     def rest(self):
         self._api.layer_rest(self._layer)
-
-    def _run(self):
-        if self._api.layer_run(self._layer):
-            raise RuntimeError("ggml could not compute the graph")
-
-    def _array(self, which, shape, dtype):
-        count = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        memory = (ctypes.c_uint8 * count).from_address(self._api.layer_data(self._layer, which))
-        return np.frombuffer(memory, dtype).reshape(shape)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ class Sides:
 
         def read():
             time.sleep(SETTLE_SECONDS)
-            reads.append(self.machine.read_bandwidth(work["bytes"]))
+            reads.append(self.machine.read_bandwidth(work["bytes"] * row.shape.inputs(row.tokens)))
 
         def turn(variant):
             samples[variant] = self._turn(owners[variant], variant)

@@ -37,10 +37,9 @@ class OpenVino(Side):
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": "bf16" if self.dtype == "bfloat16" else "f32",
         }
-        compiled = openvino.Core().compile_model(model, "CPU", options)
-        info = [node.get_rt_info() for node in compiled.get_runtime_model().get_ops()]
+        self._compiled = openvino.Core().compile_model(model, "CPU", options)
+        info = [node.get_rt_info() for node in self._compiled.get_runtime_model().get_ops()]
         self._operations = sorted({f"{i['layerType'].astype(str)} {i['runtimePrecision'].astype(str)}" for i in info})
-        self._request = compiled.create_infer_request()
 
     def _constant(self, bits):
         import openvino
@@ -60,10 +59,16 @@ class OpenVino(Side):
         places = np.empty(len(flat), np.int32)
         places[order] = np.arange(len(flat), dtype=np.int32)
         ends = np.cumsum(np.bincount(flat, minlength=self.shape.experts)).astype(np.int32)
-        self._arrays = x, (order // self.shape.k).astype(np.int32), ends, places.reshape(ids.shape), weights
-        for index, array in enumerate(self._arrays):
-            self._request.set_input_tensor(index, openvino.Tensor(array, shared_memory=True))
-        return {"openvino": (self._request.infer, lambda: self._request.get_output_tensor(0).data)}
+        arrays = x, (order // self.shape.k).astype(np.int32), ends, places.reshape(ids.shape), weights
+        request = self._compiled.create_infer_request()
+        for index, array in enumerate(arrays):
+            request.set_input_tensor(index, openvino.Tensor(array, shared_memory=True))
+
+        def call():
+            request.infer(share_outputs=True)
+
+        call.arrays = arrays  # the tensors have only their addresses
+        return {"openvino": (call, lambda: request.get_output_tensor(0).data)}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,16 @@
 """The rows of the layer benchmark: which layer, in which element type, on how many tokens, routed how."""
 
 import fnmatch
+import math
 from dataclasses import dataclass
 
 DTYPES = ("bfloat16", "float32")
 ROUTINGS = ("uniform", "zipf")
 ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}
+
+# What the inputs of a row read together is more than this many bytes of bf16 weights, so that no last level of a cache brings a share of them.
+STREAMED = 512 << 20
+MOST_INPUTS = 8
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,10 @@ class Shape:
     def expert_elements(self):
         """Weights of one expert."""
         return 3 * self.hidden * self.inner
+
+    def inputs(self, tokens):
+        """How many inputs of so many tokens are run one after another, each with experts of its own."""
+        return min(MOST_INPUTS, math.ceil(STREAMED / (2 * min(self.experts, tokens * self.k) * self.expert_elements)))
 
 
 SHAPES = (
@@ -54,7 +63,7 @@ class Row:
         return f"{self.shape.name}/{self.dtype}/T{self.tokens}/{self.routing}"
 
     def work(self, active):
-        """{"flops", "bytes"} of a call in which `active` experts have rows: products, and each of their weights read once."""
+        """{"flops", "bytes"} of a call in which `active` experts (of several inputs: their mean) have rows: products, and each weight read once."""
         flops = 2 * self.tokens * self.shape.k * self.shape.expert_elements
         return {"flops": flops, "bytes": active * self.shape.expert_elements * ELEMENT_BYTES[self.dtype]}
 

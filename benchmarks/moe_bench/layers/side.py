@@ -50,7 +50,8 @@ class Side:
 
     versions()              what it is, for the result file
     load(weights)           once: `weights` as of weights_of
-    case(x, ids, weights)   {variant: (function of one call, function that gives its last result [T, H] as float32)}
+    case(x, ids, weights)   for each input: {variant: (function of one call, function that gives the result [T, H] of the last call as float32)}
+    clear()                 before the inputs of another case, if there is something to free
     rest()                  after a turn: put threads to sleep that would go on spinning, if it has any
     """
 
@@ -63,21 +64,37 @@ class Side:
         return {"versions": self.versions()}
 
     def prepare(self, case, outputs):
-        """Run each variant once on `case` and write its result to `outputs`/<variant>.npy; gives the variants that can run it."""
+        """Run each variant once on all inputs of `case` and write its results to `outputs`/<variant>.npy; gives the variants that can run it."""
+        self._calls = {}
+        self.clear()
         arrays = [np.load(self.folder / case / f"{name}.npy") for name in ("x", "ids", "weights")]
-        self._calls = self.case(*arrays)
-        for variant, (call, result) in self._calls.items():
-            call()
-            np.save(Path(outputs) / f"{variant}.npy", np.asarray(result(), np.float32).reshape(arrays[0].shape))
+        inputs = [self.case(*given) for given in zip(*arrays)]
+        for variant in inputs[0]:
+            self._calls[variant] = [calls[variant][0] for calls in inputs]
+            results = []
+            for call, result in (calls[variant] for calls in inputs):
+                call()
+                results.append(np.array(result(), np.float32).reshape(-1, self.shape.hidden))
+            np.save(Path(outputs) / f"{variant}.npy", np.concatenate(results))
         self.rest()
         return {"variants": list(self._calls)}
 
     def run(self, variant, seconds):
-        sample = repeat(self._calls[variant][0], lambda: None, seconds)
+        """Time all inputs in a row, again and again; the times are those of one of them."""
+        calls = self._calls[variant]
+
+        def run_all():
+            for call in calls:
+                call()
+
+        sample = repeat(run_all, lambda: None, seconds)
         self.rest()
-        return sample
+        return {**sample, **{key: sample[key] / len(calls) for key in ("seconds", "mean", "least", "most")}}
 
     def rest(self):
+        """Nothing, unless a subclass says otherwise."""
+
+    def clear(self):
         """Nothing, unless a subclass says otherwise."""
 
     def compare(self, actual, expected):

@@ -20,8 +20,8 @@ def arrays_of(folder, case):
 
 
 def expected(folder, case):
-    """Result [T, H] of a case."""
-    x, ids, weights = (a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays_of(folder, case))
+    """Results [inputs * T, H] of a case."""
+    x, ids, weights = (a.reshape(-1, a.shape[-1]).astype(np.float64 if a.dtype.kind == "f" else int) for a in arrays_of(folder, case))
     w_in, w_out = (widen(weights_of(folder)[n]).astype(np.float64) for n in ("w_in", "w_out"))
     y = np.zeros_like(x)
     for t in range(len(x)):
