@@ -36,8 +36,7 @@ typedef struct moert_session_options {
   void *stream;            /* cudaStream_t on which a GPU works; NULL: one of the session's own */
   int32_t device_values;   /* nonzero: inputs and outputs are the GPU's, see moert_session_run */
   uint64_t random_weights; /* nonzero: parameters are made from this seed, there is no archive */
-  int64_t deadline_ms;     /* a run on a GPU fails if it has not ended so many milliseconds after it began, and the error
-                              names the kernel; 0: 600000, and the error names the entry alone */
+  int64_t deadline_ms;     /* that a run on a GPU may take, see moert_session_run; 0: 600000 */
 } moert_session_options;
 
 /* A value of a call: row-major, contiguous. */
@@ -85,8 +84,10 @@ MOERT_API int32_t moert_session_set_input(moert_session *session, int32_t index,
  * reserves memory nor uploads weights, so that the run can be captured in a CUDA graph. Whoever gave no stream waits by
  * cudaDeviceSynchronize. Errors of its launches appear in a later call of the session or of CUDA.
  *
- * A run that misses its deadline fails while the GPU still works on it: its inputs have to stay, if their memory is
- * page-locked. Later runs fail, too, until the GPU is done with it; then the session is as usable as before. */
+ * A run that has not ended deadline_ms after it began fails, and the error names the kernel; without deadline_ms the
+ * entry alone, as to know the kernel costs an event for each launch. The GPU still works on it then: its inputs have to
+ * stay, if their memory is page-locked. Later runs fail, too, until the GPU is done; then the session is as usable as
+ * before. */
 MOERT_API int32_t moert_session_run(moert_session *session);
 
 /* Output `index` of the last run that succeeded. The data belongs to the session and is valid until its next run; with
