@@ -1,111 +1,216 @@
-//===- ExpertActivation.cpp - recognising what experts do between their two products ------------------------------===//
+//===- ExpertActivation.cpp - element-wise calls become the region of moe.expert ----------------------------------===//
 
-#include "ExpertActivation.h"
-#include "Patterns.h"
+#include "UnfusedExperts.h"
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/Nn/IR/Nn.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::aten;
 
-/// The call if it takes a tensor `self` of two dimensions.
-static CallOp getCall(Value value, StringRef base) {
-  CallOp call = getDefiningCall(value, {base});
-  auto type = call ? getTensorType(call.getValue("self")) : RankedTensorType();
-  return type && type.getRank() == 2 ? call : CallOp();
+namespace {
+/// How a part of the first product is cut out of it.
+enum class Cut { Whole, Halves, EvenOdd };
+
+/// Translates calls on [P, I] tensors to arithmetic on one element of each.
+class Translator {
+public:
+  Translator(OpBuilder builder, Location loc, Block *block, Type element, function_ref<bool(Value)> isSource)
+      : builder(builder), loc(loc), block(block), element(element), isSource(isSource) {}
+
+  /// The element of `value` in f32; null if a step is not known.
+  Value translate(Value value, unsigned depth = 0);
+
+  Value source;
+  std::optional<Cut> cut;
+  bool used[2] = {false, false};
+
+private:
+  Value addPart(Value whole, Cut how, unsigned number);
+  Value translatePart(CallOp call, unsigned result);
+  Value translateCall(CallOp call, Value x, unsigned depth);
+  /// The second operand: a number or a tensor.
+  Value getOther(CallOp call, unsigned depth);
+
+  Value constant(double value) { return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value)); }
+  template <typename Op, typename... Values> Value make(Values... operands) {
+    return Op::create(builder, loc, operands...);
+  }
+
+  OpBuilder builder;
+  Location loc;
+  Block *block;
+  Type element;
+  function_ref<bool(Value)> isSource;
+  llvm::DenseMap<Value, Value> known;
+};
+} // namespace
+
+/// Deeper chains than any activation would only cost stack.
+static constexpr unsigned maxDepth = 64;
+
+/// One way of cutting, of one product.
+Value Translator::addPart(Value whole, Cut how, unsigned number) {
+  if ((source && source != whole) || (cut && *cut != how))
+    return {};
+  source = whole;
+  cut = how;
+  used[number] = true;
+  return block->getArgument(number);
 }
 
-/// f(x) by name; `x` becomes the operand.
-static StringRef matchPointwise(Value &x) {
-  for (StringRef name : {"silu", "relu"})
-    if (CallOp call = getCall(x, ("aten." + name).str())) {
-      x = call.getValue("self");
-      return name;
+/// A half of the columns, or every second one; null if the call is something else.
+Value Translator::translatePart(CallOp call, unsigned result) {
+  StringRef base = call.getBase();
+  Value whole = call.getValue("self");
+  RankedTensorType type = getTensorType(whole), part = getTensorType(call.getResult(result));
+  if (!type || type.getRank() != 2 || type.isDynamicDim(1) || type.getDimSize(1) % 2 != 0 || part.getRank() != 2 ||
+      part.getDimSize(1) != type.getDimSize(1) / 2 || call.getDim("dim", 2) != 1 || !isSource(whole))
+    return {};
+  if (base != "aten.slice")
+    return call.getNumResults() == 2 ? addPart(whole, Cut::Halves, result) : Value();
+  int64_t count = type.getDimSize(1);
+  std::optional<int64_t> start = call.getArgument("start") ? call.getInt("start") : 0;
+  std::optional<int64_t> step = call.getArgument("step") ? call.getInt("step") : 1;
+  if (!start || !step)
+    return {};
+  // The result's size says where the slice ends.
+  if (*step == 1 && (*start == 0 || *start == count / 2))
+    return addPart(whole, Cut::Halves, *start != 0);
+  return *step == 2 && (*start == 0 || *start == 1) ? addPart(whole, Cut::EvenOdd, *start) : Value();
+}
+
+Value Translator::getOther(CallOp call, unsigned depth) {
+  if (std::optional<double> number = call.getFloat("other"))
+    return constant(*number);
+  Value other = call.getValue("other");
+  return other ? translate(other, depth + 1) : Value();
+}
+
+Value Translator::translateCall(CallOp call, Value x, unsigned depth) {
+  StringRef base = call.getBase();
+  if (base == "aten.to" || base == "aten.float")
+    return x;
+  if (base == "aten.silu")
+    return make<nn::SiluOp>(x);
+  if (base == "aten.relu")
+    return make<arith::MaximumFOp>(x, constant(0));
+  if (base == "aten.sigmoid")
+    return make<arith::DivFOp>(constant(1),
+                               make<arith::AddFOp>(constant(1), make<math::ExpOp>(make<arith::NegFOp>(x))));
+  if (base == "aten.tanh")
+    return make<math::TanhOp>(x);
+  if (base == "aten.exp")
+    return make<math::ExpOp>(x);
+  if (base == "aten.erf")
+    return make<math::ErfOp>(x);
+  if (base == "aten.neg")
+    return make<arith::NegFOp>(x);
+  if (base == "aten.square")
+    return make<arith::MulFOp>(x, x);
+  if (base == "aten.pow") {
+    std::optional<double> exponent = call.getFloat("exponent");
+    if (!exponent || (*exponent != 2 && *exponent != 3))
+      return {};
+    Value square = make<arith::MulFOp>(x, x);
+    return *exponent == 2 ? square : make<arith::MulFOp>(square, x);
+  }
+  if (base == "aten.gelu") {
+    StringRef approximate = call.getString("approximate").value_or("none");
+    Value bend;
+    if (approximate == "none") {
+      bend = make<math::ErfOp>(make<arith::MulFOp>(x, constant(M_SQRT1_2)));
+    } else if (approximate == "tanh") {
+      Value cube = make<arith::MulFOp>(make<arith::MulFOp>(x, x), x);
+      Value inner = make<arith::AddFOp>(x, make<arith::MulFOp>(constant(0.044715), cube));
+      bend = make<math::TanhOp>(make<arith::MulFOp>(constant(M_SQRT2 * M_2_SQRTPI / 2), inner));
+    } else {
+      return {};
     }
-  if (CallOp call = getCall(x, "aten.gelu")) {
-    x = call.getValue("self");
-    return call.getString("approximate").value_or("none") == "tanh" ? "gelu_tanh" : "gelu";
+    return make<arith::MulFOp>(make<arith::MulFOp>(constant(0.5), x), make<arith::AddFOp>(constant(1), bend));
   }
-  CallOp square = getCall(x, "aten.square"), power = getCall(x, "aten.pow");
-  if (power && power.getInt("exponent") == 2)
-    square = power;
-  CallOp relu = square ? getCall(square.getValue("self"), "aten.relu") : CallOp();
-  if (!relu)
-    return "";
-  x = relu.getValue("self");
-  return "relu2";
-}
-
-/// Half `number` of the columns of a tensor.
-static Value matchHalf(Value value, unsigned number) {
-  CallOp chunk = getCall(value, "aten.chunk");
-  if (!chunk || chunk.getInt("chunks") != 2 || chunk.getDim("dim", 2) != 1 || chunk.getNumResults() != 2)
-    return {};
-  return chunk.getResult(number) == value ? chunk.getValue("self") : Value();
-}
-
-/// Every second column of a tensor, from `number` on.
-static Value matchEverySecond(Value value, int64_t number) {
-  CallOp slice = getCall(value, "aten.slice");
-  if (!slice || slice.getDim("dim", 2) != 1 || slice.getInt("step") != 2 || slice.getInt("start").value_or(0) != number)
-    return {};
-  auto type = getTensorType(slice.getValue("self"));
-  return !type.isDynamicDim(1) && slice.getInt("end").value_or(type.getDimSize(1)) >= type.getDimSize(1)
-             ? slice.getValue("self")
-             : Value();
-}
-
-/// clamp(x, lo, hi) with these bounds.
-static Value matchClamp(Value value, std::optional<double> lo, std::optional<double> hi) {
-  CallOp clamp = getCall(value, "aten.clamp");
-  return clamp && clamp.getFloat("min") == lo && clamp.getFloat("max") == hi && !clamp.getValue("min") &&
-                 !clamp.getValue("max")
-             ? clamp.getValue("self")
-             : Value();
-}
-
-/// The two operands of a product, in both orders.
-template <typename Match> static bool matchProduct(Value value, Match match) {
-  CallOp mul = getCall(value, "aten.mul");
-  Value left = mul ? mul.getValue("self") : Value(), right = mul ? mul.getValue("other") : Value();
-  return left && right && (match(left, right) || match(right, left));
-}
-
-/// (up + 1) * gate * sigmoid(1.702 gate), both clamped, from even and odd columns.
-static std::optional<ExpertActivation> matchSwigluOai(Value value) {
-  ExpertActivation result{{}, "swigluoai", true, true};
-  auto swish = [&](Value gate, Value power) {
-    CallOp sigmoid = getCall(power, "aten.sigmoid");
-    CallOp scaled = sigmoid ? getCall(sigmoid.getValue("self"), "aten.mul") : CallOp();
-    if (!scaled || scaled.getValue("self") != gate || scaled.getFloat("other") != 1.702)
-      return false;
-    Value clamped = matchClamp(gate, std::nullopt, 7.0);
-    result.input = clamped ? matchEverySecond(clamped, 0) : Value();
-    return bool(result.input);
-  };
-  auto both = [&](Value up, Value gate) {
-    CallOp add = getCall(up, "aten.add");
-    if (!add || add.getFloat("other") != 1.0 || add.getArgument("alpha"))
-      return false;
-    Value clamped = matchClamp(add.getValue("self"), -7.0, 7.0);
-    Value columns = clamped ? matchEverySecond(clamped, 1) : Value();
-    return columns && matchProduct(gate, swish) && result.input == columns;
-  };
-  return matchProduct(value, both) ? std::optional(result) : std::nullopt;
-}
-
-std::optional<ExpertActivation> mlir::aten::matchExpertActivation(Value value) {
-  if (std::optional<ExpertActivation> swiglu = matchSwigluOai(value))
-    return swiglu;
-  ExpertActivation result;
-  auto gated = [&](Value gate, Value up) {
-    result.name = matchPointwise(gate);
-    result.input = matchHalf(gate, 0);
-    return !result.name.empty() && result.input && result.input == matchHalf(up, 1);
-  };
-  if (matchProduct(value, gated)) {
-    result.gated = true;
-    return result;
+  if (base == "aten.clamp" || base == "aten.clamp_min" || base == "aten.clamp_max") {
+    for (StringRef name : {"min", "max"}) {
+      std::optional<double> bound = call.getFloat(name);
+      if (call.getArgument(name) && !bound)
+        return {};
+      if (bound)
+        x = name == "min" ? make<arith::MaximumFOp>(x, constant(*bound)) : make<arith::MinimumFOp>(x, constant(*bound));
+    }
+    return x;
   }
-  result.input = value;
-  result.name = matchPointwise(result.input);
-  return result.name.empty() ? std::nullopt : std::optional(result);
+  if (!call.getArgument("other") || call.getArgument("alpha") || call.getArgument("rounding_mode"))
+    return {};
+  Value y = getOther(call, depth);
+  if (!y)
+    return {};
+  if (base == "aten.add")
+    return make<arith::AddFOp>(x, y);
+  if (base == "aten.sub")
+    return make<arith::SubFOp>(x, y);
+  if (base == "aten.rsub")
+    return make<arith::SubFOp>(y, x);
+  if (base == "aten.mul")
+    return make<arith::MulFOp>(x, y);
+  if (base == "aten.div")
+    return make<arith::DivFOp>(x, y);
+  if (base == "aten.maximum")
+    return make<arith::MaximumFOp>(x, y);
+  if (base == "aten.minimum")
+    return make<arith::MinimumFOp>(x, y);
+  return {};
+}
+
+Value Translator::translate(Value value, unsigned depth) {
+  RankedTensorType type = getTensorType(value);
+  if (!type || type.getRank() != 2 || depth > maxDepth)
+    return {};
+  // bf16 in a layer of f32 would be a rounding that somebody asked for; in a layer of bf16 it is one of many.
+  if (!type.getElementType().isF32() && type.getElementType() != element)
+    return {};
+  if (auto it = known.find(value); it != known.end())
+    return it->second;
+  Value result;
+  auto call = value.getDefiningOp<CallOp>();
+  if (isSource(value)) {
+    result = addPart(value, Cut::Whole, 0);
+  } else if (call) {
+    static constexpr StringRef parts[] = {"aten.chunk", "aten.split", "aten.split_with_sizes", "aten.slice"};
+    Value self = call.getValue("self");
+    if (llvm::is_contained(parts, call.getBase()))
+      result = translatePart(call, cast<OpResult>(value).getResultNumber());
+    else if (Value x = self && call.getNumResults() == 1 ? translate(self, depth + 1) : Value())
+      result = translateCall(call, x, depth);
+  }
+  known[value] = result;
+  return result;
+}
+
+std::optional<PairActivation> mlir::aten::matchPairActivation(Value value, Type element,
+                                                              function_ref<bool(Value)> isSource) {
+  PairActivation activation;
+  activation.region = std::make_unique<Region>();
+  auto *block = new Block();
+  activation.region->push_back(block);
+  // Not the rewriter: it would hear of ops that vanish with the region if a later step does not match.
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointToStart(block);
+  Location loc = value.getLoc();
+  block->addArguments({builder.getF32Type(), builder.getF32Type()}, {loc, loc});
+  Translator translator(builder, loc, block, element, isSource);
+  Value result = translator.translate(value);
+  if (!result)
+    return std::nullopt;
+  moe::YieldOp::create(builder, loc, result);
+  activation.source = translator.source;
+  activation.gated = *translator.cut != Cut::Whole;
+  activation.interleaved = *translator.cut == Cut::EvenOdd;
+  if (!activation.gated)
+    block->eraseArgument(1);
+  else if (!translator.used[0] || !translator.used[1])
+    return std::nullopt;
+  return activation;
 }

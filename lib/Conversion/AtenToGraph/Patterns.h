@@ -42,7 +42,8 @@ void populateRaiseRopePatterns(RewritePatternSet &patterns);
 void populateRaiseCachePatterns(RewritePatternSet &patterns);
 void populateRaiseAttentionPatterns(RewritePatternSet &patterns);
 void populateRaiseExpertsPatterns(RewritePatternSet &patterns);
-void populateRaiseExpertFormPatterns(RewritePatternSet &patterns);
+void populateRaiseGroupedExpertsPatterns(RewritePatternSet &patterns);
+void populateRaiseBatchedExpertsPatterns(RewritePatternSet &patterns);
 void populateRaiseReshapePatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::aten

@@ -32,13 +32,12 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
     // them as calls.
     using Populate = void (*)(RewritePatternSet &);
     static constexpr Populate simplify[] = {populateSimplifyPatterns};
-    static constexpr Populate experts[] = {populateSimplifyPatterns, populateRaiseExpertFormPatterns};
-    static constexpr Populate raise[] = {populateSimplifyPatterns,      populateRaiseExpertsPatterns,
-                                         populateRaiseLinearPatterns,   populateRaiseNormPatterns,
-                                         populateRaiseRopePatterns,     populateRaiseCachePatterns,
-                                         populateRaiseAttentionPatterns};
+    static constexpr Populate raise[] = {
+        populateSimplifyPatterns,    populateRaiseExpertsPatterns, populateRaiseGroupedExpertsPatterns,
+        populateRaiseLinearPatterns, populateRaiseNormPatterns,    populateRaiseBatchedExpertsPatterns,
+        populateRaiseRopePatterns,   populateRaiseCachePatterns,   populateRaiseAttentionPatterns};
     static constexpr Populate reshape[] = {populateSimplifyPatterns, populateRaiseReshapePatterns};
-    for (ArrayRef<Populate> groups : {ArrayRef(simplify), ArrayRef(experts), ArrayRef(raise), ArrayRef(reshape)}) {
+    for (ArrayRef<Populate> groups : {ArrayRef(simplify), ArrayRef(raise), ArrayRef(reshape)}) {
       RewritePatternSet patterns(&getContext());
       for (Populate populate : groups)
         populate(patterns);

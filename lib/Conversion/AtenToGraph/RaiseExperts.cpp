@@ -1,15 +1,12 @@
 //===- RaiseExperts.cpp - moe_mlir::experts becomes gate, dispatch, expert, combine -------------------------------===//
 
+#include "ExpertLayer.h"
 #include "Patterns.h"
-#include "Router.h"
 
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Remarks.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::aten;
@@ -65,31 +62,6 @@ static Value buildActivation(Scalars s, StringRef name, Value gate, Value up) {
   return result && up ? s.mul(result, up) : result;
 }
 
-/// [E, out, in], which moe.expert wants, from [E, in, out].
-static Value transposeWeight(PatternRewriter &rewriter, Value weight) {
-  auto type = getTensorType(weight);
-  auto parameter = weight.getDefiningOp<moe::ParameterOp>();
-  if (!parameter)
-    return createTranspose(rewriter, weight.getLoc(), weight, 1, 2);
-  SmallVector<Attribute> recipe;
-  if (ArrayAttr steps = parameter.getRecipeAttr())
-    llvm::append_range(recipe, steps);
-  recipe.push_back(moe::TransposeAttr::get(rewriter.getContext(), {0, 2, 1}));
-  return moe::ParameterOp::create(rewriter, parameter.getLoc(),
-                                  type.clone({type.getDimSize(0), type.getDimSize(2), type.getDimSize(1)}),
-                                  parameter.getSources(), rewriter.getArrayAttr(recipe));
-}
-
-/// Ids that a caller gives are checked by the executable.
-static void boundIds(Value ids, int64_t experts, OpBuilder &builder) {
-  while (CallOp view = getDefiningCall(ids, {"aten.view", "aten.reshape"}))
-    ids = view.getValue("self");
-  auto argument = dyn_cast<BlockArgument>(ids);
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  if (function && !function.getArgAttr(argument.getArgNumber(), "moe.range"))
-    function.setArgAttr(argument.getArgNumber(), "moe.range", builder.getI64ArrayAttr({-1, experts - 1}));
-}
-
 namespace {
 struct RaiseExperts : CallPattern {
   RaiseExperts(MLIRContext *context) : CallPattern(context, {"moe_mlir.experts"}) {}
@@ -97,12 +69,14 @@ struct RaiseExperts : CallPattern {
     Location loc = call.getLoc();
     Value tokens = call.getValue("hidden"), ids = call.getValue("ids"), weights = call.getValue("weights");
     Value wIn = call.getValue("gate_up_proj"), wOut = call.getValue("down_proj");
-    Value bIn = call.getValue("gate_up_bias"), bOut = call.getValue("down_bias");
-    auto type = getTensorType(tokens);
     StringRef activation = call.getString("activation").value_or("");
-    bool gated = call.getBool("gated").value_or(false), interleaved = call.getBool("interleaved").value_or(false);
-    if (!tokens || !ids || !weights || !wIn || !wOut || type.getRank() != 2 || getTensorType(wIn).getRank() != 3 ||
-        !getTensorType(wIn).hasStaticShape())
+    bool gated = call.getBool("gated").value_or(false);
+    auto hasRank = [](Value value, int64_t rank) {
+      auto tensor = getTensorType(value);
+      return tensor && tensor.getRank() == rank;
+    };
+    if (!hasRank(tokens, 2) || !hasRank(ids, 2) || !hasRank(weights, 2) || !hasRank(wIn, 3) || !hasRank(wOut, 3) ||
+        !hasRank(call.getResult(0), 2) || !getTensorType(wIn).hasStaticShape())
       return failure();
 
     // The region comes first: an unknown activation leaves the call for the report.
@@ -119,40 +93,13 @@ struct RaiseExperts : CallPattern {
       moe::YieldOp::create(rewriter, loc, result);
     }
 
-    int64_t experts = getTensorType(wIn).getDimSize(0);
-    if (call.getBool("transposed").value_or(false)) {
-      wIn = transposeWeight(rewriter, wIn);
-      wOut = transposeWeight(rewriter, wOut);
-    }
-    auto options = remark::RemarkOpts::name("Router").category("moe-import");
-    if (std::optional<Router> router = matchRouter(ids, weights);
-        router && getTensorType(router->logits).getDimSize(1) == experts) {
-      auto number = [&](std::optional<double> value) { return value ? rewriter.getF64FloatAttr(*value) : FloatAttr(); };
-      if (router->ids)
-        boundIds(router->ids, experts, rewriter);
-      auto gate = moe::GateOp::create(
-          rewriter, loc, weights.getType(), getTensorType(ids).clone(rewriter.getI32Type()), router->logits,
-          router->bias, router->ids, rewriter.getI64IntegerAttr(router->topK),
-          moe::ScoreAttr::get(getContext(), router->score),
-          moe::RenormalizeAttr::get(getContext(), router->renormalize), number(router->eps), /*p=*/FloatAttr(),
-          number(router->scale), router->groups, /*capacity=*/moe::CapacityAttr());
-      weights = gate.getWeights();
-      ids = gate.getExperts();
-      remark::passed(loc, options) << remark::metric("top_k", router->topK);
-    } else {
-      remark::missed(loc, options) << "the router follows no known pattern and stays plain ops";
-    }
-
-    int64_t k = getTensorType(ids).getDimSize(1), count = type.getDimSize(0);
-    int64_t rowCount = type.isDynamicDim(0) || ShapedType::isDynamic(k) ? ShapedType::kDynamic : count * k;
-    auto rowType = type.clone({rowCount, type.getDimSize(1)});
-    auto dispatch = moe::DispatchOp::create(rewriter, loc, rowType, moe::LayoutType::get(getContext(), experts), tokens,
-                                            ids, /*weights=*/Value(), rewriter.getI64IntegerAttr(experts));
-    auto expert = moe::ExpertOp::create(rewriter, loc, rowType, dispatch.getRows(), dispatch.getLayout(), wIn, wOut,
-                                        bIn, bOut, gated, interleaved);
-    expert.getActivation().takeBody(*region);
-    rewriter.replaceOpWithNewOp<moe::CombineOp>(call, call.getResult(0).getType(), expert.getResult(),
-                                                dispatch.getLayout(), weights);
+    ExpertLayer layer{tokens, ids, weights, wIn, wOut};
+    layer.inTransposed = layer.outTransposed = call.getBool("transposed").value_or(false);
+    layer.bIn = call.getValue("gate_up_bias");
+    layer.bOut = call.getValue("down_bias");
+    layer.gated = gated;
+    layer.interleaved = call.getBool("interleaved").value_or(false);
+    rewriter.replaceOp(call, createExpertLayer(rewriter, loc, layer, *region, call.getResult(0).getType()));
     return success();
   }
 };

@@ -113,12 +113,16 @@ static const llvm::StringSet<> &likeSelf() {
                                      "aten.fill",
                                      "aten.copy",
                                      "aten.rms_norm",
+                                     "aten.layer_norm",
                                      "aten.float",
                                      "aten.type_as",
                                      "aten.scaled_dot_product_attention",
                                      "moe_mlir.experts",
                                      "aten.select_scatter",
                                      "aten.slice_scatter",
+                                     "aten.sort",
+                                     "aten.argsort",
+                                     "aten.index_put",
                                      "aten.log_softmax"};
   return ops;
 }
@@ -182,7 +186,7 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
   if (base == "aten.arange" && !call.getArgument("start"))
     if (Value end = call.getValue("end"))
       return getScalar(end);
-  if (base == "aten.cat") {
+  if (base == "aten.cat" || base == "aten.concat") {
     std::optional<int64_t> at = call.getArgument("dim") ? call.getDim("dim", rank) : 0;
     auto list = dyn_cast_or_null<ArrayAttr>(call.getArgument("tensors"));
     if (!at || !list)

@@ -49,6 +49,10 @@ def RaiseAtenToGraph : Pass<"raise-aten-to-graph", "::mlir::func::FuncOp"> {
     Masks of attention are read as a function of row, query and key. If that function is a conjunction of "key not
     after query", "key within a window" and "key below a length", the op says so and the mask disappears; otherwise the
     mask stays an operand. Remarks (category `moe-import`) tell which.
+
+    A MoE layer is `moe_mlir::experts`, or what transformers' own implementations leave in its place: `grouped_mm` sorts
+    the pairs of tokens and experts and multiplies group by group, `batched_mm` copies the weights for each pair. Their
+    calls are followed from the sum over the experts back to tokens, ids and weights; every one must be exactly as known.
   }];
   let dependentDialects = ["::mlir::aten::AtenDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::moe::MoeDialect", "::mlir::nn::NnDialect",

@@ -1,0 +1,72 @@
+//===- RaiseBatchedExperts.cpp - experts as products of each pair with a copy of its weights ----------------------===//
+//
+//   x   = repeat_interleave(tokens, k, dim = 0)
+//   h   = activation(bmm(w_in[ids], x[:, :, None])[:, :, 0] + b_in[ids])     or bmm(x[:, None], w_in[ids])[:, 0]
+//   y   = the same with h, w_out and b_out
+//   out = (y * weights[:, None]).view(T, k, H).sum(1)
+//
+// As loops, these calls copy the matrices of an expert for every pair. UnfusedExperts.h says how rounding differs.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "UnfusedExperts.h"
+
+using namespace mlir;
+using namespace mlir::aten;
+
+/// The operand of an unsqueeze or squeeze of dimension `dim` of three.
+static Value matchUnit(Value value, StringRef base, int64_t dim) {
+  CallOp call = getDefiningCall(value, {base});
+  std::optional<int64_t> at = call ? call.getDim("dim", 3) : std::nullopt;
+  return at && *at == dim ? call.getValue("self") : Value();
+}
+
+/// w[ids] . x + bias[ids]; `ids` is set by the first product and compared by the second.
+static std::optional<PairProduct> matchProduct(Value value, Value &ids) {
+  BiasedProduct biased = matchBias(value);
+  PairProduct product;
+  product.bias = biased.bias;
+  Value column = matchUnit(biased.product, "aten.squeeze", 2), row = matchUnit(biased.product, "aten.squeeze", 1);
+  CallOp bmm = getDefiningCall(column ? column : row, {"aten.bmm"});
+  if (!bmm)
+    return std::nullopt;
+  product.transposed = !column;
+  StringRef weightName = column ? "self" : "mat2", otherName = column ? "mat2" : "self";
+  std::optional<RowIndex> weight = matchRowIndex(bmm.getValue(weightName));
+  product.x = matchUnit(bmm.getValue(otherName), "aten.unsqueeze", column ? 2 : 1);
+  RankedTensorType x = getTensorType(product.x);
+  if (!weight || !x || x.getRank() != 2 || getElementTypeOf(biased.product) != x.getElementType() ||
+      (ids && weight->index != ids) || (biased.bias && weight->index != biased.order))
+    return std::nullopt;
+  product.weight = weight->self;
+  ids = weight->index;
+  return product;
+}
+
+namespace {
+struct RaiseBatchedExperts : CallPattern {
+  RaiseBatchedExperts(MLIRContext *context) : CallPattern(context, {"aten.sum"}) {}
+  LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
+    std::optional<PairSum> sum = matchPairSum(call);
+    std::optional<WeightedRows> weighted = sum ? matchWeightedRows(sum->pairs) : std::nullopt;
+    Value ids;
+    std::optional<PairProduct> out = weighted ? matchProduct(weighted->rows, ids) : std::nullopt;
+    if (!out)
+      return failure();
+    std::optional<PairActivation> activation = matchPairActivation(
+        out->x, getElementTypeOf(out->x), [&](Value value) { return matchProduct(value, ids).has_value(); });
+    std::optional<PairProduct> in = activation ? matchProduct(activation->source, ids) : std::nullopt;
+    CallOp repeat = in ? getDefiningCall(in->x, {"aten.repeat_interleave"}) : CallOp();
+    Value tokens = repeat ? repeat.getValue("self") : Value();
+    RankedTensorType type = getTensorType(tokens);
+    if (!type || type.getRank() != 2 || repeat.getInt("repeats") != sum->topK || repeat.getDim("dim", 2) != 0)
+      return failure();
+    UnfusedExperts experts{*sum, tokens, ids, weighted->weights, *in, *out, std::move(*activation)};
+    return raiseUnfusedExperts(experts, rewriter);
+  }
+};
+} // namespace
+
+void mlir::aten::populateRaiseBatchedExpertsPatterns(RewritePatternSet &patterns) {
+  patterns.add<RaiseBatchedExperts>(patterns.getContext());
+}
