@@ -236,7 +236,7 @@ LogicalResult Checker::checkCall(CallOp call) {
   StringRef base = call.getBase();
   if (base == "aten.select" || base == "aten.select_scatter")
     return getTensorType(call.getValue("self")) ? checkSelect(call) : success();
-  if (base == "aten.index") {
+  if (base == "aten.index" || base == "aten.index_put") {
     Value self = call.getValue("self");
     auto list = dyn_cast_or_null<ArrayAttr>(call.getArgument("indices"));
     for (auto [dim, element] : llvm::enumerate(list ? list.getValue() : ArrayRef<Attribute>())) {
@@ -247,7 +247,8 @@ LogicalResult Checker::checkCall(CallOp call) {
     return success();
   }
   bool embedding = base == "aten.embedding";
-  if (!embedding && base != "aten.gather" && base != "aten.index_select" && base != "aten.scatter")
+  if (!embedding && base != "aten.gather" && base != "aten.index_select" && base != "aten.index_copy" &&
+      base != "aten.scatter")
     return success();
   Value self = call.getValue(embedding ? "weight" : "self"), indices = call.getValue(embedding ? "indices" : "index");
   RankedTensorType type = getTensorType(self);

@@ -96,19 +96,21 @@ struct DecomposeDiff : CallPattern {
   }
 };
 
-/// rms_norm over any trailing dimensions, with or without a weight: wide until the one rounding at the end.
-struct DecomposeRmsNorm : CallPattern {
-  DecomposeRmsNorm(MLIRContext *context) : CallPattern(context, {"aten.rms_norm"}) {}
+/// rms_norm and layer_norm over any trailing dimensions, with or without a weight: wide until the one rounding at the
+/// end.
+struct DecomposeNorm : CallPattern {
+  DecomposeNorm(MLIRContext *context) : CallPattern(context, {"aten.rms_norm", "aten.layer_norm"}) {}
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
     Location loc = call.getLoc();
-    Value x = call.getValue("input"), weight = call.getValue("weight");
+    bool centred = call.getBase() == "aten.layer_norm";
+    Value x = call.getValue("input"), weight = call.getValue("weight"), bias = call.getValue("bias");
     RankedTensorType type = getTensorType(x);
     std::optional<SmallVector<int64_t>> shape = call.getInts("normalized_shape");
-    if (!shape || shape->empty() || int64_t(shape->size()) > type.getRank() || !isa<FloatType>(type.getElementType()) ||
-        call.getResult(0).getType() != type)
+    if (!type || !shape || shape->empty() || int64_t(shape->size()) > type.getRank() ||
+        !isa<FloatType>(type.getElementType()) || call.getNumResults() != 1 || call.getResult(0).getType() != type)
       return failure();
     Type wide = getWideType(type.getElementType());
-    double epsilon = wide.isF64() ? 0x1p-52 : 0x1p-23;
+    double epsilon = centred ? 1e-5 : wide.isF64() ? 0x1p-52 : 0x1p-23;
     if (call.getArgument("eps")) {
       std::optional<double> given = call.getFloat("eps");
       if (!given)
@@ -121,19 +123,27 @@ struct DecomposeRmsNorm : CallPattern {
       reduced[dim] = 1;
     }
     RankedTensorType statistic = type.clone(reduced, wide), wideType = type.clone(wide);
+    auto mean = [&](Value value) {
+      return createCall(rewriter, loc, "aten.mean.dim", statistic,
+                        {{"self", value},
+                         {"dim", Attribute(rewriter.getI64ArrayAttr(dims))},
+                         {"keepdim", Attribute(rewriter.getBoolAttr(true))}});
+    };
+    auto combine = [&](StringRef target, Value self, Value other) {
+      return createCall(rewriter, loc, target, wideType, {{"self", self}, {"other", other}});
+    };
     x = createCast(rewriter, loc, x, wide);
-    Value square = createCall(rewriter, loc, "aten.square.default", wideType, {{"self", x}});
-    Value mean = createCall(rewriter, loc, "aten.mean.dim", statistic,
-                            {{"self", square},
-                             {"dim", Attribute(rewriter.getI64ArrayAttr(dims))},
-                             {"keepdim", Attribute(rewriter.getBoolAttr(true))}});
-    mean = createCall(rewriter, loc, "aten.add.Scalar", statistic,
-                      {{"self", mean}, {"other", Attribute(rewriter.getF64FloatAttr(epsilon))}});
-    Value factor = createCall(rewriter, loc, "aten.rsqrt.default", statistic, {{"self", mean}});
-    Value result = createCall(rewriter, loc, "aten.mul.Tensor", wideType, {{"self", x}, {"other", factor}});
+    if (centred)
+      x = combine("aten.sub.Tensor", x, mean(x));
+    Value variance = mean(createCall(rewriter, loc, "aten.square.default", wideType, {{"self", x}}));
+    variance = createCall(rewriter, loc, "aten.add.Scalar", statistic,
+                          {{"self", variance}, {"other", Attribute(rewriter.getF64FloatAttr(epsilon))}});
+    Value factor = createCall(rewriter, loc, "aten.rsqrt.default", statistic, {{"self", variance}});
+    Value result = combine("aten.mul.Tensor", x, factor);
     if (weight)
-      result = createCall(rewriter, loc, "aten.mul.Tensor", wideType,
-                          {{"self", result}, {"other", createCast(rewriter, loc, weight, wide)}});
+      result = combine("aten.mul.Tensor", result, createCast(rewriter, loc, weight, wide));
+    if (bias)
+      result = combine("aten.add.Tensor", result, createCast(rewriter, loc, bias, wide));
     rewriter.replaceOp(call, createCast(rewriter, loc, result, type.getElementType()));
     return success();
   }
@@ -152,5 +162,5 @@ struct AtenDecompose : aten::impl::AtenDecomposeBase<AtenDecompose> {
 } // namespace
 
 void mlir::aten::populateDecomposePatterns(RewritePatternSet &patterns) {
-  patterns.add<DecomposeDiff, DecomposeRmsNorm>(patterns.getContext());
+  patterns.add<DecomposeDiff, DecomposeNorm>(patterns.getContext());
 }

@@ -6,6 +6,8 @@
 
 #include "Lowering.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 using namespace mlir::aten;
 
@@ -116,6 +118,38 @@ static Values lowerGather(Lowering &l) {
   })}};
 }
 
+/// `self` with what is written along `dim`: element r of `source` (or `number`) at position index[r], where `indexMap`
+/// reads the index from the result's dimensions and, last, r. The last of several writes to one place counts.
+static Value write(Lowering &l, Value self, int64_t dim, Value index, AffineMap indexMap, Value source, Value number,
+                   bool wraps) {
+  auto type = cast<RankedTensorType>(self.getType());
+  int64_t rank = type.getRank();
+  AffineMap out = AffineMap::getMultiDimIdentityMap(rank + 1, l.b.getContext()).getMajorSubMap(rank);
+  SmallVector<AffineMap> maps{indexMap};
+  SmallVector<Value> inputs{index};
+  if (source) {
+    SmallVector<AffineExpr> exprs(out.getResults());
+    exprs[dim] = l.b.getAffineDimExpr(rank);
+    inputs.push_back(source);
+    maps.push_back(AffineMap::get(rank + 1, 0, exprs, l.b.getContext()));
+  }
+  maps.push_back(out);
+  Value size = wraps ? l.getIndex(l.getSize(self, dim)) : Value();
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  iterators.push_back(utils::IteratorType::reduction);
+  auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value here = linalg::IndexOp::create(b, loc, dim), wanted = args[0];
+    if (wraps)
+      wanted = getPosition(b, loc, wanted, size);
+    else
+      here = convertScalar(b, loc, here, wanted.getType());
+    Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, wanted, here);
+    Value value = source ? args[1] : convertScalar(b, loc, number, type.getElementType());
+    linalg::YieldOp::create(b, loc, arith::SelectOp::create(b, loc, hit, value, args.back()).getResult());
+  };
+  return linalg::GenericOp::create(l.b, l.loc, type, inputs, self, maps, iterators, build).getResult(0);
+}
+
 /// scatter(self, dim, index, src or value) along `dim`: the last of several writes to one place wins, in order of the
 /// index along that dimension.
 static Values lowerScatter(Lowering &l) {
@@ -131,26 +165,82 @@ static Values lowerScatter(Lowering &l) {
     if (at != *dim && indexType.getDimSize(at) != type.getDimSize(at))
       return std::nullopt;
   int64_t rank = type.getRank();
-  AffineMap out = AffineMap::getMultiDimIdentityMap(rank + 1, l.b.getContext()).getMajorSubMap(rank);
-  SmallVector<AffineExpr> exprs(out.getResults());
-  exprs[*dim] = l.b.getAffineDimExpr(rank);
-  AffineMap in = AffineMap::get(rank + 1, 0, exprs, l.b.getContext());
-  SmallVector<AffineMap> maps{in};
-  SmallVector<Value> inputs{index};
-  if (source) {
-    inputs.push_back(source);
-    maps.push_back(in);
+  SmallVector<AffineExpr> exprs;
+  for (int64_t at = 0; at < rank; ++at)
+    exprs.push_back(l.b.getAffineDimExpr(at == *dim ? rank : at));
+  AffineMap map = AffineMap::get(rank + 1, 0, exprs, l.b.getContext());
+  return {{write(l, self, *dim, index, map, source, number, /*wraps=*/false)}};
+}
+
+/// index_copy(self, dim, index, source), and index_put(self, [index], values) of whole rows: the index has one
+/// dimension.
+static Values lowerWriteRows(Lowering &l) {
+  bool put = l.call.getBase() == "aten.index_put";
+  Value self = l.getTensor("self"), source = l.getTensor(put ? "values" : "source"), index = l.getTensor("index");
+  RankedTensorType type = l.getType();
+  std::optional<int64_t> dim = put ? 0 : l.call.getDim("dim", type.getRank());
+  if (put) {
+    auto list = dyn_cast_or_null<ArrayAttr>(l.call.getArgument("indices"));
+    index = list && list.size() == 1 ? l.call.getOperandOf(list[0]) : Value();
+    if (l.call.getArgument("accumulate") && l.call.getBool("accumulate") != false)
+      return std::nullopt;
   }
-  maps.push_back(out);
-  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
-  iterators.push_back(utils::IteratorType::reduction);
-  auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value here = convertScalar(b, loc, linalg::IndexOp::create(b, loc, *dim), args[0].getType());
-    Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, args[0], here);
-    Value value = source ? args[1] : convertScalar(b, loc, number, type.getElementType());
-    linalg::YieldOp::create(b, loc, arith::SelectOp::create(b, loc, hit, value, args.back()).getResult());
-  };
-  return {{linalg::GenericOp::create(l.b, l.loc, type, inputs, self, maps, iterators, build).getResult(0)}};
+  auto indexType = index ? dyn_cast<RankedTensorType>(index.getType()) : RankedTensorType();
+  if (!self || self.getType() != type || !source || !indexType || !dim || type.getRank() == 0 ||
+      indexType.getRank() != 1 || indexType.getElementType().isInteger(1))
+    return std::nullopt;
+  auto sourceType = cast<RankedTensorType>(source.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[*dim] = indexType.getDimSize(0);
+  if (sourceType.getShape() != ArrayRef<int64_t>(shape) || sourceType.getElementType() != type.getElementType())
+    return std::nullopt;
+  AffineMap map = AffineMap::get(type.getRank() + 1, 0, l.b.getAffineDimExpr(type.getRank()), l.b.getContext());
+  return {{write(l, self, *dim, index, map, source, Value(), /*wraps=*/put)}};
+}
+
+/// repeat(self, repeats): the tensor again and again; repeat_interleave(self, repeats, dim): each slice several times.
+static Values lowerRepeat(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  RankedTensorType type = l.getType();
+  auto from = cast<RankedTensorType>(self.getType());
+  bool whole = l.call.getBase() == "aten.repeat";
+  std::optional<SmallVector<OpFoldResult>> repeats = l.getSizes("repeats");
+  std::optional<int64_t> slices = whole ? std::nullopt : l.call.getDim("dim", from.getRank());
+  if (!whole && !l.call.getArgument("dim") && from.getRank() == 1)
+    slices = 0;
+  int64_t count = whole ? type.getRank() : 1, extra = type.getRank() - from.getRank();
+  if (!repeats || static_cast<int64_t>(repeats->size()) != count || extra < 0 || (!whole && (!slices || extra != 0)))
+    return std::nullopt;
+  if (slices) {
+    // The number of repetitions says how far the result reaches.
+    std::optional<int64_t> number = getConstantIntValue(repeats->front());
+    int64_t size = from.getDimSize(*slices), result = type.getDimSize(*slices);
+    if (!number || *number < 1 || result != (ShapedType::isDynamic(size) ? size : size * *number))
+      return std::nullopt;
+  }
+  SmallVector<OpFoldResult> own = l.getSizes(self), sizes = own;
+  sizes.insert(sizes.begin(), extra, l.b.getIndexAttr(1));
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (whole || dim == *slices)
+      sizes[dim] = l.multiply({sizes[dim], (*repeats)[whole ? dim : 0]});
+  SmallVector<Value> divisors;
+  for (int64_t dim = 0; dim < from.getRank(); ++dim)
+    divisors.push_back(whole ? l.getIndex(own[dim]) : dim == *slices ? l.getIndex(repeats->front()) : Value());
+  return {
+      {l.map(type, sizes, ValueRange(), ArrayRef<AffineMap>(), [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        SmallVector<Value> at;
+        for (int64_t dim = 0; dim < from.getRank(); ++dim) {
+          Value index = linalg::IndexOp::create(b, loc, dim + extra);
+          if (whole)
+            index = arith::RemUIOp::create(b, loc, index, divisors[dim]);
+          else if (divisors[dim])
+            index = arith::DivUIOp::create(b, loc, index, divisors[dim]);
+          at.push_back(index);
+        }
+        return tensor::ExtractOp::create(b, loc, self, at);
+      })}};
 }
 
 void mlir::aten::addIndexing(LoweringTable &table) {
@@ -158,4 +248,8 @@ void mlir::aten::addIndexing(LoweringTable &table) {
   for (StringRef name : {"aten.gather", "aten.index_select", "aten.embedding"})
     table[name] = lowerGather;
   table["aten.scatter"] = lowerScatter;
+  for (StringRef name : {"aten.index_copy", "aten.index_put"})
+    table[name] = lowerWriteRows;
+  for (StringRef name : {"aten.repeat", "aten.repeat_interleave"})
+    table[name] = lowerRepeat;
 }

@@ -111,9 +111,71 @@ static Values lowerLinear(Lowering &l) {
   })}};
 }
 
+/// _grouped_mm(self [P, in], mat2 [G, in, out], offs [G]) and the function of transformers that stands in for it: row p
+/// times the matrix of the first group that ends behind p; rows behind the last group are zero.
+static Values lowerGroupedProduct(Lowering &l) {
+  bool fallback = l.call.getBase() != "aten._grouped_mm";
+  Value rows = l.getTensor(fallback ? "input" : "self"), weights = l.getTensor(fallback ? "weight" : "mat2");
+  Value ends = l.getTensor("offs");
+  RankedTensorType type = l.getType();
+  auto rankOf = [](Value value) { return value ? cast<RankedTensorType>(value.getType()).getRank() : -1; };
+  if (rankOf(rows) != 2 || rankOf(weights) != 3 || rankOf(ends) != 1 || l.call.getArgument("bias") ||
+      !isa<FloatType>(type.getElementType()))
+    return std::nullopt;
+  auto rowType = cast<RankedTensorType>(rows.getType()), weightType = cast<RankedTensorType>(weights.getType());
+  if (!weightType.hasStaticShape() || rowType.getDimSize(1) != weightType.getDimSize(1) ||
+      type.getShape() != ArrayRef<int64_t>{rowType.getDimSize(0), weightType.getDimSize(2)})
+    return std::nullopt;
+  Type compute = getComputeType(type.getElementType()), i64 = l.b.getI64Type();
+  MLIRContext *context = l.b.getContext();
+  OpFoldResult count = l.getSize(rows, 0);
+
+  // The group of each row: how many groups end before it or with it.
+  auto groupType = RankedTensorType::get(type.getShape().take_front(1), i64);
+  Value none = arith::ConstantOp::create(l.b, l.loc, l.b.getZeroAttr(i64));
+  Value noGroups = linalg::FillOp::create(l.b, l.loc, none, l.empty(groupType, count)).getResult(0);
+  AffineExpr p = l.b.getAffineDimExpr(0), n = l.b.getAffineDimExpr(1), k = l.b.getAffineDimExpr(2);
+  AffineMap groupMaps[] = {AffineMap::get(2, 0, n), AffineMap::get(2, 0, p)};
+  utils::IteratorType groupLoops[] = {utils::IteratorType::parallel, utils::IteratorType::reduction};
+  auto isBehind = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value row = convertScalar(b, loc, linalg::IndexOp::create(b, loc, 0), i64);
+    Value end = convertScalar(b, loc, args[0], i64);
+    Value behind = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, end, row);
+    Value sum = arith::AddIOp::create(b, loc, args[1], convertScalar(b, loc, behind, i64));
+    linalg::YieldOp::create(b, loc, sum);
+  };
+  Value groups =
+      linalg::GenericOp::create(l.b, l.loc, groupType, ends, noGroups, groupMaps, groupLoops, isBehind).getResult(0);
+
+  RankedTensorType wide = type.clone(compute);
+  Value zero = arith::ConstantOp::create(l.b, l.loc, l.b.getZeroAttr(compute));
+  Value init = linalg::FillOp::create(l.b, l.loc, zero, l.empty(wide, {count, l.getSize(weights, 2)})).getResult(0);
+  AffineMap maps[] = {AffineMap::get(3, 0, {p, k}, context), AffineMap::get(3, 0, {p}, context),
+                      AffineMap::get(3, 0, {p, n}, context)};
+  utils::IteratorType loops[] = {utils::IteratorType::parallel, utils::IteratorType::parallel,
+                                 utils::IteratorType::reduction};
+  Value groupCount = l.getIndex(l.getSize(weights, 0));
+  auto multiply = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value number = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[1]);
+    Value inGroup = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number, groupCount);
+    Value group = arith::SelectOp::create(b, loc, inGroup, number, arith::ConstantIndexOp::create(b, loc, 0));
+    Value weight = tensor::ExtractOp::create(
+        b, loc, weights, ValueRange{group, linalg::IndexOp::create(b, loc, 2), linalg::IndexOp::create(b, loc, 1)});
+    Value term =
+        arith::MulFOp::create(b, loc, convertScalar(b, loc, args[0], compute), convertScalar(b, loc, weight, compute));
+    Value sum = arith::AddFOp::create(b, loc, args[2], term);
+    linalg::YieldOp::create(b, loc, arith::SelectOp::create(b, loc, inGroup, sum, args[2]).getResult());
+  };
+  Value result =
+      linalg::GenericOp::create(l.b, l.loc, wide, ValueRange{rows, groups}, init, maps, loops, multiply).getResult(0);
+  return {{l.cast(result, type.getElementType())}};
+}
+
 void mlir::aten::addMatMul(LoweringTable &table) {
   for (StringRef name : {"aten.matmul", "aten.mm", "aten.bmm"})
     table[name] = lowerMatMul;
   for (StringRef name : {"aten.linear", "aten.addmm"})
     table[name] = lowerLinear;
+  for (StringRef name : {"aten._grouped_mm", "transformers.grouped_mm_fallback"})
+    table[name] = lowerGroupedProduct;
 }

@@ -175,20 +175,26 @@ static Values lowerCumsum(Lowering &l) {
   return {{l.cast(sum, element)}};
 }
 
-/// How many elements along `dim` stand before each one in descending order; equal ones in order of their index.
-static Value rankOf(Lowering &l, Value input, int64_t dim) {
+/// How many elements along `dim` stand before each one in descending or ascending order; equal ones in order of their
+/// index.
+static Value rankOf(Lowering &l, Value input, int64_t dim, bool ascending) {
   Type i64 = l.b.getI64Type();
   return pairwise(l, input, dim, i64, [&](OpBuilder &b, Location loc, Value own, Value other, Value i, Value j) {
-    Value larger, equal;
+    Value first, equal;
     if (isa<FloatType>(own.getType())) {
-      larger = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, other, own);
+      auto order = ascending ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::OGT;
+      first = arith::CmpFOp::create(b, loc, order, other, own);
       equal = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, other, own);
     } else {
-      larger = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, other, own);
+      bool truth = own.getType().isInteger(1); // true is the larger one, but as a signed number it is -1
+      auto order = ascending ? truth ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt
+                   : truth   ? arith::CmpIPredicate::ugt
+                             : arith::CmpIPredicate::sgt;
+      first = arith::CmpIOp::create(b, loc, order, other, own);
       equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, other, own);
     }
     Value earlier = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, j, i);
-    Value before = arith::OrIOp::create(b, loc, larger, arith::AndIOp::create(b, loc, equal, earlier));
+    Value before = arith::OrIOp::create(b, loc, first, arith::AndIOp::create(b, loc, equal, earlier));
     return convertScalar(b, loc, before, i64);
   });
 }
@@ -197,7 +203,8 @@ static Value rankOf(Lowering &l, Value input, int64_t dim) {
 static Value pick(Lowering &l, Value input, Value ranks, int64_t dim, bool index, RankedTensorType type) {
   Type element = index ? l.b.getI64Type() : cast<RankedTensorType>(input.getType()).getElementType();
   SmallVector<OpFoldResult> sizes = l.getSizes(input);
-  sizes[dim] = l.b.getIndexAttr(type.getDimSize(dim));
+  if (!type.isDynamicDim(dim))
+    sizes[dim] = l.b.getIndexAttr(type.getDimSize(dim));
   return sumBeside(l, {input, ranks}, /*both=*/true, dim, type.clone(element), sizes,
                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
                      Value wanted = convertScalar(b, loc, linalg::IndexOp::create(b, loc, dim), b.getI64Type());
@@ -209,26 +216,28 @@ static Value pick(Lowering &l, Value input, Value ranks, int64_t dim, bool index
                    });
 }
 
-/// topk(self, k, dim), sort(self, dim, descending), max(self, dim), argmax: values and indices by rank. Ties go to the
-/// lower index.
+/// topk(self, k, dim, largest), sort and argsort(self, dim, descending), max(self, dim), argmax: values and indices by
+/// rank. Ties go to the lower index.
 static Values lowerRanked(Lowering &l) {
   Value self = l.getTensor("self");
   if (!self)
     return std::nullopt;
   auto from = cast<RankedTensorType>(self.getType());
   StringRef base = l.call.getBase();
+  bool all = base == "aten.sort" || base == "aten.argsort", one = base == "aten.argsort" || base == "aten.argmax";
   std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", from.getRank()) : from.getRank() - 1;
   bool ascending = base == "aten.topk" ? !l.call.getBool("largest").value_or(true)
-                                       : base == "aten.sort" && !l.call.getBool("descending").value_or(false);
-  if (!dim || from.getRank() == 0 || ascending || (base == "aten.argmax" && !l.call.getArgument("dim")))
+                                       : all && !l.call.getBool("descending").value_or(false);
+  if (!dim || from.getRank() == 0 || (base == "aten.argmax" && !l.call.getArgument("dim")) ||
+      l.call.getNumResults() != (one ? 1 : 2))
     return std::nullopt;
   SmallVector<int64_t> shape(from.getShape());
-  if (base != "aten.sort")
+  if (!all)
     shape[*dim] = base == "aten.topk" ? l.getType().getDimSize(*dim) : 1;
-  if (ShapedType::isDynamic(shape[*dim]))
+  if (!all && ShapedType::isDynamic(shape[*dim]))
     return std::nullopt;
   RankedTensorType type = from.clone(shape);
-  Value input = self, ranks = rankOf(l, input, *dim);
+  Value input = self, ranks = rankOf(l, input, *dim, ascending);
   auto finish = [&](bool index, unsigned result) {
     Value value = pick(l, input, ranks, *dim, index, type);
     if (l.getType(result).getRank() != type.getRank()) {
@@ -238,11 +247,50 @@ static Values lowerRanked(Lowering &l) {
     }
     return value;
   };
-  if (base == "aten.argmax")
+  if (one)
     return {{finish(/*index=*/true, 0)}};
-  if (l.call.getNumResults() != 2)
-    return std::nullopt;
   return {{finish(/*index=*/false, 0), finish(/*index=*/true, 1)}};
+}
+
+/// histc(self, bins, min, max) of a vector: how many elements lie in each of equally wide bins; the largest number of
+/// the range belongs to the last one, and what is outside counts nowhere.
+static Values lowerHistogram(Lowering &l) {
+  Value self = l.getTensor("self");
+  std::optional<double> lowest = l.call.getFloat("min"), highest = l.call.getFloat("max");
+  std::optional<int64_t> bins = l.call.getInt("bins");
+  // Without a range, it would be that of the elements.
+  if (!self || cast<RankedTensorType>(self.getType()).getRank() != 1 || !bins || !lowest || !highest ||
+      *lowest >= *highest || l.getType().getShape() != ArrayRef<int64_t>{*bins})
+    return std::nullopt;
+  Type element = l.getType().getElementType(), i64 = l.b.getI64Type();
+  Type compute = isa<FloatType>(element) ? getComputeType(element) : Type(l.b.getF64Type());
+  AffineExpr bin = l.b.getAffineDimExpr(0), r = l.b.getAffineDimExpr(1);
+  AffineMap maps[] = {AffineMap::get(2, 0, r), AffineMap::get(2, 0, bin)};
+  utils::IteratorType iterators[] = {utils::IteratorType::parallel, utils::IteratorType::reduction};
+  RankedTensorType counts = l.getType().clone(i64);
+  Value zero = arith::ConstantOp::create(l.b, l.loc, l.b.getZeroAttr(i64));
+  Value init =
+      linalg::FillOp::create(l.b, l.loc, zero, l.empty(counts, OpFoldResult(l.b.getIndexAttr(*bins)))).getResult(0);
+  auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
+    auto number = [&](double value) {
+      return arith::ConstantOp::create(b, loc, b.getFloatAttr(compute, value)).getResult();
+    };
+    Value x = convertScalar(b, loc, args[0], compute), low = number(*lowest), high = number(*highest);
+    Value inside = arith::AndIOp::create(b, loc, arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE, x, low),
+                                         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, x, high));
+    // Out of range the number would not fit an integer.
+    x = arith::SelectOp::create(b, loc, inside, x, low);
+    Value place = arith::MulFOp::create(b, loc, arith::SubFOp::create(b, loc, x, low), number(*bins));
+    place = arith::DivFOp::create(b, loc, place, number(*highest - *lowest));
+    Value last = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(*bins - 1));
+    Value index = arith::MinSIOp::create(b, loc, convertScalar(b, loc, place, i64), last);
+    Value here = convertScalar(b, loc, linalg::IndexOp::create(b, loc, 0), i64);
+    Value hit =
+        arith::AndIOp::create(b, loc, inside, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, index, here));
+    linalg::YieldOp::create(b, loc, add(b, loc, {convertScalar(b, loc, hit, i64), args[1]}));
+  };
+  Value result = linalg::GenericOp::create(l.b, l.loc, counts, self, init, maps, iterators, build).getResult(0);
+  return {{l.cast(result, element)}};
 }
 
 /// max: of everything, of two tensors (as maximum), or along a dimension with indices.
@@ -262,6 +310,7 @@ void mlir::aten::addReductions(LoweringTable &table) {
   for (StringRef name : {"aten.softmax", "aten._softmax"})
     table[name] = lowerSoftmax;
   table["aten.cumsum"] = lowerCumsum;
-  for (StringRef name : {"aten.topk", "aten.sort", "aten.argmax"})
+  table["aten.histc"] = lowerHistogram;
+  for (StringRef name : {"aten.topk", "aten.sort", "aten.argsort", "aten.argmax"})
     table[name] = lowerRanked;
 }

@@ -339,7 +339,8 @@ void mlir::aten::addShapes(LoweringTable &table) {
     table[name] = lowerInsert;
   table["aten.copy"] = lowerCopy;
   table["aten.view_as"] = lowerViewAs;
-  table["aten.cat"] = lowerCat;
+  for (StringRef name : {"aten.cat", "aten.concat"})
+    table[name] = lowerCat;
   table["aten.stack"] = lowerStack;
   for (StringRef name : {"aten.split", "aten.split_with_sizes", "aten.chunk", "aten.unbind"})
     table[name] = lowerSplit;

@@ -46,6 +46,25 @@ func.func @norm(%x: tensor<?x3x4xf32>) -> tensor<?x3x4xf32> {
   return %0 : tensor<?x3x4xf32>
 }
 
+// The mean goes first; weight and bias are applied before the one rounding.
+// CHECK-LABEL: func.func @layer_norm(
+// CHECK:         %[[X:.*]] = aten.call "aten.to.dtype"{{.*}} -> tensor<?x4xf32>
+// CHECK:         %[[M:.*]] = aten.call "aten.mean.dim"(%[[X]])
+// CHECK:         %[[C:.*]] = aten.call "aten.sub.Tensor"(%[[X]], %[[M]])
+// CHECK:         %[[S:.*]] = aten.call "aten.square.default"(%[[C]])
+// CHECK:         aten.call "aten.mean.dim"(%[[S]])
+// CHECK:         aten.call "aten.add.Scalar"{{.*}}1.000000e-03
+// CHECK:         %[[R:.*]] = aten.call "aten.rsqrt.default"
+// CHECK:         aten.call "aten.mul.Tensor"(%[[C]], %[[R]])
+// CHECK:         aten.call "aten.mul.Tensor"
+// CHECK:         %[[A:.*]] = aten.call "aten.add.Tensor"
+// CHECK:         aten.call "aten.to.dtype"(%[[A]]) {{.*}} -> tensor<?x4xbf16>
+// CHECK-NOT:     aten.layer_norm
+func.func @layer_norm(%x: tensor<?x4xbf16>, %w: tensor<4xbf16>, %b: tensor<4xbf16>) -> tensor<?x4xbf16> {
+  %0 = aten.call "aten.layer_norm.default"(%x, %w, %b) {input = #aten.arg<0>, normalized_shape = [4], weight = #aten.arg<1>, bias = #aten.arg<2>, eps = 1.0e-3 : f64} : (tensor<?x4xbf16>, tensor<4xbf16>, tensor<4xbf16>) -> tensor<?x4xbf16>
+  return %0 : tensor<?x4xbf16>
+}
+
 // CHECK-LABEL: func.func @diff(
 // CHECK-SAME:    %[[X:.*]]: tensor<2x?xi64>, %[[F:.*]]: tensor<2x1xi64>)
 // CHECK:         %[[J:.*]] = aten.call "aten.cat.default"(%[[F]], %[[X]])

@@ -9,7 +9,7 @@ func.func @three(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>) {
   %0 = aten.call "aten.neg.default"(%x) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
   %1 = aten.call "aten.fft_fft.default"(%0) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
   %2 = aten.call "aten.fft_fft.default"(%1) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %3:2 = aten.call "aten.sort.default"(%2) {self = #aten.arg<0>, dim = 0 : i64, descending = false}
+  %3:2 = aten.call "aten.sort.default"(%2) {self = #aten.arg<0>, dim = 1 : i64, descending = false}
       : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>)
   return %3#0, %3#1 : tensor<4xf32>, tensor<4xi64>
 }
@@ -40,4 +40,19 @@ func.func @forms(%x: tensor<4xf32>, %i: tensor<4xi64>) -> (tensor<4xf32>, tensor
   %1 = aten.call "aten.softplus.default"(%0) {self = #aten.arg<0>, beta = 2.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>
   %2 = aten.call "aten.exp.default"(%i) {self = #aten.arg<0>} : (tensor<4xi64>) -> tensor<4xi64>
   return %1, %2 : tensor<4xf32>, tensor<4xi64>
+}
+
+// -----
+
+// Writes that add up or that are not whole rows, a histogram without a range.
+// CHECK: error: 3 call(s) of 2 operator(s) are not supported
+// CHECK: note: aten.index_put.default (2): this form of the operator
+// CHECK: note: aten.histc.default (1): this form of the operator
+func.func @rows(%x: tensor<4x8xf32>, %i: tensor<2xi64>, %v: tensor<2x8xf32>, %u: tensor<2xf32>, %y: tensor<4xf32>) -> (tensor<4x8xf32>, tensor<5xf32>) {
+  %0 = aten.call "aten.index_put.default"(%x, %i, %v) {self = #aten.arg<0>, indices = [#aten.arg<1>], values = #aten.arg<2>, accumulate = true}
+      : (tensor<4x8xf32>, tensor<2xi64>, tensor<2x8xf32>) -> tensor<4x8xf32>
+  %1 = aten.call "aten.index_put.default"(%0, %i, %i, %u) {self = #aten.arg<0>, indices = [#aten.arg<1>, #aten.arg<2>], values = #aten.arg<3>}
+      : (tensor<4x8xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xf32>) -> tensor<4x8xf32>
+  %2 = aten.call "aten.histc.default"(%y) {self = #aten.arg<0>, bins = 5 : i64} : (tensor<4xf32>) -> tensor<5xf32>
+  return %1, %2 : tensor<4x8xf32>, tensor<5xf32>
 }

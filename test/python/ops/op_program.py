@@ -34,6 +34,9 @@ class Operators:
         with torch.no_grad():
             program = torch.export.export(self.module, (inputs,), dynamic_shapes={"inputs": shapes}, strict=False)
         torch.export.save(program, folder / "ops.pt2")
+        # Names of the calls in the graph, without overloads: "add_", "__and__".
+        self.targets = {node.target.overloadpacket.__name__ for node in program.graph.nodes
+                        if isinstance(node.target, torch._ops.OpOverload)}
         signature = program.graph_signature
         self.input_names = dict(zip(inputs, signature.user_inputs, strict=True))
         with torch.no_grad():

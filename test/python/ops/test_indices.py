@@ -23,6 +23,8 @@ CASES = {
     "gather": (lambda t, k: t.gather(0, k[:, None]), 8, -1, "input '{k}': element 1 is -1, outside 0..8"),
     "gather_computed": (lambda t, k, j: t.gather(1, (k - j)[:, None]), 0, -1, "an index is outside dimension 1, which has size 8"),
     "index_select": (lambda t, k, j: t.index_select(1, k + j), 7, 8, "an index is outside dimension 1, which has size 8"),
+    "index_put": (lambda t, k: t.index_put((k,), k[:, None].expand(-1, 8).float()), -8, -10, "input '{k}': element 1 is -10, outside -9..8"),
+    "index_copy": (lambda t, k, j: t.index_copy(0, k + j, k[:, None].expand(-1, 8).float()), 8, -1, "an index is outside dimension 0, which has size 9"),
     "scatter": (lambda t, k, j: t[:3].scatter(1, (k + j)[:, None], 1.0), 7, 8, "an index is outside dimension 1, which has size 8"),
 }
 

@@ -1,7 +1,10 @@
 """Every operator that becomes linalg, compiled from a .pt2 and compared with PyTorch."""
 
+import operator
+
 import pytest
 import torch
+import transformers.integrations.moe  # noqa: F401 (defines transformers::grouped_mm_fallback)
 from op_program import Operators
 
 F = torch.nn.functional
@@ -125,10 +128,13 @@ SHAPES = {
     "slice__cut": lambda x: x[..., 5:100], "slice__from_end": lambda x: x[:, :-1],
     "select": lambda x: x[:, 0], "select__last": lambda x: x[:, -1], "select__middle": lambda x: x.select(2, 3),
     "cat": lambda x, y: torch.cat([x, y], 1), "cat__last": lambda x, w: torch.cat([x, -x[..., :3]], -1),
-    "cat__types": lambda i, x: torch.cat([i, x], 0), "stack": lambda x, y: torch.stack([x, y], 1),
+    "concat": lambda x, y: torch.concat([x, y], 1), "cat__types": lambda i, x: torch.cat([i, x], 0), "stack": lambda x, y: torch.stack([x, y], 1),
     "stack__last": lambda i, j: torch.stack([i, j], -1), "split": lambda x: x.split(3, -1),
     "split_with_sizes": lambda x: torch.split(x, [1, 5, 2], -1), "chunk": lambda x: x.chunk(2, -1),
     "unbind": lambda w: w.unbind(0), "unbind__last": lambda r: r.unbind(1)[2:4],
+    "repeat": lambda x: x.repeat(2, 1, 3), "repeat__more": lambda r: r.repeat(3, 1, 2, 1), "repeat__dynamic": lambda v, x: v.repeat(x.shape[1]),
+    "repeat_interleave": lambda x: x.repeat_interleave(3, dim=1), "repeat_interleave__front": lambda r: r.repeat_interleave(2, dim=0),
+    "repeat_interleave__flat": lambda v: v.repeat_interleave(2), "repeat_interleave__last": lambda i: i.repeat_interleave(4, -1),
     "rotate_half": lambda x: torch.cat([-x[..., 4:], x[..., :4]], -1),
 }
 
@@ -159,6 +165,8 @@ WRITES = {
     "copy": written(lambda z, y: z.copy_(y), "x", "y"), "copy__row": written(lambda z, r: z.copy_(r[:, None]), "x", "r"),
     "view_as": written(lambda z: z.view(z.shape[0], -1).add_(1), "x"),
     "masked_fill_": written(lambda z, b: z.masked_fill_(b, 1), "x", "b"),
+    "index_put__negative": written(lambda z, r: operator.setitem(z, torch.arange(r.shape[0]) - 9, r), "t", "r"),
+    "index_copy_": written(lambda z, y: z.index_copy_(2, torch.tensor([6, 1]), y[..., :2]), "x", "y"),
     "nested": written(lambda z: z[:, 0][:, :3].add_(z[:, 1:2].sum()), "x"),
 }
 
@@ -181,6 +189,8 @@ DECOMPOSED = {
     "scaled_dot_product_attention__double": lambda x, b: attend(heads(x).double(), heads(x).double(), heads(x).double(), b[:, None, :1, :1]),
     "rms_norm__bare": lambda x: F.rms_norm(x, (8,)), "rms_norm__matrix": lambda w: F.rms_norm(w, (6, 8), w, 1e-3),
     "rms_norm__bf16": lambda h: F.rms_norm(h, (8,), eps=1e-5), "rms_norm__bf16_eps": lambda h, t: F.rms_norm(1e-3 * h, (8,), t[0].bfloat16()),
+    "layer_norm": lambda x, t: F.layer_norm(x, (8,), t[0], t[1], 1e-3), "layer_norm__bare": lambda x: F.layer_norm(x, (8,)),
+    "layer_norm__bf16": lambda h, t: F.layer_norm(h, (8,), t[0].bfloat16()), "layer_norm__matrix": lambda w: F.layer_norm(w, (6, 8), w),
     "diff": lambda i: i.diff(), "diff__prepend": lambda i: i.diff(dim=1, prepend=i[:, :1] - 1), "diff__twice": lambda x: x.diff(2),
     "diff__both": lambda x, y: x.diff(dim=-1, prepend=y, append=y[..., :2]), "diff__bool": lambda b: b.diff(),
 }
@@ -192,6 +202,9 @@ INDEXING = {
     "embedding": lambda t, k: F.embedding(k, t), "gather": lambda r, k: r.gather(1, k),
     "gather__short": lambda r, k: r.gather(1, k[:, 2:5]), "gather__front": lambda t, k: t.gather(0, k),
     "take_along": lambda x, k: x.gather(2, k[:, None].expand(-1, x.shape[1], -1)),
+    "index_copy": lambda t, r: t.index_copy(0, torch.arange(r.shape[0]) + 2, r),
+    "index_put": lambda i, s: i[..., 0].index_put((s % s.shape[0] * 0,), i[:, 0].sum(1)[:1, None].expand(s.shape[0], i.shape[1])),
+    "index_put__inverse": lambda y: torch.zeros(y.shape[1], dtype=torch.int64).index_put((y[0, :, 0].argsort(),), torch.arange(y.shape[1])),
     "scatter__value": lambda r, k: r.scatter(1, k[:, :3], 9.0), "scatter__src": lambda r, y: r.scatter(1, torch.tensor([[3, 1, 0]]).expand(r.shape[0], -1), r[:, :3] * 2),
 }
 REDUCTIONS = {
@@ -209,7 +222,23 @@ REDUCTIONS = {
     "cumsum": lambda x: x.cumsum(-1), "cumsum__int": lambda i: i.cumsum(1), "cumsum__bool": lambda b: b.long().cumsum(-1),
     "topk": lambda x: x.topk(3, -1), "topk__front": lambda x: x.topk(2, 2, sorted=True),
     "topk__all": lambda r: r.topk(8), "sort": lambda x: x.sort(-1, descending=True),
+    "sort__ascending": lambda x: x.sort(1), "sort__stable": lambda i: torch.sort(i, dim=1, stable=True), "sort__vector": lambda y: y.view(-1).sort(),
+    "sort__bool": lambda b: torch.sort(b, stable=True, descending=True), "argsort": lambda x: x.argsort(-1),
+    "argsort__stable": lambda i: torch.argsort(i, dim=1, descending=True, stable=True), "topk__smallest": lambda x: x.topk(3, -1, largest=False),
+    "histc": lambda x: torch.histc(x.reshape(-1), 10, -3, 3), "histc__ids": lambda k: torch.histc(k.view(-1).float(), bins=8, min=0, max=7),
 }
+
+
+def stacked(t):
+    """Three matrices [8, 8]."""
+    return torch.stack([t[:8], t[1:], -t[:8]])
+
+
+def ends(h, *before):
+    """Where groups of the rows of `h` end: `before`, and the last one at the end."""
+    return torch.cat([torch.tensor(before), torch.full((1,), h.shape[0] * h.shape[1])]).to(torch.int32)
+
+
 PRODUCTS = {
     "matmul": lambda x, t: x @ t[:8], "matmul__batched": lambda x, y: x @ y.transpose(1, 2),
     "matmul__heads": lambda x, y: x.view(x.shape[0], -1, 2, 4).transpose(1, 2) @ y.view(x.shape[0], -1, 2, 4).permute(0, 2, 3, 1),
@@ -217,6 +246,8 @@ PRODUCTS = {
     "linear": lambda x, w: F.linear(x, w), "linear__bias": lambda x, w, v: F.linear(x, w, v),
     "linear__rows": lambda r, w, v: F.linear(r, w, v), "linear__bf16": lambda h, w, v: F.linear(h, w.bfloat16(), v.bfloat16()),
     "addmm": lambda v, r, w: torch.addmm(v, r, w.t()), "matmul__bf16": lambda h: h @ h.transpose(1, 2),
+    "_grouped_mm": lambda h, t: F.grouped_mm(h.view(-1, 8), stacked(t).bfloat16(), offs=ends(h, 2, 2)),
+    "transformers.grouped_mm_fallback": lambda x, t: torch.ops.transformers.grouped_mm_fallback(x.view(-1, 8), stacked(t), torch.tensor([0, 3, 4])),
     "outer": lambda s: s[:, None] * s[None], "matmul__vector": lambda x, v: x[..., :6] @ v,
     "matmul__row": lambda v, w: v @ w, "matmul__dot": lambda v: v @ v,
 }

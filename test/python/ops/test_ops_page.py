@@ -26,7 +26,7 @@ def tables():
 def decomposed():
     """Operators that the patterns of aten-decompose take apart."""
     text = "".join(file.read_text() for file in (ROOT / "lib/Conversion/AtenToGraph").glob("Decompose*.cpp"))
-    return set(re.findall(r'CallPattern\(context, \{"aten\.(\w+)"\}\)', text))
+    return {name for names in re.findall(r"CallPattern\(context, \{([^}]*)\}\)", text) for name in re.findall(r"aten\.(\w+)", names)}
 
 
 def page(section="Lowered to loops"):

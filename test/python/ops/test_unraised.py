@@ -1,9 +1,12 @@
-"""Masks and routers that no pattern knows: they stay tensors and plain ops, and the model still runs."""
+"""Masks, routers and experts that no pattern knows: they stay tensors and plain ops, and the model still runs."""
 
 import numpy as np
 import pytest
 import torch
 from op_program import Operators, to_numpy
+from transformers import Llama4TextConfig, MixtralConfig
+from transformers.models.llama4.modeling_llama4 import Llama4TextMoe
+from transformers.models.mixtral.modeling_mixtral import MixtralExperts
 
 import moe_mlir.ops  # noqa: F401 (defines moe_mlir::experts)
 from moe_mlir import Executable
@@ -140,3 +143,68 @@ def test_router(name, fused, tmp_path):
             expected = layer(x).numpy()
         [result] = executable.run({"x": x.numpy()}).values()
         assert np.abs(result - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def check_layer(module, inputs, dynamic, folder):
+    """`module` compiles without any MoE op and equals PyTorch on tokens [n, HIDDEN]; `inputs` makes them of a number n."""
+    with torch.no_grad():
+        program = torch.export.export(module, (inputs(5),), dynamic_shapes=(dynamic,), strict=False)
+    torch.export.save(program, folder / "layer.pt2")
+    assert " moe.dispatch" not in graph_of(folder / "layer.pt2", folder)
+    executable = Executable(moe_compile(folder / "layer.pt2", folder / "layer"))
+    for count in (5, 1, 23):
+        x = inputs(count)
+        with torch.no_grad():
+            expected = module(x).numpy()
+        [result] = executable.run({"x": x.numpy()}).values()
+        assert np.abs(result - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def filled(module):
+    g = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=g) / weight.shape[-1] ** 0.5)
+    return module.eval()
+
+
+class Llama4Layer(torch.nn.Module):
+    """Every expert on every token, scaled before the experts; outside of transformers' registry."""
+
+    def __init__(self):
+        super().__init__()
+        config = Llama4TextConfig(hidden_size=HIDDEN, intermediate_size=INNER, num_local_experts=EXPERTS, num_experts_per_tok=K)
+        self.layer = Llama4TextMoe(config)
+
+    def forward(self, x):
+        return self.layer(x)[0]
+
+
+class NormedLayer(torch.nn.Module):
+    """Experts whose results are normalised before they are weighed, which moe.expert does not say."""
+
+    def __init__(self, implementation):
+        super().__init__()
+        config = MixtralConfig(hidden_size=HIDDEN, intermediate_size=INNER, num_local_experts=EXPERTS)
+        config._experts_implementation = implementation
+        self.router = torch.nn.Parameter(torch.empty(EXPERTS, HIDDEN))
+        self.experts = MixtralExperts(config)
+        self.experts.has_post_expert_norm = True
+        self.experts.post_expert_norm = lambda rows: F.rms_norm(rows, (HIDDEN,), eps=1e-5)
+
+    def forward(self, x):
+        weights, ids = F.linear(x, self.router).softmax(-1).topk(K)
+        return self.experts(x, ids, weights)
+
+
+def tokens(count):
+    return torch.randn((count, HIDDEN), generator=torch.Generator().manual_seed(count))
+
+
+def test_experts_outside_of_the_registry(tmp_path):
+    check_layer(filled(Llama4Layer()), tokens, {0: torch.export.Dim.DYNAMIC}, tmp_path)
+
+
+@pytest.mark.parametrize("implementation", ["grouped_mm", "batched_mm"])
+def test_experts_with_a_norm(implementation, tmp_path):
+    check_layer(filled(NormedLayer(implementation)), tokens, {0: torch.export.Dim.DYNAMIC}, tmp_path)

@@ -67,7 +67,8 @@ def AtenDecompose : Pass<"aten-decompose", "::mlir::func::FuncOp"> {
     - `scaled_dot_product_attention` whose mask adds numbers, whose values have another width than the keys, or whose
       element type has no kernel, becomes two products around a softmax. Elements of 16 bits are computed in f32 and
       rounded once. A query that sees no key gives zeros.
-    - `rms_norm` without a weight or over several dimensions becomes a mean of squares, `rsqrt` and products.
+    - `rms_norm` without a weight or over several dimensions becomes a mean of squares, `rsqrt` and products;
+      `layer_norm` becomes the same of what is left when the mean is taken away.
     - `diff` becomes differences of slices.
 
     Calls of other operators, and forms that none of these covers, stay as they are.
@@ -78,8 +79,8 @@ def AtenDecompose : Pass<"aten-decompose", "::mlir::func::FuncOp"> {
 def AtenCheckIndices : Pass<"aten-check-indices", "::mlir::func::FuncOp"> {
   let summary = "Make sure that indices lie within the tensors they index";
   let description = [{
-    For every op that reads or writes where integers say (`index`, `gather`, `index_select`, `scatter`, `select`,
-    `embedding`, `nn.embedding`, `nn.cache_update`, positions and lengths of `nn.attention`):
+    For every op that reads or writes where integers say (`index`, `gather`, `index_select`, `scatter`, `index_copy`,
+    `index_put`, `select`, `embedding`, `nn.embedding`, `nn.cache_update`, positions and lengths of `nn.attention`):
 
     - Integers whose range is known to fit (from `arange`, `topk`, `remainder`, constants, `moe.gate`) need nothing.
     - Elements of an argument are bounded by its `moe.range`, which the runtime checks before the program runs; the
