@@ -178,6 +178,8 @@ void OverwriteCheck::checkReads(Granule &granule, uint32_t address, int words) {
     if (read.words & words) {
       if (read.slot != thread.slot && !thread.knows(read.slot, read.epoch))
         refuse(address, ": not ordered after a load by thread " + std::to_string(read.slot));
+      if (async && !thread.asyncKnows(read.slot, read.epoch))
+        refuse(address, ": ordinary load before it, without fence.proxy.async in between");
       read.words &= ~words;
     }
   std::erase_if(granule.reads, [](const SharedRead &read) { return !read.words; });

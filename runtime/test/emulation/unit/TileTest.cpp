@@ -151,6 +151,27 @@ TEST_F(Tile, MisusedLoads) {
   });
 }
 
+/// A stage that was read by ordinary accesses is loaded again.
+TEST_F(Tile, LoadAfterOrdinaryReads) {
+  encode(64, 16);
+  auto twice = [&](bool fence) {
+    initOne();
+    for (uint32_t round = 0; round < 2; ++round) {
+      if (threadIndex() == 0) {
+        arriveExpect(kBarrier, 1024);
+        loadTile2d(0x400, &map, kBarrier, 0, 0);
+      }
+      wait(kBarrier, round);
+      loadShared<int>(0x400 + 4 * threadIndex());
+      if (fence)
+        fenceProxyAsync();
+      syncBlock();
+    }
+  };
+  EXPECT_CLEAN(options, [&] { twice(true); });
+  EXPECT_FAULT(options, "ordinary load before it, without fence.proxy.async", [&] { twice(false); });
+}
+
 /// Whose memory is free: what is in flight must not touch it. The mbarrier expects nothing, so it does not tell.
 TEST_F(Tile, LoadOutlivesItsBlock) {
   encode(64, 16);
