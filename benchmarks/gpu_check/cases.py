@@ -6,42 +6,43 @@ import numpy as np
 
 # What follows the arguments %x, %router, %w_in, %w_out, or the parameters of these names.
 COMPUTATION = """
-  %logits = nn.linear %x, %router : tensor<?x{H}xbf16>, tensor<{E}x{H}xbf16> -> tensor<?x{E}xbf16>
+  %logits = nn.linear %x, %router : tensor<?x{H}x{type}>, tensor<{E}x{H}x{type}> -> tensor<?x{E}x{type}>
   %weights, %ids = moe.gate %logits top_k({k}) score(softmax) renormalize(sum)
-      : tensor<?x{E}xbf16> -> tensor<?x{k}xf32>, tensor<?x{k}xi32>
+      : tensor<?x{E}x{type}> -> tensor<?x{k}xf32>, tensor<?x{k}xi32>
   %rows, %layout = moe.dispatch %x, %ids num_experts({E})
-      : tensor<?x{H}xbf16>, tensor<?x{k}xi32> -> tensor<?x{H}xbf16>, !moe.layout<{E}>
+      : tensor<?x{H}x{type}>, tensor<?x{k}xi32> -> tensor<?x{H}x{type}>, !moe.layout<{E}>
   %o = moe.expert %rows, %layout, %w_in, %w_out gated {{
   ^bb0(%g: f32, %u: f32):
     %s = nn.silu %g : f32
     %v = arith.mulf %s, %u : f32
     moe.yield %v : f32
-  }} : tensor<?x{H}xbf16>, !moe.layout<{E}>, tensor<{E}x{I2}x{H}xbf16>, tensor<{E}x{H}x{I}xbf16> -> tensor<?x{H}xbf16>
+  }} : tensor<?x{H}x{type}>, !moe.layout<{E}>, tensor<{E}x{I2}x{H}x{type}>, tensor<{E}x{H}x{I}x{type}> -> tensor<?x{H}x{type}>
   %y = moe.combine %o, %layout weights(%weights : tensor<?x{k}xf32>)
-      : tensor<?x{H}xbf16>, !moe.layout<{E}> -> tensor<?x{H}xbf16>
-  return %y : tensor<?x{H}xbf16>
+      : tensor<?x{H}x{type}>, !moe.layout<{E}> -> tensor<?x{H}x{type}>
+  return %y : tensor<?x{H}x{type}>
 }}
 """
 
 LAYER = """
-func.func @main(%x: tensor<?x{H}xbf16> {{moe.dims = ["tokens", ""], moe.name = "x"}}) -> (tensor<?x{H}xbf16> {{moe.name = "y"}}) {{
-  %router = moe.parameter ["router"] : tensor<{E}x{H}xbf16>
-  %w_in = moe.parameter ["w_in"] : tensor<{E}x{I2}x{H}xbf16>
-  %w_out = moe.parameter ["w_out"] : tensor<{E}x{H}x{I}xbf16>""" + COMPUTATION
+func.func @main(%x: tensor<?x{H}x{type}> {{moe.dims = ["tokens", ""], moe.name = "x"}}) -> (tensor<?x{H}x{type}> {{moe.name = "y"}}) {{
+  %router = moe.parameter ["router"] : tensor<{E}x{H}x{type}>
+  %w_in = moe.parameter ["w_in"] : tensor<{E}x{I2}x{H}x{type}>
+  %w_out = moe.parameter ["w_out"] : tensor<{E}x{H}x{I}x{type}>""" + COMPUTATION
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Sizes of a gated MoE layer: hidden, intermediate, experts, top-k."""
+    """Sizes of a gated MoE layer: hidden, intermediate, experts, top-k; and the type of its elements."""
 
     H: int
     I: int  # noqa: E741
     E: int
     k: int
+    element: str = "bf16"
 
     def graph(self, text=LAYER):
         """Its graph; the weights are parameters, unless `text` says otherwise."""
-        return text.format(H=self.H, I=self.I, I2=2 * self.I, E=self.E, k=self.k)
+        return text.format(H=self.H, I=self.I, I2=2 * self.I, E=self.E, k=self.k, type=self.element)
 
     def weight_shapes(self):
         return {"router": (self.E, self.H), "w_in": (self.E, 2 * self.I, self.H), "w_out": (self.E, self.H, self.I)}
@@ -52,7 +53,7 @@ class Layer:
 
     def bytes_moved(self, tokens, experts):
         """The least that a forward pass moves: weights of the experts that have rows, router, tokens in and out."""
-        return 2 * (3 * experts * self.H * self.I + self.E * self.H + 2 * tokens * self.H)
+        return (4 if self.element == "f32" else 2) * (3 * experts * self.H * self.I + self.E * self.H + 2 * tokens * self.H)
 
 
 # Numerics, bit for bit where the data are integers. One block of everything; more rows of an expert than a tile has, and few in the last tile;
@@ -79,7 +80,7 @@ TOKENS = [1, 8, 64, 512, 2048, 8192]
 
 
 def name_of(tokens, layer):
-    return f"T{tokens}-H{layer.H}-I{layer.I}-E{layer.E}-k{layer.k}"
+    return f"T{tokens}-H{layer.H}-I{layer.I}-E{layer.E}-k{layer.k}" + ("" if layer.element == "bf16" else f"-{layer.element}")
 
 
 def weights_of(layer, random, draw):

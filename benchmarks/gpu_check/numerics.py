@@ -17,8 +17,8 @@ TOLERANCE = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 1e-5, "f64": 1e-12}
 
 def integer_data(program, tokens):
     random = np.random.default_rng(tokens * 131 + program.layer.H)
-    x = to_bits(small_integers(random, (tokens, program.layer.H)), "bf16")
-    return x, {name: to_bits(a, "bf16") for name, a in weights_of(program.layer, random, small_integers).items()}
+    x = to_bits(small_integers(random, (tokens, program.layer.H)), program.layer.element)
+    return x, {name: to_bits(a, program.layer.element) for name, a in weights_of(program.layer, random, small_integers).items()}
 
 
 def record(program, tokens, device):

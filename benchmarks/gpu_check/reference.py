@@ -1,17 +1,17 @@
-"""A gated MoE layer by NumPy in float64, from numbers that bf16 holds."""
+"""A gated MoE layer by NumPy in float64, from numbers that its element type holds."""
 
 import numpy as np
 
 from .arrays import to_bits, to_numbers
 
 
-def rounded(x):
-    return to_numbers(to_bits(x.astype(np.float32), "bf16"), "bf16").astype(np.float64)
+def rounded(x, element):
+    return to_numbers(to_bits(x.astype(np.float32), element), element).astype(np.float64)
 
 
-def route(x, router, k):
-    """Logits are bf16, as the linear layer stores them. Returns (weights, ids, margin of the choice)."""
-    logits = rounded(x @ router.T)
+def route(x, router, k, element="bf16"):
+    """Logits are of the layer's type, as the linear layer stores them. Returns (weights, ids, margin of the choice)."""
+    logits = rounded(x @ router.T, element)
     scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
     scores /= scores.sum(axis=-1, keepdims=True)
     order = np.argsort(-logits, axis=-1, kind="stable")  # the first of equal ones
@@ -22,38 +22,39 @@ def route(x, router, k):
     return best / best.sum(axis=-1, keepdims=True), ids, margin
 
 
-def choose_tokens(draw, tokens, router, k):
+def choose_tokens(draw, tokens, router, k, element="bf16"):
     """`tokens` rows of `draw(count)` whose experts no rounding of a bf16 logit changes."""
     rows = draw(8 * tokens + 64).astype(np.float32)
-    x = rounded(rows)
+    x = rounded(rows, element)
     size = np.abs(x @ router.T.astype(np.float64)).max(axis=-1)
-    clear = route(x, router, k)[2] > 2.0**-6 * size
+    clear = route(x, router, k, element)[2] > 2.0**-6 * size
     if clear.sum() < tokens:
         raise ValueError(f"only {clear.sum()} of {len(rows)} tokens are clearly routed")
     return rows[clear][:tokens]
 
 
-def forward(x, weights, k):
+def forward(x, weights, k, element="bf16"):
     """Returns (y, the sum of the absolute values of the terms of each element of y)."""
     x, router, w_in, w_out = (np.asarray(a, np.float64) for a in (x, weights["router"], weights["w_in"], weights["w_out"]))
-    gates, ids, _ = route(x, router, k)
+    gates, ids, _ = route(x, router, k, element)
     y, terms = np.zeros((len(x), w_out.shape[1])), np.zeros((len(x), w_out.shape[1]))
     for slot in range(k):
         products = np.einsum("tnh,th->tn", w_in[ids[:, slot]], x)
         gate, up = np.split(products, 2, axis=-1)
-        h = rounded(gate / (1 + np.exp(-gate)) * up)
+        h = rounded(gate / (1 + np.exp(-gate)) * up, element)
         down = w_out[ids[:, slot]]
         y += gates[:, slot, None] * np.einsum("thi,ti->th", down, h)
         terms += gates[:, slot, None] * np.einsum("thi,ti->th", np.abs(down), np.abs(h))
     return y, terms
 
 
-# A bf16 logit, a bf16 intermediate and a bf16 result may each be rounded the other way: 2^-8 of their size.
-BOUND = 2.0**-7
+# A bf16 logit, a bf16 intermediate and a bf16 result may each be rounded the other way: 2^-8 of their size. Sums of f32 have an error
+# for each term.
+BOUND = {"bf16": 2.0**-7, "f32": 2.0**-18}
 
 
-def worst(y, expected, terms):
+def worst(y, expected, terms, element="bf16"):
     """The largest error in units of the bound; at most 1 is within it. NaN counts as infinite."""
-    error = np.abs(y - expected) / np.maximum(BOUND * terms, 1e-30)
+    error = np.abs(y - expected) / np.maximum(BOUND[element] * terms, 1e-30)
     error = np.where((y == expected) & (terms == 0), 0, error)
     return float(np.nan_to_num(error, nan=np.inf).max(initial=0))

@@ -14,12 +14,12 @@ from ..stepping import Step
 def layer_case(tokens, layer, draw):
     """(x, weights, expected, sums of absolute terms)"""
     random = np.random.default_rng(tokens + layer.I)
-    weights = {name: to_bits(a, "bf16") for name, a in weights_of(layer, random, draw).items()}
-    exact = {name: to_numbers(a, "bf16") for name, a in weights.items()}
+    weights = {name: to_bits(a, layer.element) for name, a in weights_of(layer, random, draw).items()}
+    exact = {name: to_numbers(a, layer.element) for name, a in weights.items()}
     scale = 1 if draw is small_integers else layer.H**0.5
-    x = reference.choose_tokens(lambda n: draw(random, (n, layer.H)) * scale, tokens, exact["router"], layer.k)
-    x = to_bits(x, "bf16")
-    return x, weights, *reference.forward(to_numbers(x, "bf16"), exact, layer.k)
+    x = reference.choose_tokens(lambda n: draw(random, (n, layer.H)) * scale, tokens, exact["router"], layer.k, layer.element)
+    x = to_bits(x, layer.element)
+    return x, weights, *reference.forward(to_numbers(x, layer.element), exact, layer.k, layer.element)
 
 
 def check_kernels(step, device, program, tokens):
@@ -32,7 +32,8 @@ def check_layer(step, device, program, tokens, draw):
     x, weights, expected, terms = layer_case(tokens, program.layer, draw)
     run = Execution(device, program.plan(tokens), program.kernels, {"x": x}, weights)
     (y,) = run.run()
-    worst = reference.worst(to_numbers(y, "bf16"), expected, terms)
+    element = program.layer.element
+    worst = reference.worst(to_numbers(y, element), expected, terms, element)
     # Repeated calls on the same memory give the same bits.
     same = all(np.array_equal(y, run.run()[0]) for _ in range(3))
     step.write("layer", program=program.name, data=draw.__name__, worst=worst, **{"same bits": same}, passed=worst <= 1 and same)

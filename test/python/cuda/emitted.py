@@ -24,10 +24,10 @@ PACK = re.compile(r"kernel\.func @(pack_\w+)\(%\w+: memref<[^>]*>, %\w+: memref<
 MAP = re.compile(r"// Map \w+: argument (\d+) as (argument )?(\d+) x (\d+), boxes of (\d+) rows")
 
 LAYER = """
-func.func @main(%x: tensor<?x{H}xbf16> {{moe.dims = ["tokens", ""], moe.name = "x"}},
-                %router: tensor<{E}x{H}xbf16> {{moe.name = "router"}},
-                %w_in: tensor<{E}x{I2}x{H}xbf16> {{moe.name = "w_in"}},
-                %w_out: tensor<{E}x{H}x{I}xbf16> {{moe.name = "w_out"}}) -> (tensor<?x{H}xbf16> {{moe.name = "y"}}) {{""" + COMPUTATION
+func.func @main(%x: tensor<?x{H}x{type}> {{moe.dims = ["tokens", ""], moe.name = "x"}},
+                %router: tensor<{E}x{H}x{type}> {{moe.name = "router"}},
+                %w_in: tensor<{E}x{I2}x{H}x{type}> {{moe.name = "w_in"}},
+                %w_out: tensor<{E}x{H}x{I}x{type}> {{moe.name = "w_out"}}) -> (tensor<?x{H}x{type}> {{moe.name = "y"}}) {{""" + COMPUTATION
 
 
 class Shape(Layer):

@@ -42,10 +42,10 @@ def programs(tmp_path_factory):
 def layer_data(tokens, layer, draw):
     random = np.random.default_rng(tokens + layer.I)
     weights = weights_of(layer, random, draw)
-    exact = {name: to_numbers(to_bits(a, "bf16"), "bf16") for name, a in weights.items()}
+    exact = {name: to_numbers(to_bits(a, layer.element), layer.element) for name, a in weights.items()}
     scale = 1 if draw is small_integers else layer.H**0.5
-    x = reference.choose_tokens(lambda n: draw(random, (n, layer.H)) * scale, tokens, exact["router"], layer.k)
-    return to_bits(x, "bf16"), {name: to_bits(a, "bf16") for name, a in exact.items()}, exact
+    x = reference.choose_tokens(lambda n: draw(random, (n, layer.H)) * scale, tokens, exact["router"], layer.k, layer.element)
+    return to_bits(x, layer.element), {name: to_bits(a, layer.element) for name, a in exact.items()}, exact
 
 
 @pytest.mark.parametrize("draw", [small_integers, fractions], ids=["integers", "fractions"])
@@ -53,11 +53,11 @@ def layer_data(tokens, layer, draw):
 def test_layer_against_numpy(tokens, layer, draw, programs):
     program, device = programs(tokens, layer)
     x, weights, exact = layer_data(tokens, layer, draw)
-    expected, terms = reference.forward(to_numbers(x, "bf16"), exact, layer.k)
+    expected, terms = reference.forward(to_numbers(x, layer.element), exact, layer.k, layer.element)
     for multiprocessors, schedule in ((2, {"timing": "lazy"}), (3, {"timing": "random", "skewed": True, "seed": 5})):
         device.multiprocessors, device.schedule = multiprocessors, schedule
         (y,) = Execution(device, program.plan(tokens), program.kernels, {"x": x}, weights).run()
-        assert reference.worst(to_numbers(y, "bf16"), expected, terms) <= 1
+        assert reference.worst(to_numbers(y, layer.element), expected, terms, layer.element) <= 1
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 130])
