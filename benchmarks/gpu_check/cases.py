@@ -58,7 +58,7 @@ class Layer:
 
 # Numerics, bit for bit where the data are integers. One block of everything; more rows of an expert than a tile has, and few in the last tile;
 # rows that do not start at multiples of 16 bytes and a last step of odd length; one token; one expert; more steps than two rounds of the ring,
-# few rows and many.
+# few rows and many; f32.
 NUMERICS = [
     (7, Layer(96, 80, 8, 2)),
     (140, Layer(72, 40, 3, 3)),
@@ -67,6 +67,7 @@ NUMERICS = [
     (9, Layer(136, 130, 1, 1)),
     (13, Layer(904, 136, 2, 1)),
     (150, Layer(840, 72, 4, 2)),
+    (37, Layer(76, 45, 4, 2, "f32")),
 ]
 
 MODELS = {

@@ -67,8 +67,9 @@ GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, cons
     if (sizes.size() < 4 || !type.hasStaticShape())
       return;
     ArrayRef<int64_t> block = sizes.take_back(4);
-    CudaProduct product{ShapedType::getNumElements(sizes.drop_back(4)), block[0] * block[2], block[1] * block[3], 0};
-    work.products.push_back({product, mma.getAcc().getType().getRows(), block[2], type.getElementTypeBitWidth() == 16});
+    CudaProduct product{ShapedType::getNumElements(sizes.drop_back(4)), block[0] * block[2], block[1] * block[3], 0,
+                        type.getElementTypeBitWidth() / 8};
+    work.products.push_back({product, mma.getAcc().getType().getRows(), block[2]});
   });
   work.blocks = 1;
   if (!weights.empty() || launch.getSingle())
@@ -101,11 +102,10 @@ GpuTime moe_mlir::timeOnGpu(const CudaDevice &device, const GpuWork &work, int64
     CudaEstimate estimate = estimateRows(device, {bytes, flops, blocks});
     return {estimate.seconds, estimate.floor};
   }
-  const bool onTensorCores = llvm::all_of(work.products, [](const auto &product) { return product.isHalf; });
+  const bool onTensorCores =
+      llvm::all_of(work.products, [](const auto &product) { return product.sizes.elementBytes == 2; });
   const double peak = onTensorCores ? device.flopsPerSecond() : device.vectorFlopsPerSecond();
   const double floor = std::max(double(flops) / peak, double(bytes) / device.memoryBytesPerSecond);
-  if (!onTensorCores)
-    return {std::nullopt, floor};
   double seconds = 0;
   for (GpuWork::Product product : work.products) {
     product.sizes.rows = rows;

@@ -23,7 +23,6 @@ struct GpuWork {
   struct Product {
     CudaProduct sizes;
     int64_t tileRows, tileColumns;
-    bool isHalf; ///< operands are 16-bit floats
   };
   std::vector<Product> products; ///< none: a row program
   SizeExpr blocks;               ///< of a row program: those with work
@@ -35,10 +34,9 @@ GpuWork gpuWorkOf(mlir::kernel::LaunchOp launch, mlir::kernel::FuncOp kernel, co
 /// What is chosen for the kernel; times are left out.
 GpuKernel describeGpuKernel(const GpuWork &work, const mlir::kernel::CudaLaunch &shape);
 
-/// Seconds of a launch that moves so many bytes. None: the model has no such kernel.
+/// Seconds of a launch that moves so many bytes.
 struct GpuTime {
-  std::optional<double> estimate;
-  double floor;
+  double estimate, floor;
 };
 GpuTime timeOnGpu(const CudaDevice &device, const GpuWork &work, int64_t rows, int64_t flops, int64_t bytes,
                   int64_t blocks);

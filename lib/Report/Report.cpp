@@ -153,7 +153,7 @@ void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
   entry.kernel = launch.getKernel().str();
   entry.module = moduleOf(launch);
   entry.program = describeProgram(kernel, report.dotBf16);
-  if (!report.gpu.empty() && entry.program.tile)
+  if (!report.gpu.empty() && entry.program.tile && entry.program.dtype != "f32")
     entry.program.instruction = "wgmma";
   entry.program.single = launch.getSingle();
 

@@ -20,6 +20,15 @@ template <typename T> MOE_DEVICE uint4 loadEight(const T *row, int first, int en
   return uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
 }
 
+/// Elements [first, first + 4) of a row of f32; zeros from `end` on.
+MOE_DEVICE uint4 loadFour(const float *row, int first, int end MOE_CALLER) {
+  uint32_t bits[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    bits[i] = first + i < end ? __builtin_bit_cast(uint32_t, loadGlobal(row + first + i MOE_FROM_CALLER)) : 0;
+  return uint4{bits[0], bits[1], bits[2], bits[3]};
+}
+
 /// Stores two neighbours at once; `to` is aligned for both.
 template <typename T> MOE_DEVICE void storePair(T *to, T first, T second MOE_CALLER) {
   if constexpr (sizeof(T) == 2)

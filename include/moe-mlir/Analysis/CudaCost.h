@@ -6,9 +6,10 @@
 
 namespace moe_mlir {
 
-/// rows x depth times columns x depth, in 16-bit floats, by one weight of `groups`; rows are spread evenly.
+/// rows x depth times columns x depth, by one weight of `groups`; rows are spread evenly. Elements have 2 bytes, or, in
+/// f32, 4.
 struct CudaProduct {
-  int64_t groups, columns, depth, rows;
+  int64_t groups, columns, depth, rows, elementBytes = 2;
 };
 
 /// In seconds.

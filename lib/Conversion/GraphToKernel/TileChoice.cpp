@@ -19,7 +19,8 @@ static std::string microseconds(double seconds) { return llvm::formatv("{0:F1} u
 
 static moe_mlir::CudaProduct productOf(RankedTensorType weight, int64_t rows) {
   ArrayRef<int64_t> shape = weight.getShape();
-  return {ShapedType::getNumElements(shape.drop_back(2)), shape[shape.size() - 2], shape.back(), rows};
+  return {ShapedType::getNumElements(shape.drop_back(2)), shape[shape.size() - 2], shape.back(), rows,
+          weight.getElementTypeBitWidth() / 8};
 }
 
 TileTarget mlir::kernel::tilesFor(const GraphLowering &lowering, RankedTensorType weight, bool halves) {

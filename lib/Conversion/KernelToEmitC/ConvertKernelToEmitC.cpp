@@ -43,6 +43,11 @@ Type Emitter::convert(Type type) const {
   return isKnown ? type : Type();
 }
 
+std::string Emitter::elementName() const {
+  auto type = dyn_cast<emitc::OpaqueType>(convert(plan->element));
+  return type ? type.getValue().str() : "float";
+}
+
 LogicalResult Emitter::set(Operation *op, Value value) {
   values[op->getResult(0)] = value;
   return success();

@@ -59,6 +59,8 @@ private:
   LogicalResult emitRowTileBody(RowTileOp tile);
   /// The form for few rows, for each strip of columns.
   LogicalResult emitStrips(RowTileOp tile);
+  /// The C++ type of the operands of products.
+  std::string elementName() const;
   /// Text that adds the first column of the strip to a sum; `{}` is the strip.
   std::string plusStrip() const { return strip ? " + " + std::to_string(plan->stripColumns) + " * {}" : ""; }
   /// The row index in memory of row `row` of a tile.
@@ -80,12 +82,18 @@ private:
   void emitDrain(Location loc);
 
   // The role that multiplies (Products.cpp).
-  /// A wgmma per 16 elements of K: accumulators and operands, as text. `{}` is the first column of the weights.
+  /// One or more products with the same accumulators: these and the operands in a stage, as text. `{}` is the first
+  /// column of the weights.
   struct Multiplication {
     std::string accumulators, left, right;
     Value column;
+    int64_t width = 0; ///< columns of the accumulators
   };
-  LogicalResult emitProducts(const Steps &range, ArrayRef<MmaOp> products);
+  void emitProducts(const Steps &range, ArrayRef<MmaOp> products, RowTileOp tile);
+  void emitTensorProducts(Location loc, const Steps &range, ArrayRef<Multiplication> list);
+  /// Products of f32, by the threads (ThreadProducts.cpp).
+  void emitThreadProducts(Location loc, const Steps &range, ArrayRef<Multiplication> list, RowTileOp tile);
+  void emitStepByThreads(Location loc, ArrayRef<Multiplication> list);
   /// What a warpgroup multiplies; declares the accumulators.
   SmallVector<Multiplication> shareProducts(const Steps &range, ArrayRef<MmaOp> products);
   Multiplication &addMultiplication(Location loc, SmallVectorImpl<Multiplication> &list, int64_t width);

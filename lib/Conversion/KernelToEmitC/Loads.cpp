@@ -44,10 +44,8 @@ LogicalResult Emitter::emitRowPointers(MmaOp mma, RowTileOp tile) {
   Location loc = mma.getLoc();
   Type i64 = b.getI64Type();
   const Buffer &a = buffers.at(mma.getA());
-  std::string element =
-      cast<emitc::OpaqueType>(convert(cast<MemRefType>(mma.getA().getType()).getElementType())).getValue().str();
   int64_t passes = tileRows / kRowsPerPass;
-  line(loc, "const " + element + " *rows[" + Twine(passes) + "];");
+  line(loc, "const " + elementName() + " *rows[" + Twine(passes) + "];");
   LogicalResult result = success();
   // The pointer of a row beyond the last one is that of the last one; it is not used.
   Value count = get(tile.getCount()), last = emitc::SubOp::create(b, loc, i64, count, integer(loc, i64, 1));
@@ -69,7 +67,7 @@ void Emitter::emitRowCopies(MmaOp mma, RowTileOp tile, Value k) {
   Location loc = mma.getLoc();
   Value depth = buffers.at(mma.getA()).sizes[1], count = get(tile.getCount());
   bool copies = rowSource(mma, tileRows) == RowSource::Copies;
-  std::string perThread = std::to_string(plan->depth / kChunks);
+  std::string perThread = std::to_string(plan->depth() / kChunks);
   line(loc, "const int column = int({}) + moe::threadIndex() % " + Twine(kChunks) + " * " + perThread + ";", k);
   emitUnrolled(loc, tileRows / kRowsPerPass, [&](Value pass) {
     line(loc, "const int inTile = moe::threadIndex() / " + Twine(kChunks) + " + " + Twine(kRowsPerPass) + " * {};",
@@ -81,7 +79,9 @@ void Emitter::emitRowCopies(MmaOp mma, RowTileOp tile, Value k) {
       line(loc, "moe::copyAsync(to, rows[{}] + (exists ? column : 0), exists ? 16 : 0);", pass);
     } else {
       line(loc, "const int end = inTile < {} ? int({}) : 0;", {count, depth});
-      line(loc, "moe::storeShared(to, moe::loadEight(rows[{}], column, end));", pass);
+      line(loc,
+           "moe::storeShared(to, moe::load" + Twine(perThread == "8" ? "Eight" : "Four") + "(rows[{}], column, end));",
+           pass);
     }
   });
   emitAnnouncement(loc);
@@ -128,7 +128,7 @@ LogicalResult Emitter::emitLoads(const Steps &range, ArrayRef<MmaOp> products, R
     line(loc, "moe::arriveExpect(full, " + Twine(bytes) + ");");
     if (byTile)
       line(loc, "moe::loadTile2d(stage, &{}, full, int({}), int({}));", {tensorMaps.lookup(mma.getA()), k, *firstRow});
-    line(loc, "const int weightRow = int(weights + {} / " + Twine(plan->depth) + " * {});", {k, columns});
+    line(loc, "const int weightRow = int(weights + {} / " + Twine(plan->depth()) + " * {});", {k, columns});
     Value map = tensorMaps.lookup(mma.getB());
     for (int64_t first = 0; first < loaded; first += boxRowsOf(mma.getB())) {
       std::string load = "moe::loadTile2d(stage + " + std::to_string(plan->aBytes() + first * kRowBytes) +

@@ -42,7 +42,7 @@ Emitter::Multiplication &Emitter::addMultiplication(Location loc, SmallVectorImp
                                                     int64_t width) {
   std::string name = "acc" + std::to_string(accumulatorCount++);
   line(loc, "moe::Accumulators<" + Twine(width) + "> " + name + ";");
-  list.push_back({name, {}, {}, {}});
+  list.push_back({name, {}, {}, {}, width});
   return list.back();
 }
 
@@ -80,11 +80,8 @@ SmallVector<Emitter::Multiplication> Emitter::shareProducts(const Steps &range, 
   return list;
 }
 
-LogicalResult Emitter::emitProducts(const Steps &range, ArrayRef<MmaOp> products) {
-  Location loc = MmaOp(products[0]).getLoc();
-  bool isBf16 = cast<MemRefType>(MmaOp(products[0]).getA().getType()).getElementType().isBF16();
-  std::string multiply = isBf16 ? "moe::wgmmaBf16" : "moe::wgmmaF16";
-  SmallVector<Multiplication> list = shareProducts(range, products);
+void Emitter::emitTensorProducts(Location loc, const Steps &range, ArrayRef<Multiplication> list) {
+  std::string multiply = plan->element.isBF16() ? "moe::wgmmaBf16" : "moe::wgmmaF16";
   Value lower = range.lower;
   line(loc, "#pragma unroll 1");
   auto steps = emitc::ForOp::create(b, loc, lower, range.upper, range.step);
@@ -128,5 +125,13 @@ LogicalResult Emitter::emitProducts(const Steps &range, ArrayRef<MmaOp> products
   for (const Multiplication &each : list)
     line(loc, "moe::wgmmaWait<0>(" + each.accumulators + ");");
   line(loc, "if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * (" + before + ") + 8);");
-  return success();
+}
+
+void Emitter::emitProducts(const Steps &range, ArrayRef<MmaOp> products, RowTileOp tile) {
+  Location loc = MmaOp(products[0]).getLoc();
+  SmallVector<Multiplication> list = shareProducts(range, products);
+  if (plan->usesTensorCores())
+    emitTensorProducts(loc, range, list);
+  else
+    emitThreadProducts(loc, range, list, tile);
 }

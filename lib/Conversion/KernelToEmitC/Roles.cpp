@@ -178,7 +178,7 @@ LogicalResult Emitter::emitRowTileBody(RowTileOp tile) {
       continue;
     }
     FailureOr<SmallVector<MmaOp>> products = overK ? productsOf(loop) : productsOf(mma);
-    if (failed(products) || (*products)[0].getStep() != plan->depth)
+    if (failed(products) || (*products)[0].getStep() != plan->depth())
       return failure();
     Steps steps;
     if (overK) {
@@ -186,12 +186,14 @@ LogicalResult Emitter::emitRowTileBody(RowTileOp tile) {
       steps.results.append(loop.result_begin(), loop.result_end());
     } else {
       Location loc = mma.getLoc();
-      Value depth = integer(loc, b.getI64Type(), plan->depth), first = get(mma.getK());
+      Value depth = integer(loc, b.getI64Type(), plan->depth()), first = get(mma.getK());
       steps = {first, emitc::AddOp::create(b, loc, b.getI64Type(), first, depth), depth, {}, true};
       for (MmaOp product : *products)
         steps.results.push_back(product.getResult());
     }
-    if (failed(role == Role::Load ? emitLoads(steps, *products, tile) : emitProducts(steps, *products)))
+    if (role == Role::Compute)
+      emitProducts(steps, *products, tile);
+    else if (failed(emitLoads(steps, *products, tile)))
       return failure();
     for (Value result : steps.results)
       accumulators.try_emplace(result);

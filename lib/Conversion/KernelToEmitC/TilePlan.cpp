@@ -50,25 +50,31 @@ static void chooseStrips(FuncOp func, TilePlan &plan) {
 }
 
 FailureOr<TilePlan> TilePlan::get(FuncOp func, const CudaTarget &target) {
-  TilePlan plan{target.rows, 0, target.depth, 0};
+  TilePlan plan{target.rows, 0, 0, Type()};
   WalkResult result = func.walk([&](MmaOp mma) -> WalkResult {
     auto weight = cast<MemRefType>(mma.getB().getType());
     Type element = weight.getElementType();
-    if (!element.isBF16() && !element.isF16())
-      return mma.emitOpError() << "multiplies " << element << "; on a GPU, products are of bf16 or f16";
+    if (!element.isF32() && !element.isBF16() && !element.isF16())
+      return mma.emitOpError() << "multiplies " << element << "; on a GPU, products are of f32, bf16 or f16";
+    if (plan.element && plan.element != element)
+      return mma.emitOpError() << "multiplies " << element << " where another product multiplies " << plan.element
+                               << "; on a GPU, a kernel has products of one type";
+    plan.element = element;
     if (!weight.hasStaticShape())
       return mma.emitOpError("has a weight of dynamic size, which has no tensor map");
-    if (weight.getShape().back() != target.depth)
-      return mma.emitOpError() << "has a weight in steps of " << weight.getShape().back() << ", not of "
-                               << target.depth;
+    if (mma.getStep() != plan.depth())
+      return mma.emitOpError() << "has a weight in steps of " << mma.getStep() << ", not of " << plan.depth();
     plan.columns = std::max(plan.columns, blockColumnsOf(mma.getB()));
-    for (int64_t rows : {target.rows, kFewRows})
-      (rowSource(mma, rows) == RowSource::Tile ? plan.usesTiles : plan.usesCopies) = true;
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
     return failure();
-  chooseStrips(func, plan);
+  if (plan.usesTensorCores())
+    chooseStrips(func, plan);
+  func.walk([&](MmaOp mma) {
+    for (int64_t rows : {plan.rows, plan.strips ? kFewRows : plan.rows})
+      (rowSource(mma, rows) == RowSource::Tile ? plan.usesTiles : plan.usesCopies) = true;
+  });
   plan.stages = std::min(target.stages, kStagesBytes / plan.stageBytes());
   return plan;
 }

@@ -23,19 +23,24 @@ constexpr int64_t kFewRows = 16;             ///< a tile of so few rows is compu
 enum class RowSource {
   Tile,    ///< neighbours in memory: TMA
   Copies,  ///< anywhere, in multiples of 16 bytes: a copy of 16 bytes per thread
-  Elements ///< anything else: two elements at a time
+  Elements ///< anything else: one element at a time
 };
 
 /// The sizes of a kernel with products. A stage holds one step of K: `rows` rows of `a`, then `columns` rows of
 /// weights.
 struct TilePlan {
-  int64_t rows, columns, depth, stages;
+  int64_t rows, columns, stages;
+  Type element; ///< of both operands
   /// Products with few rows have a form of their own, for one strip of columns at a time: so many strips make up the
   /// columns of each product of a tile. No strips: there is no such form.
   int64_t strips = 0, stripColumns = 0;
   bool usesTiles = false;  ///< some rows of `a` come by TMA
   bool usesCopies = false; ///< some come by the threads, which announce them later
 
+  /// Tensor cores multiply 16-bit floats; f32 is multiplied by the threads, in full precision.
+  bool usesTensorCores() const { return !element.isF32(); }
+  /// Elements of a step of K.
+  int64_t depth() const { return 8 * kRowBytes / element.getIntOrFloatBitWidth(); }
   int64_t aBytes() const { return rows * kRowBytes; }
   int64_t stageBytes() const { return aBytes() + columns * kRowBytes; }
   int64_t sharedBytes() const { return kBarrierBytes + stages * stageBytes(); }

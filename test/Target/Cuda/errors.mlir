@@ -52,7 +52,7 @@ module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth 
         } : <128>
         %zero = kernel.zero : <128x128xf32>
         %acc = scf.for %k = %c0 to %c96 step %c1 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
-          // expected-error@+1 {{'kernel.mma' op multiplies 'f32'; on a GPU, products are of bf16 or f16}}
+          // expected-error@+1 {{'kernel.mma' op has a weight in steps of 1, not of 32}}
           %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xf32>, memref<1x96x128xf32>
           scf.yield %next : !kernel.acc<128x128xf32>
         }
@@ -109,6 +109,53 @@ module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth 
         %o = arith.truncf %v : f32 to bf16
         kernel.yield %o : bf16
       } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+  kernel.func @linear(%x: memref<?x96xi8>, %w: memref<1x1x128x128xi8>, %y: memref<?x40xf32>) {
+    %c0 = arith.constant 0 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xi8>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x128xf32>
+      // expected-error@+1 {{'kernel.mma' op multiplies 'i8'; on a GPU, products are of f32, bf16 or f16}}
+      %acc = kernel.mma %zero, %x[%index, %c0], %w[%c0, %c0, %c0] : !kernel.acc<128x128xf32>, memref<?x96xi8>, memref<1x1x128x128xi8>
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        kernel.yield %v : f32
+      } : (!kernel.acc<128x128xf32>), memref<?x40xf32>
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+  kernel.func @two(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %z: memref<?x96xf32>, %v: memref<1x3x128x32xf32>, %y: memref<?x40xf32>) {
+    %c0 = arith.constant 0 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x128xf32>
+      %acc = kernel.mma %zero, %x[%index, %c0], %w[%c0, %c0, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
+      // expected-error@+1 {{'kernel.mma' op multiplies 'f32' where another product multiplies 'bf16'; on a GPU, a kernel has products of one type}}
+      %other = kernel.mma %zero, %z[%index, %c0], %v[%c0, %c0, %c0] : !kernel.acc<128x128xf32>, memref<?x96xf32>, memref<1x3x128x32xf32>
+      kernel.store_tile %acc, %other -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %a: f32, %b: f32):
+        kernel.yield %a : f32
+      } : (!kernel.acc<128x128xf32>, !kernel.acc<128x128xf32>), memref<?x40xf32>
     }
     kernel.return
   }

@@ -16,10 +16,10 @@ from emulated import WARNINGS, Emulator, aligned, to_bf16  # noqa: E402
 from gpu_check.cases import COMPUTATION, Layer  # noqa: E402
 
 BUILD = Path(os.environ.get("MOE_BUILD_DIR", ROOT / "build"))
-DEPTH = 64  # elements of a step, see CudaTarget.h
+STEP = 128  # bytes that a product takes of a row at a time, see Tiles.h
 
 # A kernel that packs weights: its name and the columns of a block.
-PACK = re.compile(r"kernel\.func @(pack_\w+)\(%\w+: memref<[^>]*>, %\w+: memref<[^>]*x(\d+)x64x\w+>\)")
+PACK = re.compile(r"kernel\.func @(pack_\w+)\(%\w+: memref<[^>]*>, %\w+: memref<[^>]*x(\d+)x(?:64xbf16|64xf16|32xf32)>\)")
 # What a kernel says about a tensor map that it wants: argument, rows (a number or an argument's value), columns, rows of a box.
 MAP = re.compile(r"// Map \w+: argument (\d+) as (argument )?(\d+) x (\d+), boxes of (\d+) rows")
 
@@ -74,9 +74,10 @@ class EmulatedKernels:
 
     def pack(self, weight, halves=False, **schedule):
         """The weight as its kernel packs it, which is as NumPy does."""
-        name = f"pack_{'x'.join(map(str, weight.shape))}_bf16" + ("_halves" if halves else "")
+        name = f"pack_{'x'.join(map(str, weight.shape))}_{'f32' if weight.itemsize == 4 else 'bf16'}" + ("_halves" if halves else "")
         expected = pack(weight, self.columns[name], halves)
-        packed = aligned(expected.shape, np.uint16, 0x7FC0)
+        packed = aligned(expected.shape, weight.dtype)
+        packed.view(np.uint8)[...] = 0xFF
         self.run(name, weight, packed, exact=True, **schedule)
         np.testing.assert_array_equal(packed, expected)
         packed.flags.writeable = False
@@ -90,7 +91,7 @@ class EmulatedKernels:
         for slot, size, rows, columns, box in maps:
             rows = arguments[int(rows)] if size else int(rows)
             matrix = arguments[int(slot)].reshape(rows, int(columns))
-            values[f"map {len(values)}"] = self.emulator.tensor_map(matrix, (int(box), DEPTH), 128)
+            values[f"map {len(values)}"] = self.emulator.tensor_map(matrix, (int(box), STEP // matrix.itemsize), 128)
         fault = self.emulator.launch(self.kernels[name], values, blocks, threads, shared, **schedule)
         assert fault == "", fault
 
@@ -104,9 +105,10 @@ def pack(weight, columns, halves=False):
         pad = [(0, 0)] * (weight.ndim - 2) + [(0, blocks * half - gate.shape[-2]), (0, 0)]
         parts = [np.pad(w, pad).reshape(*w.shape[:-2], blocks, half, w.shape[-1]) for w in (gate, up)]
         weight = np.concatenate(parts, axis=-2).reshape(*weight.shape[:-2], blocks * columns, weight.shape[-1])
-    blocks, steps = -(-weight.shape[-2] // columns), -(-weight.shape[-1] // DEPTH)
-    pad = [(0, 0)] * (weight.ndim - 2) + [(0, blocks * columns - weight.shape[-2]), (0, steps * DEPTH - weight.shape[-1])]
-    return np.pad(weight, pad).reshape(*weight.shape[:-2], blocks, columns, steps, DEPTH).swapaxes(-3, -2)
+    depth = STEP // weight.itemsize
+    blocks, steps = -(-weight.shape[-2] // columns), -(-weight.shape[-1] // depth)
+    pad = [(0, 0)] * (weight.ndim - 2) + [(0, blocks * columns - weight.shape[-2]), (0, steps * depth - weight.shape[-1])]
+    return np.pad(weight, pad).reshape(*weight.shape[:-2], blocks, columns, steps, depth).swapaxes(-3, -2)
 
 
 def small_integers(random, *shape):

@@ -1,7 +1,9 @@
 """The kernels of known models' layers, compiled for sm_90a: no spills, none of ptxas's words on wgmma, the registers as planned; and in the
 machine code products back to back, weights by TMA, no local memory."""
 
+import dataclasses
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from emitted import Shape, cuda_text, kernel_level
@@ -116,6 +118,36 @@ def test_a_return_in_a_loop_over_k_costs_waits(nvrtc, compiled):
     assert re.search(EARLY_RETURN, planted) and "C7517" in log
     if find_nvdisasm() is not None:
         assert count(disassemble(cubin)[name], "WARPGROUP.DEPBAR") > planted.count("moe::wgmmaWait<")
+
+
+@pytest.fixture(scope="module")
+def products_of_f32(nvrtc):
+    """model -> (cubin, log) of its products in f32."""
+
+    def compile_products(shape):
+        text = cuda_text(kernel_level(dataclasses.replace(shape, element="f32").text()))
+        products = [kernel for kernel in text.split('\nextern "C" ')[1:] if re.search(rf" void ({'|'.join(PRODUCTS)})", kernel)]
+        return nvrtc.compile('\nextern "C" '.join(['#include "device.cuh"\n', *products]), "layer.cu")
+
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(SHAPES, pool.map(compile_products, SHAPES.values())))
+
+
+@pytest.mark.parametrize("model", SHAPES)
+def test_products_of_f32_compile_as_planned(model, products_of_f32):
+    cubin, log = products_of_f32[model]
+    assert cubin is not None, log
+    assert "warning" not in log and not re.search(r"\(?C75\d\d", log), log
+    found = usages(log)
+    assert len(found) == len(PRODUCTS)
+    assert {(usage.spills, usage.stack, usage.shared, usage.registers) for usage in found.values()} == {(0, 0, 0, REGISTERS)}
+    if find_nvdisasm() is None:
+        pytest.skip("nvdisasm is not installed (package nvidia-cuda-nvdisasm of python/requirements.txt)")
+    for name, blocks in disassemble(cubin).items():
+        assert count(blocks, "LDL") == count(blocks, "STL") == count(blocks, "HGMMA") == 0, name
+        # 16 bytes of two rows, and for each column 16 bytes of weights and 8 multiply-adds; columns that do not exist have none.
+        step = max(blocks, key=lambda block: count([block], "FFMA"))
+        assert count([step], "FFMA") == 8 * (count([step], "LDS.128") - 2) > 0, name
 
 
 STEP = """.text.product:

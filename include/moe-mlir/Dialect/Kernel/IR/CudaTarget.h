@@ -15,7 +15,7 @@ struct CudaTarget {
   std::string arch;      ///< as NVRTC calls it
   int64_t rows = 128;    ///< rows of a tile: 64 for each of the two computing warpgroups
   int64_t columns = 256; ///< columns of a tile and of a weight block, at most
-  int64_t depth = 64;    ///< bf16 or f16 elements of a step: one row of 128 bytes in shared memory
+  int64_t depth = 64;    ///< elements of 16 bits of a step: one row of 128 bytes in shared memory
   int64_t stages = 8;    ///< steps whose operands are in shared memory at a time, at most
 
   DictionaryAttr toAttr(MLIRContext *context) const;

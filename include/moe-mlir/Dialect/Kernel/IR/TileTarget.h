@@ -18,8 +18,13 @@ struct TileTarget {
   int64_t chunkTokens = 1;       ///< tokens of a chunk, at least
   int64_t countedExperts = 1024; ///< experts whose counts are added up at a time
 
-  /// Elements of `element` that one step of a product takes.
-  int64_t depthOf(Type element) const { return element.isF32() ? 1 : element.isBF16() || depth > 2 ? depth : 1; }
+  /// Elements of `element` that one step of a product takes: on a GPU as many bytes of each type, on a CPU one element
+  /// or a pair of bf16.
+  int64_t depthOf(Type element) const {
+    if (depth > 2)
+      return depth * 16 / element.getIntOrFloatBitWidth();
+    return element.isBF16() ? depth : 1;
+  }
 
   /// From `kernel.target`: that of a CPU (see CpuTarget.h) or of a GPU (see CudaTarget.h); the defaults if there is
   /// none. Emits an error if the attribute is wrong.
