@@ -107,7 +107,9 @@ private:
         emitRowTile(kernel, lowering.tiles.rows, kernel.sub(end, row), [&] { tile(expert, at[0], row); });
       });
     });
-    loop->setAttr(KernelDialect::getColumnsInsideAttrName(), kernel.getUnitAttr());
+    // With one column block there is no order, and canonicalize drops the dimension.
+    if (cast<MemRefType>(weight.getType()).getDimSize(1) != 1)
+      loop->setAttr(KernelDialect::getColumnsInsideAttrName(), kernel.getUnitAttr());
   }
 
   /// Runs `strip(offset)` for the strips of `width` columns in the first `columns` columns of a weight block.
