@@ -6,10 +6,12 @@ Each peer computes the whole layer, routing and combine included, from the same 
 import torch
 import torch.nn.functional as F
 
+from .cases import ALPHA, LIMIT
 
-def route(x, router, k):
+
+def route(x, weights, k):
     """(weights [T, k] f32, ids [T, k])"""
-    scores = torch.softmax(F.linear(x, router).float(), dim=-1)
+    scores = torch.softmax(F.linear(x, weights["router"], weights.get("b_router")).float(), dim=-1)
     weights, ids = scores.topk(k, dim=-1)
     return weights / weights.sum(dim=-1, keepdim=True), ids
 
@@ -20,6 +22,13 @@ def sort_pairs(ids, experts):
     order = torch.argsort(flat, stable=True)
     counts = torch.zeros(experts, dtype=torch.int32, device=ids.device)
     return order, counts.scatter_add_(0, flat, torch.ones_like(flat, dtype=torch.int32))
+
+
+def activate(gate, up, clamped):
+    if clamped:
+        gate = gate.clamp(max=LIMIT)
+        return (up.clamp(-LIMIT, LIMIT) + 1) * gate * torch.sigmoid(ALPHA * gate)
+    return F.silu(gate) * up
 
 
 def combine(y, order, weights):
@@ -35,15 +44,20 @@ class GroupedMm:
     name = "torch _grouped_mm"
 
     def __init__(self, layer, weights):
-        self.layer, self.router = layer, weights["router"]
+        self.layer, self.weights = layer, weights
         self.w_in, self.w_out = weights["w_in"].transpose(-2, -1), weights["w_out"].transpose(-2, -1)
 
     def __call__(self, x):
-        weights, ids = route(x, self.router, self.layer.k)
+        weights, ids = route(x, self.weights, self.layer.k)
         order, counts = sort_pairs(ids, self.layer.E)
         ends = counts.cumsum(0, dtype=torch.int32)
-        gate, up = torch._grouped_mm(x[order // self.layer.k], self.w_in, offs=ends).chunk(2, dim=-1)
-        y = torch._grouped_mm(F.silu(gate) * up, self.w_out, offs=ends)
+        products = torch._grouped_mm(x[order // self.layer.k], self.w_in, offs=ends)
+        experts = ids.flatten()[order]
+        if self.layer.clamped:
+            products += self.weights["b_in"][experts]
+        y = torch._grouped_mm(activate(*products.chunk(2, dim=-1), self.layer.clamped), self.w_out, offs=ends)
+        if self.layer.clamped:
+            y += self.weights["b_out"][experts]
         return combine(y, order, weights)
 
 
@@ -67,7 +81,9 @@ class Dense:
 def exact_rows(layer, weights, x, tokens):
     """The layer in float64 for a few tokens: (y, sums of absolute terms, whether rounding cannot change a token's experts)."""
     x = x[tokens].double()
-    logits = (x @ weights["router"].double().t()).to(torch.bfloat16).double()
+    zero = x.new_zeros(layer.E, 1)
+    b_in, b_out, b_router = (weights[name].double() if name in weights else zero for name in ("b_in", "b_out", "b_router"))
+    logits = (x @ weights["router"].double().t() + b_router.flatten()).to(torch.bfloat16).double()
     scores = torch.softmax(logits, dim=-1)
     best, ids = scores.topk(layer.k, dim=-1)
     best = best / best.sum(dim=-1, keepdim=True)
@@ -79,9 +95,9 @@ def exact_rows(layer, weights, x, tokens):
     for t in range(len(x)):
         for slot in range(layer.k):
             expert = ids[t, slot]
-            gate, up = (weights["w_in"][expert].double() @ x[t]).chunk(2)
-            h = (F.silu(gate) * up).to(torch.bfloat16).double()
+            gate, up = (weights["w_in"][expert].double() @ x[t] + b_in[expert]).chunk(2)
+            h = activate(gate, up, layer.clamped).to(torch.bfloat16).double()
             down = weights["w_out"][expert].double()
-            y[t] += best[t, slot] * (down @ h)
-            terms[t] += best[t, slot] * (down.abs() @ h.abs())
+            y[t] += best[t, slot] * (down @ h + b_out[expert])
+            terms[t] += best[t, slot] * (down.abs() @ h.abs() + b_out[expert].abs())
     return y, terms, clear

@@ -3,15 +3,16 @@
 import numpy as np
 
 from .arrays import to_bits, to_numbers
+from .cases import ALPHA, LIMIT
 
 
 def rounded(x, element):
     return to_numbers(to_bits(x.astype(np.float32), element), element).astype(np.float64)
 
 
-def route(x, router, k, element="bf16"):
+def route(x, router, k, element="bf16", bias=0):
     """Logits are of the layer's type, as the linear layer stores them. Returns (weights, ids, margin of the choice)."""
-    logits = rounded(x @ router.T, element)
+    logits = rounded(x @ router.T + bias, element)
     scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
     scores /= scores.sum(axis=-1, keepdims=True)
     order = np.argsort(-logits, axis=-1, kind="stable")  # the first of equal ones
@@ -22,29 +23,36 @@ def route(x, router, k, element="bf16"):
     return best / best.sum(axis=-1, keepdims=True), ids, margin
 
 
-def choose_tokens(draw, tokens, router, k, element="bf16"):
+def choose_tokens(draw, tokens, router, k, element="bf16", bias=0):
     """`tokens` rows of `draw(count)` whose experts no rounding of a bf16 logit changes."""
     rows = draw(8 * tokens + 64).astype(np.float32)
     x = rounded(rows, element)
-    size = np.abs(x @ router.T.astype(np.float64)).max(axis=-1)
-    clear = route(x, router, k, element)[2] > 2.0**-6 * size
+    size = np.abs(x @ router.T.astype(np.float64) + bias).max(axis=-1)
+    clear = route(x, router, k, element, bias)[2] > 2.0**-6 * size
     if clear.sum() < tokens:
         raise ValueError(f"only {clear.sum()} of {len(rows)} tokens are clearly routed")
     return rows[clear][:tokens]
 
 
-def forward(x, weights, k, element="bf16"):
+def activate(gate, up, clamped):
+    if clamped:
+        gate, up = np.minimum(gate, LIMIT), np.clip(up, -LIMIT, LIMIT) + 1
+    return gate / (1 + np.exp(-(ALPHA if clamped else 1) * gate)) * up
+
+
+def forward(x, weights, layer):
     """Returns (y, the sum of the absolute values of the terms of each element of y)."""
-    x, router, w_in, w_out = (np.asarray(a, np.float64) for a in (x, weights["router"], weights["w_in"], weights["w_out"]))
-    gates, ids, _ = route(x, router, k, element)
-    y, terms = np.zeros((len(x), w_out.shape[1])), np.zeros((len(x), w_out.shape[1]))
-    for slot in range(k):
-        products = np.einsum("tnh,th->tn", w_in[ids[:, slot]], x)
-        gate, up = np.split(products, 2, axis=-1)
-        h = rounded(gate / (1 + np.exp(-gate)) * up, element)
-        down = w_out[ids[:, slot]]
-        y += gates[:, slot, None] * np.einsum("thi,ti->th", down, h)
-        terms += gates[:, slot, None] * np.einsum("thi,ti->th", np.abs(down), np.abs(h))
+    x, weights = np.asarray(x, np.float64), {name: np.asarray(a, np.float64) for name, a in weights.items()}
+    gates, ids, _ = route(x, weights["router"], layer.k, layer.element, weights.get("b_router", 0))
+    b_in, b_out = (weights.get(name, np.zeros((layer.E, 1))) for name in ("b_in", "b_out"))
+    y, terms = np.zeros((len(x), layer.H)), np.zeros((len(x), layer.H))
+    for slot in range(layer.k):
+        expert = ids[:, slot]
+        gate, up = np.split(np.einsum("tnh,th->tn", weights["w_in"][expert], x) + b_in[expert], 2, axis=-1)
+        h = rounded(activate(gate, up, layer.clamped), layer.element)
+        down = weights["w_out"][expert]
+        y += gates[:, slot, None] * (np.einsum("thi,ti->th", down, h) + b_out[expert])
+        terms += gates[:, slot, None] * (np.einsum("thi,ti->th", np.abs(down), np.abs(h)) + np.abs(b_out[expert]))
     return y, terms
 
 

@@ -8,15 +8,18 @@ import torch
 import triton
 import triton.language as tl
 
+from .cases import ALPHA, LIMIT
 from .peers import route, sort_pairs
 
 
 @triton.jit
 def grouped_product(
-    a, w, c, pair_of, token_of, weight_of, expert_of, first_of, end_of, N, K, stride_a, stride_e, stride_n, stride_c,
-    GATED: tl.constexpr, SCATTER: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    a, w, bias, c, pair_of, token_of, weight_of, expert_of, first_of, end_of, N, K, stride_a, stride_e, stride_n, stride_c, stride_b,
+    GATED: tl.constexpr, SCATTER: tl.constexpr, CLAMPED: tl.constexpr, ALPHA: tl.constexpr, LIMIT: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """One block of rows and BN columns: c[row] = a[token_of[row]] * w[expert]^T, or silu(gate) * up of it."""
+    """One block of rows and BN columns: c[row] = a[token_of[row]] * w[expert]^T, or silu(gate) * up of it; with `CLAMPED` a bias is added, and
+    the activation is that of GPT-OSS."""
     block, column = tl.program_id(1), tl.program_id(0)
     expert = tl.load(expert_of + block).to(tl.int64)
     if expert < 0:
@@ -39,7 +42,14 @@ def grouped_product(
             up = tl.dot(x, tl.load(from_w + N * stride_n, mask=inside[:, None], other=0.0), up)
         from_a += BK
         from_w += BK
-    if GATED:
+    if CLAMPED:
+        from_bias = bias + expert * stride_b + columns % N
+        acc += tl.load(from_bias)[None, :].to(tl.float32)
+        if GATED:
+            up += tl.load(from_bias + N)[None, :].to(tl.float32)
+            acc = tl.minimum(acc, LIMIT)
+            acc = acc * tl.sigmoid(ALPHA * acc) * (tl.minimum(tl.maximum(up, -LIMIT), LIMIT) + 1)
+    elif GATED:
         acc = acc * tl.sigmoid(acc) * up
     to = rows
     if SCATTER:
@@ -75,14 +85,17 @@ class TritonLayer:
         expert = torch.where(number < ends[-1], expert, -1)
         return expert.int(), first.int(), row_ends[expert].int()
 
-    def product(self, gated, a, w, c, pair_of, token_of, weight_of, blocks):
+    def product(self, gated, a, w, bias, c, pair_of, token_of, weight_of, blocks):
         columns = w.shape[1] // 2 if gated else w.shape[1]
+        clamped = self.layer.clamped
+        bias = bias if clamped else w  # not read
 
         def launch(bn, bk, warps, stages):
             grid = (triton.cdiv(columns, bn), self.blocks)
             grouped_product[grid](
-                a, w, c, pair_of, token_of, weight_of, *blocks, columns, a.shape[1], a.stride(0), w.stride(0), w.stride(1), c.stride(0),
-                GATED=gated, SCATTER=not gated, BM=self.block, BN=bn, BK=bk, num_warps=warps, num_stages=stages,
+                a, w, bias, c, pair_of, token_of, weight_of, *blocks, columns, a.shape[1], a.stride(0), w.stride(0), w.stride(1), c.stride(0),
+                bias.stride(0), GATED=gated, SCATTER=not gated, CLAMPED=clamped, ALPHA=ALPHA, LIMIT=LIMIT,
+                BM=self.block, BN=bn, BK=bk, num_warps=warps, num_stages=stages,
             )  # fmt: skip
 
         if gated not in self.chosen:
@@ -92,15 +105,15 @@ class TritonLayer:
 
     def __call__(self, x):
         k = self.layer.k
-        weights, ids = route(x, self.weights["router"], k)
+        weights, ids = route(x, self.weights, k)
         order, counts = sort_pairs(ids, self.layer.E)
         order, blocks = order.int(), self.list_blocks(counts)
         rows = torch.arange(len(order), device=x.device, dtype=torch.int32)
         flat = weights.flatten()
         h = x.new_empty(len(order), self.layer.I)
-        self.product(True, x, self.weights["w_in"], h, order, order // k, flat, blocks)
+        self.product(True, x, self.weights["w_in"], self.weights.get("b_in"), h, order, order // k, flat, blocks)
         y = x.new_empty(len(order), self.layer.H)
-        self.product(False, h, self.weights["w_out"], y, order, rows, flat, blocks)
+        self.product(False, h, self.weights["w_out"], self.weights.get("b_out"), y, order, rows, flat, blocks)
         return y.view(len(x), k, -1).sum(dim=1)
 
 

@@ -68,7 +68,7 @@ def sides_of(step, context, layer, tokens):
 
 def row(step, context, model, layer, tokens, routing):
     xs = make_inputs(layer, tokens, context["shift"], context["l2"])
-    loads = torch.stack([torch.bincount(route(x, context["weights"]["router"], layer.k)[1].flatten(), minlength=layer.E) for x in xs])
+    loads = torch.stack([torch.bincount(route(x, context["weights"], layer.k)[1].flatten(), minlength=layer.E) for x in xs])
     experts = float((loads > 0).sum(dim=1).float().mean())
     graphs, errors, launches = {}, {}, {}
     for side in sides_of(step, context, layer, tokens):

@@ -17,9 +17,9 @@ def layer_case(tokens, layer, draw):
     weights = {name: to_bits(a, layer.element) for name, a in weights_of(layer, random, draw).items()}
     exact = {name: to_numbers(a, layer.element) for name, a in weights.items()}
     scale = 1 if draw is small_integers else layer.H**0.5
-    x = reference.choose_tokens(lambda n: draw(random, (n, layer.H)) * scale, tokens, exact["router"], layer.k, layer.element)
+    x = reference.choose_tokens(lambda n: draw(random, (n, layer.H)) * scale, tokens, exact["router"], layer.k, layer.element, exact.get("b_router", 0))
     x = to_bits(x, layer.element)
-    return x, weights, *reference.forward(to_numbers(x, layer.element), exact, layer.k, layer.element)
+    return x, weights, *reference.forward(to_numbers(x, layer.element), exact, layer)
 
 
 def check_kernels(step, device, program, tokens):

@@ -25,9 +25,7 @@ MAP = re.compile(r"// Map \w+: argument (\d+) as (argument )?(\d+) x (\d+), boxe
 
 LAYER = """
 func.func @main(%x: tensor<?x{H}x{type}> {{moe.dims = ["tokens", ""], moe.name = "x"}},
-                %router: tensor<{E}x{H}x{type}> {{moe.name = "router"}},
-                %w_in: tensor<{E}x{I2}x{H}x{type}> {{moe.name = "w_in"}},
-                %w_out: tensor<{E}x{H}x{I}x{type}> {{moe.name = "w_out"}}) -> (tensor<?x{H}x{type}> {{moe.name = "y"}}) {{""" + COMPUTATION
+{arguments}) -> (tensor<?x{H}x{type}> {{moe.name = "y"}}) {{""" + COMPUTATION
 
 
 class Shape(Layer):

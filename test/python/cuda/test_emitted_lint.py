@@ -15,7 +15,7 @@ SHAPES = {
     "Qwen3-30B-A3B": Shape(2048, 768, 128, 8),
     "Mixtral-8x7B": Shape(4096, 14336, 8, 2),
     "DeepSeek-V3": Shape(7168, 2048, 256, 8),
-    "GPT-OSS-20B": Shape(2880, 2880, 32, 4),
+    "GPT-OSS-20B": Shape(2880, 2880, 32, 4, clamped=True),
     "odd sizes": Shape(101, 30, 5, 2),
 }
 PRODUCTS = ("linear", "experts_up", "experts_down")

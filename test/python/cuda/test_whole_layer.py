@@ -44,7 +44,7 @@ def layer_data(tokens, layer, draw):
     weights = weights_of(layer, random, draw)
     exact = {name: to_numbers(to_bits(a, layer.element), layer.element) for name, a in weights.items()}
     scale = 1 if draw is small_integers else layer.H**0.5
-    x = reference.choose_tokens(lambda n: draw(random, (n, layer.H)) * scale, tokens, exact["router"], layer.k, layer.element)
+    x = reference.choose_tokens(lambda n: draw(random, (n, layer.H)) * scale, tokens, exact["router"], layer.k, layer.element, exact.get("b_router", 0))
     return to_bits(x, layer.element), {name: to_bits(a, layer.element) for name, a in exact.items()}, exact
 
 
@@ -53,7 +53,7 @@ def layer_data(tokens, layer, draw):
 def test_layer_against_numpy(tokens, layer, draw, programs):
     program, device = programs(tokens, layer)
     x, weights, exact = layer_data(tokens, layer, draw)
-    expected, terms = reference.forward(to_numbers(x, layer.element), exact, layer.k, layer.element)
+    expected, terms = reference.forward(to_numbers(x, layer.element), exact, layer)
     for multiprocessors, schedule in ((2, {"timing": "lazy"}), (3, {"timing": "random", "skewed": True, "seed": 5})):
         device.multiprocessors, device.schedule = multiprocessors, schedule
         (y,) = Execution(device, program.plan(tokens), program.kernels, {"x": x}, weights).run()
@@ -68,7 +68,7 @@ def test_any_number_of_tokens(tokens, programs):
     x, weights, exact = layer_data(tokens, layer, fractions)
     (y,) = Execution(device, program.plan(tokens), program.kernels, {"x": x}, weights).run()
     assert y.shape == (tokens, layer.H)
-    expected, terms = reference.forward(to_numbers(x, "bf16"), exact, layer.k)
+    expected, terms = reference.forward(to_numbers(x, "bf16"), exact, layer)
     assert reference.worst(to_numbers(y, "bf16"), expected, terms) <= 1
 
 
