@@ -9,6 +9,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
@@ -64,7 +65,16 @@ void onCrash(void *) {
 }
 } // namespace
 
+/// A closed standard stream would give its number to the next file that is opened, and text meant for the stream would
+/// go there. A read-only stand-in makes writes fail, as they should; messages nobody is to see go nowhere.
+static void keepStandardStreams() {
+  for (int fd = 0; fd < 3; ++fd)
+    if (fcntl(fd, F_GETFD) < 0)
+      (void)!open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
+}
+
 void moe_mlir::handleInterrupts() {
+  keepStandardStreams();
   state();
   sys::AddSignalHandler(onCrash, nullptr);
   // LLVM counts these two as crashes; here they are errors of a write.

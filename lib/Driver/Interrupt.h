@@ -10,7 +10,7 @@ namespace moe_mlir {
 
 /// Takes over SIGINT, SIGTERM and SIGHUP for the process: a thread of its own waits for them, removes the folders of
 /// unfinished output and ends the process with exit code 130. Call once, before the first thread is started. A file
-/// size limit becomes an ordinary error of the write.
+/// size limit becomes an ordinary error of the write, and so does a closed standard output.
 void handleInterrupts();
 
 /// While one lives, an interrupt waits: files that belong together are moved together.

@@ -152,3 +152,17 @@ def test_reader_that_has_seen_enough(flags, graph):
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
     assert (graph.parent / "kernel.mlir").is_file() == ("kernel.mlir" in flags)
+
+
+@pytest.mark.parametrize("flags,code", [(["--to=kernel", "-o", "-"], 1), (["--to=kernel", "-o", "kernel.mlir", "--progress=plain"], 0)])
+def test_closed_streams(flags, code, graph):
+    """Text for a stream that is closed never goes into a file that got its number."""
+    def close():
+        for number in range(3):
+            os.close(number)
+
+    done = subprocess.run([compiler(), graph, *flags], cwd=graph.parent, preexec_fn=close)
+    assert done.returncode == code
+    assert (graph.parent / "kernel.mlir").exists() == (code == 0)
+    if code == 0:
+        assert "lower to" not in (graph.parent / "kernel.mlir").read_text()
