@@ -82,3 +82,42 @@ def test_any_byte_of_the_directory(archive):
         done = subprocess.run(["moe-translate", "--import-pt2", archive], capture_output=True, text=True)
         assert done.returncode in (0, 1), (at, done.stderr)
         assert (done.returncode == 0) == (done.stderr == ""), (at, done.stderr)
+
+
+@pytest.mark.parametrize("entry", ["models/model.json", "data/weights/model_weights_config.json"])
+def test_any_byte_of_a_text(entry, archive):
+    """A flipped bit may leave the text a text that says something else: its checksum tells."""
+    content = archive.read_bytes()
+    begin = content.index(b"model/" + entry.encode()) + len(b"model/" + entry.encode())
+    for at in (begin, begin + 20, begin + 60):
+        archive.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1:])
+        refuse(archive, 1, f"a.pt2: entry 'model/{entry}' is damaged (checksum differs)")
+
+
+def test_flipped_bit_of_the_extra_file(tmp_path):
+    archive = pack(tmp_path / "a.pt2", "mixtral.json")
+    content = archive.read_bytes()
+    archive.write_bytes(content.replace(b'"cache_length": 6', b'"cache_length": 7', 1))
+    assert archive.read_bytes() != content
+    refuse(archive, 1, "a.pt2: entry 'model/extra/moe_mlir.json' is damaged (checksum differs)")
+
+
+@pytest.mark.parametrize("name", ["/weight_0", "a/../../weight_0", "C:/weight_0", "a\\weight_0"])
+def test_names_that_leave_the_archive(name, tmp_path):
+    refuse(pack(tmp_path / "a.pt2", "tiny.json", "rename", "data/weights/weight_0", name), 1, "a.pt2: entry name '", "leaves the archive")
+
+
+def test_weights_that_nothing_uses(tmp_path):
+    """Of a file of this project's exporter; strict export leaves unused parameters in the table."""
+    import json
+
+    tables = json.dumps({"proj.weight": [7, [3, 2]], "more.weight": [7, [5]]})
+    assert compile_model(pack(tmp_path / "a.pt2", "tiny.json", "set", "weights", tables), "--to=graph", "-o", "/dev/null", "-q").returncode == 0
+    extra = json.dumps({"version": 1, "tokens": "x"})
+    refuse(pack(tmp_path / "a.pt2", "tiny.json", "set", "weights", tables, "set", "extra", extra), 1,
+           "a.pt2: tensor 'more.weight' is left over: no input of the graph has it")
+
+
+def test_data_that_no_table_names(tmp_path):
+    refuse(pack(tmp_path / "a.pt2", "tiny.json", "text", "data/weights/weight_7", "abcd"), 1,
+           "a.pt2: the data 'data/weights/weight_7' is left over: no table of the archive has a tensor of it")

@@ -42,6 +42,8 @@ GRAPHS = [
     (["set", f"{NODE}.inputs", "3"], f"{LINEAR}no target or inputs"),
     (["set", f"{NODE}.inputs.0", "{}"], f"{LINEAR}an argument has no name or value"),
     (["set", f"{NODE}.inputs.0.arg", '{"as_int": "x"}'], f"{LINEAR}unreadable argument of kind 'as_int'"),
+    (["set", f"{NODE}.inputs.0.arg", '{"as_int": "NaN"}'], f"{LINEAR}unreadable argument of kind 'as_int'"),
+    (["set", f"{MODULE}.graph.tensor_values.x.sizes.1", '{"as_int": "NaN"}'], "graph: value 'x' has a size that is no number"),
     (["set", f"{NODE}.outputs", "3"], f"{LINEAR}no outputs"),
     (["set", f"{NODE}.outputs.0", '{"as_tensor": {}}'], f"{LINEAR}an output has no name"),
     (["set", f"{NODE}.outputs.0", '{"as_sym_int": {}}'], f"{LINEAR}an output has no name"),
