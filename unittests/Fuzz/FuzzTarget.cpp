@@ -10,7 +10,9 @@
 using namespace moe_mlir;
 
 /// The LLVM that is linked does not annotate its containers.
-extern "C" const char *__asan_default_options() { return "detect_container_overflow=0:detect_odr_violation=0"; }
+extern "C" const char *__asan_default_options() {
+  return "detect_container_overflow=0:detect_odr_violation=0:allow_user_poisoning=0";
+}
 
 void moe_mlir::check(bool condition, const char *what) {
   if (condition)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the first inputs of fuzz_safetensors: headers, and a whole file.
 
-usage: safetensors_seeds.py FOLDER
+usage: safetensors_seeds.py CORPUS FOLDER
 
-FOLDER/list names all of them.
+FOLDER/list names all of them, and the files of CORPUS.
 """
 
 import json
@@ -25,9 +25,9 @@ HEADERS = {
 }
 
 
-def main(folder):
+def main(corpus, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    listed = []
+    listed = sorted(path for path in corpus.iterdir() if path.is_file())
     for name, header in HEADERS.items():
         listed.append(folder / f"{name}.json")
         listed[-1].write_text(json.dumps(header))
@@ -38,4 +38,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes the first inputs of fuzz_pt2 from the fixtures of the import tests.
 
-usage: seeds.py FIXTURES FOLDER
+usage: seeds.py FIXTURES CORPUS FOLDER
 
 For each small fixture: a whole archive, and its texts (graph, tables of weights and constants, extra file) with zero bytes in between, which
-fuzz_pt2 packs itself. FOLDER/list names all of them.
+fuzz_pt2 packs itself. FOLDER/list names all of them, and the files of CORPUS.
 """
 
 import json
@@ -18,12 +18,12 @@ EXTRA = {"version": 1, "model": "Tiny", "tokens": "x", "position": "p", "keep": 
          "vocab_size": 3, "cache_length": 4, "eos": [2], "states": ["x"]}
 
 
-def main(fixtures, folder):
+def main(fixtures, corpus, folder):
     sys.path.insert(0, str(fixtures))
     import pack
 
     folder.mkdir(parents=True, exist_ok=True)
-    listed = []
+    listed = sorted(path for path in corpus.iterdir() if path.is_file())
     for name, words in {"plain": [], "extra": ["set", "extra", json.dumps(EXTRA)], "damaged": ["truncate", "60"],
                         "pickled": ["pickle", "one"]}.items():
         path = folder / f"{name}.pt2"

@@ -1,6 +1,7 @@
 //===- Seeds.cpp - first inputs of the fuzz targets: one file of each kind that is read ---------------------------===//
 //
-// usage: fuzz_seeds FOLDER: writes FOLDER/npy, FOLDER/archive and FOLDER/text, and for each the list of its files
+// usage: fuzz_seeds CORPUS FOLDER: writes FOLDER/npy, FOLDER/archive and FOLDER/text, and for each the list of its
+// files and of those of CORPUS/npy and so on
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -8,7 +9,9 @@
 #include "Npy.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fstream>
 #include <sstream>
 #include <sys/stat.h>
@@ -21,6 +24,20 @@ static void write(const std::string &name, const std::string &bytes) {
   std::string path = folder + "/" + name, list = folder + "/" + name.substr(0, name.find('/')) + ".list";
   std::ofstream(path, std::ios::binary) << bytes;
   std::ofstream(list, std::ios::app) << path << ',';
+}
+
+/// In the order of their names, so that every run is the same.
+static void listCorpus(const std::string &corpus, const std::string &kind) {
+  dirent **names;
+  int count = scandir((corpus + "/" + kind).c_str(), &names, nullptr, alphasort);
+  std::ofstream list(folder + "/" + kind + ".list", std::ios::app);
+  for (int i = 0; i < count; ++i) {
+    if (names[i]->d_name[0] != '.')
+      list << corpus << "/" << kind << "/" << names[i]->d_name << ',';
+    free(names[i]);
+  }
+  if (count >= 0)
+    free(names);
 }
 
 /// The file as writeNpy writes it, behind the byte that chooses the type.
@@ -62,13 +79,14 @@ static std::string compact(std::string file) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2)
+  if (argc != 3)
     return 1;
-  folder = argv[1];
+  folder = argv[2];
   mkdir(folder.c_str(), 0777);
   for (const char *kind : {"npy", "archive", "text"}) {
     mkdir((folder + "/" + kind).c_str(), 0777);
     std::remove((folder + "/" + kind + ".list").c_str());
+    listCorpus(argv[1], kind);
   }
 
   for (int32_t dtype = 0; dtype <= MOERT_BOOL; ++dtype)

@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of fuzz_mlir: the modules of the dialects' tests, those that are refused as well.
+
+usage: mlir_seeds.py TESTS CORPUS FOLDER
+
+Each file of TESTS is cut where its test cuts it, and loses its comments. FOLDER/list names the results and the files of CORPUS.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+LONGEST = 4096
+
+
+def main(tests, corpus, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = sorted(path for path in corpus.iterdir() if path.is_file())
+    for source in sorted(tests.rglob("*.mlir")):
+        for number, part in enumerate(re.split(r"^// -----.*$", source.read_text(), flags=re.M)):
+            text = re.sub(r"^\s*//.*\n", "", part, flags=re.M).strip()
+            if text and len(text) <= LONGEST:
+                listed.append(folder / f"{source.parent.name}-{source.stem}-{number}.mlir")
+                listed[-1].write_text(text)
+    (folder / "list").write_text(",".join(map(str, listed)))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
