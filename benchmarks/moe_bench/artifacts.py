@@ -64,7 +64,7 @@ class Artifacts:
         if not self.compiler.is_file():
             raise BenchError(f"there is no compiler at '{self.compiler}'; build it (scripts/build) or name it with --compiler")
         build = self.compiler.resolve().parent.parent
-        return digest(self.compiler, *sorted(build.glob("lib/*.o")), *sorted(build.glob("runtime/lib/*.o")))
+        return digest(self.compiler, *sorted(build.glob("lib/moe-mlir/*.o")))
 
     def python(self, module, *arguments):
         """Run a module of the benchmark, or of moe_mlir, in the tests' environment."""

@@ -13,7 +13,7 @@ static bool hasTensor(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor);
 }
 
-static bool isMatrixType(Type type) { return type.isF32() || type.isBF16(); }
+static bool isMatrixType(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
 
 /// A reason why `op` cannot be lowered, or nothing.
 static std::optional<std::string> reasonAgainst(Operation *op) {
@@ -23,7 +23,7 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
   if (auto linear = dyn_cast<nn::LinearOp>(op)) {
     Type x = getElementTypeOrSelf(linear.getX()), w = getElementTypeOrSelf(linear.getWeight());
     if (x != w || !isMatrixType(x))
-      return "multiplies f32 by f32 or bf16 by bf16";
+      return "multiplies f32 by f32, bf16 by bf16 or f16 by f16";
     return std::nullopt;
   }
   if (auto reshape = dyn_cast<tensor::ReshapeOp>(op)) {

@@ -216,8 +216,8 @@ func.func @renormalize(%l: tensor<?x8xf32>) {
 
 // -----
 
-func.func @element(%l: tensor<?x8xf16>) {
-  // expected-error@+1 {{operand #0 must be tensor of 32-bit float or bfloat16 type values, but got 'tensor<?x8xf16>'}}
-  %w, %e = moe.gate %l top_k(2) score(softmax) : tensor<?x8xf16> -> tensor<?x2xf32>, tensor<?x2xi32>
+func.func @element(%l: tensor<?x8xf64>) {
+  // expected-error@+1 {{operand #0 must be tensor of 32-bit float or bfloat16 type or 16-bit float values, but got 'tensor<?x8xf64>'}}
+  %w, %e = moe.gate %l top_k(2) score(softmax) : tensor<?x8xf64> -> tensor<?x2xf32>, tensor<?x2xi32>
   return
 }

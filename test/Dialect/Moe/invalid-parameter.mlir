@@ -217,7 +217,7 @@ func.func @transpose_range() {
 // -----
 
 func.func @cast_integer() {
-  // expected-error@+1 {{expected a cast to f32 or bf16, got 'i32'}}
+  // expected-error@+1 {{expected a cast to f32, bf16 or f16, got 'i32'}}
   %0 = moe.parameter ["a"] recipe [#moe.cast<i32>] : tensor<2x4xf32>
   return
 }

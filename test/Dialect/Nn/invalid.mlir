@@ -296,9 +296,9 @@ func.func @attention_window(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>,
 
 // -----
 
-func.func @half(%x: tensor<4xf16>, %w: tensor<4xf16>) {
-  // expected-error@+1 {{operand #0 must be tensor of 32-bit float or bfloat16 type values, but got 'tensor<4xf16>'}}
-  %0 = nn.rms_norm %x, %w eps(0.0) : tensor<4xf16>, tensor<4xf16>
+func.func @double(%x: tensor<4xf64>, %w: tensor<4xf64>) {
+  // expected-error@+1 {{operand #0 must be tensor of 32-bit float or bfloat16 type or 16-bit float values, but got 'tensor<4xf64>'}}
+  %0 = nn.rms_norm %x, %w eps(0.0) : tensor<4xf64>, tensor<4xf64>
   return
 }
 

@@ -39,9 +39,9 @@ def run(*command):
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
 
 
-def layer_text():
+def layer_text(element="bf16"):
     """The layer of the emulation's tests, with its weights as parameters."""
-    text = SHAPE.text().replace("func.func @main", 'module attributes {moe.level = "graph"} {\nfunc.func @main', 1) + "}\n"
+    text = SHAPE.text().replace("bf16", element).replace("func.func @main", 'module attributes {moe.level = "graph"} {\nfunc.func @main', 1) + "}\n"
     for name in ("router", "w_in", "w_out"):
         (type_,) = re.findall(rf"%{name}: (tensor<[^>]*>) {{[^}}]*}}", text)
         text = re.sub(rf",\s*%{name}: tensor<[^>]*> {{[^}}]*}}", "", text)
@@ -49,7 +49,7 @@ def layer_text():
     return text
 
 
-def layer_weights():
+def layer_weights(dtype=ml_dtypes.bfloat16):
     """Small integers, so that the sums of products are exact."""
     random = np.random.default_rng(1)
     weights = {
@@ -57,15 +57,15 @@ def layer_weights():
         "w_in": random.integers(-2, 3, (SHAPE.E, 2 * SHAPE.I, SHAPE.H)),
         "w_out": random.integers(-2, 3, (SHAPE.E, SHAPE.H, SHAPE.I)),
     }
-    return {name: weight.astype(ml_dtypes.bfloat16) for name, weight in weights.items()}
+    return {name: weight.astype(dtype) for name, weight in weights.items()}
 
 
-def check_layer(x, weights, y):
-    """y is what NumPy computes; the experts' hidden values and the result are rounded to bf16."""
+def check_layer(x, weights, y, tolerance=2**-6):
+    """y is what NumPy computes; the experts' hidden values and the result are rounded to the weights' type."""
     router, w_in, w_out = (weights[name].astype(np.float64) for name in ("router", "w_in", "w_out"))
-    logits = (x.astype(np.float64) @ router.T).astype(ml_dtypes.bfloat16).astype(np.float64)
+    logits = (x.astype(np.float64) @ router.T).astype(weights["router"].dtype).astype(np.float64)
     experts = reference.Experts(w_in, w_out, None, None, gated=True)
     expected = reference.moe_layer(x, logits, experts, SHAPE.k, renormalization="sum")
     assert y.shape == expected.shape
     if len(x):
-        np.testing.assert_allclose(y, expected, rtol=2**-6, atol=2**-6 * np.abs(expected).max())
+        np.testing.assert_allclose(y, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())

@@ -26,7 +26,7 @@ SQUARE = "^bb0(%g: f32):\n %v = arith.mulf %g, %g : f32\n moe.yield %v : f32"
 class Experts:
     def __init__(self, folder, H, I, E, k, gated, interleaved, bias, element):  # noqa: E741
         self.H, self.I, self.E, self.k, self.gated, self.interleaved, self.bias = H, I, E, k, gated, interleaved, bias
-        self.element, self.dtype = element, np.uint16 if element == "bf16" else np.float32
+        self.element, self.dtype = element, {"bf16": np.uint16, "f16": np.float16, "f32": np.float32}[element]
         I2 = 2 * I if gated else I
         biases = f" bias_in(%b1 : tensor<{E}x{I2}x{element}>) bias_out(%b2 : tensor<{E}x{H}x{element}>)" if bias else ""
         form = ("gated" if gated else "") + (" interleaved" if interleaved else "")
@@ -90,6 +90,7 @@ CASES = [
     (64, 136, 5, 1, False, False, True, "bf16"),
     (80, 72, 4, 4, True, True, False, "bf16"),
     (33, 24, 2, 1, False, False, False, "bf16"),
+    (72, 50, 3, 2, True, False, True, "f16"),
     (36, 44, 3, 3, True, False, True, "f32"),
     (37, 31, 4, 2, True, True, True, "f32"),
 ]

@@ -66,6 +66,20 @@ def test_layer_equals_numpy(program, tokens, tmp_path):
         np.testing.assert_array_equal(other, results[0])
 
 
+def test_layer_of_f16(tmp_path):
+    """The same layer in f16, on both devices: three more bits than bf16."""
+    (tmp_path / "layer.mlir").write_text(layer_text("f16"))
+    save_file(layer_weights(np.float16), tmp_path / "w.safetensors")
+    program = build(tmp_path / "layer.mlir", tmp_path, f"--weights={tmp_path / 'w.safetensors'}")
+    x = np.random.default_rng(6).integers(-1, 2, (70, SHAPE.H)).astype(np.float16)
+    np.save(tmp_path / "x.npy", x)
+    for device in ("cuda:0", "cpu"):
+        program("--input", f"x=@{tmp_path / 'x.npy'}", "--output-dir", tmp_path / "out", "--device", device)
+        y = np.load(tmp_path / "out" / "y.npy")
+        assert y.dtype == np.float16
+        check_layer(x, layer_weights(np.float16), y.astype(np.float64), tolerance=2**-9)
+
+
 def test_calls_of_one_session(program, tmp_path):
     """Memory that one call leaves behind does not show in the next, larger or smaller."""
     lines = []

@@ -12,7 +12,7 @@ from moe_mlir.errors import Error
 from moe_mlir.testing.compiling import compiler, moe_compile
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
-DTYPES = {"f32": np.dtype(np.float32), "bf16": BF16, "i32": np.dtype(np.int32), "i64": np.dtype(np.int64)}
+DTYPES = {"f32": np.dtype(np.float32), "bf16": BF16, "f16": np.dtype(np.float16), "i32": np.dtype(np.int32), "i64": np.dtype(np.int64)}
 
 _folder = tempfile.TemporaryDirectory(prefix="moe-layers-")
 _compiled = {}

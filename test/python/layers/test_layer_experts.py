@@ -32,7 +32,7 @@ def shapes(dtype, cpu="native"):
 
 
 # The host's own CPU, and the oldest one: other tiles, no bf16 instruction, no masks.
-TARGETS = [("f32", "native"), ("bf16", "native"), ("f32", "x86-64-v3"), ("bf16", "x86-64-v3")]
+TARGETS = [("f32", "native"), ("bf16", "native"), ("f32", "x86-64-v3"), ("bf16", "x86-64-v3"), ("f16", "native"), ("f16", "x86-64-v3")]
 TOKENS = [(0, "random"), (1, "random"), (7, "one"), (50, "random"), (23, "skip")]
 
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernels"))
 from compiled import BF16, BIN, Program, host_has, pack  # noqa: E402,F401
 
 CPUS = ["native"] + (["x86-64-v3"] if host_has("avx2") else [])
-MLIR_TYPES = {np.dtype(np.float32): "f32", BF16: "bf16", np.dtype(np.int64): "i64", np.dtype(np.int32): "i32",
+MLIR_TYPES = {np.dtype(np.float32): "f32", BF16: "bf16", np.dtype(np.float16): "f16", np.dtype(np.int64): "i64", np.dtype(np.int32): "i32",
               np.dtype(np.bool_): "i1"}
 
 
@@ -43,7 +43,7 @@ def random(shape, dtype=np.float32, seed=0, scale=1.0):
 
 def assert_close(actual, expected, dtype=np.float32):
     """Within the rounding of the type, relative to the largest value."""
-    bound = 2.0**-7 if np.dtype(dtype) == BF16 else 1e-5
+    bound = {BF16: 2.0**-7, np.dtype(np.float16): 2.0**-10}.get(np.dtype(dtype), 1e-5)
     actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
     assert actual.shape == expected.shape
     if expected.size:

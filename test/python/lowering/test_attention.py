@@ -31,7 +31,7 @@ def reference(q, k, v, scale, position=0, causal=True, window=None, length=None,
 
 
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
 @pytest.mark.parametrize("heads,key_heads,depth,length", [(4, 4, 16, 64), (6, 2, 13, 37), (8, 1, 80, 130)])
 def test_plain_causal(heads, key_heads, depth, length, dtype, cpu):
     q_type, k_type = tensor((None, None, heads, depth), dtype), tensor((None, key_heads, length, depth), dtype)
@@ -81,7 +81,7 @@ def test_masks(options):
 
 
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("dtype,depth", [(np.float32, 16), (BF16, 16), (BF16, 21)])
+@pytest.mark.parametrize("dtype,depth", [(np.float32, 16), (BF16, 16), (BF16, 21), (np.float16, 16)])
 def test_hidden_cache_over_steps(dtype, depth, cpu):
     """Prefill and decode steps against whole attention; the state is encoded and updated in place."""
     n, m, length = 4, 2, 70

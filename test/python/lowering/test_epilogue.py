@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from graph import BF16, CPUS, assert_close, graph, launches, random, tensor
+from graph import BF16, CPUS, MLIR_TYPES, assert_close, graph, launches, random, tensor
 
 
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
 def test_residual_and_activation(dtype, cpu):
     """Dense layer: silu(gate) * up in the epilogue of up, the residual in that of down, through a reshape."""
-    name = "bf16" if dtype == BF16 else "f32"
+    name = MLIR_TYPES[np.dtype(dtype)]
     x, h, w, d = (tensor(s, dtype) for s in [(None, None, 20), (None, None, 33), (33, 20), (20, 33)])
     flat, out = tensor((None, 33), dtype), tensor((None, 20), dtype)
     program = graph(f"""

@@ -7,7 +7,7 @@ from graph import BF16, CPUS, assert_close, graph, pack, random, tensor
 
 
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
 @pytest.mark.parametrize("n,k", [(96, 32), (7, 5), (64, 64), (130, 33)])
 def test_any_size(n, k, dtype, cpu):
     x_type, w_type, y_type = (tensor(s, dtype) for s in [(None, k), (n, k), (None, n)])

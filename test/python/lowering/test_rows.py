@@ -7,7 +7,7 @@ from graph import BF16, CPUS, assert_close, graph, launches, random, tensor
 
 
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
 def test_embedding(dtype, cpu):
     table_type, y_type = tensor((50, 13), dtype), tensor((None, None, 13), dtype)
     program = graph(f"""
@@ -22,7 +22,7 @@ def test_embedding(dtype, cpu):
 
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("fused", ["", " fused_scale"])
-@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
 def test_rms_norm(dtype, fused, cpu):
     x_type = tensor((None, 37), dtype)
     program = graph(f"""
@@ -41,7 +41,7 @@ def test_rms_norm(dtype, fused, cpu):
 
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
 def test_rope(dtype, batch, cpu):
     x_type, a_type = tensor((None, None, 3, 10), dtype), tensor((None, None, 10), dtype)
     program = graph(f"""

@@ -105,8 +105,8 @@ LogicalResult TransposeAttr::verify(EmitError emitError, ArrayRef<int64_t> permu
 }
 
 LogicalResult CastAttr::verify(EmitError emitError, Type element) {
-  if (!isa<Float32Type, BFloat16Type>(element))
-    return emitError() << "expected a cast to f32 or bf16, got " << element;
+  if (!isa<Float32Type, BFloat16Type, Float16Type>(element))
+    return emitError() << "expected a cast to f32, bf16 or f16, got " << element;
   return success();
 }
 

@@ -11,8 +11,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Moe_Op<string mnemonic, list<Trait> traits = []> : Op<Moe_Dialect, mnemonic, traits>;
 
-// f32 and bf16 are the types that every level runs.
-def Moe_FloatTensor : TensorOf<[F32, BF16]>;
+// f32, bf16 and f16 are the types that every level runs.
+def Moe_FloatTensor : TensorOf<[F32, BF16, F16]>;
 def Moe_IdTensor : TensorOf<[I32, I64]>;
 
 def Moe_ParameterOp : Moe_Op<"parameter", [Pure]> {

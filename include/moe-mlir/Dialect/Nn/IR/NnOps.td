@@ -18,8 +18,8 @@ def Nn_Dialect : Dialect {
 
 class Nn_Op<string mnemonic, list<Trait> traits = []> : Op<Nn_Dialect, mnemonic, traits>;
 
-// f32 and bf16 are the types that every level runs.
-def Nn_FloatTensor : TensorOf<[F32, BF16]>;
+// f32, bf16 and f16 are the types that every level runs.
+def Nn_FloatTensor : TensorOf<[F32, BF16, F16]>;
 def Nn_IndexTensor : TensorOf<[I64, I32]>;
 
 def Nn_EmbeddingOp : Nn_Op<"embedding", [Pure]> {
