@@ -41,9 +41,11 @@ private:
   void close(char bracket);
   Error countOperator();
   Error readAlias();
+  Error checkArray();
   void endDefinition();
   Error checkGrowth();
   void skipString();
+  StringRef afterBlanks(StringRef text);
   StringRef readWord() {
     StringRef word = text.substr(at).take_while([](char c) { return isAlnum(c) || c == '_' || c == '$' || c == '.'; });
     at += word.size();
@@ -90,6 +92,26 @@ void Scanner::skipString() {
   for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at)
     at += text[at] == '\\' && at + 1 < text.size() && text[at + 1] != '\n';
   at += at < text.size() && text[at] == '"';
+}
+
+/// What follows spaces, ends of lines and comments.
+StringRef Scanner::afterBlanks(StringRef text) {
+  for (text = text.ltrim(" \t\r\n"); text.starts_with("//"); text = text.ltrim(" \t\r\n"))
+    text = text.drop_until([](char c) { return c == '\n'; });
+  return text;
+}
+
+/// Behind the word `array`. The parser asks the type of a dense array's elements for its width, which `index` has not.
+/// An alias may stand for it.
+Error Scanner::checkArray() {
+  StringRef rest = afterBlanks(text.substr(at));
+  if (!rest.consume_front("<"))
+    return Error::success();
+  rest = afterBlanks(rest);
+  StringRef word = rest.take_while([](char c) { return isAlnum(c) || c == '_' || c == '$'; });
+  if (word != "index" && !rest.starts_with("!"))
+    return Error::success();
+  return createStringError("'array<' needs a type of integers or floats for its elements, such as i64");
 }
 
 /// `#name` and `!name`; with `=` behind it and outside of all brackets it is a definition, which lasts to the next.
@@ -148,6 +170,8 @@ Error Scanner::readToken() {
     StringRef word = readWord();
     if (levels.size() == 1 && !defined.empty() && (word.contains('.') || word == "module"))
       endDefinition();
+    if (word == "array")
+      return checkArray();
     return word == "mod" || word == "floordiv" || word == "ceildiv" ? countOperator() : Error::success();
   }
   if (c == '#' || c == '!')

@@ -12,6 +12,7 @@ def aliases(count, line):
 
 
 NESTED = "more than 200 brackets are nested"
+ARRAY = "'array<' needs a type of integers or floats for its elements, such as i64"
 TEXTS = {
     "list": ("module attributes {moe.name = " + "[" * DEEP + "]" * DEEP + "} {}", f"1: {NESTED}"),
     "regions": ("module {\n" * DEEP + "}" * DEEP, f"201: {NESTED}"),
@@ -29,6 +30,9 @@ TEXTS = {
     "doubled, used by an op without a name": (
         "#a0 = [1]\n" + aliases(41, "#a{0} = [#a{1}, #a{1}]\n") + '"builtin.module"() ({}) {moe.name = #a40} : () -> ()',
         "its aliases, written out, would be more than 64 times the text"),
+    "array of index": ("module {} loc(unknown)\nmodule attributes {moe.name = array<index: 1>} {}", f"2: {ARRAY}"),
+    "array of index, spread": ("module attributes {moe.name = array // a\n < // b\n index : 1>} {}", f"1: {ARRAY}"),
+    "array of an alias": ("!t = index\nmodule attributes {moe.name = array<!t: 1>} {}", f"2: {ARRAY}"),
     "bytecode": ("ML\udcefR\x01MLIR", "is MLIR bytecode; only its text is read: print it with moe-opt"),
 }
 
