@@ -1,14 +1,9 @@
 """Command line of the benchmark."""
 
 import argparse
-import os
-import sys
-import time
-from datetime import datetime, timezone
-from pathlib import Path
 
-from . import compiling, environment, executable, report
-from .artifacts import REPOSITORY, Artifacts
+from . import commandline, compiling, executable, report
+from .artifacts import Artifacts
 from .errors import BenchError
 from .machine import Machine
 from .memory import read_fields
@@ -27,6 +22,7 @@ examples:
   benchmarks/run --models tiny --dtype float32   a few minutes
   benchmarks/run --rows 'decode-*' --rounds 15   decode only
   benchmarks/run --parts compile                 compile times and memory only
+  benchmarks/run --prepare                       checkpoints and compiled models, so that a later run only measures
   benchmarks/run layers --help                   MoE layers alone, against every peer
 
 exit codes: 0 every goal is reached, 1 wrong input, 3 a row is below 1.0, a limit is missed or logits differ, 70 internal
@@ -39,88 +35,58 @@ LEAST_ROUNDS = 7
 def parser():
     """The argument parser."""
     p = argparse.ArgumentParser(prog="benchmarks/run", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--rows", type=_list, metavar="PATTERN,...", help="rows whose name contains or matches a pattern; see --list")
-    p.add_argument("--models", type=_list, metavar="MODEL,...", help=f"of: {', '.join(MODELS)}")
-    p.add_argument("--dtype", type=_list, metavar="DTYPE,...", help=f"of: {', '.join(DTYPES)}")
-    p.add_argument("--parts", type=_list, metavar="PART,...", default=list(PARTS), help=f"of: {', '.join(PARTS)} (default: all)")
-    p.add_argument("--rounds", type=int, default=LEAST_ROUNDS, metavar="N", help="rounds per row (default: %(default)s)")
-    p.add_argument("--turn-seconds", type=float, default=0.25, metavar="S", help="length of one side's turn in a round (default: %(default)s)")
-    p.add_argument("--threads", type=int, default=2, metavar="N", help="cores of each side (default: %(default)s)")
-    p.add_argument("--compiler", type=Path, metavar="FILE", help="moe-compile (default: that of the build folder)")
-    p.add_argument("--name", default="run", metavar="NAME", help="last part of the result file's name (default: %(default)s)")
-    p.add_argument("--results", type=Path, default=REPOSITORY / "benchmarks" / "results", metavar="DIR", help="folder of result files")
-    p.add_argument("--list", action="store_true", help="list the rows and stop")
+    p.add_argument("--rows", type=commandline.listed, metavar="PATTERN,...", help="rows whose name contains or matches a pattern; see --list")
+    p.add_argument("--models", type=commandline.listed, metavar="MODEL,...", help=f"of: {', '.join(MODELS)}")
+    p.add_argument("--dtype", type=commandline.listed, metavar="DTYPE,...", help=f"of: {', '.join(DTYPES)}")
+    p.add_argument("--parts", type=commandline.listed, metavar="PART,...", default=list(PARTS), help=f"of: {', '.join(PARTS)} (default: all)")
+    commandline.add_options(p, rounds=LEAST_ROUNDS, turn_seconds=0.25, name="run")
     return p
 
 
-def _list(text):
-    return [part for part in text.split(",") if part]
-
-
-def main(arguments=None):
+def main(arguments):
     """Run the benchmark; returns the exit code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    try:
-        options = parser().parse_args(arguments)
-    except SystemExit as stop:
-        return 1 if stop.code else 0
-    try:
-        rows = _check(options)
-        if options.list:
-            print("\n".join(row.name for row in rows))
-            return 0
-        return _run(options, rows, arguments)
-    except BenchError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    return commandline.run(parser(), arguments, _act)
+
+
+def _act(options):
+    rows = _check(options)
+    if options.list:
+        print("\n".join(row.name for row in rows))
+        return 0
+    build, say = commandline.build_folder(), commandline.clock()
+    artifacts = Artifacts(build / "bench", options.compiler or build / "bin" / "moe-compile", say)
+    if options.prepare:
+        _prepare(options, artifacts, rows)
+        return 0
+    with commandline.results_file(options, commandline.recorded(parser(), options), say) as results:
+        return Benchmark(options, artifacts, results, say).run(rows)
 
 
 def _check(options):
     """The selected rows; raises BenchError for values that make no sense."""
-    for flag, values, known in (("models", options.models, MODELS), ("dtype", options.dtype, DTYPES), ("parts", options.parts, PARTS)):
-        unknown = [v for v in values or [] if v not in known]
-        if unknown:
-            raise BenchError(f"--{flag}: '{unknown[0]}' is not known; choose from: {', '.join(known)}")
-    cores = len(os.sched_getaffinity(0))
-    if not 1 <= options.threads <= cores:
-        raise BenchError(f"--threads: {options.threads} is not between 1 and the {cores} cores that this process may use")
-    if options.rounds < 1 or not 0 < options.turn_seconds < 3600:
-        raise BenchError("--rounds must be at least 1, and --turn-seconds above 0")
-    if "/" in options.name:
-        raise BenchError(f"--name: '{options.name}' is part of a file name and cannot contain '/'")
+    commandline.check(options, (("models", options.models, MODELS), ("dtype", options.dtype, DTYPES), ("parts", options.parts, PARTS)))
     rows = select(all_rows(), options.models, options.dtype, options.rows)
     if not rows:
         raise BenchError("no row matches; --list shows their names")
     return rows
 
 
-def _run(options, rows, arguments):
-    start = time.monotonic()
-
-    def say(line):
-        print(f"[{time.monotonic() - start:7.1f} s] {line}", file=sys.stderr, flush=True)
-
-    build = Path(os.environ.get("MOE_BUILD_DIR", REPOSITORY / "build"))
-    artifacts = Artifacts(build / "bench", options.compiler or build / "bin" / "moe-compile", say)
-    cores = sorted(os.sched_getaffinity(0))[: options.threads]
-    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
-    results = report.Results(options.results / f"{stamp}-{environment.commit()}-{options.name}.jsonl")
-    try:
-        results.record(environment.describe(cores, arguments))
-        return Benchmark(options, artifacts, cores, results, say).run(rows)
-    finally:
-        if results.close():
-            say(f"raw samples: {results.path}")
+def _prepare(options, artifacts, rows):
+    """What `Benchmark` needs."""
+    kinds = {"executable": "exe", "rows": "lib"}
+    for model, dtype in dict.fromkeys((r.model, r.dtype) for r in rows):
+        artifacts.exported(model, dtype)
+        for part in options.parts:
+            if part in kinds:
+                artifacts.compiled(model, dtype, kinds[part])
 
 
 class Benchmark:
     """All parts of a run, model by model; prints the tables at the end."""
 
-    def __init__(self, options, artifacts, cores, results, say):
-        self._options, self._artifacts, self._cores, self._results, self._say = options, artifacts, cores, results, say
+    def __init__(self, options, artifacts, results, say):
+        self._options, self._artifacts, self._results, self._say = options, artifacts, results, say
+        self._cores = commandline.cores_of(options)
         self._compiles, self._executables, self._peers, self._rows = [], [], {}, []
 
     def run(self, rows):

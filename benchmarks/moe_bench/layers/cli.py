@@ -1,17 +1,11 @@
 """Command line of the layer benchmark."""
 
 import argparse
-import os
-import sys
-import time
-from datetime import datetime, timezone
 from pathlib import Path
 
-from .. import environment
-from ..artifacts import REPOSITORY
+from .. import commandline
 from ..errors import BenchError
 from ..machine import Machine
-from ..report import Results
 from . import figure, goals, report
 from .artifacts import LayerArtifacts
 from .measuring import Sides, summarize
@@ -29,6 +23,7 @@ examples:
   benchmarks/run layers --shapes olmoe --dtype bfloat16   a few minutes
   benchmarks/run layers --rows T512 --peers pytorch,ggml
   benchmarks/run layers --peers none                      the share of the floor alone
+  benchmarks/run layers --prepare                         data and compiled layers, so that a later run only measures
   benchmarks/run layers --tables FILE.jsonl ...           tables of result files again
 
 exit codes: 0 every goal is reached, 1 wrong input, 3 a goal is missed or results differ, 70 internal
@@ -38,100 +33,61 @@ exit codes: 0 every goal is reached, 1 wrong input, 3 a goal is missed or result
 def parser():
     """The argument parser."""
     p = argparse.ArgumentParser(prog="benchmarks/run layers", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--rows", type=_list, metavar="PATTERN,...", help="rows whose name contains or matches a pattern; see --list")
-    p.add_argument("--shapes", type=_list, metavar="SHAPE,...", help=f"of: {', '.join(s.name for s in SHAPES)}")
-    p.add_argument("--dtype", type=_list, metavar="DTYPE,...", help=f"of: {', '.join(DTYPES)}")
-    p.add_argument("--peers", type=_list, metavar="PEER,...", help=f"of: {', '.join(p.name for p in PEERS)}; or none (default: all)")
-    p.add_argument("--rounds", type=int, default=7, metavar="N", help="rounds per row at most (default: %(default)s)")
+    p.add_argument("--rows", type=commandline.listed, metavar="PATTERN,...", help="rows whose name contains or matches a pattern; see --list")
+    p.add_argument("--shapes", type=commandline.listed, metavar="SHAPE,...", help=f"of: {', '.join(s.name for s in SHAPES)}")
+    p.add_argument("--dtype", type=commandline.listed, metavar="DTYPE,...", help=f"of: {', '.join(DTYPES)}")
+    p.add_argument("--peers", type=commandline.listed, metavar="PEER,...", help=f"of: {', '.join(p.name for p in PEERS)}; or none (default: all)")
     p.add_argument("--row-seconds", type=float, default=12, metavar="S", help="fewer rounds, at least 3, where they would take longer (default: %(default)s)")
-    p.add_argument("--turn-seconds", type=float, default=0.15, metavar="S", help="length of one side's turn in a round (default: %(default)s)")
-    p.add_argument("--threads", type=int, default=2, metavar="N", help="cores of each side (default: %(default)s)")
-    p.add_argument("--compiler", type=Path, metavar="FILE", help="moe-compile (default: that of the build folder)")
+    commandline.add_options(p, rounds=7, turn_seconds=0.15, name="layers")
     p.add_argument("--peer-folder", type=Path, metavar="DIR", help="what scripts/bench-peers made (default: bench-peers in the build folder)")
-    p.add_argument("--name", default="layers", metavar="NAME", help="last part of the result file's name (default: %(default)s)")
-    p.add_argument("--results", type=Path, default=REPOSITORY / "benchmarks" / "results", metavar="DIR", help="folder of result files")
-    p.add_argument("--list", action="store_true", help="list the rows and stop")
     p.add_argument("--tables", type=Path, nargs="+", metavar="FILE", help="print the tables of these result files and stop")
     p.add_argument("--markdown", action="store_true", help="print the table as that of docs/Performance.md")
     p.add_argument("--figure", type=Path, metavar="FILE.svg", help="draw the rows, or with --tables those of the files, into this file")
     return p
 
 
-def _list(text):
-    return [part for part in text.split(",") if part]
-
-
 def main(arguments):
     """Run the benchmark; returns the exit code."""
-    try:
-        options = parser().parse_args(arguments)
-    except SystemExit as stop:
-        return 1 if stop.code else 0
-    try:
-        if options.tables:
-            return finish(report.read_rows(options.tables), options)
-        rows, peers = _check(options)
-        if options.list:
-            print("\n".join(row.name for row in rows))
-            return 0
-        return _run(options, rows, peers, arguments)
-    except BenchError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    return commandline.run(parser(), arguments, _act)
+
+
+def _act(options):
+    if options.tables:
+        return finish(report.read_rows(options.tables), options)
+    rows, peers = _check(options)
+    if options.list:
+        print("\n".join(row.name for row in rows))
+        return 0
+    build, say = commandline.build_folder(), commandline.clock()
+    artifacts = LayerArtifacts(build / "bench" / "layers", options.compiler or build / "bin" / "moe-compile", say)
+    if options.prepare:
+        for shape, dtype in dict.fromkeys((r.shape, r.dtype) for r in rows):
+            artifacts.library(shape, dtype)
+        return 0
+    folder = PeerFolder(options.peer_folder or build / "bench-peers")
+    folder.check(peers)
+    with commandline.results_file(options, ["layers", *commandline.recorded(parser(), options)], say) as results:
+        return finish(Benchmark(options, artifacts, folder, results, say).run(rows, peers), options)
 
 
 def _check(options):
     """Selected rows and peers; raises BenchError for values that make no sense."""
     none = options.peers == ["none"]
-    known = (("shapes", options.shapes, [s.name for s in SHAPES]), ("dtype", options.dtype, DTYPES), ("peers", [] if none else options.peers, [p.name for p in PEERS]))
-    for flag, values, names in known:
-        unknown = [v for v in values or [] if v not in names]
-        if unknown:
-            raise BenchError(f"--{flag}: '{unknown[0]}' is not known; choose from: {', '.join(names)}")
-    cores = len(os.sched_getaffinity(0))
-    if not 1 <= options.threads <= cores:
-        raise BenchError(f"--threads: {options.threads} is not between 1 and the {cores} cores that this process may use")
-    if options.rounds < 1 or not 0 < options.turn_seconds < 3600 or not options.row_seconds > 0:
-        raise BenchError("--rounds must be at least 1, --turn-seconds and --row-seconds above 0")
-    if "/" in options.name:
-        raise BenchError(f"--name: '{options.name}' is part of a file name and cannot contain '/'")
+    choices = (("shapes", options.shapes, [s.name for s in SHAPES]), ("dtype", options.dtype, DTYPES), ("peers", [] if none else options.peers, [p.name for p in PEERS]))
+    commandline.check(options, choices, ("turn-seconds", "row-seconds"))
     rows = select(all_rows(), options.shapes, options.dtype, options.rows)
     if not rows:
         raise BenchError("no row matches; --list shows their names")
     return rows, [] if none else [p for p in PEERS if not options.peers or p.name in options.peers]
 
 
-def _run(options, rows, peers, arguments):
-    begin = time.monotonic()
-
-    def say(line):
-        print(f"[{time.monotonic() - begin:7.1f} s] {line}", file=sys.stderr, flush=True)
-
-    build = Path(os.environ.get("MOE_BUILD_DIR", REPOSITORY / "build"))
-    folder = PeerFolder(options.peer_folder or build / "bench-peers")
-    folder.check(peers)
-    artifacts = LayerArtifacts(build / "bench" / "layers", options.compiler or build / "bin" / "moe-compile", say)
-    cores = sorted(os.sched_getaffinity(0))[: options.threads]
-    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
-    results = Results(options.results / f"{stamp}-{environment.commit()}-{options.name}.jsonl")
-    try:
-        results.record(environment.describe(cores, ["layers", *arguments]))
-        return finish(Benchmark(options, artifacts, folder, cores, results, say).run(rows, peers), options)
-    finally:
-        if results.close():
-            say(f"raw samples: {results.path}")
-
-
 class Benchmark:
     """All rows, layer by layer and element type by element type."""
 
-    def __init__(self, options, artifacts, folder, cores, results, say):
-        self._options, self._artifacts, self._folder, self._cores = options, artifacts, folder, cores
+    def __init__(self, options, artifacts, folder, results, say):
+        self._options, self._artifacts, self._folder, self._cores = options, artifacts, folder, commandline.cores_of(options)
         self._results, self._say = results, say
-        self._machine = Machine(artifacts.folder, cores)
+        self._machine = Machine(artifacts.folder, self._cores)
 
     def run(self, rows, peers):
         """Summaries of all rows."""
