@@ -96,14 +96,15 @@ class Benchmark:
             chosen = [r for r in rows if (r.shape, r.dtype) == (shape, dtype)]
             library, data = self._artifacts.library(shape, dtype), self._artifacts.data(shape)
             measured = {row: [] for row in chosen}
-            for group in groups(peers, shape, dtype, available_memory()) or [[]]:
-                self._measure(shape, dtype, library, data, group, measured)
+            together = groups(peers, shape, dtype, available_memory()) or [[]]
+            for group in together:
+                self._measure(shape, dtype, library, data, group, measured, self._options.row_seconds / len(together))
             for row, parts in measured.items():
                 summaries.append(summarize(row, work_of(row, data), parts))
                 self._results.record(summaries[-1])
         return summaries
 
-    def _measure(self, shape, dtype, library, data, group, measured):
+    def _measure(self, shape, dtype, library, data, group, measured, row_seconds):
         """One group of peers, beside the compiled layer, on all rows of a layer."""
         options, workers = self._options, {}
         self._say(f"{shape.name} {dtype}: start {', '.join(['compiled', *(p.name for p in group)])}")
@@ -113,7 +114,7 @@ class Benchmark:
                 workers[peer.name] = start_peer(peer, self._folder, shape, dtype, data, self._cores)
             info = {name: worker.info for name, worker in workers.items()}
             self._results.record({"type": "sides", "shape": shape.name, "dtype": dtype, "compiled": compiled.info, "peers": info})
-            sides = Sides(compiled, workers, self._machine, self._results.record, options.turn_seconds, options.rounds, options.row_seconds)
+            sides = Sides(compiled, workers, self._machine, self._results.record, options.turn_seconds, options.rounds, row_seconds)
             for row, parts in measured.items():
                 work = work_of(row, data)
                 parts.append(sides.measure(row, work))

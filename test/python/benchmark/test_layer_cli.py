@@ -1,7 +1,10 @@
 """The command line of the layer benchmark, up to its first measurement."""
 
 import pytest
+from moe_bench import report
 from moe_bench.layers import cli
+from moe_bench.layers.rows import all_rows
+from moe_bench.layers.sides import PEERS
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -27,3 +30,22 @@ def test_peers_are_not_installed(capsys, tmp_path):
 def test_list(capsys):
     assert cli.main(["--list", "--shapes", "mixtral", "--dtype", "bfloat16", "--rows", "T1/"]) == 0
     assert capsys.readouterr().out == "mixtral/bfloat16/T1/uniform\nmixtral/bfloat16/T1/zipf\n"
+
+
+def test_groups_of_peers_share_the_seconds_of_a_row(monkeypatch, tmp_path):
+    class Artifacts:
+        folder = tmp_path
+        library = data = lambda self, *which: tmp_path
+
+    measured = []
+    monkeypatch.setattr(cli, "Machine", lambda *arguments: None)
+    monkeypatch.setattr(cli, "work_of", lambda *arguments: {})
+    monkeypatch.setattr(cli, "summarize", lambda row, work, parts: {"row": row.name})
+    monkeypatch.setattr(cli, "available_memory", lambda: 12e9)
+    monkeypatch.setattr(cli.Benchmark, "_measure", lambda self, *given: measured.append([p.name for p in given[4]] + [given[6]]))
+    options = cli.parser().parse_args(["--row-seconds", "9"])
+    benchmark = cli.Benchmark(options, Artifacts(), None, report.Results(tmp_path / "results"), print)
+    rows = [r for r in all_rows() if r.name.startswith(("mixtral/float32/T1/", "olmoe/float32/T1/"))]
+    assert [s["row"] for s in benchmark.run(rows, PEERS)] == [r.name for r in rows]
+    every = [p.name for p in PEERS]
+    assert measured == [[*every, 9], [*every[:2], 3], [*every[2:4], 3], [*every[4:], 3]]
