@@ -1,6 +1,7 @@
 """Command line of the layer benchmark."""
 
 import argparse
+import math
 from pathlib import Path
 
 from .. import commandline
@@ -117,8 +118,9 @@ class Benchmark:
             sides = Sides(compiled, workers, self._machine, self._results.record, options.turn_seconds, options.rounds, row_seconds)
             for row, parts in measured.items():
                 work = work_of(row, data)
-                parts.append(sides.measure(row, work))
-                self._say(report.progress_line(summarize(row, work, parts[-1:])))
+                best = summarize(row, work, parts).get("ratio", math.inf) if parts else math.inf
+                parts.append(sides.measure(row, work, best))
+                self._say(report.progress_line(summarize(row, work, parts)))
         finally:
             for worker in (compiled, *workers.values()):
                 worker.close()

@@ -1,5 +1,6 @@
 """One row, measured in rounds: read loop, every side in turn, peak loop; all other sides sleep during a turn."""
 
+import math
 import os
 import statistics
 import tempfile
@@ -11,7 +12,8 @@ from ..pairing import IDLE_SHARE, SETTLE_SECONDS
 
 OURS = "compiled"
 
-# A peer this much slower than the best one in the trial is left out of the rounds; its trial stays in the result file.
+# A peer this much slower than the best one in the trial, or than the best one of the groups before, is left out of the rounds; its trial stays in the
+# result file.
 HOPELESS = 1.5
 LEAST_ROUNDS = 3
 PEAK_SECONDS = 0.05
@@ -34,13 +36,19 @@ class Sides:
         self.compiled, self.peers, self.machine, self.record = compiled, peers, machine, record
         self.turn_seconds, self.rounds, self.row_seconds = turn_seconds, rounds, row_seconds
 
-    def measure(self, row, work):
-        """The rounds of a row: a list of {"bandwidth", "peak", "samples": {variant: sample}}, and {variant: seconds} of the trial."""
+    def measure(self, row, work, best=math.inf):
+        """The rounds of a row: a list of {"bandwidth", "peak", "samples": {variant: sample}}, and {variant: seconds} of the trial.
+
+        best  the least ratio of a peer to us in the groups before; if none here comes near, there are no rounds
+        """
         owners, errors, pages = self._prepare(row)
         trial = {v: self._turn(owners[v], v)["seconds"] for v in owners}
-        best = min((s for v, s in trial.items() if v != OURS), default=0)
-        kept = [v for v in owners if v == OURS or trial[v] <= HOPELESS * best]
+        least = min((s for v, s in trial.items() if v != OURS), default=0)
+        limit = HOPELESS * min(least, best * trial[OURS])
+        kept = [v for v in owners if v == OURS or trial[v] <= limit]
         self.record({"type": "trial", "row": row.name, "seconds": trial, "kept": kept, "errors": errors, "huge_pages": pages, **work})
+        if len(kept) == 1 and best < math.inf:
+            return [], trial
         estimate = 0.3 + sum(SETTLE_SECONDS + max(self.turn_seconds, 1.5 * trial[v]) for v in kept)
         count = max(LEAST_ROUNDS, min(self.rounds, int(self.row_seconds / estimate)))
         return [self._round(row, index, kept, owners, work) for index in range(count)], trial
@@ -110,7 +118,7 @@ def summarize(row, work, groups):
     rounds = [r for samples, _ in groups for r in samples]
     peers = {v: {"seconds": s} for _, trial in groups for v, s in trial.items() if v != OURS}
     for samples, _ in groups:
-        for variant in samples[0]["samples"]:
+        for variant in samples[0]["samples"] if samples else ():
             if variant == OURS:
                 continue
             theirs = [s["samples"][variant]["seconds"] for s in samples]

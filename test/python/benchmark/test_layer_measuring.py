@@ -1,6 +1,7 @@
 """Rounds of the layer benchmark, with sides whose times are known."""
 
 import json
+import math
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -51,11 +52,11 @@ class FakeSide:
         return self.turns["cpu"]
 
 
-def measure(ours=(0.010,), rounds=4, row_seconds=100, distance=0.0, busy=0.0, **peers):
+def measure(ours=(0.010,), rounds=4, row_seconds=100, distance=0.0, busy=0.0, best=math.inf, **peers):
     log, records = [], []
     workers = {name: FakeSide(log, busy=busy, **{name: times}) for name, times in peers.items()}
     sides = Sides(FakeSide(log, distance, compiled=ours), workers, FakeMachine(log), records.append, 0.001, rounds, row_seconds)
-    return sides.measure(ROW, WORK), log, records
+    return sides.measure(ROW, WORK, best), log, records
 
 
 def test_ratio_is_to_the_best_peer_and_the_median_of_the_rounds():
@@ -96,6 +97,17 @@ def test_hopeless_peer_is_left_out_but_recorded():
     s = summarize(ROW, WORK, [part])
     assert s["peers"]["b"] == {"seconds": 0.050}
     assert "5.0*" in report.table([s])
+
+
+def test_group_without_a_peer_near_the_best_one_has_no_rounds():
+    first = measure(ours=[0.010], a=[0.020])[0]
+    part, log, records = measure(best=2.0, b=[0.031], c=[0.15])
+    assert log == ["compiled", "b", "c"] and records[0]["kept"] == ["compiled"]
+    s = summarize(ROW, WORK, [first, part])
+    assert (s["peer"], s["rounds"], s["peers"]["b"], s["peers"]["c"]) == ("a", 4, {"seconds": 0.031}, {"seconds": 0.15})
+    part, log, _ = measure(best=2.0, b=[0.029], c=[0.15])
+    assert log.count("b") == 5 and log.count("c") == 1
+    assert summarize(ROW, WORK, [first, part])["peers"]["b"]["ratio"] == pytest.approx(2.9)
 
 
 def test_without_peers_the_floor_remains():
