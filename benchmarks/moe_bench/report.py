@@ -63,10 +63,13 @@ def compile_table(results):
 
 def process_table(executables, peers):
     """Start and memory of the executables, and of PyTorch's process with the same model."""
-    lines = [f"{'process':<18} {'start s':>8} {'resident MiB':>13} {'own MiB':>8} {'PyTorch: load s':>16} {'resident MiB':>13}"]
+    lines = [f"{'process':<18} {'start s':>8} {'cold s':>7} {'(read)':>7} {'files MiB':>10} {'resident MiB':>13} {'own MiB':>8} {'PyTorch: load s':>16} {'resident MiB':>13}"]
     for r in executables:
         peer = peers.get((r["model"], r["dtype"]))
         theirs = f"{peer['load_seconds']:16.2f} {peer['resident'] / 2**20:13.1f}" if peer else ""
         name = f"{r['model']} {r['dtype']}"
-        lines.append(f"{name:<18} {r['start_seconds']:8.3f} {r['resident'] / 2**20:13.1f} {r['anonymous'] / 2**20:8.1f} {theirs}")
+        lines.append(
+            f"{name:<18} {r['start_seconds']:8.3f} {r['cold_seconds']:7.2f} {r['read_seconds']:7.2f} {r['bytes'] / 2**20:10.1f} "
+            f"{r['resident'] / 2**20:13.1f} {r['anonymous'] / 2**20:8.1f} {theirs}"
+        )
     return "\n".join(lines)

@@ -115,8 +115,14 @@ if len(sys.argv[3].split()) == 128:
     x = bytearray(b"1") * (64 << 20)
     time.sleep(0.2)
 """)
+    (tmp_path / "model.weights").write_bytes(bytes(5 << 20))
     result = executable.measure(model, "tiny", "float32")
     assert len(result["samples"]) == executable.STARTS and 0 < result["start_seconds"] < 5
+    assert len(result["cold_samples"]) == len(result["read_samples"]) == executable.COLD_STARTS
+    assert result["cold_seconds"] > 0 < result["read_seconds"]
+    assert result["bytes"] == (5 << 20) + model.stat().st_size
+    header, line = report.process_table([result], {}).splitlines()
+    assert header.split()[3:8] == ["cold", "s", "(read)", "files", "MiB"] and line.split()[5] == "5.0"
     assert 64 << 20 < result["anonymous"] < result["resident"] < 120 << 20
 
 
