@@ -1,12 +1,12 @@
 """Start-up time and memory of a compiled executable, as a user runs it."""
 
-import os
 import statistics
 import subprocess
 import time
 
 from .errors import BenchError
 from .memory import PeakSampler
+from .pagecache import evict
 
 STARTS, COLD_STARTS = 7, 3
 PIECE = 1 << 21
@@ -25,9 +25,11 @@ def measure(path, model, dtype):
     starts = [_first_token(path) for _ in range(STARTS)]
     cold, reads = [], []
     for _ in range(COLD_STARTS):
-        _evict(files)
+        for file in files:
+            evict(file)
         reads.append(_read(files))
-        _evict(files)
+        for file in files:
+            evict(file)
         cold.append(_first_token(path))
     process = _start(path, " ".join(str(1 + i % 200) for i in range(PROMPT)), NEW_TOKENS)
     with PeakSampler(process.pid, "status", FIELDS, interval=0.002) as sampler:
@@ -53,13 +55,6 @@ def _first_token(path):
     begin = time.perf_counter()
     _finish(_start(path, "1", 1), path)
     return time.perf_counter() - begin
-
-
-def _evict(files):
-    for file in files:
-        with open(file, "rb") as handle:
-            os.fsync(handle.fileno())
-            os.posix_fadvise(handle.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _read(files):

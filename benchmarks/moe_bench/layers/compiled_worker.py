@@ -1,11 +1,11 @@
 """Worker that runs the compiled layer: a shared object of `moe-compile --emit=lib`."""
 
 import ctypes
-import re
 from pathlib import Path
 
 import numpy as np
 
+from ..pagecache import huge_share, settle
 from ..session import BF16, F32, I32, Session
 from .side import Side, main, narrow, widen
 
@@ -21,24 +21,11 @@ def aligned(array):
     return result
 
 
-def huge_share(smaps, name):
-    """Share of the resident pages of mapped files with this end of their name that are mapped in one piece of 2 MB; None if none is resident."""
-    resident = huge = 0
-    inside = False
-    for line in smaps.splitlines():
-        if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
-            inside = line.endswith(name)
-        elif inside and line.startswith("Rss:"):
-            resident += int(line.split()[1])
-        elif inside and line.startswith("FilePmdMapped:"):
-            huge += int(line.split()[1])
-    return round(huge / resident, 3) if resident else None
-
-
 class Compiled(Side):
     def __init__(self, shape, dtype, folder, cores, library):
         super().__init__(shape, dtype, folder, cores)
         self._archive = f"{Path(library).name}.weights"
+        settle(Path(library).with_name(self._archive))
         self._session = Session(library, len(cores))
         self._output = self._session.find("output", "y")
 

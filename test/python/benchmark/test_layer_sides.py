@@ -8,7 +8,8 @@ import pytest
 from layer_data import SMALL, arrays_of, expected, make
 from moe_bench.errors import BenchError
 from moe_bench.layers import graph, sides
-from moe_bench.layers.compiled_worker import Compiled, huge_share
+from moe_bench.layers.compiled_worker import Compiled
+from moe_bench.pagecache import huge_share
 from moe_bench.layers.onednn_worker import OneDnn
 from moe_bench.layers.side import largest_token_distance
 from moe_bench.layers.torch_worker import Torch

@@ -1,0 +1,45 @@
+"""Weights are read again if they lie in small pages, and only then."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from moe_bench import pagecache
+
+SIZE = 5 << 20
+
+
+@pytest.fixture
+def weights(tmp_path):
+    path = tmp_path / "layer.weights"
+    path.write_bytes(b"\1" * SIZE)
+    return path
+
+
+@pytest.mark.parametrize("shares, evictions, result", [([1.0], 0, 1.0), ([0.3, 0.995], 1, 0.995), ([0.3, 0.4], 1, 0.4), ([None], 0, None)])
+def test_small_pages_are_read_again(weights, monkeypatch, shares, evictions, result):
+    evicted, answers = [], iter(shares)
+    monkeypatch.setattr(pagecache, "huge_share", lambda smaps, name: next(answers) if name == "layer.weights" and name in smaps else "not mapped")
+    monkeypatch.setattr(pagecache, "evict", lambda path: evicted.append(path))
+    assert pagecache.settle(weights) == result
+    assert evicted == [weights] * evictions
+
+
+def test_the_file_is_touched_as_a_whole(weights):
+    share = pagecache.settle(weights)
+    assert share is None or 0 <= share <= 1
+    assert weights.read_bytes() == b"\1" * SIZE
+
+
+@pytest.mark.skipif(not shutil.which("fincore"), reason="fincore is not installed")
+def test_evicted_files_have_no_pages(weights):
+    def pages():
+        return int(subprocess.run(["fincore", "-n", "-b", "-o", "PAGES", weights], capture_output=True, text=True, check=True).stdout)
+
+    weights.read_bytes()
+    if subprocess.run(["stat", "-f", "-c", "%T", weights], capture_output=True, text=True).stdout.strip() == "tmpfs":
+        pytest.skip("the temporary folder has no disk behind it")
+    assert pages() == SIZE // 4096
+    pagecache.evict(weights)
+    assert pages() == 0
