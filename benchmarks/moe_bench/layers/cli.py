@@ -39,7 +39,7 @@ def parser():
     p.add_argument("--dtype", type=commandline.listed, metavar="DTYPE,...", help=f"of: {', '.join(DTYPES)}")
     p.add_argument("--peers", type=commandline.listed, metavar="PEER,...", help=f"of: {', '.join(p.name for p in PEERS)}; or none (default: all)")
     p.add_argument("--row-seconds", type=float, default=12, metavar="S", help="fewer rounds, at least 3, where they would take longer (default: %(default)s)")
-    commandline.add_options(p, rounds=7, turn_seconds=0.15, name="layers")
+    commandline.add_options(p, rounds=9, turn_seconds=0.15, name="layers")
     p.add_argument("--peer-folder", type=Path, metavar="DIR", help="what scripts/bench-peers made (default: bench-peers in the build folder)")
     p.add_argument("--tables", type=Path, nargs="+", metavar="FILE", help="print the tables of these result files and stop")
     p.add_argument("--markdown", action="store_true", help="print the table as that of docs/Performance.md")

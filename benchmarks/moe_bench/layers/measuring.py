@@ -18,6 +18,10 @@ HOPELESS = 1.5
 LEAST_ROUNDS = 3
 PEAK_SECONDS = 0.05
 
+# The bandwidth of a shared machine jumps by up to two. A round in which its read loops differ by more than this factor compares sides that did not
+# have the same machine: it stays in the result file, and counts only if fewer than LEAST_ROUNDS others remain.
+STEADY = 1.15
+
 # Largest distance of a token's result from ours, over its length. A token with one wrong expert is off by a third.
 LIMITS = {"float32": 1e-4, "bfloat16": 3e-2}
 
@@ -81,22 +85,23 @@ class Sides:
         return sample
 
     def _round(self, row, index, kept, owners, work):
-        """Read loop before and after our own turn, then the peers; every second round backwards. Then the peak loop."""
-        reads, samples = [], {}
+        """Read loop before and after our own turn, then the peers and the read loop again; every second round backwards. Then the peak loop."""
+        reads, apart, samples = [], [], {}
 
-        def read():
+        def read(results=reads):
             time.sleep(SETTLE_SECONDS)
-            reads.append(self.machine.read_bandwidth(work["bytes"] * row.shape.inputs(row.tokens)))
+            results.append(self.machine.read_bandwidth(work["bytes"] * row.shape.inputs(row.tokens)))
 
         def turn(variant):
             samples[variant] = self._turn(owners[variant], variant)
 
-        steps = [read, lambda: turn(OURS), read, *(lambda v=v: turn(v) for v in kept if v != OURS)]
+        steps = [read, lambda: turn(OURS), read, *(lambda v=v: turn(v) for v in kept if v != OURS), lambda: read(apart)]
         for step in reversed(steps) if index % 2 else steps:
             step()
+        time.sleep(SETTLE_SECONDS)  # the last peer's threads may still look for work
         peak = self.machine.measure_peak(row.dtype, PEAK_SECONDS)
         load = os.getloadavg()[0]
-        record = {"bandwidth": statistics.mean(reads), "reads": reads, "peak": peak, "load": load, "samples": samples}
+        record = {"bandwidth": statistics.mean(reads), "reads": reads, "read_apart": apart[0], "peak": peak, "load": load, "samples": samples}
         self.record({"type": "round", "row": row.name, "round": index, **record})
         return record
 
@@ -106,15 +111,29 @@ def floor_seconds(work, sample):
     return max(work["flops"] / sample["peak"], work["bytes"] / sample["bandwidth"])
 
 
+def is_steady(sample):
+    reads = [*sample["reads"], sample["read_apart"]]
+    return max(reads) <= STEADY * min(reads)
+
+
+def steady(rounds):
+    """The rounds that count."""
+    kept = [r for r in rounds if is_steady(r)]
+    return kept if len(kept) >= LEAST_ROUNDS else rounds
+
+
 def summarize(row, work, groups):
-    """Medians over the rounds of every group of peers.
+    """Medians over the rounds of every group of peers, those without a jump of the bandwidth if there are enough.
 
     groups     (rounds, trial) of Sides.measure, one for each group
+    left_out   rounds that do not count
     ratio      the best peer's time over ours: the least median ratio of all peers; above 1 the compiled layer is faster
     low, high  least and largest ratio of a round with this peer
     floor      share of the least possible time in ours, the median over all rounds
     peers      {variant: {"ratio", "low", "high", "floor", "seconds"}}; of a peer that was left out after its trial only "seconds"
     """
+    measured_rounds = sum(len(samples) for samples, _ in groups)
+    groups = [(steady(samples), trial) for samples, trial in groups]
     rounds = [r for samples, _ in groups for r in samples]
     peers = {v: {"seconds": s} for _, trial in groups for v, s in trial.items() if v != OURS}
     for samples, _ in groups:
@@ -133,7 +152,8 @@ def summarize(row, work, groups):
     times = [r["samples"][OURS]["seconds"] for r in rounds]
     shares = [floor_seconds(work, r) / t for r, t in zip(rounds, times)]
     return {
-        "type": "row", "row": row.name, "rounds": len(rounds), "seconds": statistics.median(times), "least": min(times), **work,
+        "type": "row", "row": row.name, "rounds": len(rounds), "left_out": measured_rounds - len(rounds),
+        "seconds": statistics.median(times), "least": min(times), **work,
         "floor": statistics.median(shares), "floor_low": min(shares), "floor_high": max(shares),
         "floor_seconds": statistics.median(floor_seconds(work, r) for r in rounds),
         "bandwidth": statistics.median(r["bandwidth"] for r in rounds), "peak": statistics.median(r["peak"] for r in rounds),

@@ -16,17 +16,17 @@ WORK = {"flops": 6e9, "bytes": 1e6}
 
 
 class FakeMachine:
-    """6 GFLOP at 1 TFLOP/s: 6 ms; 1 MB at 1 GB/s: 1 ms."""
+    """6 GFLOP at 1 TFLOP/s: 6 ms; 1 MB at 1 GB/s: 1 ms, times `speeds` if they are given."""
 
-    def __init__(self, log):
-        self.log = log
+    def __init__(self, log, speeds=()):
+        self.log, self.speeds = log, list(speeds)
 
     def measure_peak(self, dtype, seconds):
         return 1e12
 
     def read_bandwidth(self, bytes_):
         self.log.append("read")
-        return 1e9
+        return 1e9 * (self.speeds.pop(0) if self.speeds else 1)
 
 
 class FakeSide:
@@ -52,10 +52,10 @@ class FakeSide:
         return self.turns["cpu"]
 
 
-def measure(ours=(0.010,), rounds=4, row_seconds=100, distance=0.0, busy=0.0, best=math.inf, **peers):
+def measure(ours=(0.010,), rounds=4, row_seconds=100, distance=0.0, busy=0.0, best=math.inf, speeds=(), **peers):
     log, records = [], []
     workers = {name: FakeSide(log, busy=busy, **{name: times}) for name, times in peers.items()}
-    sides = Sides(FakeSide(log, distance, compiled=ours), workers, FakeMachine(log), records.append, 0.001, rounds, row_seconds)
+    sides = Sides(FakeSide(log, distance, compiled=ours), workers, FakeMachine(log, speeds), records.append, 0.001, rounds, row_seconds)
     return sides.measure(ROW, WORK, best), log, records
 
 
@@ -80,8 +80,21 @@ def test_groups_of_peers_are_one_row():
 def test_our_turn_is_between_two_reads_and_the_order_alternates():
     _, log, _ = measure(rounds=3, row_seconds=0.1, a=[0.020], b=[0.020])
     assert log[:3] == ["compiled", "a", "b"]
-    first, second = ["read", "compiled", "read", "a", "b"], ["b", "a", "read", "compiled", "read"]
+    first, second = ["read", "compiled", "read", "a", "b", "read"], ["read", "b", "a", "read", "compiled", "read"]
     assert log[3:] == first + second + first
+
+
+@pytest.mark.parametrize("jump", range(3))
+def test_rounds_in_which_the_bandwidth_jumps_do_not_count(jump):
+    speeds = [1.0] * 12
+    speeds[3 + jump] = 1.2
+    part, _, records = measure(a=[0.020, 0.020, 0.050, 0.020, 0.020], speeds=speeds)
+    s = summarize(ROW, WORK, [part])
+    assert (s["rounds"], s["left_out"], s["high"]) == (3, 1, pytest.approx(2.0))
+    assert sum(r["type"] == "round" for r in records) == 4
+    # Too few would remain: all count.
+    s = summarize(ROW, WORK, [(part[0][:3], part[1])])
+    assert (s["rounds"], s["left_out"], s["high"]) == (3, 0, pytest.approx(5.0))
 
 
 def test_rounds_fit_into_the_time_of_a_row():
