@@ -4,9 +4,10 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/JSON.h"
+
+#include <cmath>
 
 using namespace llvm;
 using namespace moe_mlir;
@@ -15,51 +16,8 @@ static constexpr size_t maxNesting = 200;
 /// Longer ones say nothing more, and converting takes time that grows with the square of their length.
 static constexpr size_t maxNumber = 64;
 
-/// One pass over the text: strings are skipped, brackets counted, the keys of each open object collected. Behind it,
-/// recursion is bounded.
-static Error scan(StringRef text) {
-  std::vector<StringSet<>> open;
-  StringRef lastString;
-  auto fail = [&](const Twine &message, size_t at) { return createStringError(message + " at byte " + Twine(at)); };
-  for (size_t i = 0, e = text.size(); i < e; ++i) {
-    switch (text[i]) {
-    case '"': {
-      size_t start = ++i;
-      while (i < e && text[i] != '"')
-        i += text[i] == '\\' ? 2 : 1;
-      if (i >= e)
-        return fail("a string does not end", start - 1);
-      lastString = text.slice(start, i);
-      break;
-    }
-    case ':':
-      if (!open.empty() && !open.back().insert(lastString).second)
-        return fail("the key '" + printable(lastString) + "' occurs twice in one object", i);
-      break;
-    case '{':
-    case '[':
-      if (open.size() == maxNesting)
-        return fail("more than " + Twine(maxNesting) + " nested levels", i);
-      open.emplace_back();
-      break;
-    case '}':
-    case ']':
-      if (open.empty())
-        return fail("unbalanced bracket", i);
-      open.pop_back();
-      break;
-    case 'N':
-    case 'I':
-      return fail("NaN and Infinity are not JSON", i);
-    default:
-      break;
-    }
-  }
-  return Error::success();
-}
-
 namespace {
-/// Recursive descent. Children wait in `values` and `members` until their number is known.
+/// Recursive descent, of bounded depth. Children wait in `values` and `members` until their number is known.
 class Parser {
 public:
   Parser(StringRef text, BumpPtrAllocator &memory) : text(text), memory(memory) {}
@@ -68,11 +26,17 @@ public:
     if (!parseValue(value))
       return false;
     skipBlanks();
-    return at == text.size() || fail("Text after end of document");
+    if (at == text.size())
+      return true;
+    return StringRef("]}").contains(text[at]) ? refuse("unbalanced bracket", at) : fail("Text after end of document");
   }
   Error takeError() const { return createStringError(message); }
 
 private:
+  bool refuse(const Twine &what, size_t where) {
+    message = (what + " at byte " + Twine(where)).str();
+    return false;
+  }
   bool fail(const Twine &what) {
     StringRef before = text.take_front(at);
     size_t line = before.rfind('\n');
@@ -106,10 +70,11 @@ private:
   bool parseHex(uint32_t &unit);
   bool parseArray(JsonValue &value);
   bool parseObject(JsonValue &value);
+  bool checkKeys(ArrayRef<JsonMember> sorted);
 
   StringRef text;
   BumpPtrAllocator &memory;
-  size_t at = 0;
+  size_t at = 0, depth = 0;
   std::string message;
   std::vector<JsonValue> values;
   std::vector<JsonMember> members;
@@ -120,10 +85,14 @@ bool Parser::parseValue(JsonValue &value) {
   skipBlanks();
   if (at == text.size())
     return fail("Unexpected EOF");
-  if (take('['))
-    return parseArray(value);
-  if (take('{'))
-    return parseObject(value);
+  if (text[at] == '[' || text[at] == '{') {
+    if (depth == maxNesting)
+      return refuse("more than " + Twine(maxNesting) + " nested levels", at);
+    ++depth;
+    bool parsed = take('[') ? parseArray(value) : take('{') && parseObject(value);
+    --depth;
+    return parsed;
+  }
   if (take('"')) {
     StringRef string;
     if (!parseString(string))
@@ -142,6 +111,9 @@ bool Parser::parseValue(JsonValue &value) {
 }
 
 bool Parser::parseNumber(JsonValue &value) {
+  size_t first = at + text.substr(at).starts_with("-");
+  if (text.substr(first).starts_with("N") || text.substr(first).starts_with("I"))
+    return refuse("NaN and Infinity are not JSON", first);
   StringRef number = text.substr(at).take_while([](char c) { return isDigit(c) || StringRef("+-.eE").contains(c); });
   int64_t integer;
   uint64_t natural;
@@ -152,7 +124,7 @@ bool Parser::parseNumber(JsonValue &value) {
     value = JsonValue(integer);
   else if (!number.getAsInteger(10, natural))
     value = JsonValue(natural);
-  else if (!number.getAsDouble(real))
+  else if (!number.getAsDouble(real) && std::isfinite(real))
     value = JsonValue(real);
   else
     return fail("Invalid JSON value (number?)");
@@ -204,15 +176,27 @@ bool Parser::parseObject(JsonValue &value) {
     }
   std::sort(members.begin() + first, members.end(),
             [](const JsonMember &a, const JsonMember &b) { return a.first < b.first; });
-  // The scan compares keys as they are written; with escapes one key has several spellings.
-  for (size_t i = first + 1; i < members.size(); ++i)
-    if (members[i - 1].first == members[i].first)
-      return fail("the key '" + printable(members[i].first) + "' occurs twice in one object");
+  if (!checkKeys(ArrayRef<JsonMember>(members).drop_front(first)))
+    return false;
   value = JsonValue(JsonObject(keep(members, first)));
   return true;
 }
 
+bool Parser::checkKeys(ArrayRef<JsonMember> sorted) {
+  // A key with escapes does not stand in the text.
+  auto inText = [&](StringRef key) { return key.begin() >= text.begin() && key.end() < text.end(); };
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (StringRef a = sorted[i - 1].first, b = sorted[i].first; a == b) {
+      size_t where = at;
+      if (inText(a) && inText(b))
+        where = text.find(':', std::max(a.end(), b.end()) - text.begin());
+      return refuse("the key '" + printable(a) + "' occurs twice in one object", where);
+    }
+  return true;
+}
+
 bool Parser::parseString(StringRef &value) {
+  size_t start = at - 1;
   size_t end = text.find_first_of("\"\\", at);
   if (end != StringRef::npos && text[end] == '"') {
     value = text.slice(at, end);
@@ -223,7 +207,7 @@ bool Parser::parseString(StringRef &value) {
   std::string decoded;
   while (!take('"')) {
     if (at == text.size())
-      return fail("Unterminated string");
+      return refuse("a string does not end", start);
     char c = text[at++];
     if (static_cast<unsigned char>(c) < 0x20)
       return fail("Control character in string");
@@ -246,7 +230,7 @@ bool Parser::parseHex(uint32_t &unit) {
 bool Parser::parseEscape(std::string &out) {
   static constexpr StringLiteral names = "\"\\/bfnrt", bytes = "\"\\/\b\f\n\r\t";
   if (at == text.size())
-    return fail("Unterminated string");
+    return true; // the string ends too, which its parser says
   char c = text[at++];
   if (size_t index = names.find(c); index != StringRef::npos) {
     out += bytes[index];
@@ -272,8 +256,6 @@ bool Parser::parseEscape(std::string &out) {
 }
 
 Expected<JsonDocument> moe_mlir::parseUntrustedJson(StringRef text) {
-  if (Error error = scan(text))
-    return std::move(error);
   size_t invalid;
   if (!json::isUTF8(text, &invalid))
     return createStringError("Invalid UTF-8 sequence at byte " + Twine(invalid));

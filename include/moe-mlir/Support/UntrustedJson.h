@@ -103,8 +103,8 @@ private:
   JsonValue value;
 };
 
-/// Parses JSON of a file. Refuses nesting beyond 200 levels, equal keys in one object, and NaN and Infinity outside
-/// strings. Errors are one line without the name of the text.
+/// Parses JSON of a file. Refuses nesting beyond 200 levels, equal keys in one object, NaN and Infinity outside strings,
+/// and numbers beyond the range of f64. Errors are one line without the name of the text.
 llvm::Expected<JsonDocument> parseUntrustedJson(llvm::StringRef text);
 
 } // namespace moe_mlir
