@@ -1,9 +1,9 @@
 //===- ExpertActivation.cpp - element-wise calls become the region of moe.expert ----------------------------------===//
 
+#include "ScalarMath.h"
 #include "UnfusedExperts.h"
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
-#include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -19,7 +19,7 @@ enum class Cut { Whole, Halves, EvenOdd };
 class Translator {
 public:
   Translator(OpBuilder builder, Location loc, Block *block, Type element, function_ref<bool(Value)> isSource)
-      : builder(builder), loc(loc), block(block), element(element), isSource(isSource) {}
+      : builder(builder), s{this->builder, loc}, block(block), element(element), isSource(isSource) {}
 
   /// The element of `value` in f32; null if a step is not known.
   Value translate(Value value, unsigned depth = 0);
@@ -35,13 +35,8 @@ private:
   /// The second operand: a number or a tensor.
   Value getOther(CallOp call, unsigned depth);
 
-  Value constant(double value) { return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value)); }
-  template <typename Op, typename... Values> Value make(Values... operands) {
-    return Op::create(builder, loc, operands...);
-  }
-
   OpBuilder builder;
-  Location loc;
+  ScalarMath s;
   Block *block;
   Type element;
   function_ref<bool(Value)> isSource;
@@ -85,7 +80,7 @@ Value Translator::translatePart(CallOp call, unsigned result) {
 
 Value Translator::getOther(CallOp call, unsigned depth) {
   if (std::optional<double> number = call.getFloat("other"))
-    return constant(*number);
+    return s.constant(*number);
   Value other = call.getValue("other");
   return other ? translate(other, depth + 1) : Value();
 }
@@ -95,42 +90,33 @@ Value Translator::translateCall(CallOp call, Value x, unsigned depth) {
   if (base == "aten.to" || base == "aten.float")
     return x;
   if (base == "aten.silu")
-    return make<nn::SiluOp>(x);
+    return s.silu(x);
   if (base == "aten.relu")
-    return make<arith::MaximumFOp>(x, constant(0));
+    return s.relu(x);
   if (base == "aten.sigmoid")
-    return make<arith::DivFOp>(constant(1),
-                               make<arith::AddFOp>(constant(1), make<math::ExpOp>(make<arith::NegFOp>(x))));
+    return s.make<arith::DivFOp>(s.constant(1), s.add(s.constant(1), s.make<math::ExpOp>(s.make<arith::NegFOp>(x))));
   if (base == "aten.tanh")
-    return make<math::TanhOp>(x);
+    return s.make<math::TanhOp>(x);
   if (base == "aten.exp")
-    return make<math::ExpOp>(x);
+    return s.make<math::ExpOp>(x);
   if (base == "aten.erf")
-    return make<math::ErfOp>(x);
+    return s.make<math::ErfOp>(x);
   if (base == "aten.neg")
-    return make<arith::NegFOp>(x);
+    return s.make<arith::NegFOp>(x);
   if (base == "aten.square")
-    return make<arith::MulFOp>(x, x);
+    return s.mul(x, x);
   if (base == "aten.pow") {
     std::optional<double> exponent = call.getFloat("exponent");
     if (!exponent || (*exponent != 2 && *exponent != 3))
       return {};
-    Value square = make<arith::MulFOp>(x, x);
-    return *exponent == 2 ? square : make<arith::MulFOp>(square, x);
+    Value square = s.mul(x, x);
+    return *exponent == 2 ? square : s.mul(square, x);
   }
   if (base == "aten.gelu") {
     StringRef approximate = call.getString("approximate").value_or("none");
-    Value bend;
-    if (approximate == "none") {
-      bend = make<math::ErfOp>(make<arith::MulFOp>(x, constant(M_SQRT1_2)));
-    } else if (approximate == "tanh") {
-      Value cube = make<arith::MulFOp>(make<arith::MulFOp>(x, x), x);
-      Value inner = make<arith::AddFOp>(x, make<arith::MulFOp>(constant(0.044715), cube));
-      bend = make<math::TanhOp>(make<arith::MulFOp>(constant(M_SQRT2 * M_2_SQRTPI / 2), inner));
-    } else {
-      return {};
-    }
-    return make<arith::MulFOp>(make<arith::MulFOp>(constant(0.5), x), make<arith::AddFOp>(constant(1), bend));
+    if (approximate == "none")
+      return s.gelu(x);
+    return approximate == "tanh" ? s.geluTanh(x) : Value();
   }
   if (base == "aten.clamp" || base == "aten.clamp_min" || base == "aten.clamp_max") {
     for (StringRef name : {"min", "max"}) {
@@ -138,7 +124,7 @@ Value Translator::translateCall(CallOp call, Value x, unsigned depth) {
       if (call.getArgument(name) && !bound)
         return {};
       if (bound)
-        x = name == "min" ? make<arith::MaximumFOp>(x, constant(*bound)) : make<arith::MinimumFOp>(x, constant(*bound));
+        x = name == "min" ? s.atLeast(x, *bound) : s.atMost(x, *bound);
     }
     return x;
   }
@@ -148,19 +134,19 @@ Value Translator::translateCall(CallOp call, Value x, unsigned depth) {
   if (!y)
     return {};
   if (base == "aten.add")
-    return make<arith::AddFOp>(x, y);
+    return s.add(x, y);
   if (base == "aten.sub")
-    return make<arith::SubFOp>(x, y);
+    return s.make<arith::SubFOp>(x, y);
   if (base == "aten.rsub")
-    return make<arith::SubFOp>(y, x);
+    return s.make<arith::SubFOp>(y, x);
   if (base == "aten.mul")
-    return make<arith::MulFOp>(x, y);
+    return s.mul(x, y);
   if (base == "aten.div")
-    return make<arith::DivFOp>(x, y);
+    return s.make<arith::DivFOp>(x, y);
   if (base == "aten.maximum")
-    return make<arith::MaximumFOp>(x, y);
+    return s.make<arith::MaximumFOp>(x, y);
   if (base == "aten.minimum")
-    return make<arith::MinimumFOp>(x, y);
+    return s.make<arith::MinimumFOp>(x, y);
   return {};
 }
 

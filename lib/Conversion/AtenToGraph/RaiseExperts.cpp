@@ -2,8 +2,7 @@
 
 #include "ExpertLayer.h"
 #include "Patterns.h"
-
-#include "moe-mlir/Dialect/Nn/IR/Nn.h"
+#include "ScalarMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -11,26 +10,10 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-namespace {
-/// Scalar arithmetic in f32.
-struct Scalars {
-  OpBuilder &builder;
-  Location loc;
-  Value constant(double value) { return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value)); }
-  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
-  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
-  Value relu(Value x) { return arith::MaximumFOp::create(builder, loc, x, constant(0)); }
-  Value atMost(Value x, double bound) { return arith::MinimumFOp::create(builder, loc, x, constant(bound)); }
-  Value atLeast(Value x, double bound) { return arith::MaximumFOp::create(builder, loc, x, constant(bound)); }
-  /// 0.5 x (1 + t)
-  Value halfOfOnePlus(Value x, Value t) { return mul(mul(constant(0.5), x), add(constant(1), t)); }
-};
-} // namespace
-
 /// activation(x) of a name that the exporter knows; null for others.
-static Value buildPointwise(Scalars s, StringRef name, Value x) {
+static Value buildPointwise(const ScalarMath &s, StringRef name, Value x) {
   if (name == "silu")
-    return nn::SiluOp::create(s.builder, s.loc, x);
+    return s.silu(x);
   if (name == "relu")
     return s.relu(x);
   if (name == "relu2") {
@@ -38,24 +21,21 @@ static Value buildPointwise(Scalars s, StringRef name, Value x) {
     return s.mul(r, r);
   }
   if (name == "gelu")
-    return s.halfOfOnePlus(x, math::ErfOp::create(s.builder, s.loc, s.mul(x, s.constant(M_SQRT1_2))));
-  if (name == "gelu_tanh") {
-    Value cube = s.mul(s.mul(x, x), x);
-    Value inner = s.mul(s.constant(M_SQRT2 * M_2_SQRTPI / 2), s.add(x, s.mul(s.constant(0.044715), cube)));
-    return s.halfOfOnePlus(x, math::TanhOp::create(s.builder, s.loc, inner));
-  }
+    return s.gelu(x);
+  if (name == "gelu_tanh")
+    return s.geluTanh(x);
   return {};
 }
 
 /// What the region of moe.expert yields: activation(gate) * up, or activation(x) without a gate.
-static Value buildActivation(Scalars s, StringRef name, Value gate, Value up) {
+static Value buildActivation(const ScalarMath &s, StringRef name, Value gate, Value up) {
   if (name == "swigluoai") { // clamped; gate * sigmoid(1.702 gate) * (up + 1)
     if (!up)
       return {};
     gate = s.atMost(gate, 7.0);
     up = s.atLeast(s.atMost(up, 7.0), -7.0);
-    Value one = s.constant(1), power = math::ExpOp::create(s.builder, s.loc, s.mul(gate, s.constant(-1.702)));
-    Value swish = arith::DivFOp::create(s.builder, s.loc, gate, s.add(one, power));
+    Value one = s.constant(1), power = s.make<math::ExpOp>(s.mul(gate, s.constant(-1.702)));
+    Value swish = s.make<arith::DivFOp>(gate, s.add(one, power));
     return s.mul(s.add(up, one), swish);
   }
   Value result = buildPointwise(s, name, gate);
