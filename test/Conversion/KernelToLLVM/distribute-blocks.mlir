@@ -58,9 +58,14 @@ kernel.func @parallel(%y: memref<?x?xf32>, %n: index, %v: f32) {
 // CHECK: scf.for %[[T:.*]] = %c0{{.*}} to %[[TILES:.*]] step %c1
 // CHECK:   %[[A:.*]] = arith.maxui %[[BEGIN]], %[[T]]
 // CHECK:   %[[B:.*]] = arith.subi %[[A]], %[[T]]
-// CHECK:   %[[FIRST:.*]] = arith.divui %{{.*}}, %[[TILES]]
+// CHECK:   %[[UP:.*]] = arith.subi %[[TILES]], %c1
+// CHECK:   %[[BU:.*]] = arith.addi %[[B]], %[[UP]]
+// CHECK:   %[[FIRST:.*]] = arith.divui %[[BU]], %[[TILES]]
 // CHECK:   %[[C:.*]] = arith.maxui %[[END]], %[[T]]
-// CHECK:   %[[LAST:.*]] = arith.divui %{{.*}}, %[[TILES]]
+// CHECK:   %[[D:.*]] = arith.subi %[[C]], %[[T]]
+// CHECK:   %[[UP2:.*]] = arith.subi %[[TILES]], %c1
+// CHECK:   %[[DU:.*]] = arith.addi %[[D]], %[[UP2]]
+// CHECK:   %[[LAST:.*]] = arith.divui %[[DU]], %[[TILES]]
 // CHECK:   scf.for %[[COL:.*]] = %[[FIRST]] to %[[LAST]] step
 // CHECK:     memref.store %{{.*}}, %{{.*}}[%[[COL]], %[[T]]]
 kernel.func @columns_inside(%y: memref<?x?xf32>, %columns: index, %tiles: index, %v: f32) {

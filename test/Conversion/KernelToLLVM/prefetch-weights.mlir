@@ -89,3 +89,40 @@ kernel.func @other_order(%x: memref<?x64xbf16>, %w: memref<3x32x64x2xbf16>, %y: 
   }
   kernel.return
 }
+
+// A row tile that passes the column block in strips leaves the next one alone.
+// CHECK-LABEL: kernel.func @strips
+// CHECK-NOT:     memref.prefetch
+kernel.func @strips(%x: memref<?x64xbf16>, %w: memref<8x3x32x64x2xbf16>, %y: memref<?x192xf32>, %tiles: index, %rows: index) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %c6 = arith.constant 6 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  scf.forall (%col, %t) in (%c3, %tiles) {
+    scf.for %row = %t to %rows step %c6 {
+      %left = arith.subi %rows, %row : index
+      kernel.row_tile %left max 6 {
+        %r = kernel.row_indices %row {
+        ^bb0(%i: index):
+          kernel.yield %i : index
+        } : <6>
+        scf.for %strip = %c0 to %c64 step %c16 {
+          %zero = kernel.zero : <6x16xf32>
+          %acc = scf.for %k = %c0 to %c64 step %c2 iter_args(%a = %zero) -> (!kernel.acc<6x16xf32>) {
+            %s = kernel.mma %a, %x[%r, %k], %w[%t, %col, %k, %strip] : !kernel.acc<6x16xf32>, memref<?x64xbf16>, memref<8x3x32x64x2xbf16>
+            scf.yield %s : !kernel.acc<6x16xf32>
+          }
+          %first = arith.muli %col, %c64 : index
+          %column = arith.addi %first, %strip : index
+          kernel.store_tile %acc -> %y[%r, %column] {
+          ^bb0(%i: index, %j: index, %v: f32):
+            kernel.yield %v : f32
+          } : (!kernel.acc<6x16xf32>), memref<?x192xf32>
+        }
+      }
+    }
+  } {kernel.columns_inside}
+  kernel.return
+}

@@ -20,7 +20,8 @@ def KernelPrefetchWeights : Pass<"kernel-prefetch-weights", "::mlir::kernel::Fun
   let description = [{
     In an `scf.forall` with `kernel.columns_inside`, the row tiles after the first get a copy that also asks for the next
     column block (`memref.prefetch` into the second-level cache, one line per step of K) until all of it was asked for.
-    The first row tile stays as it is. Runs before kernel-specialize-row-tiles.
+    The first row tile stays as it is, and so do row tiles that pass the column block in strips (on AVX2). Runs before
+    kernel-specialize-row-tiles.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
