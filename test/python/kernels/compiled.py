@@ -1,6 +1,7 @@
 """Compiles kernel-level text to an object, links it with shim.c and runs it on NumPy arrays."""
 
 import ctypes
+import functools
 import os
 import subprocess
 import tempfile
@@ -20,6 +21,17 @@ def host_has(feature):
     return f" {feature} " in Path("/proc/cpuinfo").read_text().replace("\n", " ")
 
 
+_folder = tempfile.TemporaryDirectory(prefix="moe-shim-")
+
+
+@functools.cache
+def shim():
+    """The object of shim.c, which is the same for every program."""
+    path = Path(_folder.name) / "shim.o"
+    subprocess.run([CLANG, "-O1", "-c", "-fPIC", f"-I{ROOT}/runtime/include", HERE / "shim.c", "-o", path], check=True)
+    return path
+
+
 class Program:
     """A compiled program. `run` takes inputs in order and returns the outputs; `launched` are then the launches of that
     call, (kernel, work)."""
@@ -34,8 +46,7 @@ class Program:
         subprocess.run([BIN / "moe-translate", "--moe-to-object", folder / "runtime.mlir", "-o", folder / "model.o"],
                        check=True)
         # --no-undefined: the object may need the shim's functions and the C library, nothing else.
-        subprocess.run([CLANG, "-O1", "-shared", "-fPIC", "-Wl,--no-undefined", f"-I{ROOT}/runtime/include",
-                        HERE / "shim.c", folder / "model.o", "-lm", "-o", folder / "model.so"], check=True)
+        subprocess.run([CLANG, "-shared", "-Wl,--no-undefined", shim(), folder / "model.o", "-lm", "-o", folder / "model.so"], check=True)
         self.library = ctypes.CDLL(str(folder / "model.so"))
         for name, result in (("new", ctypes.c_void_p), ("output", ctypes.c_void_p), ("arena_bytes", ctypes.c_int64),
                              ("experts_reported", ctypes.c_int64), ("launches", ctypes.c_int64),
