@@ -164,3 +164,23 @@ func.func @exchange_element(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
   %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xbf16>, !moe.layout<2>
   return
 }
+
+// -----
+
+shard.grid @ep(shape = 9223372036854775807)
+
+func.func @more_experts_than_can_be_counted(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+  // expected-error@+1 {{'moe.all_to_all' op expected a number of experts that an integer holds, got 9223372036854775807 ranks of 8 experts}}
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<8>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4294967296x4294967296)
+
+func.func @more_ranks_than_can_be_counted(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+  // expected-error@+1 {{'moe.all_to_all' op names a grid of more ranks than an integer holds: @ep}}
+  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<8>
+  return
+}

@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::moe;
@@ -49,14 +50,14 @@ LogicalResult AllToAllOp::verify() {
   return check.result();
 }
 
-/// Number of ranks of a grid; dynamic if one of its sizes is.
-static int64_t numRanks(shard::GridOp grid) {
+/// Number of ranks of a grid; dynamic if one of its sizes is, nothing if no integer holds it.
+static std::optional<int64_t> numRanks(shard::GridOp grid) {
+  if (ShapedType::isDynamicShape(grid.getShape()))
+    return ShapedType::kDynamic;
   int64_t ranks = 1;
-  for (int64_t size : grid.getShape()) {
-    if (ShapedType::isDynamic(size))
-      return ShapedType::kDynamic;
-    ranks *= size;
-  }
+  for (int64_t size : grid.getShape())
+    if (llvm::MulOverflow(ranks, size, ranks))
+      return std::nullopt;
   return ranks;
 }
 
@@ -64,15 +65,21 @@ LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto grid = symbols.lookupNearestSymbolFrom<shard::GridOp>(*this, getGridAttr());
   if (!grid)
     return emitOpError() << "names no shard.grid: " << getGridAttr();
-  int64_t ranks = numRanks(grid);
-  if (ShapedType::isDynamic(ranks))
+  std::optional<int64_t> ranks = numRanks(grid);
+  if (!ranks)
+    return emitOpError() << "names a grid of more ranks than an integer holds: " << getGridAttr();
+  if (ShapedType::isDynamic(*ranks))
     return success();
   LayoutType all = getLayout().getType(), local = getResultLayout().getType();
   if (getInverse())
     std::swap(all, local);
-  if (all.getExperts() != local.getExperts() * ranks)
-    return emitOpError() << "expected " << ranks << " ranks of " << local.getExperts() << " experts to make "
-                         << local.getExperts() * ranks << ", got a layout of " << all.getExperts();
+  int64_t experts = 0;
+  if (llvm::MulOverflow(local.getExperts(), *ranks, experts))
+    return emitOpError() << "expected a number of experts that an integer holds, got " << *ranks << " ranks of "
+                         << local.getExperts() << " experts";
+  if (all.getExperts() != experts)
+    return emitOpError() << "expected " << *ranks << " ranks of " << local.getExperts() << " experts to make "
+                         << experts << ", got a layout of " << all.getExperts();
   return success();
 }
 
