@@ -59,6 +59,15 @@ class Artifacts:
         self.make(target, source, f"{model} {dtype}: compile ({emit})", lambda: run(command))
         return target
 
+    def gguf(self, model, dtype, python):
+        """llama.cpp's file of a model, written by the interpreter `python` of the peers."""
+        checkpoint = self.checkpoint(model)
+        target = self.folder / model / dtype / "model.gguf"
+        source = stamp_of(checkpoint).read_text() + digest(PACKAGE_ROOT / "moe_bench" / "ggufs.py", PACKAGE_ROOT / "moe_bench" / "tensorfile.py")
+        command = [python, "-m", "moe_bench.ggufs", str(checkpoint), dtype, str(target)]
+        self.make(target, source, f"{model} {dtype}: file for llama.cpp", lambda: run(command, {"PYTHONPATH": python_path()}))
+        return target
+
     def compiler_digest(self):
         """Of moe-compile and the objects that it links in."""
         if not self.compiler.is_file():

@@ -1,31 +1,34 @@
 """Command line of the benchmark."""
 
 import argparse
+import contextlib
 
-from . import commandline, compiling, executable, report
+from . import commandline, compiling, executable, goals, report
 from .artifacts import Artifacts
 from .errors import BenchError
 from .machine import Machine
 from .memory import read_fields
 from .pairing import Pair
-from .rows import DTYPES, MODELS, all_rows, select
-from .worker import compiled_worker, torch_worker
+from .peerfolder import PeerFolder
+from .rows import DTYPES, MODELS, PEERS, PEERS_OF, all_rows, select
+from .worker import compiled_worker, llama_worker, torch_worker
 
 DESCRIPTION = """\
-Compares compiled models with PyTorch on this machine. Each side is a process of its own with the same weights and
-threads bound to cores; they take turns, and one sleeps while the other runs. docs/Performance.md explains the table.
+Compares compiled models with PyTorch and llama.cpp on this machine. Each side is a process of its own with the same weights and threads bound to
+cores; they take turns, and the others sleep while one runs. scripts/bench-peers installs llama.cpp. docs/Performance.md explains the table.
 """
 
 EPILOG = """\
 examples:
   benchmarks/run                                 everything: about half an hour and 25 GB of build/bench
   benchmarks/run --models tiny --dtype float32   a few minutes
+  benchmarks/run --models 0.9b --parts rows      against llama.cpp too
   benchmarks/run --rows 'decode-*' --rounds 15   decode only
   benchmarks/run --parts compile                 compile times and memory only
   benchmarks/run --prepare                       checkpoints and compiled models, so that a later run only measures
   benchmarks/run layers --help                   MoE layers alone, against every peer
 
-exit codes: 0 every goal is reached, 1 wrong input, 3 a row is below 1.0, a limit is missed or logits differ, 70 internal
+exit codes: 0 every goal is reached, 1 wrong input, 3 a goal or a limit is missed or logits differ, 70 internal
 """
 
 PARTS = ("compile", "executable", "rows")
@@ -39,6 +42,7 @@ def parser():
     p.add_argument("--models", type=commandline.listed, metavar="MODEL,...", help=f"of: {', '.join(MODELS)}")
     p.add_argument("--dtype", type=commandline.listed, metavar="DTYPE,...", help=f"of: {', '.join(DTYPES)}")
     p.add_argument("--parts", type=commandline.listed, metavar="PART,...", default=list(PARTS), help=f"of: {', '.join(PARTS)} (default: all)")
+    p.add_argument("--peers", type=commandline.listed, metavar="PEER,...", help=f"besides PyTorch, of: {', '.join(PEERS)}; or none (default: all)")
     commandline.add_options(p, rounds=LEAST_ROUNDS, turn_seconds=0.25, name="run")
     return p
 
@@ -54,24 +58,35 @@ def _act(options):
         print("\n".join(row.name for row in rows))
         return 0
     build, say = commandline.build_folder(), commandline.clock()
+    folder = PeerFolder(options.peer_folder or build / "bench-peers")
+    folder.check(sorted({p for r in rows for p in peers_of(r.model, options)}))
     artifacts = Artifacts(build / "bench", options.compiler or build / "bin" / "moe-compile", say)
     if options.prepare:
-        _prepare(options, artifacts, rows)
+        _prepare(options, artifacts, folder, rows)
         return 0
     with commandline.results_file(options, commandline.recorded(parser(), options), say) as results:
-        return Benchmark(options, artifacts, results, say).run(rows)
+        return Benchmark(options, artifacts, folder, results, say).run(rows)
 
 
 def _check(options):
     """The selected rows; raises BenchError for values that make no sense."""
-    commandline.check(options, (("models", options.models, MODELS), ("dtype", options.dtype, DTYPES), ("parts", options.parts, PARTS)))
+    peers = [] if options.peers == ["none"] else options.peers
+    choices = (("models", options.models, MODELS), ("dtype", options.dtype, DTYPES), ("parts", options.parts, PARTS), ("peers", peers, PEERS))
+    commandline.check(options, choices)
     rows = select(all_rows(), options.models, options.dtype, options.rows)
     if not rows:
         raise BenchError("no row matches; --list shows their names")
     return rows
 
 
-def _prepare(options, artifacts, rows):
+def peers_of(model, options):
+    """Peers besides PyTorch that the rows of a model are measured with."""
+    if "rows" not in options.parts or options.peers == ["none"]:
+        return []
+    return [p for p in PEERS_OF.get(model, ()) if not options.peers or p in options.peers]
+
+
+def _prepare(options, artifacts, folder, rows):
     """What `Benchmark` needs."""
     kinds = {"executable": "exe", "rows": "lib"}
     for model, dtype in dict.fromkeys((r.model, r.dtype) for r in rows):
@@ -79,15 +94,17 @@ def _prepare(options, artifacts, rows):
         for part in options.parts:
             if part in kinds:
                 artifacts.compiled(model, dtype, kinds[part])
+        if peers_of(model, options):
+            artifacts.gguf(model, dtype, folder.python)
 
 
 class Benchmark:
     """All parts of a run, model by model; prints the tables at the end."""
 
-    def __init__(self, options, artifacts, results, say):
-        self._options, self._artifacts, self._results, self._say = options, artifacts, results, say
+    def __init__(self, options, artifacts, folder, results, say):
+        self._options, self._artifacts, self._folder, self._results, self._say = options, artifacts, folder, results, say
         self._cores = commandline.cores_of(options)
-        self._compiles, self._executables, self._peers, self._rows = [], [], {}, []
+        self._compiles, self._executables, self._peers, self._rows, self._missed = [], [], {}, [], []
 
     def run(self, rows):
         """Returns the exit code."""
@@ -109,18 +126,23 @@ class Benchmark:
         place.append(record)
 
     def _pair(self, model, dtype, rows):
-        """The rows of one model and dtype, on a pair of workers."""
+        """The rows of one model and dtype, on a worker for each side."""
         library = self._artifacts.compiled(model, dtype, "lib")
         machine = Machine(self._artifacts.folder, self._cores)
-        self._say(f"{model} {dtype}: start both sides; peak {machine.peak(dtype) / 1e9:.0f} GFLOP/s")
-        with torch_worker(self._artifacts.checkpoint(model), dtype, self._cores) as peer, compiled_worker(library, self._cores) as ours:
-            sides = {"type": "sides", "model": model, "dtype": dtype, "peer": peer.info, "compiled": ours.info, "peak": machine.peak(dtype)}
-            self._results.record(sides)
-            pair = Pair(ours, peer, machine, self._results.record, self._options.turn_seconds)
+        checkpoint, names = self._artifacts.checkpoint(model), peers_of(model, self._options)
+        files = [self._artifacts.gguf(model, dtype, self._folder.python) for _ in names]
+        self._say(f"{model} {dtype}: start all sides; peak {machine.peak(dtype) / 1e9:.0f} GFLOP/s")
+        with contextlib.ExitStack() as stack:
+            peer, ours = (stack.enter_context(w) for w in (torch_worker(checkpoint, dtype, self._cores), compiled_worker(library, self._cores)))
+            others = [stack.enter_context(llama_worker(self._folder, file, dtype, self._cores)) for file in files]
+            info = {"peer": peer.info, "others": {name: w.info for name, w in zip(names, others)}, "compiled": ours.info}
+            self._results.record({"type": "sides", "model": model, "dtype": dtype, **info, "peak": machine.peak(dtype)})
+            pair = Pair(ours, peer, machine, self._results.record, self._options.turn_seconds, others)
             for index, row in enumerate(rows):
                 summary = pair.measure(row, self._options.rounds)
                 self._keep(self._rows, summary)
-                self._say(f"[{index + 1}/{len(rows)}] {row.name}: {summary['ratio']:.2f} ({summary['low']:.2f}..{summary['high']:.2f})")
+                self._missed += goals.missed(row, summary)
+                self._say(f"[{index + 1}/{len(rows)}] {row.name}: {summary['ratio']:.2f} ({summary['low']:.2f}..{summary['high']:.2f}) times {summary['peer']}")
             resident = read_fields(f"/proc/{peer.pid}/status", ("VmHWM",))["VmHWM"]
         self._peers[model, dtype] = {"load_seconds": peer.info["load_seconds"], "resident": resident}
 
@@ -133,9 +155,9 @@ class Benchmark:
         if self._rows:
             print("\n" + report.ROW_HEADER)
             print("\n".join(report.row_line(s) for s in self._rows))
-            below = [s["row"] for s in self._rows if s["ratio"] < 1]
+            below = {line.split(":", 1)[0] for line in self._missed}
             print(f"\n{len(self._rows) - len(below)} of {len(self._rows)} rows at their goal")
-            failures += [f"{name}: below 1.0" for name in below]
+            failures += self._missed
             if self._options.rounds < LEAST_ROUNDS:
                 print(f"({self._options.rounds} rounds: at least {LEAST_ROUNDS} make a result)")
         for line in failures:

@@ -12,9 +12,9 @@ from .errors import BenchError
 from .memory import PeakSampler
 
 # Seconds without the copy of the weights, and bytes of private memory above the tiny model's.
-TIME_LIMITS = {"tiny": 5.0, "1b": 60.0}
+TIME_LIMITS = {"tiny": 5.0, "1b": 60.0, "0.9b": 60.0}
 MEMORY_LIMIT = 200 << 20
-REPEATS = {"tiny": 5, "1b": 1}
+REPEATS = {"tiny": 5, "1b": 1, "0.9b": 1}
 
 # A phase of moe-compile's progress, "[7/9]   12.34 s pack weights"; the name of the one that copies the weights.
 PHASE = re.compile(r"^\[\d+/\d+\] +(?P<seconds>\d+\.\d+) s (?P<name>.+)$", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""One row, measured in rounds: each side in turn, the order alternating, while the other side sleeps."""
+"""One row, measured in rounds: each side in turn, the order alternating, while the others sleep."""
 
 import math
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from .errors import BenchError
 
-# A variant of PyTorch this much slower than its best in the trial is left out of the rounds.
+# A variant of a peer this much slower than the best one in the trial is left out of the rounds.
 HOPELESS = 1.25
 
-# Share of a turn that the waiting side may compute before the round counts as disturbed.
+# Share of a turn that the waiting sides may compute before the round counts as disturbed.
 IDLE_SHARE = 0.02
 
 # float32 logits differ by rounding, which a router near a tie can amplify; a wrong program differs by far more.
@@ -24,52 +24,60 @@ SETTLE_SECONDS = 0.03
 
 
 class Pair:
-    """Measures rows on two workers.
+    """Measures rows on two workers or more.
 
-    compiled, peer   workers, see worker.py
+    compiled, peer   workers, see worker.py; the peer is PyTorch, which counts the work of a call and whose logits ours are held against
+    others           further peers, whose logits are held against ours
     machine          see machine.py
     record           called with one dictionary per raw sample
     turn_seconds     length of a turn
     """
 
-    def __init__(self, compiled, peer, machine, record, turn_seconds):
-        self.compiled, self.peer, self.machine = compiled, peer, machine
+    def __init__(self, compiled, peer, machine, record, turn_seconds, others=()):
+        self.compiled, self.peer, self.others, self.machine = compiled, peer, others, machine
+        self._owners = {v: worker for worker in (peer, *others) for v in worker.info["variants"]}
         self.record = record
         self.turn_seconds = turn_seconds
 
     def measure(self, row, rounds):
         """Runs all rounds of a row; returns its summary, see `summarize`."""
-        work, difference = self._prepare(row)
-        trial = {v: self._turn(self.peer, v)["seconds"] for v in self.peer.info["variants"]}
+        work, difference, theirs = self._prepare(row)
+        trial = {v: self._turn(worker, v)["seconds"] for v, worker in self._owners.items()}
         best = min(trial.values())
         variants = [v for v in trial if trial[v] <= HOPELESS * best]
-        self.record({"type": "trial", "row": row.name, "seconds": trial, "kept": variants, "logits_difference": difference, **work})
+        self.record({"type": "trial", "row": row.name, "seconds": trial, "kept": variants, "logits_difference": difference, "others_difference": theirs, **work})
         samples = [self._round(row, index, variants, work) for index in range(rounds)]
         return summarize(row, samples, work, self.machine.peak(row.dtype), difference)
 
     def _prepare(self, row):
-        """Puts both sides in place for a row; returns (the call's work, largest difference of the logits)."""
+        """Puts all sides in place for a row; returns (the call's work, largest difference of the logits, that of each variant of the others)."""
         context, tokens = row.tokens(self.peer.info["vocabulary"])
         with tempfile.TemporaryDirectory() as folder:
             files = [Path(folder) / name for name in ("peer", "compiled")]
             work = self.peer.ask("prepare", context=context, tokens=tokens, logits=str(files[0]))
             self.compiled.ask("prepare", context=context, tokens=tokens, logits=str(files[1]))
-            expected, actual = (array("f", file.read_bytes()) for file in files)
-        return work, difference(row, actual, expected)
+            expected, actual = (_floats(file) for file in files)
+            ours = difference(row, actual, expected)
+            theirs = {}
+            for other in self.others:
+                other.ask("prepare", context=context, tokens=tokens, logits=str(Path(folder) / "other"))
+                for variant in other.info["variants"]:
+                    theirs[variant] = difference(row, _floats(Path(folder) / f"other.{variant}"), actual, f"{variant}: ", "the compiled model")
+        return work, ours, theirs
 
     def _turn(self, worker, variant):
-        other = self.peer if worker is self.compiled else self.compiled
+        others = [w for w in (self.compiled, self.peer, *self.others) if w is not worker]
         time.sleep(SETTLE_SECONDS)
-        before, begin = other.cpu_seconds(), time.perf_counter()
+        before, begin = sum(w.cpu_seconds() for w in others), time.perf_counter()
         sample = worker.ask("run", variant=variant, seconds=self.turn_seconds)
         elapsed = time.perf_counter() - begin
-        sample["other_busy"] = round((other.cpu_seconds() - before) / elapsed, 4)
+        sample["other_busy"] = round((sum(w.cpu_seconds() for w in others) - before) / elapsed, 4)
         return sample
 
     def _round(self, row, index, variants, work):
         """One round: the machine's read bandwidth, then every side. Returns variant -> sample, and "bandwidth"."""
         time.sleep(SETTLE_SECONDS)
-        turns = [(self.compiled, self.compiled.info["variants"][0]), *((self.peer, v) for v in variants)]
+        turns = [(self.compiled, self.compiled.info["variants"][0]), *((self._owners[v], v) for v in variants)]
         if index % 2:
             turns.reverse()
         bandwidth = self.machine.read_bandwidth(work["bytes"])
@@ -81,23 +89,27 @@ class Pair:
         return {"bandwidth": bandwidth, **samples}
 
 
-def difference(row, actual, expected):
-    """Largest difference of two sides' logits over the largest logit; raises BenchError (3) if they are not the same model's."""
+def _floats(file):
+    return array("f", file.read_bytes())
+
+
+def difference(row, actual, expected, who="", reference="PyTorch"):
+    """Largest difference of two sides' logits over the largest logit; raises BenchError (3), which names them, if they are not the same model's."""
     if len(actual) != len(expected):
-        raise BenchError(f"{row.name}: {len(actual)} logits, PyTorch has {len(expected)}", 3)
+        raise BenchError(f"{row.name}: {who}{len(actual)} logits, {reference} has {len(expected)}", 3)
     if not all(map(math.isfinite, actual)):
-        raise BenchError(f"{row.name}: logits are not finite", 3)
+        raise BenchError(f"{row.name}: {who}logits are not finite", 3)
     largest = max(map(abs, expected))
     result = max(abs(a - e) for a, e in zip(actual, expected)) / largest
     if not result <= LIMITS[row.dtype]:
-        raise BenchError(f"{row.name}: logits differ from PyTorch's by {result:.2g} of the largest; at most {LIMITS[row.dtype]} is expected", 3)
+        raise BenchError(f"{row.name}: {who}logits differ from {reference}'s by {result:.2g} of the largest; at most {LIMITS[row.dtype]} is expected", 3)
     return result
 
 
 def summarize(row, samples, work, peak, logits_difference):
     """Medians over the rounds.
 
-    ratio      PyTorch's time over ours, of the variant of PyTorch with the least median time; above 1 the compiled model is faster
+    ratio      the best peer's time over ours: that of the variant with the least median time; above 1 the compiled model is faster
     low, high  least and largest ratio of a round
     floor      share of the least possible time, max(flops / peak, bytes / the round's bandwidth), in ours
     """

@@ -41,13 +41,13 @@ def row_line(s):
     disturbed = f"  ({s['disturbed']} rounds disturbed)" if s["disturbed"] else ""
     return (
         f"{s['row']:<34} {s['ratio']:7.2f}  {s['low']:5.2f}..{s['high']:<6.2f} {time_text(s['seconds']):>9} {s['tokens_per_second']:>10.1f} "
-        f"{time_text(s['peer_seconds']):>9} {s['peer']:<11} {s['floor']:5.2f} {s['peer_floor']:5.2f} {s['bandwidth'] / 1e9:7.1f} "
+        f"{time_text(s['peer_seconds']):>9} {s['peer']:<15} {s['floor']:5.2f} {s['peer_floor']:6.2f} {s['bandwidth'] / 1e9:7.1f} "
         f"{s['logits_difference']:8.1e}{mark}{disturbed}"
     )
 
 
 ROW_HEADER = (
-    f"{'row':<34} {'ratio':>7}  {'rounds':<13} {'compiled':>9} {'tokens/s':>10} {'PyTorch':>9} {'experts':<11} {'floor':>5} {'(PT)':>5} {'GB/s':>7} {'logits':>8}"
+    f"{'row':<34} {'ratio':>7}  {'rounds':<13} {'compiled':>9} {'tokens/s':>10} {'peer':>9} {'best peer':<15} {'floor':>5} {'(peer)':>6} {'GB/s':>7} {'logits':>8}"
 )
 
 

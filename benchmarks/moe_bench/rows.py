@@ -4,11 +4,20 @@ import fnmatch
 import random
 from dataclasses import dataclass
 
-MODELS = ("tiny", "1b")
 DTYPES = ("float32", "bfloat16")
-BATCHES = (1, 4)
-PREFILLS = (16, 128, 512)
-POSITIONS = (128, 512)
+
+# (phase, length, batch) of each model's rows.
+EVERY_CALL = tuple((phase, n, b) for phase, lengths in (("prefill", (16, 128, 512)), ("decode", (128, 512))) for n in lengths for b in (1, 4))
+CALLS = {
+    "tiny": EVERY_CALL,
+    "1b": EVERY_CALL,
+    "0.9b": (("prefill", 512, 1), ("decode", 512, 1), ("decode", 512, 8)),
+}
+MODELS = tuple(CALLS)
+
+# Peers besides PyTorch.
+PEERS = ("llama.cpp",)
+PEERS_OF = {"0.9b": PEERS}
 
 # Longest context of a row is 513 tokens. Both sides allocate this much, so that neither is sized for one row.
 CACHE_LENGTH = 640
@@ -57,8 +66,7 @@ class Row:
 
 def all_rows():
     """Every row, grouped so that each model and dtype is loaded once."""
-    calls = [("prefill", n) for n in PREFILLS] + [("decode", n) for n in POSITIONS]
-    return [Row(m, d, phase, n, b) for m in MODELS for d in DTYPES for phase, n in calls for b in BATCHES]
+    return [Row(m, d, *call) for m in MODELS for d in DTYPES for call in CALLS[m]]
 
 
 def select(rows, models=None, dtypes=None, patterns=None):

@@ -112,16 +112,27 @@ class Worker:
         return BenchError(f"{self.name}: the process ended ({how}) before it answered {what}", 70)
 
 
-def torch_worker(checkpoint, dtype, cores):
-    """PyTorch on a checkpoint directory; its OpenMP threads are bound to the cores one by one."""
-    binding = {
+def bound(cores):
+    """Environment of a peer: OpenMP threads bound to the cores one by one, and memory of huge pages where PyTorch and malloc would not ask for it."""
+    return {
         "OMP_NUM_THREADS": str(len(cores)),
         "OMP_PROC_BIND": "true",
         "OMP_PLACES": ",".join(f"{{{core}}}" for core in cores),
-        "HF_HUB_OFFLINE": "1",
+        "THP_MEM_ALLOC_ENABLE": "1",
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     }
+
+
+def torch_worker(checkpoint, dtype, cores):
+    """PyTorch on a checkpoint directory."""
     command = [interpreter(), "-m", "moe_bench.torch_worker", str(checkpoint), dtype, str(len(cores))]
-    return Worker("PyTorch", command, cores, binding)
+    return Worker("PyTorch", command, cores, {**bound(cores), "HF_HUB_OFFLINE": "1"})
+
+
+def llama_worker(folder, model, dtype, cores):
+    """llama.cpp on a GGUF file, from a PeerFolder."""
+    command = [folder.python, "-m", "moe_bench.llama_worker", str(model), dtype, ",".join(map(str, cores)), *map(str, folder.llama())]
+    return Worker("llama.cpp", command, cores, bound(cores))
 
 
 def compiled_worker(library, cores):

@@ -7,11 +7,12 @@ from pathlib import Path
 from .. import commandline
 from ..errors import BenchError
 from ..machine import Machine
+from ..peerfolder import PeerFolder
 from . import figure, goals, report
 from .artifacts import LayerArtifacts
 from .measuring import Sides, summarize
 from .rows import DTYPES, SHAPES, all_rows, select
-from .sides import PEERS, PeerFolder, groups, start_compiled, start_peer
+from .sides import PEERS, groups, start_compiled, start_peer
 
 DESCRIPTION = """\
 Compares compiled MoE layers with every public peer on this machine. Each is a process of its own with the same weights and threads bound to cores;
@@ -40,7 +41,6 @@ def parser():
     p.add_argument("--peers", type=commandline.listed, metavar="PEER,...", help=f"of: {', '.join(p.name for p in PEERS)}; or none (default: all)")
     p.add_argument("--row-seconds", type=float, default=12, metavar="S", help="fewer rounds, at least 3, where they would take longer (default: %(default)s)")
     commandline.add_options(p, rounds=9, turn_seconds=0.15, name="layers")
-    p.add_argument("--peer-folder", type=Path, metavar="DIR", help="what scripts/bench-peers made (default: bench-peers in the build folder)")
     p.add_argument("--tables", type=Path, nargs="+", metavar="FILE", help="print the tables of these result files and stop")
     p.add_argument("--markdown", action="store_true", help="print the table as that of docs/Performance.md")
     p.add_argument("--figure", type=Path, metavar="FILE.svg", help="draw the rows, or with --tables those of the files, into this file")
@@ -66,7 +66,7 @@ def _act(options):
             artifacts.library(shape, dtype)
         return 0
     folder = PeerFolder(options.peer_folder or build / "bench-peers")
-    folder.check(peers)
+    folder.check([p.name for p in peers if p.installed])
     with commandline.results_file(options, ["layers", *commandline.recorded(parser(), options)], say) as results:
         return finish(Benchmark(options, artifacts, folder, results, say).run(rows, peers), options)
 

@@ -1,35 +1,18 @@
 """What every side of a layer's rows has in common: loading a case, one output per variant, timing. Runs in a worker, with NumPy."""
 
-import json
-import mmap
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from ..protocol import repeat, serve
+from ..tensorfile import bits_of, widen  # noqa: F401: workers take `widen` from here
 from .rows import SHAPES
 
 
 def weights_of(folder):
     """{"w_in", "w_out"} as bits of bf16 (uint16), mapped from the safetensors file."""
-    with open(Path(folder) / "weights.safetensors", "rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        begin = file.tell()
-        mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-    arrays = {}
-    for name, entry in header.items():
-        first, last = entry["data_offsets"]
-        flat = np.frombuffer(mapped, np.uint16, (last - first) // 2, begin + first)
-        arrays[name] = flat.reshape(entry["shape"])
-    return arrays
-
-
-def widen(bits):
-    """bf16 bits as float32."""
-    wide = np.empty(bits.shape, np.uint32)
-    np.left_shift(bits, 16, out=wide, dtype=np.uint32)
-    return wide.view(np.float32)
+    return bits_of(Path(folder) / "weights.safetensors")
 
 
 def narrow(values):

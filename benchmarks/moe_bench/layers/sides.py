@@ -1,11 +1,8 @@
 """The processes of the layer benchmark: how each is started, what it can run, how much memory its weights take."""
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 
-from ..errors import BenchError
-from ..worker import Worker, interpreter
+from ..worker import Worker, bound, interpreter
 from .rows import DTYPES, ELEMENT_BYTES
 
 
@@ -35,41 +32,9 @@ PEERS = (
 )
 
 
-class PeerFolder:
-    """What scripts/bench-peers made."""
-
-    def __init__(self, folder):
-        self.folder = Path(folder)
-
-    def check(self, peers):
-        """Raises BenchError if one of the peers has to be installed first."""
-        wanted = [p.name for p in peers if p.installed]
-        if wanted and not (self.folder / "peers.json").is_file():
-            raise BenchError(f"peers {', '.join(wanted)} are not installed: run scripts/bench-peers, or choose others with --peers")
-
-    @property
-    def python(self):
-        return str(self.folder / "venv" / "bin" / "python")
-
-    def ggml(self):
-        """(library of ggml, version of the llama.cpp that it is from)"""
-        facts = json.loads((self.folder / "peers.json").read_text())
-        return self.folder / facts["ggml"], facts["llama.cpp"]
-
-
-def environment(cores):
-    """Two OpenMP threads, each on its core; huge pages where PyTorch would not ask for them."""
-    return {
-        "OMP_NUM_THREADS": str(len(cores)),
-        "OMP_PROC_BIND": "true",
-        "OMP_PLACES": ",".join(f"{{{core}}}" for core in cores),
-        "THP_MEM_ALLOC_ENABLE": "1",
-    }
-
-
 def start(name, module, python, shape, dtype, data, cores, *more):
     command = [python, "-m", f"moe_bench.layers.{module}", shape.name, dtype, str(data), ",".join(map(str, cores)), *map(str, more)]
-    return Worker(name, command, cores, environment(cores))
+    return Worker(name, command, cores, bound(cores))
 
 
 def start_compiled(library, shape, dtype, data, cores):

@@ -1,7 +1,7 @@
 """A side of the benchmark that computes nothing: `fake_worker.py SETTINGS.json`.
 
 settings   variants: {name: [seconds of each turn, repeated]}, logits: list of floats, log: file that gets one line per turn, and optionally
-           spin: a thread of it never sleeps; fail: what "run" does instead of answering ("error" or "exit")
+           each: a file of logits for each variant; spin: a thread of it never sleeps; fail: what "run" does instead of answering ("error" or "exit")
 """
 
 import json
@@ -32,7 +32,9 @@ class Handler:
         return {"variants": list(self.settings["variants"]), "vocabulary": 100}
 
     def prepare(self, context, tokens, logits):
-        Path(logits).write_bytes(array("f", self.settings["logits"]).tobytes())
+        files = [f"{logits}.{v}" for v in self.settings["variants"]] if self.settings.get("each") else [logits]
+        for file in files:
+            Path(file).write_bytes(array("f", self.settings["logits"]).tobytes())
         return {"flops": 6e9, "bytes": 1e6}
 
     def run(self, variant, seconds):

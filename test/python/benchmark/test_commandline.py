@@ -27,7 +27,7 @@ def test_exit_codes(capsys, outcome, code, message):
 @pytest.mark.parametrize("module", [cli, layers_cli])
 def test_recorded_arguments_are_as_given(module):
     parser = module.parser()
-    arguments = ["--rows=T1/,b4", "--dtype=float32", "--rounds=9", "--compiler=build/bin/moe-compile", "--name=first"]
+    arguments = ["--rows=T1/,b4", "--dtype=float32", "--rounds=11", "--compiler=build/bin/moe-compile", "--name=first"]
     options = parser.parse_args([*arguments, "--compiler", str(REPOSITORY / "build" / "bin" / "moe-compile")])
     assert commandline.recorded(parser, options) == arguments
     assert commandline.recorded(parser, parser.parse_args([])) == []
@@ -39,12 +39,12 @@ def test_recorded_arguments_name_no_folder_outside(tmp_path):
     paths = ["--compiler", f"{tmp_path}/moe-compile", f"--results={tmp_path}", "--peer-folder", f"{tmp_path}/peers", "--figure", f"{tmp_path}/x.svg"]
     options = parser.parse_args([*paths, "--tables", f"{tmp_path}/a.jsonl", str(REPOSITORY / "benchmarks" / "results" / "b.jsonl")])
     expected = [
-        "--compiler=moe-compile", f"--results={tmp_path.name}", "--peer-folder=peers", "--tables=a.jsonl,benchmarks/results/b.jsonl", "--figure=x.svg",
+        "--compiler=moe-compile", "--peer-folder=peers", f"--results={tmp_path.name}", "--tables=a.jsonl,benchmarks/results/b.jsonl", "--figure=x.svg",
     ]  # fmt: skip
     assert commandline.recorded(parser, options) == expected
 
 
-@pytest.mark.parametrize("module, flags", [(cli, []), (layers_cli, ["--peers", "none"])])
+@pytest.mark.parametrize("module, flags", [(cli, ["--peers", "none"]), (layers_cli, ["--peers", "none"])])
 def test_result_file_names_no_folder_of_the_machine(monkeypatch, tmp_path, module, flags):
     class Fake:
         def __init__(self, *arguments):

@@ -13,6 +13,7 @@ from moe_bench.pagecache import huge_share
 from moe_bench.layers.onednn_worker import OneDnn
 from moe_bench.layers.side import largest_token_distance
 from moe_bench.layers.torch_worker import Torch
+from moe_bench.peerfolder import PeerFolder
 from moe_mlir.testing.compiling import moe_compile
 
 CASES = ("T1-uniform", "T9-zipf")
@@ -98,10 +99,13 @@ def test_peers_that_fit_into_memory_run_together():
 
 
 def test_missing_peers_are_named(tmp_path):
-    folder = sides.PeerFolder(tmp_path)
-    folder.check([p for p in sides.PEERS if not p.installed])
+    folder = PeerFolder(tmp_path)
+    folder.check([])
+    installed = [p.name for p in sides.PEERS if p.installed]
     with pytest.raises(BenchError, match="peers ggml, onnxruntime, openvino are not installed: run scripts/bench-peers, or choose others with --peers"):
-        folder.check(sides.PEERS)
+        folder.check(installed)
     (tmp_path / "peers.json").write_text(json.dumps({"ggml": "ggml/x.so", "llama.cpp": "v"}))
-    folder.check(sides.PEERS)
+    folder.check(installed)
     assert folder.ggml() == (tmp_path / "ggml" / "x.so", "v")
+    with pytest.raises(BenchError, match="is older than this script: run scripts/bench-peers again"):
+        folder.llama()

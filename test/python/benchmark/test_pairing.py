@@ -41,11 +41,12 @@ def side(tmp_path):
         worker.close()
 
 
-def measure(side, rounds=7, turn=0.01, compiled={}, peer={}):
+def measure(side, rounds=7, turn=0.01, compiled={}, peer={}, other=None):
     records = []
+    others = [side("other", **{"each": True, **other})] if other else []
     ours = side("compiled", **{"variants": {"compiled": [0.010]}, **compiled})
     theirs = side("peer", **{"variants": {"eager": [0.020], "grouped_mm": [0.021]}, **peer})
-    return Pair(ours, theirs, FakeMachine(), records.append, turn).measure(ROW, rounds), records
+    return Pair(ours, theirs, FakeMachine(), records.append, turn, others).measure(ROW, rounds), records
 
 
 def test_ratio_is_the_median_of_the_rounds(side):
@@ -73,6 +74,24 @@ def test_hopeless_variant_is_left_out(side, tmp_path):
     assert summary["peer"] == "eager"
     assert records[0]["kept"] == ["eager"] and records[0]["seconds"] == {"eager": 0.020, "grouped_mm": 0.050}
     assert (tmp_path / "log").read_text().count("grouped_mm") == 1
+
+
+def test_further_peers_take_turns_too(side, tmp_path):
+    other = {"variants": {"llama.cpp": [0.015], "llama.cpp-flash": [0.016]}, "logits": [1.0, -2.0, 0.502]}
+    summary, records = measure(side, rounds=2, other=other)
+    assert (summary["peer"], summary["ratio"]) == ("llama.cpp", pytest.approx(1.5))
+    assert records[0]["kept"] == ["llama.cpp", "llama.cpp-flash"] and records[0]["seconds"]["eager"] == 0.020
+    assert records[0]["others_difference"] == {v: pytest.approx(0.001, rel=1e-3) for v in other["variants"]}
+    turns = [line.split()[0] for line in (tmp_path / "log").read_text().splitlines()]
+    assert turns[4:] == ["compiled", "llama.cpp", "llama.cpp-flash", "llama.cpp-flash", "llama.cpp", "compiled"]
+
+
+def test_wrong_logits_of_a_further_peer_end_the_run(side):
+    with pytest.raises(BenchError) as caught:
+        measure(side, other={"variants": {"llama.cpp": [0.015]}, "logits": [1.0, -2.0, 0.6]})
+    row = "tiny/float32/prefill-16/b4"
+    assert str(caught.value) == f"{row}: llama.cpp: logits differ from the compiled model's by 0.05 of the largest; at most 0.01 is expected"
+    assert caught.value.exit_code == 3
 
 
 def test_turns_alternate_and_never_overlap(side, tmp_path):

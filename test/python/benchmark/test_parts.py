@@ -16,7 +16,7 @@ RUN = Path(__file__).resolve().parents[3] / "benchmarks" / "run"
 
 def test_rows():
     rows = all_rows()
-    assert len(rows) == len({r.name for r in rows}) == 2 * 2 * 5 * 2
+    assert len(rows) == len({r.name for r in rows}) == 2 * 2 * 5 * 2 + 2 * 3
     assert max(r.position + r.new_tokens for r in rows) <= CACHE_LENGTH
     assert [r.name for r in select(rows, ["1b"], ["bfloat16"], ["decode-*/b1"])] == ["1b/bfloat16/decode-128/b1", "1b/bfloat16/decode-512/b1"]
     assert len(select(rows, patterns=["prefill-16/"])) == 8
@@ -38,7 +38,10 @@ def test_list():
 
 @pytest.mark.parametrize("arguments, message", [
     (["--models", "huge"], "error: --models: 'huge' is not known; choose from: tiny, 1b"),
+    (["--models", "huge"], "choose from: tiny, 1b, 0.9b"),
     (["--dtype", "int8"], "error: --dtype: 'int8' is not known; choose from: float32, bfloat16"),
+    (["--peers", "tvm"], "error: --peers: 'tvm' is not known; choose from: llama.cpp"),
+    (["--peer-folder", "/nowhere"], "error: peers llama.cpp are not installed: run scripts/bench-peers, or choose others with --peers"),
     (["--rows", "prefill-17"], "error: no row matches; --list shows their names"),
     (["--threads", "0"], "error: --threads: 0 is not between 1 and the"),
     (["--rounds", "0"], "error: --rounds must be at least 1"),
