@@ -5,6 +5,7 @@ import json
 import struct
 from pathlib import Path
 
+from ..errors import BenchError
 from ..report import time_text
 
 
@@ -26,6 +27,8 @@ def read_rows(paths):
             for line in file:
                 record = json.loads(line)
                 if record["type"] == "row":
+                    if "peers" not in record:
+                        raise BenchError(f"'{path}' has rows of models, not of layers")
                     rows[record["row"]] = record
     return list(rows.values())
 

@@ -175,6 +175,12 @@ def test_tables_of_result_files(tmp_path, capsys):
     assert lines[3] == "missed: olmoe/float32/T64/uniform: 0.20 of the floor, goal 0.90"
 
 
+def test_result_file_of_models_is_refused(tmp_path, capsys):
+    (tmp_path / "a").write_text(json.dumps({"type": "row", "row": "tiny/float32/prefill-16/b1", "ratio": 2.0}) + "\n")
+    assert cli.main(["--tables", str(tmp_path / "a")]) == 1
+    assert capsys.readouterr().err.strip().endswith("/a' has rows of models, not of layers")
+
+
 def test_figure_has_a_line_for_the_floor_and_each_side():
     rows = []
     for tokens in SHAPES[0].tokens:
