@@ -9,7 +9,6 @@ import os
 import re
 from pathlib import Path
 
-PAGE = 2 << 20
 ENOUGH = 0.99
 
 

@@ -15,8 +15,9 @@
 namespace moe_mlir {
 
 /// Checks a text before it is parsed: brackets are nested at most 200 deep, an expression of an affine map has at most
-/// 1000 operators, also with aliases written out; the text then grows at most 64-fold; dense arrays have elements
-/// of a width. Refuses bytecode, whose reader trusts what it reads. Errors are one line without the name of the text, and `line` is the line that they are about.
+/// 1000 operators, also with aliases written out; the text then grows at most 64-fold; elements of dense arrays have a
+/// width. Refuses bytecode, whose reader trusts what it reads. Errors are one line without the name of the text, and
+/// `line` is the line that they are about.
 llvm::Error checkIrText(llvm::StringRef text, unsigned &line);
 
 /// Whether the static sizes alone make more elements than a machine can hold (2^44).
