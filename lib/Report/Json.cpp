@@ -111,6 +111,7 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
       json.attribute("tile_columns", report.tileColumns);
       json.attribute("vector", report.vector);
       json.attribute("dot_bf16", report.dotBf16);
+      json.attribute("matrix_rows", report.matrixRows);
       if (!report.gpu.empty()) {
         json.attribute("gpu", report.gpu);
         json.attribute("stages", report.stages);

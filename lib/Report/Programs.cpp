@@ -23,7 +23,7 @@ bool moe_mlir::computesFloats(kernel::FuncOp kernel) {
       .wasInterrupted();
 }
 
-KernelProgram moe_mlir::describeProgram(kernel::FuncOp kernel, bool dotBf16) {
+KernelProgram moe_mlir::describeProgram(kernel::FuncOp kernel, bool dotBf16, bool matrixBf16) {
   KernelProgram program;
   auto name = [](Type type) {
     std::string text;
@@ -40,7 +40,11 @@ KernelProgram moe_mlir::describeProgram(kernel::FuncOp kernel, bool dotBf16) {
     auto siblings = mma->getBlock()->getOps<kernel::MmaOp>();
     program.accumulators = std::max<unsigned>(program.accumulators, std::distance(siblings.begin(), siblings.end()));
     program.dtype = name(element);
-    program.instruction = element.isF32() ? "fma" : dotBf16 && mma.getStep() == 2 ? "dot" : "widened fma";
+    bool pairs = element.isBF16() && mma.getStep() == 2;
+    program.instruction = element.isF32()                                      ? "fma"
+                          : pairs && matrixBf16 && type.getColumns() % 16 == 0 ? "matrix"
+                          : pairs && dotBf16                                   ? "dot"
+                                                                               : "widened fma";
   });
   if (program.tile)
     return program;

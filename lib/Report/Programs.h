@@ -11,8 +11,8 @@ namespace moe_mlir {
 bool computesFloats(mlir::kernel::FuncOp kernel);
 
 /// Tiles and instructions of the kernel's products, or the type that its loops store. `dotBf16`: the target has a dot
-/// product of pairs of bf16.
-KernelProgram describeProgram(mlir::kernel::FuncOp kernel, bool dotBf16);
+/// product of pairs of bf16, `matrixBf16`: it has matrix registers for them.
+KernelProgram describeProgram(mlir::kernel::FuncOp kernel, bool dotBf16, bool matrixBf16);
 
 } // namespace moe_mlir
 

@@ -91,6 +91,7 @@ void ReportBuilder::readTarget() {
   report.tileColumns = cpu->columns;
   report.vector = cpu->vector;
   report.dotBf16 = cpu->dotBf16;
+  report.matrixRows = cpu->matrixRows;
 }
 
 /// "model.layers.3" of "model.layers.3.mlp.gate": up to the first number, or all of it.
@@ -152,7 +153,7 @@ void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
   entry.number = launches++;
   entry.kernel = launch.getKernel().str();
   entry.module = moduleOf(launch);
-  entry.program = describeProgram(kernel, report.dotBf16);
+  entry.program = describeProgram(kernel, report.dotBf16, report.matrixRows > 0);
   if (!report.gpu.empty() && entry.program.tile && entry.program.dtype != "f32")
     entry.program.instruction = "wgmma";
   entry.program.single = launch.getSingle();

@@ -54,9 +54,13 @@ static void addNumbers(std::vector<std::string> &cells, const Part &part, const 
 void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   if (!report.model.empty())
     os << "model " << report.model << "\n";
-  if (!report.cpu.empty())
+  if (!report.cpu.empty()) {
     os << "cpu " << report.cpu << ": register tile " << report.tileRows << "x" << report.tileColumns << ", vectors of "
-       << report.vector << " f32" << (report.dotBf16 ? ", dot product of bf16" : "") << "\n";
+       << report.vector << " f32" << (report.dotBf16 ? ", dot product of bf16" : "");
+    if (report.matrixRows)
+      os << ", matrix registers for " << report.matrixRows << " rows of bf16";
+    os << "\n";
+  }
   if (!report.gpu.empty())
     os << "gpu " << report.gpu << ": tile " << report.tileRows << "x" << report.tileColumns << ", " << report.stages
        << " stages\n";

@@ -10,7 +10,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 #if defined(__AVX512BF16__)
 #include <immintrin.h>
@@ -87,6 +89,36 @@ double flops(const Clock::time_point &begin, double seconds, Value one, Step ste
   return steps;
 }
 
+#if defined(__AMX_BF16__)
+/// Floating-point operations of products on matrix registers: 2 x 2 of them, which wait for nothing but each other.
+double matrixFlops(const Clock::time_point &begin, double seconds) {
+  struct alignas(64) {
+    uint8_t palette = 1, start = 0, reserved[14] = {};
+    uint16_t bytesPerRow[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } config;
+  _tile_loadconfig(&config);
+  double steps = 0;
+  do {
+    for (int i = 0; i < 4096; ++i) {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+    steps += 4096.0 * 4;
+  } while (since(begin) < seconds);
+  _tile_release();
+  return steps * 2 * 16 * 16 * 32;
+}
+
+/// Whether the system lets this process use matrix registers.
+bool allowsMatrixRegisters() {
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+}
+#endif
+
 /// At least `total` bytes in pages of their own (not the shared page of zeros), which live until more are wanted; null
 /// if there is no memory.
 const unsigned char *pages(size_t total) {
@@ -148,6 +180,10 @@ double machine_peak_f32(const int32_t *cores, int32_t threads, double seconds) {
 
 /// The same for products of bf16 summed in f32; where the machine has no such instruction, f32 is its peak.
 double machine_peak_bf16(const int32_t *cores, int32_t threads, double seconds) {
+#if defined(__AMX_BF16__)
+  if (allowsMatrixRegisters())
+    return rate(cores, threads, [&](int, Clock::time_point begin) { return matrixFlops(begin, seconds); });
+#endif
 #if defined(__AVX512BF16__)
   return rate(cores, threads, [&](int, Clock::time_point begin) {
     auto step = [](__m512 a, __m512 x, __m512 y) { return _mm512_dpbf16_ps(a, (__m512bh)x, (__m512bh)y); };

@@ -78,6 +78,7 @@ struct Report {
   int64_t tileRows = 0, tileColumns = 0, vector = 0;
   int64_t stages = 0; ///< of a GPU: steps of a product whose operands are in shared memory at a time
   bool dotBf16 = false;
+  int64_t matrixRows = 0;             ///< of a CPU: rows of a product of bf16 on matrix registers, 0 without them
   const CudaDevice *device = nullptr; ///< the GPU that times are for
   std::vector<ReportPoint> points;
   std::vector<LayerReport> layers; ///< in the order of their first launch

@@ -18,8 +18,8 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-/// Row tiles per block of query rows: each key block is read once for all of them.
-static constexpr int64_t tilesPerBlock = 8;
+/// Rows of a block of query rows, rounded up to whole tiles: each key block is read once for all of them.
+static constexpr int64_t attentionRows = 48;
 
 namespace {
 class AttentionProgram {
@@ -34,7 +34,8 @@ public:
     heads = queryType.getDimSize(2);
     depth = queryType.getDimSize(3);
     group = heads / keyType.getDimSize(1);
-    blockRows = lowering.tiles.rows * tilesPerBlock;
+    tileRows = lowering.tiles.rowsOf(element);
+    blockRows = llvm::alignTo(attentionRows, tileRows);
   }
 
   /// Launches the program; returns the result's buffer.
@@ -69,7 +70,7 @@ private:
   Location loc;
   KernelBuilder k;
   Type element;
-  int64_t heads, depth, group, blockRows;
+  int64_t heads, depth, group, tileRows, blockRows;
   SmallVector<OpFoldResult> sizes; ///< of the query
   OpFoldResult length;             ///< of the cache
 
@@ -91,7 +92,7 @@ Value AttentionProgram::queryRow(const Unit &unit, Value row) {
 }
 
 Value AttentionProgram::scratchRows(const Unit &unit, Value row) {
-  return emitRows(k, lowering.tiles.rows, row, [&](Value i) { return k.add(unit.scratch, i); });
+  return emitRows(k, tileRows, row, [&](Value i) { return k.add(unit.scratch, i); });
 }
 
 AttentionProgram::Unit AttentionProgram::unitAt(ValueRange at) {
@@ -139,11 +140,11 @@ Value AttentionProgram::isSeen(const Unit &unit, Value scratchRow, Value key) {
 
 /// scores[tile, key block] = scale * q . k, or -inf.
 void AttentionProgram::scoreTile(const Unit &unit, Value keyBlock, Value row) {
-  emitRowTile(k, lowering.tiles.rows, k.sub(unit.rows, row), [&] {
-    Value from = emitRows(k, lowering.tiles.rows, row, [&](Value i) { return queryRow(unit, i); });
+  emitRowTile(k, tileRows, k.sub(unit.rows, row), [&] {
+    Value from = emitRows(k, tileRows, row, [&](Value i) { return queryRow(unit, i); });
     Value to = scratchRows(unit, row);
     auto strip = [&](Value offset) {
-      Value acc = emitProduct(k, lowering.tiles.rows, lowering.tiles.columns, query, from, key,
+      Value acc = emitProduct(k, tileRows, lowering.tiles.columns, query, from, key,
                               {unit.batch, unit.keyHead, keyBlock}, k.idx(0), k.idx(depth), offset)[0];
       Value column = k.add(k.mul(keyBlock, k.idx(keysPerBlock)), offset);
       emitStoreTile(k, acc, scores, to, column, [&](ValueRange args) -> Value {
@@ -197,12 +198,12 @@ void AttentionProgram::normalise(const Unit &unit, Value row) {
 
 /// result[tile] = probabilities . v
 void AttentionProgram::valueTile(const Unit &unit, Value row) {
-  emitRowTile(k, lowering.tiles.rows, k.sub(unit.rows, row), [&] {
+  emitRowTile(k, tileRows, k.sub(unit.rows, row), [&] {
     Value from = scratchRows(unit, row);
-    Value to = emitRows(k, lowering.tiles.rows, row, [&](Value i) { return queryRow(unit, i); });
+    Value to = emitRows(k, tileRows, row, [&](Value i) { return queryRow(unit, i); });
     auto strip = [&](int64_t width, Value column) {
-      Value acc = emitProduct(k, lowering.tiles.rows, width, probabilities, from, value, {unit.batch, unit.keyHead},
-                              unit.firstKey, unit.endKey, column)[0];
+      Value acc = emitProduct(k, tileRows, width, probabilities, from, value, {unit.batch, unit.keyHead}, unit.firstKey,
+                              unit.endKey, column)[0];
       emitStoreTile(k, acc, result, to, column, [](ValueRange args) { return args[2]; });
     };
     int64_t padded = llvm::alignTo(depth, 16), full = padded / lowering.tiles.columns * lowering.tiles.columns;
@@ -281,10 +282,10 @@ Value AttentionProgram::emit(MemRefType resultType) {
   k.forall({batchSize, k.idx(heads / group), rowBlocks}, [&](ValueRange at) {
     Unit unit = unitAt(at);
     k.loop(unit.firstBlock, unit.endBlock, 1, [&](Value keyBlock) {
-      k.loop(k.idx(0), unit.rows, lowering.tiles.rows, [&](Value row) { scoreTile(unit, keyBlock, row); });
+      k.loop(k.idx(0), unit.rows, tileRows, [&](Value row) { scoreTile(unit, keyBlock, row); });
     });
     k.loop(k.idx(0), unit.rows, 1, [&](Value row) { normalise(unit, row); });
-    k.loop(k.idx(0), unit.rows, lowering.tiles.rows, [&](Value row) { valueTile(unit, row); });
+    k.loop(k.idx(0), unit.rows, tileRows, [&](Value row) { valueTile(unit, row); });
   });
   // Multiply-adds of both products.
   OpFoldResult flops = mulSizes(rewriter, loc, {work().pairs(), sizes[2], sizes[3], rewriter.getIndexAttr(4)});

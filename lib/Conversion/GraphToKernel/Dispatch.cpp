@@ -31,6 +31,30 @@ static std::string layerName(moe::DispatchOp op) {
   return "moe";
 }
 
+void mlir::kernel::emitGather(GraphLowering &lowering, OpBuilder &host, Location loc, Value tokens, Value weights,
+                              Value places, Value rows) {
+  KernelBuilder b(lowering.kernels, loc);
+  Value x = b.arg(tokens), w = weights ? b.arg(weights) : Value(), place = b.arg(places), y = b.arg(rows);
+  Type element = getElementTypeOrSelf(y);
+  b.forall({b.dim(place, 0), b.dim(place, 1)}, [&](ValueRange pair) {
+    Value row = b.toIndex(b.load(place, pair));
+    b.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::sge, row, b.idx(0)), [&] {
+      Value weight = w ? b.toF32(b.load(w, pair)) : Value();
+      b.loop(b.idx(0), b.dim(x, 1), 1, [&](Value h) {
+        Value v = b.load(x, {pair[0], h});
+        if (weight)
+          v = arith::MulFOp::create(b, b.toF32(v), weight);
+        b.store(b.convert(v, element), y, {row, h});
+      });
+    });
+  });
+  OpFoldResult pairs = sizeOf(host, loc, rows, 0), width = sizeOf(host, loc, tokens, 1);
+  b.launch(host,
+           "gather_" + shapeName(cast<MemRefType>(tokens.getType()).getShape().take_back()) + "_" + typeName(element) +
+               (w ? "_weighted" : ""),
+           pairs, mulSizes(host, loc, {pairs, width}));
+}
+
 namespace {
 struct DispatchLowering : GraphPattern<moe::DispatchOp> {
   using GraphPattern::GraphPattern;
@@ -65,36 +89,10 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
 
     Value rows = allocate(rewriter, loc, memrefOf(op.getRows()), {pairs, sizeOf(rewriter, loc, tokens, 1)});
     if (!isVirtualDispatch(op))
-      emitGather(op, tokens, adaptor.getWeights().empty() ? Value() : adaptor.getWeights()[0], layout[2], rows,
-                 rewriter);
+      emitGather(lowering, rewriter, loc, tokens, adaptor.getWeights().empty() ? Value() : adaptor.getWeights()[0],
+                 layout[2], rows);
     rewriter.replaceOpWithMultiple(op, {ValueRange(rows), ValueRange(layout)});
     return success();
-  }
-
-private:
-  void emitGather(moe::DispatchOp op, Value tokens, Value weights, Value places, Value rows,
-                  ConversionPatternRewriter &rewriter) const {
-    Location loc = op.getLoc();
-    KernelBuilder b(lowering.kernels, loc);
-    Value x = b.arg(tokens), w = weights ? b.arg(weights) : Value(), place = b.arg(places), y = b.arg(rows);
-    Type element = getElementTypeOrSelf(y);
-    b.forall({b.dim(place, 0), b.dim(place, 1)}, [&](ValueRange pair) {
-      Value row = b.toIndex(b.load(place, pair));
-      b.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::sge, row, b.idx(0)), [&] {
-        Value weight = w ? b.toF32(b.load(w, pair)) : Value();
-        b.loop(b.idx(0), b.dim(x, 1), 1, [&](Value h) {
-          Value v = b.load(x, {pair[0], h});
-          if (weight)
-            v = arith::MulFOp::create(b, b.toF32(v), weight);
-          b.store(b.convert(v, element), y, {row, h});
-        });
-      });
-    });
-    OpFoldResult pairs = sizeOf(rewriter, loc, rows, 0), width = sizeOf(rewriter, loc, rows, 1);
-    b.launch(rewriter,
-             "gather_" + shapeName(cast<MemRefType>(rows.getType()).getShape().take_back()) + "_" + typeName(element) +
-                 (w ? "_weighted" : ""),
-             pairs, mulSizes(rewriter, loc, {pairs, width}));
   }
 };
 } // namespace

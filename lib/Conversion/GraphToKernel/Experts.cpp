@@ -15,9 +15,16 @@ using namespace mlir::kernel;
 namespace {
 /// The converted layout.
 struct Layout {
-  explicit Layout(ValueRange values) : tokens(values[1]), records(values[3]), count(values[4]) {}
-  Value tokens, records, count;
+  explicit Layout(ValueRange values) : tokens(values[1]), places(values[2]), records(values[3]), count(values[4]) {}
+  Value tokens, places, records, count;
 };
+
+/// Columns of a buffer whose rows of `columns` elements matrix registers read: an odd number of cache lines, so that
+/// the rows of a tile do not meet in the same places of a cache.
+int64_t apart(int64_t columns, Type element) {
+  int64_t line = 512 / element.getIntOrFloatBitWidth();
+  return columns % (2 * line) ? columns : columns + line;
+}
 
 struct ExpertLowering : GraphPattern<moe::ExpertOp> {
   using GraphPattern::GraphPattern;
@@ -43,18 +50,27 @@ struct ExpertLowering : GraphPattern<moe::ExpertOp> {
     if (bIn && gated)
       bIn = splitBias(bIn, op.getInterleaved(), loc, rewriter);
 
-    OpFoldResult inner = rewriter.getIndexAttr(outType.getDimSize(2));
-    Value h = allocate(rewriter, loc, inType.getElementType(), {rows, inner});
+    Type element = inType.getElementType();
+    int64_t inner = outType.getDimSize(2);
+    bool matrix = lowering.tiles.hasMatrix(element);
+    if (isGather && matrix) {
+      OpFoldResult width = rewriter.getIndexAttr(apart(inType.getDimSize(2), element));
+      Value gathered = allocate(rewriter, loc, element, {rows, width});
+      emitGather(lowering, rewriter, loc, x, Value(), layout.places, gathered);
+      x = gathered;
+      isGather = false;
+    }
+    Value h = allocate(rewriter, loc, element, {rows, rewriter.getIndexAttr(matrix ? apart(inner, element) : inner)});
     Value y = allocate(rewriter, loc, memrefOf(op.getResult()), {rows, rewriter.getIndexAttr(outType.getDimSize(1))});
     {
       KernelBuilder kernel(lowering.kernels, loc);
-      emitUp(kernel, op, x, wIn, bIn, h, layout, isGather, rewriter);
+      emitUp(kernel, op, x, wIn, bIn, h, layout, isGather, matrix, rewriter);
       kernel.launch(rewriter, name("experts_up", inType, op), rows, work(rewriter, loc, rows, inType));
       remarkTiles(lowering, loc, inType, gated);
     }
     {
       KernelBuilder kernel(lowering.kernels, loc);
-      emitDown(kernel, tilesFor(lowering, outType), h, wOut, bOut, y, layout);
+      emitDown(kernel, outType, h, wOut, bOut, y, layout, matrix);
       kernel.launch(rewriter, name("experts_down", outType, nullptr), rows, work(rewriter, loc, rows, outType));
       remarkTiles(lowering, loc, outType);
     }
@@ -96,15 +112,15 @@ private:
   }
 
   /// Runs `tile(expert, column block, first row of the tile)` for every row tile of every record and column block.
-  void forTiles(KernelBuilder &kernel, Value weight, const Layout &layout,
+  void forTiles(KernelBuilder &kernel, int64_t rows, Value weight, const Layout &layout,
                 llvm::function_ref<void(Value, Value, Value)> tile) const {
     Value records = kernel.arg(layout.records);
     Value count = kernel.toIndex(kernel.load(kernel.arg(layout.count), kernel.idx(0)));
     scf::ForallOp loop = kernel.forall({kernel.dim(weight, 1), count}, [&](ValueRange at) {
       auto field = [&](int64_t i) { return kernel.toIndex(kernel.load(records, {at[1], kernel.idx(i)})); };
       Value expert = field(0), first = field(1), end = kernel.add(first, field(2));
-      kernel.loop(first, end, lowering.tiles.rows, [&](Value row) {
-        emitRowTile(kernel, lowering.tiles.rows, kernel.sub(end, row), [&] { tile(expert, at[0], row); });
+      kernel.loop(first, end, rows, [&](Value row) {
+        emitRowTile(kernel, rows, kernel.sub(end, row), [&] { tile(expert, at[0], row); });
       });
     });
     // With one column block there is no order, and canonicalize drops the dimension.
@@ -121,15 +137,20 @@ private:
   }
 
   void emitUp(KernelBuilder &kernel, moe::ExpertOp op, Value tokens, Value weight, Value bias, Value result,
-              const Layout &layout, bool isGather, ConversionPatternRewriter &rewriter) const {
+              const Layout &layout, bool isGather, bool isApart, ConversionPatternRewriter &rewriter) const {
     bool gated = op.getGated();
     // Gate and up share the register tile: each has half of its columns.
-    TileTarget tiles = tilesFor(lowering, cast<RankedTensorType>(op.getWIn().getType()), gated);
+    auto inType = cast<RankedTensorType>(op.getWIn().getType());
+    TileTarget tiles = tilesFor(lowering, inType, gated);
     int64_t columns = gated ? tiles.blockColumns / 2 : tiles.blockColumns;
     int64_t width = gated ? tiles.columns / 2 : tiles.columns, rows = tiles.rows;
     Value x = kernel.arg(tokens), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
     Value w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value(), h = kernel.arg(result);
-    forTiles(kernel, w, layout, [&](Value expert, Value block, Value row) {
+    // Rows that stand apart are longer than what they hold.
+    Value depth = isApart ? kernel.idx(inType.getDimSize(2)) : kernel.dim(x, 1), limit;
+    if (isApart)
+      limit = kernel.idx(inType.getDimSize(1) / (gated ? 2 : 1));
+    forTiles(kernel, rows, w, layout, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
       Value source =
           !isGather ? place
@@ -139,20 +160,23 @@ private:
         if (gated)
           first.push_back(kernel.add(offset, kernel.idx(columns)));
         SmallVector<Value> accs =
-            emitProduct(kernel, rows, width, x, source, w, {expert, block}, kernel.idx(0), kernel.dim(x, 1), first);
+            emitProduct(kernel, rows, width, x, source, w, {expert, block}, kernel.idx(0), depth, first);
         Value column = kernel.add(kernel.mul(block, kernel.idx(columns)), offset);
-        emitStoreTile(kernel, accs, h, place, column, [&](ValueRange args) {
-          SmallVector<Value> values(args.drop_front(2));
-          for (auto [i, value] : llvm::enumerate(values))
-            if (b) {
-              SmallVector<Value> at = {expert};
-              if (gated)
-                at.push_back(kernel.idx(i));
-              at.push_back(args[1]);
-              value = arith::AddFOp::create(kernel, value, kernel.toF32(kernel.load(b, at)));
-            }
-          return activate(kernel, op, values, rewriter);
-        });
+        emitStoreTile(
+            kernel, accs, h, place, column,
+            [&](ValueRange args) {
+              SmallVector<Value> values(args.drop_front(2));
+              for (auto [i, value] : llvm::enumerate(values))
+                if (b) {
+                  SmallVector<Value> at = {expert};
+                  if (gated)
+                    at.push_back(kernel.idx(i));
+                  at.push_back(args[1]);
+                  value = arith::AddFOp::create(kernel, value, kernel.toF32(kernel.load(b, at)));
+                }
+              return activate(kernel, op, values, rewriter);
+            },
+            limit);
       });
     });
   }
@@ -170,16 +194,16 @@ private:
     return mapping.lookup(block.getTerminator()->getOperand(0));
   }
 
-  void emitDown(KernelBuilder &kernel, const TileTarget &tiles, Value hidden, Value weight, Value bias, Value result,
-                const Layout &layout) const {
+  void emitDown(KernelBuilder &kernel, RankedTensorType outType, Value hidden, Value weight, Value bias, Value result,
+                const Layout &layout, bool isApart) const {
+    TileTarget tiles = tilesFor(lowering, outType);
     int64_t rows = tiles.rows, width = tiles.columns;
     Value h = kernel.arg(hidden), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
-    Value y = kernel.arg(result);
-    forTiles(kernel, w, layout, [&](Value expert, Value block, Value row) {
+    Value y = kernel.arg(result), depth = isApart ? kernel.idx(outType.getDimSize(2)) : kernel.dim(h, 1);
+    forTiles(kernel, rows, w, layout, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
       forStrips(kernel, tiles.blockColumns, width, [&](Value offset) {
-        Value acc =
-            emitProduct(kernel, rows, width, h, place, w, {expert, block}, kernel.idx(0), kernel.dim(h, 1), offset)[0];
+        Value acc = emitProduct(kernel, rows, width, h, place, w, {expert, block}, kernel.idx(0), depth, offset)[0];
         Value column = kernel.add(kernel.mul(block, kernel.idx(tiles.blockColumns)), offset);
         emitStoreTile(kernel, acc, y, place, column, [&](ValueRange args) -> Value {
           if (!b)

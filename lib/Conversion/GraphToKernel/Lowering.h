@@ -112,6 +112,10 @@ Value packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, L
 Value packCache(GraphLowering &lowering, OpBuilder &host, Location loc, Value cache, Value ends, OpFoldResult used,
                 StringRef encoding);
 
+/// Copies the rows [T, H] of `tokens` to `rows` [R, at least H]: the one of each pair to `places` [T, k], if it has a
+/// place, times `weights` [T, k] if given.
+void emitGather(GraphLowering &lowering, OpBuilder &host, Location loc, Value tokens, Value weights, Value places,
+                Value rows);
 /// Whether the rows of a dispatch stay where they are: only experts read them, through the layout's token list.
 bool isVirtualDispatch(moe::DispatchOp op);
 
@@ -133,7 +137,7 @@ Value emitRows(KernelBuilder &kernel, int64_t rows, Value base, llvm::function_r
 void emitRowTile(KernelBuilder &kernel, int64_t rows, Value count, KernelBuilder::Body body);
 /// Stores accumulators; `body` gets (row, column, values...) and returns what is stored.
 void emitStoreTile(KernelBuilder &kernel, ValueRange accumulators, Value dest, Value rows, Value column,
-                   llvm::function_ref<Value(ValueRange)> body);
+                   llvm::function_ref<Value(ValueRange)> body, Value limit = Value());
 
 /// Decides which elementwise ops run in the epilogue of a product or combine.
 void findEpilogues(GraphLowering &lowering);

@@ -25,6 +25,7 @@ static moe_mlir::CudaProduct productOf(RankedTensorType weight, int64_t rows) {
 
 TileTarget mlir::kernel::tilesFor(const GraphLowering &lowering, RankedTensorType weight, bool halves) {
   TileTarget tiles = lowering.tiles;
+  tiles.rows = tiles.rowsOf(weight.getElementType());
   if (!lowering.device || !weight.hasStaticShape())
     return tiles;
   // A piece of weights for few rows has 64 columns of each half.

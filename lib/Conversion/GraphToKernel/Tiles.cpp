@@ -43,8 +43,8 @@ void mlir::kernel::emitRowTile(KernelBuilder &kernel, int64_t rows, Value count,
 }
 
 void mlir::kernel::emitStoreTile(KernelBuilder &kernel, ValueRange accumulators, Value dest, Value rows, Value column,
-                                 llvm::function_ref<Value(ValueRange)> body) {
-  auto op = StoreTileOp::create(kernel, accumulators, dest, ValueRange(), rows, column, Value());
+                                 llvm::function_ref<Value(ValueRange)> body, Value limit) {
+  auto op = StoreTileOp::create(kernel, accumulators, dest, ValueRange(), rows, column, limit);
   OpBuilder::InsertionGuard guard(kernel);
   Block &block = op.getBody().emplaceBlock();
   block.addArguments({kernel.getIndexType(), kernel.getIndexType()}, {kernel.getLoc(), kernel.getLoc()});

@@ -19,20 +19,6 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-/// True if `value` is known to be a multiple of `factor`.
-static bool isMultipleOf(Value value, int64_t factor) {
-  if (std::optional<int64_t> constant = getConstantIntValue(value))
-    return *constant % factor == 0;
-  if (auto mul = value.getDefiningOp<arith::MulIOp>())
-    return isMultipleOf(mul.getLhs(), factor) || isMultipleOf(mul.getRhs(), factor);
-  if (auto add = value.getDefiningOp<arith::AddIOp>())
-    return isMultipleOf(add.getLhs(), factor) && isMultipleOf(add.getRhs(), factor);
-  if (auto arg = dyn_cast<BlockArgument>(value))
-    if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()); loop && arg == loop.getInductionVar())
-      return isMultipleOf(loop.getLowerBound(), factor) && isMultipleOf(loop.getStep(), factor);
-  return false;
-}
-
 namespace {
 
 class StoreTileLowering {

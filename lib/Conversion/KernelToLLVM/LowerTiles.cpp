@@ -8,6 +8,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/IR/IRMapping.h"
@@ -34,6 +35,19 @@ SmallVector<Value> kernel::cloneRegionBody(OpBuilder &builder, Block &block, Val
     builder.clone(op, mapping);
   return llvm::map_to_vector(block.getTerminator()->getOperands(),
                              [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+bool kernel::isMultipleOf(Value value, int64_t factor) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return *constant % factor == 0;
+  if (auto mul = value.getDefiningOp<arith::MulIOp>())
+    return isMultipleOf(mul.getLhs(), factor) || isMultipleOf(mul.getRhs(), factor);
+  if (auto add = value.getDefiningOp<arith::AddIOp>())
+    return isMultipleOf(add.getLhs(), factor) && isMultipleOf(add.getRhs(), factor);
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()); loop && arg == loop.getInductionVar())
+      return isMultipleOf(loop.getLowerBound(), factor) && isMultipleOf(loop.getStep(), factor);
+  return false;
 }
 
 Value kernel::addIndex(OpBuilder &builder, Location loc, Value base, int64_t offset) {

@@ -18,6 +18,7 @@ using namespace mlir;
 
 void kernel::buildConvertKernelToLLVMPipeline(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<FuncOp>();
+  kernels.addPass(createKernelLowerMatrixTiles());
   kernels.addPass(createKernelPrefetchWeights());
   kernels.addPass(createKernelSpecializeRowTiles());
   kernels.addPass(createKernelSplitOddK());

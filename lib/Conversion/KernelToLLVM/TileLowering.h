@@ -28,6 +28,9 @@ void populateLowerStoreTilePatterns(RewritePatternSet &patterns, const TypeConve
 /// returns what the terminator yields.
 SmallVector<Value> cloneRegionBody(OpBuilder &builder, Block &block, ValueRange arguments);
 
+/// True if `value` is known to be a multiple of `factor`.
+bool isMultipleOf(Value value, int64_t factor);
+
 /// base + offset; `base` itself for 0.
 Value addIndex(OpBuilder &builder, Location loc, Value base, int64_t offset);
 

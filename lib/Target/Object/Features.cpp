@@ -35,7 +35,9 @@ std::string moe_mlir::cpuinfoFeatures(const kernel::CpuTarget &target) {
                                                                       {"avx512bitalg", "avx512_bitalg"},
                                                                       {"avx512vpopcntdq", "avx512_vpopcntdq"},
                                                                       {"avx512fp16", "avx512_fp16"},
-                                                                      {"avx512vp2intersect", "avx512_vp2intersect"}};
+                                                                      {"avx512vp2intersect", "avx512_vp2intersect"},
+                                                                      {"amx-tile", "amx_tile"},
+                                                                      {"amx-bf16", "amx_bf16"}};
   SmallVector<StringRef> found;
   for (auto [llvmName, linuxName] : names)
     if (has.contains(llvmName))

@@ -9,13 +9,15 @@
 
 #include <cpuid.h>
 #include <cstring>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace moert {
 
 namespace {
 
 enum Register { kEax, kEbx, kEcx, kEdx };
-enum Saved { kNone, kAvx, kAvx512 };
+enum Saved { kNone, kAvx, kAvx512, kAmx };
 
 struct Feature {
   const char *name;
@@ -68,7 +70,9 @@ const Feature kFeatures[] = {
     {"avx512_bitalg", 7, 0, kEcx, 12, kAvx512},
     {"avx512_vpopcntdq", 7, 0, kEcx, 14, kAvx512},
     {"avx512_vp2intersect", 7, 0, kEdx, 8, kAvx512},
+    {"amx_bf16", 7, 0, kEdx, 22, kAmx},
     {"avx512_fp16", 7, 0, kEdx, 23, kAvx512},
+    {"amx_tile", 7, 0, kEdx, 24, kAmx},
     {"avx_vnni", 7, 1, kEax, 4, kAvx},
     {"avx512_bf16", 7, 1, kEax, 5, kAvx512},
     {"avx_ifma", 7, 1, kEax, 23, kAvx},
@@ -91,14 +95,20 @@ static uint64_t savedStates() {
   return static_cast<uint64_t>(high) << 32 | low;
 }
 
+// Matrix registers are 8 KiB of state per thread, which Linux only saves for processes that have asked (since 5.16).
+static bool allowsMatrixRegisters() {
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+}
+
 static bool hasFeature(const Feature &feature) {
   uint32_t r[4];
   if (!__get_cpuid_count(feature.leaf, feature.subleaf, &r[0], &r[1], &r[2], &r[3]) ||
       !(r[feature.reg] >> feature.bit & 1))
     return false;
-  constexpr uint64_t avx = 0x6, avx512 = 0xe6;
-  uint64_t needed = feature.saved == kAvx512 ? avx512 : feature.saved == kAvx ? avx : 0;
-  return (savedStates() & needed) == needed;
+  constexpr uint64_t needs[] = {0, 0x6, 0xe6, 0x600e6};
+  uint64_t needed = needs[feature.saved];
+  return (savedStates() & needed) == needed && (feature.saved != kAmx || allowsMatrixRegisters());
 }
 
 static const Feature *findFeature(const std::string &name) {

@@ -19,3 +19,13 @@ module attributes {kernel.target = {rows = 33, columns = 64, vector = 16}} {}
 
 // CHECK: error: 'kernel.target' needs an integer 'columns' in 1..256
 module attributes {kernel.target = {rows = 6, columns = "16", vector = 16}} {}
+
+// -----
+
+// CHECK: error: 'kernel.target' needs an integer 'matrix_rows' in 1..32
+module attributes {kernel.target = {rows = 6, columns = 64, vector = 16, matrix_rows = 33}} {}
+
+// -----
+
+// CHECK: error: 'kernel.target' needs an integer 'matrix_rows' in 1..32
+module attributes {kernel.target = {rows = 6, columns = 64, vector = 16, matrix_rows}} {}

@@ -42,3 +42,17 @@ def test_full_tile(tmp_path, dtype, cpu, multiply):
     full = [body for body in loops(assembly) if is_full_tile(body)]
     assert full, "no loop has the multiplications of six rows and little else"
     assert all(count(body, r"\(%rsp|\(%rbp\)") == 0 for body in full), "the tile does not stay in registers"
+
+
+def test_matrix_registers(tmp_path):
+    """Products per loop: 2 x 2 registers for more than 16 rows, 4 beside each other for fewer; nothing else is stored."""
+    (tmp_path / "kernel.mlir").write_text(linear_text(512, 128, "bf16", cpu="x86-64-v4", tile_rows=32))
+    subprocess.run([BIN / "moe-opt", tmp_path / "kernel.mlir", "--kernel-set-target=cpu=sapphirerapids", "--kernel-to-runtime",
+                    "-o", tmp_path / "runtime.mlir"], check=True)
+    assembly = subprocess.run([BIN / "moe-translate", "--moe-to-assembly", tmp_path / "runtime.mlir"], check=True,
+                              capture_output=True, text=True).stdout
+    count = lambda body, pattern: sum(bool(re.search(pattern, line)) for line in body)
+    found = [(count(body, r"\btileloadd\b"), count(body, r"\btdpbf16ps\b")) for body in loops(assembly)
+             if count(body, r"\btdpbf16ps\b") and len([line for line in body if line.strip()]) <= 24]
+    assert sorted(found) == [(4, 4), (4, 4), (5, 4)]
+    assert assembly.count("tilerelease") == 1

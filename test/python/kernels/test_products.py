@@ -5,6 +5,9 @@ import pytest
 
 from compiled import BF16, Program, host_has, pack
 
+# Products of bf16 on matrix registers (AMX), 32 rows at a time.
+HAS_MATRIX = host_has("amx_bf16")
+
 # Tile of the target: columns of the accumulator.
 CPUS = {"native": None, "x86-64-v3": 16, "x86-64-v4": 64}
 if host_has("avx512_bf16"):
@@ -15,7 +18,7 @@ def tile_columns(cpu):
     return CPUS[cpu] or (64 if host_has("avx512vl") else 16)
 
 
-def linear_text(k, n, dtype="f32", out="f32", cpu="native", gather=False, epilogue=None, extra=()):
+def linear_text(k, n, dtype="f32", out="f32", cpu="native", gather=False, epilogue=None, extra=(), tile_rows=6):
     """A linear layer of K inputs and N outputs with a bias-like epilogue given as text that defines %o from %v."""
     pairs = 2 if dtype == "bf16" else 1
     blocks, columns = -(-n // 64), tile_columns(cpu)
@@ -26,7 +29,7 @@ def linear_text(k, n, dtype="f32", out="f32", cpu="native", gather=False, epilog
     body = epilogue or ("%o = arith.truncf %v : f32 to bf16" if out == "bf16" else "%o = arith.addf %v, %zero : f32")
     arguments = [("%x", x), ("%w", w)] + ([("%map", "memref<?xi32>")] if gather else []) + list(extra)
     signature = ", ".join(f"{name}: {type}" for name, type in arguments)
-    acc = f"!kernel.acc<6x{columns}xf32>"
+    acc = f"!kernel.acc<{tile_rows}x{columns}xf32>"
     count = "%map" if gather else "%x"
     count_type = "memref<?xi32>" if gather else x
     host = [a for a in arguments if a[0] != "%w"]
@@ -34,25 +37,25 @@ def linear_text(k, n, dtype="f32", out="f32", cpu="native", gather=False, epilog
     kernel.func @linear({signature}, %y: {y}) {{
       %c0 = arith.constant 0 : index
       %step = arith.constant {pairs} : index
-      %c6 = arith.constant 6 : index
+      %rows = arith.constant {tile_rows} : index
       %c64 = arith.constant 64 : index
       %tile = arith.constant {columns} : index
       %k = arith.constant {k} : index
       %zero = arith.constant 0.0 : f32
       %m = memref.dim {count}, %c0 : {count_type}
       scf.forall (%n) in ({blocks}) {{
-        scf.for %r = %c0 to %m step %c6 {{
+        scf.for %r = %c0 to %m step %rows {{
           %left = arith.subi %m, %r : index
-          kernel.row_tile %left max 6 {{
+          kernel.row_tile %left max {tile_rows} {{
             %from = kernel.row_indices %r {{
             ^bb0(%i: index):
               {rows}
               kernel.yield %j : index
-            }} : !kernel.rows<6>
+            }} : !kernel.rows<{tile_rows}>
             %to = kernel.row_indices %r {{
             ^bb0(%i: index):
               kernel.yield %i : index
-            }} : !kernel.rows<6>
+            }} : !kernel.rows<{tile_rows}>
             scf.for %strip = %c0 to %c64 step %tile {{
               %first = arith.muli %n, %c64 : index
               %col = arith.addi %first, %strip : index
@@ -126,7 +129,7 @@ def test_row_results_do_not_depend_on_other_rows(cpu):
         assert np.array_equal(program.run([x[m:m + 1]], [packed])[0][0], together[m])
 
 
-@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("cpu", [cpu for cpu in CPUS if cpu != "native" or not HAS_MATRIX])
 def test_pair_order_is_that_of_the_dot_instruction(cpu):
     """acc = fma(odd), then fma(even), over k: bitwise, so that an emulating target equals the instruction."""
     program = Program(linear_text(10, 64, "bf16", cpu=cpu), cpu)
@@ -140,6 +143,43 @@ def test_pair_order_is_that_of_the_dot_instruction(cpu):
         for lane in (k + 1, k):
             expected = (expected.astype(np.float64) + x64[:, lane, None] * w64[None, :, lane]).astype(np.float32)
     assert np.array_equal(result, expected)
+
+
+@pytest.mark.skipif(not HAS_MATRIX, reason="this CPU has no matrix registers")
+@pytest.mark.parametrize("k", [10, 64, 96])
+def test_order_of_matrix_registers(k):
+    """Over 32 elements the even ones and the odd ones are added up apart, then both to the sum: bitwise."""
+    program = Program(linear_text(k, 64, "bf16"))
+    rng = np.random.default_rng(3)
+    w, x = numbers(rng, (64, k), BF16), numbers(rng, (4, k), BF16)
+    result = program.run([x], [pack(w, 2)])[0]
+    expected = np.zeros((4, 64), np.float32)
+    x64, w64 = x.astype(np.float64), w.astype(np.float64)
+    for first in range(0, k, 32):
+        halves = [np.zeros((4, 64), np.float32) for _ in range(2)]
+        for i in range(first, min(first + 32, k)):
+            halves[i % 2] = (halves[i % 2].astype(np.float64) + x64[:, i, None] * w64[None, :, i]).astype(np.float32)
+        expected += halves[0] + halves[1]
+    assert np.array_equal(result, expected)
+
+
+@pytest.mark.skipif(not HAS_MATRIX, reason="this CPU has no matrix registers")
+@pytest.mark.parametrize("gather", [False, True])
+@pytest.mark.parametrize("k,n", [(64, 64), (37, 100), (1, 1), (130, 65)])
+def test_row_counts_of_matrix_registers(k, n, gather):
+    program = Program(linear_text(k, n, "bf16", gather=gather, tile_rows=32))
+    rng = np.random.default_rng(5)
+    w, x = numbers(rng, (n, k), BF16), numbers(rng, (70, k), BF16)
+    packed, order = pack(w, 2), rng.integers(0, 70, 70).astype(np.int32)
+    alone = None
+    for m in [70, *range(0, 35), 48, 49, 64, 65]:
+        rows = x[order[:m]] if gather else x[:m]
+        [result] = program.run([x, order[:m]] if gather else [rows], [packed], blocks=1 + m % 3)
+        assert result.shape == (m, n)
+        alone = result if alone is None else alone
+        if m:
+            check(result, rows.astype(np.float64) @ w.astype(np.float64).T, k, np.float32)
+        assert np.array_equal(result, alone[:m]), "a row's result depends on the number of rows"
 
 
 @pytest.mark.parametrize("cpu", CPUS)

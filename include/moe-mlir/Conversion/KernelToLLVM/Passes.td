@@ -26,6 +26,23 @@ def KernelPrefetchWeights : Pass<"kernel-prefetch-weights", "::mlir::kernel::Fun
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def KernelLowerMatrixTiles : Pass<"kernel-lower-matrix-tiles", "::mlir::kernel::FuncOp"> {
+  let summary = "Lower row tiles with products of bf16 pairs to matrix registers (AMX)";
+  let description = [{
+    For a target with `matrix_rows`. In a `kernel.row_tile` whose products all take pairs of bf16 and whose sums only
+    epilogues read, a loop over K becomes a loop over 32 elements at a time on AMX's registers, for as many rows as there
+    are, without a copy of the program for each number of rows. The sums go through memory of the function, and each
+    `kernel.store_tile` becomes a loop over rows. Rows that a map selects are copied 32 elements at a time, one step ahead.
+    Other tiles stay as they are.
+
+    The even elements of K are added up and the odd ones beside them over 32 elements, then both to the sum: results
+    differ in their last bits from those of vector instructions, but not with the number of rows.
+    Runs before kernel-specialize-row-tiles.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
 def KernelLowerTiles : Pass<"kernel-lower-tiles", "::mlir::kernel::FuncOp"> {
   let summary = "Lower tiles of accumulators to vector registers";
   let description = [{

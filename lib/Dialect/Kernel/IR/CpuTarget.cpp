@@ -38,6 +38,8 @@ DictionaryAttr CpuTarget::toAttr(MLIRContext *context) const {
   attrs.set("vector", b.getI64IntegerAttr(vector));
   if (dotBf16)
     attrs.set("dot_bf16", b.getUnitAttr());
+  if (matrixRows)
+    attrs.set("matrix_rows", b.getI64IntegerAttr(matrixRows));
   attrs.set("cpu", b.getStringAttr(cpu));
   attrs.set("features", b.getStringAttr(features));
   return attrs.getDictionary(context);
@@ -57,6 +59,12 @@ FailureOr<CpuTarget> CpuTarget::fromAttr(Location loc, Attribute attr) {
     *field = value.getInt();
   }
   target.dotBf16 = dict.contains("dot_bf16");
+  if (Attribute matrix = dict.get("matrix_rows")) {
+    auto rows = dyn_cast<IntegerAttr>(matrix);
+    if (!rows || rows.getInt() < 1 || rows.getInt() > maxMatrixRows)
+      return emitError(loc) << "'" << attrName << "' needs an integer 'matrix_rows' in 1.." << maxMatrixRows;
+    target.matrixRows = rows.getInt();
+  }
   if (auto cpu = dict.getAs<StringAttr>("cpu"))
     target.cpu = cpu.str();
   if (auto features = dict.getAs<StringAttr>("features"))
@@ -103,6 +111,8 @@ FailureOr<CpuTarget> CpuTarget::forCpu(StringRef name, std::string &error) {
     target.columns = 64;
     target.vector = 16;
     target.dotBf16 = has.contains("avx512bf16");
+    if (has.contains("amx-tile") && has.contains("amx-bf16"))
+      target.matrixRows = maxMatrixRows;
   }
   return target;
 }

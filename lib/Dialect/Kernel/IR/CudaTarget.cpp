@@ -64,7 +64,7 @@ FailureOr<TileTarget> TileTarget::get(ModuleOp module) {
     FailureOr<CudaTarget> cuda = CudaTarget::fromAttr(module.getLoc(), attr);
     if (failed(cuda))
       return failure();
-    tiles = TileTarget{cuda->rows, cuda->columns, cuda->columns, cuda->depth};
+    tiles = TileTarget{cuda->rows, cuda->rows, cuda->columns, cuda->columns, cuda->depth};
     // About a chunk for each multiprocessor, a token for each warp of a block, an expert for each lane.
     tiles.chunks = 128;
     tiles.chunkTokens = 8;
@@ -75,6 +75,7 @@ FailureOr<TileTarget> TileTarget::get(ModuleOp module) {
   if (failed(cpu))
     return failure();
   tiles.rows = cpu->rows;
+  tiles.pairRows = cpu->matrixRows ? cpu->matrixRows : cpu->rows;
   tiles.columns = cpu->columns;
   return tiles;
 }

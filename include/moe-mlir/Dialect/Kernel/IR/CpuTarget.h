@@ -15,11 +15,14 @@ namespace mlir::kernel {
 ///   kernel.target = {columns = 64 : i64, cpu = "znver4", dot_bf16, features = "", rows = 6 : i64, vector = 16 : i64}
 struct CpuTarget {
   static constexpr llvm::StringLiteral attrName = "kernel.target";
+  static constexpr int64_t maxMatrixRows = 32; ///< two matrix registers of 16 rows below each other
 
   int64_t rows = 6;     ///< rows of a register tile
   int64_t columns = 16; ///< columns of a register tile
   int64_t vector = 8;   ///< f32 elements of a vector register
   bool dotBf16 = false; ///< has a dot product of bf16 pairs (AVX512-BF16)
+  /// Rows of a product of bf16 pairs on matrix registers (AMX-BF16), 0 without them.
+  int64_t matrixRows = 0;
   std::string cpu;      ///< LLVM's name of the CPU
   std::string features; ///< LLVM's feature string beyond what `cpu` implies ("+avx2,-avx512f", often empty)
 

@@ -9,6 +9,7 @@ namespace mlir::kernel {
 /// The sizes that block programs are made with. They are all that differs between the programs of two targets.
 struct TileTarget {
   int64_t rows = 6;          ///< rows of a tile of accumulators
+  int64_t pairRows = 6;      ///< the same for products of bf16 pairs
   int64_t columns = 64;      ///< columns of a tile, a divisor of blockColumns
   int64_t blockColumns = 64; ///< columns that a weight is blocked by
   int64_t depth = 2;         ///< elements of 16 bits that one step of a product takes
@@ -25,6 +26,13 @@ struct TileTarget {
       return depth * 16 / element.getIntOrFloatBitWidth();
     return element.isBF16() ? depth : 1;
   }
+
+  /// Rows of a tile in a product of `element`.
+  int64_t rowsOf(Type element) const { return depthOf(element) == 2 ? pairRows : rows; }
+
+  /// Whether products of `element` run on matrix registers, which want rows one below the other and apart by an odd
+  /// number of cache lines.
+  bool hasMatrix(Type element) const { return depthOf(element) == 2 && pairRows > rows; }
 
   /// From `kernel.target`: that of a CPU (see CpuTarget.h) or of a GPU (see CudaTarget.h); the defaults if there is
   /// none. Emits an error if the attribute is wrong.

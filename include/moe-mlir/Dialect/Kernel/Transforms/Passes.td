@@ -15,6 +15,8 @@ def KernelSetTarget : Pass<"kernel-set-target", "::mlir::ModuleOp"> {
     | AVX-512 (F, BW, DQ, VL) | 6 x 64 | 16 |
     | AVX2, FMA | 6 x 16 | 8 |
 
+    A CPU with AMX-BF16 multiplies bf16 on matrix registers, up to 32 rows at a time (`matrix_rows`).
+
     With `cuda`, the traits of a GPU instead (see CudaTarget.h): tiles of 128 rows and up to 256 columns for `sm_90a`.
   }];
   let options = [Option<"cpu", "cpu", "std::string", [{"native"}],

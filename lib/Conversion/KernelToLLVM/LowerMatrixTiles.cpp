@@ -1,0 +1,162 @@
+//===- LowerMatrixTiles.cpp - tiles of rows on matrix registers ---------------------------------------------------===//
+//
+// A register tile holds its sums from the first step of K through the epilogue, and needs a copy of the program for
+// each number of rows. Matrix registers take their number of rows from a value, and no instruction computes on them but
+// the product: the sums go through the first-level cache, and the epilogue reads them a row at a time.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "MatrixProduct.h"
+#include "TileLowering.h"
+#include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+namespace mlir::kernel {
+#define GEN_PASS_DEF_KERNELLOWERMATRIXTILES
+#include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
+} // namespace mlir::kernel
+
+/// The products in `tile`; none if one of them, or what reads it, has another form.
+static SmallVector<MatrixProduct> findProducts(RowTileOp tile) {
+  SmallVector<MatrixProduct> products;
+  llvm::DenseSet<Value> sums;
+  bool complete = tile.getMax() <= CpuTarget::maxMatrixRows;
+  tile.walk([&](MmaOp mma) {
+    auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
+    std::optional<MatrixProduct> product = loop ? MatrixProduct::match(loop) : std::nullopt;
+    complete &= product.has_value();
+    if (product && mma == product->mmas.front()) {
+      sums.insert_range(loop.getResults());
+      products.push_back(*product);
+    }
+  });
+  tile.walk([&](StoreTileOp store) {
+    complete &= llvm::all_of(store.getAccs(), [&](Value acc) { return sums.contains(acc); });
+  });
+  return complete ? products : SmallVector<MatrixProduct>();
+}
+
+/// The epilogue: `store` for one row after the other, with sums from memory.
+static void storeRows(StoreTileOp store, const llvm::DenseMap<Value, Value> &sumsOf, const CpuTarget &target,
+                      Value count) {
+  OpBuilder b(store);
+  Location loc = store.getLoc();
+  auto indices = store.getRows().getDefiningOp<RowIndicesOp>();
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
+  auto loop = scf::ForOp::create(b, loc, zero, count, one);
+  b.setInsertionPointToStart(loop.getBody());
+  Value row = loop.getInductionVar();
+  IRMapping mapping;
+  for (Value acc : store.getAccs()) {
+    auto type = cast<AccType>(acc.getType());
+    auto single = AccType::get(b.getContext(), 1, type.getColumns(), type.getElement());
+    TileShape shape(single, target);
+    SmallVector<Value> vectors;
+    for (int64_t v = 0; v < shape.vectors; ++v) {
+      Value column = arith::ConstantIndexOp::create(b, loc, v * shape.width);
+      vectors.push_back(vector::LoadOp::create(b, loc, shape.vectorType(type.getElement()), sumsOf.lookup(acc),
+                                               ValueRange{row, column}));
+    }
+    // Meets its counterpart in kernel-lower-tiles.
+    mapping.map(acc, UnrealizedConversionCastOp::create(b, loc, single, vectors).getResult(0));
+  }
+  auto place = RowIndicesOp::create(b, loc, RowsType::get(b.getContext(), 1),
+                                    arith::AddIOp::create(b, loc, indices.getBase(), row));
+  indices.getBody().cloneInto(&place.getBody(), mapping);
+  mapping.map(store.getRows(), place);
+  b.clone(*store, mapping);
+}
+
+/// What the thread computes after the column block that `product` reads, in a loop over column blocks inside of a loop
+/// over tiles of rows (kernel.columns_inside). Nothing if there is only this tile of rows: then the hardware's own
+/// prefetch streams the weights best.
+static std::optional<NextWeights> findNext(RowTileOp tile, MatrixProduct &product, OpBuilder &b) {
+  auto forall = tile->getParentOfType<scf::ForallOp>();
+  auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());
+  MmaOp mma = product.mmas.front();
+  if (!forall || !rows || !forall->hasAttr(KernelDialect::getColumnsInsideAttrName()) || mma.getIndices().empty() ||
+      mma.getIndices().back() != forall.getInductionVar(0))
+    return std::nullopt;
+  auto weight = cast<MemRefType>(mma.getB().getType());
+  int64_t rank = mma.getIndices().size();
+  if (weight.isDynamicDim(rank - 1) || weight.isDynamicDim(rank + 1))
+    return std::nullopt;
+  Location loc = mma.getLoc();
+  auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
+  NextWeights next;
+  Value following = arith::AddIOp::create(b, loc, forall.getInductionVar(0), constant(1));
+  next.block = arith::MinUIOp::create(b, loc, following, constant(weight.getDimSize(rank - 1) - 1));
+  auto steps = [&](Value end) -> Value {
+    Value distance = arith::SubIOp::create(b, loc, end, rows.getLowerBound());
+    return arith::CeilDivUIOp::create(b, loc, distance, rows.getStep());
+  };
+  next.turn = steps(rows.getInductionVar());
+  next.turns = steps(rows.getUpperBound());
+  return next;
+}
+
+static void lower(RowTileOp tile, ArrayRef<MatrixProduct> products, AmxBuilder &amx, OpBuilder &b,
+                  const CpuTarget &target) {
+  b.setInsertionPoint(tile);
+  Value max = arith::ConstantIndexOp::create(b, tile.getLoc(), tile.getMax());
+  Value count = arith::MinUIOp::create(b, tile.getLoc(), tile.getCount(), max);
+  llvm::DenseMap<Value, Value> sumsOf;
+  for (MatrixProduct product : products) {
+    b.setInsertionPoint(product.loop);
+    SmallVector<Value> sums = emitMatrixProduct(b, amx, product, count, findNext(tile, product, b));
+    for (auto [result, memory] : llvm::zip(product.loop.getResults(), sums))
+      sumsOf[result] = memory;
+  }
+  SmallVector<StoreTileOp> stores;
+  tile.walk([&](StoreTileOp store) { stores.push_back(store); });
+  for (StoreTileOp store : stores) {
+    storeRows(store, sumsOf, target, count);
+    store.erase();
+  }
+  for (MatrixProduct product : products) {
+    SmallVector<Value> zeros(product.loop.getInitArgs());
+    product.loop->erase();
+    for (Value zero : zeros)
+      if (zero.use_empty())
+        zero.getDefiningOp()->erase();
+  }
+  tile.walk([](RowIndicesOp indices) {
+    if (indices->use_empty())
+      indices->erase();
+  });
+  Block &body = tile.getBody().front();
+  tile->getBlock()->getOperations().splice(tile->getIterator(), body.getOperations());
+  tile.erase();
+}
+
+namespace {
+struct KernelLowerMatrixTiles : kernel::impl::KernelLowerMatrixTilesBase<KernelLowerMatrixTiles> {
+  void runOnOperation() override {
+    FailureOr<CpuTarget> target = CpuTarget::get(getOperation()->getParentOfType<ModuleOp>());
+    if (failed(target))
+      return signalPassFailure();
+    if (!target->matrixRows)
+      return;
+    SmallVector<std::pair<RowTileOp, SmallVector<MatrixProduct>>> tiles;
+    getOperation().walk([&](RowTileOp tile) {
+      if (SmallVector<MatrixProduct> products = findProducts(tile); !products.empty())
+        tiles.push_back({tile, std::move(products)});
+    });
+    if (tiles.empty())
+      return;
+    OpBuilder b(&getContext());
+    AmxBuilder amx(b, getOperation().getLoc(), getOperation());
+    amx.begin();
+    for (auto &[tile, products] : tiles)
+      lower(tile, products, amx, b, *target);
+  }
+};
+} // namespace

@@ -1,0 +1,46 @@
+//===- MatrixProduct.h - a loop over K that matrix registers can run ----------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_MATRIXPRODUCT_H
+#define MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_MATRIXPRODUCT_H
+
+#include "AmxBuilder.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <optional>
+
+namespace mlir::kernel {
+
+/// Products of one tile of rows with one or several tiles of columns, all over the same K:
+///
+///   %gate, %up = scf.for %k = .. to .. step 2 iter_args(%g = zero, %u = zero) {
+///     kernel.mma %g, %a[%rows, %k], %w[.., %k, %column0]
+///     kernel.mma %u, %a[%rows, %k], %w[.., %k, %column1]
+///   }
+struct MatrixProduct {
+  scf::ForOp loop;
+  SmallVector<MmaOp> mmas; ///< by result of the loop
+  RowIndicesOp rows;
+
+  /// The product that `loop` computes, if its form is the one above: pairs of bf16, whole registers of columns, sums
+  /// that start with zero and that only epilogues read.
+  static std::optional<MatrixProduct> match(scf::ForOp loop);
+};
+
+/// What a thread computes next: while a tile of rows is multiplied with a column block of weights, it can fetch a share
+/// of the next column block. All values stand before the tile.
+struct NextWeights {
+  Value block;       ///< index of the next column block
+  Value turn, turns; ///< number of the tile among those that pass this column block, and how many there are
+};
+
+/// Emits `product` for the first `count` (1 to 32) rows of its tile at the builder's position. Returns the sums of each
+/// mma as a memref [32, columns] of f32.
+SmallVector<Value> emitMatrixProduct(OpBuilder &b, AmxBuilder &amx, MatrixProduct product, Value count,
+                                     std::optional<NextWeights> next);
+
+/// The index in memory of row `row` of a tile, whose rows are `indices`.
+Value rowIndex(OpBuilder &b, RowIndicesOp indices, Value row);
+
+} // namespace mlir::kernel
+
+#endif // MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_MATRIXPRODUCT_H

@@ -1,0 +1,170 @@
+// RUN: moe-opt %s --kernel-lower-matrix-tiles | FileCheck %s
+// RUN: moe-opt %s --kernel-lower-matrix-tiles -o %t && moe-opt %t --kernel-lower-matrix-tiles | diff %t -
+
+module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, vector = 16 : i64}} {
+
+// Rows that follow each other are read in place; 64 is two whole steps, so there is no rest. More than 16 rows: 2 x 2
+// registers of sums, twice for 64 columns. Up to 16 rows: 4 beside each other. The epilogue runs a row at a time.
+// CHECK-LABEL: kernel.func @in_place
+// CHECK-DAG: %[[SUMS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<32x64xf32>
+// CHECK-DAG: %[[CONFIG:.*]] = memref.alloca() {alignment = 64 : i64} : memref<64xi8>
+// CHECK: vector.store %{{.*}}, %[[CONFIG]]
+// CHECK: scf.forall
+// CHECK: %[[COUNT:.*]] = arith.minui %{{.*}}, %c32{{.*}} : index
+// CHECK: %[[TALL:.*]] = arith.cmpi ugt, %[[COUNT]], %c16
+// CHECK: scf.if %[[TALL]] {
+// CHECK: llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// CHECK-COUNT-4: "llvm.x86.tilezero"
+// CHECK: scf.for
+// CHECK-COUNT-3: "llvm.x86.tileloadd64"
+// CHECK-COUNT-2: "llvm.x86.tdpbf16ps"
+// CHECK: "llvm.x86.tileloadd64"
+// CHECK-COUNT-2: "llvm.x86.tdpbf16ps"
+// CHECK-COUNT-4: "llvm.x86.tilestored64"
+// CHECK: scf.for
+// CHECK-COUNT-4: "llvm.x86.tilestored64"
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK-COUNT-2: "llvm.x86.tileloadd64"
+// CHECK: "llvm.x86.tdpbf16ps"
+// CHECK-COUNT-4: "llvm.x86.tilestored64"
+// CHECK-NOT: kernel.mma
+// CHECK: scf.for %[[ROW:.*]] = %c0{{.*}} to %[[COUNT]]
+// CHECK: vector.load %[[SUMS]][%[[ROW]], %{{.*}}] : memref<32x64xf32>, vector<16xf32>
+// CHECK: %[[LINE:.*]] = builtin.unrealized_conversion_cast %{{.*}} to !kernel.acc<1x64xf32>
+// CHECK: kernel.row_indices
+// CHECK: } : <1>
+// CHECK: kernel.store_tile %[[LINE]]
+// CHECK: "llvm.x86.tilerelease"
+// CHECK-NEXT: kernel.return
+kernel.func @in_place(%x: memref<?x64xbf16>, %w: memref<2x32x64x2xbf16>, %y: memref<?x128xbf16>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %m = memref.dim %x, %c0 : memref<?x64xbf16>
+  scf.forall (%n) in (2) {
+    %col = arith.muli %n, %c64 : index
+    scf.for %r = %c0 to %m step %c32 {
+      %left = arith.subi %m, %r : index
+      kernel.row_tile %left max 32 {
+        %rows = kernel.row_indices %r {
+        ^bb0(%i: index):
+          kernel.yield %i : index
+        } : !kernel.rows<32>
+        %zero = kernel.zero : !kernel.acc<32x64xf32>
+        %acc = scf.for %k = %c0 to %c64 step %c2 iter_args(%a = %zero) -> (!kernel.acc<32x64xf32>) {
+          %next = kernel.mma %a, %x[%rows, %k], %w[%n, %k, %c0]
+              : !kernel.acc<32x64xf32>, memref<?x64xbf16>, memref<2x32x64x2xbf16>
+          scf.yield %next : !kernel.acc<32x64xf32>
+        }
+        kernel.store_tile %acc -> %y[%rows, %col] {
+        ^bb0(%row: index, %c: index, %v: f32):
+          %o = arith.truncf %v : f32 to bf16
+          kernel.yield %o : bf16
+        } : (!kernel.acc<32x64xf32>), memref<?x128xbf16>
+      }
+    }
+  }
+  kernel.return
+}
+
+// Gathered rows are listed, and copied a step ahead; gate and up have a pass each for many rows, one for few; what K has
+// behind the last whole step is copied with zeros beside it.
+// CHECK-LABEL: kernel.func @gathered
+// CHECK: %[[INDEX:.*]] = memref.load %{{.*}} : memref<?xindex>
+// CHECK: memref.store %[[INDEX]], %[[LIST:.*]][%{{.*}}] : memref<32xindex>
+// CHECK: scf.if
+// CHECK: memref.load %[[LIST]]
+// CHECK: vector.load %{{.*}} : memref<?x41xbf16>, vector<32xbf16>
+// CHECK: vector.store %{{.*}} : memref<2x32x32xbf16>, vector<32xbf16>
+// CHECK: vector.create_mask
+// CHECK: vector.maskedload
+// CHECK-COUNT-4: "llvm.x86.tilestored64"
+// CHECK-COUNT-4: "llvm.x86.tilestored64"
+// CHECK: } else {
+// CHECK-COUNT-4: "llvm.x86.tilestored64"
+// CHECK-NOT: "llvm.x86.tilestored64"
+// CHECK: kernel.store_tile %{{.*}}, %{{.*}} ->
+kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1x21x64x2xbf16>, %y: memref<?x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %c41 = arith.constant 41 : index
+  %m = memref.dim %map, %c0 : memref<?xindex>
+  kernel.row_tile %m max 32 {
+    %from = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      %row = memref.load %map[%i] : memref<?xindex>
+      kernel.yield %row : index
+    } : !kernel.rows<32>
+    %to = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<32>
+    %zero = kernel.zero : !kernel.acc<32x32xf32>
+    %sums:2 = scf.for %k = %c0 to %c41 step %c2 iter_args(%g = %zero, %u = %zero)
+        -> (!kernel.acc<32x32xf32>, !kernel.acc<32x32xf32>) {
+      %gate = kernel.mma %g, %x[%from, %k], %w[%c0, %k, %c0]
+          : !kernel.acc<32x32xf32>, memref<?x41xbf16>, memref<1x21x64x2xbf16>
+      %up = kernel.mma %u, %x[%from, %k], %w[%c0, %k, %c32]
+          : !kernel.acc<32x32xf32>, memref<?x41xbf16>, memref<1x21x64x2xbf16>
+      scf.yield %gate, %up : !kernel.acc<32x32xf32>, !kernel.acc<32x32xf32>
+    }
+    kernel.store_tile %sums#0, %sums#1 -> %y[%to, %c0] {
+    ^bb0(%row: index, %c: index, %g: f32, %u: f32):
+      %v = arith.mulf %g, %u : f32
+      kernel.yield %v : f32
+    } : (!kernel.acc<32x32xf32>, !kernel.acc<32x32xf32>), memref<?x32xf32>
+  }
+  kernel.return
+}
+
+// What matrix registers cannot compute stays: products of f32, half a register of columns.
+// CHECK-LABEL: kernel.func @other
+// CHECK-NOT: llvm.x86
+// CHECK: kernel.row_tile
+// CHECK: kernel.mma
+// CHECK: kernel.row_tile
+// CHECK: kernel.mma
+// CHECK-NOT: llvm.x86
+kernel.func @other(%x: memref<?x8xf32>, %w: memref<1x8x16xf32>, %h: memref<?x8xbf16>, %v: memref<1x4x24x2xbf16>,
+                   %y: memref<?x24xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %m = memref.dim %x, %c0 : memref<?x8xf32>
+  kernel.row_tile %m max 4 {
+    %rows = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<4>
+    %zero = kernel.zero : !kernel.acc<4x16xf32>
+    %acc = scf.for %k = %c0 to %c8 step %c1 iter_args(%a = %zero) -> (!kernel.acc<4x16xf32>) {
+      %next = kernel.mma %a, %x[%rows, %k], %w[%c0, %k, %c0] : !kernel.acc<4x16xf32>, memref<?x8xf32>, memref<1x8x16xf32>
+      scf.yield %next : !kernel.acc<4x16xf32>
+    }
+    kernel.store_tile %acc -> %y[%rows, %c0] {
+    ^bb0(%row: index, %c: index, %s: f32):
+      kernel.yield %s : f32
+    } : (!kernel.acc<4x16xf32>), memref<?x24xf32>
+  }
+  kernel.row_tile %m max 4 {
+    %rows = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<4>
+    %zero = kernel.zero : !kernel.acc<4x24xf32>
+    %acc = scf.for %k = %c0 to %c8 step %c2 iter_args(%a = %zero) -> (!kernel.acc<4x24xf32>) {
+      %next = kernel.mma %a, %h[%rows, %k], %v[%c0, %k, %c0] : !kernel.acc<4x24xf32>, memref<?x8xbf16>, memref<1x4x24x2xbf16>
+      scf.yield %next : !kernel.acc<4x24xf32>
+    }
+    kernel.store_tile %acc -> %y[%rows, %c0] {
+    ^bb0(%row: index, %c: index, %s: f32):
+      kernel.yield %s : f32
+    } : (!kernel.acc<4x24xf32>), memref<?x24xf32>
+  }
+  kernel.return
+}
+}
