@@ -24,8 +24,7 @@ def linear_text(k, n, dtype="f32", out="f32", cpu="native", gather=False, epilog
     blocks, columns = -(-n // 64), tile_columns(cpu)
     x, y = f"memref<?x{k}x{dtype}>", f"memref<?x{n}x{out}>"
     w = f"memref<{blocks}x{-(-k // pairs)}x64{'x2' if pairs == 2 else ''}x{dtype}>"
-    rows = "%row = memref.load %map[%i] : memref<?xi32>\n %j = arith.index_cast %row : i32 to index" if gather else \
-        "%j = arith.addi %i, %c0 : index"
+    rows, index = ("%row = memref.load %map[%i] : memref<?xi32>\n %j = arith.index_cast %row : i32 to index", "%j") if gather else ("", "%i")
     body = epilogue or ("%o = arith.truncf %v : f32 to bf16" if out == "bf16" else "%o = arith.addf %v, %zero : f32")
     arguments = [("%x", x), ("%w", w)] + ([("%map", "memref<?xi32>")] if gather else []) + list(extra)
     signature = ", ".join(f"{name}: {type}" for name, type in arguments)
@@ -50,7 +49,7 @@ def linear_text(k, n, dtype="f32", out="f32", cpu="native", gather=False, epilog
             %from = kernel.row_indices %r {{
             ^bb0(%i: index):
               {rows}
-              kernel.yield %j : index
+              kernel.yield {index} : index
             }} : !kernel.rows<{tile_rows}>
             %to = kernel.row_indices %r {{
             ^bb0(%i: index):
