@@ -2,7 +2,7 @@
 //
 // The layout is two launches (Layout.cpp), of which the first is a part of the gate. Token rows are not moved: the
 // experts' programs read them through the token list. Only when something else wants the rows, or they carry their
-// weights, a kernel gathers them.
+// weights, or they are for matrix registers (Experts.cpp), a kernel gathers them.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 

@@ -3,7 +3,8 @@
 // Both kernels walk (column block, tile record): a block's contiguous range meets one column block of all active
 // experts before the next, which balances uneven experts and reads each weight once. Rows of the first product are
 // token rows, found through the layout's token list; its epilogue is the activation region on the gate and up
-// accumulators, which stand side by side in a weight block.
+// accumulators, which stand side by side in a weight block. Matrix registers want rows that stand below each other: for
+// them tokens are gathered first, and both products read rows whose distance is an odd number of cache lines.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 

@@ -143,9 +143,11 @@ private:
   void emit(KernelBuilder &kernel, const TileTarget &tiles, Value x, Value weight, Value bias, Value y,
             Epilogue &epilogue) const {
     int64_t rows = tiles.rows, columns = tiles.columns, blockColumns = tiles.blockColumns;
-    Value zero = kernel.idx(0), chunk = kernel.idx(rows * tilesPerChunk);
+    // The tiles of matrix registers are so tall that one is nearly enough.
+    int64_t chunkRows = tiles.hasMatrix(getElementTypeOrSelf(weight)) ? llvm::alignTo(48, rows) : rows * tilesPerChunk;
+    Value zero = kernel.idx(0), chunk = kernel.idx(chunkRows);
     Value m = kernel.dim(x, 0), depth = kernel.dim(x, 1);
-    kernel.forall({kernel.dim(weight, 0), kernel.ceilDiv(m, rows * tilesPerChunk)}, [&](ValueRange block) {
+    kernel.forall({kernel.dim(weight, 0), kernel.ceilDiv(m, chunkRows)}, [&](ValueRange block) {
       Value first = kernel.mul(block[1], chunk);
       kernel.loop(first, kernel.min(m, kernel.add(first, chunk)), rows, [&](Value row) {
         emitRowTile(kernel, rows, kernel.sub(m, row), [&] {

@@ -116,7 +116,8 @@ Value packCache(GraphLowering &lowering, OpBuilder &host, Location loc, Value ca
 /// place, times `weights` [T, k] if given.
 void emitGather(GraphLowering &lowering, OpBuilder &host, Location loc, Value tokens, Value weights, Value places,
                 Value rows);
-/// Whether the rows of a dispatch stay where they are: only experts read them, through the layout's token list.
+/// Whether the rows of a dispatch stay where they are: only experts read them, through the layout's token list, or
+/// gathered for themselves.
 bool isVirtualDispatch(moe::DispatchOp op);
 
 /// Clones the op of a scalar region, decomposing nn ops into arith and math.

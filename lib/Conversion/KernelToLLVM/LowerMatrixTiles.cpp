@@ -15,6 +15,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -24,15 +25,17 @@ namespace mlir::kernel {
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
 } // namespace mlir::kernel
 
-/// The products in `tile`; none if one of them, or what reads it, has another form.
-static SmallVector<MatrixProduct> findProducts(RowTileOp tile) {
+/// The products in `tile`; none if one of them, or what reads it, has another form. Warns if that leaves a tile of more
+/// rows than vector registers hold.
+static SmallVector<MatrixProduct> findProducts(RowTileOp tile, const CpuTarget &target) {
   SmallVector<MatrixProduct> products;
   llvm::DenseSet<Value> sums;
-  bool complete = tile.getMax() <= CpuTarget::maxMatrixRows;
+  bool complete = tile.getMax() <= CpuTarget::maxMatrixRows, hasPairs = false;
   tile.walk([&](MmaOp mma) {
     auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
     std::optional<MatrixProduct> product = loop ? MatrixProduct::match(loop) : std::nullopt;
     complete &= product.has_value();
+    hasPairs |= mma.getStep() == 2;
     if (product && mma == product->mmas.front()) {
       sums.insert_range(loop.getResults());
       products.push_back(*product);
@@ -41,7 +44,13 @@ static SmallVector<MatrixProduct> findProducts(RowTileOp tile) {
   tile.walk([&](StoreTileOp store) {
     complete &= llvm::all_of(store.getAccs(), [&](Value acc) { return sums.contains(acc); });
   });
-  return complete ? products : SmallVector<MatrixProduct>();
+  if (complete)
+    return products;
+  if (hasPairs && tile.getMax() > target.rows)
+    tile.emitWarning() << "a tile of up to " << tile.getMax() << " rows stays on vector registers, which hold "
+                       << target.rows << " of them; matrix registers need at most " << CpuTarget::maxMatrixRows
+                       << " rows, whole multiples of 16 columns, and sums that start with zero and go to store_tile";
+  return {};
 }
 
 /// The epilogue: `store` for one row after the other, with sums from memory.
@@ -122,7 +131,7 @@ static void lower(RowTileOp tile, ArrayRef<MatrixProduct> products, AmxBuilder &
     store.erase();
   }
   for (MatrixProduct product : products) {
-    SmallVector<Value> zeros(product.loop.getInitArgs());
+    llvm::SmallSetVector<Value, 2> zeros(llvm::from_range, product.loop.getInitArgs());
     product.loop->erase();
     for (Value zero : zeros)
       if (zero.use_empty())
@@ -147,7 +156,7 @@ struct KernelLowerMatrixTiles : kernel::impl::KernelLowerMatrixTilesBase<KernelL
       return;
     SmallVector<std::pair<RowTileOp, SmallVector<MatrixProduct>>> tiles;
     getOperation().walk([&](RowTileOp tile) {
-      if (SmallVector<MatrixProduct> products = findProducts(tile); !products.empty())
+      if (SmallVector<MatrixProduct> products = findProducts(tile, *target); !products.empty())
         tiles.push_back({tile, std::move(products)});
     });
     if (tiles.empty())

@@ -5,7 +5,7 @@
 // FMA units busy.
 //
 // Products are added in the order of k. For a pair this is the order of the dot instruction: the odd element first,
-// then the even one, each rounded. Targets without the instruction keep that order, so that the choice of instruction
+// then the even one, each rounded. Vectors without the instruction keep that order, so that the choice between the two
 // only changes how denormal numbers are treated (the instruction flushes them).
 //
 //===--------------------------------------------------------------------------------------------------------------===//

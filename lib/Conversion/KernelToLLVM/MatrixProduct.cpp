@@ -48,6 +48,10 @@ std::optional<MatrixProduct> MatrixProduct::match(scf::ForOp loop) {
     if (mma.getK() != loop.getInductionVar() || mma.getStep() != 2 || !isContiguousBf16(mma.getA()) ||
         !isContiguousBf16(mma.getB()) || mma.getAcc().getType().getColumns() % kColumns)
       return std::nullopt;
+    SmallVector<Value> outside(mma.getIndices());
+    outside.append({mma.getA(), mma.getB(), mma.getRows(), mma.getColumn()});
+    if (!llvm::all_of(outside, [&](Value value) { return loop.isDefinedOutsideOfLoop(value); }))
+      return std::nullopt;
     if (!product.mmas.empty() &&
         (mma.getA() != product.mmas.front().getA() || mma.getRows() != product.mmas.front().getRows()))
       return std::nullopt;
@@ -128,11 +132,17 @@ private:
       knownEnd = knownSize;
     bool isWhole = knownEnd && !ShapedType::isDynamic(knownSize) && getConstantIntValue(first) == 0 &&
                    std::min(*knownEnd, knownSize) % kDepth == 0;
-    Value length = arith::SubIOp::create(b, loc, arith::MinSIOp::create(b, loc, end, size), first);
+    // A step takes a pair, also of an odd end, unless `a` ends there.
+    Value distance = arith::SubIOp::create(b, loc, end, first);
+    distance = mul(arith::CeilDivSIOp::create(b, loc, distance, index(2)), 2);
+    Value length = arith::SubIOp::create(b, loc, arith::MinSIOp::create(b, loc, add(first, distance), size), first);
     length = arith::MaxSIOp::create(b, loc, length, index(0));
     steps = arith::DivUIOp::create(b, loc, length, index(kDepth));
-    if (!isWhole)
-      rest = arith::RemUIOp::create(b, loc, length, index(kDepth));
+    if (isWhole)
+      return;
+    rest = arith::RemUIOp::create(b, loc, length, index(kDepth));
+    restRows = amx.allocate(MemRefType::get({2 * kRows, kDepth}, b.getBF16Type()));
+    restColumns = amx.allocate(MemRefType::get({4, kDepth / 2, kDepth}, b.getBF16Type()));
   }
 
   void forEach(Value end, llvm::function_ref<void(Value)> body) {
@@ -265,10 +275,8 @@ private:
   /// The elements behind the last whole step, with zeros up to a whole one.
   void emitRest(int64_t halves, ArrayRef<ColumnTile> tiles) {
     int64_t beside = tiles.size();
-    Type bf16 = b.getBF16Type();
-    Value rows = amx.allocate(MemRefType::get({2 * kRows, kDepth}, bf16));
-    Value columns = amx.allocate(MemRefType::get({beside, kDepth / 2, kDepth}, bf16));
-    auto type = VectorType::get({kDepth}, bf16);
+    auto type = VectorType::get({kDepth}, b.getBF16Type());
+    Value rows = restRows, columns = restColumns;
     Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
     Value mask = vector::CreateMaskOp::create(b, loc, VectorType::get({kDepth}, b.getI1Type()), rest);
     Value start = add(first, mul(steps, kDepth));
@@ -310,8 +318,9 @@ private:
   Location loc;
   Value count, a;
   SmallVector<Value> sums;
-  Value first, steps, rest;
-  Value gathered, staged; ///< null if the rows follow each other
+  Value first, steps;
+  Value rest, restRows, restColumns; ///< null if K is whole steps
+  Value gathered, staged;            ///< null if the rows follow each other
   Value nextWeights, firstLine, endLine;
   int64_t linesPerStep = 0;
 };

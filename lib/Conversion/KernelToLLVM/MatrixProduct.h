@@ -27,7 +27,7 @@ struct MatrixProduct {
 };
 
 /// What a thread computes next: while a tile of rows is multiplied with a column block of weights, it can fetch a share
-/// of the next column block. All values stand before the tile.
+/// of the next column block. All values stand before the product's loop.
 struct NextWeights {
   Value block;       ///< index of the next column block
   Value turn, turns; ///< number of the tile among those that pass this column block, and how many there are

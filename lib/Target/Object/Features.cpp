@@ -40,7 +40,7 @@ std::string moe_mlir::cpuinfoFeatures(const kernel::CpuTarget &target) {
                                                                       {"amx-bf16", "amx_bf16"}};
   SmallVector<StringRef> found;
   for (auto [llvmName, linuxName] : names)
-    if (has.contains(llvmName))
+    if (has.contains(llvmName) && (target.matrixRows || !llvmName.starts_with("amx-")))
       found.push_back(linuxName);
   return llvm::join(found, ",");
 }

@@ -7,6 +7,7 @@
 
 #include "cpu/Features.h"
 
+#include <cerrno>
 #include <cpuid.h>
 #include <cstring>
 #include <sys/syscall.h>
@@ -95,8 +96,9 @@ static uint64_t savedStates() {
   return static_cast<uint64_t>(high) << 32 | low;
 }
 
-// Matrix registers are 8 KiB of state per thread, which Linux only saves for processes that have asked (since 5.16).
-static bool allowsMatrixRegisters() {
+// Matrix registers are 8 KiB of state per thread, which Linux (since 5.16) only saves for processes that have asked. It
+// refuses if a thread has too small a stack for signals, and a container may forbid the call.
+static bool requestMatrixRegisters() {
   constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
 }
@@ -108,7 +110,7 @@ static bool hasFeature(const Feature &feature) {
     return false;
   constexpr uint64_t needs[] = {0, 0x6, 0xe6, 0x600e6};
   uint64_t needed = needs[feature.saved];
-  return (savedStates() & needed) == needed && (feature.saved != kAmx || allowsMatrixRegisters());
+  return (savedStates() & needed) == needed;
 }
 
 static const Feature *findFeature(const std::string &name) {
@@ -132,6 +134,11 @@ Status checkFeatures(const char *features) {
                      name.c_str());
     if (!hasFeature(*feature))
       missing += (missing.empty() ? "" : ", ") + name;
+    else if (feature->saved == kAmx && !requestMatrixRegisters())
+      return failure(kUnsupported,
+                     "the system does not let this process use %s, which the program was compiled for: %s (recompile "
+                     "with another --target-cpu, such as x86-64-v4)",
+                     name.c_str(), std::strerror(errno));
   }
   if (missing.empty())
     return {};

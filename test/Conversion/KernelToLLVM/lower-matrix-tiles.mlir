@@ -120,51 +120,60 @@ kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1
   kernel.return
 }
 
-// What matrix registers cannot compute stays: products of f32, half a register of columns.
-// CHECK-LABEL: kernel.func @other
-// CHECK-NOT: llvm.x86
-// CHECK: kernel.row_tile
-// CHECK: kernel.mma
-// CHECK: kernel.row_tile
-// CHECK: kernel.mma
-// CHECK-NOT: llvm.x86
-kernel.func @other(%x: memref<?x8xf32>, %w: memref<1x8x16xf32>, %h: memref<?x8xbf16>, %v: memref<1x4x24x2xbf16>,
-                   %y: memref<?x24xf32>) {
+// With the column blocks inside, the row tiles of a column block fetch the next one: each pass a share of the cache lines
+// that belong to a step (64 x 32 bf16 are 64 lines; two passes over many rows, one over few).
+// CHECK-LABEL: kernel.func @fetch
+// CHECK-SAME: %{{.*}}: memref<?x64xbf16>, %[[W:.*]]: memref<3x32x64x2xbf16>
+// CHECK: %[[FOLLOWING:.*]] = arith.addi %[[N:.*]], %c1
+// CHECK: %[[NEXT:.*]] = arith.minui %[[FOLLOWING]], %c2
+// CHECK: %[[TURN:.*]] = arith.ceildivui
+// CHECK: %[[TURNS:.*]] = arith.ceildivui
+// CHECK: scf.if
+// CHECK: %[[ALL_TURNS:.*]] = arith.muli %[[TURNS]], %c2
+// CHECK: %[[PASS:.*]] = arith.addi %{{.*}}, %c0
+// CHECK: %[[SHARE:.*]] = arith.ceildivui %[[LINES:.*]], %[[ALL_TURNS]]
+// CHECK: %[[BEGIN:.*]] = arith.muli %[[PASS]], %[[SHARE]]
+// CHECK: %[[FIRST:.*]] = arith.minui %[[BEGIN]], %[[LINES]]
+// CHECK: %[[SUM:.*]] = arith.addi %[[FIRST]], %[[SHARE]]
+// CHECK: %[[END:.*]] = arith.minui %[[SUM]], %[[LINES]]
+// CHECK: memref.extract_aligned_pointer_as_index %[[W]]
+// CHECK: scf.for %[[STEP:.*]] = %c0{{.*}} to
+// CHECK: %[[LINE:.*]] = arith.muli %[[STEP]], %c64
+// CHECK: scf.for %[[I:.*]] = %[[FIRST]] to %[[END]]
+// CHECK: %[[AT:.*]] = arith.addi %[[LINE]], %[[I]]
+// CHECK: arith.muli %[[AT]], %c64
+// CHECK: llvm.intr.prefetch
+// CHECK-COUNT-2: llvm.intr.prefetch
+// CHECK-NOT: llvm.intr.prefetch
+// CHECK: kernel.return
+kernel.func @fetch(%x: memref<?x64xbf16>, %w: memref<3x32x64x2xbf16>, %y: memref<?x192xf32>) {
   %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
-  %c8 = arith.constant 8 : index
-  %m = memref.dim %x, %c0 : memref<?x8xf32>
-  kernel.row_tile %m max 4 {
-    %rows = kernel.row_indices %c0 {
-    ^bb0(%i: index):
-      kernel.yield %i : index
-    } : !kernel.rows<4>
-    %zero = kernel.zero : !kernel.acc<4x16xf32>
-    %acc = scf.for %k = %c0 to %c8 step %c1 iter_args(%a = %zero) -> (!kernel.acc<4x16xf32>) {
-      %next = kernel.mma %a, %x[%rows, %k], %w[%c0, %k, %c0] : !kernel.acc<4x16xf32>, memref<?x8xf32>, memref<1x8x16xf32>
-      scf.yield %next : !kernel.acc<4x16xf32>
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %m = memref.dim %x, %c0 : memref<?x64xbf16>
+  scf.forall (%n, %record) in (3, 1) {
+    %col = arith.muli %n, %c64 : index
+    scf.for %r = %c0 to %m step %c32 {
+      %left = arith.subi %m, %r : index
+      kernel.row_tile %left max 32 {
+        %rows = kernel.row_indices %r {
+        ^bb0(%i: index):
+          kernel.yield %i : index
+        } : !kernel.rows<32>
+        %zero = kernel.zero : !kernel.acc<32x64xf32>
+        %acc = scf.for %k = %c0 to %c64 step %c2 iter_args(%a = %zero) -> (!kernel.acc<32x64xf32>) {
+          %next = kernel.mma %a, %x[%rows, %k], %w[%n, %k, %c0]
+              : !kernel.acc<32x64xf32>, memref<?x64xbf16>, memref<3x32x64x2xbf16>
+          scf.yield %next : !kernel.acc<32x64xf32>
+        }
+        kernel.store_tile %acc -> %y[%rows, %col] {
+        ^bb0(%row: index, %c: index, %v: f32):
+          kernel.yield %v : f32
+        } : (!kernel.acc<32x64xf32>), memref<?x192xf32>
+      }
     }
-    kernel.store_tile %acc -> %y[%rows, %c0] {
-    ^bb0(%row: index, %c: index, %s: f32):
-      kernel.yield %s : f32
-    } : (!kernel.acc<4x16xf32>), memref<?x24xf32>
-  }
-  kernel.row_tile %m max 4 {
-    %rows = kernel.row_indices %c0 {
-    ^bb0(%i: index):
-      kernel.yield %i : index
-    } : !kernel.rows<4>
-    %zero = kernel.zero : !kernel.acc<4x24xf32>
-    %acc = scf.for %k = %c0 to %c8 step %c2 iter_args(%a = %zero) -> (!kernel.acc<4x24xf32>) {
-      %next = kernel.mma %a, %h[%rows, %k], %v[%c0, %k, %c0] : !kernel.acc<4x24xf32>, memref<?x8xbf16>, memref<1x4x24x2xbf16>
-      scf.yield %next : !kernel.acc<4x24xf32>
-    }
-    kernel.store_tile %acc -> %y[%rows, %c0] {
-    ^bb0(%row: index, %c: index, %s: f32):
-      kernel.yield %s : f32
-    } : (!kernel.acc<4x24xf32>), memref<?x24xf32>
-  }
+  } {kernel.columns_inside}
   kernel.return
 }
 }

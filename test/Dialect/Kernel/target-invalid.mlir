@@ -29,3 +29,18 @@ module attributes {kernel.target = {rows = 6, columns = 64, vector = 16, matrix_
 
 // CHECK: error: 'kernel.target' needs an integer 'matrix_rows' in 1..32
 module attributes {kernel.target = {rows = 6, columns = 64, vector = 16, matrix_rows}} {}
+
+// -----
+
+// CHECK: error: 'kernel.target' has 'matrix_rows', but CPU 'x86-64-v4' has no amx-tile
+module attributes {kernel.target = {cpu = "x86-64-v4", rows = 6, columns = 64, vector = 16, matrix_rows = 32}} {}
+
+// -----
+
+// CHECK: error: 'kernel.target' has 'matrix_rows', but CPU 'sapphirerapids' has no amx-bf16
+module attributes {kernel.target = {cpu = "sapphirerapids", features = "-amx-bf16", rows = 6, columns = 64, vector = 16, matrix_rows = 32}} {}
+
+// -----
+
+// CHECK: error: 'kernel.target' has 'dot_bf16', but CPU 'x86-64-v4' has no avx512bf16
+module attributes {kernel.target = {cpu = "x86-64-v4", rows = 6, columns = 64, vector = 16, dot_bf16}} {}

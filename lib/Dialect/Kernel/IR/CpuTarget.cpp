@@ -6,6 +6,11 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -69,6 +74,15 @@ FailureOr<CpuTarget> CpuTarget::fromAttr(Location loc, Attribute attr) {
     target.cpu = cpu.str();
   if (auto features = dict.getAs<StringAttr>("features"))
     target.features = features.str();
+  if (target.cpu.empty() || !(target.dotBf16 || target.matrixRows))
+    return target;
+  llvm::StringSet<> has = target.featureSet();
+  for (auto [used, field, feature] : {std::tuple(target.dotBf16, "dot_bf16", "avx512bf16"),
+                                      {target.matrixRows > 0, "matrix_rows", "amx-tile"},
+                                      {target.matrixRows > 0, "matrix_rows", "amx-bf16"}})
+    if (used && !has.contains(feature))
+      return emitError(loc) << "'" << attrName << "' has '" << field << "', but CPU '" << target.cpu << "' has no "
+                            << feature;
   return target;
 }
 
@@ -76,6 +90,17 @@ FailureOr<CpuTarget> CpuTarget::get(ModuleOp module) { return fromAttr(module.ge
 
 bool CpuTarget::isKnown(StringRef name) {
   return name == "native" || llvm::X86::parseArchX86(name, /*Only64Bit=*/true) != llvm::X86::CK_None;
+}
+
+/// Whether the system lets processes use the matrix registers of this machine (a container may forbid it). The runtime
+/// asks the same before a program starts.
+static bool allowsMatrixRegisters() {
+#ifdef __linux__
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+#else
+  return false;
+#endif
 }
 
 FailureOr<CpuTarget> CpuTarget::forCpu(StringRef name, std::string &error) {
@@ -111,7 +136,7 @@ FailureOr<CpuTarget> CpuTarget::forCpu(StringRef name, std::string &error) {
     target.columns = 64;
     target.vector = 16;
     target.dotBf16 = has.contains("avx512bf16");
-    if (has.contains("amx-tile") && has.contains("amx-bf16"))
+    if (has.contains("amx-tile") && has.contains("amx-bf16") && (name != "native" || allowsMatrixRegisters()))
       target.matrixRows = maxMatrixRows;
   }
   return target;

@@ -64,7 +64,7 @@ FailureOr<TileTarget> TileTarget::get(ModuleOp module) {
     FailureOr<CudaTarget> cuda = CudaTarget::fromAttr(module.getLoc(), attr);
     if (failed(cuda))
       return failure();
-    tiles = TileTarget{cuda->rows, cuda->rows, cuda->columns, cuda->columns, cuda->depth};
+    tiles = TileTarget{cuda->rows, cuda->rows, false, cuda->columns, cuda->columns, cuda->depth};
     // About a chunk for each multiprocessor, a token for each warp of a block, an expert for each lane.
     tiles.chunks = 128;
     tiles.chunkTokens = 8;
@@ -76,6 +76,7 @@ FailureOr<TileTarget> TileTarget::get(ModuleOp module) {
     return failure();
   tiles.rows = cpu->rows;
   tiles.pairRows = cpu->matrixRows ? cpu->matrixRows : cpu->rows;
+  tiles.matrix = cpu->matrixRows > 0;
   tiles.columns = cpu->columns;
   return tiles;
 }

@@ -155,7 +155,7 @@ def Kernel_RowTileOp : Kernel_Op<"row_tile", [NoTerminator, SingleBlock, Recursi
   let summary = "A region for a tile of at most `max` rows, of which min(count, max) exist";
   let description = [{
     Tile types inside say `max` rows; the rows beyond `count` are neither read nor written. A CPU target specialises
-    the region for each number of rows, a GPU target masks. `count` is at least 1.
+    the region for each number of rows, or has registers whose number of rows is a value; a GPU target masks. `count` is at least 1.
   }];
   let arguments = (ins Index:$count, I64Attr:$max);
   let regions = (region SizedRegion<1>:$body);
@@ -190,7 +190,8 @@ def Kernel_MmaOp : Kernel_Op<"mma", [AllTypesMatch<["acc", "result"]>, MemoryEff
     counts elements in all cases. `indices` are the leading indices of `b`; `column` is the first
     of the tile's columns. Elements of `a` beyond its last column count as zero; `inbounds` says
     that no step meets it.
-    Products are accumulated in f32 in the order of k (inside a step as the target's instruction does it).
+    Products are accumulated in f32 in the order of k, inside a step as the target's instruction does it; one instruction may
+    take several steps, which is then the order of all products of that target.
 
     ```mlir
     %next = kernel.mma %acc, %x[%rows, %k], %w[%n, %k, %c0]

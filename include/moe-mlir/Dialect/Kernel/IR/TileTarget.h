@@ -6,10 +6,12 @@
 
 namespace mlir::kernel {
 
-/// The sizes that block programs are made with. They are all that differs between the programs of two targets.
+/// The sizes that block programs are made with. They are all that differs between the programs of two targets,
+/// but that rows for matrix registers are gathered before.
 struct TileTarget {
   int64_t rows = 6;          ///< rows of a tile of accumulators
   int64_t pairRows = 6;      ///< the same for products of bf16 pairs
+  bool matrix = false;       ///< products of bf16 pairs run on matrix registers
   int64_t columns = 64;      ///< columns of a tile, a divisor of blockColumns
   int64_t blockColumns = 64; ///< columns that a weight is blocked by
   int64_t depth = 2;         ///< elements of 16 bits that one step of a product takes
@@ -32,7 +34,7 @@ struct TileTarget {
 
   /// Whether products of `element` run on matrix registers, which want rows one below the other and apart by an odd
   /// number of cache lines.
-  bool hasMatrix(Type element) const { return depthOf(element) == 2 && pairRows > rows; }
+  bool hasMatrix(Type element) const { return matrix && depthOf(element) == 2; }
 
   /// From `kernel.target`: that of a CPU (see CpuTarget.h) or of a GPU (see CudaTarget.h); the defaults if there is
   /// none. Emits an error if the attribute is wrong.
