@@ -84,9 +84,9 @@ Value AmxBuilder::i64(int64_t value) { return arith::ConstantOp::create(b, loc, 
 
 Value AmxBuilder::number(int64_t reg) { return LLVM::ConstantOp::create(b, loc, b.getI8Type(), reg); }
 
-void AmxBuilder::fetch(Value address) {
+void AmxBuilder::fetch(Value address, int level) {
   Value pointer = LLVM::IntToPtrOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext()), address);
-  LLVM::Prefetch::create(b, loc, pointer, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+  LLVM::Prefetch::create(b, loc, pointer, /*rw=*/0, /*hint=*/level == 1 ? 3 : 2, /*cache=*/1);
 }
 
 void AmxBuilder::call(StringRef intrinsic, ValueRange operands) {

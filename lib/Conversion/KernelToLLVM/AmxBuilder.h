@@ -35,8 +35,8 @@ public:
   /// Loads from or stores to memory at `address` (an i64), with rows `stride` bytes (i64) apart.
   void load(int64_t reg, Value address, Value stride) { move("llvm.x86.tileloadd64", reg, address, stride); }
   void store(int64_t reg, Value address, Value stride) { move("llvm.x86.tilestored64", reg, address, stride); }
-  /// Fetches the cache line at `address` into the second-level cache.
-  void fetch(Value address);
+  /// Fetches the cache line at `address` into the cache of level 1 or 2. The address need not exist.
+  void fetch(Value address, int level);
   /// sums += a * b for bf16 pairs.
   void multiply(int64_t sums, int64_t a, int64_t b) {
     call("llvm.x86.tdpbf16ps", {number(sums), number(a), number(b)});

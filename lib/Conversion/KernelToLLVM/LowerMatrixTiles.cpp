@@ -46,7 +46,7 @@ static SmallVector<MatrixProduct> findProducts(RowTileOp tile, const CpuTarget &
   });
   if (complete)
     return products;
-  if (hasPairs && tile.getMax() > target.rows)
+  if (hasPairs && static_cast<int64_t>(tile.getMax()) > target.rows)
     tile.emitWarning() << "a tile of up to " << tile.getMax() << " rows stays on vector registers, which hold "
                        << target.rows << " of them; matrix registers need at most " << CpuTarget::maxMatrixRows
                        << " rows, whole multiples of 16 columns, and sums that start with zero and go to store_tile";
@@ -85,8 +85,7 @@ static void storeRows(StoreTileOp store, const llvm::DenseMap<Value, Value> &sum
 }
 
 /// What the thread computes after the column block that `product` reads, in a loop over column blocks inside of a loop
-/// over tiles of rows (kernel.columns_inside). Nothing if there is only this tile of rows: then the hardware's own
-/// prefetch streams the weights best.
+/// over tiles of rows (kernel.columns_inside).
 static std::optional<NextWeights> findNext(RowTileOp tile, MatrixProduct &product, OpBuilder &b) {
   auto forall = tile->getParentOfType<scf::ForallOp>();
   auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());

@@ -108,8 +108,9 @@ public:
       amx.setRows(upper, lower);
       size_t beside = 4 / halves, passes = llvm::divideCeil(tiles.size(), beside);
       for (size_t pass = 0; pass < passes; ++pass) {
-        if (next)
-          findLines(pass, passes);
+        isFew = halves == 1 && pass == 0;
+        if (next && halves == 2)
+          findShare(pass, passes);
         emitPass(halves, ArrayRef(tiles).slice(pass * beside).take_front(beside));
       }
     }
@@ -184,28 +185,50 @@ private:
   /// The register of sums: 0 and 1 beside each other, 2 and 3 below them, or with up to 16 rows beside them too.
   static int64_t sumsAt(int64_t half, int64_t i) { return 2 * half + i; }
 
+  /// The column block's weights from pair `pair` on.
+  Value blockAt(ValueRange indices, Value pair) {
+    SmallVector<Value> at(indices);
+    at.append({pair, index(0), index(0)});
+    return amx.addressOf(product.mmas.front().getB(), at);
+  }
+
+  /// Cache lines of a column block that belong to one step.
+  Value linesPerStep() {
+    MmaOp mma = product.mmas.front();
+    return mul(memref::DimOp::create(b, loc, mma.getB(), mma.getIndices().size() + 1), kDepth * 2 / kLineBytes);
+  }
+
   /// Which cache lines of the next column block this pass fetches: of each step's lines, the same share. All tiles of
   /// rows and all passes over them together fetch the block once.
-  void findLines(int64_t pass, int64_t passes) {
-    MmaOp mma = product.mmas.front();
-    int64_t columns = cast<MemRefType>(mma.getB().getType()).getDimSize(mma.getIndices().size() + 1);
-    linesPerStep = columns * kDepth * 2 / kLineBytes;
-    Value turns = mul(next->turns, passes), turn = add(mul(next->turn, passes), index(pass)), all = index(linesPerStep);
+  void findShare(int64_t pass, int64_t passes) {
+    Value turns = mul(next->turns, passes), turn = add(mul(next->turn, passes), index(pass)), all = linesPerStep();
     Value share = arith::CeilDivUIOp::create(b, loc, all, turns);
     firstLine = arith::MinUIOp::create(b, loc, arith::MulIOp::create(b, loc, turn, share), all);
     endLine = arith::MinUIOp::create(b, loc, add(firstLine, share), all);
-    SmallVector<Value> at(mma.getIndices().drop_back());
-    at.append({next->block, arith::DivUIOp::create(b, loc, first, index(2)), index(0), index(0)});
-    nextWeights = amx.addressOf(mma.getB(), at);
+    SmallVector<Value> indices(product.mmas.front().getIndices().drop_back());
+    indices.push_back(next->block);
+    nextWeights = blockAt(indices, arith::DivUIOp::create(b, loc, first, index(2)));
   }
 
-  void fetchLines(Value step) {
-    Value line = mul(step, linesPerStep);
-    auto loop = scf::ForOp::create(b, loc, firstLine, endLine, index(1));
+  void fetchShare(Value step) {
+    Value line = arith::MulIOp::create(b, loc, step, linesPerStep());
+    fetchLines(nextWeights, add(line, firstLine), add(line, endLine), /*level=*/2);
+  }
+
+  /// With few rows a product is a stream of weights. The hardware follows the order of a register's loads, 16 lines
+  /// that stand apart, less well than plain reads.
+  void fetchAhead(Value step) {
+    constexpr int64_t stepsAhead = 2;
+    Value pair = arith::DivUIOp::create(b, loc, first, index(2)), lines = linesPerStep();
+    Value line = arith::MulIOp::create(b, loc, add(step, index(stepsAhead)), lines);
+    fetchLines(blockAt(product.mmas.front().getIndices(), pair), line, add(line, lines), /*level=*/1);
+  }
+
+  void fetchLines(Value base, Value begin, Value end, int level) {
+    auto loop = scf::ForOp::create(b, loc, begin, end, index(1));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value offset = mul(add(line, loop.getInductionVar()), kLineBytes);
-    amx.fetch(add(nextWeights, toI64(offset)));
+    amx.fetch(add(base, toI64(mul(loop.getInductionVar(), kLineBytes))), level);
   }
 
   void emitPass(int64_t halves, ArrayRef<ColumnTile> tiles) {
@@ -228,8 +251,10 @@ private:
     for (int64_t half = 0; half < halves && !gathered; ++half)
       sources.push_back(amx.addressOf(a, {add(product.rows.getBase(), index(half * kRows)), first}));
     forEach(steps, [&](Value step) {
-      if (next)
-        fetchLines(step);
+      if (isFew)
+        fetchAhead(step);
+      else if (next && halves == 2)
+        fetchShare(step);
       if (gathered) {
         Value following = add(step, index(1));
         ifTrue(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, following, steps), [&] { stage(following); });
@@ -321,8 +346,8 @@ private:
   Value first, steps;
   Value rest, restRows, restColumns; ///< null if K is whole steps
   Value gathered, staged;            ///< null if the rows follow each other
+  bool isFew = false;                ///< this is the first pass of up to 16 rows
   Value nextWeights, firstLine, endLine;
-  int64_t linesPerStep = 0;
 };
 } // namespace
 

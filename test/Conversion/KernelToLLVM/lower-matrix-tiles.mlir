@@ -120,8 +120,8 @@ kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1
   kernel.return
 }
 
-// With the column blocks inside, the row tiles of a column block fetch the next one: each pass a share of the cache lines
-// that belong to a step (64 x 32 bf16 are 64 lines; two passes over many rows, one over few).
+// With the column blocks inside, tiles of many rows fetch the next column block: each pass a share of the cache lines that
+// belong to a step (64 for 64 x 32 bf16). Few rows fetch their own block, two steps ahead.
 // CHECK-LABEL: kernel.func @fetch
 // CHECK-SAME: %{{.*}}: memref<?x64xbf16>, %[[W:.*]]: memref<3x32x64x2xbf16>
 // CHECK: %[[FOLLOWING:.*]] = arith.addi %[[N:.*]], %c1
@@ -138,12 +138,19 @@ kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1
 // CHECK: %[[END:.*]] = arith.minui %[[SUM]], %[[LINES]]
 // CHECK: memref.extract_aligned_pointer_as_index %[[W]]
 // CHECK: scf.for %[[STEP:.*]] = %c0{{.*}} to
-// CHECK: %[[LINE:.*]] = arith.muli %[[STEP]], %c64
-// CHECK: scf.for %[[I:.*]] = %[[FIRST]] to %[[END]]
-// CHECK: %[[AT:.*]] = arith.addi %[[LINE]], %[[I]]
-// CHECK: arith.muli %[[AT]], %c64
-// CHECK: llvm.intr.prefetch
-// CHECK-COUNT-2: llvm.intr.prefetch
+// CHECK: %[[LINE:.*]] = arith.muli %[[STEP]], %{{.*}}
+// CHECK: %[[FROM:.*]] = arith.addi %[[LINE]], %[[FIRST]]
+// CHECK: %[[TO:.*]] = arith.addi %[[LINE]], %[[END]]
+// CHECK: scf.for %[[I:.*]] = %[[FROM]] to %[[TO]]
+// CHECK: arith.muli %[[I]], %c64
+// CHECK: "llvm.intr.prefetch"{{.*}} hint = 2
+// CHECK: "llvm.intr.prefetch"{{.*}} hint = 2
+// CHECK: } else {
+// CHECK: %[[AHEAD:.*]] = arith.addi %{{.*}}, %c2
+// CHECK: %[[OWN:.*]] = arith.muli %[[AHEAD]], %[[ALL:.*]] : index
+// CHECK: %[[OWN_END:.*]] = arith.addi %[[OWN]], %[[ALL]]
+// CHECK: scf.for %{{.*}} = %[[OWN]] to %[[OWN_END]]
+// CHECK: "llvm.intr.prefetch"{{.*}} hint = 3
 // CHECK-NOT: llvm.intr.prefetch
 // CHECK: kernel.return
 kernel.func @fetch(%x: memref<?x64xbf16>, %w: memref<3x32x64x2xbf16>, %y: memref<?x192xf32>) {

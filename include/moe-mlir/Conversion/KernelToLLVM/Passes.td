@@ -33,7 +33,9 @@ def KernelLowerMatrixTiles : Pass<"kernel-lower-matrix-tiles", "::mlir::kernel::
     epilogues read, a loop over K becomes a loop over 32 elements at a time on AMX's registers, for as many rows as there
     are, without a copy of the program for each number of rows. The sums go through memory of the function, and each
     `kernel.store_tile` becomes a loop over rows. Rows that a map selects are copied 32 elements at a time, one step ahead.
-    Other tiles stay as they are.
+    Up to 16 rows fetch their weights two steps ahead; with `kernel.columns_inside`, tiles of more rows fetch the next
+    column block.
+    Other tiles stay as they are, with a warning if they have more rows than vector registers hold.
 
     The even elements of K are added up and the odd ones beside them over 32 elements, then both to the sum: results
     differ in their last bits from those of vector instructions, but not with the number of rows.
