@@ -22,7 +22,7 @@ using namespace mlir;
 using namespace mlir::kernel;
 
 static constexpr int64_t kRows = AmxBuilder::rows, kColumns = AmxBuilder::columns, kDepth = AmxBuilder::depth;
-static constexpr int64_t kLineBytes = 64;
+static constexpr int64_t kLineBytes = 64, kLinesAtOnce = 4;
 
 static bool isContiguousBf16(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
@@ -192,17 +192,20 @@ private:
     return amx.addressOf(product.mmas.front().getB(), at);
   }
 
-  /// Cache lines of a column block that belong to one step.
-  Value linesPerStep() {
+  /// Cache lines of a column block that belong to one step; 0 if they are not known.
+  int64_t linesPerStep() {
     MmaOp mma = product.mmas.front();
-    return mul(memref::DimOp::create(b, loc, mma.getB(), mma.getIndices().size() + 1), kDepth * 2 / kLineBytes);
+    auto type = cast<MemRefType>(mma.getB().getType());
+    int64_t dim = mma.getIndices().size() + 1;
+    return type.isDynamicDim(dim) ? 0 : type.getDimSize(dim) * kDepth * 2 / kLineBytes;
   }
 
   /// Which cache lines of the next column block this pass fetches: of each step's lines, the same share. All tiles of
   /// rows and all passes over them together fetch the block once.
   void findShare(int64_t pass, int64_t passes) {
-    Value turns = mul(next->turns, passes), turn = add(mul(next->turn, passes), index(pass)), all = linesPerStep();
-    Value share = arith::CeilDivUIOp::create(b, loc, all, turns);
+    Value turns = mul(next->turns, passes), turn = add(mul(next->turn, passes), index(pass));
+    Value all = index(linesPerStep()), groups = index(linesPerStep() / kLinesAtOnce);
+    Value share = mul(arith::CeilDivUIOp::create(b, loc, groups, turns), kLinesAtOnce);
     firstLine = arith::MinUIOp::create(b, loc, arith::MulIOp::create(b, loc, turn, share), all);
     endLine = arith::MinUIOp::create(b, loc, add(firstLine, share), all);
     SmallVector<Value> indices(product.mmas.front().getIndices().drop_back());
@@ -211,24 +214,23 @@ private:
   }
 
   void fetchShare(Value step) {
-    Value line = arith::MulIOp::create(b, loc, step, linesPerStep());
-    fetchLines(nextWeights, add(line, firstLine), add(line, endLine), /*level=*/2);
+    Value line = mul(step, linesPerStep());
+    auto loop = scf::ForOp::create(b, loc, add(line, firstLine), add(line, endLine), index(kLinesAtOnce));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value start = add(nextWeights, toI64(mul(loop.getInductionVar(), kLineBytes)));
+    for (int64_t i = 0; i < kLinesAtOnce; ++i)
+      amx.fetch(add(start, amx.i64(i * kLineBytes)), /*level=*/2);
   }
 
   /// With few rows a product is a stream of weights. The hardware follows the order of a register's loads, 16 lines
   /// that stand apart, less well than plain reads.
   void fetchAhead(Value step) {
     constexpr int64_t stepsAhead = 2;
-    Value pair = arith::DivUIOp::create(b, loc, first, index(2)), lines = linesPerStep();
-    Value line = arith::MulIOp::create(b, loc, add(step, index(stepsAhead)), lines);
-    fetchLines(blockAt(product.mmas.front().getIndices(), pair), line, add(line, lines), /*level=*/1);
-  }
-
-  void fetchLines(Value base, Value begin, Value end, int level) {
-    auto loop = scf::ForOp::create(b, loc, begin, end, index(1));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    amx.fetch(add(base, toI64(mul(loop.getInductionVar(), kLineBytes))), level);
+    Value pair = arith::DivUIOp::create(b, loc, first, index(2)), ahead = add(step, index(stepsAhead));
+    Value start = add(blockAt(product.mmas.front().getIndices(), pair), toI64(mul(ahead, linesPerStep() * kLineBytes)));
+    for (int64_t line = 0; line < linesPerStep(); ++line)
+      amx.fetch(add(start, amx.i64(line * kLineBytes)), /*level=*/1);
   }
 
   void emitPass(int64_t halves, ArrayRef<ColumnTile> tiles) {

@@ -131,26 +131,25 @@ kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1
 // CHECK: scf.if
 // CHECK: %[[ALL_TURNS:.*]] = arith.muli %[[TURNS]], %c2
 // CHECK: %[[PASS:.*]] = arith.addi %{{.*}}, %c0
-// CHECK: %[[SHARE:.*]] = arith.ceildivui %[[LINES:.*]], %[[ALL_TURNS]]
+// CHECK: %[[GROUPS:.*]] = arith.ceildivui %c16{{.*}}, %[[ALL_TURNS]]
+// CHECK: %[[SHARE:.*]] = arith.muli %[[GROUPS]], %c4
 // CHECK: %[[BEGIN:.*]] = arith.muli %[[PASS]], %[[SHARE]]
-// CHECK: %[[FIRST:.*]] = arith.minui %[[BEGIN]], %[[LINES]]
+// CHECK: %[[FIRST:.*]] = arith.minui %[[BEGIN]], %c64
 // CHECK: %[[SUM:.*]] = arith.addi %[[FIRST]], %[[SHARE]]
-// CHECK: %[[END:.*]] = arith.minui %[[SUM]], %[[LINES]]
+// CHECK: %[[END:.*]] = arith.minui %[[SUM]], %c64
 // CHECK: memref.extract_aligned_pointer_as_index %[[W]]
 // CHECK: scf.for %[[STEP:.*]] = %c0{{.*}} to
-// CHECK: %[[LINE:.*]] = arith.muli %[[STEP]], %{{.*}}
+// CHECK: %[[LINE:.*]] = arith.muli %[[STEP]], %c64
 // CHECK: %[[FROM:.*]] = arith.addi %[[LINE]], %[[FIRST]]
 // CHECK: %[[TO:.*]] = arith.addi %[[LINE]], %[[END]]
-// CHECK: scf.for %[[I:.*]] = %[[FROM]] to %[[TO]]
+// CHECK: scf.for %[[I:.*]] = %[[FROM]] to %[[TO]] step %c4
 // CHECK: arith.muli %[[I]], %c64
-// CHECK: "llvm.intr.prefetch"{{.*}} hint = 2
-// CHECK: "llvm.intr.prefetch"{{.*}} hint = 2
+// CHECK-COUNT-4: "llvm.intr.prefetch"{{.*}} hint = 2
+// CHECK-COUNT-4: "llvm.intr.prefetch"{{.*}} hint = 2
 // CHECK: } else {
 // CHECK: %[[AHEAD:.*]] = arith.addi %{{.*}}, %c2
-// CHECK: %[[OWN:.*]] = arith.muli %[[AHEAD]], %[[ALL:.*]] : index
-// CHECK: %[[OWN_END:.*]] = arith.addi %[[OWN]], %[[ALL]]
-// CHECK: scf.for %{{.*}} = %[[OWN]] to %[[OWN_END]]
-// CHECK: "llvm.intr.prefetch"{{.*}} hint = 3
+// CHECK: arith.muli %[[AHEAD]], %c4096
+// CHECK-COUNT-64: "llvm.intr.prefetch"{{.*}} hint = 3
 // CHECK-NOT: llvm.intr.prefetch
 // CHECK: kernel.return
 kernel.func @fetch(%x: memref<?x64xbf16>, %w: memref<3x32x64x2xbf16>, %y: memref<?x192xf32>) {
