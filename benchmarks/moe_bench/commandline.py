@@ -57,7 +57,12 @@ def run(parser, arguments, action):
     except SystemExit as stop:
         return 1 if stop.code else 0
     try:
-        return action(options)
+        code = action(options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read the output has left; Python would complain again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

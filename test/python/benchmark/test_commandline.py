@@ -1,6 +1,9 @@
 """What the benchmarks' command lines have in common: exit codes, what a result file says about its command, preparing."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from moe_bench import cli, commandline, report
@@ -22,6 +25,14 @@ def test_exit_codes(capsys, outcome, code, message):
 
     assert commandline.run(cli.parser(), [], action) == code
     assert capsys.readouterr().err == message
+
+
+def test_reader_that_leaves():
+    command = [sys.executable, str(REPOSITORY / "benchmarks" / "run"), "layers", "--list"]
+    for attempt in range(2):  # with and without a buffer
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "x" * attempt}) as run:
+            run.stdout.close()
+            assert (run.wait(), run.stderr.read()) == (141, b"")
 
 
 @pytest.mark.parametrize("module", [cli, layers_cli])
