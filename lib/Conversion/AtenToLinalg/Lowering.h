@@ -22,7 +22,9 @@ public:
   Location loc;
   CallOp call;
 
-  RankedTensorType getType(unsigned result = 0) { return cast<RankedTensorType>(call.getResult(result).getType()); }
+  RankedTensorType getType(unsigned result = 0) {
+    return mlir::cast<RankedTensorType>(call.getResult(result).getType()); // not the member below
+  }
 
   /// The tensor operand of that argument; null if it is a number or absent.
   Value getTensor(StringRef name);

@@ -66,7 +66,8 @@ private:
         b.store(acc[0], offsets, e);
         b.branch(some, [&] {
           Value record = b.toIndex(acc[1]);
-          for (auto [field, value] : llvm::enumerate(ArrayRef<Value>{b.toI32(e), acc[0], rows, zero, zero}))
+          SmallVector<Value> fields = {b.toI32(e), acc[0], rows, zero, zero};
+          for (auto [field, value] : llvm::enumerate(fields))
             b.store(value, records, {record, b.idx(field)});
         });
       });
