@@ -96,9 +96,12 @@ void moe_mlir::noteOutputWritten() {
   state().written = true;
 }
 
-void moe_mlir::addScratchFolder(const std::string &path) {
+bool moe_mlir::makeScratchFolder(char *name) {
   std::lock_guard<std::mutex> lock(state().mutex);
-  state().folders.insert(path);
+  if (!mkdtemp(name))
+    return false;
+  state().folders.insert(name);
+  return true;
 }
 
 void moe_mlir::removeScratchFolder(const std::string &path) {

@@ -23,8 +23,9 @@ public:
 /// From here on an interrupt no longer says that nothing was written.
 void noteOutputWritten();
 
-/// Folders that an interrupted or crashed process removes.
-void addScratchFolder(const std::string &path);
+/// Makes a folder that an interrupted or crashed process removes; `name` ends with XXXXXX, which are filled in. No signal
+/// comes between the two. False, with errno, if it cannot be made.
+bool makeScratchFolder(char *name);
 void removeScratchFolder(const std::string &path);
 
 /// What a crash report needs: the phase, and the IR that it started from (kept until the next call).

@@ -43,10 +43,9 @@ Expected<std::unique_ptr<Outputs>> Outputs::create(StringRef final) {
   // A name that nobody has: what a killed compiler left behind is in nobody's way.
   sys::path::append(folder, ".moe-compile-XXXXXX");
   (void)folder.c_str(); // ends it with a zero
-  if (!mkdtemp(folder.data()))
+  // It is its owner's alone, whatever the umask says; what is made in it is moved, not the folder.
+  if (!makeScratchFolder(folder.data()))
     return cannotWrite(final, sys::StrError(errno));
-  // mkdtemp keeps the folder to its owner, whatever the umask says; what is made in it is moved, not the folder.
-  addScratchFolder(folder.str().str());
   return std::unique_ptr<Outputs>(new Outputs(folder.str().str()));
 }
 
