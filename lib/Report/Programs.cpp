@@ -2,6 +2,8 @@
 
 #include "Programs.h"
 
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -41,10 +43,12 @@ KernelProgram moe_mlir::describeProgram(kernel::FuncOp kernel, bool dotBf16, boo
     program.accumulators = std::max<unsigned>(program.accumulators, std::distance(siblings.begin(), siblings.end()));
     program.dtype = name(element);
     bool pairs = element.isBF16() && mma.getStep() == 2;
-    program.instruction = element.isF32()                                      ? "fma"
-                          : pairs && matrixBf16 && type.getColumns() % 16 == 0 ? "matrix"
-                          : pairs && dotBf16                                   ? "dot"
-                                                                               : "widened fma";
+    // As kernel-lower-matrix-tiles decides.
+    bool fits = type.getColumns() % 16 == 0 && type.getRows() <= kernel::CpuTarget::maxMatrixRows;
+    program.instruction = element.isF32()               ? "fma"
+                          : pairs && matrixBf16 && fits ? "matrix"
+                          : pairs && dotBf16            ? "dot"
+                                                        : "widened fma";
   });
   if (program.tile)
     return program;

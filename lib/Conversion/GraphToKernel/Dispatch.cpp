@@ -79,7 +79,7 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
     std::optional<PairCounts> counts;
     auto known = lowering.pairCounts.find(op.getExperts());
     if (known != lowering.pairCounts.end() &&
-        op.getExperts().getDefiningOp<moe::GateOp>().getNumExperts() == op.getNumExperts())
+        op.getExperts().getDefiningOp<moe::GateOp>().getNumExperts() == static_cast<int64_t>(op.getNumExperts()))
       counts = {known->second.first, known->second.second};
     LayoutBuffers buffers{layout[0], layout[1], layout[2], layout[3], layout[4]};
     LaunchOp launch = emitLayout(lowering, rewriter, loc, experts, buffers, counts, op.getNumExperts());

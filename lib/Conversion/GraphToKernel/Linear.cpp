@@ -11,9 +11,6 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-/// Row tiles per chunk of rows: enough to hide the cost of a column block, few enough to balance narrow weights.
-static constexpr int64_t tilesPerChunk = 8;
-
 /// Shape of a weight [.., N, K] after #moe.pack.
 static SmallVector<OpFoldResult> packedSizes(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes,
                                              int64_t blockColumns, int64_t depth) {
@@ -143,8 +140,8 @@ private:
   void emit(KernelBuilder &kernel, const TileTarget &tiles, Value x, Value weight, Value bias, Value y,
             Epilogue &epilogue) const {
     int64_t rows = tiles.rows, columns = tiles.columns, blockColumns = tiles.blockColumns;
-    // The tiles of matrix registers are so tall that one is nearly enough.
-    int64_t chunkRows = tiles.hasMatrix(getElementTypeOrSelf(weight)) ? llvm::alignTo(48, rows) : rows * tilesPerChunk;
+    // Enough rows to hide the cost of a column block, few enough to balance narrow weights.
+    int64_t chunkRows = lowering.tiles.chunkRowsOf(getElementTypeOrSelf(weight));
     Value zero = kernel.idx(0), chunk = kernel.idx(chunkRows);
     Value m = kernel.dim(x, 0), depth = kernel.dim(x, 1);
     kernel.forall({kernel.dim(weight, 0), kernel.ceilDiv(m, chunkRows)}, [&](ValueRange block) {

@@ -5,6 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
 using namespace moert;
 
 namespace {
@@ -100,6 +106,33 @@ TEST(Features, AreChecked) {
   Status unknown = checkFeatures("sse2,warp9");
   EXPECT_EQ(unknown.code, kUnsupported);
   EXPECT_NE(unknown.message.find("'warp9'"), std::string::npos);
+}
+
+/// Asks for matrix registers in a process of its own, which gets them once and for all; the exit code says how it
+/// ended.
+[[noreturn]] void askForMatrixRegisters(bool smallSignalStack) {
+  static char memory[4096];
+  stack_t small = {};
+  small.ss_sp = memory;
+  small.ss_size = sizeof memory;
+  if (smallSignalStack && sigaltstack(&small, nullptr))
+    std::exit(3);
+  Status status = checkFeatures("amx_tile");
+  std::fprintf(stderr, "%s\n", status.message.c_str());
+  std::exit(!status.failed() ? 0 : status.code == kUnsupported ? 1 : 2);
+}
+
+TEST(Features, MatrixRegistersNeedTheSystem) {
+  std::ifstream info("/proc/cpuinfo");
+  std::string text((std::istreambuf_iterator<char>(info)), {});
+  if (text.find(" amx_tile") == std::string::npos) {
+    EXPECT_EXIT(askForMatrixRegisters(false), testing::ExitedWithCode(1), "this CPU lacks amx_tile");
+    return;
+  }
+  EXPECT_EXIT(askForMatrixRegisters(false), testing::ExitedWithCode(0), "");
+  // Linux refuses while a thread's stack for signals is too small for them.
+  EXPECT_EXIT(askForMatrixRegisters(true), testing::ExitedWithCode(1),
+              "the system does not let this process use amx_tile.*recompile");
 }
 
 } // namespace

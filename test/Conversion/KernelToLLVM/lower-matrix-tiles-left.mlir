@@ -1,7 +1,7 @@
 // RUN: moe-opt %s --kernel-lower-matrix-tiles --verify-diagnostics | FileCheck %s
 
 // What matrix registers cannot compute stays as it is: products of f32, half a register of columns, more than 32 rows, a
-// tile of which one product has no form on them, pairs from an odd k on.
+// tile of which one product has no form on them, pairs from an odd k on, weights that a step of the loop chooses.
 // CHECK-NOT: llvm.x86
 module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, vector = 16 : i64}} {
 
@@ -133,6 +133,34 @@ kernel.func @odd_start(%x: memref<?x8xbf16>, %w: memref<1x4x16x2xbf16>, %y: memr
     %zero = kernel.zero : !kernel.acc<20x16xf32>
     %acc = scf.for %k = %first to %c8 step %step iter_args(%a = %zero) -> (!kernel.acc<20x16xf32>) {
       %next = kernel.mma %a, %x[%rows, %k], %w[%c0, %k, %c0] : !kernel.acc<20x16xf32>, memref<?x8xbf16>, memref<1x4x16x2xbf16>
+      scf.yield %next : !kernel.acc<20x16xf32>
+    }
+    kernel.store_tile %acc -> %y[%rows, %c0] {
+    ^bb0(%row: index, %c: index, %s: f32):
+      kernel.yield %s : f32
+    } : (!kernel.acc<20x16xf32>), memref<?x16xf32>
+  }
+  kernel.return
+}
+
+// CHECK-LABEL: kernel.func @index_inside
+// CHECK: kernel.row_tile
+// CHECK: kernel.mma
+kernel.func @index_inside(%x: memref<?x8xbf16>, %w: memref<1x4x16x2xbf16>, %y: memref<?x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %first = arith.constant 0 : index
+  %step = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %m = memref.dim %x, %c0 : memref<?x8xbf16>
+  // expected-warning @+1 {{a tile of up to 20 rows stays on vector registers, which hold 6 of them; matrix registers need at most 32 rows}}
+  kernel.row_tile %m max 20 {
+    %rows = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<20>
+    %zero = kernel.zero : !kernel.acc<20x16xf32>
+    %acc = scf.for %k = %first to %c8 step %step iter_args(%a = %zero) -> (!kernel.acc<20x16xf32>) {
+      %next = kernel.mma %a, %x[%rows, %k], %w[%k, %k, %c0] : !kernel.acc<20x16xf32>, memref<?x8xbf16>, memref<1x4x16x2xbf16>
       scf.yield %next : !kernel.acc<20x16xf32>
     }
     kernel.store_tile %acc -> %y[%rows, %c0] {

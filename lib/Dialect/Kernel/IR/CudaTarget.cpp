@@ -65,6 +65,7 @@ FailureOr<TileTarget> TileTarget::get(ModuleOp module) {
     if (failed(cuda))
       return failure();
     tiles = TileTarget{cuda->rows, cuda->rows, false, cuda->columns, cuda->columns, cuda->depth};
+    tiles.chunkRows = 8 * cuda->rows;
     // About a chunk for each multiprocessor, a token for each warp of a block, an expert for each lane.
     tiles.chunks = 128;
     tiles.chunkTokens = 8;

@@ -3,6 +3,7 @@
 #define MOE_MLIR_DIALECT_KERNEL_IR_TILETARGET_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::kernel {
 
@@ -15,6 +16,7 @@ struct TileTarget {
   int64_t columns = 64;      ///< columns of a tile, a divisor of blockColumns
   int64_t blockColumns = 64; ///< columns that a weight is blocked by
   int64_t depth = 2;         ///< elements of 16 bits that one step of a product takes
+  int64_t chunkRows = 48;    ///< rows of a linear that a block takes at a time, in whole tiles
 
   // Routing: enough chunks of tokens for the blocks, few enough that each of them can add up the counts of all.
   int64_t chunks = 16;           ///< at most
@@ -31,6 +33,9 @@ struct TileTarget {
 
   /// Rows of a tile in a product of `element`.
   int64_t rowsOf(Type element) const { return depthOf(element) == 2 ? pairRows : rows; }
+
+  /// Rows of a chunk in a product of `element`.
+  int64_t chunkRowsOf(Type element) const { return llvm::alignTo(chunkRows, rowsOf(element)); }
 
   /// Whether products of `element` run on matrix registers, which want rows one below the other and apart by an odd
   /// number of cache lines.
