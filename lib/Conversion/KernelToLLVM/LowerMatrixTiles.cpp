@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
@@ -27,7 +28,7 @@ namespace mlir::kernel {
 
 /// The products in `tile`; none if one of them, or what reads it, has another form. Warns if that leaves a tile of more
 /// rows than vector registers hold.
-static SmallVector<MatrixProduct> findProducts(RowTileOp tile, const CpuTarget &target) {
+static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, const CpuTarget &target) {
   SmallVector<MatrixProduct> products;
   llvm::DenseSet<Value> sums;
   bool complete = tile.getMax() <= CpuTarget::maxMatrixRows, hasPairs = false;
@@ -41,20 +42,33 @@ static SmallVector<MatrixProduct> findProducts(RowTileOp tile, const CpuTarget &
       products.push_back(*product);
     }
   });
+  // The tile that ends chunks of K only reads sums.
+  bool isTall = static_cast<int64_t>(tile.getMax()) > target.rows;
+  tile.walk([&](LoadTileOp load) {
+    complete &=
+        TileSums::of(load) && llvm::all_of(load->getUsers(), [&](Operation *user) {
+          auto store = dyn_cast<StoreTileOp>(user);
+          return store ? store.getRows().getDefiningOp<RowIndicesOp>() != nullptr
+                       : llvm::any_of(products, [&](const MatrixProduct &product) { return product.loop == user; });
+        });
+    if (isTall)
+      sums.insert(load);
+  });
   tile.walk([&](StoreTileOp store) {
     complete &= llvm::all_of(store.getAccs(), [&](Value acc) { return sums.contains(acc); });
   });
-  if (complete)
+  if (complete && !sums.empty())
     return products;
-  if (hasPairs && static_cast<int64_t>(tile.getMax()) > target.rows)
+  if (hasPairs && isTall)
     tile.emitWarning() << "a tile of up to " << tile.getMax() << " rows stays on vector registers, which hold "
                        << target.rows << " of them; matrix registers need at most " << CpuTarget::maxMatrixRows
-                       << " rows, whole multiples of 16 columns, and sums that start with zero and go to store_tile";
-  return {};
+                       << " rows, whole multiples of 16 columns, and sums that go to store_tile and start with zero or "
+                          "load_tile";
+  return std::nullopt;
 }
 
 /// The epilogue: `store` for one row after the other, with sums from memory.
-static void storeRows(StoreTileOp store, const llvm::DenseMap<Value, Value> &sumsOf, const CpuTarget &target,
+static void storeRows(StoreTileOp store, const llvm::DenseMap<Value, TileSums> &sumsOf, const CpuTarget &target,
                       Value count) {
   OpBuilder b(store);
   Location loc = store.getLoc();
@@ -68,11 +82,13 @@ static void storeRows(StoreTileOp store, const llvm::DenseMap<Value, Value> &sum
     auto type = cast<AccType>(acc.getType());
     auto single = AccType::get(b.getContext(), 1, type.getColumns(), type.getElement());
     TileShape shape(single, target);
+    TileSums sums = sumsOf.lookup(acc);
+    Value from = isConstantIntValue(sums.row, 0) ? row : arith::AddIOp::create(b, loc, sums.row, row).getResult();
     SmallVector<Value> vectors;
     for (int64_t v = 0; v < shape.vectors; ++v) {
       Value column = arith::ConstantIndexOp::create(b, loc, v * shape.width);
-      vectors.push_back(vector::LoadOp::create(b, loc, shape.vectorType(type.getElement()), sumsOf.lookup(acc),
-                                               ValueRange{row, column}));
+      vectors.push_back(
+          vector::LoadOp::create(b, loc, shape.vectorType(type.getElement()), sums.memory, ValueRange{from, column}));
     }
     // Meets its counterpart in kernel-lower-tiles.
     mapping.map(acc, UnrealizedConversionCastOp::create(b, loc, single, vectors).getResult(0));
@@ -100,8 +116,14 @@ static std::optional<NextWeights> findNext(RowTileOp tile, MatrixProduct &produc
   Location loc = mma.getLoc();
   auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
   NextWeights next;
+  // The rest of K, or the next column block.
+  Value end = arith::CeilDivUIOp::create(b, loc, product.loop.getUpperBound(), constant(2));
+  Value isLast =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, end, memref::DimOp::create(b, loc, mma.getB(), rank));
   Value following = arith::AddIOp::create(b, loc, forall.getInductionVar(0), constant(1));
-  next.block = arith::MinUIOp::create(b, loc, following, constant(weight.getDimSize(rank - 1) - 1));
+  following = arith::MinUIOp::create(b, loc, following, constant(weight.getDimSize(rank - 1) - 1));
+  next.block = arith::SelectOp::create(b, loc, isLast, following, forall.getInductionVar(0));
+  next.pair = arith::SelectOp::create(b, loc, isLast, constant(0), end);
   auto steps = [&](Value end) -> Value {
     Value distance = arith::SubIOp::create(b, loc, end, rows.getLowerBound());
     return arith::CeilDivUIOp::create(b, loc, distance, rows.getStep());
@@ -116,10 +138,14 @@ static void lower(RowTileOp tile, ArrayRef<MatrixProduct> products, AmxBuilder &
   b.setInsertionPoint(tile);
   Value max = arith::ConstantIndexOp::create(b, tile.getLoc(), tile.getMax());
   Value count = arith::MinUIOp::create(b, tile.getLoc(), tile.getCount(), max);
-  llvm::DenseMap<Value, Value> sumsOf;
+  llvm::DenseMap<Value, TileSums> sumsOf;
+  SmallVector<LoadTileOp> loads;
+  tile.walk([&](LoadTileOp load) { loads.push_back(load); });
+  for (LoadTileOp load : loads)
+    sumsOf[load] = *TileSums::of(load);
   for (MatrixProduct product : products) {
     b.setInsertionPoint(product.loop);
-    SmallVector<Value> sums = emitMatrixProduct(b, amx, product, count, findNext(tile, product, b));
+    SmallVector<TileSums> sums = emitMatrixProduct(b, amx, product, count, findNext(tile, product, b));
     for (auto [result, memory] : llvm::zip(product.loop.getResults(), sums))
       sumsOf[result] = memory;
   }
@@ -130,12 +156,14 @@ static void lower(RowTileOp tile, ArrayRef<MatrixProduct> products, AmxBuilder &
     store.erase();
   }
   for (MatrixProduct product : products) {
-    llvm::SmallSetVector<Value, 2> zeros(llvm::from_range, product.loop.getInitArgs());
+    llvm::SmallSetVector<Value, 2> starts(llvm::from_range, product.loop.getInitArgs());
     product.loop->erase();
-    for (Value zero : zeros)
-      if (zero.use_empty())
-        zero.getDefiningOp()->erase();
+    for (Value start : starts)
+      if (start.use_empty() && start.getDefiningOp<ZeroOp>())
+        start.getDefiningOp()->erase();
   }
+  for (LoadTileOp load : loads)
+    load.erase();
   tile.walk([](RowIndicesOp indices) {
     if (indices->use_empty())
       indices->erase();
@@ -155,8 +183,8 @@ struct KernelLowerMatrixTiles : kernel::impl::KernelLowerMatrixTilesBase<KernelL
       return;
     SmallVector<std::pair<RowTileOp, SmallVector<MatrixProduct>>> tiles;
     getOperation().walk([&](RowTileOp tile) {
-      if (SmallVector<MatrixProduct> products = findProducts(tile, *target); !products.empty())
-        tiles.push_back({tile, std::move(products)});
+      if (std::optional<SmallVector<MatrixProduct>> products = findProducts(tile, *target))
+        tiles.push_back({tile, std::move(*products)});
     });
     if (tiles.empty())
       return;

@@ -12,6 +12,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -44,10 +46,29 @@ bool kernel::isMultipleOf(Value value, int64_t factor) {
     return isMultipleOf(mul.getLhs(), factor) || isMultipleOf(mul.getRhs(), factor);
   if (auto add = value.getDefiningOp<arith::AddIOp>())
     return isMultipleOf(add.getLhs(), factor) && isMultipleOf(add.getRhs(), factor);
+  if (auto min = value.getDefiningOp<arith::MinSIOp>())
+    return isMultipleOf(min.getLhs(), factor) && isMultipleOf(min.getRhs(), factor);
   if (auto arg = dyn_cast<BlockArgument>(value))
     if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()); loop && arg == loop.getInductionVar())
       return isMultipleOf(loop.getLowerBound(), factor) && isMultipleOf(loop.getStep(), factor);
   return false;
+}
+
+Value kernel::rootOf(Value memref) {
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
+    memref = view.getViewSource();
+  return memref;
+}
+
+bool kernel::mayWrite(Operation *op) {
+  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(op);
+  return !effects ||
+         !llvm::all_of(*effects, [](const auto &effect) { return isa<MemoryEffects::Read>(effect.getEffect()); });
+}
+
+bool kernel::isIdentity(RowIndicesOp indices) {
+  Block &block = indices.getBody().front();
+  return block.getTerminator()->getOperand(0) == block.getArgument(0);
 }
 
 Value kernel::addIndex(OpBuilder &builder, Location loc, Value base, int64_t offset) {
@@ -68,6 +89,28 @@ struct LowerZero : OpConversionPattern<ZeroOp> {
     auto zero = DenseElementsAttr::get(shape.vectorType(type.getElement()), rewriter.getZeroAttr(type.getElement()));
     Value value = arith::ConstantOp::create(rewriter, op.getLoc(), zero);
     rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(shape.rows * shape.vectors, value)});
+    return success();
+  }
+
+  const CpuTarget &target;
+};
+
+struct LowerLoadTile : OpConversionPattern<LoadTileOp> {
+  LowerLoadTile(const TypeConverter &converter, MLIRContext *context, const CpuTarget &target)
+      : OpConversionPattern(converter, context), target(target) {}
+
+  LogicalResult matchAndRewrite(LoadTileOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    AccType type = op.getType();
+    TileShape shape(type, target);
+    SmallVector<Value> values;
+    for (Value row : adaptor.getRows())
+      for (int64_t v = 0; v < shape.vectors; ++v) {
+        Value column = addIndex(rewriter, op.getLoc(), adaptor.getColumn().front(), v * shape.width);
+        values.push_back(vector::LoadOp::create(rewriter, op.getLoc(), shape.vectorType(type.getElement()),
+                                                adaptor.getSource().front(), ValueRange{row, column}));
+      }
+    rewriter.replaceOpWithMultiple(op, {values});
     return success();
   }
 
@@ -114,11 +157,11 @@ struct KernelLowerTiles : kernel::impl::KernelLowerTilesBase<KernelLowerTiles> {
     });
 
     ConversionTarget target(getContext());
-    target.addIllegalOp<ZeroOp, MmaOp, StoreTileOp, RowIndicesOp, RowTileOp>();
+    target.addIllegalOp<ZeroOp, LoadTileOp, MmaOp, StoreTileOp, RowIndicesOp, RowTileOp>();
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
-    patterns.add<LowerZero>(converter, &getContext(), cpu);
+    patterns.add<LowerZero, LowerLoadTile>(converter, &getContext(), cpu);
     patterns.add<LowerRowIndices>(converter, &getContext());
     populateLowerMmaPatterns(patterns, converter, cpu);
     populateLowerStoreTilePatterns(patterns, converter, cpu);

@@ -16,7 +16,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -37,13 +36,13 @@ static bool isRead(Value sums) {
 }
 
 std::optional<MatrixProduct> MatrixProduct::match(scf::ForOp loop) {
-  MatrixProduct product{loop, {}, {}};
+  MatrixProduct product{loop, {}, {}, {}};
   if (getConstantIntValue(loop.getStep()) != 2 || !isMultipleOf(loop.getLowerBound(), 2) || loop.getNumResults() == 0)
     return std::nullopt;
   for (auto [arg, init, next, result] :
        llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs(), loop.getYieldedValues(), loop.getResults())) {
     auto mma = next.getDefiningOp<MmaOp>();
-    if (!mma || mma->getParentOp() != loop || mma.getAcc() != arg || !init.getDefiningOp<ZeroOp>() || !isRead(result))
+    if (!mma || mma->getParentOp() != loop || mma.getAcc() != arg || !isRead(result))
       return std::nullopt;
     if (mma.getK() != loop.getInductionVar() || mma.getStep() != 2 || !isContiguousBf16(mma.getA()) ||
         !isContiguousBf16(mma.getB()) || mma.getAcc().getType().getColumns() % kColumns)
@@ -56,6 +55,10 @@ std::optional<MatrixProduct> MatrixProduct::match(scf::ForOp loop) {
         (mma.getA() != product.mmas.front().getA() || mma.getRows() != product.mmas.front().getRows()))
       return std::nullopt;
     product.mmas.push_back(mma);
+    auto load = init.getDefiningOp<LoadTileOp>();
+    product.starts.push_back(load ? TileSums::of(load) : std::nullopt);
+    if (!product.starts.back() && !init.getDefiningOp<ZeroOp>())
+      return std::nullopt;
   }
   if (loop.getBody()->getOperations().size() != product.mmas.size() + 1)
     return std::nullopt;
@@ -63,15 +66,10 @@ std::optional<MatrixProduct> MatrixProduct::match(scf::ForOp loop) {
   return product.rows ? std::optional(product) : std::nullopt;
 }
 
-Value kernel::rowIndex(OpBuilder &b, RowIndicesOp indices, Value row) {
+/// The index in memory of row `row` of a tile, whose rows are `indices`.
+static Value rowIndex(OpBuilder &b, RowIndicesOp indices, Value row) {
   Value number = arith::AddIOp::create(b, indices.getLoc(), indices.getBase(), row);
   return cloneRegionBody(b, indices.getBody().front(), number).front();
-}
-
-/// True if the rows of a tile follow each other in memory.
-static bool isIdentity(RowIndicesOp indices) {
-  Block &block = indices.getBody().front();
-  return block.getTerminator()->getOperand(0) == block.getArgument(0);
 }
 
 namespace {
@@ -87,11 +85,16 @@ public:
       : b(b), amx(amx), product(product), next(next), loc(product.loop.getLoc()), count(count),
         a(product.mmas.front().getA()) {}
 
-  SmallVector<Value> run() {
+  SmallVector<TileSums> run() {
     SmallVector<ColumnTile> tiles;
-    for (auto [i, mma] : llvm::enumerate(product.mmas)) {
+    for (auto [i, mma, waiting] : llvm::enumerate(product.mmas, findWaitingStores(product.loop))) {
       int64_t columns = mma.getAcc().getType().getColumns();
-      sums.push_back(amx.allocate(MemRefType::get({2 * kRows, columns}, b.getF32Type())));
+      if (waiting) {
+        sums.push_back(placeOf(waiting));
+        waiting->erase();
+      } else {
+        sums.push_back({amx.allocate(MemRefType::get({2 * kRows, columns}, b.getF32Type())), index(0)});
+      }
       for (int64_t offset = 0; offset < columns; offset += kColumns)
         tiles.push_back({static_cast<unsigned>(i), offset});
     }
@@ -131,8 +134,9 @@ private:
     int64_t knownSize = cast<MemRefType>(a.getType()).getDimSize(1);
     if (auto dim = end.getDefiningOp<memref::DimOp>(); dim && dim.getSource() == a && dim.getConstantIndex() == 1)
       knownEnd = knownSize;
-    bool isWhole = knownEnd && !ShapedType::isDynamic(knownSize) && getConstantIntValue(first) == 0 &&
-                   std::min(*knownEnd, knownSize) % kDepth == 0;
+    bool isWhole = !ShapedType::isDynamic(knownSize) && isMultipleOf(first, kDepth) &&
+                   (knownEnd ? std::min(*knownEnd, knownSize) % kDepth == 0
+                             : knownSize % kDepth == 0 && isMultipleOf(end, kDepth));
     // A step takes a pair, also of an odd end, unless `a` ends there.
     Value distance = arith::SubIOp::create(b, loc, end, first);
     distance = mul(arith::CeilDivSIOp::create(b, loc, distance, index(2)), 2);
@@ -210,7 +214,7 @@ private:
     endLine = arith::MinUIOp::create(b, loc, add(firstLine, share), all);
     SmallVector<Value> indices(product.mmas.front().getIndices().drop_back());
     indices.push_back(next->block);
-    nextWeights = blockAt(indices, arith::DivUIOp::create(b, loc, first, index(2)));
+    nextWeights = blockAt(indices, next->pair);
   }
 
   void fetchShare(Value step) {
@@ -235,8 +239,11 @@ private:
 
   void emitPass(int64_t halves, ArrayRef<ColumnTile> tiles) {
     for (int64_t half = 0; half < halves; ++half)
-      for (size_t i = 0; i < tiles.size(); ++i)
-        amx.zero(sumsAt(half, i));
+      for (auto [i, tile] : llvm::enumerate(tiles))
+        if (const std::optional<TileSums> &start = product.starts[tile.mma])
+          amx.load(sumsAt(half, i), addressOf(*start, half, tile), strideOf(tile));
+        else
+          amx.zero(sumsAt(half, i));
     SmallVector<Value> weights, strides, stepBytes;
     for (ColumnTile tile : tiles) {
       MmaOp mma = product.mmas[tile.mma];
@@ -273,12 +280,16 @@ private:
     if (rest)
       ifTrue(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest, index(0)), [&] { emitRest(halves, tiles); });
     for (int64_t half = 0; half < halves; ++half)
-      for (auto [i, tile] : llvm::enumerate(tiles)) {
-        Value to = amx.addressOf(sums[tile.mma], {index(half * kRows), index(tile.offset)});
-        int64_t columns = cast<MemRefType>(sums[tile.mma].getType()).getDimSize(1);
-        amx.store(sumsAt(half, i), to, amx.i64(4 * columns));
-      }
+      for (auto [i, tile] : llvm::enumerate(tiles))
+        amx.store(sumsAt(half, i), addressOf(sums[tile.mma], half, tile), strideOf(tile));
   }
+
+  Value addressOf(const TileSums &place, int64_t half, ColumnTile tile) {
+    return amx.addressOf(place.memory, {add(place.row, index(half * kRows)), index(tile.offset)});
+  }
+
+  /// Bytes between rows of sums.
+  Value strideOf(ColumnTile tile) { return amx.i64(4 * product.mmas[tile.mma].getAcc().getType().getColumns()); }
 
   SmallVector<Value> weightAt(MmaOp mma, Value pair, int64_t offset) {
     SmallVector<Value> at(mma.getIndices());
@@ -344,7 +355,7 @@ private:
   std::optional<NextWeights> next;
   Location loc;
   Value count, a;
-  SmallVector<Value> sums;
+  SmallVector<TileSums> sums;
   Value first, steps;
   Value rest, restRows, restColumns; ///< null if K is whole steps
   Value gathered, staged;            ///< null if the rows follow each other
@@ -353,7 +364,7 @@ private:
 };
 } // namespace
 
-SmallVector<Value> kernel::emitMatrixProduct(OpBuilder &b, AmxBuilder &amx, MatrixProduct product, Value count,
-                                             std::optional<NextWeights> next) {
+SmallVector<TileSums> kernel::emitMatrixProduct(OpBuilder &b, AmxBuilder &amx, MatrixProduct product, Value count,
+                                                std::optional<NextWeights> next) {
   return ProductEmitter(b, amx, product, count, next).run();
 }

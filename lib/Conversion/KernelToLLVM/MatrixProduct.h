@@ -3,6 +3,7 @@
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_MATRIXPRODUCT_H
 
 #include "AmxBuilder.h"
+#include "TileSums.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -20,26 +21,24 @@ struct MatrixProduct {
   scf::ForOp loop;
   SmallVector<MmaOp> mmas; ///< by result of the loop
   RowIndicesOp rows;
+  SmallVector<std::optional<TileSums>> starts; ///< what each sum starts with, if not with zero
 
   /// The product that `loop` computes, if its form is the one above: pairs of bf16, whole registers of columns, sums
-  /// that start with zero and that only epilogues read.
+  /// that start with zero or with what waits in memory, and that only epilogues read.
   static std::optional<MatrixProduct> match(scf::ForOp loop);
 };
 
-/// What a thread computes next: while a tile of rows is multiplied with a column block of weights, it can fetch a share
-/// of the next column block. All values stand before the product's loop.
+/// What a thread computes next: while a tile of rows is multiplied with weights, it can fetch a share of those that
+/// follow, in the same column block or in the next. All values stand before the product's loop.
 struct NextWeights {
-  Value block;       ///< index of the next column block
-  Value turn, turns; ///< number of the tile among those that pass this column block, and how many there are
+  Value block, pair; ///< column block and pair of K from which on the next weights stand
+  Value turn, turns; ///< number of the tile among those that pass these weights, and how many there are
 };
 
 /// Emits `product` for the first `count` (1 to 32) rows of its tile at the builder's position. Returns the sums of each
-/// mma as a memref [32, columns] of f32.
-SmallVector<Value> emitMatrixProduct(OpBuilder &b, AmxBuilder &amx, MatrixProduct product, Value count,
-                                     std::optional<NextWeights> next);
-
-/// The index in memory of row `row` of a tile, whose rows are `indices`.
-Value rowIndex(OpBuilder &b, RowIndicesOp indices, Value row);
+/// mma. An epilogue that only puts them into memory is erased, and they are there.
+SmallVector<TileSums> emitMatrixProduct(OpBuilder &b, AmxBuilder &amx, MatrixProduct product, Value count,
+                                        std::optional<NextWeights> next);
 
 } // namespace mlir::kernel
 

@@ -18,11 +18,14 @@ using namespace mlir;
 
 void kernel::buildConvertKernelToLLVMPipeline(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<FuncOp>();
+  kernels.addPass(createKernelChunkDepth());
   kernels.addPass(createKernelLowerMatrixTiles());
   kernels.addPass(createKernelPrefetchWeights());
   kernels.addPass(createKernelSpecializeRowTiles());
   kernels.addPass(createKernelSplitOddK());
   kernels.addPass(createKernelLowerTiles());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createKernelOrderProducts());
   kernels.addPass(createConvertLinalgToLoopsPass());
   pm.addPass(createKernelDistributeBlocks());
   pm.addPass(createConvertKernelFuncToLLVM());

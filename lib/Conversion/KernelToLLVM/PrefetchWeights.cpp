@@ -1,10 +1,12 @@
-//===- PrefetchWeights.cpp - the next column block arrives while this one is computed -----------------------------===//
+//===- PrefetchWeights.cpp - weights arrive before they are needed ------------------------------------------------===//
 //
-// An expert with many rows passes its column block of weights (64 columns x K, 256 KiB at K = 2048 in bf16) through the
+// An expert with many rows passes its weights (a column block of 64 columns x K, or a chunk of one) through the
 // registers once per row tile: first from memory, then from the second-level cache. The first pass waits for memory
-// while the others leave it idle. So the row tiles after the first ask for the column block that the thread takes next,
-// a cache line per step of K: slow enough to leave the lines of this block their way, and done after a few tiles. The
-// first tile asks for nothing: with few rows per expert it is the only one, and the hardware streams better alone.
+// while the others leave it idle. So the row tiles after the first ask for what the thread takes next, a cache line per
+// step of K: slow enough to leave the lines of this block their way, and done after a few tiles.
+//
+// The first tile is a stream, and with few rows per expert it is the only one. Most processors read a stream best
+// alone; for those that do not (`stream_ahead`) it asks for its own lines a few KiB ahead.
 //
 // A row tile that passes its column block in strips (16 columns at a time on AVX2) stays as it is: many processors
 // without AVX-512 have 256 or 512 KiB of second-level cache, where the next block would push this one out.
@@ -12,6 +14,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,86 +40,165 @@ struct Product {
   MemRefType weight;
   int64_t depth;        // elements of K per step
   int64_t linesPerStep; // cache lines per step of K: as many row tiles fetch a block, a line per step
-  int64_t lineColumns;  // columns per cache line
 };
 } // namespace
 
-/// The product in `tile` whose column block is the first index of `forall`, if its block is made of whole cache lines.
-static std::optional<Product> findProduct(RowTileOp tile, scf::ForallOp forall) {
+/// The product in `tile`, if its column block is made of whole cache lines.
+static std::optional<Product> findProduct(RowTileOp tile) {
   std::optional<Product> product;
   tile.walk([&](MmaOp mma) {
     auto k = dyn_cast<BlockArgument>(mma.getK());
     auto loop = k ? dyn_cast<scf::ForOp>(k.getOwner()->getParentOp()) : scf::ForOp();
     auto weight = cast<MemRefType>(mma.getB().getType());
     if (product || !loop || k != loop.getInductionVar() || loop->getParentOp() != tile || mma.getIndices().empty() ||
-        mma.getIndices().back() != forall.getInductionVar(0))
+        !weight.getLayout().isIdentity() || !weight.getElementType().isIntOrFloat() || !k.getType().isIndex())
+      return;
+    SmallVector<Value> outside(mma.getIndices());
+    outside.push_back(mma.getB());
+    if (!llvm::all_of(outside, [&](Value value) { return loop.isDefinedOutsideOfLoop(value); }))
       return;
     int64_t depth = mma.getStep(), rank = mma.getIndices().size();
     if (getConstantIntValue(loop.getStep()) != depth || weight.isDynamicDim(rank - 1) || weight.isDynamicDim(rank + 1))
       return;
     int64_t bytes = weight.getElementTypeBitWidth() / 8 * depth, stepBytes = weight.getDimSize(rank + 1) * bytes;
-    if (stepBytes % kLineBytes == 0 && kLineBytes % bytes == 0)
-      product = Product{loop, mma, weight, depth, stepBytes / kLineBytes, kLineBytes / bytes};
+    if (stepBytes % kLineBytes == 0)
+      product = Product{loop, mma, weight, depth, stepBytes / kLineBytes};
   });
   return product;
 }
 
-/// At the start of the product's loop: fetches line `turn * steps + step` of the next column block.
-static void fetchNext(const Product &product, Value turn, Value nextBlock) {
-  scf::ForOp loop = product.loop;
-  MmaOp mma = product.mma;
-  Location loc = mma.getLoc();
-  OpBuilder b(loop);
-  auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
-  Value depth = constant(product.depth), lines = constant(product.linesPerStep);
-  Value length = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());
-  Value first = arith::MulIOp::create(b, loc, turn, arith::DivUIOp::create(b, loc, length, depth));
+namespace {
+/// Puts fetches into the loop of a product.
+class Fetcher {
+public:
+  explicit Fetcher(const Product &product)
+      : product(product), loop(product.loop), mma(product.mma), loc(mma.getLoc()), b(loop),
+        at(mma.getIndices().drop_back()) {
+    // A column block as one line of memory: steps * columns (* pairs) elements.
+    int64_t rank = mma.getIndices().size();
+    SmallVector<ReassociationIndices> groups;
+    for (int64_t dim = 0; dim < rank; ++dim)
+      groups.push_back({dim});
+    groups.push_back(llvm::to_vector(llvm::seq<int64_t>(rank, product.weight.getRank())));
+    blocks = memref::CollapseShapeOp::create(b, loc, mma.getB(), groups);
+    depth = constant(product.depth);
+  }
 
-  b.setInsertionPointToStart(loop.getBody());
-  Value line = arith::AddIOp::create(b, loc, first, arith::DivUIOp::create(b, loc, mma.getK(), depth));
-  Value column =
-      arith::MulIOp::create(b, loc, arith::RemUIOp::create(b, loc, line, lines), constant(product.lineColumns));
-  SmallVector<Value> at(mma.getIndices().drop_back());
-  at.append({nextBlock, arith::DivUIOp::create(b, loc, line, lines), column});
-  while (static_cast<int64_t>(at.size()) < product.weight.getRank())
-    at.push_back(constant(0));
-  memref::PrefetchOp::create(b, loc, mma.getB(), at, /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
-}
+  /// Each step fetches the lines that a step needs `bytes` later. Behind the last column block of all this asks for
+  /// memory that is not there, which a prefetch may.
+  void fetchAhead(int64_t bytes) {
+    int64_t lines = product.linesPerStep;
+    int64_t steps = llvm::divideCeil(bytes, lines * kLineBytes);
+    at.push_back(mma.getIndices().back());
+    b.setInsertionPointToStart(loop.getBody());
+    Value step = arith::AddIOp::create(b, loc, arith::DivUIOp::create(b, loc, mma.getK(), depth), constant(steps));
+    Value line = arith::MulIOp::create(b, loc, step, constant(lines));
+    for (int64_t i = 0; i < lines; ++i)
+      fetch(arith::AddIOp::create(b, loc, line, constant(i)));
+  }
 
-/// Gives the row tiles 1 to `linesPerStep` of the loop around `tile` a copy of the tile that fetches.
-static void prefetchIn(RowTileOp tile, scf::ForallOp forall) {
-  auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());
-  std::optional<Product> product = rows && rows.getNumResults() == 0 ? findProduct(tile, forall) : std::nullopt;
+  /// Step `s` fetches line `turn * steps + s` of what the weights hold behind the loop's part of K: in the same column
+  /// block, or from the start of `nextBlock` on.
+  void fetchNext(Value turn, Value nextBlock) {
+    Value length = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());
+    Value steps = arith::DivUIOp::create(b, loc, length, depth);
+    Value end = arith::CeilDivUIOp::create(b, loc, loop.getUpperBound(), depth);
+    Value all = memref::DimOp::create(b, loc, mma.getB(), mma.getIndices().size());
+    Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, end, all);
+    // If a shorter part follows, the end of this one is asked for again, and nothing behind the block.
+    Value most = arith::SubIOp::create(b, loc, all, steps);
+    Value start = arith::SelectOp::create(b, loc, isLast, constant(0), arith::MinUIOp::create(b, loc, end, most));
+    at.push_back(arith::SelectOp::create(b, loc, isLast, nextBlock, mma.getIndices().back()));
+    Value first = arith::MulIOp::create(b, loc, start, constant(product.linesPerStep));
+    first = arith::AddIOp::create(b, loc, first, arith::MulIOp::create(b, loc, turn, steps));
+
+    b.setInsertionPointToStart(loop.getBody());
+    Value k = arith::SubIOp::create(b, loc, mma.getK(), loop.getLowerBound());
+    fetch(arith::AddIOp::create(b, loc, first, arith::DivUIOp::create(b, loc, k, depth)));
+  }
+
+private:
+  Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+
+  void fetch(Value line) {
+    int64_t elements = kLineBytes * 8 / product.weight.getElementTypeBitWidth();
+    SmallVector<Value> place(at);
+    place.push_back(arith::MulIOp::create(b, loc, line, constant(elements)));
+    memref::PrefetchOp::create(b, loc, blocks, place, /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+  }
+
+  const Product &product;
+  scf::ForOp loop;
+  MmaOp mma;
+  Location loc;
+  OpBuilder b;
+  SmallVector<Value> at;
+  Value blocks, depth;
+};
+} // namespace
+
+/// Gives the tile a copy for the rows that fetch the column block ahead of its use (the first tile of a loop over rows,
+/// or one without such a loop), and one for those that fetch what follows it (the next `linesPerStep` tiles).
+static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
+  std::optional<Product> product = findProduct(tile);
   if (!product)
     return;
+  auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());
+  if (rows && !rows.getInductionVar().getType().isIndex())
+    return;
+  auto forall = tile->getParentOfType<scf::ForallOp>();
+  bool hasNext = rows && rows.getNumResults() == 0 && forall &&
+                 forall->hasAttr(KernelDialect::getColumnsInsideAttrName()) &&
+                 product->mma.getIndices().back() == forall.getInductionVar(0);
+  bool isStream = streamAhead && product->weight.hasStaticShape();
+  if (isStream && !rows)
+    return Fetcher(*product).fetchAhead(streamAhead);
+  if (!rows || !(isStream || hasNext))
+    return;
+
   OpBuilder b(tile);
   Location loc = tile.getLoc();
   auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
+  // Goes on in the else branch of `condition`; `tile` ends up in the last one.
+  auto branchIf = [&](Value condition, llvm::function_ref<void(const Product &)> fetch) {
+    auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    auto copy = cast<RowTileOp>(b.clone(*tile));
+    tile->moveBefore(branch.elseBlock(), branch.elseBlock()->begin());
+    fetch(*findProduct(copy));
+    b.setInsertionPoint(tile);
+  };
   Value distance = arith::SubIOp::create(b, loc, rows.getInductionVar(), rows.getLowerBound());
+  if (isStream) {
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, distance, constant(0));
+    branchIf(isFirst, [&](const Product &copy) { Fetcher(copy).fetchAhead(streamAhead); });
+  }
+  if (!hasNext)
+    return;
   Value number = arith::DivUIOp::create(b, loc, distance, rows.getStep()), one = constant(1);
   Value turn = arith::SubIOp::create(b, loc, number, one); // the first tile's is beyond all
   Value fetches = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, turn, constant(product->linesPerStep));
-  auto branch = scf::IfOp::create(b, loc, fetches, /*withElseRegion=*/true);
-
-  b.setInsertionPointToStart(branch.thenBlock());
   Value last = constant(product->weight.getDimSize(product->mma.getIndices().size() - 1) - 1);
   Value next = arith::MinUIOp::create(b, loc, arith::AddIOp::create(b, loc, forall.getInductionVar(0), one), last);
-  auto copy = cast<RowTileOp>(b.clone(*tile));
-  tile->moveBefore(branch.elseBlock(), branch.elseBlock()->begin());
-  fetchNext(*findProduct(copy, forall), turn, next);
+  branchIf(fetches, [&](const Product &copy) { Fetcher(copy).fetchNext(turn, next); });
 }
 
 namespace {
 struct KernelPrefetchWeights : kernel::impl::KernelPrefetchWeightsBase<KernelPrefetchWeights> {
   void runOnOperation() override {
-    SmallVector<std::pair<RowTileOp, scf::ForallOp>> tiles;
-    getOperation().walk([&](RowTileOp tile) {
-      auto forall = tile->getParentOfType<scf::ForallOp>();
-      if (forall && forall->hasAttr(KernelDialect::getColumnsInsideAttrName()))
-        tiles.push_back({tile, forall});
-    });
-    for (auto [tile, forall] : tiles)
-      prefetchIn(tile, forall);
+    // Without a target there is nothing to fetch ahead for.
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    int64_t streamAhead = 0;
+    if (module->hasAttr(CpuTarget::attrName)) {
+      FailureOr<CpuTarget> target = CpuTarget::get(module);
+      if (failed(target))
+        return signalPassFailure();
+      streamAhead = target->streamAhead;
+    }
+    SmallVector<RowTileOp> tiles;
+    getOperation().walk([&](RowTileOp tile) { tiles.push_back(tile); });
+    for (RowTileOp tile : tiles)
+      prefetchIn(tile, streamAhead);
   }
 };
 } // namespace

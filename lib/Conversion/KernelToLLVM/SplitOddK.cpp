@@ -1,7 +1,7 @@
 //===- SplitOddK.cpp - K loops over pairs without half pairs ------------------------------------------------------===//
 
+#include "TileLowering.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
-#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -23,8 +23,7 @@ static scf::ForOp getPairLoop(MmaOp mma) {
   auto loop = arg ? dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()) : scf::ForOp();
   if (!loop || arg != loop.getInductionVar())
     return {};
-  std::optional<int64_t> start = getConstantIntValue(loop.getLowerBound()), step = getConstantIntValue(loop.getStep());
-  return start && *start % 2 == 0 && step == 2 ? loop : scf::ForOp();
+  return isMultipleOf(loop.getLowerBound(), 2) && getConstantIntValue(loop.getStep()) == 2 ? loop : scf::ForOp();
 }
 
 static SmallVector<MmaOp> getPairProducts(scf::ForOp loop) {

@@ -31,6 +31,15 @@ SmallVector<Value> cloneRegionBody(OpBuilder &builder, Block &block, ValueRange 
 /// True if `value` is known to be a multiple of `factor`.
 bool isMultipleOf(Value value, int64_t factor);
 
+/// The memory that `memref` is a view of.
+Value rootOf(Value memref);
+
+/// True unless `op`, with what is inside of it, is known to write to no memory.
+bool mayWrite(Operation *op);
+
+/// True if the rows of a tile follow each other in memory.
+bool isIdentity(RowIndicesOp indices);
+
 /// base + offset; `base` itself for 0.
 Value addIndex(OpBuilder &builder, Location loc, Value base, int64_t offset);
 

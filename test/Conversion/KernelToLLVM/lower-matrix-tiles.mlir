@@ -124,8 +124,12 @@ kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1
 // belong to a step (64 for 64 x 32 bf16). Few rows fetch their own block, two steps ahead.
 // CHECK-LABEL: kernel.func @fetch
 // CHECK-SAME: %{{.*}}: memref<?x64xbf16>, %[[W:.*]]: memref<3x32x64x2xbf16>
+// CHECK: %[[PAIRS:.*]] = arith.ceildivui %c64{{.*}}, %c2
+// CHECK: %[[LAST:.*]] = arith.cmpi uge, %[[PAIRS]], %{{.*}}
 // CHECK: %[[FOLLOWING:.*]] = arith.addi %[[N:.*]], %c1
 // CHECK: %[[NEXT:.*]] = arith.minui %[[FOLLOWING]], %c2
+// CHECK: arith.select %[[LAST]], %[[NEXT]], %[[N]]
+// CHECK: arith.select %[[LAST]], %c0{{.*}}, %[[PAIRS]]
 // CHECK: %[[TURN:.*]] = arith.ceildivui
 // CHECK: %[[TURNS:.*]] = arith.ceildivui
 // CHECK: scf.if
@@ -180,6 +184,103 @@ kernel.func @fetch(%x: memref<?x64xbf16>, %w: memref<3x32x64x2xbf16>, %y: memref
       }
     }
   } {kernel.columns_inside}
+  kernel.return
+}
+
+// A step takes a pair, also the last one of an odd end, as long as `a` has both elements: 6 of 8 here, not 5.
+// CHECK-LABEL: kernel.func @odd_end
+// CHECK: %[[SIZE:.*]] = memref.dim %{{.*}} : memref<?x8xbf16>
+// CHECK: %[[DISTANCE:.*]] = arith.subi %c5{{.*}}, %c0
+// CHECK: %[[PAIRS:.*]] = arith.ceildivsi %[[DISTANCE]], %c2
+// CHECK: %[[EVEN:.*]] = arith.muli %[[PAIRS]], %c2
+// CHECK: %[[END:.*]] = arith.addi %c0{{.*}}, %[[EVEN]]
+// CHECK: %[[LAST:.*]] = arith.minsi %[[END]], %{{.*}}
+// CHECK: %[[LENGTH:.*]] = arith.subi %[[LAST]], %c0
+// CHECK: %[[SOME:.*]] = arith.maxsi %[[LENGTH]], %c0
+// CHECK: arith.divui %[[SOME]], %c32
+// CHECK: arith.remui %[[SOME]], %c32
+kernel.func @odd_end(%x: memref<?x8xbf16>, %w: memref<1x4x16x2xbf16>, %y: memref<?x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c5 = arith.constant 5 : index
+  %m = memref.dim %x, %c0 : memref<?x8xbf16>
+  kernel.row_tile %m max 4 {
+    %rows = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<4>
+    %zero = kernel.zero : !kernel.acc<4x16xf32>
+    %acc = scf.for %k = %c0 to %c5 step %c2 iter_args(%a = %zero) -> (!kernel.acc<4x16xf32>) {
+      %next = kernel.mma %a, %x[%rows, %k], %w[%c0, %k, %c0]
+          : !kernel.acc<4x16xf32>, memref<?x8xbf16>, memref<1x4x16x2xbf16>
+      scf.yield %next : !kernel.acc<4x16xf32>
+    }
+    kernel.store_tile %acc -> %y[%rows, %c0] {
+    ^bb0(%r: index, %c: index, %v: f32):
+      kernel.yield %v : f32
+    } : (!kernel.acc<4x16xf32>), memref<?x16xf32>
+  }
+  kernel.return
+}
+
+// A chunk of K: registers of sums start with what waits in memory and go back there, without an epilogue; the tile that
+// ends the chunks reads them a row at a time.
+// CHECK-LABEL: kernel.func @chunk
+// CHECK-SAME:    %{{.*}}: memref<?x64xbf16>, %{{.*}}: memref<1x32x64x2xbf16>, %[[SUMS:.*]]: memref<64x64xf32>, %[[Y:[a-z0-9]+]]:
+// CHECK-NOT:     llvm.x86.tilezero
+// CHECK:         memref.extract_aligned_pointer_as_index %[[SUMS]]
+// CHECK:         llvm.call_intrinsic "llvm.x86.tileloadd64"
+// CHECK:         llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+// CHECK:         memref.extract_aligned_pointer_as_index %[[SUMS]]
+// CHECK:         llvm.call_intrinsic "llvm.x86.tilestored64"
+// CHECK:         scf.for %[[ROW:.*]] = %c0{{.*}} to
+// CHECK:           %[[AT:.*]] = arith.addi %{{.*}}, %[[ROW]]
+// CHECK:           vector.load %[[SUMS]][%[[AT]], %c0
+// CHECK:           kernel.store_tile %{{.*}} -> %[[Y]]
+// CHECK-NOT:     kernel.load_tile
+// CHECK-NOT:     kernel.row_tile
+// CHECK:         kernel.return
+kernel.func @chunk(%x: memref<?x64xbf16>, %w: memref<1x32x64x2xbf16>, %sums: memref<64x64xf32>, %y: memref<?x64xf32>, %place: index) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %m = memref.dim %x, %c0 : memref<?x64xbf16>
+  kernel.row_tile %m max 32 {
+    %rows = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<32>
+    %waiting = kernel.row_indices %place {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<32>
+    %start = kernel.load_tile %sums[%waiting, %c0] : memref<64x64xf32> -> <32x64xf32>
+    %acc = scf.for %k = %c32 to %c64 step %c2 iter_args(%a = %start) -> (!kernel.acc<32x64xf32>) {
+      %next = kernel.mma %a, %x[%rows, %k], %w[%c0, %k, %c0]
+          : !kernel.acc<32x64xf32>, memref<?x64xbf16>, memref<1x32x64x2xbf16>
+      scf.yield %next : !kernel.acc<32x64xf32>
+    }
+    kernel.store_tile %acc -> %sums[%waiting, %c0] {
+    ^bb0(%row: index, %c: index, %v: f32):
+      kernel.yield %v : f32
+    } : (!kernel.acc<32x64xf32>), memref<64x64xf32>
+  }
+  kernel.row_tile %m max 32 {
+    %rows = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<32>
+    %waiting = kernel.row_indices %place {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<32>
+    %acc = kernel.load_tile %sums[%waiting, %c0] : memref<64x64xf32> -> <32x64xf32>
+    kernel.store_tile %acc -> %y[%rows, %c0] {
+    ^bb0(%row: index, %c: index, %v: f32):
+      kernel.yield %v : f32
+    } : (!kernel.acc<32x64xf32>), memref<?x64xf32>
+  }
   kernel.return
 }
 }

@@ -99,3 +99,27 @@ kernel.func @half_pair(%a: memref<?x7xbf16>, %b: memref<4x16x2xbf16>, %y: memref
   } : (!kernel.acc<1x16xf32>), memref<?x16xf32>
   kernel.return
 }
+
+// Sums that waited in memory: vector v of row r from its place.
+// CHECK-LABEL: kernel.func @from_memory
+// CHECK: %[[A:.*]] = vector.load %arg0[%[[R0:.*]], %c16] : memref<8x64xf32>, vector<16xf32>
+// CHECK: %[[AT:.*]] = arith.addi %c16{{.*}}, %c16
+// CHECK: %[[B:.*]] = vector.load %arg0[%[[R0]], %[[AT]]]
+// CHECK: vector.load %arg0[%[[R1:.*]], %c16]
+// CHECK: vector.load %arg0[%[[R1]],
+// CHECK-NOT: vector.load
+// CHECK: vector.store %[[A]]
+kernel.func @from_memory(%sums: memref<8x64xf32>, %y: memref<?x32xf32>, %base: index) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %rows = kernel.row_indices %base {
+  ^bb0(%i: index):
+    kernel.yield %i : index
+  } : !kernel.rows<2>
+  %acc = kernel.load_tile %sums[%rows, %c16] : memref<8x64xf32> -> <2x32xf32>
+  kernel.store_tile %acc -> %y[%rows, %c0] {
+  ^bb0(%r: index, %c: index, %v: f32):
+    kernel.yield %v : f32
+  } : (!kernel.acc<2x32xf32>), memref<?x32xf32>
+  kernel.return
+}

@@ -1,8 +1,8 @@
 // RUN: moe-opt %s --pass-pipeline='builtin.module(kernel.func(kernel-prefetch-weights))' | FileCheck %s
 
-// Row tiles 1 to 4 fetch the next column block, a cache line (16 columns' pairs) per step of K; the others do not. Step s of
-// row tile 1 + q asks for line q * 32 + s: of step line / 4, columns 16 * (line % 4). Behind the last column block there is
-// none: it fetches itself, which it has.
+// Row tiles 1 to 4 fetch what follows, a cache line per step of K; the others do not. Step s of row tile 1 + q asks for line
+// q * 32 + s behind the end of this part of K, which here is all of K: so of the next column block. Behind the last column
+// block there is none: it fetches itself, which it has.
 // CHECK-LABEL: kernel.func @product
 // CHECK:       scf.forall (%[[COL:.*]], %[[T:.*]]) in
 // CHECK:         scf.for %[[ROW:[a-z0-9]+]] = %[[FIRST:[a-z0-9]+]] to %{{.*}} step %[[SIX:[a-z0-9]+]] {
@@ -10,18 +10,28 @@
 // CHECK:           %[[NUMBER:.*]] = arith.divui %[[DISTANCE]], %[[SIX]]
 // CHECK:           %[[TURN:.*]] = arith.subi %[[NUMBER]], %c1{{(_[0-9]+)?}} :
 // CHECK:           %[[FETCHES:.*]] = arith.cmpi ult, %[[TURN]], %c4{{(_[0-9]+)?}} :
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[COL]], %c1{{(_[0-9]+)?}} :
+// CHECK:           %[[BLOCK:.*]] = arith.minui %[[NEXT]], %c2{{(_[0-9]+)?}} :
 // CHECK:           scf.if %[[FETCHES]] {
-// CHECK:             %[[NEXT:.*]] = arith.addi %[[COL]], %c1{{(_[0-9]+)?}} :
-// CHECK:             %[[BLOCK:.*]] = arith.minui %[[NEXT]], %c2{{(_[0-9]+)?}} :
 // CHECK:             kernel.row_tile
-// CHECK:               %[[START:.*]] = arith.muli %[[TURN]], %{{.*}} : index
+// CHECK:               %[[LINES:.*]] = memref.collapse_shape %{{.*}} {{\[\[}}0], [1], [2, 3, 4]] : memref<8x3x32x64x2xbf16> into memref<8x3x4096xbf16>
+// CHECK:               %[[STEPS:.*]] = arith.divui
+// CHECK:               %[[END:.*]] = arith.ceildivui %c64{{(_[0-9]+)?}}, %c2{{(_[0-9]+)?}} :
+// CHECK:               %[[ALL:.*]] = memref.dim
+// CHECK:               %[[LAST:.*]] = arith.cmpi uge, %[[END]], %[[ALL]]
+// CHECK:               %[[MOST:.*]] = arith.subi %[[ALL]], %[[STEPS]]
+// CHECK:               %[[REST:.*]] = arith.minui %[[END]], %[[MOST]]
+// CHECK:               %[[START:.*]] = arith.select %[[LAST]], %c0{{(_[0-9]+)?}}, %[[REST]]
+// CHECK:               %[[FROM:.*]] = arith.select %[[LAST]], %[[BLOCK]], %[[COL]]
+// CHECK:               %[[BEFORE:.*]] = arith.muli %[[START]], %c4{{(_[0-9]+)?}} :
+// CHECK:               %[[SHARE:.*]] = arith.muli %[[TURN]], %[[STEPS]]
+// CHECK:               %[[BEGIN:.*]] = arith.addi %[[BEFORE]], %[[SHARE]]
 // CHECK:               scf.for %[[K:[a-z0-9]+]] =
-// CHECK:                 %[[STEP:.*]] = arith.divui %[[K]], %c2{{(_[0-9]+)?}} :
-// CHECK:                 %[[LINE:.*]] = arith.addi %[[START]], %[[STEP]]
-// CHECK:                 %[[REST:.*]] = arith.remui %[[LINE]], %c4{{(_[0-9]+)?}} :
-// CHECK:                 %[[COLUMN:.*]] = arith.muli %[[REST]], %c16{{(_[0-9]+)?}} :
-// CHECK:                 %[[AT:.*]] = arith.divui %[[LINE]], %c4{{(_[0-9]+)?}} :
-// CHECK:                 memref.prefetch %{{.*}}[%{{.*}}, %[[BLOCK]], %[[AT]], %[[COLUMN]], %c0{{.*}}], read, locality<2>, data
+// CHECK:                 %[[IN:.*]] = arith.subi %[[K]], %c0
+// CHECK:                 %[[STEP:.*]] = arith.divui %[[IN]], %c2{{(_[0-9]+)?}} :
+// CHECK:                 %[[LINE:.*]] = arith.addi %[[BEGIN]], %[[STEP]]
+// CHECK:                 %[[AT:.*]] = arith.muli %[[LINE]], %c32{{(_[0-9]+)?}} :
+// CHECK:                 memref.prefetch %[[LINES]][%[[T]], %[[FROM]], %[[AT]]], read, locality<2>, data
 // CHECK:                 kernel.mma
 // CHECK:           } else {
 // CHECK:             kernel.row_tile

@@ -321,3 +321,27 @@ kernel.func @columns_inside(%n: index) {
   } {kernel.columns_inside}
   kernel.return
 }
+
+// -----
+
+func.func @load(%sums: memref<8x64xbf16>, %rows: !kernel.rows<6>, %i: index) {
+  // expected-error@+1 {{'kernel.load_tile' op source must hold 'f32', got 'memref<8x64xbf16>'}}
+  %acc = kernel.load_tile %sums[%rows, %i] : memref<8x64xbf16> -> <6x64xf32>
+  return
+}
+
+// -----
+
+func.func @load(%sums: memref<8x32xf32>, %rows: !kernel.rows<6>, %i: index) {
+  // expected-error@+1 {{'kernel.load_tile' op source has 32 columns, fewer than the tile's 64}}
+  %acc = kernel.load_tile %sums[%rows, %i] : memref<8x32xf32> -> <6x64xf32>
+  return
+}
+
+// -----
+
+func.func @load(%sums: memref<8x64xf32>, %rows: !kernel.rows<5>, %i: index) {
+  // expected-error@+1 {{'kernel.load_tile' op failed to verify that a row index for each row}}
+  "kernel.load_tile"(%sums, %rows, %i) : (memref<8x64xf32>, !kernel.rows<5>, index) -> !kernel.acc<6x64xf32>
+  return
+}

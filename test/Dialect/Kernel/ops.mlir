@@ -87,3 +87,19 @@ func.func @host(%x: memref<?x128xf32>, %w: memref<2x128x64xf32>, %y: memref<?x12
   kernel.launch @nothing() single rows(%blocks) work(%m)
   return
 }
+
+// CHECK-LABEL: kernel.func @from_memory
+kernel.func @from_memory(%sums: memref<384x64xf32>, %y: memref<?x64xf32>, %base: index) {
+  %c0 = arith.constant 0 : index
+  %rows = kernel.row_indices %base {
+  ^bb0(%i: index):
+    kernel.yield %i : index
+  } : !kernel.rows<6>
+  // CHECK: kernel.load_tile %{{.*}}[%{{.*}}, %{{.*}}] : memref<384x64xf32> -> <6x64xf32>
+  %acc = kernel.load_tile %sums[%rows, %c0] : memref<384x64xf32> -> <6x64xf32>
+  kernel.store_tile %acc -> %y[%rows, %c0] {
+  ^bb0(%row: index, %c: index, %v: f32):
+    kernel.yield %v : f32
+  } : (!kernel.acc<6x64xf32>), memref<?x64xf32>
+  kernel.return
+}

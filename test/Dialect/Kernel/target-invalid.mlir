@@ -32,6 +32,11 @@ module attributes {kernel.target = {rows = 6, columns = 64, vector = 16, matrix_
 
 // -----
 
+// CHECK: error: 'kernel.target' needs an integer 'stream_ahead' in 1..1048576
+module attributes {kernel.target = {rows = 6, columns = 64, vector = 16, stream_ahead = 0}} {}
+
+// -----
+
 // CHECK: error: 'kernel.target' has 'matrix_rows', but CPU 'x86-64-v4' has no amx-tile
 module attributes {kernel.target = {cpu = "x86-64-v4", rows = 6, columns = 64, vector = 16, matrix_rows = 32}} {}
 

@@ -32,6 +32,8 @@ def linear_text(k, n, dtype="f32", out="f32", cpu="native", gather=False, epilog
     count = "%map" if gather else "%x"
     count_type = "memref<?xi32>" if gather else x
     host = [a for a in arguments if a[0] != "%w"]
+    # As the compiler writes it: strips where a block of columns has several.
+    strips = ("%strip = arith.constant 0 : index", "") if columns == 64 else ("scf.for %strip = %c0 to %c64 step %tile {", "}")
     return f"""
     kernel.func @linear({signature}, %y: {y}) {{
       %c0 = arith.constant 0 : index
@@ -55,7 +57,7 @@ def linear_text(k, n, dtype="f32", out="f32", cpu="native", gather=False, epilog
             ^bb0(%i: index):
               kernel.yield %i : index
             }} : !kernel.rows<{tile_rows}>
-            scf.for %strip = %c0 to %c64 step %tile {{
+            {strips[0]}
               %first = arith.muli %n, %c64 : index
               %col = arith.addi %first, %strip : index
               %init = kernel.zero : {acc}
@@ -68,7 +70,7 @@ def linear_text(k, n, dtype="f32", out="f32", cpu="native", gather=False, epilog
                 {body}
                 kernel.yield %o : {out}
               }} : ({acc}), {y}
-            }}
+            {strips[1]}
           }}
         }}
       }}
@@ -179,6 +181,27 @@ def test_row_counts_of_matrix_registers(k, n, gather):
         if m:
             check(result, rows.astype(np.float64) @ w.astype(np.float64).T, k, np.float32)
         assert np.array_equal(result, alone[:m]), "a row's result depends on the number of rows"
+
+
+LONG = [("f32", "x86-64-v4", 1100, 6), ("f32", "native", 1100, 6), ("bf16", "x86-64-v4", 2055, 6)]
+LONG += [("bf16", "native", k, rows) for k, rows in [(2055, 32), (4160, 32), (2055, 6)]] if HAS_MATRIX else []
+
+
+@pytest.mark.parametrize("gather", [False, True])
+@pytest.mark.parametrize("dtype,cpu,k,tile_rows", LONG)
+def test_long_k_in_chunks(dtype, cpu, k, tile_rows, gather):
+    """Column blocks of more than 256 KiB: tiles of up to 384 rows take turns with a chunk of K; bits are those of a row alone."""
+    program = Program(linear_text(k, 70, dtype, cpu=cpu, gather=gather, tile_rows=tile_rows), cpu)
+    rng = np.random.default_rng(6)
+    np_dtype = BF16 if dtype == "bf16" else np.float32
+    w, x = numbers(rng, (70, k), np_dtype), numbers(rng, (400, k), np_dtype)
+    packed, order = pack(w, 2 if dtype == "bf16" else 1), rng.integers(0, 400, 400).astype(np.int32)
+    source = x[order] if gather else x
+    run = lambda m: program.run([x, order[:m]] if gather else [x[:m]], [packed], blocks=1 + m % 3)[0]
+    together = run(400)
+    check(together, source.astype(np.float64) @ w.astype(np.float64).T, k, np.float32)
+    for m in (0, 1, 5, 6, 7, 12, 13, 16, 17, 33, 384, 385, 399):
+        assert np.array_equal(run(m), together[:m]), f"results differ with {m} rows"
 
 
 @pytest.mark.parametrize("cpu", CPUS)

@@ -15,13 +15,29 @@ def KernelSplitOddK : Pass<"kernel-split-odd-k", "::mlir::kernel::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def KernelChunkDepth : Pass<"kernel-chunk-depth", "::mlir::kernel::FuncOp"> {
+  let summary = "Pass a chunk of K through all tiles of rows before the next chunk";
+  let description = [{
+    A loop over row tiles whose body is one product and its epilogue reads a column block of weights once per tile. If the
+    block has more than 256 KiB, tiles of up to 384 rows take turns with a chunk of K, with their sums in memory of the
+    function between the chunks (`kernel.load_tile`); the epilogue follows in a loop of its own. A chunk has 64 KiB of
+    weights, or 256 KiB for matrix registers; a single tile of vector registers takes all of K at once, decided at run
+    time. Each sum is added up in the same order as without
+    chunks. Row tiles that pass the column block in strips (on AVX2) stay as they are. Runs before
+    kernel-lower-matrix-tiles.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def KernelPrefetchWeights : Pass<"kernel-prefetch-weights", "::mlir::kernel::FuncOp"> {
   let summary = "Fetch the next column block of an expert's weights while this one is computed";
   let description = [{
     In an `scf.forall` with `kernel.columns_inside`, the row tiles after the first get a copy that also asks for the next
-    column block (`memref.prefetch` into the second-level cache, one line per step of K) until all of it was asked for.
-    The first row tile stays as it is, and so do row tiles that pass the column block in strips (on AVX2). Runs before
-    kernel-specialize-row-tiles.
+    chunk of K, or behind the last one the next column block (`memref.prefetch` into the second-level cache, one line per
+    step of K) until all of it was asked for.
+    For a target with `stream_ahead`, a copy for the first row tile asks for the lines of its own column block that many
+    bytes ahead; without, the first row tile stays as it is. So do row tiles that pass the column block in strips (on
+    AVX2). Runs before kernel-specialize-row-tiles.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
@@ -34,7 +50,7 @@ def KernelLowerMatrixTiles : Pass<"kernel-lower-matrix-tiles", "::mlir::kernel::
     are, without a copy of the program for each number of rows. The sums go through memory of the function, and each
     `kernel.store_tile` becomes a loop over rows. Rows that a map selects are copied 32 elements at a time, one step ahead.
     Up to 16 rows fetch their weights two steps ahead; with `kernel.columns_inside`, tiles of more rows fetch the next
-    column block.
+    chunk of K or column block. Sums that wait in memory between chunks (kernel-chunk-depth) are loaded from there.
     Other tiles stay as they are, with a warning if they have more rows than vector registers hold.
 
     The even elements of K are added up and the odd ones beside them over 32 elements, then both to the sum: results
@@ -57,6 +73,16 @@ def KernelLowerTiles : Pass<"kernel-lower-tiles", "::mlir::kernel::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
                            "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect",
                            "::mlir::x86vector::X86VectorDialect"];
+}
+
+def KernelOrderProducts : Pass<"kernel-order-products", "::mlir::kernel::FuncOp"> {
+  let summary = "Put all multiply-adds of a row behind each other";
+  let description = [{
+    In a loop whose body multiplies broadcast elements of rows with vectors of weights, each broadcast is moved to the end
+    of the body, with the multiply-adds that read it behind it. Two accumulators that share the broadcasts (gate and up)
+    then need registers for one of them at a time. Runs after kernel-lower-tiles and cse.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def KernelDistributeBlocks : Pass<"kernel-distribute-blocks", "::mlir::ModuleOp"> {

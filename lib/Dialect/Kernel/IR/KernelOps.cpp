@@ -99,6 +99,17 @@ LogicalResult RowIndicesOp::verify() {
   return success();
 }
 
+LogicalResult LoadTileOp::verify() {
+  auto source = cast<MemRefType>(getSource().getType());
+  AccType result = getResult().getType();
+  if (source.getElementType() != result.getElement())
+    return emitOpError() << "source must hold " << result.getElement() << ", got " << source;
+  if (!source.isDynamicDim(1) && source.getDimSize(1) < result.getColumns())
+    return emitOpError() << "source has " << source.getDimSize(1) << " columns, fewer than the tile's "
+                         << result.getColumns();
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // MmaOp: kernel.mma %acc, %a[%rows, %k], %b[%i..., %k, %column] : acc, a, b
 //===----------------------------------------------------------------------===//

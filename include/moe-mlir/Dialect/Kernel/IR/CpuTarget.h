@@ -23,6 +23,8 @@ struct CpuTarget {
   bool dotBf16 = false; ///< has a dot product of bf16 pairs (AVX512-BF16)
   /// Rows of a product of bf16 pairs on matrix registers (AMX-BF16), 0 without them.
   int64_t matrixRows = 0;
+  /// Bytes that a stream of weights is fetched ahead of its use, 0 to leave that to the hardware.
+  int64_t streamAhead = 0;
   std::string cpu;      ///< LLVM's name of the CPU
   std::string features; ///< LLVM's feature string beyond what `cpu` implies ("+avx2,-avx512f", often empty)
 

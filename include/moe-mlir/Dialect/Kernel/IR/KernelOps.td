@@ -182,6 +182,23 @@ def Kernel_ZeroOp : Kernel_Op<"zero", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
+def Kernel_LoadTileOp : Kernel_Op<"load_tile", [MemoryEffects<[MemRead]>, TypesMatchWith<"a row index for each row",
+    "result", "rows", "RowsType::get($_ctxt, ::llvm::cast<AccType>($_self).getRows())">]> {
+  let summary = "A tile of sums that waited in memory";
+  let description = [{
+    Element (i, j) is `source[rows[i], column + j]`, where `kernel.store_tile` put it. A product that takes K in chunks for
+    many tiles in turn (kernel-chunk-depth) keeps its sums there.
+
+    ```mlir
+    %acc = kernel.load_tile %sums[%rows, %c0] : memref<384x64xf32> -> <6x64xf32>
+    ```
+  }];
+  let arguments = (ins MemRefRankOf<[AnyFloat], [2]>:$source, Kernel_RowsType:$rows, Index:$column);
+  let results = (outs Kernel_AccType:$result);
+  let assemblyFormat = "$source `[` $rows `,` $column `]` attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Kernel_MmaOp : Kernel_Op<"mma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
   let summary = "One step of a matrix product: acc += a[rows, k..] * b[.., k.., column..]";
   let description = [{

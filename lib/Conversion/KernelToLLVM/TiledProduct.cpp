@@ -1,0 +1,96 @@
+//===- TiledProduct.cpp - a loop over row tiles with one product --------------------------------------------------===//
+
+#include "TiledProduct.h"
+#include "TileLowering.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+static constexpr int64_t kShortBytes = 256 << 10; ///< of a column block that may stay as it is
+static constexpr int64_t kChunkBytes = 64 << 10, kMatrixChunkBytes = 256 << 10; ///< of weights
+static constexpr int64_t kMatrixDepth = 32; ///< elements of K that one step of matrix registers takes
+
+/// Elements of K whose weights in `mma` are a chunk; none if the product is short or of unknown size.
+static std::optional<int64_t> chunkOf(MmaOp mma, const CpuTarget &target, bool matrix) {
+  auto weight = cast<MemRefType>(mma.getB().getType());
+  int64_t rank = mma.getIndices().size(), steps = weight.getDimSize(rank), columns = weight.getDimSize(rank + 1);
+  if (ShapedType::isDynamic(steps) || ShapedType::isDynamic(columns) || !weight.getElementType().isIntOrFloat())
+    return std::nullopt;
+  int64_t stepBytes = columns * mma.getStep() * weight.getElementTypeBitWidth() / 8;
+  if (stepBytes == 0 || steps * stepBytes <= kShortBytes)
+    return std::nullopt;
+  int64_t chunk = (matrix ? kMatrixChunkBytes : kChunkBytes) / stepBytes * mma.getStep();
+  // A product that may run on matrix registers is added up in the same steps with and without chunks.
+  if (target.matrixRows && mma.getStep() == 2)
+    chunk -= chunk % kMatrixDepth;
+  return chunk ? std::optional(chunk) : std::nullopt;
+}
+
+/// The loop over K whose sums `store` writes and nothing else reads, from zero on.
+static scf::ForOp findDepth(StoreTileOp store) {
+  auto depth = store.getAccs().front().getDefiningOp<scf::ForOp>();
+  if (!depth || !depth.getInductionVar().getType().isIndex() || depth.getUnsignedCmp() ||
+      depth.getResults() != store.getAccs() ||
+      !llvm::all_of(depth.getResults(), [](Value sums) { return sums.hasOneUse(); }))
+    return {};
+  for (auto [arg, init, next] : llvm::zip(depth.getRegionIterArgs(), depth.getInitArgs(), depth.getYieldedValues())) {
+    auto mma = next.getDefiningOp<MmaOp>();
+    if (!mma || mma->getParentOp() != depth || mma.getAcc() != arg || mma.getK() != depth.getInductionVar() ||
+        !init.getDefiningOp<ZeroOp>() || getConstantIntValue(depth.getStep()) != mma.getStep())
+      return {};
+  }
+  return depth.getBody()->getOperations().size() == depth.getNumResults() + 1 ? depth : scf::ForOp();
+}
+
+/// True if `op` can be done again: it writes nothing. What it reads is added to `memory`.
+static bool onlyReads(Operation &op, llvm::SmallDenseSet<Value> &memory) {
+  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(&op);
+  if (!effects || mayWrite(&op))
+    return false;
+  for (const MemoryEffects::EffectInstance &effect : *effects) {
+    if (!effect.getValue())
+      return false;
+    memory.insert(rootOf(effect.getValue()));
+  }
+  return true;
+}
+
+std::optional<TiledProduct> TiledProduct::match(RowTileOp tile, const CpuTarget &target) {
+  auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());
+  int64_t max = tile.getMax();
+  if (!rows || rows.getNumResults() || !rows.getInductionVar().getType().isIndex() || rows.getUnsignedCmp() ||
+      getConstantIntValue(rows.getStep()) != max || max > rowsAtOnce)
+    return std::nullopt;
+  // Everything beside the product is computed once more for each chunk, and for the epilogue.
+  for (Operation &op : rows.getBody()->without_terminator())
+    if (&op != tile && !isPure(&op))
+      return std::nullopt;
+  StoreTileOp store;
+  for (Operation &op : tile.getBody().front())
+    if (auto found = dyn_cast<StoreTileOp>(op)) {
+      if (store)
+        return std::nullopt;
+      store = found;
+    }
+  scf::ForOp depth = store ? findDepth(store) : scf::ForOp();
+  if (!depth || depth->getParentOp() != tile || !rows.isDefinedOutsideOfLoop(depth.getLowerBound()) ||
+      !rows.isDefinedOutsideOfLoop(depth.getUpperBound()))
+    return std::nullopt;
+  llvm::SmallDenseSet<Value> memory;
+  for (Operation &op : tile.getBody().front())
+    if (&op != store && &op != depth && !onlyReads(op, memory))
+      return std::nullopt;
+  for (MmaOp mma : depth.getOps<MmaOp>())
+    memory.insert_range(ArrayRef<Value>{rootOf(mma.getA()), rootOf(mma.getB())});
+  // Products of later tiles come before the epilogues of earlier ones.
+  if (memory.contains(rootOf(store.getDest())))
+    return std::nullopt;
+  auto mma = depth.getYieldedValues().front().getDefiningOp<MmaOp>();
+  bool isBf16Pairs = mma.getStep() == 2 && cast<MemRefType>(mma.getB().getType()).getElementType().isBF16();
+  bool matrix = target.matrixRows && isBf16Pairs && max > target.rows;
+  std::optional<int64_t> chunk = chunkOf(mma, target, matrix);
+  return chunk ? std::optional(TiledProduct{rows, tile, depth, store, *chunk, matrix}) : std::nullopt;
+}
