@@ -17,6 +17,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -34,6 +35,9 @@ public:
 
   void run() {
     scf::ForOp rows = product.rows;
+    StringRef function = rows->getParentOfType<kernel::FuncOp>().getName();
+    remark::passed(loc, remark::RemarkOpts::name("Chunks").category("kernel-chunk-depth").function(function))
+        << remark::metric("elements", product.chunk);
     int64_t max = product.tile.getMax(), rowsAtOnce = TiledProduct::rowsAtOnce / max * max;
     {
       OpBuilder::InsertionGuard guard(b);

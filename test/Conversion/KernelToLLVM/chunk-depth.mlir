@@ -1,6 +1,10 @@
 // RUN: moe-opt %s --pass-pipeline='builtin.module(kernel.func(kernel-chunk-depth))' | FileCheck %s
-// RUN: moe-opt %s --pass-pipeline='builtin.module(kernel.func(kernel-chunk-depth))' -o %t
+// RUN: moe-opt %s --pass-pipeline='builtin.module(kernel.func(kernel-chunk-depth))' --remarks-filter=kernel-chunk-depth --remark-format=emitRemark -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: moe-opt %t --pass-pipeline='builtin.module(kernel.func(kernel-chunk-depth))' | diff %t -
+
+// REMARK-DAG: remark: [Passed] Chunks | Category:kernel-chunk-depth | Function=product | elements=256
+// REMARK-DAG: Function=matrix | elements=2048
+// REMARK-NOT: Function=short
 
 module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, vector = 16 : i64}} {
 
