@@ -32,6 +32,7 @@ static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, co
   SmallVector<MatrixProduct> products;
   llvm::DenseSet<Value> sums;
   bool complete = tile.getMax() <= CpuTarget::maxMatrixRows, hasPairs = false;
+  tile.getBody().walk([&](RowTileOp) { complete = false; });
   tile.walk([&](MmaOp mma) {
     auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
     std::optional<MatrixProduct> product = loop ? MatrixProduct::match(loop) : std::nullopt;
@@ -106,7 +107,8 @@ static std::optional<NextWeights> findNext(RowTileOp tile, MatrixProduct &produc
   auto forall = tile->getParentOfType<scf::ForallOp>();
   auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());
   MmaOp mma = product.mmas.front();
-  if (!forall || !rows || !forall->hasAttr(KernelDialect::getColumnsInsideAttrName()) || mma.getIndices().empty() ||
+  if (!forall || !rows || !rows.getInductionVar().getType().isIndex() ||
+      !forall->hasAttr(KernelDialect::getColumnsInsideAttrName()) || mma.getIndices().empty() ||
       mma.getIndices().back() != forall.getInductionVar(0))
     return std::nullopt;
   auto weight = cast<MemRefType>(mma.getB().getType());

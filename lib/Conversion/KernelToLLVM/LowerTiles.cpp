@@ -57,7 +57,10 @@ bool kernel::isMultipleOf(Value value, int64_t factor) {
 Value kernel::rootOf(Value memref) {
   while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
     memref = view.getViewSource();
-  return memref;
+  auto arg = dyn_cast<BlockArgument>(memref);
+  bool isRoot = arg ? isa<kernel::FuncOp>(arg.getOwner()->getParentOp())
+                    : isa_and_nonnull<memref::AllocOp, memref::AllocaOp>(memref.getDefiningOp());
+  return isRoot ? memref : Value();
 }
 
 bool kernel::mayWrite(Operation *op) {

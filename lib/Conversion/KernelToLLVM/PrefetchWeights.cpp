@@ -60,8 +60,8 @@ static std::optional<Product> findProduct(RowTileOp tile) {
     int64_t depth = mma.getStep(), rank = mma.getIndices().size();
     if (getConstantIntValue(loop.getStep()) != depth || weight.isDynamicDim(rank - 1) || weight.isDynamicDim(rank + 1))
       return;
-    int64_t bytes = weight.getElementTypeBitWidth() / 8 * depth, stepBytes = weight.getDimSize(rank + 1) * bytes;
-    if (stepBytes % kLineBytes == 0)
+    int64_t stepBits = weight.getDimSize(rank + 1) * depth * weight.getElementTypeBitWidth(), stepBytes = stepBits / 8;
+    if (stepBits > 0 && stepBits % (8 * kLineBytes) == 0)
       product = Product{loop, mma, weight, depth, stepBytes / kLineBytes};
   });
   return product;

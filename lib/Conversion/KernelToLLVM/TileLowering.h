@@ -31,7 +31,8 @@ SmallVector<Value> cloneRegionBody(OpBuilder &builder, Block &block, ValueRange 
 /// True if `value` is known to be a multiple of `factor`.
 bool isMultipleOf(Value value, int64_t factor);
 
-/// The memory that `memref` is a view of.
+/// The memory that `memref` is a view of: an argument of the kernel or what it allocates; null if that is not known.
+/// Different roots are different memory: arguments overlap only where nothing is written that another block reads.
 Value rootOf(Value memref);
 
 /// True unless `op`, with what is inside of it, is known to write to no memory.

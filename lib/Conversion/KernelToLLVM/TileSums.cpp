@@ -27,6 +27,10 @@ std::optional<TileSums> TileSums::of(LoadTileOp load) {
   for (Operation *user : load->getUsers()) {
     if (!isa<StoreTileOp, scf::ForOp>(user) || user->getBlock() != load->getBlock())
       return std::nullopt;
+    auto store = dyn_cast<StoreTileOp>(user);
+    Value source = rootOf(load.getSource());
+    if (store && (!source || rootOf(store.getDest()) == source))
+      return std::nullopt;
     for (Operation *op = load->getNextNode(); op != user; op = op->getNextNode())
       if (mayWrite(op))
         return std::nullopt;
@@ -46,7 +50,8 @@ static StoreTileOp findIdentityStore(Value sums) {
   if (!store || store.getAccs().size() != 1 || store.getLimit() || !findPlace(store))
     return {};
   Block &body = store.getBody().front();
-  return body.getTerminator()->getOperand(0) == body.getArgument(2) ? store : StoreTileOp();
+  bool isIdentity = body.getTerminator()->getOperand(0) == body.getArgument(2) && llvm::hasSingleElement(body);
+  return isIdentity ? store : StoreTileOp();
 }
 
 SmallVector<StoreTileOp> kernel::findWaitingStores(scf::ForOp loop) {
@@ -58,7 +63,7 @@ SmallVector<StoreTileOp> kernel::findWaitingStores(scf::ForOp loop) {
       ++uses[rootOf(store.getDest())];
     // A sum may go back to where it came from.
     if (auto load = init.getDefiningOp<LoadTileOp>())
-      if (!store || rootOf(load.getSource()) != rootOf(store.getDest()))
+      if (!store || load.getSource() != store.getDest())
         ++uses[rootOf(load.getSource())];
   }
   loop.walk([&](MmaOp mma) {
@@ -71,8 +76,9 @@ SmallVector<StoreTileOp> kernel::findWaitingStores(scf::ForOp loop) {
   };
   auto canBeEarlier = [&](StoreTileOp store) {
     TileSums place = placeOf(store);
-    if (store->getBlock() != loop->getBlock() || uses[rootOf(place.memory)] != 1 || !isAbove(place.memory) ||
-        !isAbove(place.row))
+    Value root = rootOf(place.memory);
+    if (store->getBlock() != loop->getBlock() || !root || uses[root] != 1 || uses.contains(Value()) ||
+        !isAbove(place.memory) || !isAbove(place.row))
       return false;
     for (Operation *op = loop->getNextNode(); op != store; op = op->getNextNode())
       if (!isMemoryEffectFree(op) && !llvm::is_contained(stores, op))

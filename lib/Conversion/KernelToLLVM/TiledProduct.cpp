@@ -86,8 +86,12 @@ std::optional<TiledProduct> TiledProduct::match(RowTileOp tile, const CpuTarget 
   for (MmaOp mma : depth.getOps<MmaOp>())
     memory.insert_range(ArrayRef<Value>{rootOf(mma.getA()), rootOf(mma.getB())});
   // Products of later tiles come before the epilogues of earlier ones.
-  if (memory.contains(rootOf(store.getDest())))
+  Value dest = rootOf(store.getDest());
+  if (!dest || memory.contains(dest) || memory.contains(Value()))
     return std::nullopt;
+  for (Operation &op : store.getBody().front())
+    if (mayWrite(&op))
+      return std::nullopt;
   auto mma = depth.getYieldedValues().front().getDefiningOp<MmaOp>();
   bool isBf16Pairs = mma.getStep() == 2 && cast<MemRefType>(mma.getB().getType()).getElementType().isBF16();
   bool matrix = target.matrixRows && isBf16Pairs && max > target.rows;

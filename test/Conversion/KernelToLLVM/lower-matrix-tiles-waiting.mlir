@@ -184,4 +184,95 @@ kernel.func @written_since(%x: memref<?x64xbf16>, %w: memref<1x32x64x2xbf16>, %s
   }
   kernel.return
 }
+
+// A tile that is put into other rows of where it comes from: as a whole, not row by row.
+// CHECK-LABEL: kernel.func @shifted
+// CHECK:         kernel.load_tile
+// CHECK:         kernel.store_tile
+// CHECK:         kernel.return
+kernel.func @shifted(%x: memref<?x64xbf16>, %w: memref<1x32x64x2xbf16>, %s: memref<64x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %m = memref.dim %x, %c0 : memref<?x64xbf16>
+  kernel.row_tile %m max 32 {
+    %rows = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<32>
+    %below = arith.addi %c2, %c2 : index
+    %later = kernel.row_indices %below {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<32>
+    %l = kernel.load_tile %s[%rows, %c0] : memref<64x64xf32> -> <32x64xf32>
+    kernel.store_tile %l -> %s[%later, %c0] {
+    ^bb0(%row: index, %c: index, %v: f32):
+      kernel.yield %v : f32
+    } : (!kernel.acc<32x64xf32>), memref<64x64xf32>
+  }
+  kernel.return
+}
+
+// Sums that go to another view of the memory that they start from.
+// CHECK-LABEL: kernel.func @own_view
+// CHECK:         memref.alloca() {{.*}} : memref<32x64xf32>
+// CHECK:         kernel.store_tile
+// CHECK:         kernel.return
+kernel.func @own_view(%x: memref<?x64xbf16>, %w: memref<1x32x64x2xbf16>, %bytes: memref<65536xi8>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %m = memref.dim %x, %c0 : memref<?x64xbf16>
+  kernel.row_tile %m max 32 {
+    %rows = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<32>
+    %from = memref.view %bytes[%c0][] : memref<65536xi8> to memref<64x64xf32>
+    %to = memref.view %bytes[%c64][] : memref<65536xi8> to memref<64x64xf32>
+    %start = kernel.load_tile %from[%rows, %c0] : memref<64x64xf32> -> <32x64xf32>
+    %acc = scf.for %k = %c0 to %c64 step %c2 iter_args(%a0 = %start) -> (!kernel.acc<32x64xf32>) {
+      %n0 = kernel.mma %a0, %x[%rows, %k], %w[%c0, %k, %c0] : !kernel.acc<32x64xf32>, memref<?x64xbf16>, memref<1x32x64x2xbf16>
+      scf.yield %n0 : !kernel.acc<32x64xf32>
+    }
+    kernel.store_tile %acc -> %to[%rows, %c0] {
+    ^bb0(%row: index, %c: index, %v: f32):
+      kernel.yield %v : f32
+    } : (!kernel.acc<32x64xf32>), memref<64x64xf32>
+  }
+  kernel.return
+}
+
+// An epilogue that does something beside.
+// CHECK-LABEL: kernel.func @region_writes
+// CHECK:         kernel.store_tile
+// CHECK:           memref.store
+// CHECK:         kernel.return
+kernel.func @region_writes(%x: memref<?x64xbf16>, %w: memref<1x32x64x2xbf16>, %s: memref<64x64xf32>, %y: memref<64x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %m = memref.dim %x, %c0 : memref<?x64xbf16>
+  kernel.row_tile %m max 32 {
+    %rows = kernel.row_indices %c0 {
+    ^bb0(%i: index):
+      kernel.yield %i : index
+    } : !kernel.rows<32>
+    %zero = kernel.zero : !kernel.acc<32x64xf32>
+    %acc = scf.for %k = %c0 to %c64 step %c2 iter_args(%a0 = %zero) -> (!kernel.acc<32x64xf32>) {
+      %n0 = kernel.mma %a0, %x[%rows, %k], %w[%c0, %k, %c0] : !kernel.acc<32x64xf32>, memref<?x64xbf16>, memref<1x32x64x2xbf16>
+      scf.yield %n0 : !kernel.acc<32x64xf32>
+    }
+    kernel.store_tile %acc -> %s[%rows, %c0] {
+    ^bb0(%row: index, %c: index, %v: f32):
+      memref.store %v, %y[%row, %c] : memref<64x64xf32>
+      kernel.yield %v : f32
+    } : (!kernel.acc<32x64xf32>), memref<64x64xf32>
+  }
+  kernel.return
+}
 }
