@@ -14,6 +14,7 @@
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -49,7 +50,6 @@ public:
       }
     }
     zero = arith::ConstantIndexOp::create(b, loc, 0);
-    one = arith::ConstantIndexOp::create(b, loc, 1);
     if (!product.matrix) {
       Value height = arith::SubIOp::create(b, loc, rows.getUpperBound(), rows.getLowerBound());
       Value single = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, height, rows.getStep());
@@ -159,11 +159,11 @@ private:
   void clear(Value count) {
     for (Value memory : sums) {
       auto type = cast<MemRefType>(memory.getType());
+      SmallVector<OpFoldResult> offsets(2, b.getIndexAttr(0)), strides(2, b.getIndexAttr(1));
+      SmallVector<OpFoldResult> sizes = {count, b.getIndexAttr(type.getDimSize(1))};
+      Value rows = memref::SubViewOp::create(b, loc, memory, offsets, sizes, strides);
       Value nothing = arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
-      forEach(zero, count, one, [&](Value row) {
-        forEach(zero, index(type.getDimSize(1)), one,
-                [&](Value column) { memref::StoreOp::create(b, loc, nothing, memory, ValueRange{row, column}); });
-      });
+      linalg::FillOp::create(b, loc, nothing, rows);
     }
   }
 
@@ -180,7 +180,7 @@ private:
   Location loc;
   OpBuilder b;
   SmallVector<Value> sums; ///< of each accumulator, [rows of a group, columns]
-  Value zero, one;
+  Value zero;
 };
 
 struct KernelChunkDepth : kernel::impl::KernelChunkDepthBase<KernelChunkDepth> {

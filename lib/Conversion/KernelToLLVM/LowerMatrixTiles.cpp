@@ -101,38 +101,18 @@ static void storeRows(StoreTileOp store, const llvm::DenseMap<Value, TileSums> &
   b.clone(*store, mapping);
 }
 
-/// What the thread computes after the column block that `product` reads, in a loop over column blocks inside of a loop
-/// over tiles of rows (kernel.columns_inside).
+/// What the thread computes after the weights that `product` reads, if that is known.
 static std::optional<NextWeights> findNext(RowTileOp tile, MatrixProduct &product, OpBuilder &b) {
-  auto forall = tile->getParentOfType<scf::ForallOp>();
-  auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());
   MmaOp mma = product.mmas.front();
-  if (!forall || !rows || !rows.getInductionVar().getType().isIndex() ||
-      !forall->hasAttr(KernelDialect::getColumnsInsideAttrName()) || mma.getIndices().empty() ||
-      mma.getIndices().back() != forall.getInductionVar(0))
+  scf::ForOp rows = findRowsOfColumnBlocks(tile, mma);
+  if (!rows)
     return std::nullopt;
-  auto weight = cast<MemRefType>(mma.getB().getType());
-  int64_t rank = mma.getIndices().size();
-  if (weight.isDynamicDim(rank - 1) || weight.isDynamicDim(rank + 1))
-    return std::nullopt;
-  Location loc = mma.getLoc();
-  auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
-  NextWeights next;
-  // The rest of K, or the next column block.
-  Value end = arith::CeilDivUIOp::create(b, loc, product.loop.getUpperBound(), constant(2));
-  Value isLast =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, end, memref::DimOp::create(b, loc, mma.getB(), rank));
-  Value following = arith::AddIOp::create(b, loc, forall.getInductionVar(0), constant(1));
-  following = arith::MinUIOp::create(b, loc, following, constant(weight.getDimSize(rank - 1) - 1));
-  next.block = arith::SelectOp::create(b, loc, isLast, following, forall.getInductionVar(0));
-  next.pair = arith::SelectOp::create(b, loc, isLast, constant(0), end);
-  auto steps = [&](Value end) -> Value {
-    Value distance = arith::SubIOp::create(b, loc, end, rows.getLowerBound());
-    return arith::CeilDivUIOp::create(b, loc, distance, rows.getStep());
+  FollowingWeights following = FollowingWeights::emit(b, product.loop, mma);
+  auto tiles = [&](Value end) -> Value {
+    Value distance = arith::SubIOp::create(b, mma.getLoc(), end, rows.getLowerBound());
+    return arith::CeilDivUIOp::create(b, mma.getLoc(), distance, rows.getStep());
   };
-  next.turn = steps(rows.getInductionVar());
-  next.turns = steps(rows.getUpperBound());
-  return next;
+  return NextWeights{following, tiles(rows.getInductionVar()), tiles(rows.getUpperBound())};
 }
 
 static void lower(RowTileOp tile, ArrayRef<MatrixProduct> products, AmxBuilder &amx, OpBuilder &b,

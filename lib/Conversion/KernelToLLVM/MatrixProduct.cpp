@@ -213,8 +213,8 @@ private:
     firstLine = arith::MinUIOp::create(b, loc, arith::MulIOp::create(b, loc, turn, share), all);
     endLine = arith::MinUIOp::create(b, loc, add(firstLine, share), all);
     SmallVector<Value> indices(product.mmas.front().getIndices().drop_back());
-    indices.push_back(next->block);
-    nextWeights = blockAt(indices, next->pair);
+    indices.push_back(next->place.block);
+    nextWeights = blockAt(indices, next->place.step);
   }
 
   void fetchShare(Value step) {

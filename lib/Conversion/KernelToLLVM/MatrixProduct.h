@@ -3,6 +3,7 @@
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_MATRIXPRODUCT_H
 
 #include "AmxBuilder.h"
+#include "FollowingWeights.h"
 #include "TileSums.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -31,7 +32,7 @@ struct MatrixProduct {
 /// What a thread computes next: while a tile of rows is multiplied with weights, it can fetch a share of those that
 /// follow, in the same column block or in the next. All values stand before the product's loop.
 struct NextWeights {
-  Value block, pair; ///< column block and pair of K from which on the next weights stand
+  FollowingWeights place;
   Value turn, turns; ///< number of the tile among those that pass these weights, and how many there are
 };
 

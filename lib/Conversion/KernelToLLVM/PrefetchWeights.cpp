@@ -13,6 +13,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "FollowingWeights.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
@@ -97,18 +98,16 @@ public:
       fetch(arith::AddIOp::create(b, loc, line, constant(i)));
   }
 
-  /// Step `s` fetches line `turn * steps + s` of what the weights hold behind the loop's part of K: in the same column
-  /// block, or from the start of `nextBlock` on.
-  void fetchNext(Value turn, Value nextBlock) {
+  /// Step `s` fetches line `turn * steps + s` of the weights that follow the loop's part of K.
+  void fetchNext(Value turn) {
+    FollowingWeights following = FollowingWeights::emit(b, loop, mma);
     Value length = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());
     Value steps = arith::DivUIOp::create(b, loc, length, depth);
-    Value end = arith::CeilDivUIOp::create(b, loc, loop.getUpperBound(), depth);
-    Value all = memref::DimOp::create(b, loc, mma.getB(), mma.getIndices().size());
-    Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, end, all);
     // If a shorter part follows, the end of this one is asked for again, and nothing behind the block.
+    Value all = memref::DimOp::create(b, loc, mma.getB(), mma.getIndices().size());
     Value most = arith::SubIOp::create(b, loc, all, steps);
-    Value start = arith::SelectOp::create(b, loc, isLast, constant(0), arith::MinUIOp::create(b, loc, end, most));
-    at.push_back(arith::SelectOp::create(b, loc, isLast, nextBlock, mma.getIndices().back()));
+    Value start = arith::MinUIOp::create(b, loc, following.step, most);
+    at.push_back(following.block);
     Value first = arith::MulIOp::create(b, loc, start, constant(product.linesPerStep));
     first = arith::AddIOp::create(b, loc, first, arith::MulIOp::create(b, loc, turn, steps));
 
@@ -146,14 +145,11 @@ static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
   auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());
   if (rows && !rows.getInductionVar().getType().isIndex())
     return;
-  auto forall = tile->getParentOfType<scf::ForallOp>();
-  bool hasNext = rows && rows.getNumResults() == 0 && forall &&
-                 forall->hasAttr(KernelDialect::getColumnsInsideAttrName()) &&
-                 product->mma.getIndices().back() == forall.getInductionVar(0);
+  bool hasNext = static_cast<bool>(findRowsOfColumnBlocks(tile, product->mma));
   bool isStream = streamAhead && product->weight.hasStaticShape();
   if (isStream && !rows)
     return Fetcher(*product).fetchAhead(streamAhead);
-  if (!rows || !(isStream || hasNext))
+  if (!isStream && !hasNext)
     return;
 
   OpBuilder b(tile);
@@ -175,30 +171,22 @@ static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
   }
   if (!hasNext)
     return;
-  Value number = arith::DivUIOp::create(b, loc, distance, rows.getStep()), one = constant(1);
-  Value turn = arith::SubIOp::create(b, loc, number, one); // the first tile's is beyond all
+  Value number = arith::DivUIOp::create(b, loc, distance, rows.getStep());
+  Value turn = arith::SubIOp::create(b, loc, number, constant(1)); // the first tile's is beyond all
   Value fetches = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, turn, constant(product->linesPerStep));
-  Value last = constant(product->weight.getDimSize(product->mma.getIndices().size() - 1) - 1);
-  Value next = arith::MinUIOp::create(b, loc, arith::AddIOp::create(b, loc, forall.getInductionVar(0), one), last);
-  branchIf(fetches, [&](const Product &copy) { Fetcher(copy).fetchNext(turn, next); });
+  branchIf(fetches, [&](const Product &copy) { Fetcher(copy).fetchNext(turn); });
 }
 
 namespace {
 struct KernelPrefetchWeights : kernel::impl::KernelPrefetchWeightsBase<KernelPrefetchWeights> {
   void runOnOperation() override {
-    // Without a target there is nothing to fetch ahead for.
-    auto module = getOperation()->getParentOfType<ModuleOp>();
-    int64_t streamAhead = 0;
-    if (module->hasAttr(CpuTarget::attrName)) {
-      FailureOr<CpuTarget> target = CpuTarget::get(module);
-      if (failed(target))
-        return signalPassFailure();
-      streamAhead = target->streamAhead;
-    }
+    FailureOr<CpuTarget> target = CpuTarget::get(getOperation()->getParentOfType<ModuleOp>());
+    if (failed(target))
+      return signalPassFailure();
     SmallVector<RowTileOp> tiles;
     getOperation().walk([&](RowTileOp tile) { tiles.push_back(tile); });
     for (RowTileOp tile : tiles)
-      prefetchIn(tile, streamAhead);
+      prefetchIn(tile, target->streamAhead);
   }
 };
 } // namespace

@@ -1,6 +1,7 @@
 //===- TiledProduct.cpp - a loop over row tiles with one product --------------------------------------------------===//
 
 #include "TiledProduct.h"
+#include "AmxBuilder.h"
 #include "TileLowering.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -11,7 +12,6 @@ using namespace mlir::kernel;
 
 static constexpr int64_t kShortBytes = 256 << 10; ///< of a column block that may stay as it is
 static constexpr int64_t kChunkBytes = 64 << 10, kMatrixChunkBytes = 256 << 10; ///< of weights
-static constexpr int64_t kMatrixDepth = 32; ///< elements of K that one step of matrix registers takes
 
 /// Elements of K whose weights in `mma` are a chunk; none if the product is short or of unknown size.
 static std::optional<int64_t> chunkOf(MmaOp mma, const CpuTarget &target, bool matrix) {
@@ -25,7 +25,7 @@ static std::optional<int64_t> chunkOf(MmaOp mma, const CpuTarget &target, bool m
   int64_t chunk = (matrix ? kMatrixChunkBytes : kChunkBytes) / stepBytes * mma.getStep();
   // A product that may run on matrix registers is added up in the same steps with and without chunks.
   if (target.matrixRows && mma.getStep() == 2)
-    chunk -= chunk % kMatrixDepth;
+    chunk -= chunk % AmxBuilder::depth;
   return chunk ? std::optional(chunk) : std::nullopt;
 }
 
@@ -47,14 +47,11 @@ static scf::ForOp findDepth(StoreTileOp store) {
 
 /// True if `op` can be done again: it writes nothing. What it reads is added to `memory`.
 static bool onlyReads(Operation &op, llvm::SmallDenseSet<Value> &memory) {
-  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(&op);
-  if (!effects || mayWrite(&op))
+  if (mayWrite(&op))
     return false;
-  for (const MemoryEffects::EffectInstance &effect : *effects) {
-    if (!effect.getValue())
-      return false;
-    memory.insert(rootOf(effect.getValue()));
-  }
+  SmallVector<MemoryEffects::EffectInstance> effects = *getEffectsRecursively(&op);
+  for (const MemoryEffects::EffectInstance &effect : effects)
+    memory.insert(effect.getValue() ? rootOf(effect.getValue()) : Value());
   return true;
 }
 

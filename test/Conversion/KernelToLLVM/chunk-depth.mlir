@@ -23,7 +23,8 @@ module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", 
 // CHECK:           } else {
 // CHECK:             scf.for %[[GROUP:[a-z0-9]+]] = %c0 to %[[M]] step %c384
 // CHECK:               %[[END:.*]] = arith.minsi %{{.*}}, %[[M]]
-// CHECK:               memref.store %{{.*}}, %[[SUMS]]
+// CHECK:               %[[ROWS:.*]] = memref.subview %[[SUMS]]
+// CHECK:               linalg.fill {{.*}} outs(%[[ROWS]]
 // CHECK:               scf.for %[[K:[a-z0-9]+]] = %c0 to %c2048 step %c256
 // CHECK:                 %[[TO:.*]] = arith.minsi %{{.*}}, %c2048
 // CHECK:                 scf.for %[[ROW:[a-z0-9]+]] = %[[GROUP]] to %[[END]] step %c6
@@ -231,9 +232,10 @@ kernel.func @writes_beside(%x: memref<?x2048xf32>, %w: memref<2x2048x64xf32>, %y
 // CHECK:           %[[HEIGHT:.*]] = arith.subi
 // CHECK:           %[[TILES:.*]] = arith.ceildivui %[[HEIGHT]], %c6
 // CHECK:           %[[CLEAR:.*]] = arith.muli %[[TILES]], %c6
-// CHECK:           scf.for %{{.*}} = %c0{{.*}} to %[[CLEAR]]
-// CHECK:             memref.store %{{.*}}, %[[GATE]]
-// CHECK:             memref.store %{{.*}}, %[[UP]]
+// CHECK:           %[[GATES:.*]] = memref.subview %[[GATE]][0, 0] [%[[CLEAR]], 32] [1, 1]
+// CHECK:           linalg.fill {{.*}} outs(%[[GATES]]
+// CHECK:           %[[UPS:.*]] = memref.subview %[[UP]][0, 0] [%[[CLEAR]], 32] [1, 1]
+// CHECK:           linalg.fill {{.*}} outs(%[[UPS]]
 // CHECK:           scf.for %[[K:[a-z0-9]+]] = %c2 to %c2055 step %c256
 // CHECK:             %[[TO:.*]] = arith.minsi %{{.*}}, %c2055
 // CHECK:             memref.load %[[MAP]]

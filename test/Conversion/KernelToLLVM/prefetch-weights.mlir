@@ -1,5 +1,7 @@
 // RUN: moe-opt %s --pass-pipeline='builtin.module(kernel.func(kernel-prefetch-weights))' | FileCheck %s
 
+module attributes {kernel.target = {columns = 64 : i64, features = "", rows = 6 : i64, vector = 16 : i64}} {
+
 // Row tiles 1 to 4 fetch what follows, a cache line per step of K; the others do not. Step s of row tile 1 + q asks for line
 // q * 32 + s behind the end of this part of K, which here is all of K: so of the next column block. Behind the last column
 // block there is none: it fetches itself, which it has.
@@ -10,19 +12,19 @@
 // CHECK:           %[[NUMBER:.*]] = arith.divui %[[DISTANCE]], %[[SIX]]
 // CHECK:           %[[TURN:.*]] = arith.subi %[[NUMBER]], %c1{{(_[0-9]+)?}} :
 // CHECK:           %[[FETCHES:.*]] = arith.cmpi ult, %[[TURN]], %c4{{(_[0-9]+)?}} :
-// CHECK:           %[[NEXT:.*]] = arith.addi %[[COL]], %c1{{(_[0-9]+)?}} :
-// CHECK:           %[[BLOCK:.*]] = arith.minui %[[NEXT]], %c2{{(_[0-9]+)?}} :
 // CHECK:           scf.if %[[FETCHES]] {
 // CHECK:             kernel.row_tile
 // CHECK:               %[[LINES:.*]] = memref.collapse_shape %{{.*}} {{\[\[}}0], [1], [2, 3, 4]] : memref<8x3x32x64x2xbf16> into memref<8x3x4096xbf16>
-// CHECK:               %[[STEPS:.*]] = arith.divui
 // CHECK:               %[[END:.*]] = arith.ceildivui %c64{{(_[0-9]+)?}}, %c2{{(_[0-9]+)?}} :
 // CHECK:               %[[ALL:.*]] = memref.dim
 // CHECK:               %[[LAST:.*]] = arith.cmpi uge, %[[END]], %[[ALL]]
-// CHECK:               %[[MOST:.*]] = arith.subi %[[ALL]], %[[STEPS]]
-// CHECK:               %[[REST:.*]] = arith.minui %[[END]], %[[MOST]]
-// CHECK:               %[[START:.*]] = arith.select %[[LAST]], %c0{{(_[0-9]+)?}}, %[[REST]]
+// CHECK:               %[[NEXT:.*]] = arith.addi %[[COL]], %c1{{(_[0-9]+)?}} :
+// CHECK:               %[[BLOCK:.*]] = arith.minui %[[NEXT]], %c2{{(_[0-9]+)?}} :
 // CHECK:               %[[FROM:.*]] = arith.select %[[LAST]], %[[BLOCK]], %[[COL]]
+// CHECK:               %[[REST:.*]] = arith.select %[[LAST]], %c0{{(_[0-9]+)?}}, %[[END]]
+// CHECK:               %[[STEPS:.*]] = arith.divui
+// CHECK:               %[[MOST:.*]] = arith.subi %{{.*}}, %[[STEPS]]
+// CHECK:               %[[START:.*]] = arith.minui %[[REST]], %[[MOST]]
 // CHECK:               %[[BEFORE:.*]] = arith.muli %[[START]], %c4{{(_[0-9]+)?}} :
 // CHECK:               %[[SHARE:.*]] = arith.muli %[[TURN]], %[[STEPS]]
 // CHECK:               %[[BEGIN:.*]] = arith.addi %[[BEFORE]], %[[SHARE]]
@@ -135,4 +137,5 @@ kernel.func @strips(%x: memref<?x64xbf16>, %w: memref<8x3x32x64x2xbf16>, %y: mem
     }
   } {kernel.columns_inside}
   kernel.return
+}
 }

@@ -26,7 +26,8 @@ def KernelChunkDepth : Pass<"kernel-chunk-depth", "::mlir::kernel::FuncOp"> {
     chunks. Row tiles that pass the column block in strips (on AVX2) stay as they are. Runs before
     kernel-lower-matrix-tiles.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 def KernelPrefetchWeights : Pass<"kernel-prefetch-weights", "::mlir::kernel::FuncOp"> {
