@@ -31,7 +31,8 @@ namespace mlir::kernel {
 static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, const CpuTarget &target) {
   SmallVector<MatrixProduct> products;
   llvm::DenseSet<Value> sums;
-  bool complete = tile.getMax() <= CpuTarget::maxMatrixRows, hasPairs = false;
+  // A tile in a tile: the outer one would get the single rows of the inner one's epilogue, which are no tile of its own.
+  bool complete = tile.getMax() <= CpuTarget::maxMatrixRows && !tile->getParentOfType<RowTileOp>(), hasPairs = false;
   tile.getBody().walk([&](RowTileOp) { complete = false; });
   tile.walk([&](MmaOp mma) {
     auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());

@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace mlir::kernel;
 
 static constexpr int64_t kRows = AmxBuilder::rows, kColumns = AmxBuilder::columns, kDepth = AmxBuilder::depth;
-static constexpr int64_t kLineBytes = 64, kLinesAtOnce = 4;
+static constexpr int64_t kLineBytes = 64, kLinesAtOnce = 4, kFewestTurns = 4;
 
 static bool isContiguousBf16(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
@@ -111,7 +111,6 @@ public:
       amx.setRows(upper, lower);
       size_t beside = 4 / halves, passes = llvm::divideCeil(tiles.size(), beside);
       for (size_t pass = 0; pass < passes; ++pass) {
-        isFew = halves == 1 && pass == 0;
         if (next && halves == 2)
           findShare(pass, passes);
         emitPass(halves, ArrayRef(tiles).slice(pass * beside).take_front(beside));
@@ -205,11 +204,14 @@ private:
   }
 
   /// Which cache lines of the next column block this pass fetches: of each step's lines, the same share. All tiles of
-  /// rows and all passes over them together fetch the block once.
+  /// rows and all passes over them together fetch the block once. With few tiles these are so many lines that the step's
+  /// own loads wait for them: then none.
   void findShare(int64_t pass, int64_t passes) {
     Value turns = mul(next->turns, passes), turn = add(mul(next->turn, passes), index(pass));
     Value all = index(linesPerStep()), groups = index(linesPerStep() / kLinesAtOnce);
     Value share = mul(arith::CeilDivUIOp::create(b, loc, groups, turns), kLinesAtOnce);
+    Value isShared = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, next->turns, index(kFewestTurns));
+    share = arith::SelectOp::create(b, loc, isShared, share, index(0));
     firstLine = arith::MinUIOp::create(b, loc, arith::MulIOp::create(b, loc, turn, share), all);
     endLine = arith::MinUIOp::create(b, loc, add(firstLine, share), all);
     SmallVector<Value> indices(product.mmas.front().getIndices().drop_back());
@@ -227,14 +229,17 @@ private:
       amx.fetch(add(start, amx.i64(i * kLineBytes)), /*level=*/2);
   }
 
-  /// With few rows a product is a stream of weights. The hardware follows the order of a register's loads, 16 lines
-  /// that stand apart, less well than plain reads.
-  void fetchAhead(Value step) {
-    constexpr int64_t stepsAhead = 2;
-    Value pair = arith::DivUIOp::create(b, loc, first, index(2)), ahead = add(step, index(stepsAhead));
-    Value start = add(blockAt(product.mmas.front().getIndices(), pair), toI64(mul(ahead, linesPerStep() * kLineBytes)));
-    for (int64_t line = 0; line < linesPerStep(); ++line)
-      amx.fetch(add(start, amx.i64(line * kLineBytes)), /*level=*/1);
+  /// A register of columns asks for its lines of a later step, in the order of its load: 16 lines that stand apart,
+  /// which the hardware follows less well than plain reads. All lines of a step at once, in the order of memory, take a
+  /// quarter longer to arrive (weight-stream.md).
+  void fetchAhead(Value columns, Value stride, Value stepBytes) {
+    constexpr int64_t stepsAhead = 3, linesOfRegister = kDepth / 2;
+    Value line = add(columns, arith::MulIOp::create(b, loc, stepBytes, amx.i64(stepsAhead)));
+    for (int64_t i = 0; i < linesOfRegister; ++i) {
+      if (i > 0)
+        line = add(line, stride);
+      amx.fetch(line, /*level=*/1);
+    }
   }
 
   void emitPass(int64_t halves, ArrayRef<ColumnTile> tiles) {
@@ -260,9 +265,7 @@ private:
     for (int64_t half = 0; half < halves && !gathered; ++half)
       sources.push_back(amx.addressOf(a, {add(product.rows.getBase(), index(half * kRows)), first}));
     forEach(steps, [&](Value step) {
-      if (isFew)
-        fetchAhead(step);
-      else if (next && halves == 2)
+      if (next && halves == 2)
         fetchShare(step);
       if (gathered) {
         Value following = add(step, index(1));
@@ -275,7 +278,7 @@ private:
                                 : add(sources[half], toI64(mul(step, kLineBytes))));
       for (auto [weight, bytes] : llvm::zip(weights, stepBytes))
         columns.push_back(add(weight, arith::MulIOp::create(b, loc, toI64(step), bytes)));
-      emitStep(rows, gathered ? line : rowBytes, columns, strides);
+      emitStep(rows, gathered ? line : rowBytes, columns, strides, stepBytes);
     });
     if (rest)
       ifTrue(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest, index(0)), [&] { emitRest(halves, tiles); });
@@ -297,13 +300,17 @@ private:
     return at;
   }
 
-  /// One step: 32 elements of K from registers of rows at `rows` and of columns at `columns`.
-  void emitStep(ArrayRef<Value> rows, Value rowStride, ArrayRef<Value> columns, ArrayRef<Value> strides) {
+  /// One step: 32 elements of K from registers of rows at `rows` and of columns at `columns`. With `stepBytes`, the
+  /// bytes from these columns to those of the next step, columns of later steps are asked for.
+  void emitStep(ArrayRef<Value> rows, Value rowStride, ArrayRef<Value> columns, ArrayRef<Value> strides,
+                ArrayRef<Value> stepBytes = {}) {
     constexpr int64_t firstRows = 4, firstColumns = 6;
     for (auto [half, address] : llvm::enumerate(rows))
       amx.load(firstRows + half, address, rowStride);
     for (auto [i, address] : llvm::enumerate(columns)) {
       int64_t reg = firstColumns + i % 2;
+      if (!stepBytes.empty())
+        fetchAhead(address, strides[i], stepBytes[i]);
       amx.load(reg, address, strides[i]);
       for (size_t half = 0; half < rows.size(); ++half)
         amx.multiply(sumsAt(half, i), firstRows + half, reg);
@@ -359,7 +366,6 @@ private:
   Value first, steps;
   Value rest, restRows, restColumns; ///< null if K is whole steps
   Value gathered, staged;            ///< null if the rows follow each other
-  bool isFew = false;                ///< this is the first pass of up to 16 rows
   Value nextWeights, firstLine, endLine;
 };
 } // namespace

@@ -6,7 +6,8 @@
 // step of K: slow enough to leave the lines of this block their way, and done after a few tiles.
 //
 // The first tile is a stream, and with few rows per expert it is the only one. Most processors read a stream best
-// alone; for those that do not (`stream_ahead`) it asks for its own lines a few KiB ahead.
+// alone; for those that do not (`stream_ahead`) it asks for its own lines ahead, into the second-level cache, and the
+// other tiles half as far ahead, from there into the first-level cache.
 //
 // A row tile that passes its column block in strips (16 columns at a time on AVX2) stays as it is: many processors
 // without AVX-512 have 256 or 512 KiB of second-level cache, where the next block would push this one out.
@@ -69,12 +70,13 @@ static std::optional<Product> findProduct(RowTileOp tile) {
 }
 
 namespace {
+enum class CacheLevel { First, Second };
+
 /// Puts fetches into the loop of a product.
 class Fetcher {
 public:
   explicit Fetcher(const Product &product)
-      : product(product), loop(product.loop), mma(product.mma), loc(mma.getLoc()), b(loop),
-        at(mma.getIndices().drop_back()) {
+      : product(product), loop(product.loop), mma(product.mma), loc(mma.getLoc()), b(loop) {
     // A column block as one line of memory: steps * columns (* pairs) elements.
     int64_t rank = mma.getIndices().size();
     SmallVector<ReassociationIndices> groups;
@@ -87,15 +89,15 @@ public:
 
   /// Each step fetches the lines that a step needs `bytes` later. Behind the last column block of all this asks for
   /// memory that is not there, which a prefetch may.
-  void fetchAhead(int64_t bytes) {
+  void fetchAhead(int64_t bytes, CacheLevel level) {
     int64_t lines = product.linesPerStep;
     int64_t steps = llvm::divideCeil(bytes, lines * kLineBytes);
-    at.push_back(mma.getIndices().back());
+    SmallVector<Value> block(mma.getIndices());
     b.setInsertionPointToStart(loop.getBody());
     Value step = arith::AddIOp::create(b, loc, arith::DivUIOp::create(b, loc, mma.getK(), depth), constant(steps));
     Value line = arith::MulIOp::create(b, loc, step, constant(lines));
     for (int64_t i = 0; i < lines; ++i)
-      fetch(arith::AddIOp::create(b, loc, line, constant(i)));
+      fetch(block, arith::AddIOp::create(b, loc, line, constant(i)), level);
   }
 
   /// Step `s` fetches line `turn * steps + s` of the weights that follow the loop's part of K.
@@ -107,23 +109,24 @@ public:
     Value all = memref::DimOp::create(b, loc, mma.getB(), mma.getIndices().size());
     Value most = arith::SubIOp::create(b, loc, all, steps);
     Value start = arith::MinUIOp::create(b, loc, following.step, most);
-    at.push_back(following.block);
+    SmallVector<Value> block(mma.getIndices().drop_back());
+    block.push_back(following.block);
     Value first = arith::MulIOp::create(b, loc, start, constant(product.linesPerStep));
     first = arith::AddIOp::create(b, loc, first, arith::MulIOp::create(b, loc, turn, steps));
 
     b.setInsertionPointToStart(loop.getBody());
     Value k = arith::SubIOp::create(b, loc, mma.getK(), loop.getLowerBound());
-    fetch(arith::AddIOp::create(b, loc, first, arith::DivUIOp::create(b, loc, k, depth)));
+    fetch(block, arith::AddIOp::create(b, loc, first, arith::DivUIOp::create(b, loc, k, depth)), CacheLevel::Second);
   }
 
 private:
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
-  void fetch(Value line) {
+  void fetch(SmallVector<Value> place, Value line, CacheLevel level) {
     int64_t elements = kLineBytes * 8 / product.weight.getElementTypeBitWidth();
-    SmallVector<Value> place(at);
     place.push_back(arith::MulIOp::create(b, loc, line, constant(elements)));
-    memref::PrefetchOp::create(b, loc, blocks, place, /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+    uint32_t locality = level == CacheLevel::First ? 3 : 2;
+    memref::PrefetchOp::create(b, loc, blocks, place, /*isWrite=*/false, locality, /*isDataCache=*/true);
   }
 
   const Product &product;
@@ -131,7 +134,6 @@ private:
   MmaOp mma;
   Location loc;
   OpBuilder b;
-  SmallVector<Value> at;
   Value blocks, depth;
 };
 } // namespace
@@ -148,7 +150,7 @@ static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
   bool hasNext = static_cast<bool>(findRowsOfColumnBlocks(tile, product->mma));
   bool isStream = streamAhead && product->weight.hasStaticShape();
   if (isStream && !rows)
-    return Fetcher(*product).fetchAhead(streamAhead);
+    return Fetcher(*product).fetchAhead(streamAhead, CacheLevel::Second);
   if (!isStream && !hasNext)
     return;
 
@@ -156,25 +158,26 @@ static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
   Location loc = tile.getLoc();
   auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
   // Goes on in the else branch of `condition`; `tile` ends up in the last one.
-  auto branchIf = [&](Value condition, llvm::function_ref<void(const Product &)> fetch) {
+  auto branchIf = [&](Value condition, llvm::function_ref<void(Fetcher)> fetch) {
     auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.thenBlock());
     auto copy = cast<RowTileOp>(b.clone(*tile));
     tile->moveBefore(branch.elseBlock(), branch.elseBlock()->begin());
-    fetch(*findProduct(copy));
+    fetch(Fetcher(*findProduct(copy)));
     b.setInsertionPoint(tile);
   };
   Value distance = arith::SubIOp::create(b, loc, rows.getInductionVar(), rows.getLowerBound());
   if (isStream) {
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, distance, constant(0));
-    branchIf(isFirst, [&](const Product &copy) { Fetcher(copy).fetchAhead(streamAhead); });
+    branchIf(isFirst, [&](Fetcher fetcher) { fetcher.fetchAhead(streamAhead, CacheLevel::Second); });
+    Fetcher(*product).fetchAhead(streamAhead / 2, CacheLevel::First);
   }
   if (!hasNext)
     return;
   Value number = arith::DivUIOp::create(b, loc, distance, rows.getStep());
   Value turn = arith::SubIOp::create(b, loc, number, constant(1)); // the first tile's is beyond all
   Value fetches = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, turn, constant(product->linesPerStep));
-  branchIf(fetches, [&](const Product &copy) { Fetcher(copy).fetchNext(turn); });
+  branchIf(fetches, [&](Fetcher fetcher) { fetcher.fetchNext(turn); });
 }
 
 namespace {

@@ -121,7 +121,8 @@ kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1
 }
 
 // With the column blocks inside, tiles of many rows fetch the next column block: each pass a share of the cache lines that
-// belong to a step (64 for 64 x 32 bf16). Few rows fetch their own block, two steps ahead.
+// belong to a step (64 for 64 x 32 bf16), if there are at least four tiles. All tiles fetch their own block three steps
+// ahead: in front of each load the 16 lines that it needs then.
 // CHECK-LABEL: kernel.func @fetch
 // CHECK-SAME: %{{.*}}: memref<?x64xbf16>, %[[W:.*]]: memref<3x32x64x2xbf16>
 // CHECK: %[[PAIRS:.*]] = arith.ceildivui %c64{{.*}}, %c2
@@ -136,7 +137,9 @@ kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1
 // CHECK: %[[ALL_TURNS:.*]] = arith.muli %[[TURNS]], %c2
 // CHECK: %[[PASS:.*]] = arith.addi %{{.*}}, %c0
 // CHECK: %[[GROUPS:.*]] = arith.ceildivui %c16{{.*}}, %[[ALL_TURNS]]
-// CHECK: %[[SHARE:.*]] = arith.muli %[[GROUPS]], %c4
+// CHECK: %[[LINES:.*]] = arith.muli %[[GROUPS]], %c4
+// CHECK: %[[SHARED:.*]] = arith.cmpi uge, %[[TURNS]], %c4
+// CHECK: %[[SHARE:.*]] = arith.select %[[SHARED]], %[[LINES]], %c0
 // CHECK: %[[BEGIN:.*]] = arith.muli %[[PASS]], %[[SHARE]]
 // CHECK: %[[FIRST:.*]] = arith.minui %[[BEGIN]], %c64
 // CHECK: %[[SUM:.*]] = arith.addi %[[FIRST]], %[[SHARE]]
@@ -149,11 +152,34 @@ kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1
 // CHECK: scf.for %[[I:.*]] = %[[FROM]] to %[[TO]] step %c4
 // CHECK: arith.muli %[[I]], %c64
 // CHECK-COUNT-4: "llvm.intr.prefetch"{{.*}} hint = 2
+// CHECK-COUNT-32: "llvm.intr.prefetch"{{.*}} hint = 3
 // CHECK-COUNT-4: "llvm.intr.prefetch"{{.*}} hint = 2
+// CHECK-COUNT-32: "llvm.intr.prefetch"{{.*}} hint = 3
 // CHECK: } else {
-// CHECK: %[[AHEAD:.*]] = arith.addi %{{.*}}, %c2
-// CHECK: arith.muli %[[AHEAD]], %c4096
-// CHECK-COUNT-64: "llvm.intr.prefetch"{{.*}} hint = 3
+// CHECK: %[[COLUMNS:.*]] = memref.dim %[[W]]
+// CHECK: %[[LINE:.*]] = arith.muli %[[COLUMNS]], %c4
+// CHECK: %[[STRIDE:.*]] = arith.index_cast %[[LINE]]
+// CHECK: %[[BYTES:.*]] = arith.muli %[[LINE]], %c16
+// CHECK: %[[STEP_BYTES:.*]] = arith.index_cast %[[BYTES]]
+// CHECK: scf.for
+// CHECK: "llvm.x86.tileloadd64"
+// CHECK: %[[THREE_STEPS:.*]] = arith.muli %[[STEP_BYTES]], %c3
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[NOW:.*]], %[[THREE_STEPS]]
+// CHECK: %[[LINE0:.*]] = llvm.inttoptr %[[AHEAD]]
+// CHECK-NEXT: "llvm.intr.prefetch"(%[[LINE0]]) {{.*}} hint = 3
+// CHECK-NEXT: %[[SECOND:.*]] = arith.addi %[[AHEAD]], %[[STRIDE]]
+// CHECK-NEXT: %[[LINE1:.*]] = llvm.inttoptr %[[SECOND]]
+// CHECK-NEXT: "llvm.intr.prefetch"(%[[LINE1]]) {{.*}} hint = 3
+// CHECK-COUNT-14: "llvm.intr.prefetch"{{.*}} hint = 3
+// CHECK-NOT: llvm.intr.prefetch
+// CHECK: %[[POINTER:.*]] = llvm.inttoptr %[[NOW]]
+// CHECK: "llvm.x86.tileloadd64"({{.*}}%[[POINTER]], %[[STRIDE]])
+// CHECK-COUNT-16: "llvm.intr.prefetch"{{.*}} hint = 3
+// CHECK: "llvm.x86.tileloadd64"
+// CHECK-COUNT-16: "llvm.intr.prefetch"{{.*}} hint = 3
+// CHECK: "llvm.x86.tileloadd64"
+// CHECK-COUNT-16: "llvm.intr.prefetch"{{.*}} hint = 3
+// CHECK: "llvm.x86.tileloadd64"
 // CHECK-NOT: llvm.intr.prefetch
 // CHECK: kernel.return
 kernel.func @fetch(%x: memref<?x64xbf16>, %w: memref<3x32x64x2xbf16>, %y: memref<?x192xf32>) {

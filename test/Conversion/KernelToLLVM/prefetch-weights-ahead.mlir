@@ -3,7 +3,8 @@
 // A target on which a stream of weights arrives faster if it is asked for: 4 KiB, 16 steps of 4 cache lines.
 module attributes {kernel.target = {columns = 64 : i64, features = "", rows = 6 : i64, stream_ahead = 4096 : i64, vector = 16 : i64}} {
 
-// The first tile of a loop over rows asks for its own weights, the next four for what follows, the others for nothing.
+// The first tile of a loop over rows asks for its own weights. All others take them from the second-level cache, half as
+// far ahead, into the first-level one; the next four also ask for what follows.
 // CHECK-LABEL: kernel.func @inside
 // CHECK:         scf.for %[[ROW:[a-z0-9]+]] = %[[LOWER:[a-z0-9]+]] to
 // CHECK:         %[[DISTANCE:.*]] = arith.subi %[[ROW]], %[[LOWER]]
@@ -21,10 +22,17 @@ module attributes {kernel.target = {columns = 64 : i64, features = "", rows = 6 
 // CHECK:         } else {
 // CHECK:           %[[NEXT:.*]] = arith.cmpi ult
 // CHECK:           scf.if %[[NEXT]] {
-// CHECK:             memref.prefetch
+// CHECK:             scf.for
+// CHECK:             memref.prefetch {{.*}} locality<2>
+// CHECK:             %[[NEAR:.*]] = arith.addi %{{.*}}, %c8
+// CHECK:             arith.muli %[[NEAR]], %c4
+// CHECK-COUNT-4:     memref.prefetch {{.*}} locality<3>
 // CHECK-NOT:         memref.prefetch
 // CHECK:             kernel.mma
 // CHECK:           } else {
+// CHECK:             scf.for
+// CHECK:             arith.addi %{{.*}}, %c8
+// CHECK-COUNT-4:     memref.prefetch {{.*}} locality<3>
 // CHECK-NOT:         memref.prefetch
 // CHECK:             kernel.mma
 // CHECK:         kernel.return
@@ -57,14 +65,16 @@ kernel.func @inside(%x: memref<?x128xf32>, %w: memref<8x3x128x64xf32>, %y: memre
   kernel.return
 }
 
-// Where the next column block is not the next work, only the first tile asks.
+// Where the next column block is not the next work, nobody asks for it.
 // CHECK-LABEL: kernel.func @other_order
 // CHECK:         scf.if
-// CHECK-COUNT-4:   memref.prefetch
+// CHECK-COUNT-4:   memref.prefetch {{.*}} locality<2>
+// CHECK-NOT:       memref.prefetch
 // CHECK:           kernel.mma
 // CHECK:         } else {
-// CHECK-NOT:       memref.prefetch
 // CHECK-NOT:       scf.if
+// CHECK-COUNT-4:   memref.prefetch {{.*}} locality<3>
+// CHECK-NOT:       memref.prefetch
 // CHECK:           kernel.mma
 // CHECK:         kernel.return
 kernel.func @other_order(%x: memref<?x128xf32>, %w: memref<8x3x128x64xf32>, %y: memref<?x192xf32>, %tiles: index, %rows: index) {
@@ -196,4 +206,38 @@ kernel.func @index_inside(%x: memref<?x128xf32>, %w: memref<8x3x128x64xf32>, %y:
   } {kernel.columns_inside}
   kernel.return
 }
+
+// A step whose weights are no whole cache lines (half a byte here) is left alone.
+// CHECK-LABEL: kernel.func @half_a_byte
+// CHECK-NOT:     memref.prefetch
+// CHECK:         kernel.return
+kernel.func @half_a_byte(%x: memref<?x4096xf4E2M1FN>, %w: memref<2x4096x1xf4E2M1FN>, %y: memref<?x2xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c6 = arith.constant 6 : index
+  %c4096 = arith.constant 4096 : index
+  %m = memref.dim %x, %c0 : memref<?x4096xf4E2M1FN>
+  scf.forall (%n) in (2) {
+    scf.for %r = %c0 to %m step %c6 {
+      %left = arith.subi %m, %r : index
+      kernel.row_tile %left max 6 {
+        %rows = kernel.row_indices %r {
+        ^bb0(%i: index):
+          kernel.yield %i : index
+        } : <6>
+        %zero = kernel.zero : <6x1xf32>
+        %acc = scf.for %k = %c0 to %c4096 step %c1 iter_args(%a = %zero) -> (!kernel.acc<6x1xf32>) {
+          %s = kernel.mma %a, %x[%rows, %k], %w[%n, %k, %c0] : !kernel.acc<6x1xf32>, memref<?x4096xf4E2M1FN>, memref<2x4096x1xf4E2M1FN>
+          scf.yield %s : !kernel.acc<6x1xf32>
+        }
+        kernel.store_tile %acc -> %y[%rows, %n] {
+        ^bb0(%i: index, %j: index, %v: f32):
+          kernel.yield %v : f32
+        } : (!kernel.acc<6x1xf32>), memref<?x2xf32>
+      }
+    }
+  }
+  kernel.return
+}
+
 }

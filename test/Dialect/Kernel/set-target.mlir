@@ -12,7 +12,7 @@
 // V3: module attributes {kernel.target = {columns = 16 : i64, cpu = "x86-64-v3", features = "", rows = 6 : i64, vector = 8 : i64}}
 // V4: {kernel.target = {columns = 64 : i64, cpu = "x86-64-v4", features = "", rows = 6 : i64, vector = 16 : i64}}
 // ZNVER4: {kernel.target = {columns = 64 : i64, cpu = "znver4", dot_bf16, features = "", rows = 6 : i64, vector = 16 : i64}}
-// MATRIX: {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, stream_ahead = 4096 : i64, vector = 16 : i64}}
+// MATRIX: {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, stream_ahead = 2048 : i64, vector = 16 : i64}}
 // NATIVE: {kernel.target = {{.*}}cpu = "{{[a-z0-9-]+}}",{{.*}}rows = 6 : i64
 // OLD: error: CPU 'x86-64-v2' has no avx2; the least that is supported is 'x86-64-v3'
 // OTHER: error: unknown CPU 'cortex-a72'; use 'native', 'x86-64-v3', 'x86-64-v4' or a name such as 'znver4'

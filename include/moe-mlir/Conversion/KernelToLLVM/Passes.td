@@ -37,8 +37,9 @@ def KernelPrefetchWeights : Pass<"kernel-prefetch-weights", "::mlir::kernel::Fun
     chunk of K, or behind the last one the next column block (`memref.prefetch` into the second-level cache, one line per
     step of K) until all of it was asked for.
     For a target with `stream_ahead`, a copy for the first row tile asks for the lines of its own column block that many
-    bytes ahead; without, the first row tile stays as it is. So do row tiles that pass the column block in strips (on
-    AVX2). Runs before kernel-specialize-row-tiles.
+    bytes ahead, into the second-level cache, and the others half as far ahead, into the first-level cache; without, they
+    do not. Row tiles that pass the column block in strips (on AVX2) stay as they are. Runs before
+    kernel-specialize-row-tiles.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }

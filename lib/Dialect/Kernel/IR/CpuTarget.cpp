@@ -147,7 +147,7 @@ FailureOr<CpuTarget> CpuTarget::forCpu(StringRef name, std::string &error) {
       target.matrixRows = maxMatrixRows;
     // Intel since Sapphire Rapids: a row tile of several rows got 0.6 of the bandwidth without (weight-stream.md).
     if (has.contains("amx-tile"))
-      target.streamAhead = 4096;
+      target.streamAhead = 2048;
   }
   return target;
 }
