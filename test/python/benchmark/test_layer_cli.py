@@ -35,13 +35,15 @@ def test_list(capsys):
 def test_groups_of_peers_share_the_seconds_of_a_row(monkeypatch, tmp_path):
     class Artifacts:
         folder = tmp_path
-        library = data = lambda self, *which: tmp_path
+        library = lambda self, shape, dtype: tmp_path / shape.name / "layer.so"
+        data = lambda self, shape: tmp_path / shape.name
 
-    measured = []
+    measured, evicted = [], []
     monkeypatch.setattr(cli, "Machine", lambda *arguments: None)
     monkeypatch.setattr(cli, "work_of", lambda *arguments: {})
     monkeypatch.setattr(cli, "summarize", lambda row, work, parts: {"row": row.name})
     monkeypatch.setattr(cli, "available_memory", lambda: 12e9)
+    monkeypatch.setattr(cli, "evict", lambda path: evicted.append(path.relative_to(tmp_path).as_posix()))
     monkeypatch.setattr(cli.Benchmark, "_measure", lambda self, *given: measured.append([p.name for p in given[4]] + [given[6]]))
     options = cli.parser().parse_args(["--row-seconds", "9"])
     benchmark = cli.Benchmark(options, Artifacts(), None, report.Results(tmp_path / "results"), print)
@@ -49,3 +51,5 @@ def test_groups_of_peers_share_the_seconds_of_a_row(monkeypatch, tmp_path):
     assert [s["row"] for s in benchmark.run(rows, PEERS)] == [r.name for r in rows]
     every = [p.name for p in PEERS]
     assert measured == [[*every, 9], [*every[:2], 3], [*every[2:4], 3], [*every[4:], 3]]
+    # What a layer has in the page cache makes room for the next one.
+    assert evicted == [f"{shape}/{file}" for shape in ("olmoe", "mixtral") for file in ("layer.so.weights", "weights.safetensors")]
