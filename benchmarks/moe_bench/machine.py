@@ -12,7 +12,7 @@ from .errors import BenchError
 SOURCE = Path(__file__).parent / "native" / "machine.cpp"
 COMPILERS = ("clang++-22", "clang++", "g++", "c++")
 
-# More than the last cache level holds (480 MiB on a large Xeon); whoever reads more has the same bandwidth.
+# Twice what the last cache level of a large Xeon holds; whoever reads more has the same bandwidth.
 LARGEST_READ = 1 << 30
 SMALLEST_READ = 1 << 16
 

@@ -127,12 +127,12 @@ struct Layout {
       entry.dtype = plan.tensor.dtype();
       entry.rank = static_cast<int32_t>(plan.tensor.sizes().size());
       llvm::copy(plan.tensor.sizes(), entry.sizes);
-      entry.offset = offset;
       entry.size = plan.tensor.bytes();
-      offset = moert::alignTo(offset + entry.size, moert::kArchiveAlignment);
+      entry.offset = moert::alignTo(offset, moert::archiveAlignment(entry.size));
+      offset = entry.offset + entry.size;
       entries.push_back(entry);
     }
-    tableOffset = offset;
+    tableOffset = moert::alignTo(offset, moert::kArchiveAlignment);
     tableSize = entries.size() * sizeof(ArchiveEntry) + strings.size();
     fileSize = tableOffset + tableSize;
   }

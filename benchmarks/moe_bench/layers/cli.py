@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .. import commandline
 from ..errors import BenchError
-from ..machine import Machine
+from ..machine import LARGEST_READ, Machine
 from ..pagecache import evict
 from ..peerfolder import PeerFolder
 from . import figure, goals, report
@@ -139,7 +139,7 @@ def available_memory():
     """Bytes that can be taken while the archive of the compiled layer, the read loop's memory and some room stay."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024 * 0.65
+            return (int(line.split()[1]) * 1024 - LARGEST_READ) * 0.65
     raise BenchError("/proc/meminfo does not say how much memory is available", 70)
 
 

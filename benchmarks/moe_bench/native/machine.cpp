@@ -28,7 +28,7 @@ constexpr int kVectorBytes = 64, kAccumulators = 24;
 #else
 constexpr int kVectorBytes = 32, kAccumulators = 12;
 #endif
-constexpr size_t kBytesAhead = 1024;
+constexpr size_t kBytesAhead = 1024; // the best of 512 to 4096 on a Xeon (docs/rationale/weight-stream.md)
 typedef float Floats __attribute__((vector_size(kVectorBytes)));
 typedef uint64_t Words __attribute__((vector_size(kVectorBytes)));
 
@@ -143,10 +143,10 @@ const unsigned char *pages(size_t total) {
   return data;
 }
 
-/// Reads `share` bytes until `seconds` have passed, a step of four cache lines at a time, whose lines it asks for `ahead`
-/// bytes before; 0: leaves that to the processor. Gives the bytes read.
+/// Reads `share` bytes, a multiple of a page, again and again until `seconds` have passed. A step is four cache lines,
+/// which are asked for `ahead` bytes before they are read; 0: never. Gives the bytes read.
 template <size_t ahead>
-double read(const unsigned char *data, size_t share, const Clock::time_point &begin, double seconds) {
+double readAgain(const unsigned char *data, size_t share, const Clock::time_point &begin, double seconds) {
   constexpr size_t lineBytes = 64, stepBytes = 4 * lineBytes;
   Words sum[stepBytes / sizeof(Words)] = {};
   double passes = 0;
@@ -178,10 +178,10 @@ double machine_read(const int32_t *cores, int32_t threads, int64_t bytes, double
     return -1;
   auto begin = [&](int t) { return data + share * static_cast<size_t>(t); };
   double alone = rate(cores, threads, [&](int t, Clock::time_point start) {
-    return read<0>(begin(t), share, start, seconds / 2);
+    return readAgain<0>(begin(t), share, start, seconds / 2);
   });
   double ahead = rate(cores, threads, [&](int t, Clock::time_point start) {
-    return read<kBytesAhead>(begin(t), share, start, seconds / 2);
+    return readAgain<kBytesAhead>(begin(t), share, start, seconds / 2);
   });
   return std::max(alone, ahead);
 }

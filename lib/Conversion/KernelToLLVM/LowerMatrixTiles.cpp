@@ -31,7 +31,7 @@ namespace mlir::kernel {
 static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, const CpuTarget &target) {
   SmallVector<MatrixProduct> products;
   llvm::DenseSet<Value> sums;
-  // A tile in a tile: the outer one would get the single rows of the inner one's epilogue, which are no tile of its own.
+  // The epilogue becomes single rows, which are no tile of an outer row_tile.
   bool complete = tile.getMax() <= CpuTarget::maxMatrixRows && !tile->getParentOfType<RowTileOp>(), hasPairs = false;
   tile.getBody().walk([&](RowTileOp) { complete = false; });
   tile.walk([&](MmaOp mma) {
@@ -64,8 +64,8 @@ static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, co
   if (hasPairs && isTall)
     tile.emitWarning() << "a tile of up to " << tile.getMax() << " rows stays on vector registers, which hold "
                        << target.rows << " of them; matrix registers need at most " << CpuTarget::maxMatrixRows
-                       << " rows, whole multiples of 16 columns, and sums that go to store_tile and start with zero or "
-                          "load_tile";
+                       << " rows, whole multiples of 16 columns, no tile inside of another, and sums that go to store_tile and "
+                          "start with zero or load_tile";
   return std::nullopt;
 }
 

@@ -195,17 +195,16 @@ private:
     return amx.addressOf(product.mmas.front().getB(), at);
   }
 
-  /// Cache lines of a column block that belong to one step; 0 if they are not known.
+  /// Cache lines of a column block that belong to one step. Their number is known if what follows it is.
   int64_t linesPerStep() {
     MmaOp mma = product.mmas.front();
     auto type = cast<MemRefType>(mma.getB().getType());
-    int64_t dim = mma.getIndices().size() + 1;
-    return type.isDynamicDim(dim) ? 0 : type.getDimSize(dim) * kDepth * 2 / kLineBytes;
+    return type.getDimSize(mma.getIndices().size() + 1) * kDepth * 2 / kLineBytes;
   }
 
-  /// Which cache lines of the next column block this pass fetches: of each step's lines, the same share. All tiles of
-  /// rows and all passes over them together fetch the block once. With few tiles these are so many lines that the step's
-  /// own loads wait for them: then none.
+  /// Which cache lines of the next column block this pass fetches: of each step's lines, the same share. All passes over
+  /// all tiles together fetch the block once, but for the share of a last tile of up to 16 rows, which fetches none. With
+  /// few tiles a share is so many lines that the step's own loads wait for them: then nobody fetches any.
   void findShare(int64_t pass, int64_t passes) {
     Value turns = mul(next->turns, passes), turn = add(mul(next->turn, passes), index(pass));
     Value all = index(linesPerStep()), groups = index(linesPerStep() / kLinesAtOnce);
@@ -264,6 +263,8 @@ private:
     SmallVector<Value> sources;
     for (int64_t half = 0; half < halves && !gathered; ++half)
       sources.push_back(amx.addressOf(a, {add(product.rows.getBase(), index(half * kRows)), first}));
+    // Attention multiplies with caches, whose columns are a few steps long: nothing behind them is worth asking for.
+    bool isWeight = cast<MemRefType>(product.mmas.front().getB().getType()).hasStaticShape();
     forEach(steps, [&](Value step) {
       if (next && halves == 2)
         fetchShare(step);
@@ -278,7 +279,7 @@ private:
                                 : add(sources[half], toI64(mul(step, kLineBytes))));
       for (auto [weight, bytes] : llvm::zip(weights, stepBytes))
         columns.push_back(add(weight, arith::MulIOp::create(b, loc, toI64(step), bytes)));
-      emitStep(rows, gathered ? line : rowBytes, columns, strides, stepBytes);
+      emitStep(rows, gathered ? line : rowBytes, columns, strides, isWeight ? stepBytes : ArrayRef<Value>());
     });
     if (rest)
       ifTrue(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest, index(0)), [&] { emitRest(halves, tiles); });

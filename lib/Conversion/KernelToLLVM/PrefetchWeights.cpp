@@ -75,15 +75,15 @@ enum class CacheLevel { First, Second };
 /// Puts fetches into the loop of a product.
 class Fetcher {
 public:
-  explicit Fetcher(const Product &product)
-      : product(product), loop(product.loop), mma(product.mma), loc(mma.getLoc()), b(loop) {
+  explicit Fetcher(Product from)
+      : product(from), loc(product.mma.getLoc()), b(product.loop) {
     // A column block as one line of memory: steps * columns (* pairs) elements.
-    int64_t rank = mma.getIndices().size();
+    int64_t rank = product.mma.getIndices().size();
     SmallVector<ReassociationIndices> groups;
     for (int64_t dim = 0; dim < rank; ++dim)
       groups.push_back({dim});
     groups.push_back(llvm::to_vector(llvm::seq<int64_t>(rank, product.weight.getRank())));
-    blocks = memref::CollapseShapeOp::create(b, loc, mma.getB(), groups);
+    blocks = memref::CollapseShapeOp::create(b, loc, product.mma.getB(), groups);
     depth = constant(product.depth);
   }
 
@@ -92,9 +92,9 @@ public:
   void fetchAhead(int64_t bytes, CacheLevel level) {
     int64_t lines = product.linesPerStep;
     int64_t steps = llvm::divideCeil(bytes, lines * kLineBytes);
-    SmallVector<Value> block(mma.getIndices());
-    b.setInsertionPointToStart(loop.getBody());
-    Value step = arith::AddIOp::create(b, loc, arith::DivUIOp::create(b, loc, mma.getK(), depth), constant(steps));
+    SmallVector<Value> block(product.mma.getIndices());
+    b.setInsertionPointToStart(product.loop.getBody());
+    Value step = arith::AddIOp::create(b, loc, arith::DivUIOp::create(b, loc, product.mma.getK(), depth), constant(steps));
     Value line = arith::MulIOp::create(b, loc, step, constant(lines));
     for (int64_t i = 0; i < lines; ++i)
       fetch(block, arith::AddIOp::create(b, loc, line, constant(i)), level);
@@ -102,20 +102,20 @@ public:
 
   /// Step `s` fetches line `turn * steps + s` of the weights that follow the loop's part of K.
   void fetchNext(Value turn) {
-    FollowingWeights following = FollowingWeights::emit(b, loop, mma);
-    Value length = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());
+    FollowingWeights following = FollowingWeights::emit(b, product.loop, product.mma);
+    Value length = arith::SubIOp::create(b, loc, product.loop.getUpperBound(), product.loop.getLowerBound());
     Value steps = arith::DivUIOp::create(b, loc, length, depth);
     // If a shorter part follows, the end of this one is asked for again, and nothing behind the block.
-    Value all = memref::DimOp::create(b, loc, mma.getB(), mma.getIndices().size());
+    Value all = memref::DimOp::create(b, loc, product.mma.getB(), product.mma.getIndices().size());
     Value most = arith::SubIOp::create(b, loc, all, steps);
     Value start = arith::MinUIOp::create(b, loc, following.step, most);
-    SmallVector<Value> block(mma.getIndices().drop_back());
+    SmallVector<Value> block(product.mma.getIndices().drop_back());
     block.push_back(following.block);
     Value first = arith::MulIOp::create(b, loc, start, constant(product.linesPerStep));
     first = arith::AddIOp::create(b, loc, first, arith::MulIOp::create(b, loc, turn, steps));
 
-    b.setInsertionPointToStart(loop.getBody());
-    Value k = arith::SubIOp::create(b, loc, mma.getK(), loop.getLowerBound());
+    b.setInsertionPointToStart(product.loop.getBody());
+    Value k = arith::SubIOp::create(b, loc, product.mma.getK(), product.loop.getLowerBound());
     fetch(block, arith::AddIOp::create(b, loc, first, arith::DivUIOp::create(b, loc, k, depth)), CacheLevel::Second);
   }
 
@@ -129,17 +129,17 @@ private:
     memref::PrefetchOp::create(b, loc, blocks, place, /*isWrite=*/false, locality, /*isDataCache=*/true);
   }
 
-  const Product &product;
-  scf::ForOp loop;
-  MmaOp mma;
+  Product product;
   Location loc;
   OpBuilder b;
   Value blocks, depth;
 };
 } // namespace
 
-/// Gives the tile a copy for the rows that fetch the column block ahead of its use (the first tile of a loop over rows,
-/// or one without such a loop), and one for those that fetch what follows it (the next `linesPerStep` tiles).
+/// Gives a tile in a loop over rows a copy for the first one, which fetches the column block ahead of its use, and one
+/// for the next `linesPerStep`, which fetch what follows it. These and the others take the block out of the second-level
+/// cache ahead of its use. A tile without such a loop is the first one. What a target or a kernel has no use for is left
+/// out.
 static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
   std::optional<Product> product = findProduct(tile);
   if (!product)

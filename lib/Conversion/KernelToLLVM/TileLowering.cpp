@@ -45,7 +45,10 @@ bool kernel::isMultipleOf(Value value, int64_t factor) {
 }
 
 Value kernel::rootOf(Value memref) {
-  Value root = memref::skipViewLikeOps(cast<MemrefValue>(memref));
+  auto view = dyn_cast<MemrefValue>(memref);
+  if (!view)
+    return {};
+  Value root = memref::skipViewLikeOps(view);
   auto arg = dyn_cast<BlockArgument>(root);
   bool isKnown = arg ? isa<kernel::FuncOp>(arg.getOwner()->getParentOp())
                      : isa<memref::AllocOp, memref::AllocaOp>(root.getDefiningOp());

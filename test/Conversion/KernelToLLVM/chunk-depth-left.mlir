@@ -324,7 +324,7 @@ kernel.func @either(%x: memref<?x2048xf32>, %w: memref<2x2048x64xf32>, %y: memre
 // Rows of which it is not known in whose memory they lie.
 // CHECK-LABEL: kernel.func @rows_of_either
 // CHECK-NOT: kernel.load_tile
-kernel.func @rows_of_either(%x: memref<?x2048xf32>, %w: memref<2x2048x64xf32>, %y: memref<?x128xf32>, %map: memref<?xi32>, %b: i1, %z: memref<?x2048xf32>) {
+kernel.func @rows_of_either(%x: memref<?x2048xf32>, %w: memref<2x2048x64xf32>, %y: memref<?x128xf32>, %b: i1, %z: memref<?x2048xf32>) {
   %c0 = arith.constant 0 : index
   %step = arith.constant 1 : index
   %max = arith.constant 6 : index
@@ -349,6 +349,42 @@ kernel.func @rows_of_either(%x: memref<?x2048xf32>, %w: memref<2x2048x64xf32>, %
         kernel.store_tile %acc -> %z[%rows, %col] {
         ^bb0(%row: index, %c: index, %v: f32):
           kernel.yield %v : f32
+        } : (!kernel.acc<6x64xf32>), memref<?x2048xf32>
+      }
+    }
+  }
+  kernel.return
+}
+
+// Memory that is no memref.
+// CHECK-LABEL: kernel.func @pointer
+// CHECK-NOT: kernel.load_tile
+kernel.func @pointer(%x: memref<?x2048xf32>, %w: memref<2x2048x64xf32>, %y: memref<?x128xf32>, %p: !llvm.ptr, %z: memref<?x2048xf32>) {
+  %c0 = arith.constant 0 : index
+  %step = arith.constant 1 : index
+  %max = arith.constant 6 : index
+  %width = arith.constant 64 : index
+  %k = arith.constant 2048 : index
+  %m = memref.dim %x, %c0 : memref<?x2048xf32>
+  scf.forall (%n) in (2) {
+    %col = arith.muli %n, %width : index
+    scf.for %r = %c0 to %m step %max {
+      %left = arith.subi %m, %r : index
+      kernel.row_tile %left max 6 {
+        %rows = kernel.row_indices %r {
+        ^bb0(%i: index):
+          kernel.yield %i : index
+        } : !kernel.rows<6>
+        %bias = llvm.load %p : !llvm.ptr -> f32
+        %zero = kernel.zero : !kernel.acc<6x64xf32>
+        %acc = scf.for %kk = %c0 to %k step %step iter_args(%a = %zero) -> (!kernel.acc<6x64xf32>) {
+          %next = kernel.mma %a, %x[%rows, %kk], %w[%n, %kk, %c0] : !kernel.acc<6x64xf32>, memref<?x2048xf32>, memref<2x2048x64xf32>
+          scf.yield %next : !kernel.acc<6x64xf32>
+        }
+        kernel.store_tile %acc -> %z[%rows, %col] {
+        ^bb0(%row: index, %c: index, %v: f32):
+          %w0 = arith.addf %v, %bias : f32
+          kernel.yield %w0 : f32
         } : (!kernel.acc<6x64xf32>), memref<?x2048xf32>
       }
     }

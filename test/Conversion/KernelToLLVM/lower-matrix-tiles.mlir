@@ -153,8 +153,11 @@ kernel.func @gathered(%x: memref<?x41xbf16>, %map: memref<?xindex>, %w: memref<1
 // CHECK: arith.muli %[[I]], %c64
 // CHECK-COUNT-4: "llvm.intr.prefetch"{{.*}} hint = 2
 // CHECK-COUNT-32: "llvm.intr.prefetch"{{.*}} hint = 3
-// CHECK-COUNT-4: "llvm.intr.prefetch"{{.*}} hint = 2
+// CHECK-NOT: hint = 3
+// CHECK: "llvm.intr.prefetch"{{.*}} hint = 2
+// CHECK-COUNT-3: "llvm.intr.prefetch"{{.*}} hint = 2
 // CHECK-COUNT-32: "llvm.intr.prefetch"{{.*}} hint = 3
+// CHECK-NOT: llvm.intr.prefetch
 // CHECK: } else {
 // CHECK: %[[COLUMNS:.*]] = memref.dim %[[W]]
 // CHECK: %[[LINE:.*]] = arith.muli %[[COLUMNS]], %c4
@@ -225,6 +228,15 @@ kernel.func @fetch(%x: memref<?x64xbf16>, %w: memref<3x32x64x2xbf16>, %y: memref
 // CHECK: %[[SOME:.*]] = arith.maxsi %[[LENGTH]], %c0
 // CHECK: arith.divui %[[SOME]], %c32
 // CHECK: arith.remui %[[SOME]], %c32
+// CHECK: "llvm.intr.prefetch"{{.*}} hint = 3
+// CHECK: vector.maskedload
+// CHECK-NOT: llvm.intr.prefetch
+// CHECK: } else {
+// CHECK: "llvm.x86.tilezero"
+// CHECK: "llvm.intr.prefetch"{{.*}} hint = 3
+// CHECK: vector.maskedload
+// CHECK-NOT: llvm.intr.prefetch
+// CHECK: kernel.return
 kernel.func @odd_end(%x: memref<?x8xbf16>, %w: memref<1x4x16x2xbf16>, %y: memref<?x16xf32>) {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index

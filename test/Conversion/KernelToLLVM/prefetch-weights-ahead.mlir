@@ -109,7 +109,8 @@ kernel.func @other_order(%x: memref<?x128xf32>, %w: memref<8x3x128x64xf32>, %y: 
 // A tile that is no part of a loop is the first one.
 // CHECK-LABEL: kernel.func @alone
 // CHECK-NOT:     scf.if
-// CHECK-COUNT-4: memref.prefetch
+// CHECK-COUNT-4: memref.prefetch {{.*}} locality<2>
+// CHECK-NOT:     memref.prefetch
 // CHECK:         kernel.mma
 // CHECK-NOT:     kernel.mma
 // CHECK:         kernel.return

@@ -145,7 +145,7 @@ FailureOr<CpuTarget> CpuTarget::forCpu(StringRef name, std::string &error) {
     target.dotBf16 = has.contains("avx512bf16");
     if (has.contains("amx-tile") && has.contains("amx-bf16") && (name != "native" || allowsMatrixRegisters()))
       target.matrixRows = maxMatrixRows;
-    // Intel since Sapphire Rapids: a row tile of several rows got 0.6 of the bandwidth without (weight-stream.md).
+    // Intel since Sapphire Rapids, half a page: without, streams had 0.7 to 0.8 of the speed (weight-stream.md).
     if (has.contains("amx-tile"))
       target.streamAhead = 2048;
   }
