@@ -62,10 +62,11 @@ static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, co
   if (complete && !sums.empty())
     return products;
   if (hasPairs && isTall)
-    tile.emitWarning() << "a tile of up to " << tile.getMax() << " rows stays on vector registers, which hold "
-                       << target.rows << " of them; matrix registers need at most " << CpuTarget::maxMatrixRows
-                       << " rows, whole multiples of 16 columns, no tile inside of another, and sums that go to store_tile and "
-                          "start with zero or load_tile";
+    tile.emitWarning()
+        << "a tile of up to " << tile.getMax() << " rows stays on vector registers, which hold " << target.rows
+        << " of them; matrix registers need at most " << CpuTarget::maxMatrixRows
+        << " rows, whole multiples of 16 columns, no tile inside of another, and sums that go to store_tile and "
+           "start with zero or load_tile";
   return std::nullopt;
 }
 

@@ -202,9 +202,9 @@ private:
     return type.getDimSize(mma.getIndices().size() + 1) * kDepth * 2 / kLineBytes;
   }
 
-  /// Which cache lines of the next column block this pass fetches: of each step's lines, the same share. All passes over
-  /// all tiles together fetch the block once, but for the share of a last tile of up to 16 rows, which fetches none. With
-  /// few tiles a share is so many lines that the step's own loads wait for them: then nobody fetches any.
+  /// Which cache lines of the next column block this pass fetches: of each step's lines, the same share. All passes
+  /// over all tiles together fetch the block once, but for the share of a last tile of up to 16 rows, which fetches
+  /// none. With few tiles a share is so many lines that the step's own loads wait for them: then nobody fetches any.
   void findShare(int64_t pass, int64_t passes) {
     Value turns = mul(next->turns, passes), turn = add(mul(next->turn, passes), index(pass));
     Value all = index(linesPerStep()), groups = index(linesPerStep() / kLinesAtOnce);

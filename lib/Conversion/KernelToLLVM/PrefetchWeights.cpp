@@ -75,8 +75,7 @@ enum class CacheLevel { First, Second };
 /// Puts fetches into the loop of a product.
 class Fetcher {
 public:
-  explicit Fetcher(Product from)
-      : product(from), loc(product.mma.getLoc()), b(product.loop) {
+  explicit Fetcher(Product from) : product(from), loc(product.mma.getLoc()), b(product.loop) {
     // A column block as one line of memory: steps * columns (* pairs) elements.
     int64_t rank = product.mma.getIndices().size();
     SmallVector<ReassociationIndices> groups;
@@ -94,7 +93,8 @@ public:
     int64_t steps = llvm::divideCeil(bytes, lines * kLineBytes);
     SmallVector<Value> block(product.mma.getIndices());
     b.setInsertionPointToStart(product.loop.getBody());
-    Value step = arith::AddIOp::create(b, loc, arith::DivUIOp::create(b, loc, product.mma.getK(), depth), constant(steps));
+    Value step =
+        arith::AddIOp::create(b, loc, arith::DivUIOp::create(b, loc, product.mma.getK(), depth), constant(steps));
     Value line = arith::MulIOp::create(b, loc, step, constant(lines));
     for (int64_t i = 0; i < lines; ++i)
       fetch(block, arith::AddIOp::create(b, loc, line, constant(i)), level);
@@ -137,9 +137,9 @@ private:
 } // namespace
 
 /// Gives a tile in a loop over rows a copy for the first one, which fetches the column block ahead of its use, and one
-/// for the next `linesPerStep`, which fetch what follows it. These and the others take the block out of the second-level
-/// cache ahead of its use. A tile without such a loop is the first one. What a target or a kernel has no use for is left
-/// out.
+/// for the next `linesPerStep`, which fetch what follows it. These and the others take the block out of the
+/// second-level cache ahead of its use. A tile without such a loop is the first one. What a target or a kernel has no
+/// use for is left out.
 static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
   std::optional<Product> product = findProduct(tile);
   if (!product)
