@@ -63,7 +63,7 @@ static std::optional<Product> findProduct(RowTileOp tile) {
     if (getConstantIntValue(loop.getStep()) != depth || weight.isDynamicDim(rank - 1) || weight.isDynamicDim(rank + 1))
       return;
     int64_t stepBits = weight.getDimSize(rank + 1) * depth * weight.getElementTypeBitWidth(), stepBytes = stepBits / 8;
-    if (stepBits > 0 && stepBits % (8 * kLineBytes) == 0)
+    if (stepBits % (8 * kLineBytes) == 0)
       product = Product{loop, mma, weight, depth, stepBytes / kLineBytes};
   });
   return product;

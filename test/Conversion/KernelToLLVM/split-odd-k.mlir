@@ -68,3 +68,33 @@ kernel.func @even(%a: memref<?x8xbf16>, %b: memref<1x4x16x2xbf16>, %f: memref<?x
   }
   kernel.return
 }
+
+// -----
+
+// Pairs from a start that may be odd: of a minimum both must be even.
+// CHECK-LABEL: kernel.func @odd_start
+// CHECK: scf.for
+// CHECK-NOT: inbounds
+// CHECK-NOT: scf.for
+// CHECK: kernel.return
+kernel.func @odd_start(%a: memref<?x?xbf16>, %b: memref<1x?x16x2xbf16>, %y: memref<?x16xf32>, %k: index, %start: index) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %from = arith.minsi %c64, %start : index
+  %rows = kernel.row_indices %c0 {
+  ^bb0(%i: index):
+    kernel.yield %i : index
+  } : !kernel.rows<1>
+  %zero = kernel.zero : !kernel.acc<1x16xf32>
+  %acc = scf.for %kk = %from to %k step %c2 iter_args(%s = %zero) -> (!kernel.acc<1x16xf32>) {
+    %next = kernel.mma %s, %a[%rows, %kk], %b[%c0, %kk, %c0]
+        : !kernel.acc<1x16xf32>, memref<?x?xbf16>, memref<1x?x16x2xbf16>
+    scf.yield %next : !kernel.acc<1x16xf32>
+  }
+  kernel.store_tile %acc -> %y[%rows, %c0] {
+  ^bb0(%r: index, %c: index, %v: f32):
+    kernel.yield %v : f32
+  } : (!kernel.acc<1x16xf32>), memref<?x16xf32>
+  kernel.return
+}
