@@ -78,8 +78,8 @@ private:
 };
 
 /// Writes a stretch of a file in units of 2 MiB that end at multiples of 2 MiB. A page cache keeps what one call wrote
-/// in pages as large as the call and its place allow, and whoever maps the file gets these pages: read in pages of 4
-/// KiB, weights arrive 10 to 30 % slower.
+/// in pages as large as the call and its place allow, and whoever maps the file gets these pages: in pages of 4 KiB,
+/// weights arrive 10 to 30 % slower.
 class UnitWriter {
 public:
   UnitWriter(File &file, uint64_t offset) : file(file), offset(offset) { unit.reserve(kUnit); }

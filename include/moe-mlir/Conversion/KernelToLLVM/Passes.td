@@ -38,8 +38,8 @@ def KernelPrefetchWeights : Pass<"kernel-prefetch-weights", "::mlir::kernel::Fun
     step of K) until all of it was asked for.
     For a target with `stream_ahead` and weights of static shape, a copy for the first row tile asks for the lines of its
     own column block that many bytes ahead, into the second-level cache, and the others half as far ahead, into the
-    first-level cache; otherwise they do not. Row tiles that pass the column block in strips (on AVX2) stay as they are. Runs before
-    kernel-specialize-row-tiles.
+    first-level cache; otherwise they do not. Row tiles that pass the column block in strips (on AVX2) stay as they are.
+    Runs before kernel-specialize-row-tiles.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
@@ -51,9 +51,10 @@ def KernelLowerMatrixTiles : Pass<"kernel-lower-matrix-tiles", "::mlir::kernel::
     epilogues read, a loop over K becomes a loop over 32 elements at a time on AMX's registers, for as many rows as there
     are, without a copy of the program for each number of rows. The sums go through memory of the function, and each
     `kernel.store_tile` becomes a loop over rows. Rows that a map selects are copied 32 elements at a time, one step ahead.
-    Each load of a register of weights of static shape asks for its lines three steps later. With `kernel.columns_inside`, if a column
-    block serves four tiles or more, those of more than 16 rows share the lines of the next chunk of K or column block
-    among them and ask for these too. Sums that wait in memory between chunks (kernel-chunk-depth) are loaded from there.
+    Each load of a register of weights of static shape asks for its lines three steps later. With
+    `kernel.columns_inside`, if a column block serves four tiles or more, those of more than 16 rows share the lines of
+    the next chunk of K or column block among them and ask for these too. Sums that wait in memory between chunks
+    (kernel-chunk-depth) are loaded from there.
     Other tiles stay as they are, with a warning if they have more rows than vector registers hold.
 
     The even elements of K are added up and the odd ones beside them over 32 elements, then both to the sum: results
