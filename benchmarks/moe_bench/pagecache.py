@@ -4,12 +4,14 @@ A mapped file has the pages of the page cache, and these are as large as whateve
 was busy at that moment leaves small ones, and a stream of weights through them is up to a third slower for as long as they stay.
 """
 
+import ctypes
 import mmap
 import os
 import re
 from pathlib import Path
 
 ENOUGH = 0.99
+ATTEMPTS = 3
 
 
 def evict(path):
@@ -34,16 +36,31 @@ def huge_share(smaps, name):
 
 
 def settle(path):
-    """Reads the file again, unless its pages are large; returns their share."""
+    """Reads the file again, up to ATTEMPTS times, unless its pages are large; returns their share."""
     share = _touch(path)
-    if share is None or share >= ENOUGH:
-        return share
-    evict(path)
-    try:
-        Path("/proc/sys/vm/compact_memory").write_text("1")  # root only
-    except OSError:
-        pass
-    return _touch(path)
+    for _ in range(ATTEMPTS):
+        if share is None or share >= ENOUGH:
+            break
+        evict(path)
+        try:
+            Path("/proc/sys/vm/compact_memory").write_text("1")  # root only
+        except OSError:
+            pass
+        share = _touch(path)
+    return share
+
+
+def lock(name):
+    """Keeps mapped files with this end of their name in memory while this process lives: others' weights, in memory of their own, cannot be dropped either.
+
+    Returns whether the system allows it.
+    """
+    libc, locked = ctypes.CDLL(None), True
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if line.endswith(name):
+            begin, end = (int(address, 16) for address in line.split(maxsplit=1)[0].split("-"))
+            locked = libc.mlock(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin)) == 0 and locked
+    return locked
 
 
 def _touch(path):

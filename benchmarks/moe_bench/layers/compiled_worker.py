@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..pagecache import huge_share, settle
+from ..pagecache import huge_share, lock, settle
 from ..session import BF16, F32, I32, Session
 from .side import Side, main, narrow, widen
 
@@ -27,10 +27,11 @@ class Compiled(Side):
         self._archive = f"{Path(library).name}.weights"
         settle(Path(library).with_name(self._archive))
         self._session = Session(library, len(cores))
+        self._is_locked = lock(self._archive)
         self._output = self._session.find("output", "y")
 
     def versions(self):
-        return {"threads": self._session.threads}
+        return {"threads": self._session.threads, "locked": self._is_locked}
 
     def load(self, weights):
         """Nothing: the archive beside the library is mapped."""

@@ -2,11 +2,14 @@
 
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from moe_bench import pagecache
 
+BENCHMARKS = str(Path(pagecache.__file__).parents[1])
 SIZE = 5 << 20
 
 
@@ -17,7 +20,9 @@ def weights(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("shares, evictions, result", [([1.0], 0, 1.0), ([0.3, 0.995], 1, 0.995), ([0.3, 0.4], 1, 0.4), ([None], 0, None)])
+@pytest.mark.parametrize("shares, evictions, result", [
+    ([1.0], 0, 1.0), ([0.3, 0.995], 1, 0.995), ([0.3, 0.4, 0.992], 2, 0.992), ([0.3, 0.4, 0.5, 0.6, 1.0], 3, 0.6), ([None], 0, None),
+])
 def test_small_pages_are_read_again(weights, monkeypatch, shares, evictions, result):
     evicted, answers = [], iter(shares)
     monkeypatch.setattr(pagecache, "huge_share", lambda smaps, name: next(answers) if name == "layer.weights" and name in smaps else "not mapped")
@@ -43,3 +48,18 @@ def test_evicted_files_have_no_pages(weights):
     assert pages() == SIZE // 4096
     pagecache.evict(weights)
     assert pages() == 0
+
+
+def test_a_mapped_file_is_locked(weights):
+    script = f"""
+import mmap
+from moe_bench import pagecache
+with open({str(weights)!r}, "rb") as file:
+    memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+if pagecache.lock("layer.weights"):
+    print([line.split()[1] for line in open("/proc/self/status") if line.startswith("VmLck:")][0])
+else:
+    print("may not")
+"""
+    said = subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": BENCHMARKS}, capture_output=True, text=True, check=True).stdout.strip()
+    assert said == "may not" or SIZE <= int(said) * 1024 < 2 * SIZE
