@@ -41,13 +41,18 @@ def check(options, choices, seconds=("turn-seconds",)):
         unknown = [v for v in values or [] if v not in known]
         if unknown:
             raise BenchError(f"--{flag}: '{unknown[0]}' is not known; choose from: {', '.join(known)}")
-    cores = len(os.sched_getaffinity(0))
-    if not 1 <= options.threads <= cores:
-        raise BenchError(f"--threads: {options.threads} is not between 1 and the {cores} cores that this process may use")
+    check_threads(options)
     if options.rounds < 1 or not all(0 < getattr(options, name.replace("-", "_")) < 3600 for name in seconds):
         raise BenchError(f"--rounds must be at least 1, {' and '.join('--' + name for name in seconds)} above 0")
     if "/" in options.name:
         raise BenchError(f"--name: '{options.name}' is part of a file name and cannot contain '/'")
+
+
+def check_threads(options):
+    """Raises BenchError for more threads than cores, or none."""
+    cores = len(os.sched_getaffinity(0))
+    if not 1 <= options.threads <= cores:
+        raise BenchError(f"--threads: {options.threads} is not between 1 and the {cores} cores that this process may use")
 
 
 def run(parser, arguments, action):
