@@ -33,6 +33,7 @@ def describe(cores, arguments):
         "cores_online": os.cpu_count(),
         "kernel": platform.release(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "swap": _read("/proc/swaps").count("\n") > 0,
         "huge_pages": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
         "python": platform.python_version(),
         "load": os.getloadavg()[0],

@@ -36,31 +36,32 @@ def huge_share(smaps, name):
 
 
 def settle(path):
-    """Reads the file again, up to ATTEMPTS times, unless its pages are large; returns their share."""
-    share = _touch(path)
+    """Reads the file again, up to ATTEMPTS times, until its pages are large or become no larger; returns their share."""
+    share, before = _touch(path), -1
     for _ in range(ATTEMPTS):
-        if share is None or share >= ENOUGH:
+        if share is None or share >= ENOUGH or share <= before:
             break
         evict(path)
         try:
             Path("/proc/sys/vm/compact_memory").write_text("1")  # root only
         except OSError:
             pass
-        share = _touch(path)
+        share, before = _touch(path), share
     return share
 
 
 def lock(name):
-    """Keeps mapped files with this end of their name in memory while this process lives: others' weights, in memory of their own, cannot be dropped either.
+    """Keeps mapped files with this end of their name in memory while this process lives: others' weights, in memory of their own, stay there too, but for swap.
 
-    Returns whether the system allows it.
+    Returns whether it does: not if the system forbids it, nor with more than a quarter of all memory, since peers need room while they load.
     """
-    libc, locked = ctypes.CDLL(None), True
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    libc, answers = ctypes.CDLL(None), []
     for line in Path("/proc/self/maps").read_text().splitlines():
         if line.endswith(name):
             begin, end = (int(address, 16) for address in line.split(maxsplit=1)[0].split("-"))
-            locked = libc.mlock(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin)) == 0 and locked
-    return locked
+            answers.append(end - begin <= most and libc.mlock(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin)) == 0)
+    return bool(answers) and all(answers)
 
 
 def _touch(path):

@@ -6,16 +6,24 @@ from dataclasses import dataclass
 
 from ..errors import BenchError
 
-LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
+LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*?)\s*$")
 HEAD = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 TARGET = re.compile(r"^(?:0x)?([0-9a-f]+)\b")
 
 KINDS = ("products", "products that load", "loads", "prefetches", "stores", "others")
 
 # Multiplications that add, in vectors and in matrix registers.
-PRODUCTS = ("vfmadd", "vfnmadd", "vdpbf16", "tdp")
+PRODUCTS = ("vfm", "vfnm", "vdpbf16", "vpdp", "tdp")
 # They have an operand in memory and read nothing of it.
 ADDRESSES = ("lea", "nop")
+# Their last operand is read, not written; and those that begin alike and write it.
+READERS = ("cmp", "test", "push", "call", "j", "bt", "ldmxcsr", "vldmxcsr", "mul", "imul", "div", "idiv")
+WRITERS = ("cmpxchg", "btc", "btr", "bts")
+
+# What follows them is not what runs next, or not always.
+LEAVERS = ("j", "ret", "ud2")
+
+PREFIXES = re.compile(r"^(?:(?:lock|rep|repne|repz|repnz|notrack|data16)\s+)+(?=\S)")
 
 
 @dataclass(frozen=True)
@@ -36,8 +44,8 @@ class Instruction:
             return "products that load" if "(" in sources else "products"
         if self.name.startswith(ADDRESSES):
             return "others"
-        if "(" in result and self.name.startswith(("mov", "vmov", "vpextr", "vextract", "tilestore")):
-            return "stores"
+        if "(" in result:
+            return "loads" if self.name.startswith(READERS) and not self.name.startswith(WRITERS) else "stores"
         return "loads" if "(" in sources else "others"
 
     @property
@@ -72,9 +80,10 @@ def parse(text):
     for line in text.splitlines():
         head, found = HEAD.match(line), LINE.match(line)
         if head:
-            current = result.setdefault(head[2], [])
+            current = None if head[2] in result else result.setdefault(head[2], [])  # of local functions of one name, the first
         elif found and current is not None:
-            current.append(Instruction(int(found[1], 16), found[2], found[3].split("#")[0].split("<")[0].strip()))
+            name, *operands = PREFIXES.sub("", f"{found[2]} {found[3]}").split(maxsplit=1)
+            current.append(Instruction(int(found[1], 16), name, "".join(operands).split("#")[0].split("<")[0].strip()))
     return result
 
 
@@ -87,7 +96,7 @@ def basic_blocks(instructions):
             blocks.append(current)
             current = []
         current.append(instruction)
-        if instruction.jumps_to is not None:
+        if instruction.name.startswith(LEAVERS):
             blocks.append(current)
             current = []
     return [*blocks, current] if current else blocks

@@ -42,18 +42,22 @@ def text(inside, elsewhere, code, cycles):
     code               {symbol: instructions}
     cycles             function of a block's instructions: estimated clock cycles of it as a loop's body, or None
     """
-    total = sum(sum(samples.values()) for samples in inside.values()) + elsewhere.total()
+    total = sum(samples.total() for samples in inside.values()) + elsewhere.total()
+    if not total:
+        return ["  no samples: the call ran too short, see --seconds"]
     lines, rest = [], elsewhere.total()
-    for symbol, samples in sorted(inside.items(), key=lambda item: -sum(item[1].values())):
-        count = sum(samples.values())
-        if count < LEAST_SHARE * total or not code.get(symbol):
+    for symbol, samples in sorted(inside.items(), key=lambda item: -item[1].total()):
+        count = samples.total()
+        if count < LEAST_SHARE * total:
             rest += count
             continue
         lines.append(f"  {share(count, total)} {symbol}")
-        for block in blocks(code[symbol], samples):
+        for block in blocks(code[symbol], samples) if code.get(symbol) else ():
             if block.samples.total() >= LEAST_SHARE * total:
-                lines += block_lines(block, count, cycles(block.body))
-    return [*lines, f"  {share(rest, total)} elsewhere"]
+                is_loop = block.body[-1].jumps_to == block.body[0].address
+                lines += block_lines(block, count, cycles(block.body) if is_loop else None)
+    names = ", ".join(f"{share(n, total).strip()} {name}" for name, n in elsewhere.most_common() if n >= LEAST_SHARE * total)
+    return [*lines, f"  {share(rest, total)} elsewhere" + (f" ({names})" if names else "")]
 
 
 def block_lines(block, kernel_samples, cycles):
@@ -66,4 +70,4 @@ def block_lines(block, kernel_samples, cycles):
 
 
 def share(part, whole):
-    return f"{100 * part / whole if whole else 0:3.0f} %"
+    return f"{100 * part / whole:3.0f} %"

@@ -88,6 +88,15 @@ def library(tmp_path_factory):
     ("vbroadcastss", "(%rax), %zmm2", "loads"),
     ("vaddps", "(%rax), %zmm1, %zmm2", "loads"),
     ("prefetcht1", "(%rax)", "prefetches"),
+    ("vmovups", "(%rax), %zmm0 {%k1} {z}", "loads"),
+    ("vmovups", "%zmm0, (%rax) {%k1}", "stores"),
+    ("vpmovdw", "%zmm0, (%rax)", "stores"),
+    ("vmaskmovps", "%ymm0, %ymm1, (%rax)", "stores"),
+    ("addq", "%rax, (%rbx)", "stores"),
+    ("cmpxchgq", "%rax, (%rbx)", "stores"),
+    ("cmpq", "$0x0, 0x8(%rax)", "loads"),
+    ("callq", "*0x8(%rax)", "loads"),
+    ("vpdpbusd", "%zmm1, %zmm2, %zmm3", "products"),
     ("leaq", "0x40(%rax,%rcx), %rdx", "others"),
     ("nopw", "%cs:(%rax,%rax)", "others"),
     ("cmpq", "%rax, %rcx", "others"),
@@ -107,26 +116,43 @@ def test_basic_blocks():
     assert machinecode.basic_blocks([]) == []
 
 
+def test_prefixes_and_second_functions_of_a_name():
+    code = machinecode.parse("""
+0000000000001000 <helper>:
+    1000:      	lock		xaddq	%rax, (%rdi)
+    1008:      	rep		stosb	%al, %es:(%rdi)
+    1010:      	retq
+    1018:      	nop
+    1020:      	data16
+0000000000002000 <helper>:
+    2000:      	retq
+""")
+    assert [(i.name, i.kind) for i in code["helper"]] == [("xaddq", "stores"), ("stosb", "stores"), ("retq", "others"), ("nop", "others"), ("data16", "others")]
+    assert [len(body) for body in machinecode.basic_blocks(code["helper"])] == [3, 2]
+
+
 def test_samples(tmp_path):
     library = tmp_path / "layer.so"
     text = f"""
     7f01 experts_up+0x18 ({library})
     7f01 experts_up+0x18 ({library})
     7f00 experts_up ({library})
+    7f02 _ZN5moert4Pool4helpERNS0_4SlotEj+0x2 ({library})
     7f05 [unknown] ({library})
     7f06 clear_page_erms+0x7 ([kernel.kallsyms])
     7f07 [unknown] (/usr/lib/libc.so.6)
 """
     inside, elsewhere = sampling.parse(text, library)
-    assert inside == {"experts_up": {0x18: 2, 0: 1}}
+    assert inside == {"experts_up": {0x18: 2, 0: 1}, "_ZN5moert4Pool4helpERNS0_4SlotEj": {2: 1}}
     assert elsewhere == {"layer.so": 1, "[kernel.kallsyms]": 1, "libc.so.6": 1}
 
 
 def test_text():
     # 80 of 90 samples are in the first inner loop, 5 in the second one, 5 at the end of the outer one.
-    samples = {0x10: 60, 0x18: 15, 0x20: 5, 0x40: 5, 0x50: 5}
-    inside = {"experts_up": samples, "add": {0: 1}, "no_code": {0: 8}}
-    lines = report.text(inside, collections.Counter(libc=1), machinecode.parse(CODE), lambda body: 6.2 if len(body) == 5 else None)
+    inside = {"experts_up": {0x10: 60, 0x18: 15, 0x20: 5, 0x40: 5, 0x50: 5}, "add": {0: 1}, "no_code": {0: 6}}
+    inside = {symbol: collections.Counter(samples) for symbol, samples in inside.items()}
+    elsewhere = collections.Counter({"libc.so.6": 1, "[kernel.kallsyms]": 2})
+    lines = report.text(inside, elsewhere, machinecode.parse(CODE), lambda body: 6.2 if len(body) == 5 else None)
     assert lines == [
         "   90 % experts_up",
         "       89 % block of 1 products, 1 products that load, 1 loads, 2 others; 6 cycles if all data is at hand",
@@ -135,12 +161,18 @@ def test_text():
         "            time at: 100 % stores",
         "        6 % block of 1 others",
         "            time at: 100 % others",
-        "   10 % elsewhere",
+        "    6 % no_code",
+        "    4 % elsewhere (2 % [kernel.kallsyms])",
     ]
 
 
+def test_cycles_are_those_of_loops():
+    lines = report.text({"experts_up": collections.Counter({0x50: 1})}, collections.Counter(), machinecode.parse(CODE), lambda body: 7)
+    assert lines[1] == "      100 % block of 1 others"
+
+
 def test_nothing_was_sampled():
-    assert report.text({}, collections.Counter(), {}, None) == ["    0 % elsewhere"]
+    assert report.text({}, collections.Counter(), {}, None) == ["  no samples: the call ran too short, see --seconds"]
 
 
 def test_disassembly(library):
@@ -171,42 +203,73 @@ def fake_perf(folder, body):
 
 
 class Idle:
-    """A worker with nothing to do."""
+    """A worker with nothing to do, whose process ends when it is told to."""
 
-    pid = 1
+    def __init__(self):
+        self.process = subprocess.Popen(["sleep", "60"])
+        self.pid = self.process.pid
 
     def ask(self, do, **arguments):
         assert (do, arguments) == ("run", {"variant": "compiled", "seconds": 0.01})
         return {"seconds": 0.02}
 
 
-def test_profile_of_a_row(monkeypatch, capsys, library, tmp_path):
-    # perf "records" its arguments, and everything is in the sum of `product`.
-    script = f"""case $1 in
-record) [ "$6 $7" = "-p 1" ] && echo > "$9" ;;
-script) echo "  7f01 product+0x0 ({library})" ;;
+@pytest.fixture
+def idle():
+    worker = Idle()
+    yield worker
+    worker.process.kill()
+    worker.process.wait()
+
+
+def row_of_a_layer(monkeypatch, library, worker):
+    """A row whose library is `library`; returns the list of what is evicted."""
+    evicted = []
+    monkeypatch.setattr(cli, "evict", lambda path: evicted.append(path.name))
+    monkeypatch.setattr(cli, "_layer", lambda row, *given: (library, worker, lambda seconds: [f"{2e8 / seconds / 1e9:.1f} GB/s of weights"]))
+    return evicted
+
+
+def test_profile_of_a_row(monkeypatch, capsys, library, tmp_path, idle):
+    # perf records until it is interrupted, and everything is in the sum of `product`.
+    script = f"""case "$1 $9" in
+"record --") ;;
+"record -p") [ "${{10}}" = {idle.pid} ] || exit 9; echo >"$8"; trap 'exit 0' INT; while :; do sleep 0.01; done ;;
+script*) echo "  7f01 product+0x0 ({library})" ;;
 esac"""
     monkeypatch.setenv("PATH", fake_perf(tmp_path, script))
-    monkeypatch.setattr(cli, "_layer", lambda row, *given: (library, Idle(), {"flops": 4e9, "bytes": 2e8}))
-    assert cli.main(["mixtral/float32/T1/uniform", "--seconds", "0.01"]) == 0
-    head, kernel, block, time, rest = capsys.readouterr().out.splitlines()
-    assert [head, kernel, rest] == ["mixtral/float32/T1/uniform: 20 ms, 10.0 GB/s of weights, 200 GFLOP/s", "  100 % product", "    0 % elsewhere"]
-    assert block.startswith("      100 % block of ") and time == "            time at: 100 % others"
+    evicted = row_of_a_layer(monkeypatch, library, idle)
+    assert cli.main(["mixtral/float32/T1/", "--seconds", "0.01"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [lines[i] for i in (0, 1, 4)] == ["mixtral/float32/T1/uniform: 20 ms, 10.0 GB/s of weights", "  100 % product", "    0 % elsewhere"]
+    assert lines[2].startswith("      100 % block of ") and lines[3] == "            time at: 100 % others"
+    assert lines[5].startswith("mixtral/float32/T1/zipf: 20 ms") and len(lines) == 10
+    assert evicted == ["spin.so.weights"]
 
 
 def test_perf_may_not_sample(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("PATH", fake_perf(tmp_path, "echo 'Access is limited.' >&2; exit 255"))
-    monkeypatch.setattr(cli, "_model", lambda row, *given: (None, Idle(), {}))
+    monkeypatch.setattr(cli, "_model", None)
     assert cli.main(["tiny/float32/decode-128/b1", "--seconds", "0.01"]) == 2
-    assert capsys.readouterr().err == "error: perf cannot sample a process: Access is limited.\n"
+    assert capsys.readouterr().err == "error: perf cannot sample here: Access is limited.\n"
+
+
+def test_perf_may_not_sample_this_process(monkeypatch, capsys, library, tmp_path, idle):
+    monkeypatch.setenv("PATH", fake_perf(tmp_path, '[ "$9" = -- ] || { echo "No such process." >&2; exit 255; }'))
+    row_of_a_layer(monkeypatch, library, idle)
+    assert cli.main(["mixtral/float32/T1/", "--seconds", "0.01"]) == 2
+    assert capsys.readouterr().err == "error: perf cannot sample here: No such process.\n"
 
 
 @pytest.mark.parametrize("arguments, message", [
     (["T3/"], "error: no row matches; benchmarks/run --list and benchmarks/run layers --list show their names"),
-    (["tiny", "--seconds", "0"], "error: --seconds must be above 0"),
+    (["tiny", "--seconds", "0"], "error: --seconds must be above 0 and at most 300"),
+    (["tiny", "--seconds", "inf"], "error: --seconds must be above 0 and at most 300"),
     (["tiny", "--threads", "100000"], "error: --threads: 100000 is not between 1 and the"),
+    (["tiny", "--cpu", "zen9"], "error: --cpu: llvm-mca does not know 'zen9'"),
 ])
-def test_wrong_input(capsys, arguments, message):
+def test_wrong_input(monkeypatch, capsys, tmp_path, arguments, message):
+    monkeypatch.setenv("PATH", fake_perf(tmp_path, "exit 255"))
     assert cli.main(arguments) == 1
     assert capsys.readouterr().err.startswith(message)
 
@@ -214,23 +277,27 @@ def test_wrong_input(capsys, arguments, message):
 def test_programs_that_are_not_there(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("MLIR_DIR", str(tmp_path / "lib" / "cmake" / "mlir"))
-    with pytest.raises(BenchError, match="linux-perf"):
+    with pytest.raises(BenchError, match="linux-perf") as perf:
         tools.find_perf()
-    with pytest.raises(BenchError, match="llvm-mca of LLVM 22 was not found"):
+    with pytest.raises(BenchError, match="llvm-mca of LLVM 22 was not found") as mca:
         tools.find_llvm("llvm-mca")
+    assert perf.value.exit_code == mca.value.exit_code == 2
+    monkeypatch.setenv("MLIR_DIR", "")
+    assert not Path("/usr/lib/llvm-22/bin/llvm-mca").exists() or tools.find_llvm("llvm-mca") == "/usr/lib/llvm-22/bin/llvm-mca"
 
 
-@pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
 def test_samples_of_a_process(library, tmp_path):
+    perf = shutil.which("perf")
+    try:
+        sampling.check(perf or pytest.skip("perf is not installed"), tmp_path)
+    except BenchError as error:
+        pytest.skip(str(error))
     with Worker("spin", [sys.executable, "-c", WORKER, str(library)], [min(os.sched_getaffinity(0))]) as worker:
-        try:
-            sampling.sample("perf", worker, 0.3, tmp_path / "samples")
-        except BenchError as error:
-            pytest.skip(str(error))
-    inside, elsewhere = sampling.read("perf", tmp_path / "samples", library)
-    assert sum(inside["product"].values()) > 10 * elsewhere.total()
+        assert sampling.sample(perf, worker, 0.5, tmp_path / "samples") == {"seconds": 0.5}
+    inside, elsewhere = sampling.read(perf, tmp_path / "samples", library)
+    assert inside["product"].total() > elsewhere.total()
     code = machinecode.disassemble(tools.find_llvm("llvm-objdump"), library, list(inside))
     hottest = report.blocks(code["product"], inside["product"])[0]
-    assert hottest.samples.total() > 0.8 * sum(inside["product"].values())
+    assert hottest.body[-1].jumps_to == hottest.body[0].address
     with pytest.raises(BenchError, match="failed"):
-        sampling.read("perf", tmp_path / "none", library)
+        sampling.read(perf, tmp_path / "none", library)
