@@ -137,7 +137,8 @@ class Benchmark:
             peer, ours = (stack.enter_context(w) for w in (torch_worker(checkpoint, dtype, self._cores), compiled_worker(library, self._cores)))
             others = [stack.enter_context(llama_worker(self._folder, file, dtype, self._cores)) for file in files]
             info = {"peer": peer.info, "others": {name: w.info for name, w in zip(names, others)}, "compiled": ours.info}
-            self._results.record({"type": "sides", "model": model, "dtype": dtype, **info, "peak": machine.peak(dtype)})
+            limits = {"peak": machine.peak(dtype), "archive_bandwidth": machine.file_bandwidth(library.with_name(f"{library.name}.weights"))}
+            self._results.record({"type": "sides", "model": model, "dtype": dtype, **info, **limits})
             pair = Pair(ours, peer, machine, self._results.record, self._options.turn_seconds, others)
             for index, row in enumerate(rows):
                 summary = pair.measure(row, self._options.rounds)

@@ -118,7 +118,8 @@ class Benchmark:
             for peer in group:
                 workers[peer.name] = start_peer(peer, self._folder, shape, dtype, data, self._cores)
             info = {name: worker.info for name, worker in workers.items()}
-            self._results.record({"type": "sides", "shape": shape.name, "dtype": dtype, "compiled": compiled.info, "peers": info})
+            archive = {"archive_bandwidth": self._machine.file_bandwidth(library.with_name(f"{library.name}.weights"))}
+            self._results.record({"type": "sides", "shape": shape.name, "dtype": dtype, "compiled": compiled.info, "peers": info, **archive})
             sides = Sides(compiled, workers, self._machine, self._results.record, options.turn_seconds, options.rounds, row_seconds)
             for row, parts in measured.items():
                 work = work_of(row, data)

@@ -8,9 +8,11 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
@@ -164,18 +166,9 @@ double readAgain(const unsigned char *data, size_t share, const Clock::time_poin
   return passes * static_cast<double>(share);
 }
 
-} // namespace
-
-extern "C" {
-
-/// Bytes per second of reading `bytes` bytes over and over for at least `seconds`; each thread reads its own share. Of
-/// two loops, each for half of the time, the faster one counts: some processors read a stream best alone, others if
-/// each line is asked for a few ahead. The memory is kept for the next call. Negative if there is none.
-double machine_read(const int32_t *cores, int32_t threads, int64_t bytes, double seconds) {
-  size_t share = (static_cast<size_t>(bytes) / static_cast<size_t>(threads) + 4095) / 4096 * 4096;
-  const unsigned char *data = pages(share * static_cast<size_t>(threads));
-  if (!data)
-    return -1;
+/// Bytes per second of threads that each read a share of `data`. Of two loops, each for half of the time, the faster
+/// one counts: some processors read a stream best alone, others if each line is asked for a few ahead.
+double fastestRead(const int32_t *cores, int32_t threads, const unsigned char *data, size_t share, double seconds) {
   auto begin = [&](int t) { return data + share * static_cast<size_t>(t); };
   double alone = rate(cores, threads, [&](int t, Clock::time_point start) {
     return readAgain<0>(begin(t), share, start, seconds / 2);
@@ -184,6 +177,44 @@ double machine_read(const int32_t *cores, int32_t threads, int64_t bytes, double
     return readAgain<kBytesAhead>(begin(t), share, start, seconds / 2);
   });
   return std::max(alone, ahead);
+}
+
+} // namespace
+
+extern "C" {
+
+/// Bytes per second of reading `bytes` bytes over and over for at least `seconds`; each thread reads its own share. The
+/// memory is kept for the next call. Negative if there is none.
+double machine_read(const int32_t *cores, int32_t threads, int64_t bytes, double seconds) {
+  size_t share = (static_cast<size_t>(bytes) / static_cast<size_t>(threads) + 4095) / 4096 * 4096;
+  const unsigned char *data = pages(share * static_cast<size_t>(threads));
+  if (!data)
+    return -1;
+  return fastestRead(cores, threads, data, share, seconds);
+}
+
+/// The same of a file in the page cache, whose bytes are in memory that somebody else chose. Negative if it cannot be
+/// mapped.
+double machine_read_file(const int32_t *cores, int32_t threads, const char *path, double seconds) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat info {};
+  bool isOpen = file >= 0 && fstat(file, &info) == 0;
+  size_t size = isOpen ? static_cast<size_t>(info.st_size) : 0;
+  size_t share = size / static_cast<size_t>(threads) / 4096 * 4096;
+  void *map = share ? mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+  if (file >= 0)
+    close(file);
+  if (map == MAP_FAILED)
+    return -1;
+  madvise(map, size, MADV_HUGEPAGE);
+  auto data = static_cast<const unsigned char *>(map);
+  volatile unsigned char byte = 0;
+  for (size_t i = 0; i < size; i += 4096)
+    byte = data[i];
+  (void)byte;
+  double result = fastestRead(cores, threads, data, share, seconds);
+  munmap(map, size);
+  return result;
 }
 
 /// Floating-point operations per second of fused multiply-adds in f32 registers.

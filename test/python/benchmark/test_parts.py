@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from moe_bench import cli, compiling, executable, report
+from moe_bench.errors import BenchError
 from moe_bench.machine import Machine
 from moe_bench.memory import PeakSampler
 from moe_bench.rows import CACHE_LENGTH, Row, all_rows, select
@@ -153,4 +154,10 @@ def test_private_memory_of_a_process_and_its_child():
 def test_machine(tmp_path):
     machine = Machine(tmp_path, [0])
     assert machine.read_bandwidth(1 << 20, seconds=0.01) > 1e8
+    (tmp_path / "weights").write_bytes(b"\1" * (1 << 20))
+    assert machine.file_bandwidth(tmp_path / "weights", seconds=0.01) > 1e8
+    for unreadable in ("none", "empty"):
+        (tmp_path / "empty").touch()
+        with pytest.raises(BenchError, match="cannot map"):
+            machine.file_bandwidth(tmp_path / unreadable)
     assert machine.peak("bfloat16", seconds=0.01) > 0.5 * machine.peak("float32", seconds=0.01) > 1e8
