@@ -3,7 +3,7 @@
 // An expert with many rows passes its weights (a column block of 64 columns x K, or a chunk of one) through the
 // registers once per row tile: first from memory, then from the second-level cache. The first pass waits for memory
 // while the others leave it idle. So the row tiles after the first ask for what the thread takes next, a cache line per
-// step of K: slow enough to leave the lines of this block their way, and done after a few tiles.
+// step of K, or less where there are many tiles: slow enough to leave the lines of this block their way.
 //
 // The first tile is a stream, and with few rows per expert it is the only one. Most processors read a stream best
 // alone; for those that do not (`stream_ahead`) it asks for its own lines ahead, into the second-level cache, and the
@@ -32,7 +32,7 @@ namespace mlir::kernel {
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
 } // namespace mlir::kernel
 
-static constexpr int64_t kLineBytes = 64;
+static constexpr int64_t kLineBytes = 64, kMostShift = 2;
 
 namespace {
 /// A product over one column block: its loop over K and the weights [.., column blocks, steps, columns(, pairs)].
@@ -100,8 +100,8 @@ public:
       fetch(block, arith::AddIOp::create(b, loc, line, constant(i)), level);
   }
 
-  /// Step `s` fetches line `turn * steps + s` of the weights that follow the loop's part of K.
-  void fetchNext(Value turn) {
+  /// Step `s` fetches line `(turn * steps + s) >> shift` of the weights that follow the loop's part of K.
+  void fetchNext(Value turn, Value shift) {
     FollowingWeights following = FollowingWeights::emit(b, product.loop, product.mma);
     Value length = arith::SubIOp::create(b, loc, product.loop.getUpperBound(), product.loop.getLowerBound());
     Value steps = arith::DivUIOp::create(b, loc, length, depth);
@@ -112,11 +112,12 @@ public:
     SmallVector<Value> block(product.mma.getIndices().drop_back());
     block.push_back(following.block);
     Value first = arith::MulIOp::create(b, loc, start, constant(product.linesPerStep));
-    first = arith::AddIOp::create(b, loc, first, arith::MulIOp::create(b, loc, turn, steps));
+    Value share = arith::MulIOp::create(b, loc, turn, steps);
 
     b.setInsertionPointToStart(product.loop.getBody());
     Value k = arith::SubIOp::create(b, loc, product.mma.getK(), product.loop.getLowerBound());
-    fetch(block, arith::AddIOp::create(b, loc, first, arith::DivUIOp::create(b, loc, k, depth)), CacheLevel::Second);
+    Value step = arith::AddIOp::create(b, loc, share, arith::DivUIOp::create(b, loc, k, depth));
+    fetch(block, arith::AddIOp::create(b, loc, first, arith::ShRUIOp::create(b, loc, step, shift)), CacheLevel::Second);
   }
 
 private:
@@ -137,9 +138,9 @@ private:
 } // namespace
 
 /// Gives a tile in a loop over rows a copy for the first one, which fetches the column block ahead of its use, and one
-/// for the next `linesPerStep`, which fetch what follows it. These and the others take the block out of the
-/// second-level cache ahead of its use. A tile without such a loop is the first one. What a target or a kernel has no
-/// use for is left out.
+/// for the next `linesPerStep` (with many tiles two or four times as many), which fetch what follows it. These and the
+/// others take the block out of the second-level cache ahead of its use. A tile without such a loop is the first one.
+/// What a target or a kernel has no use for is left out.
 static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
   std::optional<Product> product = findProduct(tile);
   if (!product)
@@ -176,8 +177,17 @@ static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
     return;
   Value number = arith::DivUIOp::create(b, loc, distance, rows.getStep());
   Value turn = arith::SubIOp::create(b, loc, number, constant(1)); // the first tile's is beyond all
-  Value fetches = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, turn, constant(product->linesPerStep));
-  branchIf(fetches, [&](Fetcher fetcher) { fetcher.fetchNext(turn); });
+  // With more tiles than a line per step needs, twice or four times as many ask for a line in every second or fourth
+  // step (each line as often): a core has few requests on their way, and those that take long leave the others none.
+  Value height = arith::SubIOp::create(b, loc, rows.getUpperBound(), rows.getLowerBound()), shift = constant(0);
+  for (int64_t more = 1; more <= kMostShift; ++more) {
+    Value needed = arith::MulIOp::create(b, loc, rows.getStep(), constant(product->linesPerStep << more));
+    Value isEnough = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, height, needed);
+    shift = arith::SelectOp::create(b, loc, isEnough, constant(more), shift);
+  }
+  Value turns = arith::ShLIOp::create(b, loc, constant(product->linesPerStep), shift);
+  Value fetches = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, turn, turns);
+  branchIf(fetches, [&](Fetcher fetcher) { fetcher.fetchNext(turn, shift); });
 }
 
 namespace {

@@ -4,14 +4,23 @@ module attributes {kernel.target = {columns = 64 : i64, features = "", rows = 6 
 
 // Row tiles 1 to 4 fetch what follows, a cache line per step of K; the others do not. Step s of row tile 1 + q asks for line
 // q * 32 + s behind the end of this part of K, which here is all of K: so of the next column block. Behind the last column
-// block there is none: it fetches itself, which it has.
+// block there is none: it fetches itself, which it has. With more than 48 rows tiles 1 to 8 ask for line (q * 32 + s) / 2, with
+// more than 96 tiles 1 to 16 for line (q * 32 + s) / 4.
 // CHECK-LABEL: kernel.func @product
 // CHECK:       scf.forall (%[[COL:.*]], %[[T:.*]]) in
-// CHECK:         scf.for %[[ROW:[a-z0-9]+]] = %[[FIRST:[a-z0-9]+]] to %{{.*}} step %[[SIX:[a-z0-9]+]] {
+// CHECK:         scf.for %[[ROW:[a-z0-9]+]] = %[[FIRST:[a-z0-9]+]] to %[[ROWS:[a-z0-9]+]] step %[[SIX:[a-z0-9]+]] {
 // CHECK:           %[[DISTANCE:.*]] = arith.subi %[[ROW]], %[[FIRST]]
 // CHECK:           %[[NUMBER:.*]] = arith.divui %[[DISTANCE]], %[[SIX]]
 // CHECK:           %[[TURN:.*]] = arith.subi %[[NUMBER]], %c1{{(_[0-9]+)?}} :
-// CHECK:           %[[FETCHES:.*]] = arith.cmpi ult, %[[TURN]], %c4{{(_[0-9]+)?}} :
+// CHECK:           %[[HEIGHT:.*]] = arith.subi %[[ROWS]], %[[FIRST]]
+// CHECK:           %[[EIGHT:.*]] = arith.muli %[[SIX]], %c8{{(_[0-9]+)?}} :
+// CHECK:           %[[MORE:.*]] = arith.cmpi sgt, %[[HEIGHT]], %[[EIGHT]]
+// CHECK:           %[[HALF:.*]] = arith.select %[[MORE]], %c1{{(_[0-9]+)?}}, %c0{{(_[0-9]+)?}} :
+// CHECK:           %[[SIXTEEN:.*]] = arith.muli %[[SIX]], %c16{{(_[0-9]+)?}} :
+// CHECK:           %[[MOST:.*]] = arith.cmpi sgt, %[[HEIGHT]], %[[SIXTEEN]]
+// CHECK:           %[[SHIFT:.*]] = arith.select %[[MOST]], %c2{{(_[0-9]+)?}}, %[[HALF]] :
+// CHECK:           %[[TURNS:.*]] = arith.shli %c4{{(_[0-9]+)?}}, %[[SHIFT]]
+// CHECK:           %[[FETCHES:.*]] = arith.cmpi ult, %[[TURN]], %[[TURNS]]
 // CHECK:           scf.if %[[FETCHES]] {
 // CHECK:             kernel.row_tile
 // CHECK:               %[[LINES:.*]] = memref.collapse_shape %{{.*}} {{\[\[}}0], [1], [2, 3, 4]] : memref<8x3x32x64x2xbf16> into memref<8x3x4096xbf16>
@@ -23,15 +32,16 @@ module attributes {kernel.target = {columns = 64 : i64, features = "", rows = 6 
 // CHECK:               %[[FROM:.*]] = arith.select %[[LAST]], %[[BLOCK]], %[[COL]]
 // CHECK:               %[[REST:.*]] = arith.select %[[LAST]], %c0{{(_[0-9]+)?}}, %[[END]]
 // CHECK:               %[[STEPS:.*]] = arith.divui
-// CHECK:               %[[MOST:.*]] = arith.subi %{{.*}}, %[[STEPS]]
-// CHECK:               %[[START:.*]] = arith.minui %[[REST]], %[[MOST]]
-// CHECK:               %[[BEFORE:.*]] = arith.muli %[[START]], %c4{{(_[0-9]+)?}} :
+// CHECK:               %[[LATEST:.*]] = arith.subi %{{.*}}, %[[STEPS]]
+// CHECK:               %[[START:.*]] = arith.minui %[[REST]], %[[LATEST]]
+// CHECK:               %[[BEGIN:.*]] = arith.muli %[[START]], %c4{{(_[0-9]+)?}} :
 // CHECK:               %[[SHARE:.*]] = arith.muli %[[TURN]], %[[STEPS]]
-// CHECK:               %[[BEGIN:.*]] = arith.addi %[[BEFORE]], %[[SHARE]]
 // CHECK:               scf.for %[[K:[a-z0-9]+]] =
 // CHECK:                 %[[IN:.*]] = arith.subi %[[K]], %c0
 // CHECK:                 %[[STEP:.*]] = arith.divui %[[IN]], %c2{{(_[0-9]+)?}} :
-// CHECK:                 %[[LINE:.*]] = arith.addi %[[BEGIN]], %[[STEP]]
+// CHECK:                 %[[OF_ALL:.*]] = arith.addi %[[SHARE]], %[[STEP]]
+// CHECK:                 %[[AMONG:.*]] = arith.shrui %[[OF_ALL]], %[[SHIFT]]
+// CHECK:                 %[[LINE:.*]] = arith.addi %[[BEGIN]], %[[AMONG]]
 // CHECK:                 %[[AT:.*]] = arith.muli %[[LINE]], %c32{{(_[0-9]+)?}} :
 // CHECK:                 memref.prefetch %[[LINES]][%[[T]], %[[FROM]], %[[AT]]], read, locality<2>, data
 // CHECK:                 kernel.mma

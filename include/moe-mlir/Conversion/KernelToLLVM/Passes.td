@@ -35,7 +35,7 @@ def KernelPrefetchWeights : Pass<"kernel-prefetch-weights", "::mlir::kernel::Fun
   let description = [{
     In an `scf.forall` with `kernel.columns_inside`, the row tiles after the first get a copy that also asks for the next
     chunk of K, or behind the last one the next column block (`memref.prefetch` into the second-level cache, one line per
-    step of K) until all of it was asked for.
+    step of K, or in every second or fourth step where there are tiles enough) until all of it was asked for.
     For a target with `stream_ahead` and weights of static shape, a copy for the first row tile asks for the lines of its
     own column block that many bytes ahead, into the second-level cache, and the others half as far ahead, into the
     first-level cache; otherwise they do not. Row tiles that pass the column block in strips (on AVX2) stay as they are.
