@@ -197,7 +197,7 @@ double machine_read(const int32_t *cores, int32_t threads, int64_t bytes, double
 /// mapped.
 double machine_read_file(const int32_t *cores, int32_t threads, const char *path, double seconds) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat info {};
+  struct stat info{};
   bool isOpen = file >= 0 && fstat(file, &info) == 0;
   size_t size = isOpen ? static_cast<size_t>(info.st_size) : 0;
   size_t share = size / static_cast<size_t>(threads) / 4096 * 4096;

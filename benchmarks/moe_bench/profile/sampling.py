@@ -16,7 +16,8 @@ from ..errors import BenchError
 # A prime number, so that no loop stays in step with it. Four times as many make a call on a virtual machine a fifth slower.
 SAMPLES_PER_SECOND = 997
 
-START_SECONDS = 30
+# Beyond which perf starts or ends no more.
+PATIENCE_SECONDS = 60
 
 LINE = re.compile(r"^\s*[0-9a-f]+\s+(.+?)(?:\+0x([0-9a-f]+))?\s+\((.+)\)$")
 
@@ -34,16 +35,22 @@ def check(perf, folder):
 
 def sample(perf, worker, seconds, file):
     """Samples `worker` into `file` while it runs its call for about so many seconds; gives the worker's answer."""
-    recorder = subprocess.Popen(_record(perf, file, ["-p", str(worker.pid)]), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    # Who starts us in the background may have SIGINT ignored.
+    command, streams = _record(perf, file, ["-p", str(worker.pid)]), {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    recorder = subprocess.Popen(command, **streams, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         # perf writes the beginning of its file when it has attached itself.
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while recorder.poll() is None and time.monotonic() < deadline and not (file.exists() and file.stat().st_size):
             time.sleep(0.01)
         answer = worker.ask("run", variant="compiled", seconds=seconds) if recorder.poll() is None else None
     finally:
         recorder.send_signal(signal.SIGINT)
-        words = recorder.communicate()[1]
+        try:
+            words = recorder.communicate(timeout=PATIENCE_SECONDS)[1]
+        except subprocess.TimeoutExpired:
+            recorder.kill()
+            words = recorder.communicate()[1] or "it does not end"
     if answer is None or recorder.returncode not in (0, -signal.SIGINT):
         raise _refused(words)
     return answer

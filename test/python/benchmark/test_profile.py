@@ -3,6 +3,7 @@
 import collections
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -214,6 +215,14 @@ class Idle:
         return {"seconds": 0.02}
 
 
+@pytest.fixture(params=[signal.SIG_DFL, signal.SIG_IGN], ids=["", "background"])
+def interrupt(request):
+    """SIGINT as processes inherit it: programs in the background of a script have it ignored."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def idle():
     worker = Idle()
@@ -230,11 +239,11 @@ def row_of_a_layer(monkeypatch, library, worker):
     return evicted
 
 
-def test_profile_of_a_row(monkeypatch, capsys, library, tmp_path, idle):
+def test_profile_of_a_row(monkeypatch, capsys, library, tmp_path, idle, interrupt):
     # perf records until it is interrupted, and everything is in the sum of `product`.
     script = f"""case "$1 $9" in
 "record --") ;;
-"record -p") [ "${{10}}" = {idle.pid} ] || exit 9; echo >"$8"; trap 'exit 0' INT; while :; do sleep 0.01; done ;;
+"record -p") [ "${{10}}" = {idle.pid} ] || exit 9; trap 'exit 0' INT; echo >"$8"; while :; do sleep 0.01; done ;;
 script*) echo "  7f01 product+0x0 ({library})" ;;
 esac"""
     monkeypatch.setenv("PATH", fake_perf(tmp_path, script))
@@ -259,6 +268,15 @@ def test_perf_may_not_sample_this_process(monkeypatch, capsys, library, tmp_path
     row_of_a_layer(monkeypatch, library, idle)
     assert cli.main(["mixtral/float32/T1/", "--seconds", "0.01"]) == 2
     assert capsys.readouterr().err == "error: perf cannot sample here: No such process.\n"
+
+
+def test_perf_that_does_not_end(monkeypatch, capsys, library, tmp_path, idle):
+    script = """[ "$9" = -- ] || { trap "" INT; echo >"$8"; while :; do sleep 0.01; done; }"""
+    monkeypatch.setenv("PATH", fake_perf(tmp_path, script))
+    monkeypatch.setattr(sampling, "PATIENCE_SECONDS", 0.2)
+    row_of_a_layer(monkeypatch, library, idle)
+    assert cli.main(["mixtral/float32/T1/", "--seconds", "0.01"]) == 2
+    assert capsys.readouterr().err == "error: perf cannot sample here: it does not end\n"
 
 
 @pytest.mark.parametrize("arguments, message", [
