@@ -38,7 +38,7 @@ class Machine:
         return rate
 
     def file_bandwidth(self, path, seconds=0.05):
-        """Bytes per second of reading a file that is mapped: on a virtual machine, memory can be half as fast where the host has it in small pages."""
+        """Bytes per second of reading a file that is mapped: on a virtual machine, memory can be half as fast in places."""
         rate = self._read_file(self._cores, len(self._cores), os.fsencode(path), ctypes.c_double(seconds))
         if rate < 0:
             raise BenchError(f"cannot map '{path}' to read it", 70)
