@@ -118,6 +118,11 @@ def _tiny():
     raise BenchError(f"the trained model is missing: there is no '{TINY.parent.relative_to(REPOSITORY)}' with a config.json")
 
 
+def archive_of(library):
+    """The archive of weights beside a compiled program."""
+    return library.with_name(f"{library.name}.weights")
+
+
 def stamp_of(path):
     """The file that says what `path` was made of."""
     return path.with_name(path.name + ".stamp")

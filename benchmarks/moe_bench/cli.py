@@ -4,7 +4,7 @@ import argparse
 import contextlib
 
 from . import commandline, compiling, executable, goals, report
-from .artifacts import Artifacts
+from .artifacts import Artifacts, archive_of
 from .errors import BenchError
 from .machine import Machine
 from .memory import read_fields
@@ -137,7 +137,7 @@ class Benchmark:
             peer, ours = (stack.enter_context(w) for w in (torch_worker(checkpoint, dtype, self._cores), compiled_worker(library, self._cores)))
             others = [stack.enter_context(llama_worker(self._folder, file, dtype, self._cores)) for file in files]
             info = {"peer": peer.info, "others": {name: w.info for name, w in zip(names, others)}, "compiled": ours.info}
-            limits = {"peak": machine.peak(dtype), "archive_bandwidth": machine.file_bandwidth(library.with_name(f"{library.name}.weights"))}
+            limits = {"peak": machine.peak(dtype), "archive_bandwidth": machine.file_bandwidth(archive_of(library))}
             self._results.record({"type": "sides", "model": model, "dtype": dtype, **info, **limits})
             pair = Pair(ours, peer, machine, self._results.record, self._options.turn_seconds, others)
             for index, row in enumerate(rows):

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 from .. import commandline
+from ..artifacts import archive_of
 from ..errors import BenchError
 from ..machine import LARGEST_READ, Machine
 from ..pagecache import evict
@@ -105,7 +106,7 @@ class Benchmark:
                 summaries.append(summarize(row, work_of(row, data), parts))
                 self._results.record(summaries[-1])
             # Their cached pages would leave the next archive no memory in pages of 2 MiB.
-            for file in (library.with_name(f"{library.name}.weights"), data / "weights.safetensors"):
+            for file in (archive_of(library), data / "weights.safetensors"):
                 evict(file)
         return summaries
 
@@ -118,7 +119,7 @@ class Benchmark:
             for peer in group:
                 workers[peer.name] = start_peer(peer, self._folder, shape, dtype, data, self._cores)
             info = {name: worker.info for name, worker in workers.items()}
-            archive = {"archive_bandwidth": self._machine.file_bandwidth(library.with_name(f"{library.name}.weights"))}
+            archive = {"archive_bandwidth": self._machine.file_bandwidth(archive_of(library))}
             self._results.record({"type": "sides", "shape": shape.name, "dtype": dtype, "compiled": compiled.info, "peers": info, **archive})
             sides = Sides(compiled, workers, self._machine, self._results.record, options.turn_seconds, options.rounds, row_seconds)
             for row, parts in measured.items():

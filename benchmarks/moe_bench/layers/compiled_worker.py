@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..artifacts import archive_of
 from ..pagecache import huge_share, lock, settle
 from ..session import BF16, F32, I32, Session
 from .side import Side, main, narrow, widen
@@ -24,8 +25,9 @@ def aligned(array):
 class Compiled(Side):
     def __init__(self, shape, dtype, folder, cores, library):
         super().__init__(shape, dtype, folder, cores)
-        self._archive = f"{Path(library).name}.weights"
-        settle(Path(library).with_name(self._archive))
+        archive = archive_of(Path(library))
+        self._archive = archive.name
+        settle(archive)
         self._session = Session(library, len(cores))
         self._is_locked = lock(self._archive)
         self._output = self._session.find("output", "y")

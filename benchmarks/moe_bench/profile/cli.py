@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from .. import commandline, rows
-from ..artifacts import Artifacts
+from ..artifacts import Artifacts, archive_of
 from ..errors import BenchError
 from ..layers import rows as layer_rows
 from ..layers.artifacts import LayerArtifacts
@@ -83,7 +83,7 @@ def _act(options):
         print(", ".join([f"{row.name}: {time_text(answer['seconds'])}", *facts(answer["seconds"])]))
         print("\n".join(report.text(inside, elsewhere, code, lambda body: throughput.cycles(mca, options.cpu, body))), flush=True)
         if not any((other.dtype, _owner(other)) == (row.dtype, _owner(row)) for other in chosen[index + 1 :]):
-            evict(library.with_name(f"{library.name}.weights"))  # or the next archive finds no memory in pages of 2 MiB
+            evict(archive_of(library))  # or the next archive finds no memory in pages of 2 MiB
     return 0
 
 

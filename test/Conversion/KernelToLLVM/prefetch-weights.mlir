@@ -4,8 +4,8 @@ module attributes {kernel.target = {columns = 64 : i64, features = "", rows = 6 
 
 // Row tiles 1 to 4 fetch what follows, a cache line per step of K; the others do not. Step s of row tile 1 + q asks for line
 // q * 32 + s behind the end of this part of K, which here is all of K: so of the next column block. Behind the last column
-// block there is none: it fetches itself, which it has. With more than 48 rows tiles 1 to 8 ask for line (q * 32 + s) / 2, with
-// more than 96 tiles 1 to 16 for line (q * 32 + s) / 4.
+// block there is none: it fetches itself, which it has. With more than 48 rows, tiles 1 to 8 ask for line (q * 32 + s) / 2; with
+// more than 96 rows, tiles 1 to 16 for line (q * 32 + s) / 4.
 // CHECK-LABEL: kernel.func @product
 // CHECK:       scf.forall (%[[COL:.*]], %[[T:.*]]) in
 // CHECK:         scf.for %[[ROW:[a-z0-9]+]] = %[[FIRST:[a-z0-9]+]] to %[[ROWS:[a-z0-9]+]] step %[[SIX:[a-z0-9]+]] {
