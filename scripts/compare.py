@@ -88,7 +88,7 @@ def main():
     prompt = list(options.prompt.encode())
 
     expected = greedy(model, prompt, options.tokens)
-    text = executable.generate(options.prompt, max_new_tokens=options.tokens)
+    text = executable.generate(options.prompt.encode(), max_new_tokens=options.tokens)
     equal = next((i for i, (a, b) in enumerate(zip(expected, text)) if a != b), min(len(expected), len(text)))
 
     tokens = np.array([prompt + expected], dtype=np.int64)

@@ -19,7 +19,7 @@ config.substitutions.append(("%mlir_libs", ",".join(runner_libs)))
 # Compiled CUDA kernels are kept with the build, not in the user's home.
 config.environment["MOE_CACHE_DIR"] = os.path.join(config.moe_binary, "kernel-cache")
 # Tests that compile CUDA kernels need NVRTC; whether it is found, the tool itself knows.
-_probe = 'module attributes {kernel.target = {columns = 128, cuda = "sm_90a", depth = 64, rows = 128, stages = 4}} { kernel.func @f() { kernel.return } }'
+_probe = 'module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} { kernel.func @f() { kernel.return } }'
 _tool = os.path.join(config.moe_tools, "moe-translate")
 if os.path.exists(_tool) and subprocess.run([_tool, "--kernel-to-cubin"], input=_probe.encode(), capture_output=True,
                                               env={**os.environ, **config.environment}).returncode == 0:

@@ -10,19 +10,21 @@ import numpy as np
 
 from .arrays import to_numbers
 from .cases import MODELS, NUMERICS, name_of, small_integers
-from .compiling import ROOT, add_cubins, compile_layer, nvrtc
+from .compiling import ROOT, add_cubins, compile_layer, cost_of, nvrtc
 from .emulation import EmulatedDevice
+from .instrument import write_stamped
 from .kernels import Kernel
 from .manifest import BundleError, write_manifest
+from .microkernels import write_micro
 from .numerics import record, save_records
 from .program import Program
+from .sizes import DRY, REAL, SMALL
 from .steps.numerics import layer_case
+from .variants import write_variants
 
 EMULATION = ROOT / "runtime" / "test" / "emulation"
 # Of the source tree: the package without what only makes bundles, and what it takes from the emulation's tests.
-COMPILING = ("bundle.py", "codereport.py", "compiling.py", "report.py", "__pycache__")
-# Of these the weights can be made in seconds each time.
-EXECUTABLES = ("Qwen3-30B-A3B", "OLMoE-1B-7B")
+COMPILING = ("bundle.py", "codereport.py", "compiling.py", "constants.py", "instrument.py", "report.py", "tables.py", "variants.py", "__pycache__")
 BESIDE = ("emulated.py", "exchange.py")
 
 
@@ -61,8 +63,9 @@ def write_executables(folder, build):
     np.save(folder / "layer" / "x.npy", to_numbers(x, "bf16"))
     np.save(folder / "layer" / "expected.npy", expected)
     np.save(folder / "layer" / "terms.npy", terms)
-    for model in EXECUTABLES:
-        make_executable(build, folder, MODELS[model], model, "--weights=none")
+    for sizes in (REAL, DRY):
+        for model in sizes.executables:
+            make_executable(build, folder, sizes.models[model], model, "--weights=none")
 
 
 def write_safetensors(path, weights):
@@ -87,11 +90,16 @@ def write_bundle(folder, build, host_compiler, say=print):
     (folder / "records").mkdir(parents=True)
     copy_sources(folder)
     compiler, cache = nvrtc(), {}
-    for name, (tokens, layer) in {**{name_of(*case): case for case in NUMERICS}, **{name: (8, x) for name, x in MODELS.items()}}.items():
+    for name, layer in {**{name_of(*case): case[1] for case in NUMERICS}, **SMALL, **MODELS}.items():
         say(f"{name}: kernels and cubins")
         program = compile_layer(build, layer, name)
+        if name in MODELS or name in SMALL:
+            program.cost = cost_of(build, layer)
         add_cubins(program, compiler, cache)
         program.save(folder / "programs")
+    write_variants(folder, build, compiler, cache, say)
+    write_stamped(folder, build, compiler, cache, say)
+    write_micro(folder, build, compiler, say)
     say("ranks: cubin")
     ranks = Program("ranks", None, "", {"exchangeRows": ranks_kernel()}, {})
     add_cubins(ranks, compiler)
@@ -103,7 +111,6 @@ def write_bundle(folder, build, host_compiler, say=print):
         name = name_of(tokens, layer)
         say(f"{name}: records of the emulated GPU")
         program = Program.load(folder / "programs" / name)
-        device.functions.clear()
         device.load(program)
         save_records(folder / "records" / f"{name}.npz", record(program, tokens, device))
     say("executables")

@@ -8,19 +8,33 @@ MULTIPROCESSORS, L2_BYTES, MAJOR, MINOR, COOPERATIVE = 16, 38, 75, 76, 95  # CUd
 DYNAMIC_SHARED = 8  # CUfunction_attribute
 ELEMENTS = {1: 0, 2: 1, 4: 2, 8: 4}  # CUtensorMapDataType of unsigned integers by bytes
 SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
-L2_PROMOTION = 2  # of 128 bytes
+L2_PROMOTION = 3  # of 256 bytes, as the runtime encodes maps
+PROGRAMMATIC_SERIALIZATION = 6  # CUlaunchAttributeID
 
 
 class CudaError(Exception):
     """A function of the driver failed."""
 
 
+class LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute with a value of one int."""
+
+    _fields_ = [("id", ctypes.c_int), ("padding", ctypes.c_char * 4), ("value", ctypes.c_int), ("rest", ctypes.c_char * 60)]
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [("sizes", ctypes.c_uint * 7), ("stream", ctypes.c_void_p), ("attributes", ctypes.POINTER(LaunchAttribute)), ("count", ctypes.c_uint)]
+
+
 class Driver:
     """libcuda with the primary context of a device, which PyTorch uses too."""
 
-    def __init__(self, device=0):
+    def __init__(self, device=0, library=None):
+        """`library`: what stands for libcuda, with its functions by name."""
         try:
-            self.library = ctypes.CDLL("libcuda.so.1")
+            self.library = library or ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             raise CudaError(f"no CUDA driver: {error}") from None
         self.call("cuInit", 0)
@@ -40,6 +54,9 @@ class Driver:
         value = ctypes.c_int()
         self.call("cuDeviceGetAttribute", ctypes.byref(value), which, self.device)
         return value.value
+
+    def capability(self):
+        return self.attribute(MAJOR), self.attribute(MINOR)
 
     def name(self):
         buffer = ctypes.create_string_buffer(256)
@@ -73,13 +90,18 @@ class Driver:
         )  # fmt: skip
         return tensor_map
 
-    def launch(self, function, grid, threads, shared, values, stream=None, cooperative=False):
-        """`values`: ctypes values or NumPy bytes (structs, tensor maps), one per parameter."""
+    def launch(self, function, grid, threads, shared, values, stream=None, cooperative=False, dependent=False):
+        """`values`: ctypes values or NumPy bytes (structs, tensor maps), one per parameter. `dependent`: it may begin when the launch before it
+        allows it (programmatic dependent launch)."""
         addresses = [v.ctypes.data if isinstance(v, np.ndarray) else ctypes.addressof(v) for v in values]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         sizes = (grid, 1, 1, threads, 1, 1, shared, ctypes.c_void_p(stream), pointers)
         if cooperative:
             self.call("cuLaunchCooperativeKernel", function, *sizes)
+        elif dependent:
+            attribute = LaunchAttribute(id=PROGRAMMATIC_SERIALIZATION, value=1)
+            config = LaunchConfig((ctypes.c_uint * 7)(*sizes[:7]), stream, ctypes.pointer(attribute), 1)
+            self.call("cuLaunchKernelEx", ctypes.byref(config), function, pointers, None)
         else:
             self.call("cuLaunchKernel", function, *sizes, None)
 
@@ -119,12 +141,13 @@ class CudaDevice:
     def __init__(self, driver=None):
         self.driver = driver or Driver()
         self.multiprocessors = self.driver.attribute(MULTIPROCESSORS)
-        self.functions = {}
+        self.functions, self.programs = {}, []
 
     def load(self, program):
+        """Kernels are told apart by the program that they are of: variants of a program have the same names."""
         for name, kernel in program.kernels.items():
-            if name not in self.functions:
-                self.functions[name] = self.driver.load(program.cubins[name], name, kernel.shared)
+            self.functions[id(kernel)] = self.driver.load(program.cubins[name], name, kernel.shared)
+        self.programs.append(program)
 
     def allocate(self, shape, dtype, fill):
         buffer = DeviceBuffer(self.driver, shape, dtype)
@@ -144,7 +167,7 @@ class CudaDevice:
 
     def launch(self, kernel, arguments, maps, blocks, stream=None):
         values = [ctypes.c_int64(a) if isinstance(a, int) else a.pointer for a in arguments]
-        self.driver.launch(self.functions[kernel.name], blocks, kernel.threads, kernel.shared, values + maps, stream)
+        self.driver.launch(self.functions[id(kernel)], blocks, kernel.threads, kernel.shared, values + maps, stream)
 
     def finish(self):
         self.driver.synchronize()

@@ -24,14 +24,18 @@ def commit(root):
         return "unknown"
 
 
+def digest_of(data):
+    return hashlib.sha256(data).hexdigest()
+
+
 def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return digest_of(path.read_bytes())
 
 
 def write_manifest(folder, root):
     files = {str(path.relative_to(folder)): [path.stat().st_size, digest(path)] for path in sorted(folder.rglob("*")) if path.is_file()}
     size = sum(entry[0] for entry in files.values())
     if size > LIMIT:
-        raise BundleError(f"the bundle has {size >> 20} MiB; the limit is {LIMIT >> 20} MiB")
+        raise BundleError(f"the bundle has {size / 2**20:.1f} MiB; the limit is {LIMIT >> 20} MiB")
     manifest = {"commit": commit(root), "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "bytes": size, "files": files}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")

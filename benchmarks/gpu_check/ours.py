@@ -14,31 +14,50 @@ TYPES = {
 }  # fmt: skip
 
 
+def random_weights(gpu, layer, skewed=False):
+    """(weights by name, what is added to tokens): normal numbers; with `skewed` routing each expert has a bias that its tokens share, so that
+    some get many times the mean."""
+    torch.manual_seed(layer.H + layer.E)
+    weights = {}
+    for name, shape in layer.weight_shapes().items():
+        weights[name] = torch.empty(shape, dtype=torch.bfloat16, device=gpu.torch_device).normal_().mul_(shape[-1] ** -0.5)
+    direction = torch.nn.functional.normalize(torch.randn(layer.H, device=gpu.torch_device), dim=0)
+    if skewed:
+        bias = torch.randn(layer.E, 1, device=gpu.torch_device) * layer.H**-0.5
+        weights["router"] += (bias * direction).to(torch.bfloat16)
+    return weights, direction * layer.H**0.5 if skewed else 0
+
+
 def packed_parameters(program, weights):
-    """The weights as the program's kernels read them, by name."""
+    """The weights as the program's kernels read them, by name; of those that are given."""
     plan = program.plan(1)
-    return {b.name: pack(weights[b.name], b.recipe).contiguous() for b in plan.buffers if b.role == "parameter"}
+    return {b.name: pack(weights[b.name], b.recipe).contiguous() for b in plan.buffers if b.role == "parameter" and b.name in weights}
 
 
 class CompiledLayer:
+    """A program for a number of tokens: `layer(x)` launches all of it, `layer.launch(i, x)` one launch, on what the others left."""
+
     name = "moe-mlir"
 
-    def __init__(self, driver, functions, program, packed, tokens, multiprocessors):
-        self.driver, self.plan = driver, program.plan(tokens)
+    def __init__(self, gpu, program, packed, tokens):
+        """`program` has been loaded by `gpu.load`."""
+        self.gpu, self.program, self.plan = gpu, program, program.plan(tokens)
         self.buffers, self.given = [], None
         for i, buffer in enumerate(self.plan.buffers):
             if buffer.role == "parameter":
                 tensor = packed[buffer.name]
             elif buffer.role == "input":
-                self.given, tensor = i, torch.empty(0, device="cuda")
+                self.given, tensor = i, torch.empty(0, device=gpu.torch_device)
             else:
-                # At least one byte, so that it has an address.
-                tensor = torch.empty([*buffer.shape[:-1], max(1, buffer.shape[-1])], dtype=TYPES[buffer.element], device="cuda")
+                # At least one byte, so that it has an address. Zeros, so that what no kernel writes is the same in every run.
+                shape = [*buffer.shape[:-1], max(1, buffer.shape[-1])]
+                tensor = torch.zeros(shape, dtype=TYPES[buffer.element], device=gpu.torch_device)
             self.buffers.append(tensor)
         (self.output,) = self.plan.outputs
-        self.launches = [self.prepare(functions, program.kernels[x.kernel], x, multiprocessors) for x in self.plan.launches]
+        self.prepared = [self.prepare(program.kernels[x.kernel], x) for x in self.plan.launches]
+        self.names = [x.kernel for x in self.plan.launches]
 
-    def prepare(self, functions, kernel, launch, multiprocessors):
+    def prepare(self, kernel, launch):
         """Everything of a launch that does not change, and which values are the input or a map of it."""
         values, inputs, maps = [], [], []
         for argument in launch.arguments:
@@ -47,7 +66,7 @@ class CompiledLayer:
                 continue
             if argument["buffer"] == self.given:
                 inputs.append(len(values))
-            values.append(ctypes.c_uint64(self.buffers[argument["buffer"]].data_ptr()))
+            values.append(ctypes.c_uint64(self.gpu.address(self.buffers[argument["buffer"]])))
             values += [ctypes.c_int64(size) for size in argument["sizes"]]
         slots = [value.value for value in values]
         for entry in kernel.maps:
@@ -57,18 +76,21 @@ class CompiledLayer:
                 values.append(None)
             else:
                 values.append(encode(slots[entry.slot]))
-        grid = 1 if launch.single else multiprocessors * kernel.blocks_per_sm
-        return functions[kernel.name], grid, kernel, values, inputs, maps
+        grid = 1 if launch.single else self.gpu.multiprocessors * kernel.blocks_per_sm
+        return kernel, grid, values, inputs, maps
 
     def encode(self, entry, rows, columns, pointer):
-        return self.driver.tensor_map(pointer, rows, columns, entry.box, entry.swizzle)
+        return self.gpu.driver.tensor_map(pointer, max(rows, 1), columns, entry.box, entry.swizzle)
+
+    def launch(self, number, x):
+        kernel, grid, values, inputs, maps = self.prepared[number]
+        for i in inputs:
+            values[i].value = self.gpu.address(x)
+        for i, encode in maps:
+            values[i] = encode(self.gpu.address(x))
+        self.gpu.run(kernel, grid, values)
 
     def __call__(self, x):
-        stream = torch.cuda.current_stream().cuda_stream
-        for function, grid, kernel, values, inputs, maps in self.launches:
-            for i in inputs:
-                values[i].value = x.data_ptr()
-            for i, encode in maps:
-                values[i] = encode(x.data_ptr())
-            self.driver.launch(function, grid, kernel.threads, kernel.shared, values, stream)
+        for number in range(len(self.prepared)):
+            self.launch(number, x)
         return self.buffers[self.output]

@@ -76,28 +76,3 @@ class Dense:
             self.rows = x.repeat(self.layer.k, 1)
         gate, _ = (self.rows @ self.w_in).chunk(2, dim=-1)
         return gate.contiguous() @ self.w_out
-
-
-def exact_rows(layer, weights, x, tokens):
-    """The layer in float64 for a few tokens: (y, sums of absolute terms, whether rounding cannot change a token's experts)."""
-    x = x[tokens].double()
-    zero = x.new_zeros(layer.E, 1)
-    b_in, b_out, b_router = (weights[name].double() if name in weights else zero for name in ("b_in", "b_out", "b_router"))
-    logits = (x @ weights["router"].double().t() + b_router.flatten()).to(torch.bfloat16).double()
-    scores = torch.softmax(logits, dim=-1)
-    best, ids = scores.topk(layer.k, dim=-1)
-    best = best / best.sum(dim=-1, keepdim=True)
-    ranked = logits.sort(dim=-1, descending=True).values
-    clear = torch.ones(len(x), dtype=torch.bool, device=x.device)
-    if layer.E > layer.k:
-        clear = ranked[:, layer.k - 1] - ranked[:, layer.k] > 2.0**-6 * logits.abs().amax(dim=-1)
-    y, terms = torch.zeros_like(x), torch.zeros_like(x)
-    for t in range(len(x)):
-        for slot in range(layer.k):
-            expert = ids[t, slot]
-            gate, up = (weights["w_in"][expert].double() @ x[t] + b_in[expert]).chunk(2)
-            h = activate(gate, up, layer.clamped).to(torch.bfloat16).double()
-            down = weights["w_out"][expert].double()
-            y[t] += best[t, slot] * (down @ h + b_out[expert])
-            terms[t] += best[t, slot] * (down.abs() @ h.abs() + b_out[expert].abs())
-    return y, terms, clear

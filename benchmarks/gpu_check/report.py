@@ -11,60 +11,63 @@ import re
 import sys
 from pathlib import Path
 
+from . import tables
+from .measuring import floor_of
+from .stepping import read_lines
+
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "gpu"
 PAGE = ROOT / "docs" / "Performance.md"
 SECTION = re.compile(r"(?<=^## On a GPU\n\n).*?(?=^## |\Z)", re.M | re.S)
-OURS = "moe-mlir"
 NOT_MEASURED = """Not measured. The kernels of MoE layers are proved on an emulated GPU and compiled for sm_90a ([Cuda](Cuda.md)); nothing about their
 speed is known until `scripts/gpu-check` has run on an H200 and its result files stand in `benchmarks/results/gpu/`.
 """
 
 
-def read(folder):
-    """(summary, lines of the step that measures layers)"""
-    summary = json.loads((folder / "summary.json").read_text())
-    file = folder / "layers.jsonl"
-    return summary, [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+def reached(floor):
+    """Of {"read bytes/s", "copy bytes/s", "product operations/s"}, what there is."""
+    text = []
+    if "product operations/s" in floor:
+        text.append(f"{floor['product operations/s'] / 1e12:.0f} TFLOP/s in a product of 8192 x 8192 x 8192")
+    if "read bytes/s" in floor:
+        text.append(f"{floor['read bytes/s'] / 1e12:.2f} TB/s reading, {floor['copy bytes/s'] / 1e12:.2f} TB/s copying")
+    return ", ".join(text) or "nothing"
 
 
-def microseconds(seconds):
-    return f"{seconds * 1e6:.0f}" if seconds < 1e-2 else f"{seconds * 1e3:.1f} ms"
+def device(folder):
+    """What was measured, and what it reached before and after the steps."""
+    for line in read_lines(folder / "floor.jsonl"):
+        if line["type"] == "device":
+            yield f"{line['name']}, PyTorch {line['torch']}, driver {line['driver']}. Measured there: {reached(floor_of(folder))}."
+    after = floor_of(folder, "floor-again")
+    if after:
+        yield f"After all steps: {reached(after)}."
 
 
-def row(line):
-    sides = line["sides"]
-    cells = [line["model"], str(line["tokens"]), line["routing"]]
-    ours = sides.get(OURS)
-    if ours:
-        cells += [microseconds(ours["median"]), f"{ours['TFLOP/s']:.0f}", f"{ours['GB/s']:.0f}", f"{ours['of the floor']:.2f}"]
-    else:
-        cells += ["failed", "", "", ""]
-    for name in ("torch _grouped_mm", "Triton grouped", "cuBLAS dense"):
-        cells.append(microseconds(sides[name]["median"]) if name in sides else "")
-    return "| " + " | ".join(cells) + " |"
+def states(summary):
+    """A line per step, and one per part that hung or differed from run to run."""
+    yield from ["| step | state | seconds |", "|---|---|---|"]
+    for step in summary["steps"]:
+        skipped = f", {step['skipped']} parts left out" if step.get("skipped") else ""
+        yield f"| {step['step']}: {step['what']} | {step['state']}{skipped} | {step['seconds']} |"
+    for step in summary["steps"]:
+        for part in step.get("hangs", []):
+            yield from ["", f"Hung and was ended: {step['step']}, {part}."]
 
 
 def section(results=RESULTS):
     folders = sorted(results.iterdir()) if results.is_dir() else []
     if not folders:
         return NOT_MEASURED
-    summary, lines = read(folders[-1])
-    text = [f"Run of {summary['date'][:10]}, commit {summary['commit'][:10]}; files in `benchmarks/results/gpu/{folders[-1].name}/`.", ""]
-    text += ["| step | state | seconds |", "|---|---|---|"]
-    text += [f"| {step['step']}: {step['what']} | {step['state']} | {step['seconds']} |" for step in summary["steps"]]
-    for device in (line for line in lines if line["type"] == "device"):
-        floor = f"{device['product operations/s'] / 1e12:.0f} TFLOP/s in a product of 8192 x 8192 x 8192, "
-        floor += f"{device['read bytes/s'] / 1e12:.2f} TB/s reading, {device['copy bytes/s'] / 1e12:.2f} TB/s copying"
-        text += ["", f"{device['name']}, PyTorch {device['torch']}, driver {device['driver']}. Measured there: {floor}."]
-    rows = [line for line in lines if line["type"] == "row"]
-    if rows:
-        text += ["", "Medians per forward pass in microseconds where no unit is given; bf16; routing and combine included, except in cuBLAS's column.", ""]
-        text += ["| model | tokens | routing | moe-mlir | TFLOP/s | GB/s | of the floor | `_grouped_mm` | Triton | cuBLAS |", "|---" * 10 + "|"]
-        text += [row(line) for line in rows]
-    skipped = sum(line["type"] == "skipped" for line in lines)
-    if skipped:
-        text += ["", f"{skipped} rows were not measured: the time of the step was over."]
+    folder = folders[-1]
+    summary = json.loads((folder / "summary.json").read_text())
+    text = [f"Run of {summary['date'][:10]}, commit {summary['commit'][:10]}; files in `benchmarks/results/gpu/{folder.name}/`.", ""]
+    text += states(summary)
+    for sentence in device(folder):
+        text += ["", sentence]
+    for make in tables.ALL:
+        text += make(folder)
+    text += tables.clocks(summary)
     return "\n".join(text) + "\n"
 
 

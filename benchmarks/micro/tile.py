@@ -31,7 +31,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "kernel.mlir").write_text(linear_text(args.k, args.n, args.dtype, cpu=args.cpu))
-        subprocess.run([tools / "moe-opt", folder / "kernel.mlir", "--kernel-set-target=cpu=" + args.cpu,
+        subprocess.run([tools / "moe-opt", folder / "kernel.mlir", "--kernel-set-target=target=cpu:" + args.cpu,
                         "--kernel-to-runtime", "-o", folder / "runtime.mlir"], check=True)
         translate = [tools / "moe-translate", folder / "runtime.mlir"]
         if args.asm:

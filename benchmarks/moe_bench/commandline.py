@@ -115,12 +115,15 @@ def _path_text(path):
 
 
 @contextlib.contextmanager
-def results_file(options, arguments, say):
-    """The open result file, whose first record says where and with which arguments it was made; it stays if there is a measurement in it."""
+def results_file(options, arguments, say, cores=None):
+    """The open result file, whose first record says where and with which arguments it was made; it stays if there is a measurement in it.
+
+    cores  those that are used, if `options` does not say how many
+    """
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     results = Results(options.results / f"{stamp}-{environment.commit()}-{options.name}.jsonl")
     try:
-        results.record(environment.describe(cores_of(options), arguments))
+        results.record(environment.describe(cores or cores_of(options), arguments))
         yield results
     finally:
         if results.close():

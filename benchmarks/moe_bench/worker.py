@@ -135,7 +135,7 @@ def llama_worker(folder, model, dtype, cores):
     return Worker("llama.cpp", command, cores, bound(cores))
 
 
-def compiled_worker(library, cores):
+def compiled_worker(library, cores, name="compiled model"):
     """A shared object of `moe-compile --emit=lib`."""
     command = [interpreter(), "-m", "moe_bench.compiled_worker", str(library), str(len(cores))]
-    return Worker("compiled model", command, cores)
+    return Worker(name, command, cores)

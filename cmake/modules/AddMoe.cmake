@@ -1,9 +1,9 @@
 # Functions of this project's build. Everything MLIR offers is used as it is; these only remove repetition.
 
-# moe_add_dialect(Moe moe [ENUMS] [ATTRS] [TYPES] [INTERFACES...])
+# moe_add_dialect(Moe moe [ENUMS] [ATTRS] [TYPES] [ATTR_INTERFACES])
 #   From <Name>Ops.td in the current directory: ops, dialect, and what is asked for; target MLIR<Name>OpsIncGen.
 function(moe_add_dialect name namespace)
-  cmake_parse_arguments(ARG "ENUMS;ATTRS;TYPES" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "ENUMS;ATTRS;TYPES;ATTR_INTERFACES" "" "" ${ARGN})
   set(LLVM_TARGET_DEFINITIONS ${name}Ops.td)
   mlir_tablegen(${name}Ops.h.inc -gen-op-decls)
   mlir_tablegen(${name}Ops.cpp.inc -gen-op-defs)
@@ -20,6 +20,11 @@ function(moe_add_dialect name namespace)
   if(ARG_ATTRS)
     mlir_tablegen(${name}Attrs.h.inc -gen-attrdef-decls -attrdefs-dialect=${namespace})
     mlir_tablegen(${name}Attrs.cpp.inc -gen-attrdef-defs -attrdefs-dialect=${namespace})
+  endif()
+  if(ARG_ATTR_INTERFACES)
+    set(LLVM_TARGET_DEFINITIONS ${name}Interfaces.td)
+    mlir_tablegen(${name}AttrInterfaces.h.inc -gen-attr-interface-decls)
+    mlir_tablegen(${name}AttrInterfaces.cpp.inc -gen-attr-interface-defs)
   endif()
   add_mlir_generic_tablegen_target(MLIR${name}OpsIncGen)
   add_mlir_doc(${name}Ops ${name}Dialect Dialects/ -gen-dialect-doc -dialect=${namespace})
@@ -47,15 +52,17 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>") # lets ccache share it
 endif()
 
-# moe_add_library(Name SOURCES... [OWN_HEADERS] [DEPENDS ...] [LINK ...] [MLIR ...]): a static library of this project.
+# moe_add_library(Name SOURCES... [OWN_HEADERS ...] [DEPENDS ...] [LINK ...] [MLIR ...]): a static library of this project.
 #   LINK: libraries of this project; MLIR: upstream libraries (always through the shared libMLIR);
-#   OWN_HEADERS: its options differ from those that the shared headers are compiled with
+#   OWN_HEADERS: upstream headers to precompile for it alone, as its options differ from those of the shared ones
 function(moe_add_library name)
-  cmake_parse_arguments(ARG "OWN_HEADERS" "" "DEPENDS;LINK;MLIR" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "OWN_HEADERS;DEPENDS;LINK;MLIR" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   add_dependencies(${name} moe-headers ${ARG_DEPENDS})
   target_compile_options(${name} PRIVATE -fno-exceptions)
-  if(NOT ARG_OWN_HEADERS)
+  if(ARG_OWN_HEADERS)
+    target_precompile_headers(${name} PRIVATE ${ARG_OWN_HEADERS})
+  else()
     target_precompile_headers(${name} REUSE_FROM moe-precompiled)
   endif()
   if(ARG_LINK)

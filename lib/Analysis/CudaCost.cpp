@@ -1,10 +1,11 @@
-//===- CudaCost.cpp - how long a product takes on a GPU -----------------------------------------------------------===//
+//===- CudaCost.cpp - how long a kernel takes on a GPU ------------------------------------------------------------===//
 //
 // A model of the kernels that lib/Conversion/KernelToEmitC writes. Blocks take whole tiles, so the slowest one has the
 // number of tiles per multiprocessor, rounded up. A step of a tile takes as long as its slowest resource: the tensor
 // cores, shared memory (written once, read by both warpgroups), or the way from the L2 cache. Loads overlap products
-// and, across tiles, the epilogue; the epilogue does not overlap products. Products of f32 are made by the threads,
-// which read each weight from shared memory for two rows.
+// and, across tiles, the epilogue; the epilogue does not overlap products, and neither does the walk over the records
+// of the layout to the block's next tile. Products of f32 are made by the threads, which read each weight from shared
+// memory for two rows.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -13,47 +14,106 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace moe_mlir;
 
 static constexpr int64_t kRows = 128, kFewRows = 16, kRowBytes = 128, kLanesOfRow = 4;
-// Cycles that are assumed: a wgmma of 16 columns, and the epilogue per column of a tile.
-static constexpr double kNarrowProduct = 32, kEpiloguePerColumn = 4, kEpilogueOfFew = 300;
+static constexpr int64_t kStripColumns = 128;
+// Cycles that are assumed: a wgmma of 16 columns; the epilogue of few rows; a record of the layout, which is a load
+// that the next one waits for, and divisions. Results go from registers to memory at so many bytes per cycle, in whole
+// sectors of 32 bytes if a thread stores 8 or more.
+static constexpr double kNarrowProduct = 32, kEpilogueOfFew = 300, kRecord = 275, kStoredBytes = 30;
 
-CudaEstimate moe_mlir::estimateProduct(const CudaDevice &device, const CudaProduct &p, int64_t blockColumns) {
+double moe_mlir::expectedRowTiles(int64_t groups, int64_t rows) {
+  if (groups <= 1)
+    return double(llvm::divideCeil(rows, kRows));
+  // The sum over j of the chance that a group has more than j tiles; the rows of a group are nearly normal.
+  const double mean = double(rows) / double(groups);
+  const double deviation = std::sqrt(mean * (1 - 1 / double(groups)));
+  double tiles = 0;
+  for (int64_t j = 0; j * kRows <= rows; ++j) {
+    double chance = std::erfc((double(j * kRows) + 0.5 - mean) / (deviation * std::sqrt(2.))) / 2;
+    tiles += chance;
+    if (chance < 1e-9)
+      break;
+  }
+  return std::max(tiles * double(groups), 1.);
+}
+
+/// Cycles of the multiprocessor for the results of a tile of many rows.
+static double epilogueCycles(const CudaDevice &device, const CudaEpilogue &epilogue, int64_t blockColumns) {
+  const double results = double(kRows * blockColumns / epilogue.columns);
+  // An instruction of 128 lanes per cycle; special functions have units of their own.
+  const double computed =
+      std::max(double(epilogue.operations) / (device.vectorFlops / 2), double(epilogue.specials) / device.specials);
+  // A thread holds two neighbouring columns of an accumulator, and of two accumulators one each.
+  const bool wholeSectors = 2 * epilogue.resultBytes >= 8;
+  const double stored = double(epilogue.resultBytes) / kStoredBytes * (wholeSectors ? 1 : 2);
+  return results * std::max(computed, stored); // warps store while others compute
+}
+
+CudaEstimate moe_mlir::estimateProduct(const CudaDevice &device, const CudaProduct &p, int64_t blockColumns,
+                                       int64_t bytes) {
   const int64_t active = std::max<int64_t>(std::min(p.groups, p.rows), 1);
   const int64_t rowsEach = llvm::divideCeil(p.rows, active);
   const bool byThreads = p.elementBytes == 4, few = !byThreads && rowsEach <= kFewRows;
   const int64_t depthOfStep = kRowBytes / p.elementBytes;
-  const int64_t tiles = active * llvm::divideCeil(rowsEach, kRows) * llvm::divideCeil(p.columns, blockColumns);
-  const double steps = llvm::divideCeil(p.depth, depthOfStep), pieces = blockColumns / 64.;
+  // Few rows are multiplied strip by strip, whatever the columns of a block.
+  const int64_t columns = few ? std::min(blockColumns, kStripColumns) : blockColumns;
+  const double rowTiles = few ? double(active) : expectedRowTiles(active, p.rows);
+  const double tiles = rowTiles * double(llvm::divideCeil(p.columns, columns));
+  const double rounds = std::ceil(tiles / double(device.multiprocessors));
+  const double steps = double(llvm::divideCeil(p.depth, depthOfStep)), pieces = double(columns) / 64;
 
-  const double weights = double(blockColumns) * kRowBytes, rows = double(few ? rowsEach : kRows) * kRowBytes;
+  const double weights = double(columns) * kRowBytes, rows = double(few ? rowsEach : kRows) * kRowBytes;
   const double rate = byThreads ? device.vectorFlops : device.tensorFlops;
-  const double multiply = few ? pieces * 4 * kNarrowProduct : 2. * kRows * double(blockColumns * depthOfStep) / rate;
+  const double multiply = few ? pieces * 4 * kNarrowProduct : 2. * kRows * double(columns * depthOfStep) / rate;
   const double read = few         ? weights + pieces * kFewRows * kRowBytes
                       : byThreads ? kLanesOfRow * rows + kRows / 2 * weights
                                   : rows + 2 * weights;
   const double shared = (weights + rows + read) / device.sharedBytes;
-  const double step = std::max({multiply, shared, (weights + rows) / device.cacheBytes});
-  const double epilogue = few ? kEpilogueOfFew : kEpiloguePerColumn * double(blockColumns);
-  const double cycles = double(llvm::divideCeil(tiles, device.multiprocessors)) * (steps * step + epilogue);
+  const double cache = (weights + rows) / device.cacheBytes;
+  const double epilogue = few ? kEpilogueOfFew : epilogueCycles(device, p.epilogue, columns);
+  // Every block walks over the records of all experts that have rows; without groups there are none.
+  const double records = p.groups > 1 ? double(active) : 0;
 
-  const double flops = 2. * double(p.rows) * double(p.columns) * double(p.depth);
-  const double bytes = double(p.elementBytes) *
-                       (double(active * p.columns) * double(p.depth) + double(p.rows) * double(p.depth + p.columns));
+  // Busy tensor cores lower the clock of everything but the L2 cache.
+  const double hertz = few || byThreads ? device.hertz : device.limitedHertz;
+  const double floats = 2. * double(p.rows) * double(p.columns) * double(p.depth);
+  const double moved = bytes
+                           ? double(bytes)
+                           : double(p.elementBytes) * (double(active * p.columns) + double(p.rows)) * double(p.depth) +
+                                 double(p.rows * (p.columns / p.epilogue.columns) * p.epilogue.resultBytes);
   const double peak = byThreads ? device.vectorFlopsPerSecond() : device.flopsPerSecond();
-  const double memory = bytes / device.memoryBytesPerSecond;
-  return {std::max(cycles / device.hertz, memory), std::max(flops / peak, memory)};
+  CudaEstimate result;
+  result.floor = std::max(floats / peak, moved / device.memoryBytesPerSecond);
+  const double loop = rounds * steps;
+  result.terms = {
+      {byThreads ? llvm::StringLiteral("fma") : llvm::StringLiteral("tensor cores"), loop * multiply / hertz},
+      {"shared memory", loop * shared / hertz},
+      {"L2", loop * cache / device.hertz},
+      {"epilogue", rounds * epilogue / hertz},
+      {"tile list", records * kRecord / hertz},
+      {"memory", moved / device.reachableBytesPerSecond}};
+  auto &t = result.terms;
+  const double inTurn = std::max({t[0].seconds, t[1].seconds, t[2].seconds}) + t[3].seconds + t[4].seconds;
+  result.seconds = std::max({inTurn, t[5].seconds, result.floor});
+  return result;
 }
 
 CudaEstimate moe_mlir::estimateRows(const CudaDevice &device, const CudaRows &p) {
   const double bytes = double(p.bytes), flops = double(p.flops);
-  const double floor = std::max(bytes / device.memoryBytesPerSecond, flops / device.vectorFlopsPerSecond());
   // A few multiprocessors cannot ask for as much as memory gives.
-  const double busy = double(std::clamp<int64_t>(p.blocks, 1, device.multiprocessors));
-  const double cycles = std::max(bytes / device.cacheBytes, flops / device.vectorFlops) / busy;
-  return {std::max(cycles / device.hertz, floor), floor};
+  const double busy = double(std::clamp<int64_t>(p.blocks, 1, device.multiprocessors)) * device.hertz;
+  CudaEstimate result;
+  result.floor = std::max(bytes / device.memoryBytesPerSecond, flops / device.vectorFlopsPerSecond());
+  result.terms = {{"operations", flops / device.vectorFlops / busy},
+                  {"L2", bytes / device.cacheBytes / busy},
+                  {"memory", bytes / device.reachableBytesPerSecond}};
+  for (const CudaTerm &term : result.terms)
+    result.seconds = std::max(result.seconds, term.seconds);
+  return result;
 }
 
 int64_t moe_mlir::chooseColumns(const CudaDevice &device, const CudaProduct &weight, int64_t least, int64_t most) {

@@ -2,15 +2,15 @@
 
 #include "Compiler.h"
 #include "Interrupt.h"
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/InitAll.h"
+#include "moe-mlir/Pipelines/Targets.h"
 #include "moe-mlir/Target/Executable.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -27,6 +27,8 @@ Compiler::Compiler(const CompileOptions &options)
     : options(options), console(options.progress, options.quiet), context(makeRegistry()),
       diagnostics(context, console, options.verbose), cpu(options.targetCpu.value_or("native")) {
   context.printOpOnDiagnostic(options.verbose);
+  if (options.verbose)
+    remarks.install(context);
   timing.setEnabled(options.timing);
   timingRoot = timing.getRootScope();
 }
@@ -44,57 +46,39 @@ std::string moe_mlir::textOf(mlir::ModuleOp module) {
   return result;
 }
 
-std::string Compiler::outputPath() const {
-  if (!options.output.empty())
-    return options.output;
-  StringRef stem = options.input == "-" ? "model" : sys::path::stem(options.input);
-  switch (options.emit) {
-  case Emit::Library:
-    return ("lib" + stem + ".so").str();
-  case Emit::Object:
-    return (stem + ".o").str();
-  case Emit::Executable:
-    break;
-  }
-  return stem.str();
-}
-
 /// Writes DIR/<number>_<level><suffix>.mlir if intermediates are wanted.
 int Compiler::dump(mlir::ModuleOp module, StringRef suffix) {
   if (options.dumpFolder.empty())
     return kOk;
-  std::error_code error = sys::fs::create_directories(options.dumpFolder);
-  if (!error && !sys::fs::is_directory(options.dumpFolder)) // what exists may be anything
-    error = std::make_error_code(std::errc::not_a_directory);
-  if (error) {
+  // As open to others as any folder that is made here: the umask says.
+  if (std::error_code error = sys::fs::create_directories(options.dumpFolder, true, sys::fs::all_all)) {
     console.error("cannot create folder '" + options.dumpFolder + "': " + error.message());
     return kUserError;
   }
-  std::string path = options.dumpFolder + "/" + std::to_string(static_cast<int>(input.level)) + "_" +
-                     levelName(input.level).str() + suffix.str() + ".mlir";
-  if (Error error = writeText(path, [&](raw_ostream &os) { print(module, os); }))
+  if (Error error = writeText(dumpPath(input.level, suffix), [&](raw_ostream &os) { print(module, os); }))
     return fail(std::move(error));
   return kOk;
 }
 
-/// Counts while the launches can be read; the report appears together with the output.
 int Compiler::prepareReport() {
   mlir::FailureOr<Report> made = makeReport(*input.module);
   if (failed(made))
     return kUserError;
   counted = std::move(*made);
-  return printReport();
+  counted->plain = plain;
+  return kOk;
 }
 
-/// Anew, if it was printed before.
-int Compiler::printReport() {
-  report.reset();
-  Expected<PendingText> pending = PendingText::create(*options.report, [&](raw_ostream &os) {
+int Compiler::finish(Outputs &outputs) {
+  auto printReport = [&](raw_ostream &os) {
     StringRef(*options.report).ends_with(".json") ? printReportJson(*counted, os) : printReportTable(*counted, os);
-  });
-  if (!pending)
-    return fail(pending.takeError());
-  report = std::move(*pending);
+  };
+  if (counted)
+    if (Error error = outputs.addText(*options.report, printReport))
+      return fail(std::move(error));
+  if (Error error = outputs.commit())
+    return fail(std::move(error));
+  noteOutputWritten();
   return kOk;
 }
 
@@ -120,7 +104,9 @@ int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std:
     reportInternalError("a pass is not registered");
     return kInternal;
   }
-  if (succeeded(pm.run(module)))
+  const bool passed = succeeded(pm.run(module));
+  remarks.flush(console);
+  if (passed)
     return kOk;
   // A pass that gives up leaves valid IR behind and has said what it does not support.
   if (diagnostics.sawError() && succeeded(mlir::verify(module)))
@@ -147,58 +133,76 @@ int Compiler::extractLayers() {
   return kOk;
 }
 
-/// Kernels keep the CPU that they were made for: another one that is asked for would have no effect.
+std::string Compiler::inputIsFor() const {
+  if (input.level < Level::Kernel)
+    return "'" + options.input + "' has a 'kernel.target' for ";
+  return "'" + options.input + "' is at level " + levelName(input.level).str() + " for ";
+}
+
+/// Kernels keep the CPU that they were made for, and what is to become kernels the one that it says: another one that
+/// is asked for would have no effect.
 int Compiler::compareCpu() {
   std::string message;
-  auto made = mlir::kernel::CpuTarget::get(*input.module);
-  if (failed(made))
-    return kUserError;
-  auto wanted = mlir::kernel::CpuTarget::forCpu(cpu, message);
-  if (failed(wanted)) {
+  auto made = mlir::kernel::targetOf(*input.module), wanted = makeTarget(&context, "cpu:" + cpu, message);
+  if (!wanted) {
     console.error(message);
     return kUnsupported;
   }
-  if (made->cpu == wanted->cpu && made->features == wanted->features)
+  if (made.isCalled(cpu))
     return kOk;
-  auto name = [](const mlir::kernel::CpuTarget &target) {
-    return target.cpu + (target.features.empty() ? "" : " with " + target.features);
-  };
-  console.error("'" + options.input + "' is at level " + levelName(input.level) + " for " + name(*made) +
-                ", but --target-cpu says " + cpu + (cpu == "native" ? " (" + name(*wanted) + ")" : "") +
-                "; leave it out, or start from an earlier level");
+  console.error(inputIsFor() + made.describe() + ", but --target-cpu says " + cpu +
+                (cpu == "native" ? " (" + wanted.describe() + ")" : "") + "; leave it out, or " +
+                (input.level < Level::Kernel ? "remove the attribute" : "start from an earlier level"));
   return kUserError;
 }
 
 int Compiler::readTarget() {
-  mlir::Attribute attr = input.module.get()->getAttr(mlir::kernel::CpuTarget::attrName);
-  if (input.level < Level::Kernel || !attr)
+  auto target = mlir::kernel::targetOf(*input.module);
+  if (!target)
     return kOk;
-  const bool isCuda = mlir::kernel::CudaTarget::isCuda(attr);
-  if (!options.target.empty() && isCuda == gpu.empty()) {
-    console.error("'" + options.input + "' is at level " + levelName(input.level) + " for " +
-                  (isCuda ? "a GPU" : "the CPU") + ", but --target says " + options.target);
+  if (!options.target.empty() && target.isHost() != gpu.empty()) {
+    console.error(inputIsFor() + (target.isHost() ? "the CPU" : "a GPU") + ", but --target says " + options.target);
     return kUserError;
   }
-  if (!isCuda)
+  if (target.isHost())
     return options.targetCpu ? compareCpu() : kOk;
-  auto target = mlir::kernel::CudaTarget::fromAttr(input.module.get()->getLoc(), attr);
-  if (failed(target))
+  gpu = mlir::cast<mlir::cuda::TargetAttr>(target).getDevice().str();
+  return kOk;
+}
+
+int Compiler::checkLevels() {
+  if (options.to && *options.to < input.level) {
+    console.error("--to=" + levelName(*options.to) + " comes before level " + levelName(input.level) + " of the input");
     return kUserError;
-  gpu = target->arch;
+  }
+  if (options.report && input.level > Level::Kernel) {
+    console.error("--report describes level kernel; the input is at level " + levelName(input.level) + " already");
+    return kUserError;
+  }
   return kOk;
 }
 
 int Compiler::read() {
   console.begin("read " + sys::path::filename(options.input).str());
   const bool ir = isIr(options.input);
+  if (!ir)
+    diagnostics.setModel(options.input);
   if (int status = ir ? readIr(options.input, options.from, context, console, input)
                       : readPt2(options.input, context, console, input))
     return status;
   if (int status = readTarget())
     return status;
+  if (int status = checkLevels())
+    return status;
+  if (int status = weights.open(*input.module, options.weights, /*makesProgram=*/!options.to, console))
+    return status;
+  if (int status = planFiles())
+    return status;
   unsigned lowering = arrowsTo(options.to.value_or(Level::Runtime));
   console.setPhases(1 + !ir + lowering + (options.to ? 0 : 2 + (options.emit != Emit::Object) + !gpu.empty()));
   if (ir) {
+    if (int status = reviewLayers())
+      return status;
     if (int status = input.level == Level::Graph ? extractLayers() : kOk)
       return status;
     return reached(input.level);
@@ -209,6 +213,8 @@ int Compiler::read() {
   if (int status = runPasses("import to graph", importPipeline(), "moe-opt --pass-pipeline='" + importPipeline() + "'",
                              *input.module))
     return status;
+  if (int status = reviewLayers())
+    return status;
   importing = false;
   if (int status = extractLayers())
     return status;
@@ -216,21 +222,30 @@ int Compiler::read() {
 }
 
 int Compiler::lower(Level target) {
+  // What the module says already stands, edited or not (readTarget has compared it with the command line).
+  PipelineOptions device;
+  std::string flags, cpuFlag = " --target-cpu=" + cpu;
+  if (!input.module.get()->hasAttr(mlir::kernel::targetAttrName)) {
+    device.target = gpu.empty() ? "cpu:" + cpu : "cuda:" + gpu;
+    flags = gpu.empty() ? cpuFlag : " --target=cuda:" + gpu;
+  }
   while (input.level < target) {
     Level next = static_cast<Level>(static_cast<int>(input.level) + 1);
     std::string phase = ("lower to " + levelName(next)).str();
     std::string command = ("moe-compile --from=" + levelName(input.level) + " --to=" + levelName(next)).str();
-    if (input.level < Level::Kernel)
-      command += " --target-cpu=" + cpu;
+    const bool isChosen = input.level < Level::Kernel; // later the kernels are made
     console.begin(phase);
     // Up to here programs for both devices are the same.
-    if (next == Level::Kernel && !gpu.empty())
+    if (next == Level::Kernel && !gpu.empty()) {
       forCpu = input.module.get().clone();
-    std::string gpuFlag = gpu.empty() ? "" : " --target=cuda:" + gpu;
-    if (int status = runPasses(phase, arrowPipeline(input.level, {cpu, gpu}), command + gpuFlag, *input.module))
+      forCpu.get()->removeAttr(mlir::kernel::targetAttrName);
+    }
+    if (int status =
+            runPasses(phase, arrowPipeline(input.level, device), command + (isChosen ? flags : ""), *input.module))
       return status;
     if (forCpu)
-      if (int status = runPasses(phase + " for the CPU", arrowPipeline(input.level, {cpu, ""}), command, *forCpu))
+      if (int status = runPasses(phase + " for the CPU", arrowPipeline(input.level, {"cpu:" + cpu}),
+                                 command + (isChosen ? cpuFlag : ""), *forCpu))
         return status;
     if (int status = reached(next))
       return status;
@@ -242,8 +257,8 @@ int Compiler::lower(Level target) {
 /// the pass that needs to know.
 int Compiler::checkTarget() {
   std::string message;
-  if (!mlir::kernel::CpuTarget::isKnown(cpu)) {
-    (void)mlir::kernel::CpuTarget::forCpu(cpu, message);
+  if (!mlir::x86::TargetAttr::isKnown(cpu)) {
+    (void)makeTarget(&context, "cpu:" + cpu, message);
     console.error(message);
     return kUserError;
   }
@@ -251,10 +266,10 @@ int Compiler::checkTarget() {
   if (target.empty() || target == "cpu")
     return kOk;
   if (!target.consume_front("cuda:")) {
-    console.error("unknown target '" + options.target + "' in --target; cpu or cuda:sm_90a");
+    console.error("unknown target '" + options.target + "' in --target; " + targetNames());
     return kUserError;
   }
-  if (failed(mlir::kernel::CudaTarget::forArch(target, message))) {
+  if (!makeTarget(&context, options.target, message)) {
     console.error(message);
     return kUnsupported;
   }
@@ -272,33 +287,19 @@ int Compiler::run() {
     return status;
   if (int status = read())
     return status;
-  Level target = options.to.value_or(Level::Runtime);
-  if (target < input.level) {
-    console.error("--to=" + levelName(target) + " comes before level " + levelName(input.level) + " of the input");
-    return kUserError;
-  }
-  if (options.report && input.level > Level::Kernel) {
-    console.error("--report describes level kernel; the input is at level " + levelName(input.level) + " already");
-    return kUserError;
-  }
   if (int status = options.to ? kOk : findTools())
     return status;
-  if (int status = lower(target))
+  if (int status = lower(options.to.value_or(Level::Runtime)))
     return status;
   if (!options.to)
     return makeProgram();
-  auto text = [&](raw_ostream &os) { print(*input.module, os); };
-  if (Error error = writeText(options.output.empty() ? "-" : options.output, text))
+  Outputs outputs;
+  if (Error error = outputs.addText(outputPath(), [&](raw_ostream &os) { print(*input.module, os); }))
     return fail(std::move(error));
-  noteOutputWritten();
-  if (report)
-    if (Error error = report->commit())
-      return fail(std::move(error));
-  return kOk;
+  return finish(outputs);
 }
 
 int moe_mlir::compile(const CompileOptions &options) {
-  handleInterrupts();
   registerAllPasses();
   return Compiler(options).run();
 }

@@ -5,6 +5,8 @@
 #include "Console.h"
 #include "Input.h"
 #include "Outputs.h"
+#include "Remarks.h"
+#include "WeightsFile.h"
 
 #include "moe-mlir/Pipelines/Pipelines.h"
 #include "moe-mlir/Report/Report.h"
@@ -27,16 +29,33 @@ private:
   // Compile.cpp
   int checkTarget();
   int read();
-  /// Of an input at level kernel or later, the attribute `kernel.target` says what it is for.
+  /// The input's attribute `kernel.target` says what it is for; the command line must not say anything else.
   int readTarget();
   int compareCpu();
+  int checkLevels();
+  /// Beginning of the message if it does.
+  std::string inputIsFor() const;
   int extractLayers();
   int lower(Level target);
   int runPasses(llvm::StringRef phase, const std::string &pipeline, const std::string &command, mlir::ModuleOp module);
   int reached(Level level);
   int dump(mlir::ModuleOp module, llvm::StringRef suffix);
+  /// Counts what the report says, while the launches can be read.
   int prepareReport();
-  int printReport();
+  /// Adds the report to the outputs, and puts all of them in their places.
+  int finish(Outputs &outputs);
+
+  // PlanFiles.cpp
+  /// The names of all files that are written.
+  std::string outputPath() const;
+  std::string archivePath(llvm::StringRef suffix) const;
+  std::string dumpPath(Level level, llvm::StringRef suffix) const;
+  /// Compares all files that the command line and the module name, before the first one is written.
+  int planFiles();
+
+  // PlainLayers.cpp
+  std::string missing(mlir::moe::LayerKind kind);
+  int reviewLayers();
 
   // MakeProgram.cpp
   /// Looks for what a program is made with before the work begins.
@@ -49,7 +68,6 @@ private:
   unsigned arrowsTo(Level target) const {
     return target > input.level ? static_cast<int>(target) - static_cast<int>(input.level) : 0;
   }
-  std::string outputPath() const;
   int fail(llvm::Error error, int code = kUserError) {
     console.error(llvm::toString(std::move(error)));
     return code;
@@ -59,9 +77,12 @@ private:
   Console console;
   mlir::DefaultTimingManager timing;
   mlir::TimingScope timingRoot;
+  RemarkLog remarks;
   mlir::MLIRContext context;
   DiagnosticPrinter diagnostics;
   Input input;
+  WeightsFile weights;
+  std::vector<mlir::moe::PlainLayer> plain; ///< layers of the input that have no op of their own
   bool importing = false; ///< the passes that run see what a .pt2 file says, with nothing checked but its form
   std::string gpu;        ///< what kernels are for, as NVRTC calls it; empty: the CPU
   std::string cpu;        ///< what other code is for: LLVM's name of a CPU, or "native"
@@ -69,8 +90,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> forCpu;
   LinkJob job;
   std::unique_ptr<Nvrtc> nvrtc;
-  std::optional<Report> counted;
-  std::optional<PendingText> report; ///< what was counted, as text
+  bool warnedOfCache = false;
+  std::optional<Report> counted; ///< with --report, from level kernel on
 };
 
 /// A module as text, without locations.

@@ -1,9 +1,8 @@
 //===- Console.cpp - what the compiler says while it works --------------------------------------------------------===//
 
 #include "Console.h"
+#include "moe-mlir/Support/Locations.h"
 
-#include "mlir/IR/BuiltinAttributes.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
@@ -17,7 +16,10 @@ Console::Console(ProgressMode mode, bool quiet)
     : quiet(quiet), lines(!quiet && mode != ProgressMode::None),
       live(lines && mode == ProgressMode::Auto && sys::Process::StandardErrIsDisplayed()) {}
 
-Console::~Console() { clear(); }
+Console::~Console() {
+  clear();
+  errs().clear_error(); // who shows no messages misses no program
+}
 
 void Console::clear() {
   if (live)
@@ -71,36 +73,24 @@ void Console::warning(const Twine &text) {
   errs() << "moe-compile: warning: " << text << "\n";
 }
 
+void Console::remark(const Twine &text) {
+  if (quiet)
+    return;
+  clear();
+  errs() << "moe-compile: remark: " << text << "\n";
+}
+
 void Console::note(const Twine &text) {
   clear();
   errs() << "  note: " << text << "\n";
 }
 
-/// Collects the parts of a location: the first place in a file, and all names.
-static void collect(mlir::Location location, std::string &place, SetVector<StringRef> &names) {
-  if (auto file = dyn_cast<mlir::FileLineColLoc>(location)) {
-    if (place.empty())
-      place = file.getFilename().str() + ":" + std::to_string(file.getLine());
-  } else if (auto name = dyn_cast<mlir::NameLoc>(location)) {
-    names.insert(name.getName().getValue());
-    collect(name.getChildLoc(), place, names);
-  } else if (auto call = dyn_cast<mlir::CallSiteLoc>(location)) {
-    collect(call.getCallee(), place, names);
-    collect(call.getCaller(), place, names);
-  } else if (auto fused = dyn_cast<mlir::FusedLoc>(location)) {
-    for (mlir::Location part : fused.getLocations())
-      collect(part, place, names);
-  }
-}
-
 std::string moe_mlir::describe(mlir::Location location) {
-  std::string place;
-  SetVector<StringRef> names;
-  collect(location, place, names);
-  if (names.empty())
-    return place;
-  std::string joined = join(names.getArrayRef().take_front(3), ", ");
-  return place.empty() ? joined : place + " (" + joined + ")";
+  LocationParts parts = partsOf(location);
+  if (parts.names.empty())
+    return parts.place;
+  std::string joined = join(parts.names.getArrayRef().take_front(3), ", ");
+  return parts.place.empty() ? joined : parts.place + " (" + joined + ")";
 }
 
 DiagnosticPrinter::DiagnosticPrinter(mlir::MLIRContext &context, Console &console, bool verbose)
@@ -112,22 +102,22 @@ DiagnosticPrinter::~DiagnosticPrinter() { context.getDiagEngine().eraseHandler(h
 
 void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
   constexpr unsigned kShown = 8;
-  auto withPlace = [](mlir::Diagnostic &d) {
+  auto withPlace = [](mlir::Diagnostic &d, const std::string &file) {
     std::string place = describe(d.getLocation());
-    return place.empty() ? d.str() : place + ": " + d.str();
+    return place.empty() ? d.str() : file + place + ": " + d.str();
   };
   if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
     if (verbose)
-      console.note(withPlace(diagnostic));
+      console.note(withPlace(diagnostic, ""));
     return;
   }
-  std::string text = withPlace(diagnostic);
+  std::string text = withPlace(diagnostic, model.empty() ? "" : model + ": ");
   if (text == lastError || ++errors > kShown)
     return;
   console.error(text);
   // Where a message has no place of its own, the note that prints the whole op says too much for a model's user.
   for (mlir::Diagnostic &note : diagnostic.getNotes())
     if (verbose || !StringRef(note.str()).starts_with("see current operation"))
-      console.note(withPlace(note));
+      console.note(withPlace(note, ""));
   lastError = std::move(text);
 }

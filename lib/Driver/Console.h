@@ -30,6 +30,7 @@ public:
   /// Not where only errors are wanted.
   void warning(const llvm::Twine &text);
   void note(const llvm::Twine &text);
+  void remark(const llvm::Twine &text);
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -53,6 +54,8 @@ public:
   ~DiagnosticPrinter();
 
   bool sawError() const { return errors > 0; }
+  /// The file of a model, whose locations name the model's own code: errors begin with it.
+  void setModel(llvm::StringRef path) { model = path.str(); }
 
 private:
   void print(mlir::Diagnostic &diagnostic);
@@ -62,7 +65,7 @@ private:
   mlir::DiagnosticEngine::HandlerID handler;
   bool verbose;
   unsigned errors = 0;
-  std::string lastError;
+  std::string model, lastError;
 };
 
 } // namespace moe_mlir

@@ -2,6 +2,7 @@
 
 #include "Input.h"
 #include "moe-mlir/Import/Pt2.h"
+#include "moe-mlir/Support/FileKind.h"
 #include "moe-mlir/Support/UntrustedIr.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -34,8 +35,8 @@ static int levelOf(mlir::ModuleOp module, StringRef path, std::optional<Level> f
 
 int moe_mlir::readIr(StringRef path, std::optional<Level> from, mlir::MLIRContext &context, Console &console,
                      Input &input) {
-  if (sys::fs::is_directory(path)) {
-    console.error("cannot read '" + path + "': it is a folder");
+  if (StringRef kind = kindIfNoFile(path); path != "-" && !kind.empty()) {
+    console.error("cannot read '" + path + "': it is " + kind + (kind == "a pipe" ? "; give - to read one" : ""));
     return kUserError;
   }
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false);
@@ -59,10 +60,6 @@ int moe_mlir::readIr(StringRef path, std::optional<Level> from, mlir::MLIRContex
 }
 
 int moe_mlir::readPt2(StringRef path, mlir::MLIRContext &context, Console &console, Input &input) {
-  if (sys::fs::is_directory(path)) {
-    console.error("cannot read '" + path + "': it is a folder");
-    return kUserError;
-  }
   // The module names its weights by an absolute path, so that it can be compiled from anywhere.
   SmallString<256> absolute(path);
   Pt2ImportOptions options;

@@ -2,17 +2,20 @@
 
 #include "Interrupt.h"
 #include "moe-mlir/Driver/Driver.h"
+#include "moe-mlir/Support/FatalErrors.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <atomic>
 #include <csignal>
 #include <fcntl.h>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 using namespace llvm;
 using namespace moe_mlir;
@@ -48,9 +51,13 @@ void waitForSignal(sigset_t signals) {
     ;
   std::unique_lock<std::mutex> lock(state().mutex);
   removeFolders();
-  errs() << "\nmoe-compile: interrupted; "
-         << (state().written ? "the output had been written already\n" : "nothing was written\n");
-  _exit(kInterrupted);
+  errs() << "\nmoe-compile: ";
+  if (signal == SIGINT)
+    errs() << "interrupted";
+  else
+    errs() << "ended by SIG" << sigabbrev_np(signal);
+  errs() << (state().written ? "; the output had been written already\n" : "; no output was written\n");
+  _exit(kSignalled + signal);
 }
 
 /// A crash is already lost: writing the report is worth the risk of doing it in a handler.
@@ -65,6 +72,13 @@ void onCrash(void *) {
 }
 } // namespace
 
+/// A fatal error of LLVM. An error of a stream has been said.
+static void onFatalError(const char *internalError) {
+  if (internalError)
+    reportInternalError(internalError);
+  removeFolders();
+}
+
 /// A closed standard stream would give its number to the next file that is opened, and text meant for the stream would
 /// go there. A read-only stand-in makes writes fail, as they should; messages nobody is to see go nowhere.
 static void keepStandardStreams() {
@@ -73,17 +87,26 @@ static void keepStandardStreams() {
       (void)!open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
 }
 
+static bool isIgnored(int signal) {
+  struct sigaction action;
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 void moe_mlir::handleInterrupts() {
   keepStandardStreams();
   state();
-  sys::AddSignalHandler(onCrash, nullptr);
-  // LLVM counts these two as crashes; here they are errors of a write.
-  signal(SIGXFSZ, SIG_IGN);
-  signal(SIGPIPE, SIG_IGN);
+  // What comes from outside ends the process and is no crash, as LLVM counts some of it. What whoever started the
+  // process wants ignored (nohup, a script's background job) stays so.
   sigset_t signals;
   sigemptyset(&signals);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    sigaddset(&signals, signal);
+  std::vector<int> ignored;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU})
+    isIgnored(signal) ? ignored.push_back(signal) : (void)sigaddset(&signals, signal);
+  sys::AddSignalHandler(onCrash, nullptr);
+  handleFatalErrors("moe-compile", onFatalError);
+  ignored.push_back(SIGPIPE); // to LLVM a crash, here an error of a write
+  for (int signal : ignored)
+    ::signal(signal, SIG_IGN);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread(waitForSignal, signals).detach();
 }

@@ -8,11 +8,6 @@
 
 namespace moe_mlir {
 
-/// Takes over SIGINT, SIGTERM and SIGHUP for the process: a thread of its own waits for them, removes the folders of
-/// unfinished output and ends the process with exit code 130. Call once, before the first thread is started. A file
-/// size limit becomes an ordinary error of the write, and so does a closed standard output.
-void handleInterrupts();
-
 /// While one lives, an interrupt waits: files that belong together are moved together.
 class InterruptsHeld {
 public:
@@ -23,8 +18,8 @@ public:
 /// From here on an interrupt no longer says that nothing was written.
 void noteOutputWritten();
 
-/// Makes a folder that an interrupted or crashed process removes; `name` ends with XXXXXX, which are filled in. No signal
-/// comes between the two. False, with errno, if it cannot be made.
+/// Makes a folder that an interrupted or crashed process removes; `name` ends with XXXXXX, which are filled in. No
+/// signal comes between the two. False, with errno, if it cannot be made.
 bool makeScratchFolder(char *name);
 void removeScratchFolder(const std::string &path);
 

@@ -3,6 +3,7 @@
 #include "Compiler.h"
 #include "Interrupt.h"
 #include "ProgramWeights.h"
+#include "moe-mlir/Analysis/CudaDevices.h"
 #include "moe-mlir/Target/Cuda.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -15,9 +16,14 @@ using namespace llvm;
 using namespace moe_mlir;
 
 /// Says which program this is: the same for equal IR, weights and compiler.
-static std::string computeBuildId(StringRef ir, StringRef weightsId) {
+static std::string computeBuildId(mlir::ModuleOp module, StringRef weightsId) {
+  // Where the weights lie is no part of the program.
+  mlir::Attribute weights = module->removeAttr("moe.weights");
+  const std::string ir = textOf(module);
+  if (weights)
+    module->setAttr("moe.weights", weights);
   SHA256 hash;
-  for (StringRef part : {ir, weightsId, StringRef("moe-compile " MOE_VERSION)}) {
+  for (StringRef part : {StringRef(ir), weightsId, StringRef("moe-compile " MOE_VERSION)}) {
     hash.update(part);
     hash.update(StringRef("\0", 1));
   }
@@ -59,12 +65,16 @@ int Compiler::compileKernels(CudaCode &code) {
     reportInternalError("a kernel has no CUDA text");
     return kInternal;
   }
-  code.arch = gpu;
+  code.arch = findCudaDevice(gpu)->arch.str();
   code.texts = std::move(*texts);
   mlir::TimingScope scope = timingRoot.nest("compile CUDA kernels");
   auto progress = [&](size_t done) { console.update(static_cast<unsigned>(done * 100 / code.texts.size())); };
+  // Both programs of a GPU compile with one cache: one warning for all.
+  const CubinCache cache = CubinCache::fromEnvironment();
+  if (!cache.warning().empty() && !std::exchange(warnedOfCache, true))
+    console.warning(cache.warning());
   Expected<std::vector<Cubin>> cubins =
-      moe_mlir::compileKernels(*nvrtc, CubinCache::fromEnvironment(), code.texts, gpu, /*threads=*/0, progress);
+      moe_mlir::compileKernels(*nvrtc, cache, code.texts, code.arch, /*threads=*/0, progress);
   if (!cubins) {
     // The text is the compiler's own.
     reportInternalError(toString(cubins.takeError()));
@@ -77,10 +87,9 @@ int Compiler::compileKernels(CudaCode &code) {
   for (const Cubin &cubin : code.cubins)
     for (const std::string &warning : cubin.warnings)
       console.warning(warning);
-  if (!counted)
-    return kOk;
-  addRegisters(*counted, registers);
-  return printReport();
+  if (counted)
+    addRegisters(*counted, registers);
+  return kOk;
 }
 
 int Compiler::emitObject(const std::string &path, ArrayRef<ProgramModule> programs) {
@@ -100,11 +109,12 @@ int Compiler::emitObject(const std::string &path, ArrayRef<ProgramModule> progra
   setCrashContext("generate machine code", "moe-compile --from=runtime" + (isForGpu ? " --target-cpu=" + cpu : ""),
                   textOf(programs.back().module));
   mlir::TimingScope scope = timingRoot.nest("generate machine code");
-  if (failed(moe_mlir::emitObject(programs, object, os)))
-    return kUnsupported;
+  const bool emitted = succeeded(moe_mlir::emitObject(programs, object, os));
   os.close();
   code = os.error();
-  os.clear_error();
+  os.clear_error(); // else the destructor ends the process
+  if (!emitted)
+    return kUnsupported;
   return code ? cannotWrite(code) : kOk;
 }
 
@@ -119,36 +129,30 @@ struct DeviceWeights {
 int Compiler::makeProgram() {
   const std::string final = outputPath();
   const bool isObject = options.emit == Emit::Object;
-  // Of an object, the archive has the name that a program beside it would have.
-  StringRef stem = final;
-  if (isObject)
-    stem.consume_back(".o");
   // A GPU's program comes first, and its weights have the plain name.
   SmallVector<ProgramModule> programs = {{*input.module, "", ""}};
   std::vector<DeviceWeights> archives(1 + bool(forCpu));
-  archives[0].final = (stem + ".weights").str();
+  archives[0].final = archivePath("");
   if (forCpu) {
     programs.push_back({*forCpu, "", ""});
-    archives[1].final = (stem + ".cpu.weights").str();
+    archives[1].final = archivePath(".cpu");
   }
   for (auto [program, archive] : zip_equal(programs, archives))
-    if (int status = archive.weights.open(program.module, options.weights, console))
+    if (int status = archive.weights.open(program.module, weights, console))
       return status;
   if (archives[0].weights.areRandom() && !options.quiet)
     console.note("the program has no weights: run it with --random-weights");
-  Expected<std::unique_ptr<Outputs>> outputs = Outputs::create(final);
-  if (!outputs)
-    return fail(outputs.takeError());
+  Outputs outputs;
   // Archives are moved to their places first: a program never stands there without its weights.
   for (DeviceWeights &archive : archives) {
     if (archive.weights.areRandom())
       continue;
-    Expected<std::string> file = (*outputs)->add(archive.final);
+    Expected<std::string> file = outputs.add(archive.final);
     if (!file)
       return fail(file.takeError());
     archive.temporary = *file;
   }
-  Expected<std::string> program = (*outputs)->add(final);
+  Expected<std::string> program = outputs.add(final);
   if (!program)
     return fail(program.takeError());
 
@@ -161,12 +165,14 @@ int Compiler::makeProgram() {
     programs[0].cuda = &code;
   }
   for (auto [program, archive] : zip_equal(programs, archives)) {
-    program.buildId = computeBuildId(textOf(program.module), archive.weights.id());
-    program.weightsPath = sys::path::filename(archive.final).str();
+    program.buildId = computeBuildId(program.module, archive.weights.id());
+    program.weightsPath = archive.weights.areRandom() ? "" : sys::path::filename(archive.final).str();
   }
-  const std::string object = isObject ? *program : (*outputs)->scratch("program.o");
+  Expected<std::string> object = isObject ? *program : outputs.scratch(final, "program.o");
+  if (!object)
+    return fail(object.takeError());
   console.begin("generate machine code");
-  if (int status = emitObject(object, programs))
+  if (int status = emitObject(*object, programs))
     return status;
   console.end();
 
@@ -183,18 +189,14 @@ int Compiler::makeProgram() {
 
   if (!isObject) {
     console.begin("link");
-    job.object = object;
+    job.object = *object;
     job.output = *program;
     job.soname = sys::path::filename(final).str();
     if (Error error = link(job))
       return fail(std::move(error));
   }
-  if (Error error = (*outputs)->commit())
-    return fail(std::move(error));
-  noteOutputWritten();
-  if (report)
-    if (Error error = report->commit())
-      return fail(std::move(error));
+  if (int status = finish(outputs))
+    return status;
   if (!isObject)
     console.end();
   console.finish("in all: " + written);

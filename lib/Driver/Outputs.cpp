@@ -2,6 +2,7 @@
 
 #include "Outputs.h"
 #include "Interrupt.h"
+#include "Places.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Errno.h"
@@ -20,7 +21,7 @@ using namespace llvm;
 using namespace moe_mlir;
 
 static Error cannotWrite(StringRef path, const Twine &why) {
-  return createStringError("cannot write '" + path + "': " + why);
+  return createStringError("cannot write " + (path == "-" ? "standard output" : "'" + path.str() + "'") + ": " + why);
 }
 
 /// Only an ordinary file is replaced by a new one.
@@ -32,12 +33,16 @@ static Error checkReplaceable(StringRef final) {
                                                                                 : "it is not an ordinary file");
 }
 
-Expected<std::unique_ptr<Outputs>> Outputs::create(StringRef final) {
-  // Before the folder is touched: beside a device there is seldom a place to write.
-  if (Error error = checkReplaceable(final))
-    return std::move(error);
-  StringRef parent = sys::path::parent_path(final);
-  SmallString<128> folder(parent.empty() ? "." : parent);
+static StringRef folderOf(StringRef path) {
+  StringRef parent = sys::path::parent_path(path);
+  return parent.empty() ? "." : parent;
+}
+
+Expected<std::string> Outputs::folderBeside(StringRef final) {
+  SmallString<128> folder(folderOf(final));
+  std::string &made = folders[folder];
+  if (!made.empty())
+    return made;
   if (!sys::fs::is_directory(folder))
     return cannotWrite(final, "there is no folder '" + folder + "'");
   // A name that nobody has: what a killed compiler left behind is in nobody's way.
@@ -46,19 +51,75 @@ Expected<std::unique_ptr<Outputs>> Outputs::create(StringRef final) {
   // It is its owner's alone, whatever the umask says; what is made in it is moved, not the folder.
   if (!makeScratchFolder(folder.data()))
     return cannotWrite(final, sys::StrError(errno));
-  return std::unique_ptr<Outputs>(new Outputs(folder.str().str()));
+  return made = folder.str().str();
 }
 
-Outputs::~Outputs() { removeScratchFolder(folder); }
+Outputs::~Outputs() {
+  for (const auto &folder : folders)
+    if (!folder.second.empty())
+      removeScratchFolder(folder.second);
+}
 
-std::string Outputs::scratch(StringRef name) const { return folder + "/" + name.str(); }
+Expected<std::string> Outputs::scratch(StringRef final, StringRef name) {
+  Expected<std::string> folder = folderBeside(final);
+  if (!folder)
+    return folder.takeError();
+  return *folder + "/" + name.str();
+}
 
 Expected<std::string> Outputs::add(StringRef final) {
+  // Before the folder is touched: beside a device there is seldom a place to write.
   if (Error error = checkReplaceable(final))
     return std::move(error);
-  std::string temporary = scratch(sys::path::filename(final));
-  moves.emplace_back(temporary, final.str());
+  // A number, so that no name of an output is that of a scratch file.
+  Expected<std::string> temporary = scratch(final, std::to_string(moves.size()));
+  if (temporary)
+    moves.push_back({*temporary, final.str()});
   return temporary;
+}
+
+/// Prints to an open stream; errors of the disk come up at the latest when it is closed.
+static std::error_code printTo(raw_fd_ostream &os, function_ref<void(raw_ostream &)> print, bool close) {
+  print(os);
+  close ? os.close() : os.flush();
+  std::error_code error = os.error();
+  os.clear_error(); // else the destructor ends the process
+  return error;
+}
+
+/// A reader that has seen enough and closes the pipe, as `head` does, is no error.
+static Error printToStream(StringRef path, StringRef text) {
+  auto print = [&](raw_ostream &os) { os << text; };
+  std::error_code error;
+  if (std::optional<int> descriptor = descriptorOf(path, STDOUT_FILENO)) {
+    raw_fd_ostream os(*descriptor, /*shouldClose=*/false);
+    error = printTo(os, print, /*close=*/false);
+  } else {
+    raw_fd_ostream os(path, error);
+    error = error ? error : printTo(os, print, /*close=*/true);
+  }
+  return !error || error == std::errc::broken_pipe ? Error::success() : cannotWrite(path, error.message());
+}
+
+/// Whether text is printed to what stands at `path`, rather than put in its place.
+static bool isStream(StringRef path) {
+  Place place = Place::of(path, STDOUT_FILENO);
+  return place.isDescriptor || (place.exists() && !place.isRegular() && !place.isFolder());
+}
+
+Error Outputs::addText(StringRef final, function_ref<void(raw_ostream &)> print) {
+  if (isStream(final)) {
+    raw_string_ostream os(texts.emplace_back(final.str(), "").second);
+    print(os);
+    return Error::success();
+  }
+  Expected<std::string> temporary = add(final);
+  if (!temporary)
+    return temporary.takeError();
+  std::error_code error;
+  raw_fd_ostream os(*temporary, error);
+  error = error ? error : printTo(os, print, /*close=*/true);
+  return error ? cannotWrite(final, error.message()) : Error::success();
 }
 
 namespace {
@@ -84,77 +145,41 @@ private:
 };
 } // namespace
 
+/// What stood there keeps a name beside the new file until all are in their places. A link, unlike a swap, cannot
+/// take a folder for a file; where there are no links, the file is replaced without a way back.
+Error Outputs::place(const Move &move, std::vector<Move> &undo) {
+  const std::string old = move.from + ".old";
+  const bool isNew = access(move.to.c_str(), F_OK) != 0 && !sys::fs::is_symlink_file(move.to);
+  const bool isKept = !isNew && linkat(AT_FDCWD, move.to.c_str(), AT_FDCWD, old.c_str(), 0) == 0;
+  if (std::error_code error = sys::fs::rename(move.from, move.to))
+    return cannotWrite(move.to, error.message());
+  if (isNew || isKept)
+    undo.push_back({isKept ? old : "", move.to});
+  return Error::success();
+}
+
 Error Outputs::commit() {
+  for (const auto &[path, text] : texts)
+    if (Error error = printToStream(path, text))
+      return error;
+  if (moves.empty())
+    return Error::success();
   InterruptsHeld held;
-  FolderLock lock(sys::path::parent_path(folder));
-  for (auto &[from, to] : moves)
-    if (std::error_code error = sys::fs::rename(from, to))
-      return cannotWrite(to, error.message());
+  FolderLock lock(folderOf(moves.front().to));
+  std::vector<Move> undo;
+  for (const Move &move : moves)
+    if (Error error = place(move, undo)) {
+      for (const Move &back : llvm::reverse(undo))
+        (void)(back.from.empty() ? sys::fs::remove(back.to) : sys::fs::rename(back.from, back.to));
+      return error;
+    }
   moves.clear();
   return Error::success();
 }
 
-/// Prints to an open stream; errors of the disk come up at the latest when it is closed. A reader that has seen enough
-/// and closes the pipe, as `head` does, is no error.
-static Error printTo(raw_fd_ostream &os, StringRef path, function_ref<void(raw_ostream &)> print) {
-  print(os);
-  os.flush();
-  if (!os.has_error())
-    return Error::success();
-  std::error_code error = os.error();
-  os.clear_error();
-  return error == std::errc::broken_pipe ? Error::success() : cannotWrite(path, error.message());
-}
-
-/// Whether text is printed to what stands at `path`, rather than put in its place.
-static bool isStream(StringRef path) {
-  sys::fs::file_status status;
-  return path == "-" || (!sys::fs::status(path, status) && status.type() != sys::fs::file_type::regular_file &&
-                         status.type() != sys::fs::file_type::directory_file);
-}
-
-Expected<PendingText> PendingText::create(StringRef path, function_ref<void(raw_ostream &)> print) {
-  PendingText pending;
-  pending.path = path.str();
-  if (isStream(path)) {
-    raw_string_ostream os(pending.text);
-    print(os);
-    return std::move(pending);
-  }
-  Expected<std::unique_ptr<Outputs>> outputs = Outputs::create(path);
-  if (!outputs)
-    return outputs.takeError();
-  pending.outputs = std::move(*outputs);
-  Expected<std::string> temporary = pending.outputs->add(path);
-  if (!temporary)
-    return temporary.takeError();
-  std::error_code error;
-  raw_fd_ostream os(*temporary, error);
-  if (error)
-    return cannotWrite(path, error.message());
-  if (Error failure = printTo(os, path, print))
-    return std::move(failure);
-  os.close();
-  if (os.has_error()) {
-    std::string why = os.error().message();
-    os.clear_error();
-    return cannotWrite(path, why);
-  }
-  return std::move(pending);
-}
-
-Error PendingText::commit() {
-  if (outputs)
-    return outputs->commit();
-  auto print = [&](raw_ostream &os) { os << text; };
-  if (path == "-")
-    return printTo(outs(), "standard output", print);
-  std::error_code error;
-  raw_fd_ostream os(path, error);
-  return error ? cannotWrite(path, error.message()) : printTo(os, path, print);
-}
-
 Error moe_mlir::writeText(StringRef path, function_ref<void(raw_ostream &)> print) {
-  Expected<PendingText> pending = PendingText::create(path, print);
-  return pending ? pending->commit() : pending.takeError();
+  Outputs outputs;
+  if (Error error = outputs.addText(path, print))
+    return error;
+  return outputs.commit();
 }

@@ -3,6 +3,7 @@
 #define MOE_MLIR_LIB_DRIVER_OUTPUTS_H
 
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -11,41 +12,38 @@
 
 namespace moe_mlir {
 
-/// Output files are made in a hidden folder beside their final place and moved there together, when all are complete.
-/// Without `commit` nothing remains.
+/// Output files are made in hidden folders beside their final places and moved there together, when all are complete.
+/// Text for what is no ordinary file is kept and printed then. Without `commit` nothing remains.
 class Outputs {
 public:
-  /// `final` names the main output; its folder must exist and be writable.
-  static llvm::Expected<std::unique_ptr<Outputs>> create(llvm::StringRef final);
+  Outputs() = default;
+  Outputs(const Outputs &) = delete;
+  Outputs &operator=(const Outputs &) = delete;
   ~Outputs();
 
-  /// A path to write to, for a file that `commit` will move to `final`; an error if something is there that is no
-  /// ordinary file.
+  /// A path to write to, for a file that `commit` will move to `final`, whose folder must exist and be writable; an
+  /// error if something is there that is no ordinary file.
   llvm::Expected<std::string> add(llvm::StringRef final);
-  /// A path for a file that is thrown away.
-  std::string scratch(llvm::StringRef name) const;
+  /// Text for a file, for standard output ("-") or for another stream or device.
+  llvm::Error addText(llvm::StringRef final, llvm::function_ref<void(llvm::raw_ostream &)> print);
+  /// A path beside `final` for a file that is thrown away.
+  llvm::Expected<std::string> scratch(llvm::StringRef final, llvm::StringRef name);
+  /// Prints the texts, then moves the files. If any of it fails, files that stood there before stand there again.
   llvm::Error commit();
 
 private:
-  explicit Outputs(std::string folder) : folder(std::move(folder)) {}
+  struct Move {
+    std::string from, to;
+  };
+  llvm::Expected<std::string> folderBeside(llvm::StringRef final);
+  llvm::Error place(const Move &move, std::vector<Move> &undo);
 
-  std::string folder;
-  std::vector<std::pair<std::string, std::string>> moves;
+  llvm::StringMap<std::string> folders; ///< by the folder that they lie in
+  std::vector<Move> moves;
+  std::vector<std::pair<std::string, std::string>> texts;
 };
 
-/// A text on its way to a file: complete beside its place until `commit` moves it there. Text for standard output ("-")
-/// or for what is no ordinary file is kept and printed by `commit`. Without `commit` nothing remains.
-class PendingText {
-public:
-  static llvm::Expected<PendingText> create(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> print);
-  llvm::Error commit();
-
-private:
-  std::string path, text;
-  std::unique_ptr<Outputs> outputs;
-};
-
-/// Writes text to a file by way of a temporary one, or straight to standard output ("-") or what is no ordinary file.
+/// Writes text to a file by way of a temporary one, or to what is no ordinary file.
 llvm::Error writeText(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> print);
 
 } // namespace moe_mlir

@@ -1,9 +1,7 @@
-//===- ProgramWeights.cpp - the weights that a module names, and their archive ------------------------------------===//
+//===- ProgramWeights.cpp - the parameters of a program, and their archive ----------------------------------------===//
 
 #include "ProgramWeights.h"
-#include "moe-mlir/Import/Pt2.h"
 #include "moe-mlir/Weights/Dtype.h"
-#include "moe-mlir/Weights/SafetensorsSource.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -17,40 +15,6 @@ static StringRef stringIn(mlir::DictionaryAttr dictionary, StringRef name) {
   return value ? value.getValue() : StringRef();
 }
 
-int ProgramWeights::openSource(mlir::ModuleOp module, StringRef other, Console &console) {
-  auto named = module->getAttrOfType<mlir::DictionaryAttr>("moe.weights");
-  std::string path = other.empty() ? stringIn(named, "source").str() : other.str();
-  if (path.empty()) {
-    console.error(
-        "the module has parameters but no moe.weights attribute: give the file with --weights (none: the program "
-        "gets random ones when it runs)");
-    return kUserError;
-  }
-  Expected<std::unique_ptr<WeightSource>> opened = openWeights(path);
-  if (!opened) {
-    int code = kUserError;
-    handleAllErrors(
-        opened.takeError(),
-        [&](const ImportError &error) {
-          code = static_cast<int>(error.getKind());
-          console.error(static_cast<const ErrorInfoBase &>(error).message());
-        },
-        [&](const ErrorInfoBase &error) { console.error(error.message()); });
-    if (other.empty())
-      console.note("the module names this file; if it moved, give its new place with --weights");
-    return code;
-  }
-  source = std::move(*opened);
-  contentId = source->contentId();
-  StringRef expected = stringIn(named, "id");
-  if (other.empty() && !expected.empty() && expected != contentId) {
-    console.error("'" + path + "' has changed: its content id is " + contentId + ", the module names " + expected);
-    console.note("to use these weights all the same, name them with --weights");
-    return kUserError;
-  }
-  return kOk;
-}
-
 static std::string shape(ArrayRef<int64_t> sizes, StringRef element) {
   std::string text;
   for (int64_t size : sizes)
@@ -58,7 +22,7 @@ static std::string shape(ArrayRef<int64_t> sizes, StringRef element) {
   return text + element.str();
 }
 
-int ProgramWeights::plan(mlir::DictionaryAttr parameter, Console &console) {
+int ProgramWeights::plan(mlir::DictionaryAttr parameter, const WeightSource *source, Console &console) {
   StringRef key = stringIn(parameter, "key");
   auto sources = parameter.getAs<mlir::ArrayAttr>("sources");
   auto type = parameter.getAs<mlir::TypeAttr>("type");
@@ -81,15 +45,31 @@ int ProgramWeights::plan(mlir::DictionaryAttr parameter, Console &console) {
     blobs.push_back(std::move(*blob));
     names.push_back(text.getValue().str());
   }
-  Expected<PackedTensor> tensor = PackedTensor::create(blobs, parameter.getAs<mlir::ArrayAttr>("recipe"));
+  // Of a packed parameter its shape before the pack is compared, which is the one that people know.
+  std::optional<ArrayRef<int64_t>> own;
+  if (auto sizes = parameter.getAs<mlir::DenseI64ArrayAttr>("shape"))
+    own = sizes.asArrayRef();
+  // What the file has, by its own names: a recipe that does not fit is best understood from that.
+  std::string held;
+  for (auto [name, blob] : zip_equal(names, blobs))
+    if (held.size() < 200)
+      held += (held.empty() ? "'" : ", '") + name + "' of " + shape(blob.sizes, dtypeName(blob.dtype));
+    else if (!StringRef(held).ends_with("..."))
+      held += ", ...";
+  held = ("'" + source->name() + "' has " + held).str();
+  Expected<PackedTensor> tensor = PackedTensor::create(blobs, parameter.getAs<mlir::ArrayAttr>("recipe"), own);
   if (!tensor)
-    return fail(tensor.takeError());
+    return fail(createStringError(toString(tensor.takeError()) + "; " + held));
   std::optional<moert_dtype> dtype = dtypeOf(shaped.getElementType());
-  if (dtype != tensor->dtype() || tensor->sizes() != shaped.getShape())
+  ArrayRef<int64_t> expected = own.value_or(shaped.getShape()), actual = own ? tensor->ownSizes() : tensor->sizes();
+  if (dtype != tensor->dtype() || actual != expected || tensor->sizes() != shaped.getShape()) {
+    std::string made = shape(actual, dtypeName(tensor->dtype()));
     return fail(createStringError("the program expects " +
-                                  shape(shaped.getShape(), dtype ? dtypeName(*dtype) : "an unknown type") +
-                                  ", the weights give " + shape(tensor->sizes(), dtypeName(tensor->dtype()))));
-  auto check = [this, names]() -> Error {
+                                  shape(expected, dtype ? dtypeName(*dtype) : "an unknown type") +
+                                  (StringRef(held).ends_with("of " + made) ? "" : ", the weights give " + made) +
+                                  "; " + held));
+  }
+  auto check = [source, names]() -> Error {
     for (const std::string &name : names)
       if (Error error = source->verify(name))
         return error;
@@ -99,17 +79,22 @@ int ProgramWeights::plan(mlir::DictionaryAttr parameter, Console &console) {
   return kOk;
 }
 
-int ProgramWeights::open(mlir::ModuleOp module, StringRef other, Console &console) {
+int ProgramWeights::open(mlir::ModuleOp module, const WeightsFile &file, Console &console) {
   auto parameters = module->getAttrOfType<mlir::ArrayAttr>("moert.parameters");
   if (!parameters || parameters.empty())
     return kOk;
-  random = other == "none";
+  random = file.isNone();
   if (random)
     return kOk;
-  if (int status = openSource(module, other, console))
-    return status;
+  if (!file.get()) {
+    console.error(
+        "the module has parameters but no moe.weights attribute: give the file with --weights (none: the program "
+        "gets random ones when it runs)");
+    return kUserError;
+  }
+  contentId = file.id().str();
   for (mlir::Attribute parameter : parameters)
-    if (int status = plan(cast<mlir::DictionaryAttr>(parameter), console))
+    if (int status = plan(cast<mlir::DictionaryAttr>(parameter), file.get(), console))
       return status;
   return kOk;
 }

@@ -1,23 +1,22 @@
-//===- ProgramWeights.h - the weights that a module names, and their archive ----------------------------*- C++ -*-===//
+//===- ProgramWeights.h - the parameters of a program, and their archive --------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_DRIVER_PROGRAMWEIGHTS_H
 #define MOE_MLIR_LIB_DRIVER_PROGRAMWEIGHTS_H
 
 #include "Console.h"
+#include "WeightsFile.h"
 #include "moe-mlir/Weights/Archive.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace moe_mlir {
 
-/// The parameters of a module of the runtime level and the file they come from.
+/// The parameters of a module of the runtime level, taken from a file.
 class ProgramWeights {
 public:
-  /// Opens the weights that `moe.weights` names, or the file `other` if it is not empty, and checks every parameter of
-  /// `moert.parameters` against it. With "none" as `other` there are none: the program makes random ones when it runs.
-  /// Returns an exit code; messages have been printed.
-  int open(mlir::ModuleOp module, llvm::StringRef other, Console &console);
+  /// Checks every parameter of `moert.parameters` against the file. Returns an exit code; messages have been printed.
+  int open(mlir::ModuleOp module, const WeightsFile &file, Console &console);
 
-  /// Content id of the source; empty if the program has no parameters and names no source.
+  /// Content id of the file; empty if the program has no parameters.
   llvm::StringRef id() const { return contentId; }
   /// Whether the program has parameters and no archive.
   bool areRandom() const { return random; }
@@ -26,10 +25,8 @@ public:
   llvm::Error write(llvm::StringRef path, llvm::StringRef name, llvm::StringRef buildId, Console &console) const;
 
 private:
-  int openSource(mlir::ModuleOp module, llvm::StringRef other, Console &console);
-  int plan(mlir::DictionaryAttr parameter, Console &console);
+  int plan(mlir::DictionaryAttr parameter, const WeightSource *source, Console &console);
 
-  std::unique_ptr<WeightSource> source;
   std::string contentId;
   bool random = false;
   std::vector<ArchiveEntryPlan> entries;

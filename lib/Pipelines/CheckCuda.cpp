@@ -1,5 +1,6 @@
 //===- CheckCuda.cpp - moe-check-cuda ----------------------------------------------------------------------------===//
 
+#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Pipelines/Passes.h"
 
@@ -17,6 +18,9 @@ struct MoeCheckCuda : impl::MoeCheckCudaBase<MoeCheckCuda> {
   using MoeCheckCudaBase::MoeCheckCudaBase;
 
   void runOnOperation() override {
+    kernel::TargetAttrInterface target = kernel::targetOf(getOperation());
+    if (target && target.isHost())
+      return markAllAnalysesPreserved();
     llvm::SetVector<StringRef> kinds;
     Operation *first = nullptr;
     getOperation().walk([&](Operation *op) {

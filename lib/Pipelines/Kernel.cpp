@@ -1,6 +1,7 @@
 //===- Kernel.cpp - graph level to kernel level -------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 #include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
 
@@ -17,9 +18,11 @@ void moe_mlir::buildGraphToKernelPipeline(OpPassManager &pm) {
   functions.addPass(createConvertElementwiseToLinalgPass());
   functions.addPass(kernel::createGraphFuseElementwise());
   functions.addPass(createCSEPass());
+  functions.addPass(kernel::createGraphCheckBounds());
   pm.addPass(kernel::createConvertGraphToKernel());
   // Kernels keep their shape: canonicalization would fold a forall of one iteration into code that every block runs.
   pm.addNestedPass<func::FuncOp>(createCSEPass());
+  pm.addPass(kernel::createKernelChoosePlans());
   pm.addPass(createMoeSetLevel({levelName(Level::Kernel).str()}));
 }
 

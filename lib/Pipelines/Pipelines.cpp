@@ -16,11 +16,10 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
     return "moe-verify-level{level=graph},moe-partition,moe-verify-level{level=spmd},moe-set-level{level=spmd}";
   case Level::Spmd:
     return "moe-schedule,moe-verify-level{level=scheduled},moe-set-level{level=scheduled}";
-  case Level::Scheduled:
-    if (!options.cuda.empty())
-      return "moe-check-cuda,kernel-set-target{cuda=" + options.cuda +
-             "},graph-to-kernel,moe-verify-level{level=kernel}";
-    return "kernel-set-target{cpu=" + options.targetCpu + "},graph-to-kernel,moe-verify-level{level=kernel}";
+  case Level::Scheduled: {
+    std::string set = options.target.empty() ? "" : "target=" + options.target;
+    return "kernel-set-target{" + set + "},moe-check-cuda,graph-to-kernel,moe-verify-level{level=kernel}";
+  }
   case Level::Kernel:
     return "kernel-to-runtime,moe-verify-level{level=runtime}";
   case Level::Runtime:
@@ -35,9 +34,11 @@ LogicalResult moe_mlir::buildArrow(OpPassManager &pm, Level level, const Pipelin
 
 namespace {
 struct ArrowOptions : PassPipelineOptions<ArrowOptions> {
-  Option<std::string> cpu{*this, "cpu", llvm::cl::desc("LLVM's name of the target CPU, or 'native'"),
-                          llvm::cl::init("native")};
-  Option<std::string> cuda{*this, "cuda", llvm::cl::desc("a GPU ('sm_90a'), instead of a CPU"), llvm::cl::init("")};
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("'cpu', 'cpu:NAME' by LLVM's name of a CPU, or a GPU ('cuda:h200', "
+                                            "'cuda:h100', 'cuda:sm_90a'); without it the module's 'kernel.target' "
+                                            "decides, and this machine if it has none"),
+                             llvm::cl::init("")};
 };
 } // namespace
 
@@ -46,7 +47,7 @@ template <Level level> static void registerArrow() {
   static const std::string name = ("moe-" + levelName(level) + "-to-" + levelName(next)).str();
   static const std::string text = ("From level " + levelName(level) + " to level " + levelName(next)).str();
   PassPipelineRegistration<ArrowOptions>(name, text, [](OpPassManager &pm, const ArrowOptions &options) {
-    if (failed(buildArrow(pm, level, {options.cpu, options.cuda})))
+    if (failed(buildArrow(pm, level, {options.target})))
       llvm::report_fatal_error("a pass of this pipeline is not registered");
   });
 }

@@ -3,8 +3,7 @@
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 #include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
@@ -31,7 +30,7 @@ struct KernelLowerForGpu : impl::KernelLowerForGpuBase<KernelLowerForGpu> {
   }
 
   void runOnOperation() override {
-    if (!kernel::CudaTarget::isCuda(getOperation()->getAttr(kernel::CpuTarget::attrName)))
+    if (!kernel::isOffloaded(getOperation()))
       return markAllAnalysesPreserved();
     OpPassManager pm(ModuleOp::getOperationName());
     kernel::buildKernelToEmitCPipeline(pm);

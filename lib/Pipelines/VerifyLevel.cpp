@@ -3,10 +3,15 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Levels.h"
 #include "moe-mlir/Pipelines/Passes.h"
+#include "moe-mlir/Support/ScalarRegion.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -54,12 +59,38 @@ static bool usesTensors(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor);
 }
 
+static bool isComplex(Type type) { return isa<ComplexType>(getElementTypeOrSelf(type)); }
+
+/// Memory orders are decided on the way to level kernel.
+static bool isEncoded(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getEncoding();
+}
+
+/// A constant by reference into the file's resources, which are not there.
+static bool lacksResource(Operation *op) {
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  auto elements = constant ? dyn_cast<DenseResourceElementsAttr>(constant.getValue()) : DenseResourceElementsAttr();
+  return elements && !elements.getRawHandle().getBlob();
+}
+
 /// What an op breaks; empty if nothing.
 static StringRef fault(Operation *op, Level level) {
+  if (isa<ModuleOp>(op) && op->getParentOp())
+    return "stands inside of a module; a program is one module, so move its functions into the outer one";
   if (!belongs(op, level))
     return "is not an op of this level";
+  if (lacksResource(op))
+    return "is a 'dense_resource' that the file does not hold";
+  if (llvm::any_of(op->getResultTypes(), isEncoded))
+    return "has a result with an encoding; the compiler chooses those";
+  if (llvm::any_of(op->getResultTypes(), isComplex))
+    return "computes complex numbers; compute their real and imaginary parts, each a tensor of its own";
   if (level == Level::Kernel && usesTensors(op))
     return "works on tensors; this level has buffers only";
+  if (level < Level::Kernel && op->getParentOfType<linalg::LinalgOp>())
+    if (StringRef why = moe_mlir::whyNotScalar(op); !why.empty())
+      return why;
   auto expert = dyn_cast<moe::ExpertOp>(op);
   if (expert && level == Level::Scheduled && !expert.getSchedule())
     return "has no schedule";
@@ -69,6 +100,64 @@ static StringRef fault(Operation *op, Level level) {
 }
 
 namespace {
+/// What a program's caller could not give to a function on tensors, or take from it.
+class InterfaceCheck {
+public:
+  InterfaceCheck(func::FuncOp func, StringRef level) : func(func), level(level) {}
+
+  /// One message, about the first fault.
+  LogicalResult run() {
+    if (func.isExternal())
+      return error() << "'" << func.getName() << "' has no body; nothing is linked to a program, so define it or remove it";
+    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+      if (failed(check("argument", i, type, func.getArgAttrDict(i))))
+        return failure();
+    for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
+      if (failed(check("result", i, type, func.getResultAttrDict(i))))
+        return failure();
+      auto state = func.getResultAttrOfType<IntegerAttr>(i, "moe.state_of");
+      if (!state || func.getArgAttr(state.getInt(), "moe.state"))
+        continue;
+      unsigned number = state.getInt();
+      return error() << name("result", i, func.getResultAttrDict(i)) << " is the next value of "
+                              << name("argument", number, func.getArgAttrDict(number))
+                              << ", which is an input of the caller and no state: inputs are not written. Mark the argument "
+                                 "'moe.state' (it starts as zeros), or return the value without 'moe.state_of'";
+    }
+    return success();
+  }
+
+private:
+  /// "argument 1 ('x') of 'main'"
+  std::string name(StringRef what, unsigned number, DictionaryAttr attrs) {
+    auto own = attrs ? attrs.getAs<StringAttr>("moe.name") : StringAttr();
+    return (what + " " + Twine(number) + (own ? " ('" + own.getValue() + "')" : Twine()).str() + " of '" + func.getName() + "'").str();
+  }
+
+  LogicalResult check(StringRef what, unsigned number, Type type, DictionaryAttr attrs) {
+    std::string why;
+    if (isa<moe::LayoutType>(type))
+      why = "a layout exists inside of a function only; " +
+            std::string(what == "result" ? "return what is made of it" : "make it of expert ids by moe.dispatch");
+    else if (!isa<TensorType>(type))
+      why = "a program takes and returns tensors; a single value is a tensor without dimensions";
+    else if (isEncoded(type))
+      why = "the compiler chooses encodings";
+    else if (isComplex(type))
+      why = "a program takes and returns integers and floats; give the real and the imaginary part, each a tensor of its own";
+    return why.empty() ? success() : error() << name(what, number, attrs) << " is of type " << type << "; " << why;
+  }
+
+  InFlightDiagnostic error() {
+    InFlightDiagnostic diagnostic = emitError(func.getLoc());
+    diagnostic << "level " << level << ": ";
+    return diagnostic;
+  }
+
+  func::FuncOp func;
+  StringRef level;
+};
+
 struct MoeVerifyLevel : impl::MoeVerifyLevelBase<MoeVerifyLevel> {
   using MoeVerifyLevelBase::MoeVerifyLevelBase;
 
@@ -97,9 +186,18 @@ struct MoeVerifyLevel : impl::MoeVerifyLevelBase<MoeVerifyLevel> {
       if (count > 1)
         error << " (" << count << " ops, this is the first)";
     }
-    if (!findings.empty())
+    if (!findings.empty() || failed(verifyInterfaces(wanted)))
       return signalPassFailure();
     markAllAnalysesPreserved();
+  }
+
+private:
+  LogicalResult verifyInterfaces(Level wanted) {
+    if (wanted < Level::Kernel)
+      for (auto func : getOperation().getOps<func::FuncOp>())
+        if (failed(InterfaceCheck(func, level).run()))
+          return failure();
+    return success();
   }
 };
 } // namespace

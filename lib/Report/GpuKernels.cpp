@@ -54,6 +54,28 @@ static SizeExpr blocksWithWork(scf::ForallOp forall, int64_t threads, IndexBound
   return table.floorDiv(indices + warps - 1, warps);
 }
 
+/// What the region of the kernel's first `kernel.store_tile` asks of a thread for a result.
+static CudaEpilogue epilogueOf(kernel::FuncOp kernel) {
+  CudaEpilogue epilogue;
+  kernel.walk([&](kernel::StoreTileOp store) {
+    epilogue.columns = store.getAccs().size();
+    epilogue.resultBytes = llvm::divideCeil(getElementTypeOrSelf(store.getDest().getType()).getIntOrFloatBitWidth(), 8);
+    epilogue.operations = 1;
+    for (Operation &op : store.getBody().front().without_terminator()) {
+      // A special function is scaled before or after. In full precision it has further instructions: a division those
+      // of its branch for small divisors too.
+      const bool isDivision = isa<arith::DivFOp>(op), isSpecial = isDivision || isa<math::MathDialect>(op.getDialect());
+      auto math = dyn_cast<arith::ArithFastMathInterface>(op);
+      auto flags = math ? math.getFastMathFlagsAttr() : arith::FastMathFlagsAttr(); // an op may leave them out
+      const bool isExact = !flags || !bitEnumContainsAny(flags.getValue(), arith::FastMathFlags::afn);
+      epilogue.specials += isSpecial;
+      epilogue.operations += isa<arith::ConstantOp>(op) ? 0 : !isSpecial ? 1 : !isExact ? 2 : isDivision ? 40 : 14;
+    }
+    return WalkResult::interrupt();
+  });
+  return epilogue;
+}
+
 GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, const kernel::CudaLaunch &shape,
                             HostSizes &host, SizeTable &table) {
   GpuWork work;
@@ -67,8 +89,12 @@ GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, cons
     if (sizes.size() < 4 || !type.hasStaticShape())
       return;
     ArrayRef<int64_t> block = sizes.take_back(4);
-    CudaProduct product{ShapedType::getNumElements(sizes.drop_back(4)), block[0] * block[2], block[1] * block[3], 0,
-                        type.getElementTypeBitWidth() / 8};
+    CudaProduct product{ShapedType::getNumElements(sizes.drop_back(4)),
+                        block[0] * block[2],
+                        block[1] * block[3],
+                        0,
+                        type.getElementTypeBitWidth() / 8,
+                        epilogueOf(kernel)};
     work.products.push_back({product, mma.getAcc().getType().getRows(), block[2]});
   });
   work.blocks = 1;
@@ -96,20 +122,28 @@ GpuKernel moe_mlir::describeGpuKernel(const GpuWork &work, const kernel::CudaLau
   return result;
 }
 
-GpuTime moe_mlir::timeOnGpu(const CudaDevice &device, const GpuWork &work, int64_t rows, int64_t flops, int64_t bytes,
-                            int64_t blocks) {
-  if (work.products.empty()) {
-    CudaEstimate estimate = estimateRows(device, {bytes, flops, blocks});
-    return {estimate.seconds, estimate.floor};
-  }
+CudaEstimate moe_mlir::timeOnGpu(const CudaDevice &device, const GpuWork &work, int64_t rows, int64_t flops,
+                                 int64_t bytes, int64_t blocks) {
+  if (work.products.empty())
+    return estimateRows(device, {bytes, flops, blocks});
   const bool onTensorCores =
       llvm::all_of(work.products, [](const auto &product) { return product.sizes.elementBytes == 2; });
   const double peak = onTensorCores ? device.flopsPerSecond() : device.vectorFlopsPerSecond();
   const double floor = std::max(double(flops) / peak, double(bytes) / device.memoryBytesPerSecond);
-  double seconds = 0;
+  CudaEstimate result;
   for (GpuWork::Product product : work.products) {
     product.sizes.rows = rows;
-    seconds += estimateProduct(device, product.sizes, product.tileColumns).seconds;
+    // Bytes are counted for the whole launch: one product has all of them, or each its own.
+    CudaEstimate part =
+        estimateProduct(device, product.sizes, product.tileColumns, work.products.size() == 1 ? bytes : 0);
+    result.seconds += part.seconds;
+    if (result.terms.empty())
+      result.terms = part.terms;
+    else
+      for (auto [sum, term] : llvm::zip_equal(result.terms, part.terms))
+        sum.seconds += term.seconds;
   }
-  return {std::max(seconds, floor), floor};
+  result.floor = floor;
+  result.seconds = std::max(result.seconds, floor);
+  return result;
 }

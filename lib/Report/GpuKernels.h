@@ -34,12 +34,9 @@ GpuWork gpuWorkOf(mlir::kernel::LaunchOp launch, mlir::kernel::FuncOp kernel, co
 /// What is chosen for the kernel; times are left out.
 GpuKernel describeGpuKernel(const GpuWork &work, const mlir::kernel::CudaLaunch &shape);
 
-/// Seconds of a launch that moves so many bytes.
-struct GpuTime {
-  double estimate, floor;
-};
-GpuTime timeOnGpu(const CudaDevice &device, const GpuWork &work, int64_t rows, int64_t flops, int64_t bytes,
-                  int64_t blocks);
+/// Of a launch that moves so many bytes.
+CudaEstimate timeOnGpu(const CudaDevice &device, const GpuWork &work, int64_t rows, int64_t flops, int64_t bytes,
+                       int64_t blocks);
 
 } // namespace moe_mlir
 

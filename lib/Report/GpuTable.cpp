@@ -58,6 +58,41 @@ static std::vector<std::string> cellsOf(const LaunchReport &launch) {
           kernel.registers ? std::to_string(*kernel.registers) : "?"};
 }
 
+/// A line per point of each launch with an estimate: what the estimate is made of, so that a measurement can be held
+/// against each part.
+static void printTerms(const Report &report, raw_ostream &os) {
+  // Products and row programs have terms of their own: each name is a column, in the order in which they come up.
+  std::vector<std::string> names;
+  auto eachEstimate = [&](auto use) {
+    for (const LayerReport &layer : report.layers)
+      for (const LaunchReport &launch : layer.launches)
+        if (launch.gpu)
+          for (auto [point, terms] : zip(report.points, launch.gpu->terms))
+            if (!terms.empty())
+              use(launch, point.name, terms);
+  };
+  eachEstimate([&](const LaunchReport &, const std::string &, const std::vector<GpuTerm> &terms) {
+    for (const GpuTerm &term : terms)
+      if (!is_contained(names, term.name))
+        names.push_back(term.name);
+  });
+  if (names.empty())
+    return;
+  TextTable table(/*textColumns=*/2);
+  std::vector<std::string> titles = {"parts of each estimate", ""};
+  titles.insert(titles.end(), names.begin(), names.end());
+  table.add(titles);
+  eachEstimate([&](const LaunchReport &launch, const std::string &point, const std::vector<GpuTerm> &terms) {
+    std::vector<std::string> cells = {launch.kernel, point};
+    for (const std::string &name : names) {
+      const auto term = find_if(terms, [&](const GpuTerm &each) { return each.name == name; });
+      cells.push_back(term == terms.end() ? "" : timeText(term->seconds));
+    }
+    table.add(cells);
+  });
+  table.print(os << "\n");
+}
+
 void moe_mlir::printGpuTable(const Report &report, raw_ostream &os) {
   if (const CudaDevice *device = report.device)
     os << "times of a model, not measured: " << device->name << ", at least operations at "
@@ -87,4 +122,5 @@ void moe_mlir::printGpuTable(const Report &report, raw_ostream &os) {
   addTimes(cells, report, report);
   table.add(cells);
   table.print(os);
+  printTerms(report, os);
 }

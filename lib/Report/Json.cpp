@@ -65,6 +65,13 @@ static void printGpu(json::OStream &json, const GpuKernel &kernel, const Report 
     printNumber(json, "registers", kernel.registers);
     printSeconds(json, "estimate_seconds", kernel.estimate, report);
     printSeconds(json, "floor_seconds", kernel.floor, report);
+    json.attributeObject("terms", [&] {
+      for (const auto &[point, terms] : zip(report.points, kernel.terms))
+        json.attributeObject(point.name, [&] {
+          for (const GpuTerm &term : terms)
+            json.attribute(term.name, term.seconds);
+        });
+    });
   });
 }
 
@@ -112,10 +119,8 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
       json.attribute("vector", report.vector);
       json.attribute("dot_bf16", report.dotBf16);
       json.attribute("matrix_rows", report.matrixRows);
-      if (!report.gpu.empty()) {
+      if (!report.gpu.empty())
         json.attribute("gpu", report.gpu);
-        json.attribute("stages", report.stages);
-      }
     });
     if (const CudaDevice *device = report.device)
       json.attributeObject("device", [&] {
@@ -124,6 +129,9 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
         json.attribute("tensor_flops_per_second", device->flopsPerSecond());
         json.attribute("vector_flops_per_second", device->vectorFlopsPerSecond());
         json.attribute("memory_bytes_per_second", device->memoryBytesPerSecond);
+        json.attribute("limited_tensor_flops_per_second",
+                       device->multiprocessors * device->limitedHertz * device->tensorFlops);
+        json.attribute("reachable_bytes_per_second", device->reachableBytesPerSecond);
       });
     json.attributeObject("points", [&] {
       for (const ReportPoint &point : report.points)
@@ -144,6 +152,15 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
               printLaunch(json, launch, report);
           });
         });
+    });
+    json.attributeArray("plain", [&] {
+      for (const mlir::moe::PlainLayer &layer : report.plain)
+        json.value(json::Object{{"kind", mlir::moe::nameOf(layer.kind)},
+                                {"layer", layer.layer},
+                                {"place", layer.place},
+                                {"step", layer.step},
+                                {"reason", layer.reason},
+                                {"at", layer.at}});
     });
     json.attribute("weight_bytes", report.weightBytes);
     json.attributeObject("totals", [&] { printTotals(json, report, report); });

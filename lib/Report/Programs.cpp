@@ -2,7 +2,7 @@
 
 #include "Programs.h"
 
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -44,7 +44,7 @@ KernelProgram moe_mlir::describeProgram(kernel::FuncOp kernel, bool dotBf16, boo
     program.dtype = name(element);
     bool pairs = element.isBF16() && mma.getStep() == 2;
     // As kernel-lower-matrix-tiles decides.
-    bool fits = type.getColumns() % 16 == 0 && type.getRows() <= kernel::CpuTarget::maxMatrixRows;
+    bool fits = type.getColumns() % 16 == 0 && type.getRows() <= x86::TargetAttr::maxMatrixRows;
     program.instruction = element.isF32()               ? "fma"
                           : pairs && matrixBf16 && fits ? "matrix"
                           : pairs && dotBf16            ? "dot"

@@ -6,8 +6,8 @@
 #include "Programs.h"
 #include "Totals.h"
 
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
@@ -68,30 +68,22 @@ private:
 void ReportBuilder::readTarget() {
   if (auto name = module->getAttrOfType<StringAttr>("moe.name"))
     report.model = name.str();
-  Attribute attr = module->getAttr(kernel::CpuTarget::attrName);
-  if (!attr)
-    return;
-  if (kernel::CudaTarget::isCuda(attr)) {
-    FailureOr<kernel::CudaTarget> gpu = kernel::CudaTarget::fromAttr(module.getLoc(), attr);
-    if (failed(gpu))
-      return;
-    report.gpu = gpu->arch;
-    report.tileRows = gpu->rows;
-    report.tileColumns = gpu->columns;
-    report.stages = gpu->stages;
-    report.device = findCudaDevice(gpu->arch);
+  kernel::TargetAttrInterface target = kernel::targetOf(module);
+  if (auto gpu = dyn_cast_or_null<cuda::TargetAttr>(target)) {
+    report.gpu = gpu.getArch();
+    report.tileRows = gpu.getRows();
+    report.tileColumns = gpu.getColumns();
+    report.device = &gpu.getNumbers();
     gpuLaunches = launchesOnGpu(module);
-    return;
   }
-  FailureOr<kernel::CpuTarget> cpu = kernel::CpuTarget::fromAttr(module.getLoc(), attr);
-  if (failed(cpu))
-    return;
-  report.cpu = cpu->cpu;
-  report.tileRows = cpu->rows;
-  report.tileColumns = cpu->columns;
-  report.vector = cpu->vector;
-  report.dotBf16 = cpu->dotBf16;
-  report.matrixRows = cpu->matrixRows;
+  if (auto cpu = dyn_cast_or_null<x86::TargetAttr>(target)) {
+    report.cpu = cpu.getCpu();
+    report.tileRows = cpu.getRows();
+    report.tileColumns = cpu.getColumns();
+    report.vector = cpu.getVector();
+    report.dotBf16 = cpu.getDotBf16();
+    report.matrixRows = cpu.getMatrixRows();
+  }
 }
 
 /// "model.layers.3" of "model.layers.3.mlp.gate": up to the first number, or all of it.
@@ -248,15 +240,20 @@ void ReportBuilder::addTimes(LaunchReport &launch, const GpuWork &work) const {
   const std::vector<std::optional<int64_t>> blocks = valuesOf(work.blocks);
   for (size_t point = 0; point < report.points.size(); ++point) {
     std::optional<double> &estimate = launch.gpu->estimate.emplace_back(), &floor = launch.gpu->floor.emplace_back();
+    std::vector<GpuTerm> &terms = launch.gpu->terms.emplace_back();
     const Totals totals = totalsOf(launch, point);
     const std::optional<int64_t> rows = launch.rows.values[point];
     if (!report.device || !rows || !totals.flops || !totals.bytes())
       continue;
     // Without the number of blocks there is no estimate, but a floor.
-    GpuTime time = timeOnGpu(*report.device, work, *rows, *totals.flops, *totals.bytes(), blocks[point].value_or(1));
+    CudaEstimate time =
+        timeOnGpu(*report.device, work, *rows, *totals.flops, *totals.bytes(), blocks[point].value_or(1));
     floor = time.floor;
-    if (blocks[point])
-      estimate = time.estimate;
+    if (!blocks[point])
+      continue;
+    estimate = time.seconds;
+    for (const CudaTerm &term : time.terms)
+      terms.push_back({term.name.str(), term.seconds});
   }
 }
 

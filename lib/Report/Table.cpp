@@ -62,8 +62,7 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
     os << "\n";
   }
   if (!report.gpu.empty())
-    os << "gpu " << report.gpu << ": tile " << report.tileRows << "x" << report.tileColumns << ", " << report.stages
-       << " stages\n";
+    os << "gpu " << report.gpu << ": tile " << report.tileRows << "x" << report.tileColumns << " at most\n";
   for (const ReportPoint &point : report.points) {
     os << point.name;
     for (auto [number, size] : enumerate(point.sizes))
@@ -99,4 +98,12 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   table.print(os);
   if (!report.gpu.empty())
     printGpuTable(report, os << "\n");
+  if (report.plain.empty())
+    return;
+  os << "\n";
+  TextTable plain(/*textColumns=*/4);
+  plain.add({"plain operations", "layer", "place", "step that does not match"});
+  for (const mlir::moe::PlainLayer &layer : report.plain)
+    plain.add({wordsOf(layer.kind, 1), layer.layer, layer.place, layer.why()});
+  plain.print(os);
 }

@@ -79,6 +79,12 @@ ShapeCheck &ShapeCheck::shape(StringRef name, Type type, ArrayRef<StringRef> dim
   return *this;
 }
 
+ShapeCheck &ShapeCheck::shapes(ArrayRef<NamedShape> shapes) {
+  for (const NamedShape &given : shapes)
+    shape(given.name, given.value.getType(), given.dims);
+  return *this;
+}
+
 ShapeCheck &ShapeCheck::sameElement(StringRef name, Type type, StringRef otherName, Type other) {
   Type element = getElementTypeOrSelf(type), otherElement = getElementTypeOrSelf(other);
   if (!failed && element != otherElement)

@@ -14,6 +14,7 @@
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
@@ -21,6 +22,7 @@
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Dialect/Nn/Transforms/Passes.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Pipelines/ImportPipeline.h"
 #include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
@@ -30,8 +32,8 @@
 void moe_mlir::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<mlir::aten::AtenDialect, mlir::kernel::KernelDialect, mlir::moe::MoeDialect,
-                  mlir::moert::MoeRtDialect, mlir::nn::NnDialect>();
+  registry.insert<mlir::aten::AtenDialect, mlir::cuda::CudaDialect, mlir::kernel::KernelDialect, mlir::moe::MoeDialect,
+                  mlir::moert::MoeRtDialect, mlir::nn::NnDialect, mlir::x86::X86Dialect>();
 }
 
 void moe_mlir::registerAllPasses() {

@@ -74,7 +74,8 @@ static Expected<SmallVector<int64_t, 6>> packSizes(ArrayRef<int64_t> sizes, moe:
   return result;
 }
 
-Expected<PackedTensor> PackedTensor::create(ArrayRef<Blob> sources, mlir::ArrayAttr recipe) {
+Expected<PackedTensor> PackedTensor::create(ArrayRef<Blob> sources, mlir::ArrayAttr recipe,
+                                            std::optional<ArrayRef<int64_t>> own) {
   ArrayRef<mlir::Attribute> steps = recipe ? recipe.getValue() : ArrayRef<mlir::Attribute>();
   Expected<View> view = joinSources(sources, steps);
   if (!view)
@@ -92,7 +93,7 @@ Expected<PackedTensor> PackedTensor::create(ArrayRef<Blob> sources, mlir::ArrayA
       return createStringError(text);
     }
   result.packedSizes.assign(view->sizes.begin(), view->sizes.end());
-  if (result.pack) {
+  if (result.pack && (!own || *own == ArrayRef<int64_t>(view->sizes))) {
     Expected<SmallVector<int64_t, 6>> packed = packSizes(view->sizes, result.pack);
     if (!packed)
       return packed.takeError();

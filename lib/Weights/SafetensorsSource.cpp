@@ -1,6 +1,7 @@
 //===- SafetensorsSource.cpp - weights of a .safetensors file -----------------------------------------------------===//
 
 #include "moe-mlir/Weights/SafetensorsSource.h"
+#include "moe-mlir/Support/FileKind.h"
 #include "moe-mlir/Support/UntrustedJson.h"
 #include "moe-mlir/Weights/Pt2Source.h"
 
@@ -8,7 +9,6 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -85,8 +85,9 @@ Error SafetensorsSource::readTensor(StringRef key, const JsonValue &value) {
   uint64_t bytes = tensor.dtype ? moert::dtypeSize(*tensor.dtype) : 0;
   bool overflow = false;
   for (const JsonValue &entry : *shape) {
-    std::optional<int64_t> size = entry.getAsInteger();
-    if (!size || *size < 0)
+    // As numbers are written: 4.0 is none of a shape.
+    std::optional<uint64_t> size = entry.getAsUINT64();
+    if (!size || *size > uint64_t(std::numeric_limits<int64_t>::max()))
       return bad("has a size that is no natural number");
     tensor.sizes.push_back(*size);
     bool tooMuch = false;
@@ -172,10 +173,8 @@ Expected<Blob> SafetensorsSource::find(StringRef key) const {
 }
 
 Expected<std::unique_ptr<WeightSource>> moe_mlir::openSafetensors(StringRef path) {
-  if (sys::fs::is_directory(path))
-    return createStringError("cannot read '" + path + "': it is a folder");
-  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
-    return createStringError("cannot read '" + path + "': it is a device or a pipe, not a file");
+  if (StringRef kind = kindIfNoFile(path); !kind.empty())
+    return createStringError("cannot read '" + path + "': it is " + kind);
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer =
       MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)

@@ -13,7 +13,7 @@ import importlib
 from .errors import Error, MismatchError, UnsupportedError
 
 __version__ = "0.1.0"
-__all__ = ["Error", "Executable", "MismatchError", "UnsupportedError", "export", "hf", "reference"]
+__all__ = ["Error", "Executable", "ExecutableError", "MismatchError", "UnsupportedError", "export", "hf", "reference"]
 
 # Public name -> (module, attribute or None for the module itself), loaded on first use.
 _LAZY = {
@@ -21,6 +21,7 @@ _LAZY = {
     "hf": ("hf", None),
     "reference": ("reference", None),
     "Executable": ("executable", "Executable"),
+    "ExecutableError": ("executable", "ExecutableError"),
 }
 
 

@@ -1,5 +1,11 @@
 import sys
 
-from .cli import main
+from . import interrupts
 
-sys.exit(main())
+interrupts.end_at_once()  # before anything is imported that takes time
+
+from .cli import main  # noqa: E402
+
+code = main()
+interrupts.ignore()
+sys.exit(code)

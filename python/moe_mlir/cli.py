@@ -1,6 +1,8 @@
 """Command line of the package: `python -m moe_mlir`."""
 
 import argparse
+import os
+import signal
 import sys
 import time
 
@@ -70,28 +72,12 @@ def main(arguments=None):
         print(f"[{time.monotonic() - start:6.1f} s] {line}", file=sys.stderr, flush=True)
 
     try:
-        progress_or_none = None if options.quiet else progress
-        if progress_or_none:
-            progress("loading PyTorch")
-        from .exporting import export
-
-        export(
-            options.model_dir,
-            options.output,
-            dtype=options.dtype,
-            max_cache_len=options.max_cache_len,
-            cache=not options.no_cache,
-            force_experts=options.force_experts,
-            return_experts=options.return_experts,
-            vocabulary=options.vocabulary,
-            name=options.name,
-            progress=progress_or_none,
-        )
+        _export(options, None if options.quiet else progress)
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except OSError as error:
-        print(f"error: cannot write '{options.output}': {error.strerror or error}", file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         print(
@@ -99,7 +85,29 @@ def main(arguments=None):
             file=sys.stderr,
         )
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # called by a program; as a command, a signal ends the process (interrupts.py)
         print("interrupted", file=sys.stderr)
-        return 130
+        return 128 + signal.SIGINT
     return 0
+
+
+def _export(options, progress):
+    # Weights in huge pages: otherwise half of the time for loading them goes into page faults. Torch looks at this when
+    # it is loaded.
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+    if progress:
+        progress("loading PyTorch")
+    from .exporting import export
+
+    export(
+        options.model_dir,
+        options.output,
+        dtype=options.dtype,
+        max_cache_len=options.max_cache_len,
+        cache=not options.no_cache,
+        force_experts=options.force_experts,
+        return_experts=options.return_experts,
+        vocabulary=options.vocabulary,
+        name=options.name,
+        progress=progress,
+    )

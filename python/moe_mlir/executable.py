@@ -1,109 +1,174 @@
-"""Runs a compiled model as a subprocess, NumPy in and out."""
+"""Runs a compiled model, NumPy in and out."""
 
 import json
+import math
+import numbers
+import operator
 import os
+import signal
 import subprocess
 import tempfile
+import threading
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from .errors import Error
+from .serving import ExecutableError, Process, Refused, as_bytes
 
+__all__ = ["Executable", "ExecutableError"]
 
-class ExecutableError(Error):
-    """The executable ended with an error; `exit_code` is its code, `stderr` what it said."""
-
-    def __init__(self, message, exit_code, stderr):
-        super().__init__(message)
-        self.exit_code = exit_code
-        self.stderr = stderr
+_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "u8": "uint8", "bool": "bool"}
 
 
 class Executable:
-    """An executable that `moe-compile` wrote.
+    """An executable that `moe-compile` wrote, as a process that starts with the first call and ends with this object.
 
-    model = Executable("./model", threads=2)
-    logits = model.run({"input_ids": tokens})["logits"]
-    text = model.generate("The ", max_new_tokens=20)
-    first, second = model.run_calls([prefill, step])
+    with Executable("./model", threads=2) as model:
+        logits = model.run({"input_ids": tokens, ...})["logits"]
+        text = model.generate("The ", max_new_tokens=20)
 
-    threads  threads of every run; None leaves the choice to the executable
+    threads    threads of the process; None leaves the choice to it
+    entry      function of the model, if it has several
+    device     "cpu", "cuda" or "cuda:N"
+    arguments  further flags of its command line that go with every mode
+    timeout    seconds that an answer may take; None: no limit
+
+    The program's states are zeroed when the process starts, and kept from `run` to `run`. Calls from several threads
+    wait for each other. What the program refuses raises `ExecutableError` and changes nothing. If the process ends, or
+    is ended by Ctrl-C or a timeout, the call raises; the next call starts another one, with zeroed states.
     """
 
-    def __init__(self, path, *, threads=None, timeout=600):
-        self.path = Path(path).resolve()
+    def __init__(self, path, *, threads=None, entry=None, device=None, arguments=(), timeout=600):
+        try:
+            self.path = Path(path).resolve()
+        except (TypeError, ValueError):  # bytes, None; a zero byte
+            raise Error(f"expected the name of an executable, a str or a path; got {_shown(path)}") from None
         if not self.path.is_file():
             raise Error(f"there is no executable '{path}'")
-        self.threads = threads
-        self.timeout = timeout
+        if isinstance(arguments, (str, bytes)) or not isinstance(arguments, Iterable):
+            raise Error(f"expected a list of flags as arguments, as ('--verify-weights',); got {_shown(arguments)}")
+        self.threads, self.timeout = threads, _seconds(timeout)
+        named = {"--threads": threads, "--entry": entry, "--device": device}
+        self._flags = [str(word) for flag, value in named.items() if value is not None for word in (flag, value)]
+        self._flags += map(str, arguments)
+        self._process = None
+        self._lock = threading.RLock()
 
-    def run(self, inputs, *, arguments=()):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is None:
+            self.close()
+        else:
+            self._kill()
+
+    @property
+    def inputs(self):
+        """Name -> (dtype, shape) of what `run` takes; a size that is free in each call is its name, a str."""
+        with self._lock:
+            return _described(self._started().inputs)
+
+    @property
+    def outputs(self):
+        """The same of what `run` returns; bfloat16 comes as float32."""
+        with self._lock:
+            return _described(self._started().outputs)
+
+    def run(self, inputs):
         """Run once. `inputs`: name -> array; returns name -> array for all outputs (bfloat16 ones as float32).
 
-        Arrays of `ml_dtypes.bfloat16` are passed as they are, in the two-byte form that NumPy files have for them.
+        Arrays have the dtype of the program's input; one of bfloat16 takes `ml_dtypes.bfloat16`, or float32, which is
+        rounded to nearest even.
         """
-        with tempfile.TemporaryDirectory(prefix="moe-mlir-") as folder:
-            flags = _inputs(Path(folder), "", inputs)
-            self.call(*flags, "--output-dir", f"{folder}/out", *arguments)
-            return _outputs(Path(folder) / "out")
+        if not isinstance(inputs, Mapping):
+            raise Error(f"expected a dict of inputs, name -> array; got {_shown(inputs)}")
+        words, data = [b"run"], []
+        for name, value in inputs.items():
+            if not isinstance(name, str):
+                raise Error(f"expected the name of an input, a str; got {_shown(name)}")
+            described, elements = as_bytes(name, value)
+            words += described
+            data.append(elements)
+        return dict(self._ask(words, data)[1])
 
-    def run_calls(self, calls, *, arguments=()):
-        """Run several calls in one process; states are kept from call to call.
+    def reset(self):
+        """Zero the states. The next `run` may have another batch."""
+        self._ask([b"reset"])
 
-        calls  list of inputs as in `run`, or None, which resets the states
+    def run_calls(self, calls):
+        """Reset, then run each of `calls`: inputs as in `run`, or None, which resets again.
 
         Returns the list of outputs of all calls that are not None.
         """
-        with tempfile.TemporaryDirectory(prefix="moe-mlir-") as folder:
-            lines = []
-            for index, inputs in enumerate(calls):
-                if inputs is None:
-                    lines.append("reset")
-                    continue
-                words = [*_inputs(Path(folder), f"{index}.", inputs), "--output-dir", f"{folder}/out{index}"]
-                lines.append(" ".join(words))
-            file = Path(folder) / "calls"
-            file.write_text("\n".join(lines) + "\n")
-            self.call("--calls", str(file), *arguments)
-            return [_outputs(Path(folder) / f"out{i}") for i, inputs in enumerate(calls) if inputs is not None]
+        if not isinstance(calls, Iterable):
+            raise Error(f"expected a list of calls, each a dict of inputs or None; got {_shown(calls)}")
+        with self._lock:
+            self.reset()
+            return [self.run(inputs) for inputs in calls if inputs is not None or self.reset()]
 
-    def generate(self, *prompts, max_new_tokens, arguments=()):
-        """Greedy continuations of prompts, one after the other in one process.
+    def generate(self, prompts, *, max_new_tokens=None, temperature=0, top_p=1, seed=0, stop=(), prefill_chunk=None):
+        """Continue a prompt, or each of a list of prompts; returns the continuation, or the list of them.
 
-        Prompts that are str or bytes give bytes, prompts that are lists of ids give lists of ids; the continuation
-        only.
+        A prompt that is a str or bytes gives the same type; a list or an array of token ids gives a list of ids. Each
+        prompt starts from zeroed states, and leaves zeroed states behind.
+
+        max_new_tokens  length at most; None: until an end-of-sequence token, or until the cache is full
+        temperature     0: always the most probable token
+        top_p           sample from the most probable tokens that together reach it
+        seed            of the random numbers; every prompt gets those that it would get alone
+        stop            str or bytes, or a list of them: the text ends where one would appear
+        prefill_chunk   feed the prompt so many tokens at a time
         """
-        flags = ["--max-new-tokens", str(max_new_tokens), *arguments]
-        text = isinstance(prompts[0], (str, bytes))
-        with tempfile.TemporaryDirectory(prefix="moe-mlir-") as folder:
-            words = [] if text else ["--ids"]
-            for index, prompt in enumerate(prompts):
-                file = Path(folder) / f"prompt{index}"
-                data = prompt if text else " ".join(map(str, prompt))
-                file.write_bytes(data if isinstance(data, bytes) else data.encode())
-                words += ["--prompt-file", str(file)]
-            out = self.call(*words, *flags).stdout
-        # Text may hold line feeds itself: several prompts are told apart for ids only.
-        parts = [out.removesuffix(b"\n")] if len(prompts) == 1 else out.splitlines()
-        results = parts if text else [[int(word) for word in part.split()] for part in parts]
-        return results[0] if len(prompts) == 1 else results
+        if not isinstance(stop, Iterable):
+            raise Error(f"expected a str or bytes as stop, or a list of them; got {_shown(stop)}")
+        stops = [stop] if isinstance(stop, (str, bytes)) else list(stop)
+        named = {"max-new-tokens": max_new_tokens, "prefill-chunk": prefill_chunk, "temperature": temperature}
+        named.update({"top-p": top_p, "seed": seed})
+        words = [_encoded(f"--{flag}={value}") for flag, value in named.items() if value is not None]
+        words += [b"--stop=" + _encoded(text) for text in stops]
+        prompts = np.asarray(prompts) if hasattr(prompts, "__array__") else prompts
+        if _is_prompt(prompts):
+            return self._continue(prompts, words)
+        texts = []
+        with self._lock:
+            for index, prompt in enumerate(_several(prompts)):
+                try:
+                    texts.append(self._continue(prompt, words))
+                except ExecutableError as error:
+                    raise ExecutableError(f"prompt {index}: {error}", error.exit_code, error.stderr) from error
+        return texts
 
     def trace(self, calls):
-        """`run_calls`, and the launches of each call: `(outputs, [[event, ...], ...])`, events of the Chrome JSON."""
+        """`run_calls` in a process of its own, and the launches of each call: `(outputs, [[event, ...], ...])`.
+
+        The events are those of Chrome's JSON.
+        """
         with tempfile.TemporaryDirectory(prefix="moe-mlir-") as folder:
             file = Path(folder) / "trace.json"
-            outputs = self.run_calls(calls, arguments=("--trace", str(file)))
+            with Executable(self.path, arguments=(*self._flags, "--trace", file), timeout=self.timeout) as traced:
+                outputs = traced.run_calls(calls)
             events = json.loads(file.read_text())["traceEvents"]
         spans = [e for e in events if e.get("cat") == "call"]
         launches = [e for e in events if e.get("cat") == "launch"]
         return outputs, [[e for e in launches if s["ts"] <= e["ts"] <= s["ts"] + s["dur"]] for s in spans]
 
     def call(self, *arguments, check=True, **options):
-        """Run with `arguments`; returns the `CompletedProcess` with bytes, or raises `ExecutableError`."""
-        threads = [] if self.threads is None else ["--threads", str(self.threads)]
-        command = [str(self.path), *threads, *arguments]
-        done = subprocess.run(command, capture_output=True, timeout=self.timeout, env=os.environ, **options)
+        """Run the command line with `arguments`, in a process of its own.
+
+        Returns the `CompletedProcess` with bytes; raises `ExecutableError` if it fails, unless `check` is False.
+        """
+        command = [str(self.path), *self._flags, *arguments]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=self.timeout, env=os.environ, **options)
+        except subprocess.TimeoutExpired:
+            raise ExecutableError(
+                f"'{self.path.name}' did not end in {self.timeout} s, and was ended", -signal.SIGKILL, ""
+            ) from None
+        except (OSError, ValueError) as error:
+            raise Error(f"cannot run '{self.path}': {getattr(error, 'strerror', None) or error}") from error
         if check and done.returncode != 0:
             stderr = done.stderr.decode(errors="replace").strip()
             raise ExecutableError(
@@ -111,16 +176,103 @@ class Executable:
             )
         return done
 
+    def close(self):
+        """End the process. A later call starts another one."""
+        with self._lock:
+            process, self._process = self._process, None
+            if process and process.owner == os.getpid():
+                process.close()
 
-def _inputs(folder, prefix, inputs):
-    """Write arrays to files; the flags that name them."""
-    flags = []
-    for name, array in inputs.items():
-        file = folder / f"{prefix}{name}.npy"
-        np.save(file, np.asarray(array, order="C"))  # of rank 0 too
-        flags += ["--input", f"{name}=@{file}"]
-    return flags
+    def _kill(self):
+        process, self._process = self._process, None
+        if process:
+            process.kill()
+
+    def _started(self):
+        if self._process and self._process.owner != os.getpid():
+            self._process = None  # the process of the one that this is a fork of
+        if not self._process:
+            self._process = Process([str(self.path), "--serve", *self._flags], self.timeout)
+        return self._process
+
+    def _ask(self, words, data=()):
+        with self._lock:
+            process = self._started()
+            try:
+                return process.ask(words, data)
+            except Refused:
+                raise
+            except BaseException:
+                self._kill()
+                raise
+
+    def _continue(self, prompt, words):
+        if isinstance(prompt, (str, bytes)):
+            text = bytes(self._ask([b"generate", *words], [_encoded(prompt)])[1])
+            return text if isinstance(prompt, bytes) else text.decode(errors="replace")
+        ids = " ".join(map(str, _ids(prompt))).encode()
+        return [int(word) for word in bytes(self._ask([b"generate", b"--ids", *words], [ids])[1]).split()]
 
 
-def _outputs(folder):
-    return {file.stem: np.load(file) for file in sorted(folder.glob("*.npy"))}
+def _is_prompt(value):
+    """Whether it is one prompt; an empty list is a list of no prompts."""
+    if isinstance(value, (str, bytes)):
+        return True
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "iu" and value.size > 0
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(map(_is_id, value))
+
+
+def _is_id(value):
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _several(prompts):
+    if isinstance(prompts, (list, tuple, np.ndarray)):
+        return prompts
+    raise Error(f"expected a str, bytes or token ids as a prompt, or a list of prompts; got {_shown(prompts)}")
+
+
+def _ids(prompt):
+    if not isinstance(prompt, Iterable) or not all(map(_is_id, prompt := list(prompt))):
+        raise Error(f"expected a str, bytes or token ids as a prompt; got {_shown(prompt)}")
+    return [operator.index(token) for token in prompt]
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _encoded(text):
+    if isinstance(text, (bytes, bytearray)):
+        return bytes(text)
+    try:
+        return text.encode()
+    except AttributeError:
+        raise Error(f"expected a str or bytes; got {_shown(text)}") from None
+    except UnicodeEncodeError as error:
+        raise Error(f"{_shown(text)} is no text: U+{ord(text[error.start]):04X} is half of a character") from None
+
+
+# Longer than any call, and short enough for the functions of the system.
+_LONGEST = 1e6
+
+
+def _seconds(timeout):
+    """`timeout`, or None where it is no limit."""
+    if timeout is None:
+        return None
+    if not isinstance(timeout, numbers.Real) or isinstance(timeout, bool) or math.isnan(timeout) or timeout <= 0:
+        raise Error(f"expected seconds above 0 as timeout, or None for no limit; got {_shown(timeout)}")
+    return timeout if timeout < _LONGEST else None
+
+
+def _described(values):
+    return {
+        name: (
+            _TYPES.get(dtype, dtype.replace("i", "int")),
+            tuple(int(size) if size.isdigit() else size for size in sizes.split()),
+        )
+        for name, dtype, sizes in values
+    }

@@ -1,7 +1,10 @@
-# SAME_ADDRESSES: the words before a fuzz target that start it without randomisation of addresses and with an environment of always
-# the same size, or none where that is refused (as in some containers); SAME_INPUTS: options of libFuzzer. What is explored depends
-# on the order of pointers in tables: with both, equal runs try the same inputs, so that a test does not find by chance what it did
-# not find before.
+# add_fuzz_tests(<name> RUNS <number> [LABELS ...] [FIXTURES ...] COMMAND <target of libFuzzer and its options>)
+#   The test <name>, with label short, of so many inputs, the same each time; and <name>-full, with label full, of the same ones and
+#   as many again nine times, which `scripts/test --full` runs in its place.
+#
+# A target starts without randomisation of addresses and with an environment of always the same size, unless that is refused (as in
+# some containers): what is explored depends on the order of pointers in tables. So equal runs try the same inputs, and a test does
+# not find by chance what it did not find before.
 find_program(SETARCH setarch)
 mark_as_advanced(SETARCH)
 set(SAME_ADDRESSES)
@@ -13,4 +16,14 @@ if(SETARCH)
   endif()
 endif()
 # libFuzzer empties the allocator's quarantine once a second, which moves what is allocated afterwards.
-set(SAME_INPUTS -seed=1 -purge_allocator_interval=-1)
+set(SAME_INPUTS -seed=1 -purge_allocator_interval=-1 -len_control=0)
+
+function(add_fuzz_tests name)
+  cmake_parse_arguments(ARG "" "RUNS" "LABELS;FIXTURES;COMMAND" ${ARGN})
+  math(EXPR many "10 * ${ARG_RUNS}")
+  add_test(NAME ${name} COMMAND ${SAME_ADDRESSES} ${ARG_COMMAND} ${SAME_INPUTS} -runs=${ARG_RUNS})
+  add_test(NAME ${name}-full COMMAND ${SAME_ADDRESSES} ${ARG_COMMAND} ${SAME_INPUTS} -runs=${many})
+  set_tests_properties(${name} ${name}-full PROPERTIES FIXTURES_REQUIRED "${ARG_FIXTURES}")
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS};short")
+  set_tests_properties(${name}-full PROPERTIES LABELS "${ARG_LABELS};full" TIMEOUT 3600)
+endfunction()

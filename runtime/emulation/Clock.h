@@ -64,17 +64,19 @@ private:
 };
 
 /// What a synchronisation hands over: the writes that ordinary accesses may see, and those of them that the async proxy
-/// may see too, because a proxy fence lies in between.
+/// may see too, because a proxy fence for their kind of memory lies in between.
 struct Knowledge {
-  Clock seen, asyncSeen;
+  Clock seen, asyncShared, asyncGlobal;
 
   void join(const Knowledge &other) {
     seen.join(other.seen);
-    asyncSeen.join(other.asyncSeen);
+    asyncShared.join(other.asyncShared);
+    asyncGlobal.join(other.asyncGlobal);
   }
   void clear() {
     seen.clear();
-    asyncSeen.clear();
+    asyncShared.clear();
+    asyncGlobal.clear();
   }
 };
 

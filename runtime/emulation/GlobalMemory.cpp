@@ -117,9 +117,9 @@ static void requireOrdered(Access &access, const char *what, Where where) {
 static void requireFenced(Access &access, const char *what, Where where) {
   Thread &t = self();
   access.eachCell([&](const Cell &cell, const void *p) {
-    if (cell.kind != Cell::Async && !includes(t.knowledge.asyncSeen, cell, p))
+    if (cell.kind != Cell::Async && !includes(t.knowledge.asyncGlobal, cell, p))
       fail(std::string(what) + " of " + access.place() + ": ordinary store of block " + std::to_string(cell.block) +
-               " before it, without fence.proxy.async in between",
+               " before it, without fence.proxy.async of global memory in between",
            where);
   });
 }

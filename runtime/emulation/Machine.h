@@ -45,6 +45,7 @@ void syncWarp(Where where);
 uint32_t exchange(Exchange kind, uint32_t value, int argument, Where where);
 
 void fenceProxyAsync();
+void fenceProxyAsyncShared();
 void loadTile2d(uint32_t to, const CUtensorMap *map, uint32_t barrier, int x, int y, Where where);
 void storeTile2d(const CUtensorMap *map, uint32_t from, int x, int y, Where where);
 void commitTileStores();

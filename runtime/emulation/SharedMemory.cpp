@@ -168,7 +168,7 @@ void OverwriteCheck::checkWrites(const Granule &granule, uint32_t address, int w
     };
     if (!isKnown(known.seen))
       refuse(at, ": not ordered after the previous write");
-    if (async && word.kind != SharedWord::Async && !isKnown(known.asyncSeen))
+    if (async && word.kind != SharedWord::Async && !isKnown(known.asyncShared))
       refuse(at, ": ordinary store before it, without fence.proxy.async in between");
   }
 }

@@ -51,7 +51,7 @@ struct Thread {
   int warp() const { return slot / 32; }
   int lane() const { return slot % 32; }
   bool knows(int slot, uint32_t epoch) const;
-  bool asyncKnows(int slot, uint32_t epoch) const;
+  bool asyncKnows(int slot, uint32_t epoch) const; // of shared memory
 };
 
 /// mbarrier.
@@ -123,7 +123,7 @@ extern Machine *machine;
 
 inline Thread &self() { return *machine->self; }
 inline bool Thread::knows(int s, uint32_t e) const { return knowledge.seen.get(block->id, s) >= e; }
-inline bool Thread::asyncKnows(int s, uint32_t e) const { return knowledge.asyncSeen.get(block->id, s) >= e; }
+inline bool Thread::asyncKnows(int s, uint32_t e) const { return knowledge.asyncShared.get(block->id, s) >= e; }
 
 // Scheduler.cpp
 /// Until another thread or event wakes the calling thread, or time passes (Polling).

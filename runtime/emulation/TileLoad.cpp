@@ -1,4 +1,4 @@
-//===- TileLoad.cpp - TMA loads and the proxy fence ---------------------------------------------------------------===//
+//===- TileLoad.cpp - TMA loads and the proxy fences --------------------------------------------------------------===//
 //
 // A load lands in two parts, each some time between its issue and the completion of the barrier.
 //
@@ -12,12 +12,17 @@
 
 namespace moe::emulation {
 
-void fenceProxyAsync() {
+static void fence(bool global) {
   Thread &t = self();
-  t.knowledge.asyncSeen.join(t.knowledge.seen);
+  t.knowledge.asyncShared.join(t.knowledge.seen);
+  if (global)
+    t.knowledge.asyncGlobal.join(t.knowledge.seen);
   ++t.epoch; // later stores are not covered
   t.knowledge.seen.raise(t.block->id, t.slot, t.epoch);
 }
+
+void fenceProxyAsync() { fence(/*global=*/true); }
+void fenceProxyAsyncShared() { fence(/*global=*/false); }
 
 /// Rows [first, first + rows) of the box arrive, parts outside the tensor as zeros.
 static void land(Block &block, const TensorMap &map, uint32_t to, Barrier &barrier, int x, int y, int first, int rows) {
@@ -37,7 +42,7 @@ static void land(Block &block, const TensorMap &map, uint32_t to, Barrier &barri
   }
   barrier.bytes -= int64_t(box.size());
   barrier.current.seen.raise(block.id, barrier.slot, barrier.asyncEpoch);
-  barrier.current.asyncSeen.raise(block.id, barrier.slot, barrier.asyncEpoch);
+  barrier.current.asyncShared.raise(block.id, barrier.slot, barrier.asyncEpoch);
   if (barrier.bytes < 0)
     return fault("mbarrier " + hex(barrier.address) + ": TMA completed more bytes than were expected (" +
                      std::to_string(-barrier.bytes) + " too many)",

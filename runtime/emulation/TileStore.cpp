@@ -37,7 +37,7 @@ static void checkSource(Granule &granule, uint32_t address, Where where) {
     if (atomic ? !t.knowledge.seen.includes(writers) : !t.knows(word.slot, word.epoch))
       fail("TMA store reads shared memory " + hex(address + w * 4) + ": not ordered after its store", where);
     const bool ordinary = word.kind != SharedWord::Async;
-    if (ordinary && (atomic ? !t.knowledge.asyncSeen.includes(writers) : !t.asyncKnows(word.slot, word.epoch)))
+    if (ordinary && (atomic ? !t.knowledge.asyncShared.includes(writers) : !t.asyncKnows(word.slot, word.epoch)))
       fail("TMA store reads shared memory " + hex(address + w * 4) +
                ": ordinary store without fence.proxy.async in between",
            where);

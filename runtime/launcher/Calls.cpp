@@ -1,6 +1,7 @@
 //===- Calls.cpp - the lines of a --calls file --------------------------------------------------------------------===//
 //
-// Words are separated by blanks; a word in double quotes may contain blanks. Lines that begin with # are comments.
+// Words are separated by blanks; a word in double quotes may contain blanks. What begins with # where a word may begin
+// is a comment, up to the end of the line.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -14,6 +15,8 @@ static bool splitWords(const std::string &line, std::vector<std::string> &words)
       ++i;
       continue;
     }
+    if (line[i] == '#')
+      break;
     std::string word;
     bool quoted = false;
     for (; i < line.size() && (quoted || (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')); ++i) {
@@ -40,6 +43,8 @@ static Status parseCall(const std::vector<std::string> &words, Call &call) {
     NamedFile file;
     if (words[i] == "--output-dir") {
       call.outputDir = words[i + 1];
+      if (call.outputDir.empty())
+        return failure(kUserError, "--output-dir: expected the name of a folder");
       continue;
     }
     if (words[i] != "--input" && words[i] != "--expected-output")
@@ -63,7 +68,7 @@ Status parseCalls(const std::string &text, const std::string &path, std::vector<
     ++number;
     std::vector<std::string> words;
     bool closed = splitWords(line, words);
-    if (words.empty() || words[0][0] == '#')
+    if (closed && words.empty())
       continue;
     calls.emplace_back();
     Status s = closed ? parseCall(words, calls.back()) : failure(kUserError, "a quote is not closed");

@@ -2,19 +2,28 @@
 
 #include "Console.h"
 
+#include "core/InputFile.h"
 #include "core/OutputFile.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace moert {
 
-static void interrupted(int) { _exit(kInterrupted); }
+/// How long a pipe may be without anybody at its other end: who starts both sides starts one of them first.
+constexpr int kOtherEndMs = 2000;
+
+constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+/// As a shell would say it: 130 after Ctrl-C, 143 after SIGTERM.
+static void end(int signal) { _exit(128 + signal); }
 
 void setUpProcess() {
   // A closed standard stream would give its number to the next file that is opened. A read-only stand-in for the
@@ -24,11 +33,13 @@ void setUpProcess() {
       (void)!open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
-  // Someone who starts the process with the signal ignored (nohup, a shell's background job) means it.
+  // Without a handler, the first process of a container would not end. Someone who starts the process with a signal
+  // ignored (nohup, a shell's background job) means it.
   struct sigaction action = {}, before;
-  action.sa_handler = interrupted;
-  if (sigaction(SIGINT, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
-    sigaction(SIGINT, &action, nullptr);
+  action.sa_handler = end;
+  for (int signal : kEndingSignals)
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+      sigaction(signal, &action, nullptr);
 }
 
 Status print(const std::string &text) {
@@ -50,27 +61,62 @@ void note(const char *format, ...) {
   (void)writeAll(2, line, length + 1);
 }
 
-Status readAll(const std::string &path, size_t limit, std::string &text) {
-  const char *name = path == "-" ? "the standard input" : path.c_str();
-  int fd = path == "-" ? 0 : open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return failure(kUserError, "cannot read '%s': %s", name, strerror(errno));
-  char piece[1 << 16];
-  ssize_t got;
-  while ((got = read(fd, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR)) {
-    if (got > 0)
-      text.append(piece, static_cast<size_t>(got));
-    if (text.size() > limit)
-      break;
+/// Opens what is read front to back: a file, a pipe, or a device such as a terminal.
+static Status openStream(const std::string &path, int &fd, bool &pipe) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0)
+    return failure(kUserError, "cannot read '%s': %s", path.c_str(), strerror(errno));
+  pipe = S_ISFIFO(info.st_mode);
+  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode) && !pipe)
+    return failure(kUserError, "cannot read '%s': it is %s, not a file", path.c_str(), otherKind(info.st_mode));
+  // Without O_NONBLOCK, to open a pipe would wait for somebody to write it.
+  fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  return fd < 0 ? failure(kUserError, "cannot read '%s': %s", path.c_str(), strerror(errno)) : Status{};
+}
+
+/// Waits for something to read, or for the end.
+static bool waitForInput(int fd, int milliseconds) {
+  pollfd wanted = {fd, POLLIN, 0};
+  int ready;
+  while ((ready = poll(&wanted, 1, milliseconds)) < 0 && errno == EINTR) {
   }
-  int number = errno;
-  if (fd != 0)
+  return ready > 0;
+}
+
+Status readAll(const std::string &path, size_t limit, std::string &text) {
+  bool standard = path == "-", pipe = false;
+  const char *name = standard ? "the standard input" : path.c_str();
+  int fd = 0;
+  if (!standard)
+    if (Status s = openStream(path, fd, pipe); s.failed())
+      return s;
+  Status status;
+  char piece[1 << 16];
+  bool waited = false, somebody = !pipe;
+  while (text.size() <= limit) {
+    ssize_t got = read(fd, piece, sizeof piece);
+    if (got > 0) {
+      text.append(piece, static_cast<size_t>(got));
+    } else if (got < 0 && errno == EAGAIN) {
+      waitForInput(fd, -1); // somebody has the other end, and takes time
+    } else if (got < 0 && errno != EINTR) {
+      status = failure(kUserError, "cannot read '%s': %s", name, strerror(errno));
+      break;
+    } else if (got == 0 && text.empty() && !somebody && !waited) {
+      // The end, or nobody has opened the other end yet: who does so and takes time makes read() say EAGAIN.
+      waited = true;
+      somebody = waitForInput(fd, kOtherEndMs);
+    } else if (got == 0) {
+      if (text.empty() && !somebody)
+        status = failure(kUserError, "cannot read '%s': nobody writes to this pipe", name);
+      break;
+    }
+  }
+  if (!standard)
     close(fd);
-  if (got < 0)
-    return failure(kUserError, "cannot read '%s': %s", name, strerror(number));
-  if (text.size() > limit)
-    return failure(kUserError, "cannot read '%s': more than %zu bytes", name, limit);
-  return {};
+  if (!status.failed() && text.size() > limit)
+    status = failure(kUserError, "cannot read '%s': more than %zu bytes", name, limit);
+  return status;
 }
 
 Status makeFolder(const std::string &dir) {
@@ -98,15 +144,18 @@ bool readLine(std::string &line) {
   return !line.empty();
 }
 
-SignalsHeld::SignalsHeld() {
-  sigset_t held;
-  sigemptyset(&held);
-  sigaddset(&held, SIGINT);
-  sigaddset(&held, SIGTERM);
-  sigaddset(&held, SIGHUP);
-  sigprocmask(SIG_BLOCK, &held, &before);
+SignalsHeld::SignalsHeld(bool hold) : held(hold) {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (int signal : kEndingSignals)
+    sigaddset(&ending, signal);
+  if (held)
+    sigprocmask(SIG_BLOCK, &ending, &before);
 }
 
-SignalsHeld::~SignalsHeld() { sigprocmask(SIG_SETMASK, &before, nullptr); }
+SignalsHeld::~SignalsHeld() {
+  if (held)
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+}
 
 } // namespace moert

@@ -10,7 +10,7 @@ namespace moert {
 
 /// Makes the process fit for pipes and limits: a write to a closed pipe, past a file-size limit or to a closed standard
 /// output is an error of that write instead of a signal, or a surprise in a file that got the number by chance.
-/// Ctrl-C ends the process with 130.
+/// Ctrl-C ends the process with 130, SIGTERM with 143, SIGHUP with 129.
 void setUpProcess();
 
 /// Writes to the standard output at once.
@@ -19,7 +19,8 @@ Status print(const std::string &text);
 /// Writes a line to the standard error; what goes wrong there has nobody to hear of it.
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/// Reads a file, or the standard input for "-", of at most `limit` bytes.
+/// Reads a file, a pipe or a device, or the standard input for "-", of at most `limit` bytes. Waits for whoever writes
+/// to a pipe, if there is somebody.
 Status readAll(const std::string &path, size_t limit, std::string &text);
 
 /// Makes a folder unless there is one; the folder around it must exist.
@@ -28,13 +29,15 @@ Status makeFolder(const std::string &dir);
 /// Reads a line of the standard input without buffering beyond it. Returns false at the end of the input.
 bool readLine(std::string &line);
 
-/// Keeps Ctrl-C and termination waiting while files get their final names, so that no temporary file remains.
+/// Keeps Ctrl-C and termination waiting while files get their content and their names, so that no temporary file
+/// remains. Not while something is written that somebody else reads, and may stop reading: then `hold` is false.
 class SignalsHeld {
 public:
-  SignalsHeld();
+  explicit SignalsHeld(bool hold = true);
   ~SignalsHeld();
 
 private:
+  bool held;
   sigset_t before;
 };
 

@@ -17,9 +17,10 @@ namespace {
 /// One prompt's way through the model.
 class Generation {
 public:
-  Generation(moert_session *session, const moert_program &program, const Options &options)
+  /// Text goes to `sink`, or to the standard output if there is none.
+  Generation(moert_session *session, const moert_program &program, const Options &options, std::string *sink)
       : session(session), program(program), info(*program.generation), options(options), sampler(options.sampling),
-        text(options.stop) {}
+        text(options.stops), sink(sink) {}
 
   Status run(const Prompt &prompt);
 
@@ -29,6 +30,7 @@ private:
   Status decode();
   Status nextToken(int64_t &token);
   Status show(int64_t token);
+  Status write(const std::string &bytes);
   bool isEnd(int64_t token) const;
   void report(int64_t prefillTime, int64_t decodeTime) const;
 
@@ -38,6 +40,7 @@ private:
   const Options &options;
   Sampler sampler;
   TextStream text;
+  std::string *sink;
   std::vector<int64_t> ids; // of the prompt
   std::vector<float> logits;
   int64_t position = 0; // tokens that the states hold
@@ -110,14 +113,20 @@ bool Generation::isEnd(int64_t token) const {
   return false;
 }
 
+Status Generation::write(const std::string &bytes) {
+  if (!sink)
+    return bytes.empty() ? Status{} : print(bytes);
+  *sink += bytes;
+  return {};
+}
+
 Status Generation::show(int64_t token) {
   if (options.ids)
-    return print(format(generated > 1 ? " %lld" : "%lld", static_cast<long long>(token)));
+    return write(format(generated > 1 ? " %lld" : "%lld", static_cast<long long>(token)));
   // A byte vocabulary may have special tokens behind the bytes: they are not text.
   if (token > 255)
     return {};
-  std::string bytes = text.add(static_cast<char>(token));
-  return bytes.empty() ? Status{} : print(bytes);
+  return write(text.add(static_cast<char>(token)));
 }
 
 Status Generation::decode() {
@@ -169,27 +178,38 @@ Status Generation::run(const Prompt &prompt) {
   Status status = decode();
   int64_t end = now();
   // What was held back belongs to the text, also when an error cuts it short.
-  Status rest = print(text.finish() + "\n");
+  Status rest = write(text.finish() + (sink ? "" : "\n"));
   if (status.failed())
     return status;
   if (rest.failed())
     return rest;
-  report(middle - begin, end - middle);
+  if (!sink)
+    report(middle - begin, end - middle);
   return {};
 }
 
-Status generate(moert_session *session, const moert_program &program, const Options &options) {
+static Status checkRequest(const moert_program &program, const Options &options) {
   if (Status s = checkGeneration(program, "generate"); s.failed())
     return s;
-  if (options.prompts.empty())
-    return failure(kUserError, "no prompt: give it after --generate, or a file with --prompt-file");
   if (!options.ids && program.generation->vocabulary != MOERT_VOCAB_BYTES)
     return failure(kUserError, "the model's vocabulary is not bytes: give token ids, with --ids");
-  if (options.ids && !options.stop.empty())
+  if (options.ids && !options.stops.empty())
     return failure(kUserError, "--stop is a text: it does not go with --ids");
+  return {};
+}
+
+Status generateText(moert_session *session, const moert_program &program, const Options &options, std::string &text) {
+  if (Status s = checkRequest(program, options); s.failed())
+    return s;
+  return Generation(session, program, options, &text).run(options.prompts[0]);
+}
+
+Status generate(moert_session *session, const moert_program &program, const Options &options) {
+  if (Status s = checkRequest(program, options); s.failed())
+    return s;
   // Every prompt gets the random numbers that it would get alone.
   for (const Prompt &prompt : options.prompts)
-    if (Status s = Generation(session, program, options).run(prompt); s.failed())
+    if (Status s = Generation(session, program, options, nullptr).run(prompt); s.failed())
       return s;
   return {};
 }

@@ -11,10 +11,10 @@ static void list(std::string &text, const char *title, const moert_program &prog
   text += format("%s:\n", title);
   for (int32_t i = 0; i < count; ++i) {
     const moert_value &value = values[i];
-    text += format("  %-24s %s", value.name, describe(program, value).c_str());
+    text += format("  %-24s %s", printable(value.name).c_str(), describe(program, value).c_str());
     if (value.lo <= value.hi && value.symbol >= 0)
       text += format(", %lld..%lld - %s", static_cast<long long>(value.lo), static_cast<long long>(value.hi + 1),
-                     program.symbols[value.symbol]);
+                     printable(program.symbols[value.symbol]).c_str());
     else if (value.lo <= value.hi)
       text += format(", %lld..%lld", static_cast<long long>(value.lo), static_cast<long long>(value.hi));
     text += value.uniform ? ", all equal\n" : "\n";
@@ -27,8 +27,8 @@ std::string infoText(const moert_program &program, const std::string &weights) {
   std::string text =
       format("model:      %s\nentry:      %s\ndevice:     %s\ncompiler:   moe-compile %s\nbuild:      %s\n"
              "target cpu: %s\nfeatures:   %s\n",
-             program.name, program.entry, deviceName(program.device), program.compiler, program.build_id,
-             program.target_cpu, program.features);
+             printable(program.name).c_str(), printable(program.entry).c_str(), deviceName(program.device),
+             program.compiler, program.build_id, program.target_cpu, program.features);
   uint64_t bytes = 0;
   for (int32_t i = 0; i < program.parameter_count; ++i) {
     uint64_t size = 0;
@@ -37,8 +37,9 @@ std::string infoText(const moert_program &program, const std::string &weights) {
   }
   text += format("parameters: %d packed arrays, %llu bytes\n", program.parameter_count,
                  static_cast<unsigned long long>(bytes));
-  text += format("weights:    %s\nkernels:    %d\n", program.parameter_count ? weights.c_str() : "none",
-                 program.kernel_count);
+  const char *none = program.parameter_count ? "none; --random-weights makes them" : "none";
+  text += format("weights:    %s\nkernels:    %d\n",
+                 program.parameter_count && !weights.empty() ? printable(weights).c_str() : none, program.kernel_count);
   if (const moert_cuda_code *cuda = program.cuda) {
     int64_t codeBytes = 0;
     for (int32_t i = 0; i < cuda->image_count; ++i)
@@ -52,7 +53,7 @@ std::string infoText(const moert_program &program, const std::string &weights) {
   text += "generation:\n";
   const moert_generation *g = program.generation;
   if (!g)
-    return text + "  unknown: the exported file does not name token inputs and vocabulary; use --input\n";
+    return text + "  none: " + whyNoText(program) + "\n";
   const char *kinds[] = {"not told (use --ids)", "bytes", "token ids (use --ids)"};
   text +=
       format("  vocabulary   %s, %lld tokens\n", kinds[g->vocabulary >= 0 && g->vocabulary <= 2 ? g->vocabulary : 0],
@@ -64,8 +65,8 @@ std::string infoText(const moert_program &program, const std::string &weights) {
 }
 
 std::string versionText(const moert_program &program) {
-  return format("%s, build %s, compiled by moe-compile %s for %s, runtime ABI %u\n", program.name, program.build_id,
-                program.compiler, program.target_cpu, MOERT_ABI_VERSION);
+  return format("%s, build %s, compiled by moe-compile %s for %s, runtime ABI %u\n", printable(program.name).c_str(),
+                program.build_id, program.compiler, program.target_cpu, MOERT_ABI_VERSION);
 }
 
 } // namespace moert

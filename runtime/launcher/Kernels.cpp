@@ -13,7 +13,7 @@ std::string kernelTable(const moert_program &program) {
   std::string text = "kernels:\n";
   if (!program.cuda) {
     for (int32_t i = 0; i < program.kernel_count; ++i)
-      text += format("  %s\n", program.kernels[i].name);
+      text += format("  %s\n", printable(program.kernels[i].name).c_str());
     return text;
   }
   text += format("  %-32s %8s %10s %12s %10s %12s\n", "name", "threads", "blocks/SM", "shared bytes", "registers",
@@ -31,7 +31,7 @@ std::string kernelTable(const moert_program &program) {
 
 static Status writeFile(const std::string &path, const void *data, size_t size) {
   OutputFile file;
-  if (Status s = file.open(path); s.failed())
+  if (Status s = file.open(path, OutputFile::Links::Replace); s.failed())
     return s;
   if (Status s = file.write(data, size); s.failed())
     return s;

@@ -31,6 +31,8 @@ static Status runMode(moert_session *session, const moert_program &program, cons
     return runTensors(session, program, options);
   case Mode::Benchmark:
     return benchmark(session, program, options);
+  case Mode::Serve:
+    return serve(session, program);
   default:
     return print(format("the weights' checksums agree\n"));
   }
@@ -71,13 +73,13 @@ static Status dump(const moert_program_list &programs, const Options &options) {
   return dumpSource(*selection.program, options.dumpDir);
 }
 
-static Status runSession(const moert_program_list &programs, const Options &options) {
+static Status runSession(const moert_program_list &programs, const Options &options, const char *executable) {
   Selection selection;
   if (Status s = selectProgram(programs, orNull(options.entry), orNull(options.device), selection); s.failed())
     return s;
   if (!options.trace.empty()) {
     SignalsHeld held; // the check makes a file and removes it
-    if (Status s = OutputFile::check(options.trace); s.failed())
+    if (Status s = OutputFile::checkStream(options.trace); s.failed())
       return s;
   }
   const moert_program &program = *selection.program;
@@ -97,10 +99,13 @@ static Status runSession(const moert_program_list &programs, const Options &opti
   moert_session *session = nullptr;
   int32_t code = moert_session_open(&programs, &open, &session);
   Status status = sessionStatus(session, code);
+  if (!status.failed() && program.device == MOERT_CPU && options.threads > moert_session_threads(session))
+    note("%s: warning: --threads %lld: this process may use %d cores, and has no more threads than that", executable,
+         static_cast<long long>(options.threads), moert_session_threads(session));
   if (!status.failed())
     status = runMode(session, program, options);
   if (!status.failed() && open.trace) {
-    SignalsHeld held;
+    SignalsHeld held(!OutputFile::isStream(options.trace));
     status = sessionStatus(session, moert_session_write_trace(session, options.trace.c_str()));
   }
   moert_session_close(session);
@@ -109,11 +114,12 @@ static Status runSession(const moert_program_list &programs, const Options &opti
 
 static Status runCommand(const moert_program_list &programs, int argc, char **argv) {
   Options options;
+  const char *executable = argc ? argv[0] : "model";
   if (Status s = parseOptions(argc, argv, options); s.failed())
     return s;
   switch (options.mode) {
   case Mode::Help:
-    return print(helpText(programs, argc ? argv[0] : "model"));
+    return print(helpText(programs, executable));
   case Mode::Version:
     return print(versionText(*programs.programs[0]));
   case Mode::Info:
@@ -121,7 +127,7 @@ static Status runCommand(const moert_program_list &programs, int argc, char **ar
   case Mode::DumpSource:
     return dump(programs, options);
   default:
-    return runSession(programs, options);
+    return runSession(programs, options, executable);
   }
 }
 

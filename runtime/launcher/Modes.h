@@ -18,6 +18,15 @@ Status runTensors(moert_session *session, const moert_program &program, const Op
 Status benchmark(moert_session *session, const moert_program &program, const Options &options);
 Status benchmarkCalls(moert_session *session, const moert_program &program, const Options &options);
 
+/// Answers requests on the standard input until it ends.
+Status serve(moert_session *session, const moert_program &program);
+
+/// Continues the one prompt of `options`, from zeroed states: what generate() prints, without the line feed at the end.
+Status generateText(moert_session *session, const moert_program &program, const Options &options, std::string &text);
+
+/// Names of values, for messages: "'x', 'scale'".
+std::string valueNames(const moert_value *values, int32_t count);
+
 /// The texts of --info for one program, and of --version.
 std::string infoText(const moert_program &program, const std::string &weights);
 std::string versionText(const moert_program &program);
@@ -38,7 +47,10 @@ Status parseIds(const std::string &text, std::vector<int64_t> &ids);
 Status runTokens(moert_session *session, const moert_program &program, const int64_t *tokens, int64_t batch,
                  int64_t length, int64_t position);
 
-/// The error for models without generation info; `flag` needs it.
+/// Why a program without generation info has none, and what to do.
+std::string whyNoText(const moert_program &program);
+
+/// The error for such programs; `flag` needs the info.
 Status checkGeneration(const moert_program &program, const char *flag);
 
 } // namespace moert

@@ -2,10 +2,10 @@
 
 #include "Npy.h"
 
+#include "core/InputFile.h"
+
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace moert {
@@ -18,28 +18,18 @@ constexpr uint32_t kMaxHeader = 1 << 16;
 /// A file that is read front to back, with its size known.
 class Reader {
 public:
-  ~Reader() {
-    if (fd >= 0)
-      ::close(fd);
-  }
-  Status open(const std::string &file) {
-    path = file;
-    fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat info;
-    if (fd < 0 || fstat(fd, &info) != 0)
-      return failure(kUserError, "cannot read '%s': %s", file.c_str(), strerror(errno));
-    if (!S_ISREG(info.st_mode))
-      return failure(kUserError, "cannot read '%s': it is %s, not a file", file.c_str(),
-                     S_ISDIR(info.st_mode) ? "a folder" : "a device or pipe");
-    left = static_cast<uint64_t>(info.st_size);
-    return {};
+  explicit Reader(const std::string &path) : path(path), file(path), left(file.size) {}
+  Status check() const {
+    if (file.kind)
+      return fault(format("it is %s, not a file", file.kind));
+    return file.fd < 0 ? fault(strerror(file.error)) : Status{};
   }
   Status read(void *data, uint64_t size) {
     if (size > left)
       return fault("the file is too short");
     left -= size;
     for (char *p = static_cast<char *>(data); size;) {
-      ssize_t got = ::read(fd, p, size);
+      ssize_t got = ::read(file.fd, p, size);
       if (got < 0 && errno == EINTR)
         continue;
       if (got <= 0)
@@ -53,11 +43,12 @@ public:
     return failure(kUserError, "cannot read '%s': %s", path.c_str(), what.c_str());
   }
 
-  uint64_t left = 0;
-
 private:
   std::string path;
-  int fd = -1;
+  InputFile file;
+
+public:
+  uint64_t left;
 };
 
 /// Element types by NumPy's names. The type of raw pairs of bytes is bfloat16.
@@ -112,9 +103,9 @@ static Status convertToBf16(Reader &file, uint64_t count, uint16_t *target) {
 }
 
 Status readNpy(const std::string &path, int32_t dtype, Tensor &array) {
-  Reader file;
+  Reader file(path);
   NpyHeader header;
-  if (Status s = file.open(path); s.failed())
+  if (Status s = file.check(); s.failed())
     return s;
   if (Status s = readHeader(file, header); s.failed())
     return s;

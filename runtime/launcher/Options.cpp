@@ -9,6 +9,7 @@
 
 #include "core/Select.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -54,6 +55,12 @@ static Status parseReal(const char *text, double low, double high, double &value
   return {};
 }
 
+/// An empty name would mean the default, which nobody asked for who gave the flag (as --weights "$UNSET").
+static Status parseName(const char *text, const char *what, std::string &name) {
+  name = text;
+  return *text ? Status{} : failure(kUserError, "expected the name of %s", what);
+}
+
 namespace {
 
 /// A flag belongs to one mode, or to all (None). Flags of a mode that select it have `selects` set.
@@ -64,6 +71,7 @@ struct Flag {
   bool selects;
   const char *help;
   Status (*set)(Options &options, const char *value);
+  bool repeats = false; // may be given more than once
 };
 
 constexpr int64_t kLarge = int64_t(1) << 40;
@@ -73,31 +81,35 @@ const Flag kFlags[] = {
     {"version", nullptr, Mode::Version, true, "Shows the versions of model, compiler and runtime.", nullptr},
     {"info", nullptr, Mode::Info, true, "Shows inputs, outputs, states, parameters and what the model needs.", nullptr},
 
-    {"kernels", nullptr, Mode::Info, false,
-     "Lists the kernels too; for CUDA with threads, shared memory, registers and size.",
+    {"kernels", nullptr, Mode::Info, true,
+     "Shows the same and lists the kernels; for CUDA with threads, shared memory, registers and size.",
      [](Options &o, const char *) {
        o.kernels = true;
        return Status{};
      }},
     {"dump-source", "DIR", Mode::DumpSource, true,
      "Writes the source and the machine code of each CUDA kernel to DIR, with the device library that they include.",
-     [](Options &o, const char *v) {
-       o.dumpDir = v;
-       return *v ? Status{} : failure(kUserError, "expected the name of a folder");
-     }},
+     [](Options &o, const char *v) { return parseName(v, "a folder", o.dumpDir); }},
 
     {"generate", "[PROMPT]", Mode::Generate, true,
-     "Continues a prompt. May be repeated: the prompts are independent, each text ends with a line feed.",
+     "Continues a prompt, which is taken as it stands: --generate - continues a dash, --generate=--x what begins with "
+     "two. Repeatable: the prompts are independent, each text ends with a line feed. Without PROMPT, before another "
+     "flag, prompts come from --prompt-file alone.",
      [](Options &o, const char *v) {
        if (v)
          o.prompts.push_back({v, false});
+       else
+         ++o.missingPrompts;
        return Status{};
-     }},
-    {"prompt-file", "FILE", Mode::Generate, true, "Continues the content of FILE; - is the standard input. Repeatable.",
+     },
+     true},
+    {"prompt-file", "FILE", Mode::Generate, true,
+     "Continues the content of FILE, which may be a pipe; - is the standard input. Repeatable.",
      [](Options &o, const char *v) {
-       o.prompts.push_back({v, true});
-       return Status{};
-     }},
+       o.prompts.push_back({"", true});
+       return parseName(v, "a file", o.prompts.back().value);
+     },
+     true},
     {"ids", nullptr, Mode::Generate, false, "Prompts and output are token ids in decimal instead of text.",
      [](Options &o, const char *) {
        o.ids = true;
@@ -106,11 +118,13 @@ const Flag kFlags[] = {
     {"max-new-tokens", "N", Mode::Generate, false,
      "Stops after N tokens. Default: at an end-of-sequence token or when the cache is full.",
      [](Options &o, const char *v) { return parseInteger(v, 0, kLarge, o.maxNewTokens); }},
-    {"stop", "STRING", Mode::Generate, false, "Stops where STRING would appear; it is not shown.",
+    {"stop", "STRING", Mode::Generate, false,
+     "Stops where STRING would appear; it is not shown. Repeatable: the first string to be complete stops.",
      [](Options &o, const char *v) {
-       o.stop = v;
+       o.stops.push_back(v);
        return *v ? Status{} : failure(kUserError, "expected a string that is not empty");
-     }},
+     },
+     true},
     {"temperature", "T", Mode::Generate, false,
      "Samples with temperature T. Default 0: always the most probable token.",
      [](Options &o, const char *v) { return parseReal(v, 0, 1e6, o.sampling.temperature); }},
@@ -124,18 +138,17 @@ const Flag kFlags[] = {
      [](Options &o, const char *v) {
        o.call.inputs.emplace_back();
        return parseNamedFile(v, o.call.inputs.back());
-     }},
-    {"output-dir", "DIR", Mode::Tensors, false, "Writes each output to DIR/NAME.npy (bf16 as float32, exact).",
-     [](Options &o, const char *v) {
-       o.call.outputDir = v;
-       return *v ? Status{} : failure(kUserError, "expected the name of a folder");
-     }},
-    {"expected-output", "NAME=@FILE.npy", Mode::Tensors, false,
+     },
+     true},
+    {"output-dir", "DIR", Mode::Tensors, true, "Writes each output to DIR/NAME.npy (bf16 as float32, exact).",
+     [](Options &o, const char *v) { return parseName(v, "a folder", o.call.outputDir); }},
+    {"expected-output", "NAME=@FILE.npy", Mode::Tensors, true,
      "Compares an output; exits with 3 if it differs. Repeatable.",
      [](Options &o, const char *v) {
        o.call.expected.emplace_back();
        return parseNamedFile(v, o.call.expected.back());
-     }},
+     },
+     true},
     {"rtol", "X", Mode::Tensors, false,
      "Relative tolerance: values may differ by atol + rtol * magnitude. Default 1e-5.",
      [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.rtol); }},
@@ -143,11 +156,8 @@ const Flag kFlags[] = {
      [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.atol); }},
     {"calls", "FILE", Mode::Tensors, true,
      "Runs several calls, one per line: --input, --output-dir and --expected-output as here, or the word reset. "
-     "States are kept from line to line.",
-     [](Options &o, const char *v) {
-       o.calls = v;
-       return Status{};
-     }},
+     "States are kept from line to line. FILE may be a pipe; - is the standard input.",
+     [](Options &o, const char *v) { return parseName(v, "a file", o.calls); }},
 
     {"benchmark", nullptr, Mode::Benchmark, true,
      "Measures prefill and decode on random tokens; calls on random inputs, if the model generates no text.", nullptr},
@@ -164,20 +174,23 @@ const Flag kFlags[] = {
      [](Options &o, const char *v) {
        o.sizes.emplace_back();
        return parseNamedSize(v, o.sizes.back());
-     }},
+     },
+     true},
     {"repeat", "N", Mode::Benchmark, false, "Repetitions, after one that is not counted. Default 5.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1 << 20, o.repeat); }},
-    {"samples", "FILE", Mode::Benchmark, false, "Writes the raw times as JSON, one line per repetition.",
-     [](Options &o, const char *v) {
-       o.samples = v;
-       return Status{};
-     }},
+    {"samples", "FILE", Mode::Benchmark, false,
+     "Writes the raw times as JSON, one line per repetition; FILE may be a pipe.",
+     [](Options &o, const char *v) { return parseName(v, "a file", o.samples); }},
     {"wait", nullptr, Mode::Benchmark, false,
      "Waits for a line on the standard input before each repetition, and answers with a line of JSON after it.",
      [](Options &o, const char *) {
        o.wait = true;
        return Status{};
      }},
+
+    {"serve", nullptr, Mode::Serve, true,
+     "Answers requests on the standard input, which are messages that docs/Executable.md describes, until it ends.",
+     nullptr},
 
     {"seed", "N", Mode::None, false, "Seed of sampling and of the benchmark's tokens. Default 0.",
      [](Options &o, const char *v) {
@@ -207,23 +220,17 @@ const Flag kFlags[] = {
        o.deadline = std::llround(seconds * 1000);
        return s;
      }},
-    {"threads", "N", Mode::None, false, "Threads. Default: the cores that this process may use.",
+    {"threads", "N", Mode::None, false, "Threads. Default, and most that it has: the cores that this process may use.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1024, o.threads); }},
     {"pin", nullptr, Mode::None, false, "Binds each thread to a core.",
      [](Options &o, const char *) {
        o.pin = true;
        return Status{};
      }},
-    {"trace", "FILE", Mode::None, false, "Writes every launch as Chrome/Perfetto JSON.",
-     [](Options &o, const char *v) {
-       o.trace = v;
-       return Status{};
-     }},
+    {"trace", "FILE", Mode::None, false, "Writes every launch as Chrome/Perfetto JSON; FILE may be a pipe.",
+     [](Options &o, const char *v) { return parseName(v, "a file", o.trace); }},
     {"weights", "FILE", Mode::None, false, "The archive of weights. Default: the one recorded, beside this file.",
-     [](Options &o, const char *v) {
-       o.weights = v;
-       return Status{};
-     }},
+     [](Options &o, const char *v) { return parseName(v, "a file", o.weights); }},
     {"random-weights", "SEED", Mode::None, false,
      "Makes the weights from a seed instead of reading them: uniform over the multiples of 1/2048 in [-1/16, 1/16).",
      [](Options &o, const char *v) {
@@ -246,6 +253,7 @@ struct Group {
 const Group kGroups[] = {{Mode::Generate, "Text (models exported with their vocabulary)"},
                          {Mode::Tensors, "Arrays"},
                          {Mode::Benchmark, "Speed"},
+                         {Mode::Serve, "For other programs"},
                          {Mode::None, "With all of these"},
                          {Mode::Info, "About the program"}};
 
@@ -278,8 +286,21 @@ static Status applyFlag(const Flag &flag, const char *value, Options &options) {
   return {};
 }
 
+/// A --generate that would say nothing was meant to say something, as `--generate $UNSET`.
+static Status checkPrompts(const Options &options, bool endsWithoutPrompt) {
+  if (!options.missingPrompts)
+    return {};
+  if (options.prompts.empty())
+    return failure(kUserError, "no prompt: give it after --generate, or a file with --prompt-file");
+  bool alone = std::all_of(options.prompts.begin(), options.prompts.end(), [](const Prompt &p) { return p.file; });
+  if (endsWithoutPrompt || options.missingPrompts > 1 || !alone)
+    return failure(kUserError, "a --generate has no prompt: give it one, or leave the flag out");
+  return {};
+}
+
 Status parseOptions(int argc, const char *const *argv, Options &options) {
   std::vector<const Flag *> given;
+  bool endsWithoutPrompt = false;
   for (int i = 1; i < argc; ++i) {
     const char *word = argv[i];
     if (std::strncmp(word, "--", 2) != 0 || !word[2])
@@ -299,7 +320,10 @@ Status parseOptions(int argc, const char *const *argv, Options &options) {
         value = argv[++i];
       else if (!optional)
         return failure(kUserError, "--%s needs a value: %s", flag->name, flag->argument);
+      endsWithoutPrompt = optional && i + 1 == argc && !follows;
     }
+    if (flag->argument && !flag->repeats && std::find(given.begin(), given.end(), flag) != given.end())
+      return failure(kUserError, "--%s is given twice", flag->name);
     if (Status s = applyFlag(*flag, value, options); s.failed())
       return s;
     given.push_back(flag);
@@ -311,6 +335,8 @@ Status parseOptions(int argc, const char *const *argv, Options &options) {
     options.mode = Mode::Verify;
   if (options.mode == Mode::None)
     return failure(kUserError, "nothing to do (--help shows what is possible)");
+  if (Status s = checkPrompts(options, endsWithoutPrompt); s.failed())
+    return s;
   if (!options.calls.empty() &&
       (!options.call.inputs.empty() || !options.call.expected.empty() || !options.call.outputDir.empty()))
     return failure(kUserError, "--calls and --input exclude each other");
@@ -341,10 +367,13 @@ static std::string wrap(const char *text, size_t width, size_t indent) {
 std::string helpText(const moert_program_list &programs, const std::string &executable) {
   const moert_program &program = *programs.programs[0];
   std::string arrays;
-  for (int32_t i = 0; i < program.input_count; ++i)
-    arrays += format(" --input %s=@%s.npy \\\n     ", program.inputs[i].name, program.inputs[i].name);
+  for (int32_t i = 0; i < program.input_count; ++i) {
+    std::string input = printable(program.inputs[i].name);
+    arrays += format(" --input %s=@%s.npy \\\n     ", input.c_str(), input.c_str());
+  }
   const char *name = executable.c_str();
-  std::string text = format("%s: a model compiled by moe-compile %s.\n\n", program.name, program.compiler);
+  std::string text =
+      format("%s: a model compiled by moe-compile %s.\n\n", printable(program.name).c_str(), program.compiler);
   if (program.generation)
     text += format("  %s --generate \"Once upon a time\"     continue a text\n"
                    "  %s --generate --prompt-file - < f    continue a file\n",
@@ -370,7 +399,7 @@ std::string helpText(const moert_program_list &programs, const std::string &exec
     }
   }
   text += "\nExit codes: 0 fine, 1 wrong input, 2 not supported by this machine, 3 an expected output differs,\n"
-          "70 an error of the program itself, 130 interrupted.\n";
+          "70 an error of the program itself, 130 ended by Ctrl-C, 143 by SIGTERM.\n";
   return text;
 }
 

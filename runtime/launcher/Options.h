@@ -34,7 +34,7 @@ struct Prompt {
 };
 
 /// What the executable shall do. Verify is what remains of a command line without another mode.
-enum class Mode { None, Help, Version, Info, DumpSource, Generate, Tensors, Benchmark, Verify };
+enum class Mode { None, Help, Version, Info, DumpSource, Generate, Tensors, Benchmark, Serve, Verify };
 
 struct Options {
   Mode mode = Mode::None;
@@ -48,8 +48,9 @@ struct Options {
   std::string dumpDir;
 
   std::vector<Prompt> prompts;
-  bool ids = false, hasStop = false;
-  std::string stop;
+  int missingPrompts = 0; // --generate without one
+  bool ids = false;
+  std::vector<std::string> stops;
   int64_t maxNewTokens = -1; // until the cache is full
   int64_t prefillChunk = 0;  // the whole prompt
   Sampling sampling;

@@ -8,10 +8,11 @@
 namespace moert {
 
 Status repeat(moert_session *session, const Options &options, Measurement &measurement) {
-  OutputFile samples;
-  if (!options.samples.empty())
-    if (Status s = samples.open(options.samples); s.failed())
+  if (!options.samples.empty()) {
+    SignalsHeld held; // the check makes a file and removes it
+    if (Status s = OutputFile::checkStream(options.samples); s.failed())
       return s;
+  }
   std::string json, all, line;
   if (Status s = measurement.measure(/*counts=*/false, json); s.failed())
     return s;
@@ -29,8 +30,13 @@ Status repeat(moert_session *session, const Options &options, Measurement &measu
     return failure(kUserError, "the standard input ended before the first repetition");
   if (options.samples.empty())
     return {};
-  Status s = samples.write(all);
-  return s.failed() ? s : samples.commit();
+  SignalsHeld held(!OutputFile::isStream(options.samples));
+  OutputFile samples;
+  if (Status s = samples.openStream(options.samples); s.failed())
+    return s;
+  if (Status s = samples.write(all); s.failed())
+    return s;
+  return samples.commit();
 }
 
 } // namespace moert

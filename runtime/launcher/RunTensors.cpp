@@ -12,33 +12,75 @@ namespace moert {
 
 constexpr size_t kMaxCallsBytes = size_t(1) << 26;
 
-static std::string names(const moert_value *values, int32_t count) {
+std::string valueNames(const moert_value *values, int32_t count) {
   std::string text;
   for (int32_t i = 0; i < count; ++i)
     text += format("%s'%s'", i ? ", " : "", values[i].name);
   return text;
 }
 
+/// Checks what was read, as a run would, for errors that name the file.
+static Status checkInputs(const moert_program &program, const std::vector<const NamedFile *> &files,
+                          const std::vector<Tensor> &arrays) {
+  std::vector<int64_t> symbols(static_cast<size_t>(program.symbol_count), -1);
+  auto named = [&](int32_t index, Status s) {
+    return s.failed() ? failure(s.code, "%s: %s", files[static_cast<size_t>(index)]->path.c_str(), s.message.c_str())
+                      : s;
+  };
+  for (int32_t i = 0; i < program.input_count; ++i) {
+    const Tensor &array = arrays[static_cast<size_t>(i)];
+    if (Status s = named(i, checkType(program, program.inputs[i], array.dtype, array.rank, array.sizes)); s.failed())
+      return s;
+    if (Status s = named(i, bindSizes(program, i, array, symbols)); s.failed())
+      return s;
+  }
+  for (int32_t i = 0; i < program.input_count; ++i)
+    if (Status s = named(i, checkElements(program, i, arrays[static_cast<size_t>(i)], symbols)); s.failed())
+      return s;
+  return {};
+}
+
 /// Reads all inputs of a call into `arrays`, in the program's order.
 static Status readInputs(const moert_program &program, const Call &call, std::vector<Tensor> &arrays) {
+  std::vector<const NamedFile *> files(arrays.size());
   for (const NamedFile &file : call.inputs) {
     int32_t index = 0;
     while (index < program.input_count && file.name != program.inputs[index].name)
       ++index;
     if (index == program.input_count)
       return failure(kUserError, "there is no input '%s' (the program has %s)", file.name.c_str(),
-                     names(program.inputs, program.input_count).c_str());
-    Tensor &array = arrays[static_cast<size_t>(index)];
-    if (array.present)
-      return failure(kUserError, "input '%s' is given twice", file.name.c_str());
-    if (Status s = readNpy(file.path, program.inputs[index].dtype, array); s.failed())
+                     valueNames(program.inputs, program.input_count).c_str());
+    const NamedFile *&given = files[static_cast<size_t>(index)];
+    if (given)
+      return failure(kUserError, "input '%s' is given twice: by '%s' and by '%s'", file.name.c_str(),
+                     given->path.c_str(), file.path.c_str());
+    given = &file;
+    if (Status s = readNpy(file.path, program.inputs[index].dtype, arrays[static_cast<size_t>(index)]); s.failed())
       return failure(s.code, "input '%s': %s", file.name.c_str(), s.message.c_str());
-    array.present = true;
   }
   for (int32_t i = 0; i < program.input_count; ++i)
-    if (!arrays[static_cast<size_t>(i)].present)
+    if (!files[static_cast<size_t>(i)])
       return failure(kUserError, "input '%s' is missing (%s)", program.inputs[i].name,
                      describe(program, program.inputs[i]).c_str());
+  return checkInputs(program, files, arrays);
+}
+
+/// A name may hold slashes, as those of PyTorch's modules may hold anything.
+static std::string fileName(const moert_value &output) {
+  std::string name = output.name;
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name + ".npy";
+}
+
+/// Before anything runs: of two outputs in one file, one would be lost.
+static Status checkFileNames(const moert_program &program) {
+  for (int32_t i = 0; i < program.output_count; ++i)
+    for (int32_t j = 0; j < i; ++j)
+      if (fileName(program.outputs[i]) == fileName(program.outputs[j]))
+        return failure(kUserError,
+                       "outputs '%s' and '%s' would both be written to '%s'; compare them with "
+                       "--expected-output, or rename one in the model",
+                       program.outputs[j].name, program.outputs[i].name, fileName(program.outputs[i]).c_str());
   return {};
 }
 
@@ -48,12 +90,10 @@ static Status writeOutputs(moert_session *session, const moert_program &program,
   std::vector<OutputFile> files;
   for (int32_t i = 0; i < program.output_count; ++i) {
     moert_tensor output;
-    std::string name = program.outputs[i].name;
-    std::replace(name.begin(), name.end(), '/', '_');
     files.emplace_back();
     Status s = sessionStatus(session, moert_session_output(session, i, &output));
     if (!s.failed())
-      s = files.back().open(dir + "/" + name + ".npy");
+      s = files.back().open(dir + "/" + fileName(program.outputs[i]), OutputFile::Links::Replace);
     if (!s.failed())
       s = writeNpy(files.back(), output);
     if (!s.failed())
@@ -87,7 +127,8 @@ static Status compare(const moert_tensor &output, const NamedFile &file, double 
     if (!std::isnan(largest) && !(difference <= largest))
       largest = difference, worst = i;
   }
-  std::string text = format("output '%s': largest difference %g", file.name.c_str(), worst < 0 ? 0.0 : largest);
+  std::string text =
+      format("output '%s': largest difference %g", printable(file.name).c_str(), worst < 0 ? 0.0 : largest);
   if (worst >= 0)
     text +=
         format(" at element %lld (%g, expected %g)", static_cast<long long>(worst),
@@ -114,7 +155,7 @@ static Status summarize(moert_session *session, const moert_program &program) {
     for (int32_t d = 0; d < output.rank; ++d)
       shape += format("%lld x ", static_cast<long long>(output.sizes[d]));
     std::string range = count ? format(", %g to %g", low, high) : "";
-    if (Status s = print(format("output '%s': %s%s%s\n", program.outputs[i].name, shape.c_str(),
+    if (Status s = print(format("output '%s': %s%s%s\n", printable(program.outputs[i].name).c_str(), shape.c_str(),
                                 dtypeName(output.dtype), range.c_str()));
         s.failed())
       return s;
@@ -130,7 +171,7 @@ static Status runCall(moert_session *session, const moert_program &program, cons
   for (const NamedFile &file : call.expected)
     if (moert_session_find_output(session, file.name.c_str()) < 0)
       return failure(kUserError, "there is no output '%s' (the program has %s)", file.name.c_str(),
-                     names(program.outputs, program.output_count).c_str());
+                     valueNames(program.outputs, program.output_count).c_str());
   std::vector<Tensor> arrays(static_cast<size_t>(program.input_count));
   if (Status s = readInputs(program, call, arrays); s.failed())
     return s;
@@ -140,9 +181,12 @@ static Status runCall(moert_session *session, const moert_program &program, cons
     if (Status s = sessionStatus(session, code); s.failed())
       return s;
   }
-  if (!call.outputDir.empty())
+  if (!call.outputDir.empty()) {
+    if (Status s = checkFileNames(program); s.failed())
+      return s;
     if (Status s = makeFolder(call.outputDir); s.failed())
       return s;
+  }
   if (Status s = sessionStatus(session, moert_session_run(session)); s.failed())
     return s;
   if (!call.outputDir.empty())

@@ -26,27 +26,39 @@ size_t incompleteUtf8(const std::string &text) {
   return 0;
 }
 
+size_t TextStream::stopAtEnd() const {
+  size_t longest = 0;
+  for (const std::string &stop : stops)
+    if (stop.size() > longest && held.size() >= stop.size() &&
+        held.compare(held.size() - stop.size(), stop.size(), stop) == 0)
+      longest = stop.size();
+  return longest;
+}
+
+size_t TextStream::beginAtEnd() const {
+  size_t longest = 0;
+  for (const std::string &stop : stops)
+    for (size_t n = std::min(stop.size() - 1, held.size()); n > longest; --n)
+      if (held.compare(held.size() - n, n, stop, 0, n) == 0)
+        longest = n;
+  return longest;
+}
+
 std::string TextStream::add(char byte) {
   if (seen)
     return {};
   held += byte;
-  size_t keep = incompleteUtf8(held);
-  if (!stop.empty()) {
-    // The held text never contains the stop string except at its end: each byte is looked at as it comes.
-    if (held.size() >= stop.size() && held.compare(held.size() - stop.size(), stop.size(), stop) == 0) {
-      seen = true;
-      held.resize(held.size() - stop.size());
-      return finish();
-    }
-    for (size_t n = std::min(stop.size() - 1, held.size()); n > keep; --n)
-      if (held.compare(held.size() - n, n, stop, 0, n) == 0) {
-        keep = n;
-        break;
-      }
+  // Each byte is looked at as it comes: a stop string can only be at the end. All of it is held, as each of its
+  // beginnings was.
+  if (size_t stop = stopAtEnd()) {
+    seen = true;
+    held.resize(held.size() - stop);
+    return finish();
   }
+  size_t keep = std::max(incompleteUtf8(held), beginAtEnd());
   std::string shown = held.substr(0, held.size() - keep);
   held.erase(0, shown.size());
-  // What is kept for the stop string may begin in the middle of a character.
+  // What is kept for a stop string may begin in the middle of a character.
   if (size_t part = incompleteUtf8(shown)) {
     held.insert(0, shown, shown.size() - part, part);
     shown.resize(shown.size() - part);

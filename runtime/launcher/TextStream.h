@@ -3,27 +3,35 @@
 #define MOERT_LAUNCHER_TEXTSTREAM_H
 
 #include <string>
+#include <vector>
 
 namespace moert {
 
 /// Length of the incomplete UTF-8 sequence at the end of `text`, 0 if it ends with a complete or an invalid one.
 size_t incompleteUtf8(const std::string &text);
 
-/// Holds bytes back that may not be shown yet: the first bytes of a UTF-8 character, and text that may become the stop
-/// string. Bytes that are no UTF-8 at all pass unchanged.
+/// Holds bytes back that may not be shown yet: the first bytes of a UTF-8 character, and text that may become one of
+/// the stop strings. Bytes that are no UTF-8 at all pass unchanged.
 class TextStream {
 public:
-  explicit TextStream(std::string stop) : stop(std::move(stop)) {}
+  /// No stop string is empty.
+  explicit TextStream(std::vector<std::string> stops) : stops(std::move(stops)) {}
 
-  /// Adds a byte and returns what can be shown now. After the stop string has been seen, stopped() is true, and neither
-  /// it nor anything behind it is ever returned.
+  /// Adds a byte and returns what can be shown now. The first stop string that is complete ends the text: stopped() is
+  /// true, and neither it nor anything behind it is ever returned. If several end with the same byte, the longest
+  /// counts.
   std::string add(char byte);
   /// The rest, at the end of the text.
   std::string finish();
   bool stopped() const { return seen; }
 
 private:
-  std::string stop;
+  /// Bytes of the longest stop string that the held text ends with; 0 if there is none.
+  size_t stopAtEnd() const;
+  /// The same for text that may become a stop string: one that lacks its end.
+  size_t beginAtEnd() const;
+
+  std::vector<std::string> stops;
   std::string held;
   bool seen = false;
 };

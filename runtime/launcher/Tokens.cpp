@@ -27,13 +27,19 @@ Status sessionStatus(const moert_session *session, int32_t code) {
   return code ? failure(code, "%s", moert_session_error(session)) : Status{};
 }
 
+std::string whyNoText(const moert_program &program) {
+  if (std::strcmp(program.entry, "main") != 0)
+    return format("'%s' is a part of a model: run it with --input", program.entry);
+  if (program.state_count == 0)
+    return "the model keeps no cache: export it by python -m moe_mlir export, without --no-cache, or run "
+           "it with --input";
+  return "the exported file does not name token inputs and vocabulary, or the model has other inputs, too: export it "
+         "by "
+         "python -m moe_mlir export, without --force-experts, or run it with --input";
+}
+
 Status checkGeneration(const moert_program &program, const char *flag) {
-  if (program.generation)
-    return {};
-  return failure(kUserError,
-                 "--%s needs to know the model's token inputs and vocabulary, which the exported file did not tell "
-                 "(export it with moe_mlir, or run it with --input)",
-                 flag);
+  return program.generation ? Status{} : failure(kUserError, "--%s: %s", flag, whyNoText(program).c_str());
 }
 
 Status runTokens(moert_session *session, const moert_program &program, const int64_t *tokens, int64_t batch,

@@ -1,7 +1,7 @@
 // A check of an index goes through all levels: reduction kernel, load of its result, call of the runtime; it stands
 // before the kernel that relies on it.
 // RUN: moe-opt %s --moe-verify-level=level=graph --graph-to-kernel --moe-verify-level=level=kernel | FileCheck %s --check-prefix=KERNEL
-// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v3 --graph-to-kernel --kernel-to-runtime --moe-verify-level=level=runtime | FileCheck %s --check-prefix=RUNTIME
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --graph-to-kernel --kernel-to-runtime --moe-verify-level=level=runtime | FileCheck %s --check-prefix=RUNTIME
 
 // KERNEL-LABEL: func.func @main
 // KERNEL:       kernel.launch @[[REDUCE:.*]](

@@ -15,4 +15,4 @@
 // RUNTIME: convert-host-to-moert
 // RUNTIME: convert-kernel-func-to-llvm
 // RUNTIME: moe-verify-level{level=runtime}
-module attributes {kernel.target = {columns = 64 : i64, rows = 6 : i64, vector = 16 : i64}} {}
+module attributes {kernel.target = #x86.target<rows = 6, columns = 64, vector = 16>} {}

@@ -2,10 +2,10 @@
 // RUN: moe-opt %s --moe-set-level=level=graph | FileCheck %s -DLEVEL=graph
 // RUN: moe-opt %s --moe-graph-to-spmd -o %t.spmd.mlir && FileCheck %s -DLEVEL=spmd < %t.spmd.mlir
 // RUN: moe-opt %t.spmd.mlir --moe-spmd-to-scheduled -o %t.scheduled.mlir && FileCheck %s -DLEVEL=scheduled < %t.scheduled.mlir
-// RUN: moe-opt %t.scheduled.mlir --moe-scheduled-to-kernel=cpu=x86-64-v3 -o %t.kernel.mlir && FileCheck %s -DLEVEL=kernel < %t.kernel.mlir
+// RUN: moe-opt %t.scheduled.mlir --moe-scheduled-to-kernel=target=cpu:x86-64-v3 -o %t.kernel.mlir && FileCheck %s -DLEVEL=kernel < %t.kernel.mlir
 // RUN: moe-opt %t.kernel.mlir --moe-kernel-to-runtime | FileCheck %s -DLEVEL=runtime
-// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v3 --graph-to-kernel | FileCheck %s -DLEVEL=kernel
-// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v3 --graph-to-kernel --kernel-to-runtime | FileCheck %s -DLEVEL=runtime
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --graph-to-kernel | FileCheck %s -DLEVEL=kernel
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --graph-to-kernel --kernel-to-runtime | FileCheck %s -DLEVEL=runtime
 // RUN: moe-opt %s --import-to-graph | FileCheck %s -DLEVEL=graph
 // So such a module needs no --from.
 // RUN: moe-compile %t.kernel.mlir --to=runtime -q | FileCheck %s -DLEVEL=runtime

@@ -13,7 +13,7 @@
 // CHECK-SAME: symbols = ["m"]}
 // CHECK-DAG: moert.parameter %{{.*}}, 0
 // CHECK-DAG: moert.parameter %{{.*}}, 1
-module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, vector = 8}} {
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>} {
   kernel.func @add(%x: memref<?x4xf32>, %w: memref<4xf32>, %y: memref<?x4xf32>) {
     %c0 = arith.constant 0 : index
     %n = memref.dim %x, %c0 : memref<?x4xf32>

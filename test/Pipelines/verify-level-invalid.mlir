@@ -17,6 +17,18 @@ func.func @foreign(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
   return
 }
 
+func.func @region(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %e = tensor.empty() : tensor<4xi32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<4xi32>) outs(%e : tensor<4xi32>) {
+  ^bb0(%a: i32, %b: i32):
+    // expected-error@+1 {{level graph: 'math.ipowi' cannot stand in a scalar region; it holds}}
+    %p = math.ipowi %a, %a : i32
+    linalg.yield %p : i32
+  } -> tensor<4xi32>
+  return %y : tensor<4xi32>
+}
+
 //--- kernel.mlir
 // expected-error@+1 {{level kernel: 'func.func' works on tensors; this level has buffers only}}
 func.func @host(%x: tensor<4xf32>, %m: memref<4xf32>) {

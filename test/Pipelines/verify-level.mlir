@@ -17,7 +17,8 @@
 // KERNEL-DAG: level kernel: 'moe.parameter' works on tensors; this level has buffers only (2 ops, this is the first)
 // KERNEL-DAG: level kernel: 'moe.expert' is not an op of this level
 // UNKNOWN: unknown level 'tiles'; one of graph, spmd, scheduled, kernel, runtime
-func.func @experts(%x: tensor<?x64xf32>, %layout: !moe.layout<8>) -> tensor<?x64xf32> {
+func.func @experts(%tokens: tensor<?x64xf32>, %ids: tensor<?x1xi32>) -> tensor<?x64xf32> {
+  %x, %layout = moe.dispatch %tokens, %ids num_experts(8) : tensor<?x64xf32>, tensor<?x1xi32> -> tensor<?x64xf32>, !moe.layout<8>
   %w1 = moe.parameter ["gate_up"] : tensor<8x64x64xf32>
   %w2 = moe.parameter ["down"] : tensor<8x64x32xf32>
   %y = moe.expert %x, %layout, %w1, %w2 gated {

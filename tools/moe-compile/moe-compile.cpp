@@ -27,7 +27,8 @@ The program passes through the levels graph, spmd, scheduled, kernel and runtime
   moe-compile model.pt2 -o model --report     what each layer costs and which kernels it runs
 
 Files of the right names appear only when everything went well. Exit codes: 0 fine, 1 a fault of the input or of the
-command line, 2 not supported, 70 a fault of the compiler, 130 interrupted.
+command line, 2 not supported, 70 a fault of the compiler; 128 and the number of a signal that ended it: 130 for
+Ctrl-C, 143 for SIGTERM.
 )";
 
 static cl::OptionCategory category("Options");
@@ -43,8 +44,8 @@ static cl::opt<Emit> emit("emit", cl::desc("What to make"), cl::cat(category), c
                                      clEnumValN(Emit::Object, "obj", "the object of either, not linked")));
 static cl::opt<std::string>
     target("target", cl::value_desc("device"), cl::cat(category),
-           cl::desc("Device to compile for: cpu (default), or cuda:sm_90a (H100, H200). A program "
-                    "for a GPU runs on the CPU, too"));
+           cl::desc("Device to compile for: cpu (default), cuda:h200, cuda:h100, or cuda:sm_90a (any of these, tuned "
+                    "for the first). A program for a GPU runs on the CPU, too"));
 static cl::opt<Entry>
     entry("entry", cl::desc("What to compile of a model"), cl::cat(category), cl::init(Entry::Main),
           cl::values(clEnumValN(Entry::Main, "main", "all of it (default for the CPU)"),
@@ -62,9 +63,29 @@ static cl::opt<std::string> toLevel("to", cl::value_desc("level"), cl::cat(categ
                                     cl::desc("Stop at this level and print the IR"));
 static cl::opt<std::string> dumpFolder("dump-intermediates", cl::value_desc("folder"), cl::cat(category),
                                        cl::desc("Write the IR of every level passed into this folder"));
-static cl::opt<std::string> report("report", cl::ValueOptional, cl::value_desc("file"), cl::cat(category),
-                                   cl::desc("Say what each layer costs and which kernels it runs: as a table on "
-                                            "standard output or in a file, as JSON in a file that ends in .json"));
+namespace {
+/// `--report` is the table on standard output; `--report=` is a name that is missing.
+struct ReportPlace : cl::parser<std::string> {
+  using parser::parser;
+  bool parse(cl::Option &, StringRef, StringRef text, std::string &value) {
+    value = text.data() ? text.str() : "-";
+    return false;
+  }
+};
+} // namespace
+
+static cl::opt<std::string, false, ReportPlace>
+    report("report", cl::ValueOptional, cl::value_desc("file"), cl::cat(category),
+           cl::desc("Say what each layer costs and which kernels it runs: as a table on "
+                    "standard output or in a file, as JSON in a file that ends in .json"));
+static cl::list<mlir::moe::LayerKind>
+    require("require", cl::CommaSeparated, cl::cat(category),
+            cl::desc("End with exit code 2 if a layer of these kinds stays plain operations, which are slow, or if "
+                     "there is none; a list, as in --require=moe,attention"),
+            cl::values(clEnumValN(mlir::moe::LayerKind::Moe, "moe", "MoE layers"),
+                       clEnumValN(mlir::moe::LayerKind::Router, "router", "what chooses their experts"),
+                       clEnumValN(mlir::moe::LayerKind::Attention, "attention", "attention layers"),
+                       clEnumValN(mlir::moe::LayerKind::Norm, "norm", "norms (RMS)")));
 static cl::opt<ProgressMode>
     progress("progress", cl::desc("How to show progress, on standard error"), cl::cat(category),
              cl::init(ProgressMode::Auto),
@@ -93,6 +114,24 @@ static std::optional<Level> levelOption(const cl::opt<std::string> &option, bool
   return level;
 }
 
+/// An empty name would mean the default, which nobody asked for who gave the option (as -o "$UNSET").
+static bool hasEmptyName() {
+  if (inputFile.empty()) {
+    usageError("the name of the input is empty");
+    return true;
+  }
+  for (const cl::opt<std::string> *option : {&outputFile, &target, &targetCpu, &weights, &dumpFolder})
+    if (option->getNumOccurrences() && option->empty()) {
+      usageError("the value of " + Twine(option == &outputFile ? "-" : "--") + option->ArgStr + " is empty");
+      return true;
+    }
+  if (report.getNumOccurrences() && report.empty()) {
+    usageError("the value of --report is empty");
+    return true;
+  }
+  return false;
+}
+
 /// Makes the tool's own options the only ones: LLVM's libraries register hundreds.
 static void hideForeignOptions() {
   for (auto &[name, option] : cl::getRegisteredOptions())
@@ -101,6 +140,7 @@ static void hideForeignOptions() {
 }
 
 int main(int argc, char **argv) {
+  handleInterrupts();
   cl::SetVersionPrinter([](raw_ostream &os) { os << "moe-compile " MOE_VERSION " (LLVM " LLVM_VERSION_STRING ")\n"; });
   hideForeignOptions();
   // The parser itself would exit with code 1 as well; collecting its text keeps the messages in one form.
@@ -110,7 +150,9 @@ int main(int argc, char **argv) {
     errs() << StringRef(messages).rtrim() << "\n";
     return kUserError;
   }
-  bool bad = false;
+  bool bad = hasEmptyName();
+  if (bad)
+    return kUserError;
   CompileOptions options;
   options.tool = sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(main));
   options.input = inputFile;
@@ -125,8 +167,9 @@ int main(int argc, char **argv) {
   options.to = levelOption(toLevel, bad);
   options.dumpFolder = dumpFolder;
   if (report.getNumOccurrences())
-    options.report = report.empty() ? "-" : report.getValue();
+    options.report = report;
   options.weights = weights;
+  options.require.assign(require.begin(), require.end());
   options.progress = progress;
   options.quiet = quiet;
   options.verbose = verbose;

@@ -1,6 +1,7 @@
 //===- moe-opt.cpp - runs passes and pipelines on textual IR ------------------------------------------------------===//
 
 #include "moe-mlir/InitAll.h"
+#include "moe-mlir/Support/FatalErrors.h"
 #include "moe-mlir/Support/UntrustedIr.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -27,6 +28,7 @@ static bool mayBeParsed(llvm::StringRef path) {
 }
 
 int main(int argc, char **argv) {
+  moe_mlir::handleFatalErrors("moe-opt");
   mlir::DialectRegistry registry;
   moe_mlir::registerAllDialects(registry);
   moe_mlir::registerAllPasses();

@@ -1,6 +1,7 @@
 //===- moe-translate.cpp - bridges to and from file formats -------------------------------------------------------===//
 
 #include "moe-mlir/Import/Pt2.h"
+#include "moe-mlir/Support/FatalErrors.h"
 #include "moe-mlir/Target/Cuda.h"
 #include "moe-mlir/Target/Object.h"
 
@@ -8,6 +9,7 @@
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 
 int main(int argc, char **argv) {
+  moe_mlir::handleFatalErrors("moe-translate");
   mlir::registerAllTranslations();
   moe_mlir::registerPt2Translation();
   moe_mlir::registerObjectTranslations();

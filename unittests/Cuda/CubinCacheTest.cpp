@@ -6,6 +6,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -124,4 +125,72 @@ TEST(CubinCache, SeveralAtATime) {
     thread.join();
   EXPECT_EQ(entriesIn(folder.path + "/kernels"), 20u);
   EXPECT_EQ(entriesIn(folder.path + "/tmp"), 0u);
+}
+
+TEST(CubinCache, ItsFoldersAreTheUsersAlone) {
+  TemporaryFolder folder;
+  const std::string path = folder.path + "/cache";
+  CubinCache cache(path);
+  cache.add(kFingerprint, kKernel, cubin("code"));
+  for (std::string made : {path, path + "/kernels", path + "/tmp", cache.entry(kFingerprint, kKernel)}) {
+    struct stat status;
+    ASSERT_EQ(stat(made.c_str(), &status), 0) << made;
+    EXPECT_EQ(status.st_mode & 0777, 0700u) << made;
+  }
+}
+
+TEST(CubinCache, WhatOthersCanWriteIsNotUsed) {
+  TemporaryFolder folder;
+  const std::string path = folder.path + "/cache";
+  CubinCache(path).add(kFingerprint, kKernel, cubin("code"));
+  for (std::string open : {path, path + "/kernels", path + "/tmp"})
+    for (mode_t mode : {0720, 0702}) {
+      ASSERT_EQ(chmod(open.c_str(), mode), 0);
+      CubinCache cache(path);
+      EXPECT_FALSE(cache.find(kFingerprint, kKernel)) << open;
+      cache.add(kFingerprint, {"other", "text"}, cubin("code"));
+      EXPECT_EQ(entriesIn(path + "/kernels"), 1u);
+      EXPECT_NE(cache.warning().find("others can write '" + open + "'"), llvm::StringRef::npos) << cache.warning().str();
+      ASSERT_EQ(chmod(open.c_str(), 0700), 0);
+      EXPECT_TRUE(CubinCache(path).find(kFingerprint, kKernel));
+      EXPECT_EQ(CubinCache(path).warning(), "");
+    }
+  // One entry or one file: it is missing, and replaced.
+  CubinCache cache(path);
+  const std::string entry = cache.entry(kFingerprint, kKernel);
+  for (std::string open : {entry, entry + "/kernel.cubin", entry + "/checksum"}) {
+    ASSERT_EQ(chmod(open.c_str(), 0722), 0);
+    EXPECT_FALSE(cache.find(kFingerprint, kKernel)) << open;
+    cache.add(kFingerprint, kKernel, cubin("own"));
+    EXPECT_TRUE(cache.find(kFingerprint, kKernel)) << open;
+  }
+  if (geteuid() != 0)
+    return;
+  for (std::string owned : {entry + "/kernel.cubin", entry}) {
+    ASSERT_EQ(chown(owned.c_str(), 65534, 65534), 0);
+    EXPECT_FALSE(cache.find(kFingerprint, kKernel)) << owned;
+  }
+  ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+  EXPECT_NE(CubinCache(path).warning(), "");
+}
+
+TEST(CubinCache, WhatIsNoFileIsNoEntry) {
+  for (std::string file : {"kernel.cubin", "kernel.cu", "log", "checksum"}) {
+    TemporaryFolder folder;
+    CubinCache cache(folder.path);
+    cache.add(kFingerprint, kKernel, cubin("good"));
+    const std::string path = cache.entry(kFingerprint, kKernel) + "/" + file, aside = folder.path + "/" + file;
+    // A pipe would never end; a link may lead anywhere.
+    ASSERT_FALSE(llvm::sys::fs::rename(path, aside));
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    EXPECT_FALSE(cache.find(kFingerprint, kKernel)) << file;
+    cache.add(kFingerprint, kKernel, cubin("anew"));
+    EXPECT_EQ(cache.find(kFingerprint, kKernel)->code, "anew") << file;
+    EXPECT_EQ(entriesIn(cache.entry(kFingerprint, kKernel)), 4u);
+    ASSERT_EQ(unlink(path.c_str()), 0);
+    ASSERT_EQ(symlink(aside.c_str(), path.c_str()), 0);
+    EXPECT_FALSE(cache.find(kFingerprint, kKernel)) << file;
+    cache.add(kFingerprint, kKernel, cubin("again"));
+    EXPECT_EQ(cache.find(kFingerprint, kKernel)->code, "again") << file;
+  }
 }

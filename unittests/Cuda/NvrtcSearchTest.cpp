@@ -4,6 +4,7 @@
 #include "moe-mlir/Target/Nvrtc.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 using namespace moe_mlir;
 
@@ -74,6 +75,19 @@ TEST(NvrtcSearch, MoeNvrtcAloneDecides) {
   EXPECT_EQ(errorOf(places), "MOE_NVRTC names '" + places.nvrtc + "', where there is no libnvrtc.so");
   places.nvrtc = folder.path + "/missing";
   EXPECT_NE(errorOf(places), "");
+}
+
+TEST(NvrtcSearch, PipesAreNotOpened) {
+  TemporaryFolder folder;
+  std::string library = folder.write("lib/libnvrtc.so.12"), pipe = folder.path + "/lib/libnvrtc.so.13";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  NvrtcPlaces places;
+  places.cudaHome = folder.path;
+  EXPECT_EQ(found(places).front(), library);
+  places.nvrtc = folder.path + "/lib";
+  EXPECT_EQ(found(places), std::vector<std::string>{library});
+  places.nvrtc = pipe;
+  EXPECT_EQ(errorOf(places), "MOE_NVRTC names '" + pipe + "', which is a pipe, no library");
 }
 
 TEST(NvrtcSearch, WhatIsNoNvrtcIsNotLoaded) {

@@ -8,10 +8,12 @@
 #include "FuzzTarget.h"
 
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Support/UntrustedIr.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -38,9 +40,10 @@ using namespace moe_mlir;
 static std::unique_ptr<MLIRContext> makeContext() {
   DialectRegistry registry;
   registry.insert<affine::AffineDialect, arith::ArithDialect, aten::AtenDialect, cf::ControlFlowDialect,
+                  cuda::CudaDialect,
                   emitc::EmitCDialect, func::FuncDialect, kernel::KernelDialect, linalg::LinalgDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, moe::MoeDialect, moert::MoeRtDialect,
-                  nn::NnDialect, scf::SCFDialect, shard::ShardDialect, tensor::TensorDialect>();
+                  nn::NnDialect, scf::SCFDialect, shard::ShardDialect, tensor::TensorDialect, x86::X86Dialect>();
   return std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
 }
 

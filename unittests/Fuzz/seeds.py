@@ -16,6 +16,12 @@ TEXTS = ["models/model.json", "data/weights/model_weights_config.json", "data/co
          "extra/moe_mlir.json"]
 EXTRA = {"version": 1, "model": "Tiny", "tokens": "x", "position": "p", "keep": "", "logits": "sum", "vocabulary": "bytes",
          "vocab_size": 3, "cache_length": 4, "eos": [2], "states": ["x"]}
+SIGNATURE = "program.graph_module.signature"
+# The constant is a buffer that the graph changes, and a newer schema wrote it.
+STATE = ["set", "program.schema_version.minor", "21",
+         "set", f"{SIGNATURE}.input_specs.1", '{"buffer": {"arg": {"name": "c_one"}, "buffer_name": "one"}}',
+         "set", "program.graph_module.graph.outputs.", '{"as_tensor": {"name": "sum"}}',
+         "set", f"{SIGNATURE}.output_specs.", '{"buffer_mutation": {"arg": {"name": "sum"}, "buffer_name": "one"}}']
 
 
 def main(fixtures, corpus, folder):
@@ -24,7 +30,7 @@ def main(fixtures, corpus, folder):
 
     folder.mkdir(parents=True, exist_ok=True)
     listed = sorted(path for path in corpus.iterdir() if path.is_file())
-    for name, words in {"plain": [], "extra": ["set", "extra", json.dumps(EXTRA)], "damaged": ["truncate", "60"],
+    for name, words in {"plain": [], "extra": ["set", "extra", json.dumps(EXTRA)], "damaged": ["truncate", "60"], "state": STATE,
                         "pickled": ["pickle", "one"]}.items():
         path = folder / f"{name}.pt2"
         pack.main(fixtures / "tiny.json", path, *words)

@@ -104,6 +104,8 @@ TEST_F(SafetensorsTest, TensorsThatDoNotFit) {
   EXPECT_EQ(tensor(R"("dtype": "F32", "shape": [1], "data_offsets": [0])"),
             "has no dtype, shape or pair of data_offsets");
   EXPECT_EQ(tensor(R"("dtype": "F32", "shape": [-1], "data_offsets": [0, 4])"), "has a size that is no natural number");
+  EXPECT_EQ(tensor(R"("dtype": "F32", "shape": [4.0, 4], "data_offsets": [0, 64])"),
+            "has a size that is no natural number");
   EXPECT_EQ(tensor(R"("dtype": "F32", "shape": [1.5], "data_offsets": [0, 4])"),
             "has a size that is no natural number");
   EXPECT_EQ(tensor(R"("dtype": "F32", "shape": [5], "data_offsets": [0, 20])"), "does not lie in the file");

@@ -6,12 +6,11 @@ import numpy as np
 
 from ..arrays import to_bits
 from ..cases import NUMERICS, fractions, name_of, weights_of
-from ..cuda import CudaDevice
 from ..execution import Execution
 from ..program import Program
-from ..stepping import Step
+from ..stepping import Part, main
 
-PROGRAM, TOKENS, REPLAYS = name_of(*NUMERICS[0]), 64, 100
+PROGRAM = name_of(*NUMERICS[0])
 RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
@@ -35,38 +34,35 @@ class Graph:
         self.driver.call("cuStreamSynchronize", self.stream)
 
 
-def check_replays(step, device, program):
+def parts(bundle, sizes):
+    yield Part("replays", {"tokens": sizes.graph_tokens, "replays": sizes.replays}, seconds=20)
+
+
+def run(step, part):
+    tokens, replays = part.arguments.values()
+    program = Program.load(step.bundle / "programs" / PROGRAM)
+    step.gpu.load(program)
     layer, random = program.layer, np.random.default_rng(1)
     weights = {name: to_bits(a, "bf16") for name, a in weights_of(layer, random, fractions).items()}
-    xs = [to_bits(fractions(random, (TOKENS, layer.H)) * layer.H**0.5, "bf16") for _ in range(REPLAYS)]
-    plan = program.plan(TOKENS)
-    run = Execution(device, plan, program.kernels, {"x": xs[0]}, weights)
+    xs = [to_bits(fractions(random, (tokens, layer.H)) * layer.H**0.5, "bf16") for _ in range(replays)]
+    plan = program.plan(tokens)
+    execution = Execution(step.gpu, plan, program.kernels, {"x": xs[0]}, weights)
     (given,) = [i for i, buffer in enumerate(plan.buffers) if buffer.role == "input"]
 
     def results(call):
         for x in xs:
-            run.buffers[given].write(x)
+            execution.buffers[given].write(x)
             call()
-            yield run.read(plan.outputs[0])
+            yield execution.read(plan.outputs[0])
 
-    eager = list(results(run.run))
-    graph = Graph(run)
+    eager = list(results(execution.run))
+    graph = Graph(execution)
     different = sum(not np.array_equal(a, b) for a, b in zip(eager, results(graph.replay)))
     step.write(
-        "replays", program=program.name, tokens=TOKENS, replays=REPLAYS, nodes=graph.nodes, launches=len(plan.launches),
+        "replays", program=program.name, tokens=tokens, replays=replays, nodes=graph.nodes, launches=len(plan.launches),
         distinct=len({y.tobytes() for y in eager}), different=different, passed=different == 0,
     )  # fmt: skip
 
 
-def main():
-    step = Step("graphs")
-    device = step.attempt("device", CudaDevice)
-    if device:
-        program = Program.load(step.bundle / "programs" / PROGRAM)
-        step.attempt("load", device.load, program)
-        step.attempt("replays", check_replays, step, device, program)
-    step.end()
-
-
 if __name__ == "__main__":
-    main()
+    main("graphs", parts, run)

@@ -1,137 +1,110 @@
-"""(b) Forward passes of five models' MoE layers, routing and combine included: compiled, PyTorch, Triton, and cuBLAS as a yardstick.
+"""(c) Forward passes of models' MoE layers, routing and combine included: compiled and cuBLAS as a yardstick first, then in turns with PyTorch
+and Triton, then all of them with skewed routing.
 
 Random data only. A graph holds several calls on different tokens, so that the weights that it reads are more than four times the L2.
 """
 
 import statistics
+from functools import partial
 
 import torch
 
-from ..cases import MODELS, TOKENS
-from ..cuda import L2_BYTES, MULTIPROCESSORS, Driver
-from ..measuring import capture, count_launches, in_turns, measure_floor
-from ..ours import CompiledLayer, packed_parameters
-from ..peers import Dense, GroupedMm, exact_rows, route
+from ..exact import errors, exact_layer
+from ..measuring import floor_of, floor_seconds, in_turns
+from ..ours import CompiledLayer, packed_parameters, random_weights
+from ..peers import Dense, GroupedMm, route
 from ..program import Program
-from ..stepping import Step
+from ..stepping import Part, main
 
-ORDER = sorted(TOKENS, key=[8192, 8, 1, 64, 512, 2048].index)
-CHECKED = 4  # tokens of each row, in float64
-SIDES_OF_LARGE = 512  # tokens from which the yardstick is one
-RESERVE = 12  # seconds that a row may take
+CHECKED = 4  # tokens of each row, in float64; the step `numerics` looks at all of them
+OURS, PEERS = CompiledLayer.name, (GroupedMm.name, "Triton grouped")
 
 
-def make_weights(layer, skewed):
-    """Normal numbers; with `skewed` routing each expert has a bias that its tokens share, so that some get many times the mean."""
-    torch.manual_seed(layer.H + layer.E)
-    weights = {}
-    for name, shape in layer.weight_shapes().items():
-        weights[name] = torch.empty(shape, dtype=torch.bfloat16, device="cuda").normal_().mul_(shape[-1] ** -0.5)
-    direction = torch.nn.functional.normalize(torch.randn(layer.H, device="cuda"), dim=0)
-    if skewed:
-        bias = torch.randn(layer.E, 1, device="cuda") * layer.H**-0.5
-        weights["router"] += (bias * direction).to(torch.bfloat16)
-    return weights, direction * layer.H**0.5 if skewed else 0
+def parts(bundle, sizes):
+    """A process per model and pass; a watchdog per row."""
+    for routing, sides, what in (("uniform", (OURS, Dense.name), ""), ("uniform", (OURS, *PEERS), " peers"), ("skewed", (OURS, *PEERS), "")):
+        for model in sizes.models:
+            for tokens in sizes.tokens:
+                chosen = [side for side in sides if side != Dense.name or tokens >= sizes.dense_from]
+                arguments = {"model": model, "tokens": tokens, "routing": routing, "among": chosen}
+                yield Part(f"{model} T={tokens} {routing}{what}", arguments, seconds=15, group=f"{model} {routing}{what}", least=3)
 
 
-def make_inputs(layer, tokens, shift, l2):
-    """So many inputs that the experts' weights which a replay reads are more than four times the L2."""
-    experts = min(layer.E, tokens * layer.k)
-    read = 6 * experts * layer.H * layer.I
-    count = min(16, max(1, -(-5 * l2 // read)))
-    return [(torch.randn(tokens, layer.H, device="cuda") + shift).to(torch.bfloat16) for _ in range(count)]
+class Model:
+    """A model's layer on the device: program and weights."""
 
+    def __init__(self, step, model, routing):
+        self.gpu, self.program = step.gpu, Program.load(step.bundle / "programs" / model)
+        self.layer = self.program.layer
+        self.gpu.load(self.program)
+        self.weights, self.shift = random_weights(self.gpu, self.layer, routing == "skewed")
+        self.packed = packed_parameters(self.program, self.weights)
 
-def errors_of(call, layer, weights, x):
-    """The largest error of a few tokens in units of the bound of reference.py."""
-    tokens = torch.linspace(0, len(x) - 1, min(CHECKED, len(x)), device="cuda").long().unique()
-    y, terms, clear = exact_rows(layer, weights, x, tokens)
-    error = (call(x)[tokens].double() - y).abs() / (2.0**-7 * terms).clamp(min=1e-30)
-    worst = error.nan_to_num(nan=float("inf"))[clear]
-    return float(worst.max()) if len(worst) else 0.0
+    def inputs(self, tokens, most):
+        """So many inputs that the experts' weights which a replay reads are more than four times the L2."""
+        read = 6 * min(self.layer.E, tokens * self.layer.k) * self.layer.H * self.layer.I
+        count = min(most, max(1, -(-5 * self.gpu.l2_bytes // read)))
+        return [(torch.randn(tokens, self.layer.H, device=self.gpu.torch_device) + self.shift).to(torch.bfloat16) for _ in range(count)]
 
-
-def sides_of(step, context, layer, tokens):
-    sides = [lambda: CompiledLayer(context["driver"], context["functions"], context["program"], context["packed"], tokens, context["sms"])]
-    sides.append(lambda: GroupedMm(layer, context["weights"]))
-
-    def triton_side():
+    def side(self, name, tokens):
+        if name == OURS:
+            return CompiledLayer(self.gpu, self.program, self.packed, tokens)
+        if name == Dense.name:
+            return Dense(self.layer, self.weights)
+        if name == GroupedMm.name:
+            return GroupedMm(self.layer, self.weights)
         from ..triton_peer import TritonLayer
 
-        return TritonLayer(layer, context["weights"], tokens)
+        return TritonLayer(self.layer, self.weights, tokens)
 
-    sides.append(triton_side)
-    if tokens >= SIDES_OF_LARGE:
-        sides.append(lambda: Dense(layer, context["weights"]))
-    return [side for make in sides if (side := step.attempt("side", make)) is not None]
+    def error(self, side, x):
+        """The largest error of a few clearly routed tokens in units of the bound of exact.py."""
+        tokens = torch.linspace(0, len(x) - 1, min(CHECKED, len(x)), device=x.device).long().unique()
+        y, terms, clear = exact_layer(self.layer, self.weights, x[tokens])
+        return errors(side(x)[tokens][clear], y[clear], terms[clear])["worst"] if clear.any() else 0.0
 
 
-def row(step, context, model, layer, tokens, routing):
-    xs = make_inputs(layer, tokens, context["shift"], context["l2"])
-    loads = torch.stack([torch.bincount(route(x, context["weights"], layer.k)[1].flatten(), minlength=layer.E) for x in xs])
-    experts = float((loads > 0).sum(dim=1).float().mean())
-    graphs, errors, launches = {}, {}, {}
-    for side in sides_of(step, context, layer, tokens):
-        if side.name != Dense.name:
-            errors[side.name] = step.attempt(f"{side.name}, numbers", errors_of, side, layer, context["weights"], xs[0])
-        if side.name == CompiledLayer.name and not (errors[side.name] is not None and errors[side.name] <= 1):
+def run(step, part):
+    name, tokens, routing, among = part.arguments.values()
+    model = step.once(part.group, lambda: Model(step, name, routing))
+    layer, xs = model.layer, model.inputs(tokens, step.sizes.inputs)
+    loads = torch.stack([torch.bincount(route(x, model.weights, layer.k)[1].flatten(), minlength=layer.E) for x in xs])
+    graphs, found, launches = {}, {}, {}
+    for side_name in among:
+        if side_name == "Triton grouped" and "triton" not in step.gpu.features:
+            continue
+        side = step.attempt(side_name, model.side, side_name, tokens)
+        if side is None:
+            continue
+        if side_name != Dense.name:
+            found[side_name] = step.attempt(f"{side_name}, numbers", model.error, side, xs[0])
+        if side_name == OURS and not (found[OURS] is not None and found[OURS] <= 1):
             continue  # the time of wrong numbers says nothing
-        graph = step.attempt(f"{side.name}, capture", capture, side, xs)
+        graph = step.attempt(f"{side_name}, capture", step.gpu.capture, [partial(side, x) for x in xs])
         if graph is not None:
-            graphs[side.name] = graph
+            graphs[side_name] = graph
             if tokens == 1 and routing == "uniform":
-                launches[side.name] = count_launches(context["driver"], side, xs[0])
-    samples = in_turns(graphs, len(xs))
+                launches[side_name] = step.gpu.count_launches(partial(side, xs[0]))
+    samples = in_turns(step.gpu, graphs, len(xs), step.sizes.rounds)
+    experts = float((loads > 0).sum(dim=1).float().mean())
     operations, moved = layer.operations(tokens), layer.bytes_moved(tokens, experts)
-    floor = max(operations / context["floor"]["product operations/s"], moved / context["bandwidth"])
-    sides = {}
-    for name, times in samples.items():
-        best = statistics.median(times)
-        sides[name] = {
-            "samples": times, "median": best, "TFLOP/s": operations / best / 1e12, "GB/s": moved / best / 1e9,
-            "of the floor": floor / best, "launches": launches.get(name), "error": errors.get(name),
-        }  # fmt: skip
-    ours = errors.get(CompiledLayer.name)
+    floor = floor_seconds(floor_of(step.options.out.parent), operations, moved)
+    sides = {side: figures(times, operations, moved, floor, launches.get(side), found.get(side)) for side, times in samples.items()}
+    ours = found.get(OURS)
     step.write(
-        "row", model=model, tokens=tokens, routing=routing, dtype="bf16", inputs=len(xs), experts=experts, operations=operations, bytes=moved,
+        "row", model=name, tokens=tokens, routing=routing, dtype="bf16", inputs=len(xs), experts=experts, operations=operations, bytes=moved,
         floor=floor, largest=float(loads.max() / loads.float().mean()), sides=sides, passed=ours is not None and ours <= 1,
     )  # fmt: skip
+    step.gpu.free_unused()
 
 
-def model_rows(step, context, model, layer, routing):
-    context["weights"], context["shift"] = make_weights(layer, routing == "skewed")
-    context["program"] = Program.load(step.bundle / "programs" / model)
-    context["packed"] = packed_parameters(context["program"], context["weights"])
-    driver, program = context["driver"], context["program"]
-    context["functions"] = {name: driver.load(program.cubins[name], name, kernel.shared) for name, kernel in program.kernels.items()}
-    for tokens in ORDER:
-        if step.left < RESERVE:
-            step.write("skipped", model=model, tokens=tokens, routing=routing)
-            continue
-        step.attempt(f"{model} T={tokens} {routing}", row, step, context, model, layer, tokens, routing)
-        torch.cuda.empty_cache()
-
-
-def main():
-    step = Step("layers")
-    # PyTorch first: it makes the primary context.
-    floor = step.attempt("floor", measure_floor)
-    driver = step.attempt("driver", Driver) if floor else None
-    if driver and floor:
-        properties = torch.cuda.get_device_properties(0)
-        step.write("device", name=properties.name, torch=torch.__version__, cuda=torch.version.cuda, driver=driver.version(), **floor)
-        context = {
-            "driver": driver, "floor": floor, "bandwidth": max(floor["read bytes/s"], floor["copy bytes/s"]),
-            "l2": driver.attribute(L2_BYTES), "sms": driver.attribute(MULTIPROCESSORS),
-        }  # fmt: skip
-        for routing in ("uniform", "skewed"):
-            for model, layer in MODELS.items():
-                step.attempt(f"{model} {routing}", model_rows, step, context, model, layer, routing)
-                for name in ("weights", "packed", "program", "functions"):
-                    context.pop(name, None)
-                torch.cuda.empty_cache()
-    step.end()
+def figures(times, operations, moved, floor, launches, error):
+    best = statistics.median(times)
+    return {
+        "samples": times, "median": best, "TFLOP/s": operations / best / 1e12, "GB/s": moved / best / 1e9,
+        "of the floor": floor / best if floor else None, "launches": launches, "error": error,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    main("layers", parts, run)

@@ -1,14 +1,14 @@
-"""(a) Every kernel alone against what the emulated GPU recorded, and whole layers against NumPy in float64."""
+"""(a) Every kernel alone against what the emulated GPU recorded; small layers against NumPy in float64; models' layers in all elements against
+float64 on the device, and repeated, bit by bit."""
 
 import numpy as np
 
 from .. import numerics, reference
 from ..arrays import to_bits, to_numbers
-from ..cases import NUMERICS, fractions, name_of, small_integers, weights_of
-from ..cuda import MAJOR, MINOR, MULTIPROCESSORS, CudaDevice
+from ..cases import fractions, name_of, small_integers, weights_of
 from ..execution import Execution
 from ..program import Program
-from ..stepping import Step
+from ..stepping import Part, main
 
 
 def layer_case(tokens, layer, draw):
@@ -22,15 +22,15 @@ def layer_case(tokens, layer, draw):
     return x, weights, *reference.forward(to_numbers(x, layer.element), exact, layer)
 
 
-def check_kernels(step, device, program, tokens):
+def check_kernels(step, program, tokens):
     records = numerics.load_records(step.bundle / "records" / f"{program.name}.npz")
-    for finding in numerics.check(program, tokens, records, device):
+    for finding in numerics.check(program, tokens, records, step.gpu):
         step.write("kernel", program=program.name, **finding)
 
 
-def check_layer(step, device, program, tokens, draw):
+def check_layer(step, program, tokens, draw):
     x, weights, expected, terms = layer_case(tokens, program.layer, draw)
-    run = Execution(device, program.plan(tokens), program.kernels, {"x": x}, weights)
+    run = Execution(step.gpu, program.plan(tokens), program.kernels, {"x": x}, weights)
     (y,) = run.run()
     element = program.layer.element
     worst = reference.worst(to_numbers(y, element), expected, terms, element)
@@ -39,21 +39,52 @@ def check_layer(step, device, program, tokens, draw):
     step.write("layer", program=program.name, data=draw.__name__, worst=worst, **{"same bits": same}, passed=worst <= 1 and same)
 
 
-def main(device=None):
-    step = Step("numerics")
-    device = device or step.attempt("device", CudaDevice)
-    if device:
-        driver = device.driver
-        capability = f"{driver.attribute(MAJOR)}.{driver.attribute(MINOR)}"
-        step.write("device", name=driver.name(), multiprocessors=driver.attribute(MULTIPROCESSORS), capability=capability, driver=driver.version())
-        for tokens, layer in NUMERICS[:1] if step.options.few else NUMERICS:
-            program = Program.load(step.bundle / "programs" / name_of(tokens, layer))
-            step.attempt(program.name, device.load, program)
-            step.attempt(program.name, check_kernels, step, device, program, tokens)
-            for draw in (small_integers, fractions):
-                step.attempt(program.name, check_layer, step, device, program, tokens, draw)
-    step.end()
+def check_model(step, model, tokens):
+    """All elements of the layer's result, and `runs` calls."""
+    import torch
+
+    from ..exact import clear_tokens, errors, exact_layer
+    from ..ours import CompiledLayer, packed_parameters, random_weights
+    from ..steadiness import steadiness
+
+    def load():
+        program = Program.load(step.bundle / "programs" / model)
+        step.gpu.load(program)
+        weights, _ = random_weights(step.gpu, program.layer)
+        return program, weights, packed_parameters(program, weights)
+
+    program, weights, packed = step.once(model, load)
+    layer = program.layer
+    x = clear_tokens(layer, weights, tokens, lambda count: torch.randn(count, layer.H, device=step.gpu.torch_device))
+    result, faults, runs = steadiness(CompiledLayer(step.gpu, program, packed, tokens), x, step.sizes.runs)
+    found = errors(result, *exact_layer(layer, weights, x)[:2])
+    step.write("all elements", model=model, tokens=tokens, **found, passed=found["wrong"] == 0)
+    for fault in faults:
+        step.write("sporadic fault", model=model, tokens=tokens, **{**fault, "of": runs}, passed=False)
+    if not faults:
+        step.write("steady", model=model, tokens=tokens, runs=runs, passed=True)
+
+
+def parts(bundle, sizes):
+    for tokens, layer in sizes.kernels:
+        yield Part(name_of(tokens, layer), {"tokens": tokens}, seconds=10, group="small")
+    for model, calls in sizes.steady.items():
+        for tokens in calls:
+            yield Part(f"{model} T={tokens}", {"model": model, "tokens": tokens}, seconds=15, group=model)
+
+
+def run(step, part):
+    if "model" in part.arguments:
+        check_model(step, **part.arguments)
+        step.gpu.free_unused()
+        return
+    program = Program.load(step.bundle / "programs" / part.name)
+    tokens = part.arguments["tokens"]
+    step.gpu.load(program)
+    step.attempt(f"{part.name}, kernels", check_kernels, step, program, tokens)
+    for draw in (small_integers, fractions):
+        step.attempt(f"{part.name}, {draw.__name__}", check_layer, step, program, tokens, draw)
 
 
 if __name__ == "__main__":
-    main()
+    main("numerics", parts, run)

@@ -1,19 +1,12 @@
 """(d) Virtual ranks in one cooperative launch: rows put, signalled and awaited; a silent rank; a grid that does not fit."""
 
 import time
+from dataclasses import asdict
 
 from .. import emulation  # noqa: F401: makes exchange.py known
-from ..cuda import MULTIPROCESSORS, CudaError, DeviceBuffer, Driver
-from ..stepping import Step
+from ..cuda import MULTIPROCESSORS, CudaError, DeviceBuffer
+from ..stepping import Part, main
 from exchange import POINTERS, ROWS_PER_TILE, SHARED, THREADS, Exchange, RanksCase  # isort: skip
-
-CASES = [
-    RanksCase(2, 8, 512, 64, epochs=20),
-    RanksCase(8, 16, 512, 64, epochs=20),
-    RanksCase(2, 8, 512, 64, silent=1, nanoseconds=2 * 10**8),
-    RanksCase(8, 16, 512, 64, silent=3, nanoseconds=2 * 10**8),
-]
-
 
 class Device:
     """A GPU as RanksCase wants it."""
@@ -45,9 +38,9 @@ def check_case(step, driver, function, case):
     step.write("ranks", case=vars(case), problem=problem, **{"last launch": device.took}, passed=problem == "" and not late)
 
 
-def check_size(step, driver, function):
+def check_size(step, driver, function, case):
     """A grid that cannot run at once is refused, and the context goes on."""
-    device, case = Device(driver, function), CASES[0]
+    device = Device(driver, function)
     for name, array in case.arrays().items():
         device.write(name, array)
     try:
@@ -59,18 +52,20 @@ def check_size(step, driver, function):
     step.write("afterwards", problem=problem, passed=problem == "")
 
 
-def main():
-    step = Step("ranks")
-    driver = step.attempt("device", Driver)
-    if driver:
-        cubin = (step.bundle / "ranks" / "ranks.cubin").read_bytes()
-        function = step.attempt("load", driver.load, cubin, "exchangeRows")
-        for case in CASES if function else []:
-            step.attempt(str(case), check_case, step, driver, function, case)
-        if function:
-            step.attempt("too large", check_size, step, driver, function)
-    step.end()
+def parts(bundle, sizes):
+    for case in sizes.ranks:
+        silent = f", rank {case.silent} silent" if case.silent >= 0 else ""
+        yield Part(f"{case.ranks} ranks{silent}", {"case": asdict(case)}, seconds=15)
+    yield Part("too large", {"case": asdict(sizes.ranks[0])}, seconds=15)
+
+
+def run(step, part):
+    driver, case = step.gpu.driver, RanksCase(**part.arguments["case"])
+    cubin = (step.bundle / "ranks" / "ranks.cubin").read_bytes()
+    function = step.once("function", lambda: driver.load(cubin, "exchangeRows"))
+    check = check_size if part.name == "too large" else check_case
+    check(step, driver, function, case)
 
 
 if __name__ == "__main__":
-    main()
+    main("ranks", parts, run)

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from ..stepping import Step
+from ..stepping import Part, main
 
 PLACES = ("/usr/local/cuda/bin/compute-sanitizer", "/usr/local/cuda/compute-sanitizer/compute-sanitizer")
 TOOLS = ("memcheck", "racecheck", "synccheck")
@@ -15,9 +15,9 @@ REFUSALS = ("not supported", "Unable to", "Failed to initialize", "Target applic
 def run_tool(step, program, tool):
     out = step.options.out.with_suffix(f".{tool}.tmp")
     command = [program, "--tool", tool, "--error-exitcode", "9", "--print-limit", "5", sys.executable, "-m", "gpu_check.steps.numerics"]
-    command += ["--bundle", str(step.bundle), "--out", str(out), "--few"]
+    command += ["--bundle", str(step.bundle), "--out", str(out), "--few", "--seam", step.options.seam]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=max(5, step.left), env=os.environ)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=max(5, min(step.part.seconds, step.left) - 2), env=os.environ)
     except subprocess.TimeoutExpired:
         step.write("sanitizer", tool=tool, result="not available", message="no result within the time of the step")
         return
@@ -30,15 +30,18 @@ def run_tool(step, program, tool):
         step.write("sanitizer", tool=tool, result="clean" if done.returncode == 0 else "errors", message=text[-1500:], passed=done.returncode == 0)
 
 
-def main():
-    step = Step("sanitizer")
+def parts(bundle, sizes):
+    for tool in TOOLS:
+        yield Part(tool, seconds=30, least=8)
+
+
+def run(step, part):
     program = shutil.which("compute-sanitizer") or next((path for path in PLACES if os.access(path, os.X_OK)), None)
     if program is None:
-        step.write("sanitizer", tool="", result="not available", message="there is no compute-sanitizer")
-    for tool in TOOLS if program else []:
-        step.attempt(tool, run_tool, step, program, tool)
-    step.end()
+        step.write("sanitizer", tool=part.name, result="not available", message="there is no compute-sanitizer")
+    else:
+        run_tool(step, program, part.name)
 
 
 if __name__ == "__main__":
-    main()
+    main("sanitizer", parts, run, device=False)

@@ -15,18 +15,24 @@ class LayerArtifacts(Artifacts):
         self.make(target, source, f"{shape.name}: weights and tokens", lambda: self.python("moe_bench.layers.data", shape.name, target))
         return target
 
+    def source(self, shape, dtype):
+        """The layer's graph, as a file."""
+        target = self.folder / shape.name / dtype / "layer.mlir"
+        text = graph.text(shape, dtype)
+        if not target.is_file() or target.read_text() != text:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        return target
+
     def library(self, shape, dtype):
         """The compiled layer; its archive lies beside it."""
-        data = self.data(shape)
-        target = self.folder / shape.name / dtype / "layer.so"
-        text = graph.text(shape, dtype)
-        command = [str(self.compiler), str(target.with_name("layer.mlir")), "--from=graph", "-o", str(target), "--emit=lib"]
-        command += [f"--weights={data / 'weights.safetensors'}", "-q"]
-
-        def compile_layer():
-            target.with_name("layer.mlir").write_text(text)
-            run(command)
-
-        source = stamp_of(data).read_text() + text + self.compiler_digest()
-        self.make(target, source, f"{shape.name} {dtype}: compile", compile_layer)
+        data, text = self.data(shape), self.source(shape, dtype)
+        target = text.with_name("layer.so")
+        source = stamp_of(data).read_text() + text.read_text() + self.compiler_digest()
+        self.make(target, source, f"{shape.name} {dtype}: compile", lambda: run(layer_command(self.compiler, text, target, data)))
         return target
+
+
+def layer_command(compiler, text, target, data):
+    """Command line of moe-compile for a layer's graph and data."""
+    return [str(compiler), str(text), "--from=graph", "-o", str(target), "--emit=lib", f"--weights={data / 'weights.safetensors'}", "-q"]

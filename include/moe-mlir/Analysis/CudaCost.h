@@ -1,25 +1,48 @@
-//===- CudaCost.h - how long a product takes on a GPU ---------------------------------------------------*- C++ -*-===//
+//===- CudaCost.h - how long a kernel takes on a GPU ----------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_ANALYSIS_CUDACOST_H
 #define MOE_MLIR_ANALYSIS_CUDACOST_H
 
 #include "moe-mlir/Analysis/CudaDevices.h"
 
+#include "llvm/ADT/SmallVector.h"
+
 namespace moe_mlir {
 
-/// rows x depth times columns x depth, by one weight of `groups`; rows are spread evenly. Elements have 2 bytes, or, in
-/// f32, 4.
+/// What a kernel does with the sums of a tile, per result.
+struct CudaEpilogue {
+  int64_t columns = 1;     ///< of the product that become one result: 2 for gate and up
+  int64_t resultBytes = 2; ///< stored
+  int64_t operations = 1;  ///< instructions of a thread, beside those that follow
+  int64_t specials = 0;    ///< of the special function units: exponentials, reciprocals
+};
+
+/// rows x depth times columns x depth, by one weight of `groups`. Elements have 2 bytes, or, in f32, 4.
 struct CudaProduct {
   int64_t groups, columns, depth, rows, elementBytes = 2;
+  CudaEpilogue epilogue;
+};
+
+/// One part of an estimate: what a resource takes by itself, on the multiprocessor that takes longest.
+struct CudaTerm {
+  llvm::StringLiteral name;
+  double seconds;
 };
 
 /// In seconds.
 struct CudaEstimate {
-  double seconds; ///< with the kernel's tiles
-  double floor;   ///< operations or bytes at the device's peak, whichever takes longer
+  double seconds = 0; ///< with the kernel's tiles
+  double floor = 0;   ///< operations or bytes at the device's peak, whichever takes longer
+  /// Of a product: `tensor cores` or `fma`, `shared memory` and `L2`, which overlap, then `epilogue` and `tile list`,
+  /// which follow them; of a row program: `operations` and `L2`, which overlap. All of them overlap `memory`.
+  llvm::SmallVector<CudaTerm, 6> terms;
 };
 
-/// For tiles of 128 rows (or a few) x `blockColumns` columns.
-CudaEstimate estimateProduct(const CudaDevice &device, const CudaProduct &product, int64_t blockColumns);
+/// For tiles of 128 rows (or a few) x `blockColumns` columns. `bytes` that the launch moves; none: those of the sizes.
+CudaEstimate estimateProduct(const CudaDevice &device, const CudaProduct &product, int64_t blockColumns,
+                             int64_t bytes = 0);
+
+/// Row tiles of 128 that `groups` have on average, if `rows` are drawn evenly: the last one of each group is ragged.
+double expectedRowTiles(int64_t groups, int64_t rows);
 
 /// A row program: bytes of device memory, operations on f32, and how many blocks have work.
 struct CudaRows {

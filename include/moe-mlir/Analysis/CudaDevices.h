@@ -5,27 +5,39 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+
 namespace moe_mlir {
 
 /// Numbers of a GPU that the cost model uses.
 struct CudaDevice {
-  llvm::StringLiteral name, arch;
+  llvm::StringLiteral key;  ///< in --target=cuda:KEY and in `kernel.target`
+  llvm::StringLiteral name; ///< the vendor's
+  llvm::StringLiteral arch; ///< as NVRTC calls it
   int64_t multiprocessors;
-  double hertz;                ///< boost clock
-  double memoryBytesPerSecond; ///< of device memory
+  double hertz;                   ///< boost clock
+  double limitedHertz;            ///< clock that the power limit leaves when all tensor cores are busy
+  double memoryBytesPerSecond;    ///< of device memory, by the vendor
+  double reachableBytesPerSecond; ///< of it, what a kernel that only reads gets
   // Per multiprocessor and cycle.
   double tensorFlops; ///< dense products of 16-bit floats
   double vectorFlops; ///< f32 outside of tensor cores
+  double specials;    ///< reciprocals, powers of two and the like
   double sharedBytes; ///< read or written in shared memory
-  double cacheBytes;  ///< from the L2 cache
+  double cacheBytes;  ///< from the L2 cache, at the boost clock
 
   double flopsPerSecond() const { return multiprocessors * hertz * tensorFlops; }
   double vectorFlopsPerSecond() const { return multiprocessors * hertz * vectorFlops; }
 };
 
 llvm::ArrayRef<CudaDevice> cudaDevices();
-/// The GPU that kernels for `arch` are tuned for; null if there is none.
-const CudaDevice *findCudaDevice(llvm::StringRef arch);
+/// The GPU of that key, or the first one of that architecture, which kernels for any of it are tuned for; null if there
+/// is none.
+const CudaDevice *findCudaDevice(llvm::StringRef keyOrArch);
+/// "h200 or h100".
+std::string cudaDeviceKeys();
+/// "cuda:h200, cuda:h100 or cuda:sm_90a": what --target takes, with `prefix` before each.
+std::string cudaDeviceNames(llvm::StringRef prefix);
 
 } // namespace moe_mlir
 

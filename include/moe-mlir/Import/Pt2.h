@@ -117,6 +117,7 @@ private:
   };
   llvm::Expected<llvm::StringRef> getText(llvm::StringRef name, const Entry &entry) const;
   llvm::Error readTensorTable(llvm::StringRef directory, llvm::StringRef text);
+  llvm::Error checkFormat() const;
   llvm::Error checkBlobs() const;
 
   std::string path;

@@ -4,6 +4,30 @@
 
 include "mlir/Pass/PassBase.td"
 
+def KernelSetTarget : Pass<"kernel-set-target", "::mlir::ModuleOp"> {
+  let summary = "Record in the module what its kernels are for";
+  let description = [{
+    Writes `kernel.target`: of a CPU the size of the register tile, the width of a vector, and which instructions products
+    may use (`#x86.target`). Fails for a CPU that LLVM does not know or that is older than x86-64-v3.
+
+    | CPU has | tile | vector |
+    |---|---|---|
+    | AVX-512 (F, BW, DQ, VL) | 6 x 64 | 16 |
+    | AVX2, FMA | 6 x 16 | 8 |
+
+    A CPU with AMX-BF16 multiplies bf16 on matrix registers, up to 32 rows at a time (`matrix_rows`). Of a GPU the largest
+    tile (`#cuda.target`): 128 rows and up to 256 columns for `cuda:h200` and `cuda:h100`, whose numbers the model of
+    costs uses; `cuda:sm_90a` is tuned for the first.
+
+    A `kernel.target` that the module has already stays as it is, with whatever was edited in it. An option that names
+    another device than the attribute is an error.
+  }];
+  let options = [Option<"target", "target", "std::string", "",
+                        "'cpu', which is the default, for the machine this runs on; 'cpu:NAME' by LLVM's name of a CPU; "
+                        "'cuda:h200', 'cuda:h100', or 'cuda:sm_90a' for any of these">];
+  let dependentDialects = ["::mlir::cuda::CudaDialect", "::mlir::x86::X86Dialect"];
+}
+
 def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
   let summary = "From the logical program to one rank's program";
   let description = [{
@@ -57,6 +81,13 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
     | `scheduled` | the same | every `moe.expert` has a schedule |
     | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter`, `cf.assert` | no tensors |
     | `runtime` | `moert llvm`, `emitc` for CUDA kernels | |
+
+    Up to `scheduled`, bodies of linalg ops and activations hold scalars: `arith`, `math` (but `math.ipowi`) and `scf` on i1,
+    i8, i16, i32, i64, index, f16, bf16, f32 and f64, `nn.silu`, `linalg.index`, and `tensor.extract` and `tensor.dim` of tensors
+    from outside. A kernel for a CPU computes all of them; one for a GPU says which it has no form of.
+
+    Up to `scheduled`, functions also have what a caller can give and take: bodies, and arguments and results that are tensors of
+    integers and floats; what is the next value of an argument (`moe.state_of`) is one of a state (`moe.state`).
   }];
   let options = [Option<"level", "level", "std::string", [{"graph"}],
                         "graph, spmd, scheduled, kernel or runtime">];

@@ -11,8 +11,9 @@
 namespace moe_mlir {
 
 struct PipelineOptions {
-  std::string targetCpu = "native"; ///< LLVM's name of a CPU, or "native".
-  std::string cuda = "";            ///< NVRTC's name of a GPU; kernels are for it if it is not empty.
+  /// What kernels are for, see makeTarget (Targets.h). If it is empty, the module's `kernel.target` decides, and this
+  /// machine if it has none.
+  std::string target = "";
 };
 
 /// The passes that make level graph of an imported model (`aten.call` ops), in the syntax of `moe-opt --pass-pipeline`.

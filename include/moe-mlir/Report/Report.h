@@ -3,6 +3,7 @@
 #define MOE_MLIR_REPORT_REPORT_H
 
 #include "moe-mlir/Analysis/CudaDevices.h"
+#include "moe-mlir/Dialect/Moe/IR/PlainLayers.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -35,6 +36,12 @@ struct KernelProgram {
   bool single = false;                            ///< one block runs it
 };
 
+/// What one resource takes for a launch by itself, in seconds.
+struct GpuTerm {
+  std::string name;
+  double seconds = 0;
+};
+
 /// How a kernel uses a GPU, and how long a launch should take there, in seconds, at each point.
 struct GpuKernel {
   struct Role {
@@ -50,6 +57,7 @@ struct GpuKernel {
   std::optional<int64_t> registers;            ///< of a thread when it starts, once the kernel is compiled
   std::vector<std::optional<double>> estimate; ///< by the cost model; none: it does not know, or sizes are unknown
   std::vector<std::optional<double>> floor;    ///< operations or bytes at the device's peak, whichever takes longer
+  std::vector<std::vector<GpuTerm>> terms;     ///< of each estimate; none where there is no estimate
 };
 
 /// One launch. Bytes are those that a perfect cache would move: each element that the launch touches counts once.
@@ -76,13 +84,13 @@ struct Report {
   std::string model, cpu; ///< empty if the module does not say
   std::string gpu;        ///< as NVRTC calls it; empty: kernels are for the CPU
   int64_t tileRows = 0, tileColumns = 0, vector = 0;
-  int64_t stages = 0; ///< of a GPU: steps of a product whose operands are in shared memory at a time
   bool dotBf16 = false;
   int64_t matrixRows = 0;             ///< of a CPU: rows of a product of bf16 on matrix registers, 0 without them
   const CudaDevice *device = nullptr; ///< the GPU that times are for
   std::vector<ReportPoint> points;
-  std::vector<LayerReport> layers; ///< in the order of their first launch
-  int64_t weightBytes = 0;         ///< of all tensors of the archive
+  std::vector<LayerReport> layers;          ///< in the order of their first launch
+  int64_t weightBytes = 0;                  ///< of all tensors of the archive
+  std::vector<mlir::moe::PlainLayer> plain; ///< layers that run as plain operations
 };
 
 /// Counts what the launches of a module at level kernel do. The module is not changed. Emits an error if it has no host

@@ -15,6 +15,13 @@
 
 namespace moe_mlir {
 
+/// The shape of one value of an op: the name in messages, and what `ShapeCheck::shape` takes for its dimensions.
+struct NamedShape {
+  llvm::StringRef name;
+  mlir::Value value;
+  llvm::SmallVector<llvm::StringRef, 4> dims;
+};
+
 class ShapeCheck {
 public:
   explicit ShapeCheck(mlir::Operation *op) : op(op) {}
@@ -25,6 +32,9 @@ public:
   /// States the shape of the value called `name`. A dimension is a symbol, or "1|B": 1 or the size of B. A leading
   /// "..." stands for any number of dimensions that are the same in every value that has it.
   ShapeCheck &shape(llvm::StringRef name, mlir::Type type, llvm::ArrayRef<llvm::StringRef> dims);
+
+  /// States all of them.
+  ShapeCheck &shapes(llvm::ArrayRef<NamedShape> shapes);
 
   /// States that two values have one element type.
   ShapeCheck &sameElement(llvm::StringRef name, mlir::Type type, llvm::StringRef otherName, mlir::Type other);

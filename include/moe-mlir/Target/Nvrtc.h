@@ -36,7 +36,7 @@ struct NvrtcPlaces {
 };
 
 /// The library files to try, in order: those that exist in the places above, then the names by which the system's
-/// linker knows them. An error if `nvrtc` is given and has none.
+/// linker knows them. An error if `nvrtc` is given and has none, or names no file.
 llvm::Expected<std::vector<std::string>> findNvrtc(const NvrtcPlaces &places);
 
 /// A kernel as text: one function, `extern "C"`, of that name.
@@ -89,10 +89,11 @@ private:
 };
 
 /// Compiled kernels on disk: a folder per kernel, named by the hash of everything that decides about its code. Several
-/// processes may use it at a time; where it cannot be written it is only read.
+/// processes may use it at a time; where it cannot be written it is only read. Nothing is taken that others than the
+/// user and root own or can write.
 class CubinCache {
 public:
-  /// `folder` empty: no cache.
+  /// `folder` empty, or one that others can write: no cache.
   explicit CubinCache(llvm::StringRef folder);
   /// $MOE_CACHE_DIR (empty: none), else $XDG_CACHE_HOME/moe-mlir, else ~/.cache/moe-mlir.
   static CubinCache fromEnvironment();
@@ -101,11 +102,14 @@ public:
   std::optional<Cubin> find(llvm::StringRef fingerprint, const KernelText &kernel) const;
   void add(llvm::StringRef fingerprint, const KernelText &kernel, const Cubin &cubin) const;
 
+  /// Why there is no cache although a folder was given; empty otherwise.
+  llvm::StringRef warning() const { return warningText; }
+
   /// Where the kernel's folder is.
   std::string entry(llvm::StringRef fingerprint, const KernelText &kernel) const;
 
 private:
-  std::string folder;
+  std::string folder, warningText;
 };
 
 /// Compiles all kernels, by the cache or in `threads` threads (0: as many as cores). `progress` gets the number of

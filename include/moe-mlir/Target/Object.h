@@ -28,7 +28,7 @@ struct ObjectOptions {
 struct ProgramModule {
   mlir::ModuleOp module;
   std::string buildId;            ///< 32 hex digits that the archive of weights carries, too; zeros if empty
-  std::string weightsPath;        ///< of the archive, relative to the program's file
+  std::string weightsPath;        ///< of the archive, relative to the program's file; empty: there is none
   const CudaCode *cuda = nullptr; ///< of the kernels, if `kernel.target` is a GPU
 };
 

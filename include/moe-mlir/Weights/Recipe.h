@@ -38,11 +38,15 @@ struct View {
 /// A parameter as it will stand in the archive, not yet computed. It is written in pieces of bounded size, in order.
 class PackedTensor {
 public:
-  /// Checks sources and recipe (null: none) against each other; errors say which step does not fit and why.
-  static llvm::Expected<PackedTensor> create(llvm::ArrayRef<Blob> sources, mlir::ArrayAttr recipe);
+  /// Checks sources and recipe (null: none) against each other; errors say which step does not fit and why. `own`: the
+  /// sizes that there must be before the pack; others are no error here, but `ownSizes` has them and nothing is packed.
+  static llvm::Expected<PackedTensor> create(llvm::ArrayRef<Blob> sources, mlir::ArrayAttr recipe,
+                                             std::optional<llvm::ArrayRef<int64_t>> own = std::nullopt);
 
   moert_dtype dtype() const { return view.resultType(); }
   llvm::ArrayRef<int64_t> sizes() const { return packedSizes; }
+  /// Sizes before the pack.
+  llvm::ArrayRef<int64_t> ownSizes() const { return view.sizes; }
   uint64_t bytes() const { return totalBytes; }
 
   /// Computes the whole tensor, handing out consecutive pieces of at most a few MiB; stops when `take` returns false.

@@ -28,12 +28,28 @@ using namespace mlir::aten;
 /// Far beyond every size, and far from overflow.
 static constexpr int64_t farAway = int64_t(1) << 62;
 
-/// " (aten.gather.default at model.py:7)"
+/// The innermost name of a location is the node's, the one around it the module's.
+static std::string describeNode(Location loc) {
+  std::string text;
+  loc->walk([&](Location part) {
+    auto outer = dyn_cast<NameLoc>(part);
+    if (!outer)
+      return WalkResult::advance();
+    auto inner = dyn_cast<NameLoc>(outer.getChildLoc());
+    text = ", node '" + (inner ? inner : outer).getName().str() + "'";
+    if (inner)
+      text += " of " + outer.getName().str();
+    return WalkResult::interrupt();
+  });
+  return text;
+}
+
+/// " (aten.gather.default at model.py:7, node 'gather' of model.router)"
 static std::string describe(Operation *op) {
   std::string text = " (" + (isa<CallOp>(op) ? cast<CallOp>(op).getTarget() : op->getName().getStringRef()).str();
   if (auto loc = op->getLoc()->findInstanceOf<FileLineColLoc>())
     text += " at " + loc.getFilename().str() + ":" + std::to_string(loc.getLine());
-  return text + ")";
+  return text + describeNode(op->getLoc()) + ")";
 }
 
 namespace {
@@ -51,6 +67,7 @@ private:
   void checkExtract(tensor::ExtractOp op);
 
   bool narrow(BlockArgument argument, IndexRange range);
+  std::string describeInput(BlockArgument argument);
   Value getSize(Location loc, Value tensor, int64_t dim);
   Value compare(Location loc, StringRef target, Value tensor, NamedArgument::second_type other);
   void assertAll(Operation *op, Value lower, Value upper, const Twine &message);
@@ -74,6 +91,12 @@ bool Checker::narrow(BlockArgument argument, IndexRange range) {
     return false;
   function.setArgAttr(number, "moe.range", builder.getI64ArrayAttr({range.lo, range.hi}));
   return true;
+}
+
+/// "input 'x': " if the elements are those of an argument, which is then what the caller has to change.
+std::string Checker::describeInput(BlockArgument argument) {
+  auto name = argument ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "moe.name") : StringAttr();
+  return name ? "input '" + name.str() + "': " : "";
 }
 
 /// As an i64.
@@ -124,7 +147,8 @@ void Checker::checkIndices(Operation *op, Value indices, Value self, int64_t dim
   Value lowest = arith::ConstantIntOp::create(builder, loc, builder.getI64Type(), 0);
   if (wraps)
     lowest = arith::SubIOp::create(builder, loc, lowest, end);
-  std::string message = "an index is outside dimension " + std::to_string(dim);
+  std::string message =
+      describeInput(getIndexArgument(indices)) + "an index is outside dimension " + std::to_string(dim);
   if (!ShapedType::isDynamic(size))
     message += ", which has size " + std::to_string(size);
   assertAll(op, compare(loc, "aten.ge.Scalar", indices, lowest), compare(loc, "aten.lt.Scalar", indices, end), message);
@@ -193,7 +217,7 @@ void Checker::checkCache(nn::CacheUpdateOp op) {
   Location loc = op.getLoc();
   Value zero = arith::ConstantIntOp::create(builder, loc, builder.getI64Type(), 0);
   Value last = arith::SubIOp::create(builder, loc, getSize(loc, cache, 2), getSize(loc, rows, 1));
-  std::string message = "a position leaves no room in the cache";
+  std::string message = describeInput(getIndexArgument(positions)) + "a position leaves no room in the cache";
   if (!ShapedType::isDynamic(length))
     message += " of " + std::to_string(length) + " rows";
   assertAll(op, compare(loc, "aten.ge.Scalar", positions, zero), compare(loc, "aten.le.Scalar", positions, last),
@@ -215,7 +239,8 @@ void Checker::checkNotNegative(Operation *op, Value integers, StringRef what) {
   auto number = [&](int64_t value) { return Attribute(builder.getI64IntegerAttr(value)); };
   Location loc = op->getLoc();
   assertAll(op, compare(loc, "aten.ge.Scalar", integers, number(0)),
-            compare(loc, "aten.le.Scalar", integers, number(farAway)), what + " is negative or too large");
+            compare(loc, "aten.le.Scalar", integers, number(farAway)),
+            describeInput(getIndexArgument(integers)) + what + " is negative or too large");
 }
 
 /// A single element of a tensor that may be empty.
@@ -273,6 +298,9 @@ LogicalResult Checker::check(Operation *op) {
   } else if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
     checkExtract(extract);
   }
+  // What is left unmarked is looked at again when kernels are made.
+  if (isa<nn::EmbeddingOp, nn::CacheUpdateOp, nn::AttentionOp>(op))
+    op->setAttr("moe.in_bounds", builder.getUnitAttr());
   return success();
 }
 

@@ -3,8 +3,9 @@
 #include "Decompose.h"
 
 #include "moe-mlir/Conversion/AtenToGraph/Passes.h"
+#include "moe-mlir/Support/Greedy.h"
 
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::aten {
 #define GEN_PASS_DEF_ATENDECOMPOSE
@@ -154,7 +155,7 @@ struct AtenDecompose : aten::impl::AtenDecomposeBase<AtenDecompose> {
     RewritePatternSet patterns(&getContext());
     populateDecomposePatterns(patterns);
     populateDecomposeAttentionPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(moe_mlir::applyPatternsToEnd(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

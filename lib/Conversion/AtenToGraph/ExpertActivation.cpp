@@ -18,8 +18,9 @@ enum class Cut { Whole, Halves, EvenOdd };
 /// Translates calls on [P, I] tensors to arithmetic on one element of each.
 class Translator {
 public:
-  Translator(OpBuilder builder, Location loc, Block *block, Type element, function_ref<bool(Value)> isSource)
-      : builder(builder), s{this->builder, loc}, block(block), element(element), isSource(isSource) {}
+  Translator(OpBuilder builder, Location loc, Block *block, Type element,
+             function_ref<bool(Value, Mismatch *)> isSource, Mismatch *why)
+      : builder(builder), s{this->builder, loc}, block(block), element(element), isSource(isSource), why(why) {}
 
   /// The element of `value` in f32; null if a step is not known.
   Value translate(Value value, unsigned depth = 0);
@@ -39,7 +40,8 @@ private:
   ScalarMath s;
   Block *block;
   Type element;
-  function_ref<bool(Value)> isSource;
+  function_ref<bool(Value, Mismatch *)> isSource;
+  Mismatch *why;
   llvm::DenseMap<Value, Value> known;
 };
 } // namespace
@@ -50,7 +52,7 @@ static constexpr unsigned maxDepth = 64;
 /// One way of cutting, of one product.
 Value Translator::addPart(Value whole, Cut how, unsigned number) {
   if ((source && source != whole) || (cut && *cut != how))
-    return {};
+    return giveUp(why, "activation", "it reads two products, or cuts one in two ways", whole);
   source = whole;
   cut = how;
   used[number] = true;
@@ -63,7 +65,7 @@ Value Translator::translatePart(CallOp call, unsigned result) {
   Value whole = call.getValue("self");
   RankedTensorType type = getTensorType(whole), part = getTensorType(call.getResult(result));
   if (!type || type.getRank() != 2 || type.isDynamicDim(1) || type.getDimSize(1) % 2 != 0 || part.getRank() != 2 ||
-      part.getDimSize(1) != type.getDimSize(1) / 2 || call.getDim("dim", 2) != 1 || !isSource(whole))
+      part.getDimSize(1) != type.getDimSize(1) / 2 || call.getDim("dim", 2) != 1 || !isSource(whole, why))
     return {};
   if (base != "aten.slice")
     return call.getNumResults() == 2 ? addPart(whole, Cut::Halves, result) : Value();
@@ -153,15 +155,15 @@ Value Translator::translateCall(CallOp call, Value x, unsigned depth) {
 Value Translator::translate(Value value, unsigned depth) {
   RankedTensorType type = getTensorType(value);
   if (!type || type.getRank() != 2 || depth > maxDepth)
-    return {};
+    return giveUp(why, "activation", nameOf(value) + " is not a matrix of the pairs", value);
   // bf16 in a layer of f32 would be a rounding that somebody asked for; in a layer of bf16 it is one of many.
   if (!type.getElementType().isF32() && type.getElementType() != element)
-    return {};
+    return giveUp(why, "activation", nameOf(value) + " has neither the type of the weights nor f32", value);
   if (auto it = known.find(value); it != known.end())
     return it->second;
   Value result;
   auto call = value.getDefiningOp<CallOp>();
-  if (isSource(value)) {
+  if (isSource(value, why)) {
     result = addPart(value, Cut::Whole, 0);
   } else if (call) {
     static constexpr StringRef parts[] = {"aten.chunk", "aten.split", "aten.split_with_sizes", "aten.slice"};
@@ -171,12 +173,16 @@ Value Translator::translate(Value value, unsigned depth) {
     else if (Value x = self && call.getNumResults() == 1 ? translate(self, depth + 1) : Value())
       result = translateCall(call, x, depth);
   }
+  if (!result)
+    (void)giveUp(why, "activation",
+                 nameOf(value) + " is no step that is computed element by element from the first product", value);
   known[value] = result;
   return result;
 }
 
 std::optional<PairActivation> mlir::aten::matchPairActivation(Value value, Type element,
-                                                              function_ref<bool(Value)> isSource) {
+                                                              function_ref<bool(Value, Mismatch *)> isSource,
+                                                              Mismatch *why) {
   PairActivation activation;
   activation.region = std::make_unique<Region>();
   auto *block = new Block();
@@ -186,7 +192,7 @@ std::optional<PairActivation> mlir::aten::matchPairActivation(Value value, Type 
   builder.setInsertionPointToStart(block);
   Location loc = value.getLoc();
   block->addArguments({builder.getF32Type(), builder.getF32Type()}, {loc, loc});
-  Translator translator(builder, loc, block, element, isSource);
+  Translator translator(builder, loc, block, element, isSource, why);
   Value result = translator.translate(value);
   if (!result)
     return std::nullopt;
@@ -197,6 +203,6 @@ std::optional<PairActivation> mlir::aten::matchPairActivation(Value value, Type 
   if (!activation.gated)
     block->eraseArgument(1);
   else if (!translator.used[0] || !translator.used[1])
-    return std::nullopt;
+    return giveUp(why, "activation", "one part of the first product is used, and not the other", value);
   return activation;
 }

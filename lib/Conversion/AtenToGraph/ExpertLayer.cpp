@@ -39,11 +39,9 @@ static void boundIds(Value ids, int64_t experts, OpBuilder &builder) {
 static void raiseRouter(PatternRewriter &rewriter, Location loc, ExpertLayer &layer, int64_t experts) {
   MLIRContext *context = rewriter.getContext();
   auto options = remark::RemarkOpts::name("Router").category("moe-import");
-  std::optional<Router> router = matchRouter(layer.ids, layer.weights);
-  if (!router || getTensorType(router->logits).getDimSize(1) != experts) {
-    remark::missed(loc, options) << "the router follows no known pattern and stays plain ops";
+  std::optional<Router> router = matchRouter(layer.ids, layer.weights, experts, /*why=*/nullptr);
+  if (!router)
     return;
-  }
   auto number = [&](std::optional<double> value) { return value ? rewriter.getF64FloatAttr(*value) : FloatAttr(); };
   if (router->ids)
     boundIds(router->ids, experts, rewriter);

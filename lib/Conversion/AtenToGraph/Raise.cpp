@@ -1,16 +1,17 @@
 //===- Raise.cpp - the pass raise-aten-to-graph -------------------------------------------------------------------===//
 
-#include "Patterns.h"
+#include "PlainLayers.h"
 
 #include "moe-mlir/Conversion/AtenToGraph/Passes.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
+#include "moe-mlir/Support/Greedy.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::aten {
 #define GEN_PASS_DEF_RAISEATENTOGRAPH
@@ -37,13 +38,17 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
         populateRaiseLinearPatterns, populateRaiseNormPatterns,    populateRaiseBatchedExpertsPatterns,
         populateRaiseRopePatterns,   populateRaiseCachePatterns,   populateRaiseAttentionPatterns};
     static constexpr Populate reshape[] = {populateSimplifyPatterns, populateRaiseReshapePatterns};
-    for (ArrayRef<Populate> groups : {ArrayRef(simplify), ArrayRef(raise), ArrayRef(reshape)}) {
+    auto apply = [&](ArrayRef<Populate> groups) {
       RewritePatternSet patterns(&getContext());
       for (Populate populate : groups)
         populate(patterns);
-      if (failed(applyPatternsGreedily(function, std::move(patterns))))
-        return signalPassFailure();
-    }
+      return moe_mlir::applyPatternsToEnd(function, std::move(patterns));
+    };
+    if (failed(apply(simplify)) || failed(apply(raise)))
+      return signalPassFailure();
+    recordPlainLayers(function);
+    if (failed(apply(reshape)))
+      signalPassFailure();
   }
 };
 } // namespace

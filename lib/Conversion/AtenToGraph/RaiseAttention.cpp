@@ -1,7 +1,7 @@
 //===- RaiseAttention.cpp - scaled dot-product attention and its masks --------------------------------------------===//
 
 #include "ElementAnalysis.h"
-#include "Patterns.h"
+#include "PlainLayers.h"
 
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
@@ -138,42 +138,81 @@ static void describeMask(CallOp call, StringRef name, const std::optional<MaskFo
 }
 
 namespace {
+struct Operands {
+  Value query, key, value;
+};
+} // namespace
+
+static std::optional<Operands> matchOperands(CallOp call, Mismatch *why) {
+  Value query = call.getValue("query"), key = call.getValue("key"), value = call.getValue("value");
+  auto type = getTensorType(query);
+  if (type.getRank() != 4)
+    return giveUp(why, "heads", "queries are not [B, heads, S, D]", query);
+  Type element = type.getElementType();
+  if (!(element.isF32() || element.isBF16()) || getElementTypeOf(key) != element || getElementTypeOf(value) != element)
+    return giveUp(why, "types", "queries, keys and values are not all of f32 or all of bf16", query);
+  if (call.getFloat("dropout_p").value_or(0) != 0)
+    return giveUp(why, "dropout", "it drops probabilities, as in training");
+  if (Value heads = matchRepeatedHeads(key))
+    if (Value valueHeads = matchRepeatedHeads(value)) {
+      key = heads;
+      value = valueHeads;
+    }
+  auto keyType = getTensorType(key), valueType = getTensorType(value);
+  if (keyType.getRank() != 4 || valueType.getRank() != 4 || type.isDynamicDim(1) || type.isDynamicDim(3) ||
+      keyType.isDynamicDim(1))
+    return giveUp(why, "heads", "number or width of the heads is not known", key);
+  if (type.getDimSize(1) % keyType.getDimSize(1) || keyType.getDimSize(1) != valueType.getDimSize(1))
+    return giveUp(why, "heads",
+                  "queries have " + Twine(type.getDimSize(1)) + " heads, keys " + Twine(keyType.getDimSize(1)) +
+                      ", values " + Twine(valueType.getDimSize(1)));
+  int64_t width = type.getDimSize(3);
+  if (keyType.getDimSize(3) != width || valueType.getDimSize(3) != width)
+    return giveUp(why, "heads",
+                  "values have another width than queries and keys (" + Twine(valueType.getDimSize(3)) + " and " +
+                      Twine(width) + ")",
+                  value);
+  return Operands{query, key, value};
+}
+
+/// What the mask says; `form` stays empty where it has to stay a tensor.
+static LogicalResult matchMask(CallOp call, Value key, ElementAnalysis &elements, std::optional<MaskForm> &form,
+                               Mismatch *why) {
+  form = MaskForm();
+  Value mask = call.getValue("attn_mask");
+  if (!mask) {
+    form->causal = call.getBool("is_causal").value_or(false);
+    return success();
+  }
+  bool isBool = getElementTypeOf(mask).isInteger(1);
+  Element element = isBool ? elements.evaluateBroadcast(mask, 4) : evaluateFloatMask(elements, mask);
+  form = readMask(element, elements.getSize(key, 2));
+  if (!form && !isBool)
+    return giveUp(why, "mask", "it adds numbers to the scores instead of hiding keys", mask);
+  return success();
+}
+
+void mlir::aten::explainAttentionCall(CallOp call, Mismatch &why) {
+  ElementAnalysis elements;
+  std::optional<MaskForm> form;
+  if (std::optional<Operands> operands = matchOperands(call, &why))
+    (void)matchMask(call, operands->key, elements, form, &why);
+}
+
+namespace {
 struct RaiseAttention : CallPattern {
   RaiseAttention(MLIRContext *context) : CallPattern(context, {"aten.scaled_dot_product_attention"}) {}
 
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
-    Value query = call.getValue("query"), key = call.getValue("key"), value = call.getValue("value"),
-          mask = call.getValue("attn_mask");
-    auto type = getTensorType(query);
-    if (type.getRank() != 4 || !(type.getElementType().isF32() || type.getElementType().isBF16()) ||
-        call.getFloat("dropout_p").value_or(0) != 0 || getElementTypeOf(key) != type.getElementType() ||
-        getElementTypeOf(value) != type.getElementType())
-      return failure();
-    if (Value heads = matchRepeatedHeads(key))
-      if (Value valueHeads = matchRepeatedHeads(value)) {
-        key = heads;
-        value = valueHeads;
-      }
-    auto keyType = getTensorType(key), valueType = getTensorType(value);
-    if (keyType.getRank() != 4 || valueType.getRank() != 4 || type.isDynamicDim(1) || type.isDynamicDim(3) ||
-        keyType.isDynamicDim(1) || type.getDimSize(1) % keyType.getDimSize(1) ||
-        keyType.getDimSize(1) != valueType.getDimSize(1) || keyType.getDimSize(3) != type.getDimSize(3) ||
-        valueType.getDimSize(3) != type.getDimSize(3))
-      return rewriter.notifyMatchFailure(call, "heads do not fit nn.attention");
-
-    Location loc = call.getLoc();
     ElementAnalysis elements;
-    std::optional<MaskForm> form = MaskForm();
-    if (mask) {
-      bool isBool = getElementTypeOf(mask).isInteger(1);
-      Element element = isBool ? elements.evaluateBroadcast(mask, 4) : evaluateFloatMask(elements, mask);
-      form = readMask(element, elements.getSize(key, 2));
-      if (!form && !isBool)
-        return rewriter.notifyMatchFailure(call, "the mask adds numbers");
-    } else if (call.getBool("is_causal").value_or(false)) {
-      form->causal = true;
-    }
-
+    std::optional<MaskForm> form;
+    std::optional<Operands> operands = matchOperands(call, /*why=*/nullptr);
+    if (!operands || failed(matchMask(call, operands->key, elements, form, /*why=*/nullptr)))
+      return failure();
+    auto [query, key, value] = *operands;
+    Value mask = call.getValue("attn_mask");
+    auto type = getTensorType(query);
+    Location loc = call.getLoc();
     Value positions, lengths, kept;
     if (form && form->position.getConstant() != 0)
       positions = elements.materializeRow(rewriter, loc, form->position, key, 0);

@@ -1,7 +1,7 @@
 //===- RaiseExperts.cpp - moe_mlir::experts becomes gate, dispatch, expert, combine -------------------------------===//
 
 #include "ExpertLayer.h"
-#include "Patterns.h"
+#include "PlainLayers.h"
 #include "ScalarMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,6 +42,26 @@ static Value buildActivation(const ScalarMath &s, StringRef name, Value gate, Va
   return result && up ? s.mul(result, up) : result;
 }
 
+static LogicalResult checkCall(CallOp call, Mismatch *why) {
+  auto hasRank = [](Value value, int64_t rank) {
+    auto tensor = getTensorType(value);
+    return tensor && tensor.getRank() == rank;
+  };
+  for (auto [name, rank] : {std::pair("hidden", 2), std::pair("ids", 2), std::pair("weights", 2),
+                            std::pair("gate_up_proj", 3), std::pair("down_proj", 3)})
+    if (!hasRank(call.getValue(name), rank))
+      return giveUp(why, "sizes", Twine(name) + " has not " + Twine(rank) + " dimensions", call.getResult(0));
+  if (!hasRank(call.getResult(0), 2) || !getTensorType(call.getValue("gate_up_proj")).hasStaticShape())
+    return giveUp(why, "sizes", "the sizes of gate_up_proj are not known", call.getResult(0));
+  return success();
+}
+
+void mlir::aten::explainExpertsCall(CallOp call, Mismatch &why) {
+  if (succeeded(checkCall(call, &why)))
+    (void)giveUp(&why, "activation",
+                 "'" + call.getString("activation").value_or("") + "' is no activation that moe_mlir.experts has");
+}
+
 namespace {
 struct RaiseExperts : CallPattern {
   RaiseExperts(MLIRContext *context) : CallPattern(context, {"moe_mlir.experts"}) {}
@@ -51,12 +71,7 @@ struct RaiseExperts : CallPattern {
     Value wIn = call.getValue("gate_up_proj"), wOut = call.getValue("down_proj");
     StringRef activation = call.getString("activation").value_or("");
     bool gated = call.getBool("gated").value_or(false);
-    auto hasRank = [](Value value, int64_t rank) {
-      auto tensor = getTensorType(value);
-      return tensor && tensor.getRank() == rank;
-    };
-    if (!hasRank(tokens, 2) || !hasRank(ids, 2) || !hasRank(weights, 2) || !hasRank(wIn, 3) || !hasRank(wOut, 3) ||
-        !hasRank(call.getResult(0), 2) || !getTensorType(wIn).hasStaticShape())
+    if (failed(checkCall(call, /*why=*/nullptr)))
       return failure();
 
     // The region comes first: an unknown activation leaves the call for the report.

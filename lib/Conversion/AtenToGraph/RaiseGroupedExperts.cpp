@@ -34,14 +34,14 @@ static bool isVector(Value value) {
 }
 
 /// The second result of sort(ids), or argsort(ids).
-static std::optional<Order> matchOrder(Value permutation) {
+static std::optional<Order> matchOrder(Value permutation, Mismatch *why = nullptr) {
   CallOp call = getDefiningCall(permutation, {"aten.sort", "aten.argsort"});
   Value ids = call ? call.getValue("self") : Value();
   bool sort = call && call.getBase() == "aten.sort";
   if (!isVector(ids) || !isa<IntegerType>(getElementTypeOf(ids)) || call.getNumResults() != (sort ? 2 : 1) ||
       permutation != call.getResult(sort) || (call.getArgument("descending") && call.getBool("descending") != false) ||
       (call.getArgument("dim") && call.getDim("dim", 1) != 0))
-    return std::nullopt;
+    return giveUp(why, "order", "the permutation of the pairs is not that of ids in ascending order", permutation);
   return Order{ids, permutation, sort ? call.getResult(0) : Value()};
 }
 
@@ -52,26 +52,33 @@ static bool isSorted(Value value, const Order &order) {
   return rows && rows->self == order.ids && rows->index == order.permutation;
 }
 
-/// Where each pair stands in the order.
-static Value matchInverse(Value inverse) {
+/// The permutation that sorted the pairs, of the places where each pair stands in the order.
+static Value matchInverse(Value inverse, Mismatch *why) {
   if (std::optional<Order> order = matchOrder(inverse)) {
     // The order of a permutation is its inverse.
-    return matchOrder(order->ids) ? order->ids : Value();
+    if (matchOrder(order->ids))
+      return order->ids;
+    return giveUp(why, "order", "the rows are put in the order of their experts a second time", inverse);
   }
   CallOp put = getDefiningCall(inverse, {"aten.index_put"});
   auto list = put ? dyn_cast_or_null<ArrayAttr>(put.getArgument("indices")) : ArrayAttr();
   Value permutation = list && list.size() == 1 ? put.getOperandOf(list[0]) : Value();
   Value base = put ? put.getValue("self") : Value(), numbers = put ? put.getValue("values") : Value();
+  if (!isVector(permutation) || !isVector(base) || !isVector(numbers) || !isa<IntegerType>(getElementTypeOf(base)))
+    return giveUp(why, "order",
+                  nameOf(inverse) + " is not the inverse of a permutation, inverse[permutation] = arange(P)", inverse);
   CallOp arange = getDefiningCall(numbers, {"aten.arange"});
-  if (!isVector(permutation) || !isVector(base) || !isVector(numbers) || !arange || put.getBool("accumulate") == true ||
-      (arange.getArgument("start") && arange.getInt("start") != 0) ||
-      (arange.getArgument("step") && arange.getInt("step") != 1) || !isa<IntegerType>(getElementTypeOf(numbers)) ||
-      !isa<IntegerType>(getElementTypeOf(base)))
-    return {};
+  if (!arange || (arange.getArgument("start") && arange.getInt("start") != 0) ||
+      (arange.getArgument("step") && arange.getInt("step") != 1) || !isa<IntegerType>(getElementTypeOf(numbers)))
+    return giveUp(why, "order", "the places of the pairs are not 0, 1, 2, ...", numbers);
+  if (put.getBool("accumulate") == true)
+    return giveUp(why, "order", "the places of the pairs are added instead of written", inverse);
   // Every element of the base is written once.
   SizeAnalysis sizes;
   SizeExpr count = sizes.getSize(permutation, 0);
-  return sizes.getSize(base, 0) == count && sizes.getSize(numbers, 0) == count ? permutation : Value();
+  if (sizes.getSize(base, 0) != count || sizes.getSize(numbers, 0) != count)
+    return giveUp(why, "order", "nothing says that there are as many places as pairs", inverse);
+  return permutation;
 }
 
 /// Behind casts to types that hold every number below 2^24.
@@ -101,14 +108,19 @@ static bool isOffsets(Value offsets, const Order &order, int64_t experts) {
   return counted == order.ids || isSorted(counted, order);
 }
 
-/// grouped_mm(x, weight, offs) + bias[sorted ids], of rows in `order`.
-static std::optional<PairProduct> matchProduct(Value value, const Order &order) {
+static constexpr StringLiteral firstProduct = "first product", secondProduct = "second product";
+
+/// grouped_mm(x, weight, offs) + bias[sorted ids], of rows in `order`. Calls between the products are asked, too,
+/// whether they are the first one: `why` hears only of what is a product.
+static std::optional<PairProduct> matchProduct(Value value, const Order &order, StringRef step = firstProduct,
+                                               Mismatch *why = nullptr) {
   BiasedProduct biased = matchBias(value);
   if (biased.bias && !isSorted(biased.order, order))
-    return std::nullopt;
+    return giveUp(why, step, "the biases are not those of the rows' ids", value);
   CallOp call = getDefiningCall(biased.product, {"aten._grouped_mm", "transformers.grouped_mm_fallback"});
   if (!call)
-    return std::nullopt;
+    return giveUp(step == firstProduct ? nullptr : why, step, nameOf(biased.product) + " is not a grouped product",
+                  biased.product);
   bool fallback = call.getBase() != "aten._grouped_mm";
   PairProduct product;
   product.x = call.getValue(fallback ? "input" : "self");
@@ -117,9 +129,15 @@ static std::optional<PairProduct> matchProduct(Value value, const Order &order) 
   product.bias = biased.bias;
   RankedTensorType weight = getTensorType(product.weight), x = getTensorType(product.x);
   if (!weight || !x || x.getRank() != 2 || weight.getRank() != 3 || call.getArgument("bias") ||
-      getElementTypeOf(biased.product) != x.getElementType() ||
-      !isOffsets(call.getValue("offs"), order, weight.getDimSize(0)))
-    return std::nullopt;
+      getElementTypeOf(biased.product) != x.getElementType())
+    return giveUp(why, step,
+                  "the grouped product is not rows times [E, in, out] in one type, without a bias of its own",
+                  biased.product);
+  if (!isOffsets(call.getValue("offs"), order, weight.getDimSize(0)))
+    return giveUp(why, step,
+                  "the ends of the groups are not cumsum(histc(ids, bins = E, min = 0, max = E - 1)) of the ids that "
+                  "the rows are sorted by",
+                  call.getValue("offs"));
   if (CallOp transpose = getDefiningCall(product.weight, {"aten.transpose"})) {
     std::optional<int64_t> a = transpose.getDim("dim0", 3), b = transpose.getDim("dim1", 3);
     if ((a == 1 && b == 2) || (a == 2 && b == 1)) {
@@ -141,29 +159,48 @@ static bool isTokenOf(Value tokens, Value permutation, int64_t topK) {
   return divide.getBase() == "aten.floor_divide" || mode == StringRef("floor") || mode == StringRef("trunc");
 }
 
+std::optional<UnfusedExperts> mlir::aten::matchGroupedExperts(CallOp call, Mismatch *why) {
+  std::optional<PairSum> sum = matchPairSum(call, why);
+  if (!sum)
+    return std::nullopt;
+  std::optional<RowIndex> restored = matchRowIndex(sum->pairs);
+  if (!restored)
+    return giveUp(why, "order", "the rows do not return to the order of their pairs, rows[inverse]", sum->pairs);
+  Value permutation = matchInverse(restored->index, why);
+  std::optional<Order> order = permutation ? matchOrder(permutation, why) : std::nullopt;
+  if (!order)
+    return std::nullopt;
+  std::optional<WeightedRows> weighted = matchWeightedRows(restored->self, why);
+  if (!weighted)
+    return std::nullopt;
+  std::optional<RowIndex> weights = matchRowIndex(weighted->weights);
+  if (!weights || weights->index != permutation)
+    return giveUp(why, "weights", "the weights of the pairs are not in the order of the rows", weighted->weights);
+  std::optional<PairProduct> out = matchProduct(weighted->rows, *order, secondProduct, why);
+  if (!out)
+    return std::nullopt;
+  std::optional<PairActivation> activation = matchPairActivation(
+      out->x, getElementTypeOf(out->x),
+      [&](Value value, Mismatch *why) { return matchProduct(value, *order, firstProduct, why).has_value(); }, why);
+  std::optional<PairProduct> in = activation ? matchProduct(activation->source, *order) : std::nullopt;
+  if (!in)
+    return std::nullopt;
+  std::optional<RowIndex> tokens = matchRowIndex(in->x);
+  if (!tokens || !isTokenOf(tokens->index, permutation, sum->topK))
+    return giveUp(why, "tokens", "the rows are not tokens[permutation // " + Twine(sum->topK) + "]", in->x);
+  return UnfusedExperts{*sum, tokens->self, order->ids, weights->self, *in, *out, std::move(*activation)};
+}
+
 namespace {
 struct RaiseGroupedExperts : CallPattern {
   RaiseGroupedExperts(MLIRContext *context) : CallPattern(context, {"aten.sum"}) {}
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
-    std::optional<PairSum> sum = matchPairSum(call);
-    std::optional<RowIndex> restored = sum ? matchRowIndex(sum->pairs) : std::nullopt;
-    Value permutation = restored ? matchInverse(restored->index) : Value();
-    std::optional<Order> order = permutation ? matchOrder(permutation) : std::nullopt;
-    std::optional<WeightedRows> weighted = order ? matchWeightedRows(restored->self) : std::nullopt;
-    std::optional<RowIndex> weights = weighted ? matchRowIndex(weighted->weights) : std::nullopt;
-    if (!weights || weights->index != permutation)
+    std::optional<UnfusedExperts> experts = matchGroupedExperts(call, /*why=*/nullptr);
+    std::optional<CallOp> last = experts ? checkUnfusedExperts(*experts, /*why=*/nullptr) : std::nullopt;
+    if (!last)
       return failure();
-    std::optional<PairProduct> out = matchProduct(weighted->rows, *order);
-    if (!out)
-      return failure();
-    std::optional<PairActivation> activation = matchPairActivation(
-        out->x, getElementTypeOf(out->x), [&](Value value) { return matchProduct(value, *order).has_value(); });
-    std::optional<PairProduct> in = activation ? matchProduct(activation->source, *order) : std::nullopt;
-    std::optional<RowIndex> tokens = in ? matchRowIndex(in->x) : std::nullopt;
-    if (!tokens || !isTokenOf(tokens->index, permutation, sum->topK))
-      return failure();
-    UnfusedExperts experts{*sum, tokens->self, order->ids, weights->self, *in, *out, std::move(*activation)};
-    return raiseUnfusedExperts(experts, rewriter);
+    raiseUnfusedExperts(*experts, *last, rewriter);
+    return success();
   }
 };
 } // namespace

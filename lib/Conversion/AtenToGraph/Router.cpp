@@ -33,13 +33,17 @@ static Value skipIdCasts(Value value) {
 static bool isAlongExperts(CallOp call) { return !call.getArgument("dim") || call.getDim("dim", 2) == 1; }
 
 /// softmax or sigmoid of the logits in f32.
-static bool matchScores(Value scores, Router &router) {
-  if (!isF32(scores) || getTensorType(scores).getRank() != 2)
+static bool matchScores(Value scores, Router &router, Mismatch *why) {
+  if (!isF32(scores) || getTensorType(scores).getRank() != 2) {
+    (void)giveUp(why, "scores", "they are not [T, E] in f32, which decides between experts without rounding", scores);
     return false;
+  }
   if (CallOp softmax = getDefiningCall(scores, {"aten.softmax", "aten._softmax"})) {
     // Its dtype argument casts before the softmax.
     router.logits = skipWidening(softmax.getValue("self"));
     router.score = moe::Score::Softmax;
+    if (!isAlongExperts(softmax))
+      (void)giveUp(why, "scores", "the softmax is not over the experts", scores);
     return isAlongExperts(softmax);
   }
   if (CallOp sigmoid = getDefiningCall(scores, {"aten.sigmoid"})) {
@@ -47,13 +51,18 @@ static bool matchScores(Value scores, Router &router) {
     router.score = moe::Score::Sigmoid;
     return true;
   }
+  (void)giveUp(why, "scores", "they come from " + nameOf(scores) + ", not from softmax or sigmoid of the logits",
+               scores);
   return false;
 }
 
-static bool matchTopK(CallOp topk, Router &router) {
+static bool matchTopK(CallOp topk, Router &router, Mismatch *why) {
   std::optional<int64_t> k = topk.getInt("k");
-  if (!k || !isAlongExperts(topk) || !topk.getBool("largest").value_or(true))
+  if (!k || !isAlongExperts(topk) || !topk.getBool("largest").value_or(true)) {
+    (void)giveUp(why, "choice", "topk does not take a known number of the largest scores of each token",
+                 topk.getResult(0));
     return false;
+  }
   router.topK = *k;
   return true;
 }
@@ -130,76 +139,92 @@ static Value matchGroups(Value choice, Router &router) {
 }
 
 /// The ids are topk(choice) where choice comes from `scores`, perhaps with a bias and within groups.
-static bool matchChoice(Value ids, Value scores, Router &router) {
+static bool matchChoice(Value ids, Value scores, Router &router, Mismatch *why) {
   CallOp topk = getDefiningCall(ids, {"aten.topk"});
-  if (!topk || ids != topk.getResult(1) || !matchTopK(topk, router))
+  if (!topk || ids != topk.getResult(1) || !matchTopK(topk, router, why))
     return false;
   Value choice = topk.getValue("self");
   if (choice != scores)
     choice = matchGroups(choice, router);
+  if (!choice)
+    (void)giveUp(why, "groups", "the experts that topk does not see are not those outside of the best groups",
+                 topk.getValue("self"));
   if (!choice || choice == scores)
     return choice != nullptr;
   CallOp add = getDefiningCall(choice, {"aten.add"});
-  if (!add || add.getArgument("alpha"))
-    return false;
   for (auto [scoreName, biasName] : {std::pair("self", "other"), std::pair("other", "self")}) {
+    if (!add || add.getArgument("alpha"))
+      break;
     Value bias = add.getValue(biasName);
     if (add.getValue(scoreName) != scores || !isF32(bias))
       continue;
     if (CallOp unsqueeze = getDefiningCall(bias, {"aten.unsqueeze"}))
       bias = unsqueeze.getValue("self");
+    if (getTensorType(bias).getRank() != 1)
+      break;
     router.bias = bias;
-    return getTensorType(bias).getRank() == 1;
+    return true;
   }
+  (void)giveUp(why, "choice", "topk chooses by " + nameOf(choice) + ", which is neither the scores nor scores + bias",
+               choice);
   return false;
 }
 
 /// softmax(topk(logits).values)
-static bool matchSoftmaxAfter(Value ids, Value weights, Router &router) {
+static bool matchSoftmaxAfter(Value ids, Value weights, Router &router, Mismatch *why) {
   CallOp softmax = getDefiningCall(weights, {"aten.softmax", "aten._softmax"});
   CallOp topk = softmax ? getDefiningCall(skipWidening(softmax.getValue("self")), {"aten.topk"}) : CallOp();
   if (!topk || !isF32(weights) || !isAlongExperts(softmax) ||
-      topk.getResult(0) != skipWidening(softmax.getValue("self")) || ids != topk.getResult(1))
+      topk.getResult(0) != skipWidening(softmax.getValue("self")) || ids != topk.getResult(1)) {
+    (void)giveUp(why, "weights",
+                 "they come from " + nameOf(weights) +
+                     ", not from topk, from gather(scores, ids), or from softmax of "
+                     "the logits that topk chose",
+                 weights);
     return false;
+  }
   router.logits = skipWidening(topk.getValue("self"));
   router.score = moe::Score::SoftmaxAfter;
-  return matchTopK(topk, router);
+  return matchTopK(topk, router, why);
 }
 
-std::optional<Router> mlir::aten::matchRouter(Value ids, Value weights) {
+std::optional<Router> mlir::aten::matchRouter(Value ids, Value weights, int64_t experts, Mismatch *why) {
   Router router;
   auto type = getTensorType(weights);
   if (!type || type.getRank() != 2 || getTensorType(ids).getRank() != 2)
-    return std::nullopt;
+    return giveUp(why, "weights", "ids or weights are not [T, k]", weights);
   ids = skipIdCasts(ids);
   // From the end: the rounding to the model's type, a scale, the renormalisation.
   if (CallOp cast = getDefiningCall(weights, {"aten.to", "aten.type_as"}))
     if (isF32(cast.getValue("self")))
       weights = cast.getValue("self");
   if (!isF32(weights))
-    return std::nullopt;
+    return giveUp(why, "weights", nameOf(weights) + " computes them in another type than f32", weights);
   if (CallOp mul = getDefiningCall(weights, {"aten.mul"})) {
     router.scale = mul.getFloat("other");
     if (!router.scale)
-      return std::nullopt;
+      return giveUp(why, "scale", "the weights are multiplied by something else than a number", weights);
     weights = mul.getValue("self");
   }
   if (CallOp div = getDefiningCall(weights, {"aten.div"})) {
     Value numerator = div.getValue("self");
     if (!isF32(numerator) || div.getArgument("rounding_mode") || !matchSum(div.getValue("other"), numerator, router))
-      return std::nullopt;
+      return giveUp(why, "renormalisation", "the weights are not divided by their own sum", weights);
     router.renormalize = moe::Renormalize::Sum;
     weights = numerator;
   }
 
   bool found = false;
   if (CallOp topk = getDefiningCall(weights, {"aten.topk"})) {
-    found = weights == topk.getResult(0) && ids == topk.getResult(1) && matchTopK(topk, router) &&
-            matchScores(topk.getValue("self"), router);
+    if (weights != topk.getResult(0) || ids != topk.getResult(1))
+      return giveUp(why, "choice", "ids and weights are not results of one topk", weights);
+    found = matchTopK(topk, router, why) && matchScores(topk.getValue("self"), router, why);
   } else if (CallOp gather = getDefiningCall(weights, {"aten.gather"})) {
     Value scores = gather.getValue("self");
-    found = gather.getDim("dim", 2) == 1 && skipIdCasts(gather.getValue("index")) == ids && matchScores(scores, router);
-    if (found && !matchChoice(ids, scores, router)) {
+    if (gather.getDim("dim", 2) != 1 || skipIdCasts(gather.getValue("index")) != ids)
+      return giveUp(why, "weights", "they are not gather(scores, ids) over the experts", weights);
+    found = matchScores(scores, router, why);
+    if (found && !matchChoice(ids, scores, router, why)) {
       // The ids come from elsewhere: they are forced.
       router.ids = ids;
       router.bias = Value();
@@ -207,12 +232,19 @@ std::optional<Router> mlir::aten::matchRouter(Value ids, Value weights) {
       router.topK = getTensorType(ids).getDimSize(1);
       found = !getTensorType(ids).isDynamicDim(1) && !getDefiningCall(ids, {"aten.topk"});
     }
-  } else {
-    found = router.renormalize == moe::Renormalize::None && matchSoftmaxAfter(ids, weights, router);
+  } else if (router.renormalize == moe::Renormalize::None) {
+    found = matchSoftmaxAfter(ids, weights, router, why);
   }
-  auto logits = found ? getTensorType(router.logits) : RankedTensorType();
+  if (!found)
+    return giveUp(why, "weights",
+                  "what is divided by its sum comes from " + nameOf(weights) + ", not from topk or gather(scores, ids)",
+                  weights);
+  auto logits = getTensorType(router.logits);
   if (!logits || logits.getRank() != 2 || logits.isDynamicDim(1) ||
       !(logits.getElementType().isF32() || logits.getElementType().isBF16()))
-    return std::nullopt;
+    return giveUp(why, "logits", "they are not [T, E] of f32 or bf16, with E known", router.logits);
+  if (logits.getDimSize(1) != experts)
+    return giveUp(why, "logits", "there are " + Twine(logits.getDimSize(1)) + " for " + Twine(experts) + " experts",
+                  router.logits);
   return router;
 }

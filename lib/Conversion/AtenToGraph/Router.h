@@ -2,6 +2,8 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_ROUTER_H
 #define MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_ROUTER_H
 
+#include "Mismatch.h"
+
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
 #include <optional>
@@ -18,9 +20,9 @@ struct Router {
   moe::GroupsAttr groups;
 };
 
-/// Follows ids and weights back to the logits. Nothing if a step is unknown or rounds where moe.gate would not: then
-/// the router stays plain ops.
-std::optional<Router> matchRouter(Value ids, Value weights);
+/// Follows ids and weights back to the logits of `experts` experts. Nothing if a step is unknown or rounds where
+/// moe.gate would not: then the router stays plain ops.
+std::optional<Router> matchRouter(Value ids, Value weights, int64_t experts, Mismatch *why);
 
 } // namespace mlir::aten
 

@@ -4,9 +4,11 @@
 #include "SizeAnalysis.h"
 
 #include "moe-mlir/Conversion/AtenToGraph/Passes.h"
+#include "moe-mlir/Support/Greedy.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::aten {
 #define GEN_PASS_DEF_ATENSIMPLIFY
@@ -184,11 +186,38 @@ struct ReadSizesFromArguments : CallPattern {
   }
 };
 
+/// Results without elements need no computation, only a shape: most kernels have no form for them.
+struct DropEmptyResults : OpRewritePattern<CallOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CallOp call, PatternRewriter &rewriter) const override {
+    SmallVector<Value> empties;
+    for (Value result : call.getResults()) {
+      auto type = dyn_cast<RankedTensorType>(result.getType());
+      if (!type || !llvm::is_contained(type.getShape(), 0))
+        return failure();
+      SizeAnalysis analysis;
+      SmallVector<SizeExpr> sizes = analysis.getSizes(result);
+      if (!llvm::all_of(sizes, [&](const SizeExpr &size) { return analysis.isOverArguments(size); }))
+        return failure();
+      SmallVector<OpFoldResult> shape;
+      for (const SizeExpr &size : sizes)
+        shape.push_back(analysis.materializeFolded(rewriter, call.getLoc(), size));
+      empties.push_back(tensor::EmptyOp::create(rewriter, call.getLoc(), shape, type.getElementType()));
+      if (empties.back().getType() != type)
+        empties.back() = tensor::CastOp::create(rewriter, call.getLoc(), type, empties.back());
+    }
+    if (empties.empty())
+      return failure();
+    rewriter.replaceOp(call, empties);
+    return success();
+  }
+};
+
 struct AtenSimplify : aten::impl::AtenSimplifyBase<AtenSimplify> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateSimplifyPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(moe_mlir::applyPatternsToEnd(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };
@@ -197,5 +226,5 @@ struct AtenSimplify : aten::impl::AtenSimplifyBase<AtenSimplify> {
 
 void mlir::aten::populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add<DropAssertions, DropIdentities, DropCopies, MergeReshapes, CancelTransposes, DropNeutralScalars,
-               ReadSizesFromArguments>(patterns.getContext());
+               DropEmptyResults, ReadSizesFromArguments>(patterns.getContext());
 }

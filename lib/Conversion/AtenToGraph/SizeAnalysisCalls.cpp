@@ -171,8 +171,9 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
   }
   if (base == "aten.slice" || base == "aten.topk") {
     std::optional<int64_t> at = call.getDim("dim", rank);
-    bool full = base == "aten.slice" && call.getInt("start").value_or(0) == 0 && !call.getValue("end") &&
-                call.getInt("step").value_or(1) == 1 && call.getInt("end").value_or(INT64_MAX) == INT64_MAX;
+    bool full = base == "aten.slice" && call.getInt("start").value_or(0) == 0 && !call.getValue("start") &&
+                !call.getValue("end") && call.getInt("step").value_or(1) == 1 &&
+                call.getInt("end").value_or(INT64_MAX) == INT64_MAX;
     return full || dim != at.value_or(rank - 1) ? std::optional(getSize(self, dim)) : std::nullopt;
   }
   if (base == "aten.sum" || base == "aten.mean" || base == "aten.amax" || base == "aten.max")
@@ -189,10 +190,10 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
   if (base == "aten.cat" || base == "aten.concat") {
     std::optional<int64_t> at = call.getArgument("dim") ? call.getDim("dim", rank) : 0;
     auto list = dyn_cast_or_null<ArrayAttr>(call.getArgument("tensors"));
-    if (!at || !list)
+    if (!at || !list || list.empty())
       return std::nullopt;
     if (dim != *at)
-      return getSize(call.getInputs()[0], dim);
+      return getSize(call.getOperandOf(list[0]), dim);
     SizeExpr sum;
     for (Attribute tensor : list)
       sum = sum + getSize(call.getOperandOf(tensor), dim);

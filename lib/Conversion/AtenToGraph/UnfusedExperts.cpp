@@ -26,27 +26,28 @@ std::optional<RowIndex> mlir::aten::matchRowIndex(Value value) {
   return RowIndex{self, index};
 }
 
-std::optional<PairSum> mlir::aten::matchPairSum(CallOp sum) {
+std::optional<PairSum> mlir::aten::matchPairSum(CallOp sum, Mismatch *why) {
   Value pairs = sum.getValue("self");
   std::optional<SmallVector<int64_t>> dims = sum.getInts("dim");
   if (!hasRank(pairs, 3) || !hasRank(sum.getResult(0), 2) || !dims ||
-      (*dims != SmallVector<int64_t>{1} && *dims != SmallVector<int64_t>{-2}) ||
-      sum.getBool("keepdim").value_or(false) || getElementTypeOf(sum.getResult(0)) != getElementTypeOf(pairs))
-    return std::nullopt;
+      (*dims != SmallVector<int64_t>{1} && *dims != SmallVector<int64_t>{-2}) || sum.getBool("keepdim").value_or(false))
+    return giveUp(why, "sum", "the rows are not summed over dimension 1 of [T, k, H]", sum.getResult(0));
+  if (getElementTypeOf(sum.getResult(0)) != getElementTypeOf(pairs))
+    return giveUp(why, "sum", "the sum casts the rows to another type first", sum.getResult(0));
   CallOp view = getDefiningCall(pairs, {"aten.view", "aten.reshape"});
   Value rows = view ? view.getValue("self") : Value();
   ArrayRef<int64_t> shape = getTensorType(pairs).getShape();
   // With known k and H, element (t, j, h) of the view can only be element (t k + j, h) of the rows.
   if (!hasRank(rows, 2) || ShapedType::isDynamic(shape[1]) || shape[1] < 1 || ShapedType::isDynamic(shape[2]) ||
       getTensorType(rows).getDimSize(1) != shape[2])
-    return std::nullopt;
+    return giveUp(why, "sum", "what is summed is not view(T, k, H) of a row for each pair, with known k and H", pairs);
   return PairSum{rows, shape[1], sum};
 }
 
-std::optional<WeightedRows> mlir::aten::matchWeightedRows(Value value) {
+std::optional<WeightedRows> mlir::aten::matchWeightedRows(Value value, Mismatch *why) {
   CallOp product = getDefiningCall(value, {"aten.mul"});
   if (!product || !hasRank(value, 2))
-    return std::nullopt;
+    return giveUp(why, "weights", "the rows come from " + nameOf(value) + ", not from rows * weights[:, None]", value);
   for (auto [rowsName, columnName] : {std::pair("self", "other"), std::pair("other", "self")}) {
     Value rows = product.getValue(rowsName), column = product.getValue(columnName);
     CallOp unsqueeze = getDefiningCall(column, {"aten.unsqueeze", "aten.view", "aten.reshape"});
@@ -56,7 +57,7 @@ std::optional<WeightedRows> mlir::aten::matchWeightedRows(Value value) {
         (unsqueeze.getBase() != "aten.unsqueeze" || unsqueeze.getDim("dim", 2) == 1))
       return WeightedRows{rows, weights};
   }
-  return std::nullopt;
+  return giveUp(why, "weights", "the rows are not multiplied by one weight each, rows * weights[:, None]", value);
 }
 
 BiasedProduct mlir::aten::matchBias(Value value) {
@@ -98,40 +99,44 @@ static std::optional<std::array<int64_t, 3>> getSizes(const PairProduct &product
   return std::array<int64_t, 3>{type.getDimSize(0), in, out};
 }
 
-LogicalResult mlir::aten::raiseUnfusedExperts(UnfusedExperts &experts, PatternRewriter &rewriter) {
+std::optional<CallOp> mlir::aten::checkUnfusedExperts(UnfusedExperts &experts, Mismatch *why) {
   CallOp last = experts.sum.sum;
   Type element = getElementTypeOf(experts.tokens);
   if (!(element.isF32() || element.isBF16()) || !hasRank(experts.tokens, 2) || !hasRank(experts.ids, 1) ||
       !hasRank(experts.weights, 1))
-    return rewriter.notifyMatchFailure(last, "tokens are not rows of f32 or bf16");
+    return giveUp(why, "types", "tokens are not rows of f32 or bf16");
   Type weightElement = getElementTypeOf(experts.weights);
   Type idElement = getElementTypeOf(experts.ids);
   if (!(weightElement.isF32() || weightElement.isBF16()) || !(idElement.isInteger(32) || idElement.isInteger(64)))
-    return rewriter.notifyMatchFailure(last, "weights or ids of the pairs have a type that moe ops do not take");
+    return giveUp(why, "types", "weights or ids of the pairs have a type that moe ops do not take");
 
   // A sum of f32 whose rows are bf16 has to be rounded in the next call; moe.combine does both.
   if (getElementTypeOf(last.getResult(0)) != element) {
     CallOp cast = last->hasOneUse() ? dyn_cast<CallOp>(*last->user_begin()) : CallOp();
     if (!cast || cast.getBase() != "aten.to" || !getElementTypeOf(last.getResult(0)).isF32() ||
         !hasRank(cast.getResult(0), 2) || getElementTypeOf(cast.getResult(0)) != element)
-      return rewriter.notifyMatchFailure(last, "the sum has another type than the rows");
+      return giveUp(why, "types", "the sum has another type than the tokens", last.getResult(0));
     last = cast;
   }
 
   auto in = getSizes(experts.in, element), out = getSizes(experts.out, element);
   if (!in || !out || (*in)[0] != (*out)[0] || (*in)[2] != (*out)[1] * (experts.activation.gated ? 2 : 1) ||
       getTensorType(last.getResult(0)).getDimSize(1) != (*out)[2])
-    return rewriter.notifyMatchFailure(last, "the experts' weights do not fit each other");
+    return giveUp(why, "sizes", "sizes or types of the experts' weights do not fit each other and the tokens");
 
   // These calls have no meaning for an id that names no expert (or another one than moe.dispatch would take).
   std::optional<IndexRange> range = getIndexRange(experts.ids);
   if (!range || !range->isWithin({0, (*in)[0] - 1}))
-    return rewriter.notifyMatchFailure(last, "an id may name no expert");
+    return giveUp(why, "ids", "an id may name no expert: nothing says that all are in [0, " + Twine((*in)[0] - 1) + "]",
+                  experts.ids);
   SizeAnalysis sizes;
   SizeExpr pairs = sizes.getSize(experts.tokens, 0) * experts.sum.topK;
   if (sizes.getSize(experts.ids, 0) != pairs || sizes.getSize(experts.weights, 0) != pairs)
-    return rewriter.notifyMatchFailure(last, "not k pairs for each token");
+    return giveUp(why, "sizes", "nothing says that there are " + Twine(experts.sum.topK) + " pairs for each token");
+  return last;
+}
 
+void mlir::aten::raiseUnfusedExperts(UnfusedExperts &experts, CallOp last, PatternRewriter &rewriter) {
   rewriter.setInsertionPoint(last);
   ExpertLayer layer{experts.tokens, getPairMatrix(experts.ids, experts.sum.topK, rewriter),
                     getPairMatrix(experts.weights, experts.sum.topK, rewriter), experts.in.weight, experts.out.weight};
@@ -146,5 +151,4 @@ LogicalResult mlir::aten::raiseUnfusedExperts(UnfusedExperts &experts, PatternRe
                      createExpertLayer(rewriter, loc, layer, *experts.activation.region, last.getResult(0).getType()));
   remark::passed(loc, remark::RemarkOpts::name("Experts").category("moe-import"))
       << "calls on pairs of tokens and experts became a MoE layer";
-  return success();
 }

@@ -21,6 +21,7 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_UNFUSEDEXPERTS_H
 #define MOE_MLIR_LIB_CONVERSION_ATENTOGRAPH_UNFUSEDEXPERTS_H
 
+#include "Mismatch.h"
 #include "Patterns.h"
 
 #include <memory>
@@ -40,14 +41,14 @@ struct PairSum {
   int64_t topK;
   CallOp sum;
 };
-std::optional<PairSum> matchPairSum(CallOp sum);
+std::optional<PairSum> matchPairSum(CallOp sum, Mismatch *why);
 
 /// rows * weights[:, None]
 struct WeightedRows {
   /// [P, H] and [P]
   Value rows, weights;
 };
-std::optional<WeightedRows> matchWeightedRows(Value value);
+std::optional<WeightedRows> matchWeightedRows(Value value, Mismatch *why);
 
 /// product + bias[order]; without a bias, `product` is the value itself.
 struct BiasedProduct {
@@ -72,18 +73,26 @@ struct PairActivation {
   bool gated = false, interleaved = false;
 };
 /// Follows element-wise calls back to a value for which `isSource` holds, or to its halves or its even and odd columns.
-/// `element` is the type in which the layer's weights are stored: narrower types in between are not known.
-std::optional<PairActivation> matchPairActivation(Value value, Type element, function_ref<bool(Value)> isSource);
+/// `element` is the type in which the layer's weights are stored: narrower types in between are not known. `isSource`
+/// says why a product is not the one that is meant, and nothing of other calls.
+std::optional<PairActivation> matchPairActivation(Value value, Type element,
+                                                  function_ref<bool(Value, Mismatch *)> isSource, Mismatch *why);
 
-/// Everything that a matcher found. `ids` and `weights` are [P], `last` the call whose result the layer replaces.
+/// Everything that a matcher found. `ids` and `weights` are [P].
 struct UnfusedExperts {
   PairSum sum;
   Value tokens, ids, weights;
   PairProduct in, out;
   PairActivation activation;
 };
-/// Checks types, sizes and the range of the ids, and puts a MoE layer in place of the calls.
-LogicalResult raiseUnfusedExperts(UnfusedExperts &experts, PatternRewriter &rewriter);
+/// Each in the file of its pattern, from the sum that ends the layer.
+std::optional<UnfusedExperts> matchGroupedExperts(CallOp sum, Mismatch *why);
+std::optional<UnfusedExperts> matchBatchedExperts(CallOp sum, Mismatch *why);
+
+/// Checks types, sizes and the range of the ids. Returns the call whose result the layer replaces.
+std::optional<CallOp> checkUnfusedExperts(UnfusedExperts &experts, Mismatch *why);
+/// Puts a MoE layer in place of calls that were checked.
+void raiseUnfusedExperts(UnfusedExperts &experts, CallOp last, PatternRewriter &rewriter);
 
 } // namespace mlir::aten
 

@@ -4,8 +4,9 @@
 
 #include "Lowering.h"
 
-#include "mlir/Transforms/RegionUtils.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::aten {
 #define GEN_PASS_DEF_CONVERTATENTOLINALG
@@ -42,8 +43,7 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
     function.walk([&](CallOp call) { calls.push_back(call); });
     llvm::MapVector<StringRef, Occurrence> unsupported;
     SmallVector<std::pair<CallOp, SmallVector<Value>>> lowered;
-    // Replacements are made in order, since sizes are read off lowered operands; nothing is erased before all succeed.
-    IRMapping replaced;
+    // Nothing is replaced or erased before all calls are lowered.
     OpBuilder builder(&getContext());
     for (CallOp call : calls) {
       auto it = table.find(call.getBase());
@@ -63,12 +63,16 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
     }
     if (!unsupported.empty())
       return report(unsupported, lowered);
+    // A call that only hands its operand on is lowered to the result of another call, which goes as well.
+    IRMapping replaced;
     for (auto &[call, results] : lowered) {
-      for (auto [from, to] : llvm::zip_equal(call.getResults(), results))
+      for (auto [from, to] : llvm::zip_equal(call.getResults(), results)) {
         if (from.getType() != to.getType())
           return (void)(call.emitOpError("was lowered to ") << to.getType() << ", expected " << from.getType()),
                  signalPassFailure();
-      call.replaceAllUsesWith(results);
+        replaced.map(from, replaced.lookupOrDefault(to));
+        from.replaceAllUsesWith(replaced.lookup(from));
+      }
     }
     for (auto &entry : llvm::reverse(lowered))
       entry.first.erase();
@@ -95,10 +99,13 @@ private:
       note << (entry.known ? ": this form of the operator" : "");
     }
     // Built ops have no users yet: take them away again, so that the function is as it was.
+    llvm::SetVector<Operation *> built;
     for (auto &[call, results] : lowered)
       for (Value result : results)
         if (Operation *op = result.getDefiningOp(); op && op->use_empty() && !isa<CallOp>(op))
-          op->erase();
+          built.insert(op);
+    for (Operation *op : built)
+      op->erase();
     signalPassFailure();
   }
 };

@@ -11,6 +11,13 @@
 using namespace mlir;
 using namespace mlir::aten;
 
+/// An element at a place that is known to lie inside, so that nobody looks again.
+static Value extractInBounds(OpBuilder &b, Location loc, Value tensor, ValueRange at) {
+  auto extract = tensor::ExtractOp::create(b, loc, tensor, at);
+  extract->setAttr("moe.in_bounds", b.getUnitAttr());
+  return extract;
+}
+
 /// A stored index as a position: negative ones count from the end.
 static Value getPosition(OpBuilder &b, Location loc, Value index, Value size) {
   Value value = arith::IndexCastOp::create(b, loc, b.getIndexType(), index);
@@ -82,7 +89,7 @@ static Values lowerIndex(Lowering &l) {
       else
         at.push_back(linalg::IndexOp::create(b, loc, dim < first ? dim : dim - (last - first + 1) + width));
     }
-    return tensor::ExtractOp::create(b, loc, self, at);
+    return extractInBounds(b, loc, self, at);
   })}};
 }
 
@@ -114,7 +121,7 @@ static Values lowerGather(Lowering &l) {
     for (int64_t own = 0; own < from.getRank(); ++own)
       at.push_back(linalg::IndexOp::create(b, loc, embedding ? type.getRank() - 1 : own));
     at[*dim] = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
-    return tensor::ExtractOp::create(b, loc, self, at);
+    return extractInBounds(b, loc, self, at);
   })}};
 }
 
@@ -239,7 +246,7 @@ static Values lowerRepeat(Lowering &l) {
             index = arith::DivUIOp::create(b, loc, index, divisors[dim]);
           at.push_back(index);
         }
-        return tensor::ExtractOp::create(b, loc, self, at);
+        return extractInBounds(b, loc, self, at);
       })}};
 }
 

@@ -55,10 +55,13 @@ SmallVector<OpFoldResult> Lowering::getBroadcastSizes(RankedTensorType result, V
         break;
       auto type = dyn_cast<RankedTensorType>(operand.getType());
       int64_t own = type ? dim - (result.getRank() - type.getRank()) : -1;
-      if (own >= 0 && type.isDynamicDim(own)) {
+      if (own < 0)
+        continue;
+      // torch.export may not have simplified the result's size, which then is that of an operand that is known.
+      if (type.getDimSize(own) != 1 || getConstantIntValue(size) == ShapedType::kDynamic)
         size = getSize(operand, own);
+      if (type.isDynamicDim(own))
         break;
-      }
     }
     sizes.push_back(size);
   }

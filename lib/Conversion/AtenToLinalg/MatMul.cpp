@@ -71,7 +71,8 @@ static Values lowerMatMul(Lowering &l) {
   Value a = l.getTensor("self"), b = l.getTensor("other");
   if (!b)
     b = l.getTensor("mat2");
-  if (!a || !b)
+  auto isNumber = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank() == 0; };
+  if (!a || !b || isNumber(a) || isNumber(b))
     return std::nullopt;
   bool row = cast<RankedTensorType>(a.getType()).getRank() == 1,
        column = cast<RankedTensorType>(b.getType()).getRank() == 1;
@@ -159,8 +160,9 @@ static Values lowerGroupedProduct(Lowering &l) {
     Value number = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[1]);
     Value inGroup = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number, groupCount);
     Value group = arith::SelectOp::create(b, loc, inGroup, number, arith::ConstantIndexOp::create(b, loc, 0));
-    Value weight = tensor::ExtractOp::create(
+    auto weight = tensor::ExtractOp::create(
         b, loc, weights, ValueRange{group, linalg::IndexOp::create(b, loc, 2), linalg::IndexOp::create(b, loc, 1)});
+    weight->setAttr("moe.in_bounds", b.getUnitAttr());
     Value term =
         arith::MulFOp::create(b, loc, convertScalar(b, loc, args[0], compute), convertScalar(b, loc, weight, compute));
     Value sum = arith::AddFOp::create(b, loc, args[2], term);

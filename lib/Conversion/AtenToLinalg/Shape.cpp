@@ -145,6 +145,19 @@ static OpFoldResult getBound(Lowering &l, StringRef name, int64_t absent) {
   return bound && bound->size() == 1 ? bound->front() : l.b.getIndexAttr(absent);
 }
 
+/// Where a slice starts: an empty one may start behind the last element in PyTorch, but nowhere else.
+static OpFoldResult placeSlice(Lowering &l, OpFoldResult start, OpFoldResult count, OpFoldResult size) {
+  std::optional<int64_t> whole = getConstantIntValue(size), constant = getConstantIntValue(count);
+  // Only a size that is known can show that a start lies behind it.
+  if (!whole || (constant && *constant != 0) || getConstantIntValue(start) == 0)
+    return start;
+  OpFoldResult zero = l.b.getIndexAttr(0);
+  if (constant)
+    return zero;
+  Value isEmpty = arith::CmpIOp::create(l.b, l.loc, arith::CmpIPredicate::eq, l.getIndex(count), l.getIndex(zero));
+  return arith::SelectOp::create(l.b, l.loc, isEmpty, l.getIndex(zero), l.getIndex(start)).getResult();
+}
+
 static Values lowerSlice(Lowering &l) {
   Value self = l.getTensor("self");
   if (!self)
@@ -166,7 +179,7 @@ static Values lowerSlice(Lowering &l) {
       length = arith::CeilDivUIOp::create(l.b, l.loc, length, arith::ConstantIndexOp::create(l.b, l.loc, *step));
     count = length;
   }
-  return {{slice(l, self, *dim, start, count, l.b.getIndexAttr(*step), l.getType())}};
+  return {{slice(l, self, *dim, placeSlice(l, start, count, size), count, l.b.getIndexAttr(*step), l.getType())}};
 }
 
 static Values lowerSelect(Lowering &l) {
@@ -209,7 +222,9 @@ static Values lowerInsert(Lowering &l) {
     source = l.reshapeUnits(source, type.clone(shape), sizes);
   }
   SmallVector<OpFoldResult> offsets(sizes.size(), l.b.getIndexAttr(0)), strides(sizes.size(), l.b.getIndexAttr(1));
-  offsets[*dim] = clampBound(l, getBound(l, select ? "index" : "start", 0), l.getSize(self, *dim));
+  OpFoldResult size = l.getSize(self, *dim);
+  offsets[*dim] = clampBound(l, getBound(l, select ? "index" : "start", 0), size);
+  offsets[*dim] = placeSlice(l, offsets[*dim], sizes[*dim], size);
   strides[*dim] = l.b.getIndexAttr(*step);
   return {{tensor::InsertSliceOp::create(l.b, l.loc, source, self, offsets, sizes, strides)}};
 }
@@ -251,7 +266,13 @@ static std::optional<SmallVector<Value>> getTensors(Lowering &l) {
 }
 
 static Value concat(Lowering &l, int64_t dim, ArrayRef<Value> tensors, RankedTensorType type) {
-  Value result = tensor::ConcatOp::create(l.b, l.loc, dim, tensors);
+  SmallVector<Value> parts;
+  // An empty one adds nothing, and would have a place behind the last element if it came last.
+  llvm::copy_if(tensors, std::back_inserter(parts),
+                [&](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getDimSize(dim) != 0; });
+  if (parts.empty())
+    parts.push_back(tensors.front());
+  Value result = tensor::ConcatOp::create(l.b, l.loc, dim, parts);
   return result.getType() == type ? result : tensor::CastOp::create(l.b, l.loc, type, result).getResult();
 }
 
@@ -295,8 +316,9 @@ static Values lowerSplit(Lowering &l) {
     shape[*dim] = unbind ? 1 : l.getType(i).getDimSize(*dim);
     if (ShapedType::isDynamic(shape[*dim]))
       return std::nullopt;
-    Value piece = slice(l, self, *dim, l.b.getIndexAttr(offset), l.b.getIndexAttr(shape[*dim]), l.b.getIndexAttr(1),
-                        from.clone(shape));
+    OpFoldResult size = l.b.getIndexAttr(shape[*dim]);
+    OpFoldResult start = placeSlice(l, l.b.getIndexAttr(offset), size, l.getSize(self, *dim));
+    Value piece = slice(l, self, *dim, start, size, l.b.getIndexAttr(1), from.clone(shape));
     offset += shape[*dim];
     if (unbind) {
       SmallVector<OpFoldResult> sizes = l.getSizes(self);

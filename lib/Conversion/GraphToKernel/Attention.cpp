@@ -34,7 +34,8 @@ public:
     heads = queryType.getDimSize(2);
     depth = queryType.getDimSize(3);
     group = heads / keyType.getDimSize(1);
-    tileRows = lowering.tiles.rowsOf(element);
+    tileRows = lowering.tilesOf(element).rows;
+    tileColumns = lowering.tilesOf(element).columns;
     blockRows = llvm::alignTo(attentionRows, tileRows);
   }
 
@@ -70,7 +71,7 @@ private:
   Location loc;
   KernelBuilder k;
   Type element;
-  int64_t heads, depth, group, tileRows, blockRows;
+  int64_t heads, depth, group, tileRows, tileColumns, blockRows;
   SmallVector<OpFoldResult> sizes; ///< of the query
   OpFoldResult length;             ///< of the cache
 
@@ -144,7 +145,7 @@ void AttentionProgram::scoreTile(const Unit &unit, Value keyBlock, Value row) {
     Value from = emitRows(k, tileRows, row, [&](Value i) { return queryRow(unit, i); });
     Value to = scratchRows(unit, row);
     auto strip = [&](Value offset) {
-      Value acc = emitProduct(k, tileRows, lowering.tiles.columns, query, from, key,
+      Value acc = emitProduct(k, tileRows, tileColumns, query, from, key,
                               {unit.batch, unit.keyHead, keyBlock}, k.idx(0), k.idx(depth), offset)[0];
       Value column = k.add(k.mul(keyBlock, k.idx(keysPerBlock)), offset);
       emitStoreTile(k, acc, scores, to, column, [&](ValueRange args) -> Value {
@@ -153,10 +154,10 @@ void AttentionProgram::scoreTile(const Unit &unit, Value keyBlock, Value row) {
                                        k.f32(-std::numeric_limits<double>::infinity()));
       });
     };
-    if (lowering.tiles.columns == keysPerBlock)
+    if (tileColumns == keysPerBlock)
       strip(k.idx(0));
     else
-      k.loop(k.idx(0), k.idx(keysPerBlock), lowering.tiles.columns, strip);
+      k.loop(k.idx(0), k.idx(keysPerBlock), tileColumns, strip);
   });
 }
 
@@ -206,10 +207,10 @@ void AttentionProgram::valueTile(const Unit &unit, Value row) {
                               unit.endKey, column)[0];
       emitStoreTile(k, acc, result, to, column, [](ValueRange args) { return args[2]; });
     };
-    int64_t padded = llvm::alignTo(depth, 16), full = padded / lowering.tiles.columns * lowering.tiles.columns;
+    int64_t padded = llvm::alignTo(depth, 16), full = padded / tileColumns * tileColumns;
     if (full)
-      k.loop(k.idx(0), k.idx(full), lowering.tiles.columns,
-             [&](Value column) { strip(lowering.tiles.columns, column); });
+      k.loop(k.idx(0), k.idx(full), tileColumns,
+             [&](Value column) { strip(tileColumns, column); });
     if (padded > full)
       strip(padded - full, k.idx(full));
   });

@@ -2,6 +2,8 @@
 
 #include "Lowering.h"
 
+#include "mlir/IR/Remarks.h"
+
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -78,6 +80,8 @@ struct CacheUpdateLowering : GraphPattern<nn::CacheUpdateOp> {
     Location loc = op.getLoc();
     Value cache = adaptor.getCache();
     if (!lowering.inPlaceUpdates.contains(op)) {
+      remark::missed(loc, remark::RemarkOpts::name("Cache").category("convert-graph-to-kernel"))
+          << "the whole cache is copied before rows are written, because it is no state or is read later";
       SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, cache);
       cache = allocate(rewriter, loc, memrefOf(op.getResult()), sizes);
       emitCopy(lowering, rewriter, loc, {adaptor.getCache(), {}, {}, {}}, {cache, {}, {}, {}}, sizes);

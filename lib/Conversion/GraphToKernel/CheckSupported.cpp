@@ -2,6 +2,8 @@
 
 #include "Lowering.h"
 
+#include "moe-mlir/Support/ScalarRegion.h"
+
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -15,11 +17,25 @@ static bool hasTensor(Operation *op) {
 
 static bool isMatrixType(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
 
+/// The first argument or result that is a layout; one stands for several buffers, which no caller could give or take.
+static std::optional<std::string> layoutOf(func::FuncOp func) {
+  auto find = [](TypeRange types, StringRef what) -> std::optional<std::string> {
+    for (auto [i, type] : llvm::enumerate(types))
+      if (isa<moe::LayoutType>(type))
+        return ("has a !moe.layout as " + what + " " + Twine(i) + "; it exists inside of a function only").str();
+    return std::nullopt;
+  };
+  std::optional<std::string> argument = find(func.getArgumentTypes(), "argument");
+  return argument ? argument : find(func.getResultTypes(), "result");
+}
+
 /// A reason why `op` cannot be lowered, or nothing.
 static std::optional<std::string> reasonAgainst(Operation *op) {
   for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
     if (isa<UnrankedTensorType>(type))
       return "has an operand or result of unknown rank";
+  if (auto func = dyn_cast<func::FuncOp>(op))
+    return layoutOf(func);
   if (auto linear = dyn_cast<nn::LinearOp>(op)) {
     Type x = getElementTypeOrSelf(linear.getX()), w = getElementTypeOrSelf(linear.getWeight());
     if (x != w || !isMatrixType(x))
@@ -48,7 +64,7 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
           moe::DispatchOp, moe::ExpertOp, moe::CombineOp, tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
           tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
           tensor::ConcatOp, tensor::FromElementsOp, tensor::SplatOp, tensor::ExtractOp, arith::ConstantOp, cf::AssertOp,
-          func::FuncOp, func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))
+          CheckOp, func::FuncOp, func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))
     return std::nullopt;
   if (isa<linalg::LinalgOp>(op))
     return "is a named operation; run linalg-generalize-named-ops before";
@@ -74,6 +90,15 @@ LogicalResult mlir::kernel::checkSupported(ModuleOp module) {
       reason = *why;
       return WalkResult::interrupt();
     }
+    if (auto generic = dyn_cast<linalg::GenericOp>(op))
+      generic.getRegion().walk([&](Operation *nested) {
+        if (StringRef why = moe_mlir::whyNotScalar(nested); !bad && !why.empty()) {
+          bad = nested;
+          reason = why;
+        }
+      });
+    if (bad)
+      return WalkResult::interrupt();
     return isProgram ? WalkResult::skip() : WalkResult::advance();
   });
   if (!bad)

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "GraphSizes.h"
 #include "Lowering.h"
 
 using namespace mlir;
@@ -43,13 +44,18 @@ static bool isElementwise(linalg::GenericOp op) {
 }
 
 /// The elementwise op that can run in the epilogue of `producer`, if there is one.
-static std::optional<FusedEpilogue> findEpilogue(Operation *producer) {
+static std::optional<FusedEpilogue> findEpilogue(Operation *producer, GraphSizes &sizes) {
   Value value = producer->getResult(0);
   int64_t width = cast<RankedTensorType>(value.getType()).getShape().back();
   bool reshaped = false;
   OpOperand *use = onlyReader(value);
   while (use && isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(use->getOwner())) {
     reshaped = true;
+    // That the sizes agree must be known, and checked, before the producer runs.
+    Value shaped = use->getOwner()->getResult(0);
+    for (int64_t dim = 0, rank = cast<RankedTensorType>(shaped.getType()).getRank(); dim < rank; ++dim)
+      if (Operation *last = sizes.lastDefinition(sizes.size(shaped, dim)); last && !last->isBeforeInBlock(producer))
+        return std::nullopt;
     use = onlyReader(use->getOwner()->getResult(0));
   }
   auto consumer = use ? dyn_cast<linalg::GenericOp>(use->getOwner()) : linalg::GenericOp();
@@ -85,9 +91,14 @@ void mlir::kernel::findEpilogues(GraphLowering &lowering) {
     if (isa<nn::LinearOp, moe::CombineOp>(op))
       producers.push_back(op);
   });
-  for (Operation *producer : llvm::reverse(producers))
-    if (std::optional<FusedEpilogue> epilogue = findEpilogue(producer); epilogue && taken.insert(epilogue->op).second)
+  std::map<Operation *, GraphSizes> sizes;
+  for (Operation *producer : llvm::reverse(producers)) {
+    auto function = producer->getParentOfType<func::FuncOp>();
+    GraphSizes &known = sizes.try_emplace(function, function).first->second;
+    if (std::optional<FusedEpilogue> epilogue = findEpilogue(producer, known);
+        epilogue && taken.insert(epilogue->op).second)
       lowering.epilogues[producer] = *epilogue;
+  }
 }
 
 Epilogue::Epilogue(GraphLowering &lowering, Operation *producer, ConversionPatternRewriter &rewriter)
@@ -141,8 +152,12 @@ Value Epilogue::apply(KernelBuilder &kernel, Value value, Value row, Value colum
   mapping.map(fused.op.getBody()->getArgument(fused.input), kernel.convert(value, element));
   for (auto [arg, matrix] : matrices)
     mapping.map(arg, kernel.load(matrix, {row, column}));
-  for (Operation &nested : fused.op.getBody()->without_terminator())
-    cloneScalarOp(kernel, nested, mapping);
+  for (Operation &nested : fused.op.getBody()->without_terminator()) {
+    if (auto silu = dyn_cast<nn::SiluOp>(nested))
+      approximate(kernel, lowering.target, silu.getType(), [&] { cloneScalarOp(kernel, nested, mapping); });
+    else
+      cloneScalarOp(kernel, nested, mapping);
+  }
   return mapping.lookupOrDefault(fused.op.getBody()->getTerminator()->getOperand(0));
 }
 

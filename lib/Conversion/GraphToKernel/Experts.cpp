@@ -53,7 +53,7 @@ struct ExpertLowering : GraphPattern<moe::ExpertOp> {
 
     Type element = inType.getElementType();
     int64_t inner = outType.getDimSize(2);
-    bool matrix = lowering.tiles.hasMatrix(element);
+    bool matrix = lowering.tilesOf(element).matrix;
     if (isGather && matrix) {
       OpFoldResult width = rewriter.getIndexAttr(apart(inType.getDimSize(2), element));
       Value gathered = allocate(rewriter, loc, element, {rows, width});
@@ -142,7 +142,7 @@ private:
     bool gated = op.getGated();
     // Gate and up share the register tile: each has half of its columns.
     auto inType = cast<RankedTensorType>(op.getWIn().getType());
-    TileTarget tiles = tilesFor(lowering, inType, gated);
+    ProductTiles tiles = tilesFor(lowering, inType, gated);
     int64_t columns = gated ? tiles.blockColumns / 2 : tiles.blockColumns;
     int64_t width = gated ? tiles.columns / 2 : tiles.columns, rows = tiles.rows;
     Value x = kernel.arg(tokens), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
@@ -151,6 +151,9 @@ private:
     Value depth = isApart ? kernel.idx(inType.getDimSize(2)) : kernel.dim(x, 1), limit;
     if (isApart)
       limit = kernel.idx(inType.getDimSize(1) / (gated ? 2 : 1));
+    // The same for all rows: once, before the loops.
+    IRMapping reads;
+    cloneReads(kernel, op.getActivation(), reads, rewriter);
     forTiles(kernel, rows, w, layout, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
       Value source =
@@ -175,7 +178,10 @@ private:
                   at.push_back(args[1]);
                   value = arith::AddFOp::create(kernel, value, kernel.toF32(kernel.load(b, at)));
                 }
-              return activate(kernel, op, values, rewriter);
+              Value activated;
+              approximate(kernel, lowering.target, inType.getElementType(),
+                          [&] { activated = activate(kernel, op, reads, values, rewriter); });
+              return activated;
             },
             limit);
       });
@@ -183,10 +189,10 @@ private:
   }
 
   /// The activation region on (gate, up) or one value.
-  static Value activate(KernelBuilder &kernel, moe::ExpertOp op, ArrayRef<Value> values,
+  static Value activate(KernelBuilder &kernel, moe::ExpertOp op, const IRMapping &reads, ArrayRef<Value> values,
                         ConversionPatternRewriter &rewriter) {
     Block &block = op.getActivation().front();
-    IRMapping mapping;
+    IRMapping mapping(reads);
     for (auto [arg, value] : llvm::zip(block.getArguments(), values))
       mapping.map(arg, value);
     mapCaptures(kernel, op.getActivation(), mapping, rewriter);
@@ -197,7 +203,7 @@ private:
 
   void emitDown(KernelBuilder &kernel, RankedTensorType outType, Value hidden, Value weight, Value bias, Value result,
                 const Layout &layout, bool isApart) const {
-    TileTarget tiles = tilesFor(lowering, outType);
+    ProductTiles tiles = tilesFor(lowering, outType);
     int64_t rows = tiles.rows, width = tiles.columns;
     Value h = kernel.arg(hidden), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
     Value y = kernel.arg(result), depth = isApart ? kernel.idx(outType.getDimSize(2)) : kernel.dim(h, 1);

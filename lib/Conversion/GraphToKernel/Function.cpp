@@ -2,40 +2,15 @@
 
 #include "Lowering.h"
 
-#include "mlir/Interfaces/ViewLikeInterface.h"
-
 using namespace mlir;
 using namespace mlir::kernel;
 
-/// The buffer behind a chain of views.
-static Value rootOf(Value value) {
-  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
-    value = view.getViewSource();
-  return value;
-}
-
 static bool isState(func::FuncOp func, unsigned result) { return bool(func.getResultAttr(result, "moe.state_of")); }
 
-/// Whether `op` may write into the buffer of the old cache: a state or the result of another update that no later op
-/// reads.
-static bool isInPlace(nn::CacheUpdateOp op) {
-  Value cache = op.getCache();
-  if (auto arg = dyn_cast<BlockArgument>(cache)) {
-    auto func = dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp());
-    if (!func || !func.getArgAttr(arg.getArgNumber(), "moe.state"))
-      return false;
-  } else if (!cache.getDefiningOp<nn::CacheUpdateOp>()) {
-    return false;
-  }
-  return llvm::all_of(cache.getUsers(), [&](Operation *user) {
-    return user == op || (user->getBlock() == op->getBlock() && user->isBeforeInBlock(op));
-  });
-}
-
 // The function is converted before its body, which takes attributes and parents away: note them now.
-GraphLowering::GraphLowering(ModuleOp module) : module(module), kernels(module) {
+GraphLowering::GraphLowering(ModuleOp module) : module(module), kernels(module), target(targetOf(module)) {
   module.walk([&](Operation *op) {
-    if (auto update = dyn_cast<nn::CacheUpdateOp>(op); update && isInPlace(update))
+    if (auto update = dyn_cast<nn::CacheUpdateOp>(op); update && mayUpdateInPlace(update))
       inPlaceUpdates.insert(op);
     auto exit = dyn_cast<func::ReturnOp>(op);
     for (unsigned i = 0, e = exit ? exit.getNumOperands() : 0; i < e; ++i) {
@@ -91,7 +66,7 @@ private:
   }
 };
 
-/// Results leave in buffers of their own; states must stand in their argument.
+/// Results leave in buffers of their own, made before a state is written; states must stand in their argument.
 struct ReturnLowering : GraphPattern<func::ReturnOp> {
   using GraphPattern::GraphPattern;
 
@@ -99,16 +74,15 @@ struct ReturnLowering : GraphPattern<func::ReturnOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     SmallVector<Value> results;
+    SmallVector<StateUpdate> updates;
     llvm::SmallDenseSet<Value> roots;
     for (auto [i, value] : llvm::enumerate(adaptor.getOperands())) {
       if (Value state = lowering.stateResults.lookup({op, static_cast<unsigned>(i)})) {
-        Value target = rewriter.getRemappedValue(state);
-        if (value != target)
-          emitCopy(lowering, rewriter, loc, {value, {}, {}, {}}, {target, {}, {}, {}}, sizesOf(rewriter, loc, target));
+        updates.push_back({value, rewriter.getRemappedValue(state)});
         continue;
       }
       if (isa<MemRefType>(value.getType())) {
-        Value root = rootOf(value);
+        Value root = bufferBehind(value);
         if (!root.getDefiningOp<memref::AllocOp>() || !roots.insert(root).second) {
           SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, value);
           Value copy = allocate(rewriter, loc, cast<MemRefType>(value.getType()), sizes);
@@ -118,6 +92,7 @@ struct ReturnLowering : GraphPattern<func::ReturnOp> {
       }
       results.push_back(value);
     }
+    emitStateUpdates(lowering, rewriter, loc, updates);
     rewriter.replaceOpWithNewOp<func::ReturnOp>(op, results);
     return success();
   }

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -128,21 +129,9 @@ SmallVector<Value> GenericProgram::body(ValueRange ivs, ValueRange carried) {
       mapping.map(arg, load(operand, ivs));
   for (auto [i, value] : llvm::enumerate(carried))
     mapping.map(block->getArgument(inputs.size() + i), value);
-  for (Operation &nested : block->without_terminator()) {
-    if (auto index = dyn_cast<linalg::IndexOp>(nested)) {
-      mapping.map(index.getResult(), ivs[index.getDim()]);
-    } else if (auto extract = dyn_cast<tensor::ExtractOp>(nested)) {
-      SmallVector<Value> indices;
-      for (Value index : extract.getIndices())
-        indices.push_back(mapping.lookup(index));
-      mapping.map(extract.getResult(), kernel.load(mapping.lookup(extract.getTensor()), indices));
-    } else if (auto dim = dyn_cast<tensor::DimOp>(nested)) {
-      mapping.map(dim.getResult(),
-                  memref::DimOp::create(kernel, mapping.lookup(dim.getSource()), mapping.lookup(dim.getIndex())));
-    } else {
-      cloneScalarOp(kernel, nested, mapping);
-    }
-  }
+  block->walk([&](linalg::IndexOp index) { mapping.map(index.getResult(), ivs[index.getDim()]); });
+  for (Operation &nested : block->without_terminator())
+    cloneScalarOp(kernel, nested, mapping);
   SmallVector<Value> yields;
   for (Value value : block->getTerminator()->getOperands())
     yields.push_back(mapping.lookupOrDefault(value));
@@ -269,6 +258,29 @@ void GenericProgram::emit(ValueRange inputValues, ValueRange initValues, ValueRa
   kernel.launch(rewriter, name(), rows, mulSizes(rewriter, loc, work));
 }
 
+/// A sum of products in which rows of one operand meet columns of another, whatever is fused into it. Register tiles
+/// are for nn.linear, nn.attention and moe.expert.
+static bool isMatrixProduct(linalg::GenericOp op) {
+  auto sum = op.getBody()->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum || !op.getNumReductionLoops() ||
+      llvm::none_of(sum->getOperands(), [](Value value) { return value.getDefiningOp<arith::MulFOp>(); }))
+    return false;
+  SmallVector<unsigned> parallel;
+  op.getParallelDims(parallel);
+  llvm::SmallDenseSet<unsigned> missing; // parallel dimensions that some operand does not have
+  bool rowsAndColumns = false;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    llvm::SmallDenseSet<unsigned> own;
+    for (unsigned dim : parallel)
+      if (!map.isFunctionOfDim(dim))
+        own.insert(dim);
+    rowsAndColumns |= !missing.empty() && llvm::any_of(own, [&](unsigned dim) { return !missing.contains(dim); });
+    missing.insert(own.begin(), own.end());
+  }
+  return rowsAndColumns;
+}
+
 namespace {
 struct GenericLowering : GraphPattern<linalg::GenericOp> {
   using GraphPattern::GraphPattern;
@@ -279,6 +291,9 @@ struct GenericLowering : GraphPattern<linalg::GenericOp> {
       rewriter.replaceOp(op, fused);
       return success();
     }
+    if (isMatrixProduct(op))
+      remark::missed(op.getLoc(), remark::RemarkOpts::name("Product").category("convert-graph-to-kernel"))
+          << "a matrix product of plain operations runs as loops, not on register tiles";
     SmallVector<Value> results;
     for (auto [result, init] : llvm::zip(op.getResults(), adaptor.getOutputs()))
       results.push_back(allocate(rewriter, op.getLoc(), memrefOf(result), sizesOf(rewriter, op.getLoc(), init)));

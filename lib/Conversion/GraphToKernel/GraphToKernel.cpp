@@ -8,9 +8,6 @@
 #include "Lowering.h"
 
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/TileTarget.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -57,14 +54,8 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
   void runOnOperation() override {
     ModuleOp module = getOperation();
     dropExchanges(module);
+    dropPoison(module);
     GraphLowering lowering(module);
-    FailureOr<TileTarget> tiles = TileTarget::get(module);
-    if (failed(tiles))
-      return signalPassFailure();
-    lowering.tiles = *tiles;
-    Attribute traits = module->getAttr(CpuTarget::attrName);
-    if (CudaTarget::isCuda(traits))
-      lowering.device = moe_mlir::findCudaDevice(cast<DictionaryAttr>(traits).getAs<StringAttr>("cuda"));
     if (failed(checkSupported(module)))
       return signalPassFailure();
     prepareGraph(module);

@@ -8,20 +8,42 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
+/// Equal for kernels that are equal but for their names and locations.
+static llvm::hash_code hashOf(FuncOp func) {
+  llvm::hash_code hash = hash_value(Type(func.getFunctionType()));
+  DenseMap<Value, unsigned> numbers;
+  func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Value argument : region.getArguments())
+        numbers.try_emplace(argument, numbers.size());
+    if (op == func)
+      return;
+    auto numberOf = [&](Value operand) { return numbers.lookup(operand); };
+    hash =
+        llvm::hash_combine(hash, OperationEquivalence::computeHash(op, numberOf, OperationEquivalence::ignoreHashValue,
+                                                                   OperationEquivalence::IgnoreLocations));
+    for (Value result : op->getResults())
+      numbers.try_emplace(result, numbers.size());
+  });
+  return hash;
+}
+
 FuncOp KernelTable::share(FuncOp func) {
-  SmallVector<FuncOp> &known = variants[func.getSymName()];
   // Equal but for the name: compare under the name of the other.
   std::string name = func.getSymName().str();
-  for (FuncOp other : known) {
+  Variants &known = variants[name];
+  SmallVector<FuncOp, 1> &alike = known.byContent[hashOf(func)];
+  for (FuncOp other : alike) {
     func.setSymName(other.getSymName());
     if (OperationEquivalence::isEquivalentTo(func, other, OperationEquivalence::IgnoreLocations)) {
       func->erase();
       return other;
     }
   }
-  func.setSymName(known.empty() ? name : name + "_v" + std::to_string(known.size() + 1));
+  ++known.count;
+  func.setSymName(known.count == 1 ? name : name + "_v" + std::to_string(known.count));
   symbols.insert(func);
-  known.push_back(func);
+  alike.push_back(func);
   return func;
 }
 
@@ -339,6 +361,19 @@ Value mlir::kernel::allocate(OpBuilder &b, Location loc, Type element, ArrayRef<
   return allocate(b, loc, MemRefType::get(shape, element), sizes);
 }
 
+/// The inferred type says 0 for a group of a dynamic size and a size of 0, which the verifier wants dynamic.
+static Value collapse(OpBuilder &b, Location loc, Value memref, ArrayRef<ReassociationIndices> groups) {
+  auto type = cast<MemRefType>(memref.getType());
+  MemRefType inferred = memref::CollapseShapeOp::computeCollapsedType(type, groups);
+  SmallVector<int64_t> shape(inferred.getShape());
+  for (auto [size, group] : llvm::zip_equal(shape, groups))
+    if (llvm::any_of(group, [&](int64_t dim) { return type.isDynamicDim(dim); }))
+      size = ShapedType::kDynamic;
+  return memref::CollapseShapeOp::create(
+      b, loc, MemRefType::get(shape, type.getElementType(), inferred.getLayout(), inferred.getMemorySpace()), memref,
+      groups);
+}
+
 Value mlir::kernel::asMatrix(OpBuilder &b, Location loc, Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   if (type.getRank() == 2)
@@ -352,7 +387,7 @@ Value mlir::kernel::asMatrix(OpBuilder &b, Location loc, Value memref) {
   for (int64_t i = 0; i < type.getRank() - 1; ++i)
     groups[0].push_back(i);
   groups[1].push_back(type.getRank() - 1);
-  return memref::CollapseShapeOp::create(b, loc, memref, groups);
+  return collapse(b, loc, memref, groups);
 }
 
 Value mlir::kernel::asVector(OpBuilder &b, Location loc, Value memref) {
@@ -365,7 +400,7 @@ Value mlir::kernel::asVector(OpBuilder &b, Location loc, Value memref) {
   SmallVector<ReassociationIndices> groups(1);
   for (int64_t i = 0; i < type.getRank(); ++i)
     groups[0].push_back(i);
-  return memref::CollapseShapeOp::create(b, loc, memref, groups);
+  return collapse(b, loc, memref, groups);
 }
 
 std::string mlir::kernel::shapeName(ArrayRef<int64_t> shape) {

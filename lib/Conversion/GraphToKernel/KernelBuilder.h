@@ -24,7 +24,12 @@ public:
 
 private:
   SymbolTable symbols;
-  llvm::StringMap<SmallVector<FuncOp>> variants;
+  /// Kernels that asked for a name: how many, and by their content, so that a new one is compared with few.
+  struct Variants {
+    unsigned count = 0;
+    DenseMap<llvm::hash_code, SmallVector<FuncOp, 1>> byContent;
+  };
+  llvm::StringMap<Variants> variants;
 };
 
 /// Builds one kernel. Host values that the kernel needs become its arguments by `arg`; `launch` finishes it.

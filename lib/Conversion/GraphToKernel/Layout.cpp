@@ -22,11 +22,11 @@ public:
         places(b.arg(layout.places)), records(b.arg(layout.records)), count(b.arg(layout.count)),
         ranks(b.arg(counts.ranks)), counts(b.arg(counts.counts)), firsts(b.arg(firsts)), totals(b.arg(totals)) {}
 
-  void emit(const TileTarget &target) {
-    TokenChunks chunks(b, target, b.dim(ids, 0));
+  void emit(const RoutingSizes &sizes) {
+    TokenChunks chunks(b, sizes, b.dim(ids, 0));
     // Without tokens there are still offsets to write.
     b.forall({b.max(chunks.count(), b.idx(1))}, [&](ValueRange at) {
-      addUp(at[0], chunks.count(), target.countedExperts);
+      addUp(at[0], chunks.count(), sizes.countedExperts);
       findFirsts(at[0]);
       Value first = chunks.first(b, at[0]), end = chunks.end(b, first), k = b.dim(ids, 1);
       place(at[0], b.mul(first, k), b.mul(end, k));
@@ -111,7 +111,7 @@ static void emitCountKernel(GraphLowering &lowering, OpBuilder &host, Location l
   KernelBuilder b(lowering.kernels, loc);
   Value ids = b.arg(experts);
   PairCounts own{b.arg(counts.ranks), b.arg(counts.counts)};
-  TokenChunks chunks(b, lowering.tiles, b.dim(ids, 0));
+  TokenChunks chunks(b, lowering.routing(), b.dim(ids, 0));
   b.forall({chunks.count()}, [&](ValueRange at) {
     Value first = chunks.first(b, at[0]);
     emitCounts(b, ids, own, numExperts, at[0], first, chunks.end(b, first));
@@ -124,14 +124,14 @@ LaunchOp mlir::kernel::emitLayout(GraphLowering &lowering, OpBuilder &host, Loca
                                   const LayoutBuffers &layout, std::optional<PairCounts> counts, int64_t numExperts) {
   OpFoldResult t = sizeOf(host, loc, experts, 0), k = sizeOf(host, loc, experts, 1);
   if (!counts) {
-    counts = allocateCounts(host, loc, lowering.tiles, t, k, numExperts);
+    counts = allocateCounts(host, loc, lowering.routing(), t, k, numExperts);
     emitCountKernel(lowering, host, loc, experts, *counts, numExperts);
   }
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, counts->counts);
   auto perChunk = cast<MemRefType>(counts->counts.getType());
   Value firsts = allocate(host, loc, perChunk, sizes), totals = allocate(host, loc, perChunk, sizes);
   KernelBuilder b(lowering.kernels, loc);
-  LayoutProgram(b, layout, experts, *counts, firsts, totals, numExperts).emit(lowering.tiles);
+  LayoutProgram(b, layout, experts, *counts, firsts, totals, numExperts).emit(lowering.routing());
   return b.launch(host, "layout_" + Twine(numExperts), t,
                   addSizes(host, loc, mulSizes(host, loc, {t, k}), host.getIndexAttr(numExperts)));
 }

@@ -24,11 +24,11 @@ static SmallVector<OpFoldResult> packedSizes(OpBuilder &b, Location loc, ArrayRe
 }
 
 /// Packs `weight` ([.., N, K] in memory) by a kernel: a column block each.
-static Value emitPack(GraphLowering &lowering, const TileTarget &tiles, OpBuilder &host, Location loc, Value weight,
+static Value emitPack(GraphLowering &lowering, const ProductTiles &tiles, OpBuilder &host, Location loc, Value weight,
                       bool halves, bool interleaved) {
   auto type = cast<MemRefType>(weight.getType());
   Type element = type.getElementType();
-  int64_t depth = tiles.depthOf(element), blockColumns = tiles.blockColumns, rank = type.getRank();
+  int64_t depth = tiles.depth, blockColumns = tiles.blockColumns, rank = type.getRank();
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, weight);
   Value packed = allocate(host, loc, element, packedSizes(host, loc, sizes, blockColumns, depth));
 
@@ -86,10 +86,10 @@ Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewrite
                                Value converted, bool halves, bool interleaved) {
   auto parameter = tensor.getDefiningOp<moe::ParameterOp>();
   auto type = cast<RankedTensorType>(tensor.getType());
-  TileTarget tiles = tilesFor(lowering, type, halves);
+  ProductTiles tiles = tilesFor(lowering, type, halves);
   if (!parameter)
     return emitPack(lowering, tiles, rewriter, loc, converted, halves, interleaved);
-  int64_t depth = tiles.depthOf(type.getElementType()), blockColumns = tiles.blockColumns;
+  int64_t depth = tiles.depth, blockColumns = tiles.blockColumns;
   SmallVector<OpFoldResult> sizes;
   for (int64_t size : type.getShape())
     sizes.push_back(rewriter.getIndexAttr(size));
@@ -100,8 +100,11 @@ Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewrite
   if (parameter.getRecipe())
     llvm::append_range(recipe, *parameter.getRecipe());
   recipe.push_back(moe::PackAttr::get(rewriter.getContext(), blockColumns, depth, halves, interleaved));
-  return moe::ParameterOp::create(rewriter, parameter.getLoc(), MemRefType::get(shape, type.getElementType()),
-                                  parameter.getSources(), rewriter.getArrayAttr(recipe));
+  auto packed = moe::ParameterOp::create(rewriter, parameter.getLoc(), MemRefType::get(shape, type.getElementType()),
+                                         parameter.getSources(), rewriter.getArrayAttr(recipe));
+  // Blocks are filled up, so many shapes have one packed form: whoever reads the weights must know the right one.
+  packed->setAttr(moe::kShapeAttr, rewriter.getDenseI64ArrayAttr(type.getShape()));
+  return packed;
 }
 
 namespace {
@@ -137,11 +140,11 @@ struct LinearLowering : GraphPattern<nn::LinearOp> {
   }
 
 private:
-  void emit(KernelBuilder &kernel, const TileTarget &tiles, Value x, Value weight, Value bias, Value y,
+  void emit(KernelBuilder &kernel, const ProductTiles &tiles, Value x, Value weight, Value bias, Value y,
             Epilogue &epilogue) const {
     int64_t rows = tiles.rows, columns = tiles.columns, blockColumns = tiles.blockColumns;
     // Enough rows to hide the cost of a column block, few enough to balance narrow weights.
-    int64_t chunkRows = lowering.tiles.chunkRowsOf(getElementTypeOrSelf(weight));
+    int64_t chunkRows = tiles.chunkRows;
     Value zero = kernel.idx(0), chunk = kernel.idx(chunkRows);
     Value m = kernel.dim(x, 0), depth = kernel.dim(x, 1);
     kernel.forall({kernel.dim(weight, 0), kernel.ceilDiv(m, chunkRows)}, [&](ValueRange block) {

@@ -4,8 +4,7 @@
 
 #include "KernelBuilder.h"
 
-#include "moe-mlir/Analysis/CudaDevices.h"
-#include "moe-mlir/Dialect/Kernel/IR/TileTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
@@ -47,8 +46,11 @@ struct GraphLowering {
   DenseMap<Operation *, Value> fusedResults;
   /// Experts that a gate chose -> the ranks and counts of its pairs, which it left for the layout; see Routing.h.
   DenseMap<Value, std::pair<Value, Value>> pairCounts;
-  TileTarget tiles;
-  const moe_mlir::CudaDevice *device = nullptr; ///< the GPU that kernels are tuned for, if it is one
+  TargetAttrInterface target; ///< null: sizes without a target
+
+  /// The sizes of products whose weights are of `element`.
+  ProductTiles tilesOf(Type element) const { return target ? target.getTiles(element) : plainTiles(element); }
+  RoutingSizes routing() const { return target ? target.getRouting() : RoutingSizes(); }
 };
 
 template <typename Op> class GraphPattern : public OpConversionPattern<Op> {
@@ -73,6 +75,8 @@ MemRefType encodedCacheType(RankedTensorType cache, StringRef encoding);
 
 /// Removes the exchanges of a rank with itself, and grids that nothing names any more.
 void dropExchanges(ModuleOp module);
+/// Makes 0 of scalars that folding found to be of any value, as those of a shift by too many bits.
+void dropPoison(ModuleOp module);
 /// Gives hidden states that only cache updates and attention use their encoding (as tensor encodings on their whole
 /// chain of updates), and widens expert results that only a combine reads to f32.
 void prepareGraph(ModuleOp module);
@@ -90,6 +94,18 @@ void emitCopy(GraphLowering &lowering, OpBuilder &host, Location loc, Box source
               ArrayRef<OpFoldResult> sizes);
 void emitFill(GraphLowering &lowering, OpBuilder &host, Location loc, Value scalar, Value memref);
 
+/// The buffer behind a chain of views.
+Value bufferBehind(Value memref);
+/// A state's next value and the buffer that it must stand in when the function returns.
+struct StateUpdate {
+  Value value, state;
+};
+/// Writes all states as if at once: each next value is made of what the states held before.
+void emitStateUpdates(GraphLowering &lowering, OpBuilder &host, Location loc, ArrayRef<StateUpdate> updates);
+/// Whether `op` may write into the buffer of the old cache: a state that gets another value anyway, or the result of
+/// another update, of which nothing that runs later reads the old elements.
+bool mayUpdateInPlace(nn::CacheUpdateOp op);
+
 /// The scalar that all elements of a tensor have, if its producer says so (a splat constant or a fill).
 struct SplatValue {
   TypedAttr constant;
@@ -100,7 +116,7 @@ SplatValue splatOf(Value tensor);
 
 /// Tile sizes of products by `weight` [.., N, K], and the columns that it is blocked by. With `halves`, gate and up
 /// columns share a block.
-TileTarget tilesFor(const GraphLowering &lowering, RankedTensorType weight, bool halves = false);
+ProductTiles tilesFor(const GraphLowering &lowering, RankedTensorType weight, bool halves = false);
 /// Says in remarks what was chosen and what it is expected to cost.
 void remarkTiles(const GraphLowering &lowering, Location loc, RankedTensorType weight, bool halves = false);
 
@@ -120,10 +136,16 @@ void emitGather(GraphLowering &lowering, OpBuilder &host, Location loc, Value to
 /// gathered for themselves.
 bool isVirtualDispatch(moe::DispatchOp op);
 
-/// Clones the op of a scalar region, decomposing nn ops into arith and math.
+/// Clones the op of a scalar region, in terms of arith, math, scf and memref; does nothing if `mapping` has its
+/// results.
 void cloneScalarOp(KernelBuilder &kernel, Operation &op, IRMapping &mapping);
+/// Lets the target approximate the exponentials and quotients that `activation` creates, by their fastmath flags, if it
+/// does that to results of type `stored`, to which the activation's are rounded.
+void approximate(KernelBuilder &kernel, TargetAttrInterface target, Type stored, KernelBuilder::Body activation);
 /// Maps the values from outside that `region` uses to arguments of the kernel.
 void mapCaptures(KernelBuilder &kernel, Region &region, IRMapping &mapping, ConversionPatternRewriter &rewriter);
+/// Clones the reads of tensors in `region`, whose places do not depend on the region's arguments.
+void cloneReads(KernelBuilder &kernel, Region &region, IRMapping &mapping, ConversionPatternRewriter &rewriter);
 /// The rows that an expert takes of `tokens` tokens (index), as i32; see #moe.capacity.
 Value emitCapacity(KernelBuilder &kernel, moe::GateOp op, Value tokens);
 /// x * sigmoid(x) in f32.

@@ -3,6 +3,7 @@
 #include "Lowering.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -24,7 +25,7 @@ MemRefType mlir::kernel::encodedCacheType(RankedTensorType cache, StringRef enco
 }
 
 /// All values of the state `arg`: the argument and its updates. Empty if anything else than updates, attention and the
-/// function's return sees them.
+/// function's return sees them, or if the state's next value is none of them, as that one has the plain form.
 static SmallVector<Value> stateChain(BlockArgument arg, StringRef &encoding) {
   SmallVector<Value> chain = {arg};
   bool isKey = false, isValue = false;
@@ -48,6 +49,11 @@ static SmallVector<Value> stateChain(BlockArgument arg, StringRef &encoding) {
     }
   if (isKey == isValue)
     return {};
+  auto func = cast<func::FuncOp>(arg.getOwner()->getParentOp());
+  for (OpOperand &next : func.front().getTerminator()->getOpOperands())
+    if (auto state = func.getResultAttrOfType<IntegerAttr>(next.getOperandNumber(), "moe.state_of");
+        state && state.getInt() == arg.getArgNumber() && !llvm::is_contained(chain, next.get()))
+      return {};
   encoding = isKey ? keyEncoding : valueEncoding;
   return chain;
 }
@@ -79,6 +85,17 @@ void mlir::kernel::dropExchanges(ModuleOp module) {
   for (auto grid : llvm::make_early_inc_range(module.getOps<shard::GridOp>()))
     if (SymbolTable::symbolKnownUseEmpty(grid, module))
       grid.erase();
+}
+
+void mlir::kernel::dropPoison(ModuleOp module) {
+  module.walk([](ub::PoisonOp poison) {
+    if (!poison.getType().isIntOrIndexOrFloat())
+      return;
+    OpBuilder b(poison);
+    poison.replaceAllUsesWith(
+        arith::ConstantOp::create(b, poison.getLoc(), b.getZeroAttr(poison.getType())).getResult());
+    poison.erase();
+  });
 }
 
 void mlir::kernel::prepareGraph(ModuleOp module) {

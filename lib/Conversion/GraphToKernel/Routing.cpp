@@ -5,19 +5,19 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-TokenChunks::TokenChunks(KernelBuilder &b, const TileTarget &target, Value tokens) : tokens(tokens) {
-  size = b.max(b.ceilDiv(tokens, target.chunks), b.idx(target.chunkTokens));
+TokenChunks::TokenChunks(KernelBuilder &b, const RoutingSizes &sizes, Value tokens) : tokens(tokens) {
+  size = b.max(b.ceilDiv(tokens, sizes.chunks), b.idx(sizes.chunkTokens));
   chunks = b.div(b.add(tokens, b.sub(size, b.idx(1))), size);
 }
 
-PairCounts mlir::kernel::allocateCounts(OpBuilder &host, Location loc, const TileTarget &target, OpFoldResult tokens,
+PairCounts mlir::kernel::allocateCounts(OpBuilder &host, Location loc, const RoutingSizes &sizes, OpFoldResult tokens,
                                         OpFoldResult k, int64_t experts) {
   Type i32 = host.getI32Type();
   Value ranks = allocate(host, loc, i32, {tokens, k});
   // The sizes are static, but not in the kernels: LLVM would unroll their short loops over experts before it
   // vectorises.
   MemRefType type = MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i32);
-  return {ranks, allocate(host, loc, type, {host.getIndexAttr(target.chunks), host.getIndexAttr(experts)})};
+  return {ranks, allocate(host, loc, type, {host.getIndexAttr(sizes.chunks), host.getIndexAttr(experts)})};
 }
 
 Value mlir::kernel::isExpert(KernelBuilder &b, Value id, int64_t experts) {

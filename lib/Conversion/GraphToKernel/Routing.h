@@ -16,7 +16,7 @@ struct PairCounts {
 /// from the number of tokens and the target; no result depends on them.
 class TokenChunks {
 public:
-  TokenChunks(KernelBuilder &b, const TileTarget &target, Value tokens);
+  TokenChunks(KernelBuilder &b, const RoutingSizes &sizes, Value tokens);
 
   Value count() { return chunks; }
   Value first(KernelBuilder &b, Value chunk) { return b.mul(chunk, size); }
@@ -27,7 +27,7 @@ private:
 };
 
 /// Buffers on the host for `tokens` x `k` pairs.
-PairCounts allocateCounts(OpBuilder &host, Location loc, const TileTarget &target, OpFoldResult tokens, OpFoldResult k,
+PairCounts allocateCounts(OpBuilder &host, Location loc, const RoutingSizes &sizes, OpFoldResult tokens, OpFoldResult k,
                           int64_t experts);
 
 /// Whether `id` is the number of an expert; anything else means that the pair is dropped.

@@ -2,8 +2,6 @@
 
 #include "Lowering.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
-
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -55,28 +53,19 @@ void mlir::kernel::emitStoreTile(KernelBuilder &kernel, ValueRange accumulators,
   YieldOp::create(kernel, kernel.convert(result, cast<MemRefType>(dest.getType()).getElementType()));
 }
 
-Value mlir::kernel::emitSilu(KernelBuilder &kernel, Value x) {
-  Value exp = math::ExpOp::create(kernel, arith::NegFOp::create(kernel, x));
-  return arith::DivFOp::create(kernel, x, arith::AddFOp::create(kernel, exp, kernel.f32(1.0)));
-}
-
-void mlir::kernel::cloneScalarOp(KernelBuilder &kernel, Operation &op, IRMapping &mapping) {
-  if (auto silu = dyn_cast<nn::SiluOp>(op)) {
-    Value x = kernel.toF32(mapping.lookupOrDefault(silu.getInput()));
-    mapping.map(silu.getResult(), kernel.convert(emitSilu(kernel, x), silu.getType()));
+void mlir::kernel::approximate(KernelBuilder &kernel, TargetAttrInterface target, Type stored,
+                               KernelBuilder::Body activation) {
+  using Flags = arith::FastMathFlags;
+  Block *block = kernel.getInsertionBlock();
+  auto start = kernel.getInsertionPoint();
+  Operation *before = start == block->begin() ? nullptr : &*std::prev(start);
+  activation();
+  if (!target || !target.approximatesActivations() || stored.getIntOrFloatBitWidth() > 16)
     return;
+  for (auto it = before ? std::next(before->getIterator()) : block->begin(); it != kernel.getInsertionPoint(); ++it) {
+    if (auto quotient = dyn_cast<arith::DivFOp>(*it))
+      quotient.setFastmath(quotient.getFastmath() | Flags::afn | Flags::arcp);
+    if (auto exp = dyn_cast<math::ExpOp>(*it))
+      exp.setFastmath(exp.getFastmath() | Flags::afn);
   }
-  kernel.clone(op, mapping);
-}
-
-void mlir::kernel::mapCaptures(KernelBuilder &kernel, Region &region, IRMapping &mapping,
-                               ConversionPatternRewriter &rewriter) {
-  region.walk([&](Operation *nested) {
-    for (Value operand : nested->getOperands()) {
-      // Arguments of a function that is converted already have no parent.
-      Region *parent = operand.getParentRegion();
-      if (!(parent && region.isAncestor(parent)) && !mapping.contains(operand))
-        mapping.map(operand, kernel.arg(rewriter.getRemappedValue(operand)));
-    }
-  });
 }

@@ -9,15 +9,16 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "ExpandShape.h"
 #include "Interface.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Arena.h"
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
+#include "moe-mlir/Support/Greedy.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -34,7 +35,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace mlir::moert;
@@ -98,7 +98,8 @@ struct LowerParameter : ConvertOpToLLVMPattern<moe::ParameterOp> {
     auto type = dyn_cast<MemRefType>(op.getType());
     if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
       return op.emitOpError() << "must be a static, contiguous memref at this level, got " << op.getType();
-    int32_t index = state.parameters->number(op.getSources(), op.getRecipeAttr(), type);
+    int32_t index = state.parameters->number(op.getSources(), op.getRecipeAttr(), type,
+                                               op->getAttrOfType<DenseI64ArrayAttr>(moe::kShapeAttr));
     Value data = ParameterOp::create(rewriter, op.getLoc(), state.context, rewriter.getI32IntegerAttr(index));
     Value memref = MemRefDescriptor::fromStaticShape(rewriter, op.getLoc(), *getTypeConverter(), type, data);
     rewriter.replaceOp(op, memref);
@@ -201,7 +202,20 @@ struct LowerAssert : ConvertOpToLLVMPattern<cf::AssertOp> {
 
   LogicalResult matchAndRewrite(cf::AssertOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<CheckOp>(op, state.context, adaptor.getArg(), op.getMsgAttr());
+    rewriter.replaceOpWithNewOp<CheckOp>(op, state.context, adaptor.getArg(), op.getMsgAttr(), ValueRange());
+    return success();
+  }
+
+  HostState &state;
+};
+
+struct LowerCheck : ConvertOpToLLVMPattern<kernel::CheckOp> {
+  LowerCheck(const LLVMTypeConverter &converter, HostState &state) : ConvertOpToLLVMPattern(converter), state(state) {}
+
+  LogicalResult matchAndRewrite(kernel::CheckOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<CheckOp>(op, state.context, adaptor.getHolds(), op.getMessageAttr(),
+                                         adaptor.getValues());
     return success();
   }
 
@@ -308,7 +322,7 @@ private:
       return success();
     }
     // The copy is the host's.
-    if (kernel::CudaTarget::isCuda(main->getParentOfType<ModuleOp>()->getAttr(kernel::CpuTarget::attrName)))
+    if (kernel::isOffloaded(main->getParentOfType<ModuleOp>()))
       return main.emitOpError() << "result " << index << " is no buffer of its own, which a program for a GPU needs";
     SmallVector<Value> dynamic;
     for (int64_t d = 0; d < type.getRank(); ++d)
@@ -333,15 +347,16 @@ private:
   LogicalResult convert() {
     MLIRContext *context = function.getContext();
     RewritePatternSet simplify(context);
+    populateExpandShapePatterns(simplify);
     memref::populateExpandStridedMetadataPatterns(simplify);
     arith::populateCeilFloorDivExpandOpsPatterns(simplify);
-    if (failed(applyPatternsGreedily(function, std::move(simplify))))
+    if (failed(moe_mlir::applyPatternsToEnd(function, std::move(simplify))))
       return failure();
 
     LLVMConversionTarget target(*context);
     target.addLegalDialect<MoeRtDialect>();
     RewritePatternSet patterns(context);
-    patterns.add<LowerParameter, LowerBlocks, LowerArena, LowerLaunch, LowerAssert>(converter, state);
+    patterns.add<LowerParameter, LowerBlocks, LowerArena, LowerLaunch, LowerAssert, LowerCheck>(converter, state);
     populateAffineToStdConversionPatterns(patterns);
     populateSCFToControlFlowConversionPatterns(patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);

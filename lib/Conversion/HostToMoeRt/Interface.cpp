@@ -50,6 +50,18 @@ FailureOr<Interface::Value> Interface::readValue(func::FuncOp function, Dictiona
   return value;
 }
 
+/// Callers name what they give and get: of two values with one name, one could not be given, or would be lost.
+static LogicalResult checkNames(func::FuncOp function, ArrayRef<Interface::Value> values, StringRef what) {
+  llvm::StringMap<unsigned> seen;
+  for (auto [i, value] : llvm::enumerate(values)) {
+    auto [first, isNew] = seen.try_emplace(value.name, i);
+    if (!isNew)
+      return function.emitOpError() << what << "s " << first->second << " and " << i << " have one name, '"
+                                    << value.name << "'; give each its own in 'moe.name'";
+  }
+  return success();
+}
+
 FailureOr<Interface> Interface::read(func::FuncOp function) {
   Interface interface;
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
@@ -69,6 +81,9 @@ FailureOr<Interface> Interface::read(func::FuncOp function) {
       return failure();
     interface.outputValues.push_back(*value);
   }
+  if (failed(checkNames(function, interface.inputValues, "input")) ||
+      failed(checkNames(function, interface.outputValues, "output")))
+    return failure();
   for (const Value &state : interface.stateValues)
     for (int64_t symbol : state.dims)
       if (!interface.sourceOf(symbol))
@@ -87,9 +102,12 @@ std::optional<std::pair<int32_t, int32_t>> Interface::sourceOf(unsigned symbol) 
   return std::nullopt;
 }
 
-int32_t ParameterTable::number(ArrayAttr sources, ArrayAttr recipe, MemRefType type) {
+int32_t ParameterTable::number(ArrayAttr sources, ArrayAttr recipe, MemRefType type, DenseI64ArrayAttr shape) {
   Builder b(type.getContext());
-  Attribute identity = b.getArrayAttr({sources, recipe ? recipe : b.getArrayAttr({}), TypeAttr::get(type)});
+  SmallVector<Attribute> parts = {sources, recipe ? recipe : b.getArrayAttr({}), TypeAttr::get(type)};
+  if (shape)
+    parts.push_back(shape);
+  Attribute identity = b.getArrayAttr(parts);
   auto found = entries.find(identity);
   if (found == entries.end()) {
     std::string source = sources.empty() ? "parameter" : cast<StringAttr>(sources[0]).str(), key = source;
@@ -110,6 +128,8 @@ ArrayAttr ParameterTable::toAttr(MLIRContext *context) const {
     entry.set("sources", parts[0]);
     entry.set("recipe", parts[1]);
     entry.set("type", parts[2]);
+    if (parts.size() > 3)
+      entry.set("shape", parts[3]);
     attrs.push_back(entry.getDictionary(context));
   }
   return b.getArrayAttr(attrs);

@@ -13,7 +13,7 @@ namespace mlir::moert {
 /// The parameters that the host functions of a module read. Equal ones have one number.
 class ParameterTable {
 public:
-  int32_t number(ArrayAttr sources, ArrayAttr recipe, MemRefType type);
+  int32_t number(ArrayAttr sources, ArrayAttr recipe, MemRefType type, DenseI64ArrayAttr shape);
   /// The module attribute `moert.parameters`.
   ArrayAttr toAttr(MLIRContext *context) const;
 

@@ -47,9 +47,9 @@ LogicalResult Emitter::emitControlFlow(Operation *op) {
       auto value = dyn_cast<Value>(count);
       counts.push_back(value ? get(value) : integer(loc, i64, *getConstantIntValue(count)));
     }
-    bool isTileLoop;
-    if (failed(emitTileLoop(forall, counts, isTileLoop)) || isTileLoop)
-      return success(isTileLoop);
+    FailureOr<bool> isTileLoop = emitTileLoop(forall, counts);
+    if (failed(isTileLoop) || *isTileLoop)
+      return isTileLoop;
     Value total = integer(loc, i64, 1);
     for (Value count : counts)
       total = emitc::MulOp::create(b, loc, i64, total, count);
@@ -69,7 +69,7 @@ LogicalResult Emitter::emitControlFlow(Operation *op) {
   }
 
   if (auto tile = dyn_cast<RowTileOp>(op))
-    return emitRowTile(tile);
+    return plan ? emitRowTile(tile) : report(tile, "is in a kernel without products");
 
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     for (Value start : loop.getInits())

@@ -3,7 +3,6 @@
 #include "Emitter.h"
 
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -63,23 +62,26 @@ Value Emitter::call(Operation *op, Type result, StringRef callee, ValueRange arg
       .getResult(0);
 }
 
+LogicalResult Emitter::report(Operation *op, const Twine &why) {
+  hasReported = true;
+  return op->emitOpError(why);
+}
+
 LogicalResult Emitter::emitOp(Operation *op) {
   using Emit = LogicalResult (Emitter::*)(Operation *);
   // Vectors are moved and carried; what happens to elements is scalar.
   bool moves = isa<vector::VectorDialect, ub::UBDialect, scf::SCFDialect>(op->getDialect());
   for (Type type : op->getResultTypes())
     if (!convert(type) || (isa<VectorType>(type) && !moves)) {
-      hasReported = true;
-      return op->emitOpError() << "has a result of type " << type << ", which has no C++ form";
+      std::string name;
+      llvm::raw_string_ostream(name) << type;
+      return report(op, "has a result of type '" + name + "', which has no C++ form");
     }
   for (Emit emit : {&Emitter::emitConstant, &Emitter::emitArithmetic, &Emitter::emitComparison, &Emitter::emitCast,
                     &Emitter::emitMath, &Emitter::emitControlFlow, &Emitter::emitMemory, &Emitter::emitThreads})
     if (succeeded((this->*emit)(op)))
       return success();
-  if (!hasReported)
-    op->emitOpError("has no CUDA C++ form");
-  hasReported = true;
-  return failure();
+  return hasReported ? failure() : report(op, "has no CUDA C++ form");
 }
 
 LogicalResult Emitter::emitBlock(Block &block) {
@@ -115,11 +117,9 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   llvm::SetVector<Value> weights, rows;
   func.walk([&](MmaOp mma) { weights.insert(mma.getB()); });
   if (!weights.empty()) {
-    Attribute traits = func->getParentOfType<ModuleOp>()->getAttr(CpuTarget::attrName);
-    FailureOr<CudaTarget> target = CudaTarget::fromAttr(func.getLoc(), traits);
-    if (failed(target))
+    if (failed(cuda::TargetAttr::get(func->getParentOfType<ModuleOp>())))
       return nullptr;
-    FailureOr<TilePlan> made = TilePlan::get(func, *target);
+    FailureOr<TilePlan> made = TilePlan::get(func);
     if (failed(made))
       return nullptr;
     plan = *made;

@@ -33,6 +33,8 @@ private:
   };
 
   LogicalResult emitOp(Operation *op);
+  /// Says why `op` cannot be written, where that is more than that it has no form.
+  LogicalResult report(Operation *op, const Twine &why);
   LogicalResult emitConstant(Operation *op);
   LogicalResult emitArithmetic(Operation *op);
   LogicalResult emitComparison(Operation *op);
@@ -53,8 +55,8 @@ private:
   // Products over tiles: roles (Roles.cpp).
   enum class Role { None, Load, Compute };
   LogicalResult emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef<Value> maps);
-  /// The loop over the tiles of a product (Schedule.cpp), unless `forall` has another form.
-  LogicalResult emitTileLoop(scf::ForallOp forall, ArrayRef<Value> counts, bool &isTileLoop);
+  /// The loop over the tiles of a product (Schedule.cpp); false if `forall` has another form and nothing was written.
+  FailureOr<bool> emitTileLoop(scf::ForallOp forall, ArrayRef<Value> counts);
   LogicalResult emitRowTile(RowTileOp tile);
   LogicalResult emitRowTileBody(RowTileOp tile);
   /// The form for few rows, for each strip of columns.

@@ -6,6 +6,10 @@
 
 #include "Emitter.h"
 
+#include "moe-mlir/Dialect/Kernel/IR/Multiples.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -37,6 +41,9 @@ FailureOr<Value> Emitter::emitStoredValue(StoreTileOp store, Value row, Value co
 
 LogicalResult Emitter::emitEpilogue(StoreTileOp store, RowTileOp tile) {
   Location loc = store.getLoc();
+  for (Value acc : store.getAccs())
+    if (!accumulators.contains(acc))
+      return report(store, "stores what no product of its row_tile has computed");
   Type i64 = b.getI64Type();
   const Tile &first = accumulators.find(store.getAccs()[0])->second;
   bool few = tileRows == kFewRows, halves = few && first.width < kFewRows, pairs = !few && storesPairs(store);
@@ -44,6 +51,12 @@ LogicalResult Emitter::emitEpilogue(StoreTileOp store, RowTileOp tile) {
   const Buffer &dest = buffers.at(store.getDest());
   Value limit = store.getLimit() ? get(store.getLimit()) : dest.sizes.back();
   Value count = get(tile.getCount()), firstColumn = get(store.getColumn());
+  // Where tiles make up the width, a tile has all of its columns or none.
+  std::optional<int64_t> width = store.getLimit()
+                                     ? getConstantIntValue(store.getLimit())
+                                     : std::optional(cast<MemRefType>(store.getDest().getType()).getShape().back());
+  bool hasAll =
+      width && !ShapedType::isDynamic(*width) && *width % columns == 0 && isMultipleOf(store.getColumn(), columns);
   LogicalResult result = success();
   int64_t elements = few ? first.width / 2 : columns / 2;
   emitUnrolled(loc, pairs ? elements / 2 : elements, [&](Value i) {
@@ -62,7 +75,10 @@ LogicalResult Emitter::emitEpilogue(StoreTileOp store, RowTileOp tile) {
       row += " + 64 * warpgroup";
     }
     line(loc, "const int inTile = " + row + ", column = int({}) + " + column + ";", arguments);
-    line(loc, "const bool exists = inTile < int({}) && column < int({});", {count, limit});
+    if (hasAll)
+      line(loc, "const bool exists = inTile < int({}) && int({}) < int({});", {count, firstColumn, limit});
+    else
+      line(loc, "const bool exists = inTile < int({}) && column < int({});", {count, limit});
     Value inTile = literal(loc, i64, "int64_t(inTile)"), at = literal(loc, i64, "int64_t(column)");
     emitIf(loc, literal(loc, b.getI1Type(), "exists"),
            [&] { result = success(succeeded(result) && succeeded(emitStore(store, inTile, at, pairs))); });

@@ -73,9 +73,9 @@ void Emitter::emitLaunch(emitc::FuncOp func, ArrayRef<Value> weights, ArrayRef<V
   launch.threads = kThreads;
   launch.sharedBytes = plan->sharedBytes();
   launch.blocksPerSm = 1;
-  launch.stages = plan->stages;
-  launch.roles = {{"load", kLoadingThreads, kLoadingRegisters},
-                  {"multiply", kThreads - kLoadingThreads, kComputingRegisters}};
+  launch.stages = plan->stages();
+  launch.roles = {{"load", kLoadingThreads, plan->plan.getLoadRegisters()},
+                  {"multiply", kThreads - kLoadingThreads, plan->plan.getMultiplyRegisters()}};
 
   line(loc, "// Launch: " + Twine(kThreads) + " threads, " + Twine(launch.sharedBytes) + " bytes of shared memory.");
   for (auto [map, argument] : llvm::zip(launch.maps, func.getArguments().take_back(launch.maps.size()))) {

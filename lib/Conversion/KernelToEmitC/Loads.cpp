@@ -21,10 +21,10 @@ static std::string stageBefore(int64_t stages, StringRef back) {
 
 void Emitter::emitDrain(Location loc) {
   line(loc, "moe::waitCopies<0>();");
-  line(loc, "moe::fenceProxyAsync();");
+  line(loc, Twine(plan->proxyFence()) + "();");
   line(loc, "moe::syncWarp();");
   line(loc, "for (; unannounced > 0; --unannounced)");
-  line(loc, "  if (" + isLeader + ") moe::arrive(barriers + 16 * (" + stageBefore(plan->stages, "unannounced") + "));");
+  line(loc, "  if (" + isLeader + ") moe::arrive(barriers + 16 * (" + stageBefore(plan->stages(), "unannounced") + "));");
 }
 
 void Emitter::emitAnnouncement(Location loc) {
@@ -34,9 +34,9 @@ void Emitter::emitAnnouncement(Location loc) {
   line(loc, "  ++unannounced;");
   line(loc, "} else {");
   line(loc, "  moe::waitCopies<" + lag + ">();");
-  line(loc, "  moe::fenceProxyAsync();");
+  line(loc, "  " + Twine(plan->proxyFence()) + "();");
   line(loc, "  moe::syncWarp();");
-  line(loc, "  if (" + isLeader + ") moe::arrive(barriers + 16 * (" + stageBefore(plan->stages, lag) + "));");
+  line(loc, "  if (" + isLeader + ") moe::arrive(barriers + 16 * (" + stageBefore(plan->stages(), lag) + "));");
   line(loc, "}");
 }
 
@@ -150,6 +150,6 @@ LogicalResult Emitter::emitLoads(const Steps &range, ArrayRef<MmaOp> products, R
   } else {
     emitRowCopies(mma, tile, k);
   }
-  line(loc, "moe::advance<" + Twine(plan->stages) + ">(ring);");
+  line(loc, "moe::advance<" + Twine(plan->stages()) + ">(ring);");
   return success();
 }

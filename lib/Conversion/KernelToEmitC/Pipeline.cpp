@@ -2,6 +2,7 @@
 
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -10,6 +11,7 @@
 using namespace mlir;
 
 void kernel::buildKernelToEmitCPipeline(OpPassManager &pm) {
+  pm.addPass(createKernelChoosePlans()); // of kernels that were written by hand
   OpPassManager &kernels = pm.nest<FuncOp>();
   kernels.addPass(createKernelDistributeWarps());
   kernels.addPass(createCanonicalizerPass());

@@ -85,8 +85,8 @@ void Emitter::emitTensorProducts(Location loc, const Steps &range, ArrayRef<Mult
   Value lower = range.lower;
   line(loc, "#pragma unroll 1");
   auto steps = emitc::ForOp::create(b, loc, lower, range.upper, range.step);
-  std::string stages = std::to_string(plan->stages);
-  std::string before = "(ring.stage + " + std::to_string(plan->stages - 1) + ") % " + stages;
+  std::string stages = std::to_string(plan->stages());
+  std::string before = "(ring.stage + " + std::to_string(plan->stages() - 1) + ") % " + stages;
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(steps.getBody());

@@ -80,7 +80,7 @@ LogicalResult Emitter::emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef
   line(loc,
        "const moe::SharedAddress barriers = moe::dynamicShared(), stages = barriers + " + Twine(kBarrierBytes) + ";");
   emitIf(loc, literal(loc, b.getI1Type(), "moe::threadIndex() == 0"), [&] {
-    for (int64_t stage = 0; stage < plan->stages; ++stage) {
+    for (int64_t stage = 0; stage < plan->stages(); ++stage) {
       // Full: a warp's rows each, and the thread that asks TMA.
       line(loc, "moe::initBarrier(barriers + " + Twine(16 * stage) + ", " + Twine(kLoadingWarps + 1) + ");");
       line(loc, "moe::initBarrier(barriers + " + Twine(16 * stage + 8) + ", " + Twine(kComputingWarps) + ");");
@@ -99,11 +99,11 @@ LogicalResult Emitter::emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef
     b.setInsertionPointToStart(loading ? &roles.getThenRegion().front() : &roles.getElseRegion().front());
     role = loading ? Role::Load : Role::Compute;
     if (loading) {
-      line(loc, "moe::decreaseRegisters<" + Twine(kLoadingRegisters) + ">();");
+      line(loc, "moe::decreaseRegisters<" + Twine(plan->plan.getLoadRegisters()) + ">();");
       if (plan->usesCopies)
         line(loc, "int unannounced = 0;");
     } else {
-      line(loc, "moe::increaseRegisters<" + Twine(kComputingRegisters) + ">();");
+      line(loc, "moe::increaseRegisters<" + Twine(plan->plan.getMultiplyRegisters()) + ">();");
       line(loc, "const int warpgroup = moe::threadIndex() / 128 - 1;");
     }
     LogicalResult written = success();
@@ -178,8 +178,8 @@ LogicalResult Emitter::emitRowTileBody(RowTileOp tile) {
       continue;
     }
     FailureOr<SmallVector<MmaOp>> products = overK ? productsOf(loop) : productsOf(mma);
-    if (failed(products) || (*products)[0].getStep() != plan->depth())
-      return failure();
+    if (failed(products))
+      return report(&op, "does not step over K by products of the same operands, one for each accumulator");
     Steps steps;
     if (overK) {
       steps = {get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()), {}, false};

@@ -56,7 +56,14 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
       .Case<arith::AddFOp, arith::AddIOp>([&](auto) { return binary(emitc::AddOp()); })
       .Case<arith::SubFOp, arith::SubIOp>([&](auto) { return binary(emitc::SubOp()); })
       .Case<arith::MulFOp, arith::MulIOp>([&](auto) { return binary(emitc::MulOp()); })
-      .Case<arith::DivFOp, arith::DivSIOp>([&](auto) { return binary(emitc::DivOp()); })
+      .Case<arith::DivFOp>([&](arith::DivFOp div) {
+        // Approximate, and by the reciprocal.
+        constexpr auto both = arith::FastMathFlags::afn | arith::FastMathFlags::arcp;
+        if (!arith::bitEnumContainsAll(div.getFastmath(), both))
+          return binary(emitc::DivOp());
+        return set(op, call(op, type, "moe::approximateQuotient", {operand(0), operand(1)}));
+      })
+      .Case<arith::DivSIOp>([&](auto) { return binary(emitc::DivOp()); })
       .Case<arith::RemSIOp>([&](auto) { return binary(emitc::RemOp()); })
       .Case<arith::AndIOp>([&](auto) { return isBool ? binary(emitc::LogicalAndOp()) : binary(emitc::BitwiseAndOp()); })
       .Case<arith::OrIOp>([&](auto) { return isBool ? binary(emitc::LogicalOrOp()) : binary(emitc::BitwiseOrOp()); })
@@ -198,6 +205,10 @@ LogicalResult Emitter::emitMath(Operation *op) {
   auto name = names.find(op->getName().stripDialect());
   if (name == names.end())
     return failure();
+  std::string function = ("moe::" + name->second).str();
+  if (auto exp = dyn_cast<math::ExpOp>(op))
+    if (arith::bitEnumContainsAny(exp.getFastmath(), arith::FastMathFlags::afn))
+      function = "moe::approximateExp";
   SmallVector<Value> arguments = llvm::map_to_vector(op->getOperands(), [&](Value value) { return get(value); });
-  return set(op, call(op, b.getF32Type(), ("moe::" + name->second).str(), arguments));
+  return set(op, call(op, b.getF32Type(), function, arguments));
 }

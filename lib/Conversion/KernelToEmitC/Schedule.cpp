@@ -38,7 +38,7 @@ static DenseSet<Operation *> usersOf(scf::ForallOp forall, ArrayRef<Value> value
   return users;
 }
 
-LogicalResult Emitter::emitTileLoop(scf::ForallOp forall, ArrayRef<Value> counts, bool &isTileLoop) {
+FailureOr<bool> Emitter::emitTileLoop(scf::ForallOp forall, ArrayRef<Value> counts) {
   scf::ForOp rows = plan ? rowLoopOf(forall, plan->rows) : nullptr;
   Value record, recordCount;
   SmallVector<Value> columns, columnCounts;
@@ -55,9 +55,8 @@ LogicalResult Emitter::emitTileLoop(scf::ForallOp forall, ArrayRef<Value> counts
       columnCounts.push_back(count);
     }
   }
-  isTileLoop = rows && columns.size() <= 1;
-  if (!isTileLoop)
-    return success();
+  if (!rows || columns.size() > 1)
+    return false;
 
   Location loc = forall.getLoc();
   Type i32 = b.getI32Type(), i64 = b.getI64Type();
@@ -114,5 +113,7 @@ LogicalResult Emitter::emitTileLoop(scf::ForallOp forall, ArrayRef<Value> counts
   if (succeeded(written))
     written = emitBlock(*rows.getBody());
   hasStrips = false;
-  return written;
+  if (failed(written))
+    return failure();
+  return true;
 }

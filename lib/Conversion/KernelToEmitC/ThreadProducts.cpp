@@ -30,10 +30,10 @@ void Emitter::emitThreadProducts(Location loc, const Steps &range, ArrayRef<Mult
   line(loc, "const moe::SharedAddress stage = stages + " + Twine(plan->stageBytes()) + " * ring.stage;");
   emitIf(loc, literal(loc, b.getI1Type(), "hasRows"), [&] { emitStepByThreads(loc, list); });
   // The stage is free when all lanes have read it; TMA writes to it next.
-  line(loc, "moe::fenceProxyAsync();");
+  line(loc, Twine(plan->proxyFence()) + "();");
   line(loc, "moe::syncWarp();");
   line(loc, "if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ring.stage + 8);");
-  line(loc, "moe::advance<" + Twine(plan->stages) + ">(ring);");
+  line(loc, "moe::advance<" + Twine(plan->stages()) + ">(ring);");
 }
 
 void Emitter::emitStepByThreads(Location loc, ArrayRef<Multiplication> list) {

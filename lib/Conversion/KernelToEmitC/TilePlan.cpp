@@ -5,10 +5,7 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-int64_t mlir::kernel::blockColumnsOf(Value weight) {
-  ArrayRef<int64_t> shape = cast<MemRefType>(weight.getType()).getShape();
-  return shape[shape.size() - 2];
-}
+static constexpr int64_t kTileRows = 128; ///< 64 for each of the two warpgroups that multiply
 
 int64_t mlir::kernel::boxRowsOf(Value weight) {
   int64_t columns = blockColumnsOf(weight);
@@ -49,8 +46,37 @@ static void chooseStrips(FuncOp func, TilePlan &plan) {
   plan.strips = columns / plan.stripColumns;
 }
 
-FailureOr<TilePlan> TilePlan::get(FuncOp func, const CudaTarget &target) {
-  TilePlan plan{target.rows, 0, 0, Type()};
+/// Whether the kernel's memory is what the roles take it for: tiles of the plan's rows, of matrices that are arguments.
+static LogicalResult checkForm(FuncOp func, int64_t rows) {
+  auto isArgument = [&](Value matrix) {
+    auto argument = dyn_cast<BlockArgument>(matrix);
+    return argument && argument.getOwner() == &func.getBody().front();
+  };
+  WalkResult result = func.walk([&](Operation *op) -> WalkResult {
+    if (auto tile = dyn_cast<RowTileOp>(op); tile && tile.getMaxAttr().getInt() != rows)
+      return op->emitOpError() << "has tiles of " << tile.getMaxAttr().getInt() << " rows; those of a GPU have " << rows;
+    if (!isa<MmaOp, StoreTileOp>(op))
+      return WalkResult::advance();
+    if (!op->getParentOfType<RowTileOp>())
+      return op->emitOpError("is in no kernel.row_tile, which says how many rows exist");
+    auto mma = dyn_cast<MmaOp>(op);
+    auto store = dyn_cast<StoreTileOp>(op);
+    SmallVector<Value> matrices =
+        mma ? SmallVector<Value>{mma.getA(), mma.getB()} : SmallVector<Value>{store.getDest()};
+    for (Value matrix : matrices)
+      if (!isArgument(matrix))
+        return op->emitOpError("has a matrix that is no argument of the kernel");
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+FailureOr<TilePlan> TilePlan::get(FuncOp func) {
+  TilePlan plan;
+  plan.plan = dyn_cast_or_null<cuda::PlanAttr>(func->getAttr(planAttrName));
+  plan.rows = kTileRows;
+  if (!plan.plan)
+    return func.emitOpError() << "has products but no '" << planAttrName << "' for a GPU; run kernel-choose-plans";
   WalkResult result = func.walk([&](MmaOp mma) -> WalkResult {
     auto weight = cast<MemRefType>(mma.getB().getType());
     Type element = weight.getElementType();
@@ -67,14 +93,13 @@ FailureOr<TilePlan> TilePlan::get(FuncOp func, const CudaTarget &target) {
     plan.columns = std::max(plan.columns, blockColumnsOf(mma.getB()));
     return WalkResult::advance();
   });
-  if (result.wasInterrupted())
+  if (result.wasInterrupted() || failed(checkForm(func, plan.rows)))
     return failure();
-  if (plan.usesTensorCores())
+  if (plan.usesTensorCores() && plan.plan.getFewRows())
     chooseStrips(func, plan);
   func.walk([&](MmaOp mma) {
     for (int64_t rows : {plan.rows, plan.strips ? kFewRows : plan.rows})
       (rowSource(mma, rows) == RowSource::Tile ? plan.usesTiles : plan.usesCopies) = true;
   });
-  plan.stages = std::min(target.stages, kStagesBytes / plan.stageBytes());
   return plan;
 }

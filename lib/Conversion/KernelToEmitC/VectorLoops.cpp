@@ -9,6 +9,7 @@
 #include "LaneDistribution.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/IR/Multiples.h"
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -20,16 +21,6 @@ using namespace mlir;
 using namespace mlir::kernel;
 
 static constexpr int64_t kVectorBytes = 16;
-
-static bool isMultipleOf(Value value, int64_t n) {
-  if (std::optional<int64_t> constant = getConstantIntValue(value))
-    return *constant % n == 0;
-  Operation *op = value.getDefiningOp();
-  auto operand = [&](unsigned i) { return isMultipleOf(op->getOperand(i), n); };
-  if (isa_and_nonnull<arith::MulIOp>(op))
-    return operand(0) || operand(1);
-  return isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op) && operand(0) && operand(1);
-}
 
 /// A load or store of consecutive elements in consecutive iterations.
 static bool isAlongRow(scf::ForOp loop, ValueRange indices) {

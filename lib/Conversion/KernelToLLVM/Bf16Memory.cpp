@@ -7,8 +7,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -50,12 +49,12 @@ namespace {
 struct KernelBf16MemoryToIntegers : kernel::impl::KernelBf16MemoryToIntegersBase<KernelBf16MemoryToIntegers> {
   void runOnOperation() override {
     auto module = getOperation()->getParentOfType<ModuleOp>();
-    if (kernel::CudaTarget::isCuda(module->getAttr(kernel::CpuTarget::attrName)))
+    if (kernel::isOffloaded(module))
       return; // the host function of a program for a GPU computes sizes only
-    FailureOr<kernel::CpuTarget> target = kernel::CpuTarget::get(module);
+    FailureOr<x86::TargetAttr> target = x86::TargetAttr::get(module);
     if (failed(target))
       return signalPassFailure();
-    if (target->dotBf16)
+    if (target->getDotBf16())
       return;
     getOperation().walk([](Operation *op) {
       if (isa<LLVM::StoreOp, LLVM::MaskedStoreOp>(op) && integerOf(op->getOperand(0).getType())) {

@@ -39,7 +39,7 @@ public:
     StringRef function = rows->getParentOfType<kernel::FuncOp>().getName();
     remark::passed(loc, remark::RemarkOpts::name("Chunks").category("kernel-chunk-depth").function(function))
         << remark::metric("elements", product.chunk);
-    int64_t max = product.tile.getMax(), rowsAtOnce = TiledProduct::rowsAtOnce / max * max;
+    int64_t max = product.tile.getMax(), rowsAtOnce = product.rowsAtOnce / max * max;
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(&rows->getParentOfType<kernel::FuncOp>().getBody().front());
@@ -185,12 +185,17 @@ private:
 
 struct KernelChunkDepth : kernel::impl::KernelChunkDepthBase<KernelChunkDepth> {
   void runOnOperation() override {
-    FailureOr<CpuTarget> target = CpuTarget::get(getOperation()->getParentOfType<ModuleOp>());
+    FailureOr<x86::TargetAttr> target = x86::TargetAttr::get(getOperation()->getParentOfType<ModuleOp>());
     if (failed(target))
       return signalPassFailure();
+    FailureOr<x86::PlanAttr> plan = x86::PlanAttr::of(getOperation(), *target);
+    if (failed(plan))
+      return signalPassFailure();
+    if (!*plan)
+      return;
     SmallVector<TiledProduct> products;
     getOperation().walk([&](RowTileOp tile) {
-      if (std::optional<TiledProduct> product = TiledProduct::match(tile, *target))
+      if (std::optional<TiledProduct> product = TiledProduct::match(tile, *target, *plan))
         products.push_back(*product);
     });
     for (TiledProduct product : products)

@@ -6,16 +6,16 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Support/Greedy.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -31,9 +31,9 @@ struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
     ModuleOp module = dyn_cast<ModuleOp>(getOperation());
     if (!module)
       module = getOperation()->getParentOfType<ModuleOp>();
-    if (kernel::CudaTarget::isCuda(module->getAttr(kernel::CpuTarget::attrName)))
+    if (kernel::isOffloaded(module))
       return; // the host function of a program for a GPU computes sizes only
-    FailureOr<kernel::CpuTarget> target = kernel::CpuTarget::get(module);
+    FailureOr<x86::TargetAttr> target = x86::TargetAttr::get(module);
     if (failed(target))
       return signalPassFailure();
 
@@ -54,9 +54,9 @@ struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
     populateMathPolynomialApproximationPatterns(patterns, [&](StringRef name) { return polynomials.contains(name); });
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     // LLVM rounds to bf16 with an instruction where there is one, and otherwise calls a function that C libraries lack.
-    if (!target->dotBf16)
+    if (!target->getDotBf16())
       arith::populateExpandBFloat16Patterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(moe_mlir::applyPatternsToEnd(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

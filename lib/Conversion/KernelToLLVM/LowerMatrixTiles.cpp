@@ -28,11 +28,11 @@ namespace mlir::kernel {
 
 /// The products in `tile`; none if one of them, or what reads it, has another form. Warns if that leaves a tile of more
 /// rows than vector registers hold.
-static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, const CpuTarget &target) {
+static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, x86::TargetAttr target) {
   SmallVector<MatrixProduct> products;
   llvm::DenseSet<Value> sums;
   // The epilogue becomes single rows, which are no tile of an outer row_tile.
-  bool complete = tile.getMax() <= CpuTarget::maxMatrixRows && !tile->getParentOfType<RowTileOp>(), hasPairs = false;
+  bool complete = tile.getMax() <= x86::TargetAttr::maxMatrixRows && !tile->getParentOfType<RowTileOp>(), hasPairs = false;
   tile.getBody().walk([&](RowTileOp) { complete = false; });
   tile.walk([&](MmaOp mma) {
     auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
@@ -45,7 +45,7 @@ static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, co
     }
   });
   // The tile that ends chunks of K only reads sums.
-  bool isTall = static_cast<int64_t>(tile.getMax()) > target.rows;
+  bool isTall = static_cast<int64_t>(tile.getMax()) > target.getRows();
   tile.walk([&](LoadTileOp load) {
     complete &=
         TileSums::of(load) && llvm::all_of(load->getUsers(), [&](Operation *user) {
@@ -63,15 +63,15 @@ static std::optional<SmallVector<MatrixProduct>> findProducts(RowTileOp tile, co
     return products;
   if (hasPairs && isTall)
     tile.emitWarning()
-        << "a tile of up to " << tile.getMax() << " rows stays on vector registers, which hold " << target.rows
-        << " of them; matrix registers need at most " << CpuTarget::maxMatrixRows
+        << "a tile of up to " << tile.getMax() << " rows stays on vector registers, which hold " << target.getRows()
+        << " of them; matrix registers need at most " << x86::TargetAttr::maxMatrixRows
         << " rows, whole multiples of 16 columns, no tile inside of another, and sums that go to store_tile and "
            "start with zero or load_tile";
   return std::nullopt;
 }
 
 /// The epilogue: `store` for one row after the other, with sums from memory.
-static void storeRows(StoreTileOp store, const llvm::DenseMap<Value, TileSums> &sumsOf, const CpuTarget &target,
+static void storeRows(StoreTileOp store, const llvm::DenseMap<Value, TileSums> &sumsOf, x86::TargetAttr target,
                       Value count) {
   OpBuilder b(store);
   Location loc = store.getLoc();
@@ -118,7 +118,7 @@ static std::optional<NextWeights> findNext(RowTileOp tile, MatrixProduct &produc
 }
 
 static void lower(RowTileOp tile, ArrayRef<MatrixProduct> products, AmxBuilder &amx, OpBuilder &b,
-                  const CpuTarget &target) {
+                  x86::TargetAttr target) {
   b.setInsertionPoint(tile);
   Value max = arith::ConstantIndexOp::create(b, tile.getLoc(), tile.getMax());
   Value count = arith::MinUIOp::create(b, tile.getLoc(), tile.getCount(), max);
@@ -160,10 +160,10 @@ static void lower(RowTileOp tile, ArrayRef<MatrixProduct> products, AmxBuilder &
 namespace {
 struct KernelLowerMatrixTiles : kernel::impl::KernelLowerMatrixTilesBase<KernelLowerMatrixTiles> {
   void runOnOperation() override {
-    FailureOr<CpuTarget> target = CpuTarget::get(getOperation()->getParentOfType<ModuleOp>());
+    FailureOr<x86::TargetAttr> target = x86::TargetAttr::get(getOperation()->getParentOfType<ModuleOp>());
     if (failed(target))
       return signalPassFailure();
-    if (!target->matrixRows)
+    if (!target->getMatrixRows())
       return;
     SmallVector<std::pair<RowTileOp, SmallVector<MatrixProduct>>> tiles;
     getOperation().walk([&](RowTileOp tile) {

@@ -25,7 +25,7 @@ namespace {
 
 class MmaLowering {
 public:
-  MmaLowering(OpBuilder &b, MmaOp op, const CpuTarget &target, ValueRange rows, ValueRange indices, Value k,
+  MmaLowering(OpBuilder &b, MmaOp op, x86::TargetAttr target, ValueRange rows, ValueRange indices, Value k,
               Value column)
       : b(b), op(op), loc(op.getLoc()), target(target), shape(op.getAcc().getType(), target), rows(rows),
         indices(indices), k(k), column(column), a(op.getA()), w(op.getB()),
@@ -35,7 +35,7 @@ public:
     SmallVector<Value> results(accs);
     if (op.getStep() == 1)
       runSingles(results);
-    else if (target.dotBf16 && shape.width >= 4 && shape.width <= 16)
+    else if (target.getDotBf16() && shape.width >= 4 && shape.width <= 16)
       runDots(results);
     else
       runWidenedPairs(results);
@@ -161,7 +161,7 @@ private:
   OpBuilder &b;
   MmaOp op;
   Location loc;
-  const CpuTarget &target;
+  x86::TargetAttr target;
   TileShape shape;
   ValueRange rows, indices;
   Value k, column, a, w;
@@ -169,7 +169,7 @@ private:
 };
 
 struct LowerMma : OpConversionPattern<MmaOp> {
-  LowerMma(const TypeConverter &converter, MLIRContext *context, const CpuTarget &target)
+  LowerMma(const TypeConverter &converter, MLIRContext *context, x86::TargetAttr target)
       : OpConversionPattern(converter, context), target(target) {}
 
   LogicalResult matchAndRewrite(MmaOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
@@ -182,7 +182,7 @@ struct LowerMma : OpConversionPattern<MmaOp> {
     return success();
   }
 
-  const CpuTarget &target;
+  x86::TargetAttr target;
 };
 } // namespace
 
@@ -199,6 +199,6 @@ LogicalResult kernel::checkMma(MmaOp op) {
 }
 
 void kernel::populateLowerMmaPatterns(RewritePatternSet &patterns, const TypeConverter &converter,
-                                      const CpuTarget &target) {
+                                      x86::TargetAttr target) {
   patterns.add<LowerMma>(converter, patterns.getContext(), target);
 }

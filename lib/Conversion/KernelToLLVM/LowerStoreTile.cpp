@@ -23,7 +23,7 @@ namespace {
 
 class StoreTileLowering {
 public:
-  StoreTileLowering(OpBuilder &builder, StoreTileOp op, const CpuTarget &target, ArrayRef<ValueRange> accs, Value dest,
+  StoreTileLowering(OpBuilder &builder, StoreTileOp op, x86::TargetAttr target, ArrayRef<ValueRange> accs, Value dest,
                     ValueRange leading, ValueRange rows, Value column, Value limit)
       : builder(builder), op(op), loc(op.getLoc()), shape(cast<AccType>(op.getAccs()[0].getType()), target), accs(accs),
         dest(dest), leading(leading), rows(rows), column(column), limit(limit) {}
@@ -106,7 +106,7 @@ private:
 };
 
 struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
-  LowerStoreTile(const TypeConverter &converter, MLIRContext *context, const CpuTarget &target)
+  LowerStoreTile(const TypeConverter &converter, MLIRContext *context, x86::TargetAttr target)
       : OpConversionPattern(converter, context), target(target) {}
 
   LogicalResult matchAndRewrite(StoreTileOp op, OneToNOpAdaptor adaptor,
@@ -127,11 +127,11 @@ struct LowerStoreTile : OpConversionPattern<StoreTileOp> {
     return success();
   }
 
-  const CpuTarget &target;
+  x86::TargetAttr target;
 };
 } // namespace
 
 void kernel::populateLowerStoreTilePatterns(RewritePatternSet &patterns, const TypeConverter &converter,
-                                            const CpuTarget &target) {
+                                            x86::TargetAttr target) {
   patterns.add<LowerStoreTile>(converter, patterns.getContext(), target);
 }

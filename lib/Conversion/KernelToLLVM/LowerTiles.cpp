@@ -21,7 +21,7 @@ namespace mlir::kernel {
 
 namespace {
 struct LowerZero : OpConversionPattern<ZeroOp> {
-  LowerZero(const TypeConverter &converter, MLIRContext *context, const CpuTarget &target)
+  LowerZero(const TypeConverter &converter, MLIRContext *context, x86::TargetAttr target)
       : OpConversionPattern(converter, context), target(target) {}
 
   LogicalResult matchAndRewrite(ZeroOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -33,11 +33,11 @@ struct LowerZero : OpConversionPattern<ZeroOp> {
     return success();
   }
 
-  const CpuTarget &target;
+  x86::TargetAttr target;
 };
 
 struct LowerLoadTile : OpConversionPattern<LoadTileOp> {
-  LowerLoadTile(const TypeConverter &converter, MLIRContext *context, const CpuTarget &target)
+  LowerLoadTile(const TypeConverter &converter, MLIRContext *context, x86::TargetAttr target)
       : OpConversionPattern(converter, context), target(target) {}
 
   LogicalResult matchAndRewrite(LoadTileOp op, OneToNOpAdaptor adaptor,
@@ -55,7 +55,7 @@ struct LowerLoadTile : OpConversionPattern<LoadTileOp> {
     return success();
   }
 
-  const CpuTarget &target;
+  x86::TargetAttr target;
 };
 
 /// The region is run once per row, here and now: a gather from a row map costs nothing inside the K loop.
@@ -76,10 +76,10 @@ struct LowerRowIndices : OpConversionPattern<RowIndicesOp> {
 struct KernelLowerTiles : kernel::impl::KernelLowerTilesBase<KernelLowerTiles> {
   void runOnOperation() override {
     auto module = getOperation()->getParentOfType<ModuleOp>();
-    FailureOr<CpuTarget> found = CpuTarget::get(module);
+    FailureOr<x86::TargetAttr> found = x86::TargetAttr::get(module);
     if (failed(found))
       return signalPassFailure();
-    CpuTarget cpu = *found;
+    x86::TargetAttr cpu = *found;
     WalkResult checked = getOperation().walk(
         [](MmaOp mma) { return failed(checkMma(mma)) ? WalkResult::interrupt() : WalkResult::advance(); });
     if (checked.wasInterrupted())

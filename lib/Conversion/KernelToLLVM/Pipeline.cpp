@@ -4,7 +4,11 @@
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 
-#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -17,6 +21,7 @@
 using namespace mlir;
 
 void kernel::buildConvertKernelToLLVMPipeline(OpPassManager &pm) {
+  pm.addPass(createKernelChoosePlans()); // of kernels that were written by hand
   OpPassManager &kernels = pm.nest<FuncOp>();
   kernels.addPass(createKernelChunkDepth());
   kernels.addPass(createKernelLowerMatrixTiles());
@@ -36,18 +41,20 @@ void kernel::buildConvertKernelToLLVMPipeline(OpPassManager &pm) {
   functions.addPass(arith::createArithEmulateUnsupportedFloats(bf16InF32));
   functions.addPass(math::createMathExtendToSupportedTypes());
   functions.addPass(createKernelExpandMath());
-  functions.addPass(createLowerAffinePass());
-  functions.addPass(memref::createExpandStridedMetadataPass());
-  functions.addPass(createLowerAffinePass());
-  functions.addPass(createCanonicalizerPass());
-  functions.addPass(createCSEPass());
-  functions.addPass(createSCFToControlFlowPass());
+  pm.addPass(createKernelCallLibm());
+  OpPassManager &expanded = pm.nest<LLVM::LLVMFuncOp>();
+  expanded.addPass(createLowerAffinePass());
+  expanded.addPass(memref::createExpandStridedMetadataPass());
+  expanded.addPass(createLowerAffinePass());
+  expanded.addPass(createCanonicalizerPass());
+  expanded.addPass(createCSEPass());
+  expanded.addPass(createSCFToControlFlowPass());
   ConvertVectorToLLVMPassOptions vectors;
   vectors.x86Vector = true;
-  functions.addPass(createConvertVectorToLLVMPass(vectors));
-  functions.addPass(createConvertToLLVMPass());
-  functions.addPass(createReconcileUnrealizedCastsPass());
-  functions.addPass(createKernelBf16MemoryToIntegers());
+  expanded.addPass(createConvertVectorToLLVMPass(vectors));
+  expanded.addPass(createConvertToLLVMPass());
+  expanded.addPass(createReconcileUnrealizedCastsPass());
+  expanded.addPass(createKernelBf16MemoryToIntegers());
 }
 
 void kernel::registerConvertKernelToLLVMPipeline() {

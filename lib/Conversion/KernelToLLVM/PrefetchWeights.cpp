@@ -16,7 +16,7 @@
 
 #include "FollowingWeights.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -193,13 +193,18 @@ static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
 namespace {
 struct KernelPrefetchWeights : kernel::impl::KernelPrefetchWeightsBase<KernelPrefetchWeights> {
   void runOnOperation() override {
-    FailureOr<CpuTarget> target = CpuTarget::get(getOperation()->getParentOfType<ModuleOp>());
+    FailureOr<x86::TargetAttr> target = x86::TargetAttr::get(getOperation()->getParentOfType<ModuleOp>());
     if (failed(target))
       return signalPassFailure();
+    FailureOr<x86::PlanAttr> plan = x86::PlanAttr::of(getOperation(), *target);
+    if (failed(plan))
+      return signalPassFailure();
+    if (!*plan)
+      return;
     SmallVector<RowTileOp> tiles;
     getOperation().walk([&](RowTileOp tile) { tiles.push_back(tile); });
     for (RowTileOp tile : tiles)
-      prefetchIn(tile, target->streamAhead);
+      prefetchIn(tile, plan->getStreamAhead());
   }
 };
 } // namespace

@@ -14,9 +14,9 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-TileShape::TileShape(AccType type, const CpuTarget &target) : rows(type.getRows()) {
+TileShape::TileShape(AccType type, x86::TargetAttr target) : rows(type.getRows()) {
   int64_t columns = type.getColumns();
-  width = std::min<int64_t>(columns & -columns, llvm::bit_floor(static_cast<uint64_t>(target.vector)));
+  width = std::min<int64_t>(columns & -columns, llvm::bit_floor(static_cast<uint64_t>(target.getVector())));
   vectors = columns / width;
 }
 
@@ -27,21 +27,6 @@ SmallVector<Value> kernel::cloneRegionBody(OpBuilder &builder, Block &block, Val
     builder.clone(op, mapping);
   return llvm::map_to_vector(block.getTerminator()->getOperands(),
                              [&](Value value) { return mapping.lookupOrDefault(value); });
-}
-
-bool kernel::isMultipleOf(Value value, int64_t factor) {
-  if (std::optional<int64_t> constant = getConstantIntValue(value))
-    return *constant % factor == 0;
-  if (auto mul = value.getDefiningOp<arith::MulIOp>())
-    return isMultipleOf(mul.getLhs(), factor) || isMultipleOf(mul.getRhs(), factor);
-  if (auto add = value.getDefiningOp<arith::AddIOp>())
-    return isMultipleOf(add.getLhs(), factor) && isMultipleOf(add.getRhs(), factor);
-  if (auto min = value.getDefiningOp<arith::MinSIOp>())
-    return isMultipleOf(min.getLhs(), factor) && isMultipleOf(min.getRhs(), factor);
-  if (auto arg = dyn_cast<BlockArgument>(value))
-    if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()); loop && arg == loop.getInductionVar())
-      return isMultipleOf(loop.getLowerBound(), factor) && isMultipleOf(loop.getStep(), factor);
-  return false;
 }
 
 Value kernel::rootOf(Value memref) {

@@ -2,8 +2,9 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_TILELOWERING_H
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_TILELOWERING_H
 
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/IR/Multiples.h"
 
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -13,23 +14,20 @@ namespace mlir::kernel {
 /// `v * width` to `(v + 1) * width - 1`.
 struct TileShape {
   int64_t rows, width, vectors;
-  TileShape(AccType type, const CpuTarget &target);
+  TileShape(AccType type, x86::TargetAttr target);
   VectorType vectorType(Type element) const { return VectorType::get({width}, element); }
 };
 
 /// Emits an error if the element type of `op` has no lowering.
 LogicalResult checkMma(MmaOp op);
 
-void populateLowerMmaPatterns(RewritePatternSet &patterns, const TypeConverter &converter, const CpuTarget &target);
+void populateLowerMmaPatterns(RewritePatternSet &patterns, const TypeConverter &converter, x86::TargetAttr target);
 void populateLowerStoreTilePatterns(RewritePatternSet &patterns, const TypeConverter &converter,
-                                    const CpuTarget &target);
+                                    x86::TargetAttr target);
 
 /// Clones the ops of `block` except its terminator at the builder's position with its arguments mapped to `arguments`;
 /// returns what the terminator yields.
 SmallVector<Value> cloneRegionBody(OpBuilder &builder, Block &block, ValueRange arguments);
-
-/// True if `value` is known to be a multiple of `factor`.
-bool isMultipleOf(Value value, int64_t factor);
 
 /// The memory that `memref` is a view of: an argument of the kernel or what it allocates; null if that is not known.
 /// Different roots are different memory: arguments overlap only where nothing is written that another block reads.

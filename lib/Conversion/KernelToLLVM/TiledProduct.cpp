@@ -10,21 +10,18 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-static constexpr int64_t kShortBytes = 256 << 10; ///< of a column block that may stay as it is
-static constexpr int64_t kChunkBytes = 64 << 10, kMatrixChunkBytes = 256 << 10; ///< of weights
-
 /// Elements of K whose weights in `mma` are a chunk; none if the product is short or of unknown size.
-static std::optional<int64_t> chunkOf(MmaOp mma, const CpuTarget &target, bool matrix) {
+static std::optional<int64_t> chunkOf(MmaOp mma, x86::TargetAttr target, x86::PlanAttr plan) {
   auto weight = cast<MemRefType>(mma.getB().getType());
   int64_t rank = mma.getIndices().size(), steps = weight.getDimSize(rank), columns = weight.getDimSize(rank + 1);
   if (ShapedType::isDynamic(steps) || ShapedType::isDynamic(columns) || !weight.getElementType().isIntOrFloat())
     return std::nullopt;
   int64_t stepBytes = columns * mma.getStep() * weight.getElementTypeBitWidth() / 8;
-  if (stepBytes == 0 || steps * stepBytes <= kShortBytes)
+  if (stepBytes == 0 || steps * stepBytes <= plan.getBlockAbove())
     return std::nullopt;
-  int64_t chunk = (matrix ? kMatrixChunkBytes : kChunkBytes) / stepBytes * mma.getStep();
+  int64_t chunk = plan.getBlockBytes() / stepBytes * mma.getStep();
   // A product that may run on matrix registers is added up in the same steps with and without chunks.
-  if (target.matrixRows && mma.getStep() == 2)
+  if (target.getMatrixRows() && mma.getStep() == 2)
     chunk -= chunk % AmxBuilder::depth;
   return chunk ? std::optional(chunk) : std::nullopt;
 }
@@ -55,11 +52,11 @@ static bool onlyReads(Operation &op, llvm::SmallDenseSet<Value> &memory) {
   return true;
 }
 
-std::optional<TiledProduct> TiledProduct::match(RowTileOp tile, const CpuTarget &target) {
+std::optional<TiledProduct> TiledProduct::match(RowTileOp tile, x86::TargetAttr target, x86::PlanAttr plan) {
   auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());
   int64_t max = tile.getMax();
   if (!rows || rows.getNumResults() || !rows.getInductionVar().getType().isIndex() || rows.getUnsignedCmp() ||
-      getConstantIntValue(rows.getStep()) != max || max > rowsAtOnce)
+      getConstantIntValue(rows.getStep()) != max || max > plan.getBlockRows())
     return std::nullopt;
   // Everything beside the product is computed once more for each chunk, and for the epilogue.
   for (Operation &op : rows.getBody()->without_terminator())
@@ -91,7 +88,7 @@ std::optional<TiledProduct> TiledProduct::match(RowTileOp tile, const CpuTarget 
       return std::nullopt;
   auto mma = depth.getYieldedValues().front().getDefiningOp<MmaOp>();
   bool isBf16Pairs = mma.getStep() == 2 && cast<MemRefType>(mma.getB().getType()).getElementType().isBF16();
-  bool matrix = target.matrixRows && isBf16Pairs && max > target.rows;
-  std::optional<int64_t> chunk = chunkOf(mma, target, matrix);
-  return chunk ? std::optional(TiledProduct{rows, tile, depth, store, *chunk, matrix}) : std::nullopt;
+  bool matrix = target.getMatrixRows() && isBf16Pairs && max > target.getRows();
+  std::optional<int64_t> chunk = chunkOf(mma, target, plan);
+  return chunk ? std::optional(TiledProduct{rows, tile, depth, store, *chunk, plan.getBlockRows(), matrix}) : std::nullopt;
 }

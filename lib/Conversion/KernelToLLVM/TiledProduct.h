@@ -2,7 +2,7 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_TILEDPRODUCT_H
 #define MOE_MLIR_LIB_CONVERSION_KERNELTOLLVM_TILEDPRODUCT_H
 
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,18 +20,17 @@ namespace mlir::kernel {
 ///     }
 ///   }
 struct TiledProduct {
-  static constexpr int64_t rowsAtOnce = 384; ///< that a chunk of K serves: 96 KiB of sums for 64 columns
-
   scf::ForOp rows;
   RowTileOp tile;
   scf::ForOp depth;
   StoreTileOp store;
-  int64_t chunk; ///< of K, in elements
-  bool matrix;   ///< for matrix registers
+  int64_t chunk;      ///< of K, in elements
+  int64_t rowsAtOnce; ///< that a chunk serves
+  bool matrix;        ///< for matrix registers
 
   /// The product of `tile`, if its form is the one above, its tiles may be computed before the epilogues of those in
   /// front of them, and its weights are worth chunks.
-  static std::optional<TiledProduct> match(RowTileOp tile, const CpuTarget &target);
+  static std::optional<TiledProduct> match(RowTileOp tile, x86::TargetAttr target, x86::PlanAttr plan);
 };
 
 } // namespace mlir::kernel

@@ -115,10 +115,14 @@ private:
       return call(
           op, "moert_expert_load",
           {load.getContext(), stringAddress(load.getLayer()), load.getOffsets(), constant(i32, load.getExperts())});
-    if (auto check = dyn_cast<CheckOp>(op))
-      return call(op, "moert_check",
-                  {check.getContext(), LLVM::ZExtOp::create(b, op->getLoc(), i32, check.getHolds()),
-                   stringAddress(check.getMessage())});
+    if (auto check = dyn_cast<CheckOp>(op)) {
+      SmallVector<Value> arguments = {check.getContext(), LLVM::ZExtOp::create(b, op->getLoc(), i32, check.getHolds()),
+                                      stringAddress(check.getMessage())};
+      if (check.getValues().empty())
+        return call(op, "moert_check", arguments);
+      arguments.append({constant(i32, check.getValues().size()), store(op, check.getValues())});
+      return call(op, "moert_check_values", arguments);
+    }
     // The others take their operands, then their integer attributes in the order of their declaration.
     SmallVector<Value> arguments(op->getOperands());
     for (StringRef attribute : {"index", "dim"})
@@ -149,6 +153,8 @@ private:
           size = std::max<int64_t>(size, launch.getArguments().size());
         else if (auto output = dyn_cast<OutputOp>(nested))
           size = std::max<int64_t>(size, output.getSizes().size());
+        else if (auto check = dyn_cast<CheckOp>(nested))
+          size = std::max<int64_t>(size, check.getValues().size());
       });
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(&function.getBody().front());

@@ -1,6 +1,7 @@
 //===- CallRules.cpp - what operators ask of their operands and results -------------------------------------------===//
 
 #include "CallRules.h"
+#include "ShapeRules.h"
 #include "Support.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -39,7 +40,8 @@ static constexpr Rule rules[] = {
      "round trunc isnan logical_not bitwise_not to _to_copy float type_as clone contiguous alias detach lift_fresh "
      "lift_fresh_copy dropout zeros_like ones_like empty_like full_like fill softmax _softmax cumsum",
      "self", Shape::Same},
-    {"dropout rms_norm", "input", Shape::Same},
+    {"log_softmax argsort index_put", "self", Shape::Same},
+    {"dropout rms_norm layer_norm", "input", Shape::Same},
     {"select_scatter slice_scatter", "self src", Shape::Same},
     {"index_copy", "self index source", Shape::Same},
     {"scatter", "self index", Shape::Same},
@@ -59,7 +61,7 @@ static constexpr Rule rules[] = {
     {"unsqueeze", "self", Shape::Rank, 1},
     {"select unbind", "self", Shape::Rank, -1},
     {"index max flatten squeeze", "self", Shape::Any},
-    {"cat", "tensors", Shape::Rank},
+    {"cat concat", "tensors", Shape::Rank},
     {"stack", "tensors", Shape::Rank, 1},
     {"embedding", "indices weight", Shape::Rank, 1, "-2"},
     {"linear", "input weight", Shape::Rank, 0, "-2"},
@@ -105,6 +107,7 @@ private:
   Error checkDims(int64_t rank);
   Error checkResult(RankedTensorType type);
   Error checkSizes(RankedTensorType type, ArrayRef<RankedTensorType> operands);
+  Error checkExpected(RankedTensorType type, unsigned result);
   Error checkReduced(RankedTensorType type, RankedTensorType operand);
   Error wrongRank(RankedTensorType type, int64_t rank) {
     return inputError("its result has rank " + Twine(type.getRank()) + " instead of " + Twine(rank));
@@ -148,6 +151,10 @@ Error Check::checkDims(int64_t rank) {
   return Error::success();
 }
 
+static std::string describeSize(int64_t size) {
+  return size == ShapedType::kDynamic ? "a dynamic size" : "size " + std::to_string(size);
+}
+
 /// Compares static sizes with those of operands that broadcast from the right.
 Error Check::checkSizes(RankedTensorType type, ArrayRef<RankedTensorType> operands) {
   for (RankedTensorType operand : operands) {
@@ -160,6 +167,31 @@ Error Check::checkSizes(RankedTensorType type, ArrayRef<RankedTensorType> operan
                           ", that of its operand " + Twine(from));
     }
   }
+  return Error::success();
+}
+
+/// Compares sizes with those that follow from the operands.
+Error Check::checkExpected(RankedTensorType type, unsigned result) {
+  std::optional<SmallVector<int64_t>> sizes = getResultSizes(call, result);
+  if (!sizes)
+    return Error::success();
+  if (int64_t(sizes->size()) != type.getRank())
+    return wrongRank(type, sizes->size());
+  for (auto [dim, size] : enumerate(*sizes)) {
+    if (size == kAnySize || size == type.getDimSize(dim))
+      continue;
+    // Of a known and a dynamic size, one may be an expression for the other that torch.export has not simplified.
+    bool isFalse = size != ShapedType::kDynamic && !type.isDynamicDim(dim);
+    return (isFalse ? inputError : unsupportedError)("dimension " + Twine(dim) + " of its result has " +
+                                                     describeSize(type.getDimSize(dim)) + " instead of " +
+                                                     describeSize(size));
+  }
+  auto from = tensors.empty() ? RankedTensorType() : tensors.front();
+  bool isView = call.getBase() == "aten.view" || call.getBase() == "aten.reshape" ||
+                call.getBase() == "aten._unsafe_view" || call.getBase() == "aten.flatten";
+  if (isView && from.hasStaticShape() && type.getNumDynamicDims() <= (from.getRank() ? 0 : type.getRank()) &&
+      (!type.hasStaticShape() || from.getNumElements() != type.getNumElements()))
+    return inputError("its result does not have the " + Twine(from.getNumElements()) + " elements of its operand");
   return Error::success();
 }
 
@@ -227,11 +259,13 @@ Error Check::run() {
   if (!tensors.empty() && rule.shape != Shape::Scalar)
     if (Error error = checkDims(tensors.front().getRank() + std::max(rule.offset, 0)))
       return error;
-  for (Type result : call.getResultTypes()) {
+  for (auto [i, result] : enumerate(call.getResultTypes())) {
     auto type = dyn_cast<RankedTensorType>(result);
     if (bool(type) == (rule.shape == Shape::Scalar))
       return inputError(type ? "its result is no number" : "its result is no tensor");
     if (Error error = type ? checkResult(type) : Error::success())
+      return error;
+    if (Error error = type ? checkExpected(type, i) : Error::success())
       return error;
   }
   return call.getNumResults() ? Error::success() : inputError("it has no result");

@@ -10,13 +10,25 @@ using namespace mlir;
 using namespace moe_mlir;
 using namespace moe_mlir::pt2;
 
-static constexpr int64_t schemaMajor = 8;
+static constexpr int64_t schemaMajor = 8, schemaMinor = 20;
 
 Expected<Value> GraphReader::getValue(const Scope &scope, StringRef name) {
   auto it = scope.values.find(name);
   if (it == scope.values.end())
     return inputError("graph: value '" + printable(name) + "' is used before it is defined");
   return it->second;
+}
+
+Error GraphReader::checkNew(const Scope &scope, StringRef name) {
+  if (!scope.values.contains(name))
+    return Error::success();
+  return inputError("it defines '" + printable(name) + "', which an input or an earlier node defines");
+}
+
+Error GraphReader::define(Scope &scope, StringRef name, Value value) {
+  Error error = checkNew(scope, name);
+  scope.values.try_emplace(name, value);
+  return error;
 }
 
 /// Sizes that are expressions of several symbols have no name.
@@ -35,6 +47,9 @@ Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
     return inputError("graph: the signature has no output_specs");
   SmallVector<Value> values;
   SmallVector<DictionaryAttr> attrs;
+  llvm::DenseSet<unsigned> changed;
+  llvm::StringSet<> names;
+  llvm::StringMap<unsigned> uses;
   bool first = true;
   for (const JsonValue &spec : *specs) {
     const JsonObject *object = spec.getAsObject();
@@ -44,18 +59,27 @@ Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
     std::optional<StringRef> name = getName(arg);
     if (kind == "user_output" && arg && arg->get("as_none"))
       continue;
-    if (!name || (kind != "user_output" && kind != "buffer_mutation" && kind != "user_input_mutation"))
-      return unsupportedError("graph: outputs of kind '" + printable(kind) +
-                              "' that are not tensors are not supported");
-    Expected<Value> value = getValue(scope, *name);
-    if (!value)
-      return value.takeError();
+    if (kind != "user_output" && kind != "buffer_mutation" && kind != "user_input_mutation")
+      return unsupportedError("graph: outputs of kind '" + printable(kind) + "' are not supported");
+    auto value = name ? scope.values.find(*name) : scope.values.end();
+    if (name && value == scope.values.end())
+      return inputError("graph: no input and no node defines the output '" + printable(*name) + "'");
+    if (!name || !isa<RankedTensorType>(value->second.getType()))
+      return unsupportedError("graph: output " + Twine(&spec - specs->begin()) +
+                              (name ? " ('" + printable(*name) + "')" : std::string()) +
+                              " is a number; return a tensor in its place, or nothing");
     NamedAttrList list;
     if (kind == "user_output") {
-      list.set("moe.name",
-               builder.getStringAttr(first && !metadata.logits.empty() ? StringRef(metadata.logits) : *name));
+      if (first)
+        if (Error error = checkLogits(value->second.getType()))
+          return error;
+      std::string own = first && !metadata.logits.empty() ? metadata.logits : name->str();
+      // A graph may return one value twice.
+      while (!names.insert(own).second)
+        own = (*name + "_" + Twine(++uses.try_emplace(*name, 1).first->second)).str();
+      list.set("moe.name", builder.getStringAttr(own));
       first = false;
-      if (auto type = dyn_cast<RankedTensorType>(value->getType()); type && !type.hasStaticShape())
+      if (auto type = cast<RankedTensorType>(value->second.getType()); !type.hasStaticShape())
         list.set("moe.dims", getPlainNames(getDimNames(scope, *name, type)));
     } else {
       std::optional<StringRef> target =
@@ -63,15 +87,40 @@ Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
       auto argument = argumentOf.find(target.value_or(""));
       if (argument == argumentOf.end())
         return inputError("graph: the signature changes '" + printable(target.value_or("?")) + "', which is no input");
+      if (!changed.insert(argument->second).second)
+        return inputError("graph: two outputs change '" + printable(*target) + "'");
       list.set("moe.state_of", builder.getI64IntegerAttr(argument->second));
     }
-    values.push_back(*value);
+    values.push_back(value->second);
     attrs.push_back(list.getDictionary(builder.getContext()));
   }
+  if (values.empty())
+    return inputError("graph: it has no output, so there is nothing to compute; export a module that returns a tensor");
   func::ReturnOp::create(builder, builder.getUnknownLoc(), values);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), TypeRange(ValueRange(values))));
   // All at once: one by one, each would make the list of all of them anew.
   function.setAllResultAttrs(attrs);
+  return Error::success();
+}
+
+/// The graph lists its inputs and outputs, and the signature says what each is, in the same order.
+static Error checkSignature(const JsonArray *values, const JsonArray *specs, StringRef what) {
+  if (!values || !specs)
+    return inputError(values ? "graph: the signature has no " + what.drop_back().str() + "_specs"
+                             : "graph: no list of " + what);
+  if (values->size() != specs->size())
+    return inputError("graph: it has " + Twine(values->size()) + " " + what + ", its signature " +
+                      Twine(specs->size()));
+  for (auto [value, spec] : zip(*values, *specs)) {
+    const JsonObject *object = spec.getAsObject();
+    auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const JsonValue *>();
+    const JsonObject *fields = body ? body->getAsObject() : nullptr;
+    std::optional<StringRef> name = getName(value.getAsObject()),
+                             named = getName(fields ? fields->getObject("arg") : nullptr);
+    if (name && named && *name != *named)
+      return inputError("graph: '" + printable(*name) + "' is one of its " + what + ", for which its signature has '" +
+                        printable(*named) + "'");
+  }
   return Error::success();
 }
 
@@ -82,6 +131,14 @@ Error GraphReader::read(const JsonObject &program, ModuleOp module) {
     return unsupportedError("graph: schema version " + Twine(major) + " is not supported; version " +
                             Twine(schemaMajor) +
                             " is (torch 2.9 to 2.13 write it; the release is tested with torch 2.13)");
+  std::optional<int64_t> minor = version->getInteger("minor");
+  if (!minor || *minor < 0)
+    return inputError("graph: the schema version has no minor number");
+  // A minor number only adds fields that may be left unread.
+  if (*minor > schemaMinor)
+    emitWarning(builder.getUnknownLoc()) << "graph: schema version " << schemaMajor << '.' << *minor
+                                         << " is newer than " << schemaMajor << '.' << schemaMinor
+                                         << ", which this release knows (torch 2.13); what it adds is not read";
   const JsonObject *graphModule = program.getObject("graph_module");
   const JsonObject *graph = graphModule ? graphModule->getObject("graph") : nullptr;
   const JsonObject *signature = graphModule ? graphModule->getObject("signature") : nullptr;
@@ -90,6 +147,9 @@ Error GraphReader::read(const JsonObject &program, ModuleOp module) {
   Scope scope{graph, {}};
   if (Error error = readInputs(*signature))
     return error;
+  for (auto [names, specs] : {std::pair("inputs", "input_specs"), {"outputs", "output_specs"}})
+    if (Error error = checkSignature(graph->getArray(names), signature->getArray(specs), names))
+      return error;
   if (Error error = checkLeftOver())
     return error;
   if (Error error = createFunction(scope, module, *signature))

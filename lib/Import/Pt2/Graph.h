@@ -43,10 +43,15 @@ private:
   llvm::Error readNode(Scope &scope, const JsonObject &node);
   llvm::Error inlineGraph(Scope &scope, const JsonObject &node, llvm::StringRef target);
   llvm::Error checkLeftOver();
+  llvm::Error checkRoles(llvm::ArrayRef<mlir::Type> types) const;
+  llvm::Error checkLogits(mlir::Type type) const;
   llvm::Error readReturn(Scope &scope, const JsonObject &signature);
 
   llvm::Expected<mlir::RankedTensorType> getTensorType(const Scope &scope, llvm::StringRef name);
   llvm::Expected<mlir::Value> getValue(const Scope &scope, llvm::StringRef name);
+  /// Every name stands for one value.
+  static llvm::Error checkNew(const Scope &scope, llvm::StringRef name);
+  llvm::Error define(Scope &scope, llvm::StringRef name, mlir::Value value);
   /// The attribute of an argument; null for None and for what has no meaning on values (device, layout, ...).
   llvm::Expected<mlir::Attribute> getArgument(const Scope &scope, const JsonObject &argument, Operands &operands);
   llvm::Expected<mlir::Attribute> getOperandAttr(const Scope &scope, llvm::StringRef name, Operands &operands);

@@ -17,6 +17,7 @@ Error GraphReader::readInputs(const JsonObject &signature) {
   const JsonArray *specs = signature.getArray("input_specs");
   if (!specs)
     return inputError("graph: the signature has no input_specs");
+  llvm::StringSet<> names;
   for (const JsonValue &value : *specs) {
     const JsonObject *object = value.getAsObject();
     auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const JsonValue *>();
@@ -41,6 +42,8 @@ Error GraphReader::readInputs(const JsonObject &signature) {
       return unsupportedError("graph: inputs of kind '" + printable(kind) + "' are not supported");
     if (!name || !found->second)
       return inputError("graph: an input spec has no name");
+    if (!names.insert(*name).second)
+      return inputError("graph: two inputs are named '" + printable(*name) + "'");
     inputs.push_back({found->first, name->str(), found->second->str()});
   }
   return Error::success();
@@ -77,11 +80,52 @@ DictionaryAttr GraphReader::getArgumentAttrs(const Scope &scope, StringRef name,
   if (name == metadata.tokens && metadata.vocabSize > 0)
     attrs.push_back(builder.getNamedAttr("moe.range", builder.getI64ArrayAttr({0, metadata.vocabSize - 1})));
   if (name == metadata.position && metadata.cacheLength > 0) {
-    attrs.push_back(builder.getNamedAttr("moe.range", builder.getI64ArrayAttr({0, metadata.cacheLength - 1})));
-    attrs.push_back(builder.getNamedAttr("moe.range_plus", builder.getStringAttr("seq")));
+    // A fixed number of tokens has no name.
+    Expected<RankedTensorType> tokens = getTensorType(scope, metadata.tokens);
+    if (!tokens)
+      consumeError(tokens.takeError());
+    const bool isFixed = tokens && tokens->getRank() > 1 && !tokens->isDynamicDim(1);
+    const int64_t last = metadata.cacheLength - (isFixed ? tokens->getDimSize(1) : 1);
+    attrs.push_back(builder.getNamedAttr("moe.range", builder.getI64ArrayAttr({0, std::max<int64_t>(last, 0)})));
+    if (!isFixed)
+      attrs.push_back(builder.getNamedAttr("moe.range_plus", builder.getStringAttr("seq")));
     attrs.push_back(builder.getNamedAttr("moe.uniform", builder.getUnitAttr()));
   }
   return builder.getDictionaryAttr(attrs);
+}
+
+/// What generates text fills these inputs itself.
+Error GraphReader::checkRoles(ArrayRef<Type> types) const {
+  for (auto [role, name, rank, shape] :
+       {std::tuple<StringRef, StringRef, int64_t, StringRef>("tokens", metadata.tokens, 2, "[batch, tokens]"),
+        {"position", metadata.position, 1, "[batch]"},
+        {"keep", metadata.keep, 1, "[kept tokens]"}}) {
+    if (name.empty())
+      continue;
+    Type type = types[argumentOf.lookup(name)];
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (tensor && tensor.getRank() == rank && tensor.getElementType().isInteger(64))
+      continue;
+    std::string text;
+    raw_string_ostream(text) << type;
+    return inputError("extra/moe_mlir.json names '" + printable(name) + "' as " + role + ", which is " + text +
+                      " instead of " + shape + " of i64");
+  }
+  if (!metadata.keep.empty() && metadata.keep == metadata.position)
+    return inputError("extra/moe_mlir.json names '" + printable(metadata.keep) + "' as position and as keep");
+  return Error::success();
+}
+
+/// Of the first result, whatever the graph calls it.
+Error GraphReader::checkLogits(Type type) const {
+  auto tensor = cast<RankedTensorType>(type);
+  if (metadata.position.empty() || metadata.logits.empty() || metadata.vocabSize == 0 ||
+      (tensor.getRank() == 3 && tensor.getDimSize(2) == metadata.vocabSize && isa<FloatType>(tensor.getElementType())))
+    return Error::success();
+  std::string text;
+  raw_string_ostream(text) << type;
+  return inputError("extra/moe_mlir.json says that the first result is logits of " + Twine(metadata.vocabSize) +
+                    " ids, but it is " + text);
 }
 
 Error GraphReader::createFunction(Scope &scope, ModuleOp module, const JsonObject &signature) {
@@ -137,6 +181,8 @@ Error GraphReader::createFunction(Scope &scope, ModuleOp module, const JsonObjec
     if (!name.empty() && !userNames.contains(name))
       return inputError("extra/moe_mlir.json names '" + printable(name) + "' as " + role +
                         ", but the graph has no such input");
+  if (Error error = checkRoles(types))
+    return error;
   for (const auto &state : metadata.states)
     if (!userNames.contains(state.getKey()))
       return inputError("extra/moe_mlir.json names the state '" + printable(state.getKey()) +

@@ -78,6 +78,21 @@ static StringRef getTarget(const JsonObject &node) {
   return target;
 }
 
+/// `cat` takes tensors of shape [0] together with those of any rank, and joins the others.
+static Attribute dropEmptyVectors(Attribute tensors, ArrayRef<Value> operands) {
+  auto list = dyn_cast<ArrayAttr>(tensors);
+  if (!list)
+    return tensors;
+  SmallVector<Attribute> others;
+  for (Attribute element : list) {
+    auto arg = dyn_cast<aten::ArgAttr>(element);
+    auto type = arg ? dyn_cast<RankedTensorType>(operands[arg.getIndex()].getType()) : RankedTensorType();
+    if (!type || type.getShape() != ArrayRef<int64_t>{0})
+      others.push_back(element);
+  }
+  return others.empty() ? tensors : ArrayAttr::get(tensors.getContext(), others);
+}
+
 Error GraphReader::readNode(Scope &scope, const JsonObject &node) {
   StringRef target = getTarget(node);
   Location loc = getNodeLocation(builder.getContext(), node.getObject("metadata"), node.getString("name").value_or(""));
@@ -102,6 +117,8 @@ Error GraphReader::readNode(Scope &scope, const JsonObject &node) {
     Expected<Attribute> attribute = getArgument(scope, *argument, operands);
     if (!attribute)
       return atNode(attribute.takeError(), node, loc);
+    if (*attribute && *name == "tensors" && StringRef(target).starts_with("aten.cat."))
+      attribute = dropEmptyVectors(*attribute, operands.values);
     // Python functions (`_operator.add`) have positional arguments without names.
     std::string key = name->empty() ? "arg" + std::to_string(arguments.size()) : name->str();
     if (*attribute ? !keys.insert(key).second : keys.contains(key))
@@ -113,6 +130,9 @@ Error GraphReader::readNode(Scope &scope, const JsonObject &node) {
   SmallVector<Type> types;
   if (Error error = getResults(scope, node, names, types))
     return atNode(std::move(error), node, loc);
+  for (const std::string &name : names)
+    if (Error error = checkNew(scope, name))
+      return atNode(std::move(error), node, loc);
   if (aten::isInPlace(target))
     function->setAttr(aten::AtenDialect::MutableAttrHelper::getNameStr(), builder.getUnitAttr());
   auto call = aten::CallOp::create(builder, loc, types, builder.getStringAttr(target), operands.values,
@@ -120,7 +140,8 @@ Error GraphReader::readNode(Scope &scope, const JsonObject &node) {
   if (Error error = checkCall(call))
     return atNode(std::move(error), node, loc);
   for (auto [name, result] : zip(names, call.getResults()))
-    scope.values[name] = result;
+    if (Error error = define(scope, name, result))
+      return atNode(std::move(error), node, loc);
   return Error::success();
 }
 
@@ -174,7 +195,8 @@ Error GraphReader::inlineGraph(Scope &scope, const JsonObject &node, StringRef t
     std::optional<StringRef> name = getName(formal.getAsObject());
     if (!name)
       return inputError("an input of the nested graph has no name");
-    inner.values[*name] = operand;
+    if (Error error = define(inner, *name, operand))
+      return error;
   }
   if (Error error = readNodes(inner))
     return error;
@@ -188,7 +210,8 @@ Error GraphReader::inlineGraph(Scope &scope, const JsonObject &node, StringRef t
     Expected<Value> value = getValue(inner, getName(result.getAsObject()).value_or(""));
     if (!value)
       return value.takeError();
-    scope.values[name] = *value;
+    if (Error error = define(scope, name, *value))
+      return error;
   }
   return Error::success();
 }

@@ -27,6 +27,15 @@ static std::pair<StringRef, unsigned> findFrame(StringRef trace) {
   return own.first.empty() ? any : own;
 }
 
+/// A file by the name that it has on every machine: from its package on, or without any folder. Where the model was
+/// exported helps nobody who reads a message, and would make the program depend on it.
+static StringRef shorten(StringRef file) {
+  for (StringRef packages : {"/site-packages/", "/dist-packages/"})
+    if (size_t at = file.rfind(packages); at != StringRef::npos)
+      return file.drop_front(at + packages.size());
+  return file.starts_with("/") ? file.rsplit('/').second : file;
+}
+
 /// `key,path,class;key,path,class;...`: the path of the innermost module.
 static StringRef findModule(StringRef stack) {
   StringRef innermost = stack.rsplit(';').second;
@@ -47,8 +56,10 @@ mlir::Location moe_mlir::pt2::getNodeLocation(mlir::MLIRContext *context, const 
   auto [file, line] = findFrame(trace);
   mlir::Location inner = mlir::UnknownLoc::get(context);
   if (!file.empty())
-    inner = mlir::FileLineColLoc::get(context, file, line, 1);
-  if (name.empty())
-    name = nodeName;
-  return name.empty() ? inner : mlir::NameLoc::get(mlir::StringAttr::get(context, name), inner);
+    inner = mlir::FileLineColLoc::get(context, shorten(file), line, 1);
+  // The module of the model around the node, the node around its line.
+  for (StringRef outer : {nodeName, name})
+    if (!outer.empty())
+      inner = mlir::NameLoc::get(mlir::StringAttr::get(context, outer), inner);
+  return inner;
 }

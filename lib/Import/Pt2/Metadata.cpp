@@ -49,6 +49,15 @@ Expected<Metadata> moe_mlir::pt2::readMetadata(const Pt2Archive &archive) {
     return unsupportedError(what + " does not have version " + Twine(version) +
                             "; export again with the moe_mlir package of this release");
   metadata.present = true;
+  for (StringRef key : {"cache_length", "vocab_size"})
+    if (object->get(key) && object->getInteger(key).value_or(0) <= 0)
+      return inputError(what + ": '" + key + "' must be an integer of at least 1");
+  for (StringRef key : {"model", "tokens", "position", "keep", "logits", "vocabulary"})
+    if (object->get(key) && !object->getString(key))
+      return inputError(what + ": '" + key + "' must be a text");
+  for (StringRef key : {"eos", "states"})
+    if (object->get(key) && !object->getArray(key))
+      return inputError(what + ": '" + key + "' must be a list");
   for (auto [key, field] : {std::pair<StringRef, std::string *>("model", &metadata.model),
                             {"tokens", &metadata.tokens},
                             {"position", &metadata.position},
@@ -58,12 +67,13 @@ Expected<Metadata> moe_mlir::pt2::readMetadata(const Pt2Archive &archive) {
     *field = object->getString(key).value_or("").str();
   metadata.cacheLength = object->getInteger("cache_length").value_or(0);
   metadata.vocabSize = object->getInteger("vocab_size").value_or(0);
-  if (metadata.cacheLength < 0 || metadata.vocabSize < 0)
-    return inputError(what + ": cache_length and vocab_size cannot be negative");
   if (const JsonArray *eos = object->getArray("eos"))
     for (const JsonValue &id : *eos) {
       if (!id.getAsInteger())
         return inputError(what + ": 'eos' is a list of token ids");
+      if (metadata.vocabSize && (*id.getAsInteger() < 0 || *id.getAsInteger() >= metadata.vocabSize))
+        return inputError(what + ": 'eos' has " + Twine(*id.getAsInteger()) + ", outside the vocabulary 0.." +
+                          Twine(metadata.vocabSize - 1));
       metadata.eos.push_back(*id.getAsInteger());
     }
   if (const JsonArray *states = object->getArray("states"))

@@ -43,7 +43,7 @@ static std::vector<std::string> optionsFor(StringRef arch) {
 static void loadBuiltins(StringRef folder) {
   std::error_code error;
   for (sys::fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (sys::path::filename(it->path()).starts_with("libnvrtc-builtins.so"))
+    if (sys::path::filename(it->path()).starts_with("libnvrtc-builtins.so") && sys::fs::is_regular_file(it->path()))
       (void)dlopen(it->path().c_str(), RTLD_NOW | RTLD_GLOBAL); // without them the first kernel fails with a message
 }
 

@@ -1,5 +1,6 @@
 //===- NvrtcSearch.cpp - where NVRTC may be -----------------------------------------------------------------------===//
 
+#include "moe-mlir/Support/FileKind.h"
 #include "moe-mlir/Target/Nvrtc.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -51,9 +52,10 @@ static std::vector<std::string> list(StringRef folder, function_ref<bool(StringR
   return found;
 }
 
+/// Only files: opening a pipe would wait for a writer.
 static void addLibraries(StringRef folder, std::vector<std::string> &libraries) {
   for (StringRef name : kNames)
-    if (std::string path = pathIn(folder, name); sys::fs::exists(path))
+    if (std::string path = pathIn(folder, name); sys::fs::is_regular_file(path))
       return libraries.push_back(path);
 }
 
@@ -81,6 +83,8 @@ Expected<std::vector<std::string>> moe_mlir::findNvrtc(const NvrtcPlaces &places
   if (!places.nvrtc.empty()) {
     if (sys::fs::is_directory(places.nvrtc))
       addLibraries(places.nvrtc, libraries);
+    else if (StringRef kind = kindIfNoFile(places.nvrtc); !kind.empty())
+      return createStringError("MOE_NVRTC names '" + places.nvrtc + "', which is " + kind + ", no library");
     else if (sys::fs::exists(places.nvrtc))
       libraries.push_back(places.nvrtc);
     if (libraries.empty())

@@ -1,7 +1,6 @@
 //===- Translation.cpp - --kernel-to-cuda and --kernel-to-cubin of moe-translate ----------------------------------===//
 
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/InitAll.h"
 #include "moe-mlir/Target/Cuda.h"
 
@@ -11,7 +10,7 @@ using namespace mlir;
 using namespace moe_mlir;
 
 static LogicalResult emitCubin(ModuleOp module, raw_ostream &os) {
-  auto target = kernel::CudaTarget::fromAttr(module.getLoc(), module->getAttr(kernel::CpuTarget::attrName));
+  FailureOr<cuda::TargetAttr> target = cuda::TargetAttr::get(module);
   if (failed(target))
     return failure();
   FailureOr<std::vector<KernelText>> texts = emitCudaTexts(module);
@@ -23,8 +22,11 @@ static LogicalResult emitCubin(ModuleOp module, raw_ostream &os) {
   llvm::Expected<std::unique_ptr<Nvrtc>> nvrtc = Nvrtc::load();
   if (!nvrtc)
     return emitError(module.getLoc()) << llvm::toString(nvrtc.takeError());
+  const CubinCache cache = CubinCache::fromEnvironment();
+  if (!cache.warning().empty())
+    emitWarning(module.getLoc()) << cache.warning();
   llvm::Expected<std::vector<Cubin>> cubins =
-      compileKernels(**nvrtc, CubinCache::fromEnvironment(), *texts, target->arch);
+      compileKernels(**nvrtc, cache, *texts, target->getArch().str());
   if (!cubins)
     return emitError(module.getLoc()) << llvm::toString(cubins.takeError());
   for (const std::string &warning : cubins->front().warnings)

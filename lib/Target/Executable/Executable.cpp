@@ -5,30 +5,35 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 
 #include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace moe_mlir;
 
 /// Runs a program and returns what it wrote; `status` gets its exit code (negative: it could not run or was killed).
 static std::string capture(ArrayRef<StringRef> command, int &status) {
-  SmallString<128> log;
-  if (std::error_code error = sys::fs::createTemporaryFile("moe-compile", "log", log)) {
+  // A file without a name: nothing is left of it, however the process ends.
+  int log = memfd_create("moe-compile", MFD_CLOEXEC);
+  if (log < 0) {
     status = -1;
-    return "cannot create a temporary file: " + error.message();
+    return "cannot create a temporary file: " + sys::StrError(errno);
   }
+  const std::string name = "/proc/self/fd/" + std::to_string(log);
   std::string message;
-  status = sys::ExecuteAndWait(command.front(), command, std::nullopt, {StringRef(""), log.str(), log.str()}, 0, 0,
-                               &message);
+  status = sys::ExecuteAndWait(command.front(), command, std::nullopt, {StringRef(""), name, name}, 0, 0, &message);
   std::string output;
-  if (ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(log))
+  if (ErrorOr<std::unique_ptr<MemoryBuffer>> buffer =
+          MemoryBuffer::getOpenFile(sys::fs::convertFDToNativeFile(log), name, /*FileSize=*/-1))
     output = (*buffer)->getBuffer().str();
-  sys::fs::remove(log);
+  close(log);
   if (!message.empty())
     output += message;
   return output;

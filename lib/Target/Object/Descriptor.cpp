@@ -10,6 +10,7 @@
 #include "moe-mlir/Weights/Dtype.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSet.h"
 
 #include "moert/moert_model.h"
@@ -21,7 +22,7 @@ namespace {
 class DescriptorBuilder : ConstantBuilder {
 public:
   DescriptorBuilder(const ProgramModule &source, ModuleOp module, llvm::Module &llvmModule,
-                    const ObjectOptions &options, const kernel::CpuTarget &target)
+                    const ObjectOptions &options, x86::TargetAttr target)
       : ConstantBuilder(llvmModule), source(source), module(module), options(options), target(target) {}
 
   LogicalResult run(SmallVectorImpl<Descriptor> &descriptors);
@@ -33,6 +34,7 @@ private:
   FailureOr<llvm::Constant *> value(DictionaryAttr entry);
   FailureOr<llvm::Constant *> parameter(DictionaryAttr entry);
   FailureOr<llvm::Constant *> generation(DictionaryAttr program);
+  LogicalResult checkRole(StringRef role, DictionaryAttr entry, ArrayRef<int64_t> shape, StringRef expected);
   /// All entries of a list of dictionaries, called `name`.
   LogicalResult list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out);
   /// `shared`: what the programs of a module have in common.
@@ -46,7 +48,7 @@ private:
   const ProgramModule &source;
   ModuleOp module;
   const ObjectOptions &options;
-  const kernel::CpuTarget &target;
+  x86::TargetAttr target;
 };
 } // namespace
 
@@ -121,6 +123,20 @@ LogicalResult DescriptorBuilder::list(ArrayAttr entries, StringRef name, SmallVe
   return success();
 }
 
+/// `shape`: of the value that has this role; dynamic where any size will do. Logits are floating-point, others i64.
+LogicalResult DescriptorBuilder::checkRole(StringRef role, DictionaryAttr entry, ArrayRef<int64_t> shape,
+                                           StringRef expected) {
+  auto type = cast<MemRefType>(entry.getAs<TypeAttr>("type").getValue());
+  bool fits = role == "logits" ? isa<FloatType>(type.getElementType()) : type.getElementType().isInteger(64);
+  if (fits && succeeded(verifyCompatibleShape(type.getShape(), shape)) &&
+      (ShapedType::isDynamic(shape.back()) || !type.isDynamicDim(shape.size() - 1)))
+    return success();
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return error("'moe.generation' names '" + entry.getAs<StringAttr>("name").getValue() + "' as " + role +
+               ", which is " + text + " instead of " + expected);
+}
+
 FailureOr<llvm::Constant *> DescriptorBuilder::generation(DictionaryAttr program) {
   auto attr = module->getAttrOfType<DictionaryAttr>("moe.generation");
   if (!attr || !attr.contains("tokens") || !attr.contains("position") || !attr.contains("logits"))
@@ -142,9 +158,28 @@ FailureOr<llvm::Constant *> DescriptorBuilder::generation(DictionaryAttr program
   if (failed(find("tokens", "inputs", tokens)) || failed(find("position", "inputs", position)) ||
       failed(find("keep", "inputs", keep)) || failed(find("logits", "outputs", logits)))
     return failure();
+  if (keep == position)
+    return error("'moe.generation' names one input as position and as keep");
   // Generation fills these inputs itself; with others (forced experts, plain caches) the program runs by --input only.
   if (program.getAs<ArrayAttr>("inputs").size() != (keep < 0 ? 2u : 3u))
     return null();
+  auto integer = [&](StringRef field) {
+    auto value = attr.getAs<IntegerAttr>(field);
+    return value ? value.getInt() : 0;
+  };
+  const int64_t vocabSize = integer("vocab_size"), any = ShapedType::kDynamic;
+  auto entryOf = [&](StringRef listName, int32_t number) {
+    return cast<DictionaryAttr>(program.getAs<ArrayAttr>(listName)[number]);
+  };
+  for (StringRef field : {"vocab_size", "cache_length"})
+    if (integer(field) <= 0)
+      return error("'moe.generation' has no " + field + ", without which the program cannot generate text");
+  if (failed(checkRole("tokens", entryOf("inputs", tokens), {any, any}, "[batch, tokens] of i64")) ||
+      failed(checkRole("position", entryOf("inputs", position), any, "[batch] of i64")) ||
+      (keep >= 0 && failed(checkRole("keep", entryOf("inputs", keep), any, "[kept tokens] of i64"))) ||
+      failed(checkRole("logits", entryOf("outputs", logits), {any, any, vocabSize},
+                       ("[batch, tokens, " + Twine(vocabSize) + "] of floating-point numbers").str())))
+    return failure();
   int32_t vocabulary = MOERT_VOCAB_NONE;
   if (auto kind = attr.getAs<StringAttr>("vocabulary")) {
     vocabulary = llvm::StringSwitch<int32_t>(kind)
@@ -152,19 +187,15 @@ FailureOr<llvm::Constant *> DescriptorBuilder::generation(DictionaryAttr program
                      .Case("ids", MOERT_VOCAB_IDS)
                      .Default(MOERT_VOCAB_NONE);
   }
-  auto integer = [&](StringRef field) {
-    auto value = attr.getAs<IntegerAttr>(field);
-    return value ? value.getInt() : 0;
-  };
   SmallVector<llvm::Constant *> eos;
   if (auto ids = attr.getAs<ArrayAttr>("eos"))
     for (Attribute id : ids)
       if (auto number = dyn_cast<IntegerAttr>(id))
         eos.push_back(int64(number.getInt()));
-  return global(structure({int32(tokens), int32(position), int32(keep), int32(logits), int32(vocabulary),
-                           int64(integer("vocab_size")), int64(integer("cache_length")), int32(eos.size()),
-                           array(eos, "moert.eos")}),
-                "moert.generation");
+  return global(
+      structure({int32(tokens), int32(position), int32(keep), int32(logits), int32(vocabulary), int64(vocabSize),
+                 int64(integer("cache_length")), int32(eos.size()), array(eos, "moert.eos")}),
+      "moert.generation");
 }
 
 FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function, DictionaryAttr attr,
@@ -194,7 +225,7 @@ FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function
                     string(entry),
                     string(buildId),
                     string(options.compiler),
-                    string(target.cpu),
+                    string(target.getCpu()),
                     string(cpuinfoFeatures(target)),
                     string(source.weightsPath),
                     int32(inputs.size()),
@@ -248,7 +279,7 @@ LogicalResult DescriptorBuilder::run(SmallVectorImpl<Descriptor> &descriptors) {
 }
 
 LogicalResult moe_mlir::addDescriptors(const ProgramModule &source, ModuleOp lowered, llvm::Module &llvmModule,
-                                       const ObjectOptions &options, const kernel::CpuTarget &target,
+                                       const ObjectOptions &options, x86::TargetAttr target,
                                        SmallVectorImpl<Descriptor> &descriptors) {
   return DescriptorBuilder(source, lowered, llvmModule, options, target).run(descriptors);
 }

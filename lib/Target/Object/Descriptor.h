@@ -4,7 +4,7 @@
 
 #include "ConstantBuilder.h"
 
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Target/Object.h"
 
 namespace moe_mlir {
@@ -18,7 +18,7 @@ struct Descriptor {
 /// `llvmModule`, from the attributes `moert.program`, `moert.parameters`, `moe.name` and `moe.generation`. Emits an
 /// error if one of them does not fit.
 mlir::LogicalResult addDescriptors(const ProgramModule &source, mlir::ModuleOp lowered, llvm::Module &llvmModule,
-                                   const ObjectOptions &options, const mlir::kernel::CpuTarget &target,
+                                   const ObjectOptions &options, mlir::x86::TargetAttr target,
                                    mlir::SmallVectorImpl<Descriptor> &descriptors);
 
 /// Adds `moert_model_programs`, the list of all programs; they become private.
@@ -31,7 +31,7 @@ mlir::FailureOr<llvm::Constant *> makeCudaCode(const ProgramModule &source, llvm
 
 /// The instruction sets that code for `target` may use and a launcher can test, comma-separated, with the names of
 /// /proc/cpuinfo.
-std::string cpuinfoFeatures(const mlir::kernel::CpuTarget &target);
+std::string cpuinfoFeatures(mlir::x86::TargetAttr target);
 
 } // namespace moe_mlir
 

@@ -2,7 +2,6 @@
 
 #include "Descriptor.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
 
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -10,6 +9,7 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -19,13 +19,14 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace mlir;
 using namespace moe_mlir;
 
 static constexpr llvm::StringLiteral triple = "x86_64-unknown-linux-gnu";
 
-static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(Location loc, const kernel::CpuTarget &target,
+static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(Location loc, x86::TargetAttr target,
                                                               unsigned optLevel) {
   static const bool initialized = [] {
     LLVMInitializeX86TargetInfo();
@@ -47,11 +48,11 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(Location loc, cons
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   auto level = static_cast<llvm::CodeGenOptLevel>(std::min(optLevel, 3u));
   return std::unique_ptr<llvm::TargetMachine>(
-      found->createTargetMachine(parsed, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, level));
+      found->createTargetMachine(parsed, target.getCpu(), target.getFeatures(), options, llvm::Reloc::PIC_, std::nullopt, level));
 }
 
 /// Everything but the descriptor is private to the object; each function says which CPU it is for.
-static void setAttributes(llvm::Module &module, const kernel::CpuTarget &target) {
+static void setAttributes(llvm::Module &module, x86::TargetAttr target) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration()) {
       function.addFnAttr(llvm::Attribute::NoUnwind);
@@ -59,22 +60,22 @@ static void setAttributes(llvm::Module &module, const kernel::CpuTarget &target)
     }
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr(llvm::Attribute::NoUnwind);
-    function.addFnAttr("target-cpu", target.cpu);
-    if (!target.features.empty())
-      function.addFnAttr("target-features", target.features);
+    function.addFnAttr("target-cpu", target.getCpu());
+    if (!target.getFeatures().empty())
+      function.addFnAttr("target-features", target.getFeatures());
     // LLVM prefers 256-bit vectors on CPUs that once slowed down for wider ones; the tiles use 512 bits anyway.
-    function.addFnAttr("prefer-vector-width", std::to_string(target.vector * 32));
+    function.addFnAttr("prefer-vector-width", std::to_string(target.getVector() * 32));
   }
 }
 
 /// The CPU that a module's host functions run on.
-static FailureOr<kernel::CpuTarget> hostTarget(ModuleOp module, const ObjectOptions &options) {
-  if (!kernel::CudaTarget::isCuda(module->getAttr(kernel::CpuTarget::attrName)))
-    return kernel::CpuTarget::get(module);
+static FailureOr<x86::TargetAttr> hostTarget(ModuleOp module, const ObjectOptions &options) {
+  if (!kernel::isOffloaded(module))
+    return x86::TargetAttr::get(module);
   std::string error;
-  FailureOr<kernel::CpuTarget> target =
-      kernel::CpuTarget::forCpu(options.targetCpu.empty() ? "native" : StringRef(options.targetCpu), error);
-  if (failed(target))
+  auto target = x86::TargetAttr::forCpu(
+      module.getContext(), options.targetCpu.empty() ? "native" : StringRef(options.targetCpu), error);
+  if (!target)
     return emitError(module.getLoc()) << error;
   return target;
 }
@@ -83,10 +84,10 @@ static FailureOr<kernel::CpuTarget> hostTarget(ModuleOp module, const ObjectOpti
 static std::unique_ptr<llvm::Module> translate(const ProgramModule &program, llvm::LLVMContext &context,
                                                const ObjectOptions &options, SmallVectorImpl<Descriptor> &descriptors) {
   ModuleOp module = program.module;
-  FailureOr<kernel::CpuTarget> target = hostTarget(module, options);
+  FailureOr<x86::TargetAttr> target = hostTarget(module, options);
   if (failed(target))
     return nullptr;
-  if (!program.cuda && kernel::CudaTarget::isCuda(module->getAttr(kernel::CpuTarget::attrName))) {
+  if (!program.cuda && kernel::isOffloaded(module)) {
     emitError(module.getLoc()) << "CUDA kernels without machine code; moe-compile makes programs for a GPU";
     return nullptr;
   }
@@ -139,6 +140,25 @@ std::unique_ptr<llvm::Module> moe_mlir::translateToLLVMIR(ArrayRef<ProgramModule
   return all;
 }
 
+namespace {
+/// Keeps the loop vectorizer from loops whose bodies are very large: its time grows with their square (10,000 operations
+/// take it half a minute). The compiler's own bodies are far smaller; fused ops have 64 scalar operations at most.
+struct LeaveLargeLoops : llvm::PassInfoMixin<LeaveLargeLoops> {
+  static constexpr size_t kMaxInstructions = 4096;
+
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
+    for (llvm::Loop *loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
+      size_t count = 0;
+      for (llvm::BasicBlock *block : loop->blocks())
+        count += block->size();
+      if (loop->isInnermost() && count > kMaxInstructions)
+        llvm::addStringMetadataToLoop(loop, "llvm.loop.vectorize.enable", 0);
+    }
+    return llvm::PreservedAnalyses::all();
+  }
+};
+} // namespace
+
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -147,6 +167,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigne
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = optLevel > 1;
   llvm::PassBuilder builder(&machine, tuning);
+  builder.registerVectorizerStartEPCallback([](llvm::FunctionPassManager &passes, llvm::OptimizationLevel) {
+    passes.addPass(LeaveLargeLoops());
+  });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(sccs);
   builder.registerFunctionAnalyses(functions);
@@ -172,7 +195,7 @@ struct Compiled {
 static FailureOr<Compiled> compile(ArrayRef<ProgramModule> programs, const ObjectOptions &options) {
   // The one that has kernels for the CPU, if there is one: they decide about the code generator.
   ModuleOp module = programs.back().module;
-  FailureOr<kernel::CpuTarget> target = hostTarget(module, options);
+  FailureOr<x86::TargetAttr> target = hostTarget(module, options);
   if (failed(target))
     return failure();
   Compiled result;

@@ -6,7 +6,7 @@
 
 using namespace mlir;
 
-std::string moe_mlir::cpuinfoFeatures(const kernel::CpuTarget &target) {
+std::string moe_mlir::cpuinfoFeatures(x86::TargetAttr target) {
   llvm::StringSet<> has = target.featureSet();
   // LLVM's name, the kernel's name. Only what the code generator may use without being asked to.
   static constexpr std::pair<StringLiteral, StringLiteral> names[] = {{"sse4.2", "sse4_2"},
@@ -40,7 +40,7 @@ std::string moe_mlir::cpuinfoFeatures(const kernel::CpuTarget &target) {
                                                                       {"amx-bf16", "amx_bf16"}};
   SmallVector<StringRef> found;
   for (auto [llvmName, linuxName] : names)
-    if (has.contains(llvmName) && (target.matrixRows || !llvmName.starts_with("amx-")))
+    if (has.contains(llvmName) && (target.getMatrixRows() || !llvmName.starts_with("amx-")))
       found.push_back(linuxName);
   return llvm::join(found, ",");
 }

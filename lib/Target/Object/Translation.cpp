@@ -1,8 +1,10 @@
 //===- Translation.cpp - --moe-to-object and its like in moe-translate --------------------------------------------===//
 
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Target/Object.h"
 
 #include "mlir/Dialect/DLTI/DLTI.h"
@@ -14,8 +16,8 @@
 using namespace mlir;
 
 static void registerDialects(DialectRegistry &registry) {
-  registry.insert<LLVM::LLVMDialect, DLTIDialect, emitc::EmitCDialect, kernel::KernelDialect, moe::MoeDialect,
-                  moert::MoeRtDialect>();
+  registry.insert<LLVM::LLVMDialect, DLTIDialect, cuda::CudaDialect, emitc::EmitCDialect, kernel::KernelDialect, moe::MoeDialect,
+                  moert::MoeRtDialect, x86::X86Dialect>();
 }
 
 void moe_mlir::registerObjectTranslations() {

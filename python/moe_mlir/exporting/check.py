@@ -1,16 +1,22 @@
 """Checks an exported module against the model it came from, before anything is saved.
 
 A cache that is written at the wrong place gives a right prefill and wrong decoding, so the same tokens are run in
-several chunkings: all at once, in two pieces, and token by token.
+several chunkings: all at once, in two pieces, and token by token. Time goes into reading the weights, so the model
+itself runs once, on the rows of all batches.
 """
+
+import contextlib
 
 import torch
 
-from ..errors import MismatchError
+from ..errors import Error, MismatchError
 
 TOKENS = 8
-CHUNKINGS = ((8,), (5, 3), (5, 1, 1, 1))
+CHUNKINGS = {8: {}, 5: {3: {}, 1: {1: {1: {}}}}}  # 8, 5+3, 5+1+1+1: what begins alike runs once
 BATCHES = (2, 1)
+
+# Below this size, threads wait for each other longer than they read weights, above all on a machine that is busy.
+ONE_THREAD_BYTES = 8 << 30
 
 # Largest difference that is accepted, relative to the largest logit. Chunks change the order of sums inside a matrix
 # product, nothing else.
@@ -25,28 +31,59 @@ LOW_PRECISION_OUTLIERS = 0.25
 def check_exported(exported, eager, states, forced_ids, vocab_size, dtype):
     """Raise `MismatchError` unless `exported` gives the logits of `eager`, in chunks where there is a cache.
 
+    Logits of the model itself that are no finite numbers raise `Error`.
+
     exported    callable with the inputs of `CachedModel` or `PlainModel` -> logits, or (logits, ...)
     eager       callable: tokens [B, S], dict of forced experts' ids -> logits [B, S, V]
     states      callable: batch -> dict of zeroed cache tensors, or None without a cache
     forced_ids  callable: (batch, tokens) -> dict of forced experts' ids, empty if experts are free
     """
+    rows = sum(BATCHES)
+    tokens = torch.randint(vocab_size, (rows, TOKENS), generator=torch.Generator().manual_seed(1))
+    inputs = {"input_ids": tokens, **forced_ids(rows, TOKENS)}
+    expected = eager(tokens, {name: value for name, value in inputs.items() if name != "input_ids"})
+    if not expected.isfinite().all():
+        raise Error(
+            f"the model itself gives logits that are NaN or infinite for a sample of {TOKENS} random tokens, so that "
+            "nothing can be compared; look for such numbers in its weights; nothing was written"
+        )
+    begin = 0
     for batch in BATCHES:
-        tokens = torch.randint(vocab_size, (batch, TOKENS), generator=torch.Generator().manual_seed(batch))
-        ids = forced_ids(batch, TOKENS)
-        expected = eager(tokens, ids)
-        for chunking in CHUNKINGS if states else CHUNKINGS[:1]:
-            caches, parts, begin = states(batch) if states else None, [], 0
-            for size in chunking:
-                piece = {name: value[:, begin : begin + size] for name, value in {"input_ids": tokens, **ids}.items()}
-                if states:
-                    position = torch.full((batch,), begin)
-                    piece.update(position=position, logits_to_keep=torch.arange(size), **caches)
-                out = exported(**piece)
-                parts.append(out if isinstance(out, torch.Tensor) else out[0])
-                begin += size
-            compare(
-                torch.cat(parts, dim=1), expected, dtype, f"batch {batch} in chunks of {'+'.join(map(str, chunking))}"
-            )
+        own = slice(begin, begin + batch)
+        part = {name: value[own] for name, value in inputs.items()}
+        tree = CHUNKINGS if states else {TOKENS: {}}
+        for sizes, logits in _runs(exported, part, states(batch) if states else {}, tree):
+            what = f"batch {batch} in chunks of {'+'.join(map(str, sizes))}"
+            compare(logits, expected[own], dtype, what)
+        begin += batch
+
+
+def _runs(exported, inputs, states, tree, begin=0, before=()):
+    """`(sizes, logits [B, S, V])` of the inputs for every way through `tree`."""
+    for size, then in tree.items():
+        own = {name: state.clone() for name, state in states.items()} if len(tree) > 1 else states
+        piece = {name: value[:, begin : begin + size] for name, value in inputs.items()}
+        if states:
+            position = torch.full((len(piece["input_ids"]),), begin)
+            piece.update(position=position, logits_to_keep=torch.arange(size), **own)
+        out = exported(**piece)
+        done = (*before, out if isinstance(out, torch.Tensor) else out[0])
+        if then:
+            yield from _runs(exported, inputs, own, then, begin + size, done)
+        else:
+            yield [part.shape[1] for part in done], torch.cat(done, dim=1)
+
+
+@contextlib.contextmanager
+def few_threads(model):
+    """One thread for a model whose weights are read faster than threads wait for each other."""
+    threads = torch.get_num_threads()
+    if sum(p.numel() * p.element_size() for p in model.parameters()) < ONE_THREAD_BYTES:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def compare(actual, expected, dtype, what):

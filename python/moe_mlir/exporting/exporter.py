@@ -1,6 +1,8 @@
 """`export`: model or checkpoint directory in, `.pt2` file out."""
 
 import contextlib
+import functools
+import gc
 import os
 from pathlib import Path
 
@@ -10,12 +12,17 @@ from .. import hf
 from ..errors import Error, UnsupportedError
 from . import archive
 from .cache import cache_shapes
-from .check import check_exported
-from .load import load_model, vocabulary_of
+from .check import check_exported, few_threads
+from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
 from .routers import Routers
 from .wrapper import CachedModel, PlainModel
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+# The way that is left for a model that `export` cannot take.
+PLAIN_EXPORT = (
+    "what plain torch.export and torch.export.save write compiles too, and runs with --input (docs/Export.md)"
+)
 
 # Example sizes for tracing: all different and none 0 or 1, which torch.export would take for constants.
 BATCH, TOKENS, KEPT = 2, 8, 3
@@ -51,10 +58,17 @@ def export(
     comes back as it was, except for its dtype if `dtype` asks for another.
     """
     say = progress or (lambda line: None)
-    path = _output_path(path)
+    is_directory = isinstance(model_or_dir, (str, os.PathLike))
+    _check_arguments(model_or_dir, path, max_cache_len)
+    path = Path(path)
+    archive.check_output(path, files_of(model_or_dir) if is_directory else ())
+    if vocabulary is not None and vocabulary not in VOCABULARIES:
+        raise Error(f"vocabulary '{vocabulary}' is not known; it is one of: {', '.join(VOCABULARIES)}")
+    if max_cache_len is not None and not cache:
+        raise Error("a graph without a cache has no cache length (--no-cache excludes --max-cache-len)")
     if dtype is not None and dtype not in DTYPES:
         raise Error(f"dtype '{dtype}' is not supported; choose one of: {', '.join(DTYPES)}")
-    if isinstance(model_or_dir, (str, os.PathLike)):
+    if is_directory:
         say(f"loading {model_or_dir}")
         model = load_model(model_or_dir, DTYPES.get(dtype))
         name = name or Path(model_or_dir).resolve().name
@@ -72,7 +86,10 @@ def export(
 
     config = model.config.get_text_config()
     length = _cache_length(config, max_cache_len) if cache else 0
-    with torch.no_grad(), _export_mode(model):
+    eos = _eos_ids(model, config.vocab_size)
+    if vocabulary == "bytes":
+        _check_bytes(model, config.vocab_size)
+    with torch.no_grad(), _failures(model), _export_mode(model), _no_collections():
         routers = Routers(model) if force_experts or return_experts else None
         with routers or contextlib.nullcontext():
             program, states = _trace(model, length, routers, force_experts, return_experts, say)
@@ -91,23 +108,35 @@ def export(
         **({"cache_length": length} if cache else {}),
         "vocabulary": vocabulary or "ids",
         "vocab_size": config.vocab_size,
-        "eos": _eos_ids(model),
+        "eos": eos,
         "dtype": dtype,
     }
-    archive.save(program, path, metadata)
+    say(f"writing {path}")
+    with _no_collections():
+        archive.save(program, path, metadata)
     say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
     return program
 
 
-def _output_path(path):
-    path = Path(path)
-    if path.is_dir():
-        raise Error(f"cannot write '{path}': it is a directory; give the name of a .pt2 file")
-    if path.suffix != ".pt2":
-        raise Error(f"cannot write '{path}': the name must end in .pt2")
-    if not path.parent.is_dir():
-        raise Error(f"cannot write '{path}': there is no directory '{path.parent}'")
-    return path
+def _check_arguments(model_or_dir, path, max_cache_len):
+    """Raise `Error` for what can be no model, no name of a file or no number."""
+    for what, name in (("the checkpoint directory", model_or_dir), ("the file to write", path)):
+        if isinstance(name, str) and not name:
+            raise Error(f"the name of {what} is empty")
+    if not isinstance(path, (str, os.PathLike)):
+        raise Error(f"expected the name of a .pt2 file; got {path!r}")
+    if max_cache_len is not None and (not isinstance(max_cache_len, int) or isinstance(max_cache_len, bool)):
+        raise Error(f"expected a number of tokens as max_cache_len; got {max_cache_len!r}")
+    if isinstance(model_or_dir, (str, os.PathLike)):
+        return
+    if not isinstance(model_or_dir, torch.nn.Module):
+        text = repr(model_or_dir)
+        raise Error(
+            "expected a model of transformers or the directory of a checkpoint; "
+            f"got {text if len(text) <= 60 else text[:57] + '...'}"
+        )
+    if not hasattr(getattr(model_or_dir, "config", None), "get_text_config"):
+        raise UnsupportedError(f"'{type(model_or_dir).__name__}' is no model of transformers; {PLAIN_EXPORT}")
 
 
 def _cache_length(config, requested):
@@ -118,12 +147,38 @@ def _cache_length(config, requested):
                 "the configuration names no largest position; "
                 "give the cache length with max_cache_len= (--max-cache-len)"
             )
-        return limit
+        requested = limit
     if requested < TOKENS:
         raise Error(f"a cache of {requested} tokens is too short; the least is {TOKENS}")
     if limit is not None and requested > limit:
         raise Error(f"a cache of {requested} tokens exceeds the model's largest position, {limit}")
     return requested
+
+
+@contextlib.contextmanager
+def _failures(model):
+    """What PyTorch raises while the model runs or is traced, as errors that name the model."""
+    try:
+        yield
+    except Error:
+        raise
+    except Exception as error:
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+            raise Error("out of memory; a shorter cache takes less: max_cache_len= (--max-cache-len)") from error
+        name = type(model).__name__
+        raise UnsupportedError(f"'{name}' does not run, or cannot be traced: {one_line(error)}") from error
+
+
+@contextlib.contextmanager
+def _no_collections():
+    """Graphs are millions of objects that live on: looking through them again and again takes a fifth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager
@@ -144,7 +199,7 @@ def _export_mode(model):
     try:
         model.eval()
         model.set_experts_implementation(hf.IMPLEMENTATION)
-        model.set_attn_implementation("sdpa")
+        _use_sdpa(model)
         # Keys and values of grouped heads stay as they are instead of being repeated over the whole cache.
         os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = "1"
         yield
@@ -156,6 +211,17 @@ def _export_mode(model):
             os.environ.pop("TRANSFORMERS_SDPA_FORCE_GQA", None)
         else:
             os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = gqa
+
+
+def _use_sdpa(model):
+    """Without it there is no one op per attention layer. transformers advises to load the model in another way."""
+    try:
+        model.set_attn_implementation("sdpa")
+    except (ValueError, ImportError) as error:
+        raise UnsupportedError(
+            f"transformers has no scaled_dot_product_attention for '{type(model).__name__}', which this export needs; "
+            f'of the model with attn_implementation="eager", {PLAIN_EXPORT}'
+        ) from error
 
 
 def _states(model, shapes, length, batch):
@@ -215,15 +281,38 @@ def _verify(program, model, states, routers, say):
 
     say("checking in chunks of 8, 5+3, 5+1+1+1" if states else "checking")
     vocab_size = model.config.get_text_config().vocab_size
-    check_exported(
-        exported, eager, zeroed if states else None, lambda b, t: _forced_ids(routers, b, t), vocab_size, model.dtype
-    )
+    with few_threads(model):
+        forced = functools.partial(_forced_ids, routers)
+        check_exported(exported, eager, zeroed if states else None, forced, vocab_size, model.dtype)
 
 
-def _eos_ids(model):
-    """End-of-sequence ids of the generation settings, else of the configuration."""
+def _token_ids(model, name):
+    """Ids of a special token, of the generation settings, else of the configuration."""
     for source in (getattr(model, "generation_config", None), model.config.get_text_config()):
-        eos = getattr(source, "eos_token_id", None)
-        if eos is not None:
-            return list(eos) if isinstance(eos, (list, tuple)) else [eos]
+        ids = getattr(source, name, None)
+        if ids is not None:
+            return list(ids) if isinstance(ids, (list, tuple)) else [ids]
     return []
+
+
+def _eos_ids(model, vocab_size):
+    """End-of-sequence ids; an id that no token has would never end a text."""
+    ids = _token_ids(model, "eos_token_id")
+    for token in ids:
+        if not isinstance(token, int) or not 0 <= token < vocab_size:
+            raise Error(
+                f"the end-of-sequence id {token} is outside the vocabulary 0..{vocab_size - 1}; "
+                "correct eos_token_id in generation_config.json and config.json"
+            )
+    return ids
+
+
+def _check_bytes(model, vocab_size):
+    """Raise `Error` if ids that are no bytes could stand in a text: they would be missing from it."""
+    special = {token for name in ("eos", "bos", "pad") for token in _token_ids(model, f"{name}_token_id")}
+    others = [token for token in range(256, vocab_size) if token not in special]
+    if others:
+        raise Error(
+            f"ids are no bytes in a vocabulary of {vocab_size}: {len(others)} of them, from {others[0]} on, would be "
+            'missing from every text; choose "ids" (--vocabulary ids)'
+        )

@@ -11,12 +11,23 @@ MARKER = "moe_mlir.json"
 VOCABULARIES = ("bytes", "ids")
 
 
+def files_of(directory):
+    """Files that `load_model` may read: those of the directory, and the shards that an index names."""
+    directory = Path(directory)
+    files = [file for file in directory.glob("*") if file.suffix != ".pt2"]
+    for index in directory.glob("*.index.json"):
+        try:
+            files += [directory / name for name in set(json.loads(index.read_text())["weight_map"].values())]
+        except (OSError, ValueError, LookupError, AttributeError, TypeError):
+            pass  # loading says what is wrong with it
+    return [file for file in files if file.is_file()]
+
+
 def load_model(directory, dtype=None):
     """Causal language model of `directory` in `dtype` (None: the checkpoint's).
 
     Local files only, weights from safetensors only; a missing or left-over tensor is an error.
     """
-    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -48,8 +59,8 @@ def load_model(directory, dtype=None):
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise Error(f"cannot load '{directory}': {' '.join(str(error).split())}") from error
+    except Exception as error:  # whatever a broken configuration makes transformers raise
+        raise Error(f"cannot load '{directory}': {one_line(error)}") from error
     finally:
         logging.set_verbosity(verbosity)
     # Tensors that are missing would be random; an expert too few makes a stack of another shape.
@@ -57,8 +68,18 @@ def load_model(directory, dtype=None):
         raise Error(f"'{directory}': tensor '{name}' has shape {list(found)}, the configuration says {list(wanted)}")
     for kind, text in (("missing_keys", "has no tensor"), ("unexpected_keys", "has a left-over tensor")):
         if report.get(kind):
-            raise Error(f"'{directory}' {text} for: {', '.join(sorted(report[kind]))}")
+            names = sorted(report[kind])
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            raise Error(f"'{directory}' {text} for: {', '.join(names[:5])}{more}")
     return model
+
+
+def one_line(error, limit=400):
+    """The text of an exception that others raised, with its type where the text alone says little."""
+    text = " ".join(str(error).split())
+    if not isinstance(error, (OSError, ValueError)):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0] + " ..."
 
 
 def vocabulary_of(directory):

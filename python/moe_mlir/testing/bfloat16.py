@@ -17,6 +17,7 @@ def assert_as_close_as_pytorch(model, executable, tokens):
         exact = observe(model, tokens)
     pytorch = observe(model, tokens, exact.chosen)
     ids = {f"experts_{i}": value for i, value in enumerate(exact.chosen)}
+    executable.reset()
     logits = executable.run({**step_inputs(tokens), **ids})["logits"]
     ours, theirs = relative_error(logits, exact.logits), relative_error(pytorch.logits, exact.logits)
     assert theirs > 1e-4, "the reference run is not in bfloat16"

@@ -2,6 +2,9 @@
 
 FAMILIES = ["mixtral", "qwen3_moe", "olmoe"]
 
+# Positions of the static cache that they are exported with.
+CACHE = 128
+
 # Name -> (family, changes to the tiny configuration). Odd sizes stand in test_sizes.py of the numeric tests.
 CONFIGURATIONS = {
     "mixtral": ("mixtral", {}),

@@ -15,6 +15,17 @@ MOE_DEVICE float sin(float x) { return ::sinf(x); }
 MOE_DEVICE float cos(float x) { return ::cosf(x); }
 MOE_DEVICE float sqrt(float x) { return ::sqrtf(x); }
 MOE_DEVICE float rsqrt(float x) { return ::rsqrtf(x); }
+/// 2^x within 2^-22 of it, and 1/x within 2^-23. Subnormal arguments and results count as zeros.
+MOE_DEVICE float exp2Approximate(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+MOE_DEVICE float reciprocalApproximate(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 MOE_DEVICE float abs(float x) { return ::fabsf(x); }
 MOE_DEVICE float floor(float x) { return ::floorf(x); }
 MOE_DEVICE float ceil(float x) { return ::ceilf(x); }

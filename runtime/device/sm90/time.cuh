@@ -13,4 +13,11 @@ MOE_DEVICE uint64_t globalTime() {
   return t;
 }
 
+/// Cycles of the multiprocessor; only differences of the same one mean anything.
+MOE_DEVICE uint64_t cycleCount() {
+  uint64_t t;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(t)::"memory");
+  return t;
+}
+
 } // namespace moe

@@ -11,6 +11,10 @@ namespace moe {
 /// Between ordinary accesses and those of TMA or wgmma to the same memory, on either side of the synchronisation.
 MOE_DEVICE void fenceProxyAsync() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
+/// The same for the shared memory of the block alone: what the thread has on its way in global memory is not waited
+/// for.
+MOE_DEVICE void fenceProxyAsyncShared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 /// Starts a load. The whole box counts for the barrier, also the part outside the tensor.
 MOE_DEVICE void loadTile2d(SharedAddress to, const CUtensorMap *map, SharedAddress barrier, int x, int y) {
   asm volatile(

@@ -2,6 +2,8 @@
 #ifndef MOE_EMULATION_PRIMITIVES_MATH_H
 #define MOE_EMULATION_PRIMITIVES_MATH_H
 
+#include "../Approximate.h"
+
 namespace moe {
 
 inline float exp(float x) { return std::exp(x); }
@@ -12,6 +14,12 @@ inline float sin(float x) { return std::sin(x); }
 inline float cos(float x) { return std::cos(x); }
 inline float sqrt(float x) { return std::sqrt(x); }
 inline float rsqrt(float x) { return 1 / std::sqrt(x); }
+inline float exp2Approximate(float x) {
+  return emulation::flushed(x) == 0 ? 1 : emulation::approximate(std::exp2(double(x)), x, 0x1p-22);
+}
+inline float reciprocalApproximate(float x) {
+  return emulation::approximate(1 / double(emulation::flushed(x)), x, 0x1p-23);
+}
 inline float abs(float x) { return std::fabs(x); }
 inline float floor(float x) { return std::floor(x); }
 inline float ceil(float x) { return std::ceil(x); }

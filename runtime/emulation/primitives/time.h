@@ -6,6 +6,7 @@ namespace moe {
 
 inline void backOff(Where where = Where::current()) { emulation::backOff(where); }
 inline uint64_t globalTime() { return emulation::globalTime(); }
+inline uint64_t cycleCount() { return emulation::globalTime(); }
 
 } // namespace moe
 

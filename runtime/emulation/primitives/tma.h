@@ -5,6 +5,7 @@
 namespace moe {
 
 inline void fenceProxyAsync() { emulation::fenceProxyAsync(); }
+inline void fenceProxyAsyncShared() { emulation::fenceProxyAsyncShared(); }
 inline void loadTile2d(SharedAddress to, const CUtensorMap *map, SharedAddress barrier, int x, int y,
                        Where where = Where::current()) {
   emulation::loadTile2d(to, map, barrier, x, y, where);

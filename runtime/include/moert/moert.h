@@ -68,7 +68,7 @@ void *moert_arena(moert_context *ctx, int64_t bytes);
 
 /* ---- work ----------------------------------------------------------------------------------------------------- */
 
-/* Number of blocks that a launch gets by default: one per worker thread. */
+/* Number of blocks that a launch gets by default: one per thread that was asked for. */
 int64_t moert_blocks(moert_context *ctx);
 /* Runs all blocks of a kernel and returns when they are done. `rows` and `work` (floating-point operations, or elements
  * moved where there are none) describe the launch in traces and reports; they change nothing. */
@@ -83,6 +83,8 @@ void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *off
 /* Ends the call with the error `message`, which is the caller's fault (code 1), unless `holds` is not zero. For what
  * only the program can find out about its inputs, as an index that it computes from them. */
 void moert_check(moert_context *ctx, int32_t holds, const char *message);
+/* The same, where {0}, {1}, ... in `message` stand for the `count` numbers of `values`. */
+void moert_check_values(moert_context *ctx, int32_t holds, const char *message, int32_t count, const int64_t *values);
 /* Ends the call with an error: the program returns the code after this. `code` as the tools' exit codes. */
 int32_t moert_fail(moert_context *ctx, int32_t code, const char *message);
 

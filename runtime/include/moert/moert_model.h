@@ -101,7 +101,7 @@ typedef struct moert_program {
   const char *compiler;   /* version of moe-compile */
   const char *target_cpu; /* LLVM's name of the CPU whose instructions it uses */
   const char *features;   /* instruction sets the code uses, "avx2,fma,...", names as in /proc/cpuinfo */
-  const char *weights;    /* archive's path relative to the program's file */
+  const char *weights;    /* archive's path relative to the program's file; "" if there is none */
   int32_t input_count, output_count, state_count, parameter_count, symbol_count, kernel_count;
   const moert_value *inputs;
   const moert_value *outputs;

@@ -9,6 +9,11 @@
  *
  * Functions that return int32_t give 0, or an exit code of the tools: 1 the caller's input, 2 unsupported here, 70 an
  * internal error. A session serves one thread at a time; different sessions are independent.
+ *
+ * Every function may be called with a session that is NULL or that did not open. Those that return int32_t then fail,
+ * with the code and the text of the opening; the others give NULL, 0 or -1, as said below, or do nothing. A pointer
+ * that is given by the caller and must not be NULL is an error where it is. After moert_session_close the session is no
+ * more: its pointer must not be used again.
  */
 #ifndef MOERT_SESSION_H
 #define MOERT_SESSION_H
@@ -25,9 +30,9 @@ typedef struct moert_session moert_session;
 
 /* All fields may be zero. */
 typedef struct moert_session_options {
-  const char *weights;     /* archive; NULL: the path that the program records, relative to the file that holds it */
-  int32_t threads;         /* worker threads, the caller included; 0: the cores of the affinity mask */
-  int32_t pin;             /* nonzero: binds each thread, the opening one included, to a core */
+  const char *weights; /* archive; NULL: the path that the program records, relative to the file that holds it */
+  int32_t threads;     /* threads, the caller included, at most the cores of the affinity mask; 0: as many as these */
+  int32_t pin;         /* nonzero: binds each thread, the opening one included, to a core */
   int32_t verify_weights;  /* nonzero: reads all weights and compares their checksums */
   int32_t trace;           /* nonzero: records every launch for moert_session_write_trace */
   int32_t count_experts;   /* nonzero: counts the rows that each expert receives */
@@ -52,27 +57,31 @@ MOERT_API const moert_program_list *moert_session_programs(void);
 
 /* Chooses the program by entry and device, checks it and the CPU, maps the weights, starts the threads. `options` may
  * be NULL. On failure `*session` still holds an object that gives the error's text and must be closed (NULL only if
- * there is no memory for it). */
+ * there is no memory for it); a NULL `session` is an error without a text. */
 MOERT_API int32_t moert_session_open(const moert_program_list *programs, const moert_session_options *options,
                                      moert_session **session);
 
 /* The program that the session runs; NULL if opening failed before one was chosen. */
 MOERT_API const moert_program *moert_session_program(const moert_session *session);
+
+/* Frees the session and all that belongs to it. NULL: does nothing. */
 MOERT_API void moert_session_close(moert_session *session);
 
-/* "cpu", or the GPU and its name: "cuda:0 (NVIDIA H200)". */
+/* "cpu", or the GPU and its name: "cuda:0 (NVIDIA H200)"; "none" without an open session. */
 MOERT_API const char *moert_session_device(const moert_session *session);
 
-/* Text of the last failure: one line. Valid until the next call with this session. */
+/* Text of the last failure: one line, never NULL. Valid until the next call with this session. */
 MOERT_API const char *moert_session_error(const moert_session *session);
 
-/* Index of the input or output of that name, or -1. */
+/* Index of the input or output of that name, or -1, also for a NULL name. */
 MOERT_API int32_t moert_session_find_input(const moert_session *session, const char *name);
 MOERT_API int32_t moert_session_find_output(const moert_session *session, const char *name);
 
 /* Gives input `index` for the next run. Data that is 64-byte aligned is not copied and has to stay until the run
- * returns; other data is copied now. Each run needs all inputs anew. With device_values, `data` is a pointer of the
- * GPU, a multiple of 16, and is never copied; its elements are not checked. */
+ * returns; other data, and that of an output of this session, is copied now. `sizes` may be NULL for rank 0, `data` for
+ * no elements. Each run needs all inputs anew, also after one that failed; an input that is refused is missing. With
+ * device_values, `data` is a pointer of the GPU, a multiple of 16, and is never copied; its elements are not checked.
+ */
 MOERT_API int32_t moert_session_set_input(moert_session *session, int32_t index, int32_t dtype, int32_t rank,
                                           const int64_t *sizes, const void *data);
 
@@ -90,14 +99,16 @@ MOERT_API int32_t moert_session_set_input(moert_session *session, int32_t index,
  * before. */
 MOERT_API int32_t moert_session_run(moert_session *session);
 
-/* Output `index` of the last run that succeeded. The data belongs to the session and is valid until its next run; with
- * device_values it is a pointer of the GPU, the same in each run that needs no more memory than those before. */
+/* Output `index` of the last run; an error if that failed. The data belongs to the session and is valid until its next
+ * run; with device_values it is a pointer of the GPU, the same in each run that needs no more memory than those before.
+ */
 MOERT_API int32_t moert_session_output(moert_session *session, int32_t index, moert_tensor *output);
 
 /* Forgets the hidden states: the next run starts with zeroed ones, of any size. */
 MOERT_API void moert_session_reset(moert_session *session);
 
-/* Number of threads in use, and of bytes that the session holds for states and scratch memory (on a GPU: there). */
+/* Number of threads in use, and of bytes that the session holds for states and scratch memory (on a GPU: there); 0
+ * without an open session. */
 MOERT_API int32_t moert_session_threads(const moert_session *session);
 MOERT_API int64_t moert_session_state_bytes(const moert_session *session);
 MOERT_API int64_t moert_session_arena_bytes(const moert_session *session);
@@ -105,7 +116,8 @@ MOERT_API int64_t moert_session_arena_bytes(const moert_session *session);
 /* Writes the recorded launches as Chrome/Perfetto JSON. The file appears only when complete. */
 MOERT_API int32_t moert_session_write_trace(moert_session *session, const char *path);
 
-/* Rows per expert since opening or clearing: number of MoE layers seen, then name, experts and rows of one. */
+/* Rows per expert since opening or clearing: number of MoE layers seen, 0 unless the session counts; then name (NULL if
+ * there is no such layer), experts and rows of one. `experts` and `rows` may be NULL. */
 MOERT_API int32_t moert_session_expert_layers(const moert_session *session);
 MOERT_API const char *moert_session_expert_load(const moert_session *session, int32_t layer, int32_t *experts,
                                                 const int64_t **rows);

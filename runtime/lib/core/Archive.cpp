@@ -2,12 +2,11 @@
 
 #include "core/Archive.h"
 
+#include "core/InputFile.h"
+
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace moert {
 
@@ -22,28 +21,21 @@ Status Archive::damaged(const char *what) const {
 
 Status Archive::open(const char *file, const char *buildId) {
   path = file;
-  int fd = ::open(file, O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return failure(kUserError, "cannot open weights '%s': %s", file, strerror(errno));
-  struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return failure(kUserError, "weights '%s' are not a file%s", file, S_ISDIR(info.st_mode) ? " but a folder" : "");
-  }
-  size = static_cast<uint64_t>(info.st_size);
-  if (size < sizeof(ArchiveHeader)) {
-    ::close(fd);
+  InputFile input(path);
+  if (input.kind)
+    return failure(kUserError, "weights '%s' are not a file but %s", file, input.kind);
+  if (input.fd < 0)
+    return failure(kUserError, "cannot open weights '%s': %s", file, strerror(input.error));
+  size = input.size;
+  if (size < sizeof(ArchiveHeader))
     return failure(kUserError, "weights '%s' are not a weight archive: only %llu bytes", file,
                    static_cast<unsigned long long>(size));
-  }
-  void *mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-  int error = errno;
-  ::close(fd);
+  void *mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, input.fd, 0);
   if (mapped == MAP_FAILED)
-    return failure(kUserError, "cannot map weights '%s': %s", file, strerror(error));
+    return failure(kUserError, "cannot map weights '%s': %s", file, strerror(errno));
   base = static_cast<const char *>(mapped);
-  // Read from the disk in pages of 2 MiB, where the file system can: translating addresses of small pages costs a stream
-  // of weights up to a third of its speed. A kernel that cannot says so, and nothing is lost.
+  // Read from the disk in pages of 2 MiB, where the file system can: translating addresses of small pages costs a
+  // stream of weights up to a third of its speed. A kernel that cannot says so, and nothing is lost.
   (void)madvise(mapped, size, MADV_HUGEPAGE);
   if (Status s = checkHeader(buildId); s.failed())
     return s;

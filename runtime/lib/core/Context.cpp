@@ -2,6 +2,7 @@
 
 #include "core/Context.h"
 
+#include <algorithm>
 #include <immintrin.h>
 
 using namespace moert;
@@ -21,6 +22,20 @@ static bool failed(moert_context *ctx, Status status) {
 
 static Status outOfMemory(const char *what, uint64_t bytes) {
   return failure(kUserError, "out of memory: %s needs %llu bytes", what, static_cast<unsigned long long>(bytes));
+}
+
+/// `message` with a number for each {0}, {1}, ...
+static std::string fillIn(const char *message, int32_t count, const int64_t *values) {
+  std::string text;
+  for (const char *at = message; *at; ++at) {
+    if (at[0] == '{' && at[1] >= '0' && at[1] - '0' < std::min(count, 10) && at[2] == '}') {
+      text += std::to_string(values[at[1] - '0']);
+      at += 2;
+    } else {
+      text += *at;
+    }
+  }
+  return text;
 }
 
 /// Memory on the device, or the end of the call.
@@ -81,7 +96,7 @@ void *moert_arena(moert_context *ctx, int64_t bytes) {
   return ctx->arena.data();
 }
 
-int64_t moert_blocks(moert_context *ctx) { return ctx->device ? ctx->device->blocks() : ctx->pool.threads(); }
+int64_t moert_blocks(moert_context *ctx) { return ctx->device ? ctx->device->blocks() : ctx->blocks; }
 
 void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *args, int64_t blocks, int64_t rows,
                   int64_t work) {
@@ -110,6 +125,11 @@ void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *off
 
 void moert_check(moert_context *ctx, int32_t holds, const char *message) {
   if (!holds && failed(ctx, failure(kUserError, "%s", message)))
+    leave(ctx);
+}
+
+void moert_check_values(moert_context *ctx, int32_t holds, const char *message, int32_t count, const int64_t *values) {
+  if (!holds && failed(ctx, failure(kUserError, "%s", fillIn(message, count, values).c_str())))
     leave(ctx);
 }
 

@@ -16,6 +16,7 @@
 struct moert_context {
   const moert_program *program = nullptr;
   moert::Pool pool;
+  int32_t blocks = 1;                    // of a launch on the CPU, unless the program wants others
   std::unique_ptr<moert::Device> device; // null: the program runs on the CPU
   bool deviceValues = false;             // inputs and outputs are the device's, and a run does not wait
   moert::DeviceCalls calls;

@@ -2,8 +2,6 @@
 
 #include "core/Inputs.h"
 
-#include <algorithm>
-
 namespace moert {
 
 static std::string describe(int32_t dtype, int32_t rank, const int64_t *sizes) {
@@ -15,6 +13,9 @@ static std::string describe(int32_t dtype, int32_t rank, const int64_t *sizes) {
 
 Status checkType(const moert_program &program, const moert_value &declared, int32_t dtype, int32_t rank,
                  const int64_t *sizes) {
+  if (!sizes && rank > 0)
+    return failure(kUserError, "input '%s' has no sizes, the program expects %s", declared.name,
+                   describe(program, declared).c_str());
   bool same = dtype == declared.dtype && rank == declared.rank;
   for (int32_t i = 0; same && i < rank; ++i)
     same = sizes[i] >= 0 && (declared.sizes[i] < 0 || declared.sizes[i] == sizes[i]);
@@ -26,21 +27,18 @@ Status checkType(const moert_program &program, const moert_value &declared, int3
                  describe(program, declared).c_str());
 }
 
-Status bindSymbols(const moert_program &program, const std::vector<Tensor> &inputs, std::vector<int64_t> &symbols) {
-  std::fill(symbols.begin(), symbols.end(), -1);
-  for (int32_t i = 0; i < program.input_count; ++i) {
-    const moert_value &declared = program.inputs[i];
-    for (int32_t d = 0; d < declared.rank; ++d) {
-      if (declared.sizes[d] >= 0)
-        continue;
-      int64_t size = inputs[i].sizes[d];
-      int64_t &symbol = symbols[static_cast<size_t>(-(declared.sizes[d] + 1))];
-      if (symbol >= 0 && symbol != size)
-        return failure(kUserError, "input '%s' has size %lld in dimension %d, but '%s' is %lld in an earlier input",
-                       declared.name, static_cast<long long>(size), d, program.symbols[-(declared.sizes[d] + 1)],
-                       static_cast<long long>(symbol));
-      symbol = size;
-    }
+Status bindSizes(const moert_program &program, int32_t index, const Tensor &input, std::vector<int64_t> &symbols) {
+  const moert_value &declared = program.inputs[index];
+  for (int32_t d = 0; d < declared.rank; ++d) {
+    if (declared.sizes[d] >= 0)
+      continue;
+    int64_t size = input.sizes[d];
+    int64_t &symbol = symbols[static_cast<size_t>(-(declared.sizes[d] + 1))];
+    if (symbol >= 0 && symbol != size)
+      return failure(kUserError, "input '%s' has size %lld in dimension %d, but '%s' is %lld in an earlier input",
+                     declared.name, static_cast<long long>(size), d, program.symbols[-(declared.sizes[d] + 1)],
+                     static_cast<long long>(symbol));
+    symbol = size;
   }
   return {};
 }
@@ -69,43 +67,31 @@ static Status checkIntegers(const moert_value &declared, const char *symbolName,
   return {};
 }
 
-Status checkElements(const moert_program &program, const std::vector<Tensor> &inputs,
+Status checkElements(const moert_program &program, int32_t index, const Tensor &input,
                      const std::vector<int64_t> &symbols) {
-  for (int32_t i = 0; i < program.input_count; ++i) {
-    const moert_value &declared = program.inputs[i];
-    if (declared.lo > declared.hi && !declared.uniform)
-      continue;
-    const void *data = inputs[i].data;
-    int64_t count = 1;
-    for (int32_t d = 0; d < declared.rank; ++d)
-      count *= inputs[i].sizes[d];
-    const char *name = declared.symbol >= 0 ? program.symbols[declared.symbol] : "";
-    int64_t size = declared.symbol >= 0 ? symbols[declared.symbol] : 0;
-    Status status;
-    switch (declared.dtype) {
-    case MOERT_I64:
-      status = checkIntegers<int64_t>(declared, name, size, data, count);
-      break;
-    case MOERT_I32:
-      status = checkIntegers<int32_t>(declared, name, size, data, count);
-      break;
-    case MOERT_I16:
-      status = checkIntegers<int16_t>(declared, name, size, data, count);
-      break;
-    case MOERT_I8:
-      status = checkIntegers<int8_t>(declared, name, size, data, count);
-      break;
-    case MOERT_U8:
-    case MOERT_BOOL:
-      status = checkIntegers<uint8_t>(declared, name, size, data, count);
-      break;
-    default:
-      break;
-    }
-    if (status.failed())
-      return status;
+  const moert_value &declared = program.inputs[index];
+  if (declared.lo > declared.hi && !declared.uniform)
+    return {};
+  int64_t count = 1;
+  for (int32_t d = 0; d < declared.rank; ++d)
+    count *= input.sizes[d];
+  const char *name = declared.symbol >= 0 ? program.symbols[declared.symbol] : "";
+  int64_t size = declared.symbol >= 0 ? symbols[static_cast<size_t>(declared.symbol)] : 0;
+  switch (declared.dtype) {
+  case MOERT_I64:
+    return checkIntegers<int64_t>(declared, name, size, input.data, count);
+  case MOERT_I32:
+    return checkIntegers<int32_t>(declared, name, size, input.data, count);
+  case MOERT_I16:
+    return checkIntegers<int16_t>(declared, name, size, input.data, count);
+  case MOERT_I8:
+    return checkIntegers<int8_t>(declared, name, size, input.data, count);
+  case MOERT_U8:
+  case MOERT_BOOL:
+    return checkIntegers<uint8_t>(declared, name, size, input.data, count);
+  default:
+    return {};
   }
-  return {};
 }
 
 } // namespace moert

@@ -24,11 +24,12 @@ struct Tensor {
 Status checkType(const moert_program &program, const moert_value &declared, int32_t dtype, int32_t rank,
                  const int64_t *sizes);
 
-/// Gives every symbol the size that the inputs have; all of them must agree.
-Status bindSymbols(const moert_program &program, const std::vector<Tensor> &inputs, std::vector<int64_t> &symbols);
+/// Gives the symbols of input `index` the sizes that it has; those that have one already must agree. -1: has none yet.
+Status bindSizes(const moert_program &program, int32_t index, const Tensor &input, std::vector<int64_t> &symbols);
 
-/// Checks the elements of integer inputs: bounds, bounds together with a symbol, equality.
-Status checkElements(const moert_program &program, const std::vector<Tensor> &inputs,
+/// Checks the elements of input `index`, if it holds integers: bounds, bounds together with a symbol, equality. All
+/// symbols have their sizes.
+Status checkElements(const moert_program &program, int32_t index, const Tensor &input,
                      const std::vector<int64_t> &symbols);
 
 } // namespace moert

@@ -2,6 +2,8 @@
 
 #include "core/OutputFile.h"
 
+#include "core/InputFile.h"
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +15,8 @@
 namespace moert {
 
 constexpr size_t kBufferSize = size_t(1) << 16;
+/// How long a pipe may be without a reader: who starts both sides starts one of them first.
+constexpr int kReaderMs = 2000, kReaderStepMs = 10;
 
 int writeAll(int fd, const void *data, size_t size) {
   const char *p = static_cast<const char *>(data);
@@ -43,32 +47,34 @@ OutputFile::~OutputFile() {
     unlink(temporary.c_str());
 }
 
-Status OutputFile::error(const char *what, int number) {
-  return failure(kUserError, "cannot %s '%s': %s", what, path.c_str(), strerror(number));
+Status OutputFile::error(int number) {
+  return failure(kUserError, "cannot write '%s': %s", path.c_str(), strerror(number));
 }
 
-Status OutputFile::open(const std::string &target) {
+Status OutputFile::refuse(const char *kind) {
+  return failure(kUserError, "cannot write '%s': it is %s, not a file", path.c_str(), kind);
+}
+
+Status OutputFile::open(const std::string &target, Links links) {
   path = target;
   struct stat info;
-  bool exists = stat(target.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode))
-    return error("write", EISDIR);
-  if (exists && !S_ISREG(info.st_mode)) {
-    fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
-    return fd < 0 ? error("write", errno) : Status{};
-  }
+  bool exists = (links == Links::Follow ? stat : lstat)(target.c_str(), &info) == 0;
+  if (exists && S_ISLNK(info.st_mode))
+    exists = false; // the link is replaced, and what it leads to is none of our business
+  if (exists && !S_ISREG(info.st_mode))
+    return refuse(otherKind(info.st_mode));
   // Renaming onto a symbolic link would replace the link: write beside the file that it names.
-  if (exists)
+  if (exists && links == Links::Follow)
     if (char *resolved = realpath(target.c_str(), nullptr)) {
       path = resolved;
       free(resolved);
     }
   if (exists && access(path.c_str(), W_OK) != 0)
-    return error("write", errno);
+    return error(errno);
   std::string name = path + ".tmp.XXXXXX";
   fd = mkostemp(&name[0], O_CLOEXEC);
   if (fd < 0)
-    return error("write", errno);
+    return error(errno);
   temporary = name;
   mode_t mask = umask(0);
   umask(mask);
@@ -76,20 +82,43 @@ Status OutputFile::open(const std::string &target) {
   return {};
 }
 
-Status OutputFile::check(const std::string &target) {
-  OutputFile file;
+bool OutputFile::isStream(const std::string &target) {
   struct stat info;
-  if (stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
-    file.path = target;
-    return access(target.c_str(), W_OK) == 0 ? Status{} : file.error("write", errno);
+  return stat(target.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+}
+
+/// Without O_NONBLOCK, to open a pipe would wait for somebody to read it.
+Status OutputFile::openPipe() {
+  for (int wait = 0; wait <= kReaderMs; wait += kReaderStepMs) {
+    fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0)
+      return fcntl(fd, F_SETFL, O_WRONLY) == 0 ? Status{} : error(errno);
+    if (errno != ENXIO)
+      return error(errno);
+    usleep(kReaderStepMs * 1000);
   }
-  return file.open(target);
+  return failure(kUserError, "cannot write '%s': nobody reads this pipe", path.c_str());
+}
+
+Status OutputFile::openStream(const std::string &target) {
+  if (!isStream(target))
+    return open(target);
+  path = target;
+  return openPipe();
+}
+
+Status OutputFile::checkStream(const std::string &target) {
+  OutputFile file;
+  if (!isStream(target))
+    return file.open(target);
+  file.path = target;
+  return access(target.c_str(), W_OK) == 0 ? Status{} : file.error(errno);
 }
 
 Status OutputFile::flush() {
   int number = writeAll(fd, buffer.data(), buffer.size());
   buffer.clear();
-  return number ? error("write", number) : Status{};
+  return number ? error(number) : Status{};
 }
 
 Status OutputFile::write(const void *data, size_t size) {
@@ -101,7 +130,7 @@ Status OutputFile::write(const void *data, size_t size) {
   if (Status s = flush(); s.failed())
     return s;
   int number = writeAll(fd, data, size);
-  return number ? error("write", number) : Status{};
+  return number ? error(number) : Status{};
 }
 
 Status OutputFile::close() {
@@ -111,14 +140,14 @@ Status OutputFile::close() {
     return s;
   int number = ::close(fd) == 0 ? 0 : errno;
   fd = -1;
-  return number ? error("write", number) : Status{};
+  return number ? error(number) : Status{};
 }
 
 Status OutputFile::commit() {
   if (Status s = close(); s.failed())
     return s;
   if (!temporary.empty() && rename(temporary.c_str(), path.c_str()) != 0)
-    return error("write", errno);
+    return error(errno);
   temporary.clear();
   return {};
 }

@@ -8,8 +8,7 @@
 
 namespace moert {
 
-/// Writes to a temporary name in the target's folder; commit() renames it. Without commit() nothing remains. A target
-/// that exists and is no regular file (a device, a pipe) is written directly.
+/// Writes to a temporary name in the target's folder; commit() renames it. Without commit() nothing remains.
 class OutputFile {
 public:
   OutputFile() = default;
@@ -18,9 +17,17 @@ public:
   OutputFile(OutputFile &&other) noexcept;
   ~OutputFile();
 
-  Status open(const std::string &path);
-  /// Whether a file could be written there, for work whose result comes late. Devices and pipes are not opened.
-  static Status check(const std::string &path);
+  enum class Links { Follow, Replace };
+
+  /// A target that is no file is refused. A name that the user gave may be a link to the file that is meant; a name
+  /// that the program itself gives to a file in a folder is replaced, whatever it leads to.
+  Status open(const std::string &path, Links links = Links::Follow);
+  /// A target that is a pipe or a device is written directly: to a pipe, if somebody reads it.
+  Status openStream(const std::string &path);
+  /// Whether openStream() could work, for work whose result comes late. Pipes and devices are not opened.
+  static Status checkStream(const std::string &path);
+  /// Whether openStream() would write directly.
+  static bool isStream(const std::string &path);
   Status write(const void *data, size_t size);
   Status write(const std::string &text) { return write(text.data(), text.size()); }
   /// Flushes and closes: all that can fail has failed after this, but nothing is visible under the final name.
@@ -29,7 +36,9 @@ public:
   Status commit();
 
 private:
-  Status error(const char *what, int number);
+  Status error(int number);
+  Status refuse(const char *kind);
+  Status openPipe();
   Status flush();
 
   std::string path;

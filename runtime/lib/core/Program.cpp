@@ -16,7 +16,7 @@ std::string describe(const moert_program &program, const moert_value &value) {
     if (size >= 0)
       text += format("%lld x ", static_cast<long long>(size));
     else
-      text += format("%s x ", program.symbols[-(size + 1)]);
+      text += format("%s x ", printable(program.symbols[-(size + 1)]).c_str());
   }
   return text + dtypeName(value.dtype);
 }

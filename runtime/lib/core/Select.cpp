@@ -38,17 +38,29 @@ std::string entryNames(const moert_program_list &programs) {
   return names;
 }
 
+static Status invalidList(const char *what) { return failure(kInternal, "the compiled program is invalid: %s", what); }
+
+static Status checkAbi(uint32_t abi) {
+  return abi == MOERT_ABI_VERSION
+             ? Status{}
+             : failure(kInternal, "the program was compiled for runtime ABI %u, this runtime has ABI %u", abi,
+                       MOERT_ABI_VERSION);
+}
+
 static Status checkList(const moert_program_list &programs) {
-  uint32_t abi = programs.abi_version;
-  for (int32_t i = 0; i < programs.count && abi == MOERT_ABI_VERSION; ++i)
-    abi = programs.programs[i]->abi_version;
-  if (abi != MOERT_ABI_VERSION)
-    return failure(kInternal, "the program was compiled for runtime ABI %u, this runtime has ABI %u", abi,
-                   MOERT_ABI_VERSION);
-  for (int32_t i = 0; i < programs.count; ++i)
+  if (Status s = checkAbi(programs.abi_version); s.failed())
+    return s;
+  if (programs.count <= 0 || !programs.programs)
+    return invalidList("it has no entry");
+  for (int32_t i = 0; i < programs.count; ++i) {
+    if (!programs.programs[i])
+      return invalidList("an entry is missing");
+    if (Status s = checkAbi(programs.programs[i]->abi_version); s.failed())
+      return s;
     if (!programs.programs[i]->entry)
-      return failure(kInternal, "the compiled program is invalid: an entry has no name");
-  return programs.count > 0 ? Status{} : failure(kInternal, "the compiled program is invalid: it has no entry");
+      return invalidList("an entry has no name");
+  }
+  return {};
 }
 
 Status selectProgram(const moert_program_list &programs, const char *entry, const char *device, Selection &selection) {

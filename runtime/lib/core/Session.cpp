@@ -4,7 +4,9 @@
 
 #include "cpu/Features.h"
 
+#include <algorithm>
 #include <dlfcn.h>
+#include <functional>
 
 using namespace moert;
 
@@ -28,8 +30,8 @@ static bool hasCpuTwin(const moert_program_list &programs, const moert_program &
   return !selectProgram(programs, program.entry, "cpu", cpu).failed();
 }
 
-Status moert_session::openDevice(const moert_program_list &programs, const Selection &selection,
-                                 const moert_session_options &options) {
+Status Session::openDevice(const moert_program_list &programs, const Selection &selection,
+                           const moert_session_options &options) {
   if (options.deadline_ms < 0)
     return failure(kUserError, "a deadline of %lld ms: expected 0 or more",
                    static_cast<long long>(options.deadline_ms));
@@ -57,12 +59,15 @@ Status moert_session::openDevice(const moert_program_list &programs, const Selec
   return s;
 }
 
-Status moert_session::openWeights(const moert_session_options &options) {
+Status Session::openWeights(const moert_session_options &options) {
   if (options.random_weights && options.verify_weights)
     return failure(kUserError, "weights that are made from a seed cannot be verified");
   // A program without parameters has no archive.
   if (program->parameter_count > 0 && !options.random_weights) {
     std::string path = options.weights ? options.weights : recordedWeights(*program);
+    if (path.empty())
+      return failure(kUserError, "the program was compiled without weights (--weights=none): run it with "
+                                 "--random-weights SEED");
     if (Status s = archive.open(path.c_str(), program->build_id); s.failed())
       return s;
     if (options.verify_weights)
@@ -72,7 +77,10 @@ Status moert_session::openWeights(const moert_session_options &options) {
   return context.parameters.open(*program, archive, options.random_weights, context.device.get());
 }
 
-Status moert_session::open(const moert_program_list &programs, const moert_session_options &options) {
+Status Session::open(const moert_program_list *list, const moert_session_options &options) {
+  if (!list)
+    return failure(kUserError, "there is no list of programs: its pointer is NULL");
+  const moert_program_list &programs = *list;
   Selection selection;
   if (Status s = selectProgram(programs, options.entry, options.device, selection); s.failed())
     return s;
@@ -97,16 +105,29 @@ Status moert_session::open(const moert_program_list &programs, const moert_sessi
     context.trace.reset(new Trace);
   if (options.count_experts)
     context.load.reset(new ExpertLoad);
-  int threads = options.threads ? options.threads : availableCores();
-  return context.pool.start(context.device ? 1 : threads, options.pin != 0);
+  int cores = availableCores();
+  context.blocks = options.threads ? options.threads : cores;
+  // Threads that share a core help nobody. The blocks stay as many as was asked for: results do not depend on them, but
+  // a test can show that.
+  return context.pool.start(context.device ? 1 : std::min<int>(context.blocks, cores), options.pin != 0);
 }
 
-Status moert_session::setInput(int32_t index, int32_t dtype, int32_t rank, const int64_t *sizes, const void *data) {
+/// Whether the address lies in memory that the next run writes or moves: that of an output.
+static bool isOutputs(const std::vector<Tensor> &outputs, const void *data) {
+  return std::any_of(outputs.begin(), outputs.end(), [&](const Tensor &output) {
+    auto *base = static_cast<const char *>(output.memory.data());
+    return base && std::less_equal<>()(base, static_cast<const char *>(data)) &&
+           std::less<>()(static_cast<const char *>(data), base + output.memory.capacity());
+  });
+}
+
+Status Session::setInput(int32_t index, int32_t dtype, int32_t rank, const int64_t *sizes, const void *data) {
   if (index < 0 || index >= program->input_count)
     return failure(kUserError, "there is no input %d, the program has %d", index, program->input_count);
+  Tensor &input = context.inputs[index];
+  input.present = false;
   if (Status s = checkType(*program, program->inputs[index], dtype, rank, sizes); s.failed())
     return s;
-  Tensor &input = context.inputs[index];
   uint64_t bytes = 0;
   tensorBytes(dtype, rank, sizes, bytes);
   const char *name = program->inputs[index].name;
@@ -115,7 +136,7 @@ Status moert_session::setInput(int32_t index, int32_t dtype, int32_t rank, const
     if (address % kDeviceAlignment != 0 || (!data && bytes))
       return failure(kUserError, "input '%s' is not at a multiple of %d bytes of the GPU's memory", name,
                      static_cast<int>(kDeviceAlignment));
-  } else if (address % kArchiveAlignment != 0 || !data) {
+  } else if (address % kArchiveAlignment != 0 || !data || isOutputs(context.outputs, data)) {
     if (!data && bytes)
       return failure(kUserError, "input '%s' has no data", name);
     if (!input.memory.reserve(bytes))
@@ -134,14 +155,16 @@ Status moert_session::setInput(int32_t index, int32_t dtype, int32_t rank, const
   return {};
 }
 
-Status moert_session::runOnce() {
+Status Session::runOnce() {
   for (int32_t i = 0; i < program->input_count; ++i)
     if (!context.inputs[i].present)
       return failure(kUserError, "input '%s' is missing", program->inputs[i].name);
-  if (Status s = bindSymbols(*program, context.inputs, context.symbols); s.failed())
-    return s;
-  if (!context.deviceValues)
-    if (Status s = checkElements(*program, context.inputs, context.symbols); s.failed())
+  std::fill(context.symbols.begin(), context.symbols.end(), -1);
+  for (int32_t i = 0; i < program->input_count; ++i)
+    if (Status s = bindSizes(*program, i, context.inputs[i], context.symbols); s.failed())
+      return s;
+  for (int32_t i = 0; i < program->input_count && !context.deviceValues; ++i)
+    if (Status s = checkElements(*program, i, context.inputs[i], context.symbols); s.failed())
       return s;
   if (context.device)
     if (Status s = context.device->begin(); s.failed())
@@ -159,11 +182,35 @@ Status moert_session::runOnce() {
   return status;
 }
 
-Status moert_session::run() {
+Status Session::run() {
   hasOutputs = false;
   Status status = runOnce();
   for (Tensor &input : context.inputs)
     input.present = false;
   hasOutputs = !status.failed();
   return status;
+}
+
+Status Session::output(int32_t index, moert_tensor *output) const {
+  if (!hasOutputs)
+    return failure(kUserError, "there are no outputs: no run has succeeded");
+  if (index < 0 || index >= program->output_count)
+    return failure(kUserError, "there is no output %d, the program has %d", index, program->output_count);
+  if (!output)
+    return failure(kUserError, "there is no place for output '%s': the pointer is NULL", program->outputs[index].name);
+  const Tensor &tensor = context.outputs[index];
+  output->dtype = tensor.dtype;
+  output->rank = tensor.rank;
+  for (int32_t i = 0; i < MOERT_MAX_RANK; ++i)
+    output->sizes[i] = i < tensor.rank ? tensor.sizes[i] : 0;
+  output->data = tensor.data;
+  return {};
+}
+
+Status Session::writeTrace(const char *path) const {
+  if (!context.trace)
+    return failure(kUserError, "the session was opened without a trace");
+  if (!path)
+    return failure(kUserError, "there is no file for the trace: its name is NULL");
+  return context.trace->write(path, program->name);
 }

@@ -1,4 +1,4 @@
-//===- Session.h - the object behind moert_session ----------------------------------------------------------------===//
+//===- Session.h - a program that is open -------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_CORE_SESSION_H
 #define MOERT_LIB_CORE_SESSION_H
 
@@ -7,25 +7,33 @@
 #include "core/Select.h"
 #include "moert/session.h"
 
-struct moert_session {
-  const moert_program *program = nullptr;
-  moert::Archive archive;
+namespace moert {
+
+/// What a moert_session works on. Nothing but `program` may be used unless open() has succeeded: SessionApi.cpp sees to
+/// that.
+struct Session {
+  const moert_program *program = nullptr; // as soon as it is chosen
+  Archive archive;
   moert_context context;
-  moert::Status status; // of the last call
   bool hasOutputs = false;
 
   /// The GPU's name, or "cpu".
   const char *deviceName() const { return context.device ? context.device->name() : "cpu"; }
 
-  moert::Status open(const moert_program_list &programs, const moert_session_options &options);
-  moert::Status setInput(int32_t index, int32_t dtype, int32_t rank, const int64_t *sizes, const void *data);
-  moert::Status run();
+  Status open(const moert_program_list *programs, const moert_session_options &options);
+  /// An input that is refused is missing afterwards, whatever it was before.
+  Status setInput(int32_t index, int32_t dtype, int32_t rank, const int64_t *sizes, const void *data);
+  Status run();
+  Status output(int32_t index, moert_tensor *output) const;
+  Status writeTrace(const char *path) const;
 
 private:
-  moert::Status openDevice(const moert_program_list &programs, const moert::Selection &selection,
-                           const moert_session_options &options);
-  moert::Status openWeights(const moert_session_options &options);
-  moert::Status runOnce();
+  Status openDevice(const moert_program_list &programs, const Selection &selection,
+                    const moert_session_options &options);
+  Status openWeights(const moert_session_options &options);
+  Status runOnce();
 };
+
+} // namespace moert
 
 #endif // MOERT_LIB_CORE_SESSION_H

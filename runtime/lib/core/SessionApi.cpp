@@ -6,13 +6,54 @@
 
 using namespace moert;
 
-static int32_t finish(moert_session *session, Status status) {
-  session->status = std::move(status);
-  return session->status.code;
+/// What the pointer of the C interface names: an open session, or the reason why there is none. The members can only be
+/// reached through perform() and ask(), so that no function can forget that a session may be NULL or may not have
+/// opened.
+struct moert_session {
+  static int32_t open(const moert_program_list *programs, const moert_session_options &options, moert_session **result);
+
+  /// The status of body(session), or the failure of a session that is not open: for functions that can fail.
+  template <typename Body> static int32_t perform(moert_session *handle, Body body) {
+    if (!handle)
+      return kUserError;
+    handle->status = handle->whyClosed.failed() ? failure(handle->whyClosed.code, "the session is not open: %s",
+                                                          handle->whyClosed.message.c_str())
+                                                : body(handle->session);
+    return handle->status.code;
+  }
+
+  /// The value of body(session), or `otherwise` for a session that is not open: for functions that only tell.
+  template <typename Value, typename Body> static Value ask(const moert_session *handle, Value otherwise, Body body) {
+    return handle && !handle->whyClosed.failed() ? body(handle->session) : otherwise;
+  }
+
+  static const moert_program *program(const moert_session *handle) {
+    return handle ? handle->session.program : nullptr;
+  }
+  static const char *error(const moert_session *handle) {
+    return handle ? handle->status.message.c_str()
+                  : "there is no session: the pointer is NULL, as after an opening that found no memory";
+  }
+
+private:
+  Session session;
+  Status whyClosed; // the failure of opening
+  Status status;    // of the last call that can fail
+};
+
+int32_t moert_session::open(const moert_program_list *programs, const moert_session_options &options,
+                            moert_session **result) {
+  if (!result)
+    return kUserError;
+  moert_session *handle = *result = new (std::nothrow) moert_session;
+  if (!handle)
+    return kUserError;
+  handle->whyClosed = handle->status = handle->session.open(programs, options);
+  return handle->status.code;
 }
 
 static int32_t find(const moert_value *values, int32_t count, const char *name) {
-  for (int32_t i = 0; i < count; ++i)
+  for (int32_t i = 0; name && i < count; ++i)
     if (std::strcmp(values[i].name, name) == 0)
       return i;
   return -1;
@@ -21,88 +62,94 @@ static int32_t find(const moert_value *values, int32_t count, const char *name) 
 extern "C" {
 
 int32_t moert_session_open(const moert_program_list *programs, const moert_session_options *options,
-                           moert_session **result) {
-  auto *session = *result = new (std::nothrow) moert_session;
-  if (!session)
-    return kUserError;
-  return finish(session, session->open(*programs, options ? *options : moert_session_options{}));
+                           moert_session **session) {
+  return moert_session::open(programs, options ? *options : moert_session_options{}, session);
 }
 
-const moert_program *moert_session_program(const moert_session *session) { return session->program; }
+const moert_program *moert_session_program(const moert_session *session) { return moert_session::program(session); }
 
 void moert_session_close(moert_session *session) { delete session; }
 
-const char *moert_session_device(const moert_session *session) { return session->deviceName(); }
-
-const char *moert_session_error(const moert_session *session) {
-  return session ? session->status.message.c_str() : "out of memory";
+const char *moert_session_device(const moert_session *session) {
+  return moert_session::ask(session, "none", [](const Session &s) { return s.deviceName(); });
 }
 
+const char *moert_session_error(const moert_session *session) { return moert_session::error(session); }
+
 int32_t moert_session_find_input(const moert_session *session, const char *name) {
-  return session->program ? find(session->program->inputs, session->program->input_count, name) : -1;
+  return moert_session::ask(session, -1,
+                            [&](const Session &s) { return find(s.program->inputs, s.program->input_count, name); });
 }
 
 int32_t moert_session_find_output(const moert_session *session, const char *name) {
-  return session->program ? find(session->program->outputs, session->program->output_count, name) : -1;
+  return moert_session::ask(session, -1,
+                            [&](const Session &s) { return find(s.program->outputs, s.program->output_count, name); });
 }
 
 int32_t moert_session_set_input(moert_session *session, int32_t index, int32_t dtype, int32_t rank,
                                 const int64_t *sizes, const void *data) {
-  return finish(session, session->setInput(index, dtype, rank, sizes, data));
+  return moert_session::perform(session, [&](Session &s) { return s.setInput(index, dtype, rank, sizes, data); });
 }
 
-int32_t moert_session_run(moert_session *session) { return finish(session, session->run()); }
+int32_t moert_session_run(moert_session *session) {
+  return moert_session::perform(session, [](Session &s) { return s.run(); });
+}
 
 int32_t moert_session_output(moert_session *session, int32_t index, moert_tensor *output) {
-  if (!session->hasOutputs)
-    return finish(session, failure(kUserError, "there are no outputs: no run has succeeded"));
-  if (index < 0 || index >= session->program->output_count)
-    return finish(session, failure(kUserError, "there is no output %d, the program has %d", index,
-                                   session->program->output_count));
-  const Tensor &tensor = session->context.outputs[index];
-  output->dtype = tensor.dtype;
-  output->rank = tensor.rank;
-  for (int32_t i = 0; i < MOERT_MAX_RANK; ++i)
-    output->sizes[i] = i < tensor.rank ? tensor.sizes[i] : 0;
-  output->data = tensor.data;
-  return kFine;
+  return moert_session::perform(session, [&](Session &s) { return s.output(index, output); });
 }
 
-void moert_session_reset(moert_session *session) { session->context.resetStates(); }
+void moert_session_reset(moert_session *session) {
+  moert_session::perform(session, [](Session &s) {
+    s.context.resetStates();
+    return Status{};
+  });
+}
 
-int32_t moert_session_threads(const moert_session *session) { return session->context.pool.threads(); }
+int32_t moert_session_threads(const moert_session *session) {
+  return moert_session::ask(session, 0, [](const Session &s) { return s.context.pool.threads(); });
+}
 
 int64_t moert_session_state_bytes(const moert_session *session) {
-  return static_cast<int64_t>(session->context.stateBytes);
+  return moert_session::ask(session, int64_t(0),
+                            [](const Session &s) { return static_cast<int64_t>(s.context.stateBytes); });
 }
 
 int64_t moert_session_arena_bytes(const moert_session *session) {
-  return static_cast<int64_t>(session->context.arenaBytes());
+  return moert_session::ask(session, int64_t(0),
+                            [](const Session &s) { return static_cast<int64_t>(s.context.arenaBytes()); });
 }
 
 int32_t moert_session_write_trace(moert_session *session, const char *path) {
-  if (!session->context.trace)
-    return finish(session, failure(kUserError, "the session was opened without a trace"));
-  return finish(session, session->context.trace->write(path, session->program->name));
+  return moert_session::perform(session, [&](Session &s) { return s.writeTrace(path); });
 }
 
 int32_t moert_session_expert_layers(const moert_session *session) {
-  return session->context.load ? static_cast<int32_t>(session->context.load->all().size()) : 0;
+  return moert_session::ask(session, 0, [](const Session &s) {
+    return s.context.load ? static_cast<int32_t>(s.context.load->all().size()) : 0;
+  });
 }
 
 const char *moert_session_expert_load(const moert_session *session, int32_t layer, int32_t *experts,
                                       const int64_t **rows) {
-  if (layer < 0 || layer >= moert_session_expert_layers(session))
-    return nullptr;
-  const ExpertLoad::Layer &entry = session->context.load->all()[static_cast<size_t>(layer)];
-  *experts = static_cast<int32_t>(entry.rows.size());
-  *rows = entry.rows.data();
-  return entry.name;
+  return moert_session::ask(session, static_cast<const char *>(nullptr), [&](const Session &s) -> const char * {
+    if (!s.context.load || layer < 0 || static_cast<size_t>(layer) >= s.context.load->all().size())
+      return nullptr;
+    const ExpertLoad::Layer &entry = s.context.load->all()[static_cast<size_t>(layer)];
+    if (experts)
+      *experts = static_cast<int32_t>(entry.rows.size());
+    if (rows)
+      *rows = entry.rows.data();
+    return entry.name;
+  });
 }
 
 void moert_session_clear_expert_load(moert_session *session) {
-  if (session->context.load)
-    session->context.load->clear();
+  moert_session::perform(session, [](Session &s) {
+    if (s.context.load)
+      s.context.load->clear();
+    return Status{};
+  });
 }
 
 } // extern "C"

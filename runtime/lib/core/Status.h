@@ -17,7 +17,6 @@ enum Code : int32_t {
   kUnsupported = 2,
   kMismatch = 3,
   kInternal = 70,
-  kInterrupted = 130,
 };
 
 /// The outcome of an operation. Success holds no text and costs no allocation.
@@ -28,8 +27,13 @@ struct [[nodiscard]] Status {
   bool failed() const { return code != kFine; }
 };
 
-/// A failure with a printf-style message: one line, without a full stop or line feed at the end.
+/// A failure with a printf-style message: one line, without a full stop or line feed at the end. What is not printed in
+/// it, as a line feed in the name of a file, is escaped.
 Status failure(int32_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/// Text with escapes for what would not be printed, but move the cursor or turn the direction of what follows: a model
+/// may name its values anything. Doing it again changes nothing.
+std::string printable(const std::string &text);
 
 /// printf into a string.
 std::string format(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -22,7 +22,7 @@ std::string jsonEscape(const char *text) {
 
 Status Trace::write(const std::string &path, const char *program) const {
   OutputFile file;
-  if (Status s = file.open(path); s.failed())
+  if (Status s = file.openStream(path); s.failed())
     return s;
   auto micros = [&](int64_t ns) { return static_cast<double>(ns) / 1e3; };
   std::string text = format("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"name\":\"process_name\",\"ph\":\"M\","

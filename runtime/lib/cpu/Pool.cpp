@@ -2,6 +2,9 @@
 
 #include "cpu/Pool.h"
 
+#include "core/Trace.h"
+
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <immintrin.h>
@@ -14,9 +17,18 @@
 
 namespace moert {
 
-constexpr int kSpins = 2000;
 /// Pauses before helping others: as long as a hot worker needs to find its own blocks.
 constexpr int kPatience = 30;
+/// Pauses before a waiting thread offers its core to others: longer than hot threads wait for each other, so that a
+/// process that has its cores to itself hardly ever asks the system.
+constexpr int kSpins = 1000;
+/// Offers before it sleeps: some 70 microseconds, where nobody accepts one.
+constexpr int kOffers = 150;
+/// An offer that lasted longer was accepted: somebody else needs the core. In nanoseconds, as what follows.
+constexpr int64_t kAccepted = 10000;
+/// How long a worker then leaves its blocks to the others. Doubles from rest to rest, until it could work for
+/// kUndisturbed times the last one.
+constexpr int64_t kShortestRest = 200000, kLongestRest = 128000000, kUndisturbed = 4;
 constexpr unsigned kDefaultMxcsr = 0x1f80; // round to nearest, denormals kept, exceptions masked
 
 static uint64_t makeTicket(uint32_t launch, int64_t left) {
@@ -25,14 +37,38 @@ static uint64_t makeTicket(uint32_t launch, int64_t left) {
 static uint32_t launchOf(uint64_t ticket) { return static_cast<uint32_t>(ticket >> 32); }
 static uint32_t leftOf(uint64_t ticket) { return static_cast<uint32_t>(ticket); }
 
-static void futexWait(const void *word, uint32_t value) {
-  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+static void futexWait(const void *word, uint32_t value, const timespec *limit = nullptr) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, limit, nullptr, 0);
 }
 static void futexWake(const void *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
 
 /// The launch number within a ticket, as the futex sees it (little-endian).
 static const void *launchWord(const std::atomic<uint64_t> &ticket) {
   return reinterpret_cast<const char *>(&ticket) + 4;
+}
+
+enum class Wait { Over, InVain, OthersNeedTheCore };
+
+/// Waits for a condition for a bounded amount of work.
+///
+/// A thread that spins on a core holds up whoever else needs it, and that may be the thread that it waits for: the
+/// scheduler lets it spin until its time is over, some thousand launches later. So it soon offers the core, again and
+/// again, which costs nothing that matters where nobody wants it.
+template <typename Condition> static Wait waitAwake(Condition holds) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (holds())
+      return Wait::Over;
+    _mm_pause();
+  }
+  for (int i = 0; i < kOffers; ++i) {
+    int64_t begin = now();
+    sched_yield();
+    if (holds())
+      return Wait::Over;
+    if (now() - begin > kAccepted)
+      return Wait::OthersNeedTheCore;
+  }
+  return Wait::InVain;
 }
 
 /// CPUs of the affinity mask, in order.
@@ -60,7 +96,8 @@ int availableCores() { return static_cast<int>(cores().size()); }
 Status Pool::start(int threads, bool pin) {
   std::vector<int> list = cores();
   slots.reset(new (std::nothrow) Slot[static_cast<size_t>(threads)]);
-  if (!slots)
+  chosen.reset(new (std::nothrow) int[static_cast<size_t>(threads)]());
+  if (!slots || !chosen)
     return failure(kUserError, "out of memory for %d threads", threads);
   // Signals belong to the program's own threads.
   sigset_t all, before;
@@ -92,11 +129,12 @@ Status Pool::start(int threads, bool pin) {
 void Pool::stop() {
   if (!slots)
     return;
-  stopping.store(true, std::memory_order_relaxed);
+  stopping.store(1, std::memory_order_relaxed);
   ++launch;
   for (int t = 1; t < count; ++t) {
     slots[t].ticket.store(makeTicket(launch, 0), std::memory_order_release);
     futexWake(launchWord(slots[t].ticket));
+    futexWake(&stopping); // one that rests; the others have found their launch
   }
   for (int t = 1; t < count; ++t)
     pthread_join(slots[t].thread, nullptr);
@@ -105,7 +143,7 @@ void Pool::stop() {
   pinned = false;
   slots.reset();
   count = 1;
-  stopping.store(false, std::memory_order_relaxed);
+  stopping.store(0, std::memory_order_relaxed);
 }
 
 void *Pool::main(void *slot) {
@@ -129,12 +167,18 @@ void Pool::work(Slot &own) {
 
 uint32_t Pool::waitForLaunch(Slot &own, uint32_t last) {
   uint32_t seen;
-  for (int i = 0; i < kSpins; ++i) {
-    if ((seen = launchOf(own.ticket.load(std::memory_order_acquire))) != last)
-      return seen;
-    _mm_pause();
-  }
-  // The caller stores the ticket and then reads `sleepers`; this thread does the reverse. One of both sees the other.
+  auto launched = [&] { return (seen = launchOf(own.ticket.load(std::memory_order_acquire))) != last; };
+  Wait outcome;
+  while ((outcome = waitAwake(launched)) == Wait::OthersNeedTheCore)
+    rest(own);
+  if (outcome == Wait::Over)
+    return seen;
+  // The caller stores the ticket and then, behind a fence, reads `sleepers`; this thread adds to `sleepers` and then
+  // reads the ticket. All are ordered with each other (seq_cst), so one of both sees the other. If this thread sees the
+  // ticket, it does not sleep. If the caller sees the sleeper, then by acquiring it also `asleep`, and it wakes this
+  // thread after it stored the ticket: the system compares the launch number with `last` under the lock that a waking
+  // takes, so that this thread either finds the new number there or is woken. A wakening that comes late, or twice,
+  // only makes it look at the ticket again.
   own.asleep.store(true, std::memory_order_relaxed);
   sleepers.fetch_add(1, std::memory_order_seq_cst);
   while ((seen = launchOf(own.ticket.load(std::memory_order_seq_cst))) == last)
@@ -142,6 +186,19 @@ uint32_t Pool::waitForLaunch(Slot &own, uint32_t last) {
   own.asleep.store(false, std::memory_order_relaxed);
   sleepers.fetch_sub(1, std::memory_order_relaxed);
   return seen;
+}
+
+void Pool::rest(Slot &own) {
+  own.rest = now() - own.restedUntil > kUndisturbed * own.rest ? kShortestRest : std::min(2 * own.rest, kLongestRest);
+  // A launch that is over at once, without a ticket for this thread, or with one whose blocks others take: all of them
+  // are as good. The flag and the number are hints, and need no order.
+  timespec limit = {0, own.rest};
+  own.resting.store(true, std::memory_order_relaxed);
+  resting.fetch_add(1, std::memory_order_relaxed);
+  futexWait(&stopping, 0, &limit);
+  resting.fetch_sub(1, std::memory_order_relaxed);
+  own.resting.store(false, std::memory_order_relaxed);
+  own.restedUntil = now();
 }
 
 void Pool::drain(Slot &slot, uint32_t number) {
@@ -166,50 +223,77 @@ void Pool::drain(Slot &slot, uint32_t number) {
   }
 }
 
+void Pool::drainOthers(Slot &own, uint32_t number, bool onlyResting) {
+  for (int i = 1; i < count; ++i) {
+    if (launchOf(own.ticket.load(std::memory_order_relaxed)) != number)
+      return;
+    Slot &other = slots[(own.index + i) % count];
+    if (!onlyResting || other.resting.load(std::memory_order_relaxed))
+      drain(other, number);
+  }
+}
+
 void Pool::help(Slot &own, uint32_t number) {
+  if (resting.load(std::memory_order_relaxed) != 0)
+    drainOthers(own, number, /*onlyResting=*/true);
   for (int i = 0; i < kPatience; ++i) {
     if (launchOf(own.ticket.load(std::memory_order_relaxed)) != number ||
         finished.load(std::memory_order_relaxed) == number)
       return;
     _mm_pause();
   }
-  for (int i = 1; i < count; ++i) {
-    if (launchOf(own.ticket.load(std::memory_order_relaxed)) != number)
-      return;
-    drain(slots[(own.index + i) % count], number);
-  }
+  drainOthers(own, number, /*onlyResting=*/false);
 }
 
 void Pool::waitForBlocks() {
-  for (int i = 0; i < kPatience; ++i) {
-    if (finished.load(std::memory_order_acquire) == launch)
+  auto done = [&] { return finished.load(std::memory_order_acquire) == launch; };
+  if (resting.load(std::memory_order_relaxed) != 0)
+    drainOthers(slots[0], launch, /*onlyResting=*/true);
+  // Twice a worker's patience: the caller knows of the launch, and so is done, before the others. It looks at nothing
+  // but `finished` meanwhile: each line of memory that two threads look at costs as much as a small block.
+  for (int i = 0; i < 2 * kPatience; ++i) {
+    if (done())
       return;
     _mm_pause();
   }
-  help(slots[0], launch);
-  for (int i = 0; i < kSpins; ++i) {
-    if (finished.load(std::memory_order_acquire) == launch)
-      return;
-    _mm_pause();
+  drainOthers(slots[0], launch, /*onlyResting=*/false);
+  Wait outcome;
+  while ((outcome = waitAwake(done)) == Wait::OthersNeedTheCore) {
   }
+  if (outcome == Wait::Over)
+    return;
+  // Whoever ends the launch stores `finished` and then reads `callerSleeps`; this is the reverse, all of it seq_cst:
+  // one of both sees the other, and the system compares `finished` as it compares a launch number above.
   callerSleeps.store(true, std::memory_order_seq_cst);
   for (uint32_t seen; (seen = finished.load(std::memory_order_seq_cst)) != launch;)
     futexWait(&finished, seen);
   callerSleeps.store(false, std::memory_order_relaxed);
 }
 
+int Pool::chooseAwake(int most) {
+  int n = 1;
+  for (int t = 1; t < count && n < most; ++t)
+    if (!slots[t].resting.load(std::memory_order_relaxed))
+      chosen[n++] = t;
+  return n;
+}
+
 void Pool::run(moert_kernel_fn function, const void *arguments, int64_t total) {
-  if (count == 1 || total <= 1 || total > UINT32_MAX) {
+  int n = total < count ? static_cast<int>(total) : count;
+  bool someRest = count > 1 && resting.load(std::memory_order_relaxed) != 0;
+  if (someRest)
+    n = chooseAwake(n);
+  if (n <= 1 || total > UINT32_MAX) {
     for (int64_t b = 0; b < total; ++b)
       function(arguments, b, total);
     return;
   }
-  int n = total < count ? static_cast<int>(total) : count;
+  auto slotOf = [&](int i) -> Slot & { return slots[someRest ? chosen[i] : i]; };
   ++launch;
   open.store(total, std::memory_order_relaxed);
-  for (int t = n - 1; t >= 0; --t) {
-    Slot &slot = slots[t];
-    int64_t begin = total * t / n, end = total * (t + 1) / n;
+  for (int i = n - 1; i >= 0; --i) {
+    Slot &slot = slotOf(i);
+    int64_t begin = total * i / n, end = total * (i + 1) / n;
     slot.fn.store(function, std::memory_order_relaxed);
     slot.args.store(arguments, std::memory_order_relaxed);
     slot.blocks.store(total, std::memory_order_relaxed);
@@ -217,10 +301,10 @@ void Pool::run(moert_kernel_fn function, const void *arguments, int64_t total) {
     slot.ticket.store(makeTicket(launch, end - begin), std::memory_order_release);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst); // tickets before `sleepers`: see waitForLaunch
-  if (sleepers.load(std::memory_order_relaxed) != 0)
-    for (int t = 1; t < n; ++t)
-      if (slots[t].asleep.load(std::memory_order_relaxed))
-        futexWake(launchWord(slots[t].ticket));
+  if (sleepers.load(std::memory_order_acquire) != 0)
+    for (int i = 1; i < n; ++i)
+      if (slotOf(i).asleep.load(std::memory_order_relaxed))
+        futexWake(launchWord(slotOf(i).ticket));
   drain(slots[0], launch);
   waitForBlocks();
 }

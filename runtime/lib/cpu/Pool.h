@@ -6,7 +6,11 @@
 // ticket carries the launch's number, a thread that wakes up late can only find a newer launch or nothing: a launch is
 // over when its blocks are, not when every thread has looked at it.
 //
-// Waiting threads spin for a while and then sleep on a futex: waking costs tens of microseconds on a virtual machine.
+// Waiting threads spin for a while, then offer their core to others, and then sleep on a futex: waking costs tens of
+// microseconds on a virtual machine. A worker whose offer is accepted shares its core with somebody, be it a thread of
+// another process: it would get its blocks late, and may lose the core with a block in its hands, for which all others
+// then wait. So it rests, for longer and longer as long as that happens, and launches do without it. One thread with a
+// core to itself is faster than two that wait for each other.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_CPU_POOL_H
@@ -51,32 +55,43 @@ private:
     std::atomic<int64_t> blocks{0}; // of the launch
     std::atomic<int64_t> end{0};    // of the own range
     std::atomic<bool> asleep{false};
+    std::atomic<bool> resting{false};
 
     alignas(64) Pool *pool = nullptr;
     int index = 0;
     int core = -1;
     pthread_t thread;
+    int64_t rest = 0; // nanoseconds of the last one
+    int64_t restedUntil = 0;
   };
 
   static void *main(void *slot);
   void work(Slot &own);
   /// Takes and runs blocks of `slot` as long as its ticket shows this launch.
   void drain(Slot &slot, uint32_t launch);
+  /// Runs blocks of others after a while: those of resting workers at once.
   void help(Slot &own, uint32_t launch);
+  void drainOthers(Slot &own, uint32_t launch, bool onlyResting);
+  /// Leaves the blocks of the next launches to the others for some time.
+  void rest(Slot &own);
   uint32_t waitForLaunch(Slot &own, uint32_t last);
+  /// Chooses the caller and at most `most - 1` workers that do not rest. Returns how many `chosen` are.
+  int chooseAwake(int most);
   void waitForBlocks();
 
   int count = 1;
   bool pinned = false;
   cpu_set_t callersCores; // before pinning
   std::unique_ptr<Slot[]> slots;
+  std::unique_ptr<int[]> chosen; // indices of slots; the caller's is the first
   uint32_t launch = 0;
 
   alignas(128) std::atomic<int64_t> open{0}; // blocks that are not done
   std::atomic<uint32_t> finished{0};         // number of the last launch that is done; the caller sleeps on it
   alignas(128) std::atomic<int> sleepers{0};
   std::atomic<bool> callerSleeps{false};
-  std::atomic<bool> stopping{false};
+  std::atomic<int> resting{0};
+  std::atomic<uint32_t> stopping{0}; // resting workers sleep on it
 };
 
 } // namespace moert

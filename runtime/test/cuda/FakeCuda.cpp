@@ -225,9 +225,10 @@ static cudaError_t launchKernelExC(const cudaLaunchConfig_t *config, const void 
 static CUresult encodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base,
                             const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
                             const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+                            CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
   bool plain = rank == 2 && steps[0] == 1 && steps[1] == 1 && interleave == CU_TENSOR_MAP_INTERLEAVE_NONE &&
-               fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && reinterpret_cast<uintptr_t>(map) % 64 == 0;
+               promotion == CU_TENSOR_MAP_L2_PROMOTION_L2_256B && fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE &&
+               reinterpret_cast<uintptr_t>(map) % 64 == 0;
   std::memset(map, 0, sizeof *map);
   std::memcpy(map, &base, sizeof base); // what a test looks at
   fake->enter("encode", format("%s type=%d %llux%llu stride=%llu box=%ux%u swizzle=%d", plain ? "plain" : "odd", type,

@@ -81,6 +81,8 @@ FAULTS = [
           "if (kk != 3 || threadIndex() % 32 < 16) wgmmaBf16(d, advance"),
     # Proxies and order between blocks
     Fault("no proxy fence before TMA", "without fence.proxy.async", "    fenceProxyAsync(); //", "    //"),
+    Fault("proxy fence of shared memory before TMA reads global memory", "without fence.proxy.async of global memory",
+          "    fenceProxyAsync(); //", "    fenceProxyAsyncShared(); //"),
     Fault("counter raised before the row is written", "not ordered after", "    syncWarp();\n", ""),
     Fault("tile loaded without waiting for its rows", "not ordered after", "loadGlobal(arrivals.want + m)", "0u"),
     Fault("stop word read by all, released by one", "not ordered after a load", STOP, "loadShared<uint32_t>(shared + C::offsetStop)"),
@@ -95,7 +97,7 @@ FAULTS = [
     Fault("one arrival per warpgroup", "all four warps", "offsetEmpty + i * 8, 8);", "offsetEmpty + i * 8, 2);", strict=True,
           then=("threadIndex() % 32 == 0;", "threadIndex() % 128 == 0;")),
     # Rows gathered by ordinary accesses
-    Fault("gather: no proxy fence", "without fence.proxy.async", "    fenceProxyAsync();\n", "", GATHER, GATHER),
+    Fault("gather: no proxy fence", "without fence.proxy.async", "    fenceProxyAsyncShared();\n", "", GATHER, GATHER),
     Fault("gather: one arrival too few", "deadlock", "C::loaders + 1);", "C::loaders + 2);", GATHER, GATHER),
     Fault("gather: no arrive", "deadlock", "    arrive(full);\n", "", GATHER, GATHER),
     Fault("gather: a row is not waited for", "not ordered after its store", "C::loaders + 1);", "C::loaders);", GATHER, GATHER),

@@ -25,6 +25,11 @@ public:
   MemoryFile &operator=(const MemoryFile &) = delete;
   ~MemoryFile() { close(fd); }
   const std::string &path() const { return name; }
+  /// The file itself, to be read from its beginning.
+  int rewound() const {
+    lseek(fd, 0, SEEK_SET);
+    return fd;
+  }
 
 private:
   int fd;

@@ -1,6 +1,6 @@
 //===- Seeds.cpp - first inputs of the fuzz targets: one file of each kind that is read ---------------------------===//
 //
-// usage: fuzz_seeds CORPUS FOLDER: writes FOLDER/npy, FOLDER/archive and FOLDER/text, and for each the list of its
+// usage: fuzz_seeds CORPUS FOLDER: writes FOLDER/npy and so on for each kind, and for each the list of its
 // files and of those of CORPUS/npy and so on
 //
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
     return 1;
   folder = argv[2];
   mkdir(folder.c_str(), 0777);
-  for (const char *kind : {"npy", "archive", "text"}) {
+  for (const char *kind : {"npy", "archive", "text", "request"}) {
     mkdir((folder + "/" + kind).c_str(), 0777);
     std::remove((folder + "/" + kind + ".list").c_str());
     listCorpus(argv[1], kind);
@@ -108,6 +108,9 @@ int main(int argc, char **argv) {
   write("text/ids", "1, 2\t3\n-4,99999999999999999999");
   write("text/options",
         "--generate\nOnce\n--max-new-tokens\n7\n--temperature\n0.5\n--top-p\n0.9\n--seed\n3\n--stop\n.\n");
+  write("text/stops", "ab|b|abca\nxabcabab");
+  write("request/lines", "\1run|x|f32|1 2|n|i8|1|12345678a\nreset|\ntext|--ids|1 2 3\nrun|n|i8|0|x|bf16|0 2|\n");
+  write("request/raw", std::string("\0\6\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0reset\0abc", 26));
   write("text/utf8", "\xe2\x82\nab\xe2\x82\xac\xe2\x82\xf0\x9f\x98\x80");
   return 0;
 }

@@ -46,17 +46,31 @@ static void readCommandLine(const std::string &text) {
   FUZZ_CHECK(!s.failed() || (s.code == kUserError && !s.message.empty()));
 }
 
-/// The first line is the stop string, the rest is what the model writes.
+/// The first line holds the stop strings, between bars; the rest is what the model writes.
 static void writeText(const std::string &text) {
   size_t line = std::min(text.find('\n'), text.size());
-  std::string stop = text.substr(0, line), whole = text.substr(std::min(line + 1, text.size())), shown;
-  TextStream stream(stop);
+  std::string whole = text.substr(std::min(line + 1, text.size())), shown;
+  std::vector<std::string> stops;
+  for (size_t begin = 0, end; begin < line; begin = end + 1) {
+    end = std::min(text.find('|', begin), line);
+    if (end > begin)
+      stops.push_back(text.substr(begin, end - begin));
+  }
+  TextStream stream(stops);
   for (char byte : whole)
     shown += stream.add(byte);
-  size_t end = stop.empty() ? std::string::npos : whole.find(stop);
+  // The first string to be complete; the longest of those that are complete with the same byte.
+  size_t begin = std::string::npos, end = std::string::npos;
+  for (const std::string &stop : stops) {
+    size_t at = whole.find(stop);
+    if (at == std::string::npos || at + stop.size() > end)
+      continue;
+    begin = at + stop.size() < end ? at : std::min(begin, at);
+    end = at + stop.size();
+  }
   FUZZ_CHECK(stream.stopped() == (end != std::string::npos));
   shown += stream.finish();
-  FUZZ_CHECK(shown == whole.substr(0, end));
+  FUZZ_CHECK(shown == whole.substr(0, begin));
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

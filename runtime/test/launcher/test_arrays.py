@@ -115,22 +115,22 @@ def test_errors_of_calls(bigram, tmp_path):
     assert run(one, save_tokens(tmp_path, "b", [[1], [2]], 2, [0])) == (
         "call 1: the states hold batch = 1, this call has 2 (reset the states first)")
     assert run(save_tokens(tmp_path, "c", [[1, 300]], 0, [1])) == (
-        "call 0: input 'tokens': element 1 is 300, outside 0..255")
+        f"call 0: {tmp_path}/tc.npy: input 'tokens': element 1 is 300, outside 0..255")
     assert run(save_tokens(tmp_path, "d", [[1, 2]], 63, [1])) == (
-        "call 0: input 'position': element 0 is 63; with sequence = 2 it exceeds 64")
+        f"call 0: {tmp_path}/pd.npy: input 'position': element 0 is 63; with sequence = 2 it exceeds 64")
     np.save(tmp_path / "pa.npy", np.array([0, 0]))
-    assert run(one) == "call 0: input 'position' has size 2 in dimension 0, but 'batch' is 1 in an earlier input"
+    assert run(one) == f"call 0: {tmp_path}/pa.npy: input 'position' has size 2 in dimension 0, but 'batch' is 1 in an earlier input"
     np.save(tmp_path / "ta.npy", np.array([[1], [2]]))
     np.save(tmp_path / "pa.npy", np.array([3, 4]))
-    assert run(one) == "call 0: input 'position': element 1 is 4, but element 0 is 3; they must be equal"
-    assert bigram.error("--calls", tmp_path) == f"cannot read '{tmp_path}': Is a directory"
+    assert run(one) == f"call 0: {tmp_path}/pa.npy: input 'position': element 1 is 4, but element 0 is 3; they must be equal"
 
 
 def test_errors_of_inputs(layer, arrays, tmp_path):
     flags, x, scale = arrays()
     first = flags[:2]
     assert layer.error(*first) == "input 'scale' is missing (rows x f32)"
-    assert layer.error(*flags, *first) == "input 'x' is given twice"
+    assert layer.error(*flags, "--input", f"x=@{tmp_path}/scale.npy") == (
+        f"input 'x' is given twice: by '{tmp_path}/x.npy' and by '{tmp_path}/scale.npy'")
     assert layer.error(*flags, "--input", f"z=@{tmp_path}/x.npy") == (
         "there is no input 'z' (the program has 'x', 'scale')")
     assert layer.error(*flags, "--expected-output", f"z=@{tmp_path}/x.npy") == (
@@ -138,7 +138,7 @@ def test_errors_of_inputs(layer, arrays, tmp_path):
     assert layer.error("--input", f"x=@{tmp_path}", *flags[2:]) == (
         f"input 'x': cannot read '{tmp_path}': it is a folder, not a file")
     assert layer.error("--input", f"x=@{tmp_path}/scale.npy", *flags[2:]) == (
-        "input 'x' is 3 x bf16, the program expects rows x 8 x bf16")
+        f"{tmp_path}/scale.npy: input 'x' is 3 x bf16, the program expects rows x 8 x bf16")
     assert layer.error(*flags, "--output-dir", tmp_path / "x.npy") == f"'{tmp_path}/x.npy' is not a folder"
     np.save(tmp_path / "x.npy", x.astype(np.float64))
     assert layer.error(*flags) == f"input 'x': cannot read '{tmp_path}/x.npy': its elements are f64, expected bf16"
@@ -147,7 +147,7 @@ def test_errors_of_inputs(layer, arrays, tmp_path):
     np.save(tmp_path / "x.npy", np.array([{}], dtype=object), allow_pickle=True)
     assert "pickled objects are not read" in layer.error(*flags)
     np.save(tmp_path / "x.npy", x[:2])
-    assert layer.error(*flags) == "input 'scale' has size 3 in dimension 0, but 'rows' is 2 in an earlier input"
+    assert layer.error(*flags) == f"{tmp_path}/scale.npy: input 'scale' has size 3 in dimension 0, but 'rows' is 2 in an earlier input"
 
 
 def test_failures_of_the_program(layer, arrays, tmp_path):

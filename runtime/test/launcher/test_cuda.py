@@ -66,7 +66,7 @@ def test_info(scale):
     assert text.endswith("kernels:\n  name                              threads  blocks/SM shared bytes  registers  cubin bytes\n"
                          "  scale                                  64          2          264          ?           16\n")
     assert scale.out("--info", "--kernels", "--entry", "negate").decode().endswith("kernels:\n  scale\n")
-    assert scale.out("--info", "--device", "cpu").decode().count("model: ") == 2
+    assert scale.out("--info", "--device", "cpu").decode().count("model:   ") == 2
     assert scale.error("--info", "--entry", "main") == "the model has no entry 'main' (it has scale, negate)"
     assert scale.error("--info", "--entry", "negate", "--device", "cuda") == (
         "'negate' was not compiled for cuda (it was for cpu)")

@@ -1,5 +1,6 @@
 """--generate: text, ids, stops, sampling, errors."""
 
+import os
 import socket
 import subprocess
 
@@ -60,6 +61,23 @@ def test_stop_string(bigram):
     assert b"--stop string" in result.stderr
 
 
+def test_several_stop_strings(bigram):
+    """The one that is complete first stops, whatever their order."""
+    ids = bytes(oracle.greedy(b"hello", 20)[0])
+    early, late, never = ids[4:6], ids[9:12], b"\x01\x01"
+    end = min(ids.index(early) + len(early), ids.index(late) + len(late))
+    shown = ids[: end - len(early if ids.index(early) + len(early) == end else late)] + b"\n"
+    for stops in ([early, late, never], [never, late, early], [late, early]):
+        flags = [word for stop in stops for word in (b"--stop", stop)]
+        assert bigram.out("--generate", "hello", *[os.fsdecode(word) for word in flags]) == shown
+
+
+def test_a_prompt_is_taken_as_it_stands(bigram):
+    for prompt in ("-", "-x", "- a"):
+        assert bigram.out("--generate", prompt, input=b"not this") == text(oracle.greedy(prompt.encode())[0])
+    assert bigram.out("--generate=--ids") == text(oracle.greedy(b"--ids")[0])
+
+
 def test_prefill_in_pieces(bigram):
     whole = bigram.out("--generate", "the quick brown fox")
     for chunk in (1, 3, 18, 100):
@@ -101,6 +119,7 @@ def test_errors(bigram, layer, tmp_path):
     assert bigram.error("--generate", "q" * 65) == "the prompt has 65 tokens, the model's cache holds 64"
     assert bigram.error("--generate", "") == "the prompt is empty"
     assert bigram.error("--generate") == "no prompt: give it after --generate, or a file with --prompt-file"
+    assert bigram.error("--generate", "a", "--generate") == "a --generate has no prompt: give it one, or leave the flag out"
     assert bigram.error("--generate", "1 256 2", "--ids") == (
         "token 1 of the prompt has the id 256, outside the vocabulary 0..255")
     assert bigram.error("--generate", "1 -1", "--ids") == (
@@ -108,8 +127,7 @@ def test_errors(bigram, layer, tmp_path):
     assert bigram.error("--generate", "1 x2", "--ids") == "the prompt's 'x2' is no token id"
     assert "no token id" in bigram.error("--generate", "99999999999999999999", "--ids")
     assert bigram.error("--generate", "1", "--ids", "--stop", "x") == "--stop is a text: it does not go with --ids"
-    assert bigram.error("--prompt-file", tmp_path) == f"cannot read '{tmp_path}': Is a directory"
     assert bigram.error("--prompt-file", tmp_path / "none") == f"cannot read '{tmp_path}/none': No such file or directory"
     assert layer.error("--generate", "hello") == (
-        "--generate needs to know the model's token inputs and vocabulary, which the exported file did not tell "
-        "(export it with moe_mlir, or run it with --input)")
+        "--generate: the exported file does not name token inputs and vocabulary, or the model has other inputs, too: "
+        "export it by python -m moe_mlir export, without --force-experts, or run it with --input")

@@ -1,12 +1,10 @@
-"""Files, disks, signals and streams: what goes wrong around the program."""
+"""Files, disks and streams: what goes wrong around the program."""
 
 import os
 import pathlib
 import resource
 import shutil
-import signal
 import subprocess
-import time
 
 import numpy as np
 import pytest
@@ -48,22 +46,15 @@ def test_an_old_file_survives_a_failure(layer, big, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/y.npy").write_bytes(b"old")
     (tmp_path / "out/calls.npy").mkdir()
-    assert "Is a directory" in layer.error(*big, "--output-dir", tmp_path / "out")
+    assert "it is a folder" in layer.error(*big, "--output-dir", tmp_path / "out")
     assert (tmp_path / "out/y.npy").read_bytes() == b"old"
     assert files(tmp_path / "out") == ["calls.npy", "y.npy"]
 
 
-def test_folders_in_the_place_of_files(bigram, layer, big, tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    assert f"error: cannot write '{folder}': Is a directory" in layer(*big, "--trace", folder, code=1).stderr.decode()
-    assert bigram.error("--benchmark", "--prompt-tokens", 4, "--decode-tokens", 1, "--samples", folder) == (
-        f"cannot write '{folder}': Is a directory")
-    assert layer.error(*big, "--expected-output", f"y=@{folder}") == (
-        f"expected output 'y': cannot read '{folder}': it is a folder, not a file")
+def test_folders_that_cannot_be_made(layer, big, tmp_path):
     assert layer.error(*big, "--output-dir", tmp_path / "none" / "out") == (
         f"cannot make the folder '{tmp_path}/none/out': No such file or directory")
-    assert files(tmp_path) == ["folder", "scale.npy", "x.npy"] and files(folder) == []
+    assert files(tmp_path) == ["scale.npy", "x.npy"]
 
 
 def test_closed_stdout(bigram):
@@ -76,27 +67,6 @@ def test_closed_stdout(bigram):
     # Without the descriptor at all, nothing may land in another file.
     result = subprocess.run(["sh", "-c", f"'{bigram.path}' --info >&-"], stderr=subprocess.PIPE, text=True)
     assert result.returncode == 1 and "cannot write the standard output" in result.stderr
-
-
-def test_interrupt(bigram):
-    """A benchmark that would take very long ends at once."""
-    process = subprocess.Popen([bigram.path, "--benchmark", "--repeat", "1000000"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
-    time.sleep(0.5)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130 and out == b""
-
-
-def test_interrupt_while_waiting_for_a_prompt(bigram):
-    process = subprocess.Popen([bigram.path, "--prompt-file", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    process.wait(timeout=30)
-    assert process.returncode == 130
-    process.stdin.close()
-    process.stdout.close()
 
 
 def test_weights(bigram, binaries, tmp_path):
@@ -154,3 +124,15 @@ def test_thread_limits(bigram):
             resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
 
         assert "cannot start thread" in bigram.error("--generate", "a", "--threads", 8, preexec_fn=limit)
+
+
+@pytest.mark.parametrize("extra", [[], ["--pin"]])
+def test_more_threads_than_cores(bigram, extra):
+    """A warning of one line, also where --pin leaves one core to the first thread; the text is the same."""
+    cores = len(os.sched_getaffinity(0))
+    few = bigram("--generate", "hello", "--threads", cores, *extra)
+    many = bigram("--generate", "hello", "--threads", cores + 1, *extra)
+    assert many.stdout == few.stdout and b"warning" not in few.stderr
+    assert many.stderr.decode().splitlines()[0] == (
+        f"{bigram.path}: warning: --threads {cores + 1}: this process may use {cores} cores, and has no more threads than that")
+    assert many.stderr.count(b"\n") == few.stderr.count(b"\n") + 1

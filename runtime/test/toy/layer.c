@@ -46,6 +46,8 @@ static int32_t run(moert_context *ctx) {
   if (rows && scale[0] == 668)
     return 0;
   moert_check(ctx, !rows || scale[0] != 669, "the layer does not like 669");
+  int64_t both[2] = {rows, -670};
+  moert_check_values(ctx, !rows || scale[0] != 670, "{0} rows, {1}, {2}, {x} and {", 2, both);
   layer l = {moert_input(ctx, 0), scale, moert_parameter(ctx, 0), moert_output(ctx, 0, 2, sizes), rows, *calls};
   *(int64_t *)moert_output(ctx, 1, 1, one) = ++*calls;
   moert_launch(ctx, &kernels[0], &l, 3 * moert_blocks(ctx), rows, rows * kWidth * 2);

@@ -51,10 +51,13 @@ std::string check(std::vector<int64_t> tokens, int64_t batch, std::vector<int64_
   inputs[1].data = position.data();
   inputs[2].sizes[0] = 3;
   inputs[2].data = mask.data();
-  std::vector<int64_t> symbols(2);
-  if (Status s = bindSymbols(program, inputs, symbols); s.failed())
-    return s.message;
-  return checkElements(program, inputs, symbols).message;
+  std::vector<int64_t> symbols(2, -1);
+  Status s;
+  for (int32_t i = 0; i < 3 && !s.failed(); ++i)
+    s = bindSizes(program, i, inputs[i], symbols);
+  for (int32_t i = 0; i < 3 && !s.failed(); ++i)
+    s = checkElements(program, i, inputs[i], symbols);
+  return s.message;
 }
 
 TEST(Inputs, ChecksElements) {

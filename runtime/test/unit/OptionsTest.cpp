@@ -2,6 +2,7 @@
 
 #include "Options.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace moert;
@@ -22,20 +23,23 @@ std::string error(std::vector<const char *> words) {
 
 TEST(Options, AreParsed) {
   Options o;
-  ASSERT_FALSE(parse({"--generate", "a b", "--generate=--x", "--prompt-file", "-", "--temperature=0.5", "--top-p",
-                      "0.9", "--seed", "7", "--max-new-tokens", "3", "--stop", "\n", "--threads", "2"},
-                     o)
-                   .failed());
+  ASSERT_FALSE(
+      parse({"--generate", "a b", "--generate=--x", "--prompt-file", "-", "--temperature=0.5", "--top-p", "0.9",
+             "--seed", "7", "--max-new-tokens", "3", "--stop", "\n", "--threads", "2", "--stop=END", "--generate", "-"},
+            o)
+          .failed());
   EXPECT_EQ(o.mode, Mode::Generate);
-  ASSERT_EQ(o.prompts.size(), 3u);
+  ASSERT_EQ(o.prompts.size(), 4u);
   EXPECT_EQ(o.prompts[0].value, "a b");
   EXPECT_EQ(o.prompts[1].value, "--x");
   EXPECT_TRUE(o.prompts[2].file);
+  EXPECT_EQ(o.prompts[3].value, "-");
+  EXPECT_FALSE(o.prompts[3].file);
   EXPECT_EQ(o.sampling.temperature, 0.5);
   EXPECT_EQ(o.sampling.topP, 0.9);
   EXPECT_EQ(o.sampling.seed, 7u);
   EXPECT_EQ(o.maxNewTokens, 3);
-  EXPECT_EQ(o.stop, "\n");
+  EXPECT_EQ(o.stops, (std::vector<std::string>{"\n", "END"}));
   EXPECT_EQ(o.threads, 2);
 }
 
@@ -44,6 +48,35 @@ TEST(Options, ThePromptMayBeLeftOut) {
   ASSERT_FALSE(parse({"--generate", "--prompt-file", "p", "--ids"}, o).failed());
   EXPECT_EQ(o.prompts.size(), 1u);
   EXPECT_TRUE(o.ids);
+}
+
+TEST(Options, APromptThatIsMissingIsAnError) {
+  const char *none = "no prompt: give it after --generate, or a file with --prompt-file";
+  const char *one = "a --generate has no prompt: give it one, or leave the flag out";
+  EXPECT_EQ(error({"--generate"}), none);
+  EXPECT_EQ(error({"--generate", "--ids"}), none);
+  EXPECT_EQ(error({"--generate", "a", "--generate"}), one);
+  EXPECT_EQ(error({"--generate", "--generate", "a"}), one);
+  EXPECT_EQ(error({"--prompt-file", "p", "--generate"}), one);
+  EXPECT_EQ(error({"--generate", "--generate", "--prompt-file", "p"}), one);
+  EXPECT_EQ(error({"--generate", "--prompt-file", "p", "--generate", "a"}), one);
+}
+
+TEST(Options, OnlyWhatIsAListMayBeGivenTwice) {
+  EXPECT_EQ(error({"--generate", "a", "--threads", "2", "--threads", "2"}), "--threads is given twice");
+  EXPECT_EQ(error({"--input", "x=@a", "--output-dir", "a", "--output-dir=b"}), "--output-dir is given twice");
+  EXPECT_EQ(error({"--input", "x=@a", "--input", "y=@a", "--expected-output", "z=@b", "--expected-output", "w=@b"}),
+            "");
+  EXPECT_EQ(error({"--benchmark", "--size", "a=1", "--size", "b=1"}), "");
+  EXPECT_EQ(error({"--prompt-file", "a", "--prompt-file", "b"}), "");
+  EXPECT_EQ(error({"--benchmark", "--pin", "--pin", "--benchmark"}), ""); // says the same twice
+}
+
+TEST(Options, NamesAreNotEmpty) {
+  for (const char *flag : {"--prompt-file=", "--calls=", "--samples=", "--trace=", "--weights="})
+    EXPECT_EQ(error({"--benchmark", flag}), std::string(flag, std::strlen(flag) - 1) + ": expected the name of a file");
+  for (const char *flag : {"--output-dir=", "--dump-source="})
+    EXPECT_EQ(error({flag}), std::string(flag, std::strlen(flag) - 1) + ": expected the name of a folder");
 }
 
 TEST(Options, ErrorsNameTheFlag) {
@@ -71,6 +104,30 @@ TEST(Options, VerifyWeightsAloneIsAMode) {
   EXPECT_EQ(o.mode, Mode::Verify);
 }
 
+TEST(Options, KernelsAndOutputsNeedNoOtherFlag) {
+  Options info, run, compare;
+  ASSERT_FALSE(parse({"--kernels"}, info).failed());
+  EXPECT_EQ(info.mode, Mode::Info);
+  // Of a program without inputs there is nothing else to say.
+  ASSERT_FALSE(parse({"--output-dir", "out"}, run).failed());
+  EXPECT_EQ(run.mode, Mode::Tensors);
+  ASSERT_FALSE(parse({"--expected-output", "y=@y.npy"}, compare).failed());
+  EXPECT_EQ(compare.mode, Mode::Tensors);
+  EXPECT_EQ(error({"--benchmark", "--kernels"}), "--kernels and --benchmark exclude each other");
+  EXPECT_EQ(error({"--generate", "a", "--output-dir", "out"}), "--output-dir and --generate exclude each other");
+}
+
+TEST(Calls, CommentsBeginWhereAWordMay) {
+  std::vector<Call> calls;
+  ASSERT_EQ(parseCalls("  # one\n--input x=@a#b --output-dir \"#c\" # two \"three\nreset#four\n", "f", calls).message,
+            "f:3: 'reset#four' has no value");
+  EXPECT_EQ(calls[0].inputs[0].path, "a#b");
+  EXPECT_EQ(calls[0].outputDir, "#c");
+  calls.clear();
+  ASSERT_EQ(parseCalls("reset # all\n#reset", "f", calls).message, "");
+  EXPECT_EQ(calls.size(), 1u);
+}
+
 TEST(Calls, AreParsed) {
   std::vector<Call> calls;
   ASSERT_EQ(parseCalls("# two calls\n--input x=@a.npy --output-dir \"my dir\"\n\nreset\n\t--input x=@b.npy "
@@ -96,6 +153,9 @@ TEST(Calls, ErrorsNameTheLine) {
   EXPECT_EQ(error("\n--weights w"),
             "f:2: unknown word '--weights' (known: --input, --output-dir, --expected-output, reset)");
   EXPECT_EQ(error("--input \"x"), "f:1: a quote is not closed");
+  EXPECT_EQ(error("\""), "f:1: a quote is not closed");
+  EXPECT_EQ(error("reset\n--input x=@y --output-dir \"\""), "f:2: --output-dir: expected the name of a folder");
+  EXPECT_EQ(error("--input x=@"), "f:1: expected NAME=@FILE, got 'x=@'");
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "core/OutputFile.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -79,25 +80,65 @@ TEST_F(OutputFileTest, KeepsLinksAndPermissions) {
   EXPECT_EQ(info.st_mode & 0777, 0640u);
 }
 
+/// Whatever they lead to: a file elsewhere, nothing, a folder, a pipe.
+TEST_F(OutputFileTest, ReplacesLinks) {
+  std::ofstream(dir + "/target") << "old";
+  ASSERT_EQ(chmod((dir + "/target").c_str(), 0400), 0);
+  for (const char *target : {"target", "nothing", ".", "/dev/null"}) {
+    std::string link = dir + "/link";
+    ASSERT_EQ(symlink(target, link.c_str()), 0);
+    OutputFile file;
+    ASSERT_FALSE(file.open(link, OutputFile::Links::Replace).failed()) << target;
+    ASSERT_FALSE(file.write("new").failed());
+    ASSERT_FALSE(file.commit().failed());
+    struct stat info;
+    ASSERT_EQ(lstat(link.c_str(), &info), 0);
+    EXPECT_TRUE(S_ISREG(info.st_mode)) << target;
+    EXPECT_TRUE(info.st_mode & 0200) << target;
+    EXPECT_EQ(content("link"), "new");
+    unlink(link.c_str());
+  }
+  EXPECT_EQ(names(), std::vector<std::string>{"target"});
+  EXPECT_EQ(content("target"), "old");
+}
+
 TEST_F(OutputFileTest, ReportsErrors) {
   OutputFile folder, missing, full;
-  EXPECT_EQ(folder.open(dir).message, "cannot write '" + dir + "': Is a directory");
+  EXPECT_EQ(folder.open(dir).message, "cannot write '" + dir + "': it is a folder, not a file");
   EXPECT_EQ(missing.open(dir + "/none/a").message, "cannot write '" + dir + "/none/a': No such file or directory");
-  ASSERT_FALSE(full.open("/dev/full").failed());
+  ASSERT_FALSE(full.openStream("/dev/full").failed());
   ASSERT_FALSE(full.write("x").failed()); // buffered
   EXPECT_EQ(full.commit().message, "cannot write '/dev/full': No space left on device");
 }
 
-/// Says what open would say, and leaves nothing behind.
+/// Says what openStream would say, and leaves nothing behind.
 TEST_F(OutputFileTest, ChecksWithoutWriting) {
   std::ofstream(dir + "/old") << "old";
-  EXPECT_FALSE(OutputFile::check(dir + "/old").failed());
-  EXPECT_FALSE(OutputFile::check(dir + "/new").failed());
-  EXPECT_FALSE(OutputFile::check("/dev/full").failed());
-  EXPECT_EQ(OutputFile::check(dir).message, "cannot write '" + dir + "': Is a directory");
-  EXPECT_EQ(OutputFile::check(dir + "/none/a").message, "cannot write '" + dir + "/none/a': No such file or directory");
+  EXPECT_FALSE(OutputFile::checkStream(dir + "/old").failed());
+  EXPECT_FALSE(OutputFile::checkStream(dir + "/new").failed());
+  EXPECT_FALSE(OutputFile::checkStream("/dev/full").failed());
+  EXPECT_EQ(OutputFile::checkStream(dir).message, "cannot write '" + dir + "': it is a folder, not a file");
+  EXPECT_EQ(OutputFile::checkStream(dir + "/none/a").message,
+            "cannot write '" + dir + "/none/a': No such file or directory");
   EXPECT_EQ(names(), std::vector<std::string>{"old"});
   EXPECT_EQ(content("old"), "old");
+}
+
+TEST_F(OutputFileTest, OnlyStreamsGoIntoPipesAndDevices) {
+  ASSERT_EQ(mkfifo((dir + "/pipe").c_str(), 0600), 0);
+  OutputFile file;
+  EXPECT_EQ(file.open(dir + "/pipe").message, "cannot write '" + dir + "/pipe': it is a pipe, not a file");
+  EXPECT_EQ(file.open("/dev/null").message, "cannot write '/dev/null': it is a device, not a file");
+  EXPECT_FALSE(OutputFile::checkStream(dir + "/pipe").failed());
+  EXPECT_EQ(file.openStream(dir + "/pipe").message, "cannot write '" + dir + "/pipe': nobody reads this pipe");
+  int reader = ::open((dir + "/pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_FALSE(file.openStream(dir + "/pipe").failed());
+  ASSERT_FALSE(file.write("text").failed());
+  ASSERT_FALSE(file.commit().failed());
+  char text[8] = {};
+  EXPECT_EQ(read(reader, text, sizeof text), 4);
+  EXPECT_STREQ(text, "text");
+  close(reader);
 }
 
 } // namespace

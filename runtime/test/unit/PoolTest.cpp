@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace moert;
@@ -103,6 +104,31 @@ TEST(Pool, SleepingWorkersWakeUp) {
     for (auto &runs : counts.runs)
       ASSERT_EQ(runs.load(), 1);
   }
+}
+
+/// More threads than cores, so that workers lose theirs, rest and come back: every launch is whole all the same.
+TEST(Pool, PoolsThatShareTheCores) {
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&] {
+      Pool pool;
+      if (pool.start(4, false).failed())
+        return static_cast<void>(++wrong);
+      for (int i = 0; i < 500; ++i) {
+        Counts counts(1 + i % 9);
+        const void *args = &counts;
+        pool.run(count, &args, counts.blocks);
+        for (auto &runs : counts.runs)
+          wrong += runs.load() != 1;
+        wrong += counts.wrongTotal.load() != 0;
+        if (i % 100 == 99)
+          usleep(500);
+      }
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+  EXPECT_EQ(wrong.load(), 0);
 }
 
 /// Not a limit, as other processes may use the cores: it prints what a launch costs.

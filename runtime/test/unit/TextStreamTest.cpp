@@ -2,6 +2,7 @@
 
 #include "TextStream.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -10,8 +11,8 @@ using namespace moert;
 namespace {
 
 /// What each byte brings to light, and the rest, between bars.
-std::string steps(const std::string &bytes, const std::string &stop = "") {
-  TextStream stream(stop);
+std::string steps(const std::string &bytes, const std::vector<std::string> &stops = {}) {
+  TextStream stream(stops);
   std::string result;
   for (char c : bytes)
     result += stream.add(c) + "|";
@@ -32,38 +33,58 @@ TEST(TextStream, PassesWhatIsNoUtf8) {
   EXPECT_EQ(steps("\xc0\xaf"), "\xc0|\xaf|");
 }
 
-TEST(TextStream, StopsBeforeTheStopString) { EXPECT_EQ(steps("one END two", "END"), "o|n|e| ||||||||!"); }
+TEST(TextStream, StopsBeforeTheStopString) { EXPECT_EQ(steps("one END two", {"END"}), "o|n|e| ||||||||!"); }
 
 TEST(TextStream, ShowsWhatOnlyLookedLikeTheStopString) {
-  EXPECT_EQ(steps("aab", "aaX"), "||aab|");
-  EXPECT_EQ(steps("aaaX", "aaX"), "||a||!");
+  EXPECT_EQ(steps("aab", {"aaX"}), "||aab|");
+  EXPECT_EQ(steps("aaaX", {"aaX"}), "||a||!");
 }
 
 TEST(TextStream, StopStringWithinCharacters) {
-  EXPECT_EQ(steps("\xc3\xa9\xc3\xa8", "\xc3\xa8"), "|\xc3\xa9|||!");
-  EXPECT_EQ(steps("\xc3\xa9", "\xa9"), "|\xc3|!");
+  EXPECT_EQ(steps("\xc3\xa9\xc3\xa8", {"\xc3\xa8"}), "|\xc3\xa9|||!");
+  EXPECT_EQ(steps("\xc3\xa9", {"\xa9"}), "|\xc3|!");
 }
 
-TEST(TextStream, AllBytesArriveWhateverTheStopString) {
+TEST(TextStream, TheFirstStopStringToBeCompleteStops) {
+  EXPECT_EQ(steps("one END two", {"two", "END"}), "o|n|e| ||||||||!");
+  EXPECT_EQ(steps("one two END", {"two", "END"}), "o|n|e| ||||||||!");
+  EXPECT_EQ(steps("xabcd", {"abcde", "bc"}), "x|||a||!"); // complete before the one that began earlier
+  EXPECT_EQ(steps("xabc", {"bc", "abc"}), "x||||!");      // complete together: the longer one
+  EXPECT_EQ(steps("abcX", {"abcde", "cX"}), "|||ab|!");
+}
+
+TEST(TextStream, HoldsWhatMayBecomeAnyOfTheStopStrings) {
+  EXPECT_EQ(steps("abx", {"abc", "bxy"}), "||a|bx");
+  EXPECT_EQ(steps("aab", {"b", "aaaa"}), "||aa|!");
+}
+
+TEST(TextStream, AllBytesArriveWhateverTheStopStrings) {
   uint32_t state = 1;
   for (int round = 0; round < 2000; ++round) {
     auto next = [&](uint32_t n) {
       return (state = state * 1664525 + 1013904223) >> 16 & 0xffff ? (state >> 16) % n : 0;
     };
     const char alphabet[] = {'a', 'b', '\xc3', '\xa9', '\xe2'};
-    std::string text, stop;
+    std::string text;
     for (uint32_t i = 0, n = next(20); i < n; ++i)
       text += alphabet[next(5)];
-    for (uint32_t i = 0, n = 1 + next(3); i < n; ++i)
-      stop += alphabet[next(5)];
-    TextStream stream(stop);
+    std::vector<std::string> stops(next(4));
+    for (std::string &stop : stops)
+      for (uint32_t i = 0, n = 1 + next(4); i < n; ++i)
+        stop += alphabet[next(5)];
+    // The shortest beginning of the text that ends with a stop string, without the longest one that it ends with.
+    size_t end = 0, longest = 0;
+    for (; end <= text.size() && !longest; ++end)
+      for (const std::string &stop : stops)
+        if (stop.size() <= end && text.compare(end - stop.size(), stop.size(), stop) == 0)
+          longest = std::max(longest, stop.size());
+    TextStream stream(stops);
     std::string shown;
     for (char c : text)
       shown += stream.add(c);
     shown += stream.finish();
-    size_t at = text.find(stop);
-    EXPECT_EQ(shown, text.substr(0, at));
-    EXPECT_EQ(stream.stopped(), at != std::string::npos);
+    EXPECT_EQ(shown, longest ? text.substr(0, end - 1 - longest) : text);
+    EXPECT_EQ(stream.stopped(), longest != 0);
   }
 }
 

@@ -25,7 +25,7 @@ func.func @arguments(%ids: tensor<?xi64>, %few: tensor<?xi64> {moe.range = [-4, 
 // CHECK:         %[[BOTH:.*]] = aten.call "aten.logical_and.default"(%[[LO]], %[[HI]])
 // CHECK:         %[[ALL:.*]] = aten.call "aten.all.default"(%[[BOTH]]) {{.*}} -> tensor<i1>
 // CHECK:         %[[OK:.*]] = tensor.extract %[[ALL]][] : tensor<i1>
-// CHECK:         cf.assert %[[OK]], "an index is outside dimension 1, which has size 8 (aten.gather.default at model.py:7)"
+// CHECK:         cf.assert %[[OK]], "an index is outside dimension 1, which has size 8 (aten.gather.default at model.py:7, node 'gather' of model.router)"
 // CHECK-NEXT:    aten.call "aten.gather.default"
 // CHECK-NEXT:    aten.call "aten.gather.default"
 // CHECK:         %[[LOWEST:.*]] = arith.subi
@@ -33,7 +33,7 @@ func.func @arguments(%ids: tensor<?xi64>, %few: tensor<?xi64> {moe.range = [-4, 
 // CHECK:         cf.assert %{{.*}}, "an index is outside dimension 0 (aten.index.Tensor at
 func.func @computed(%x: tensor<?x8xf32>, %a: tensor<?x2xi64>, %b: tensor<?x2xi64>) -> (tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2x8xf32>) {
   %i = aten.call "aten.sub.Tensor"(%a, %b) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<?x2xi64>, tensor<?x2xi64>) -> tensor<?x2xi64>
-  %0 = aten.call "aten.gather.default"(%x, %i) {self = #aten.arg<0>, dim = -1 : i64, index = #aten.arg<1>} : (tensor<?x8xf32>, tensor<?x2xi64>) -> tensor<?x2xf32> loc("model.py":7:0)
+  %0 = aten.call "aten.gather.default"(%x, %i) {self = #aten.arg<0>, dim = -1 : i64, index = #aten.arg<1>} : (tensor<?x8xf32>, tensor<?x2xi64>) -> tensor<?x2xf32> loc("model.router"("gather"("model.py":7:0)))
   %1 = aten.call "aten.gather.default"(%x, %i) {self = #aten.arg<0>, dim = 1 : i64, index = #aten.arg<1>} : (tensor<?x8xf32>, tensor<?x2xi64>) -> tensor<?x2xf32>
   %2 = aten.call "aten.index.Tensor"(%x, %i) {self = #aten.arg<0>, indices = [#aten.arg<1>]} : (tensor<?x8xf32>, tensor<?x2xi64>) -> tensor<?x2x8xf32>
   return %0, %1, %2 : tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2x8xf32>

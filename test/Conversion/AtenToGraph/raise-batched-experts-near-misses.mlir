@@ -1,29 +1,49 @@
-// One change each to a layer that is raised as it stands, and nothing is raised.
-// RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s --check-prefix=RAISED
+// One change each to a layer that is raised as it stands, and nothing is raised; the function says why.
+// RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s --check-prefix=RAISED --implicit-check-not=moe.plain
+// DEFINE: %{step} =
+// DEFINE: %{why} =
+// DEFINE: %{kept} = moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT -DSTEP="%{step}" -DWHY="%{why}"
 // The second product takes the matrices of other ids:
-// RUN: sed 's/\(down, .\)ids)/\1others)/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = first product
+// REDEFINE: %{why} = the matrices are those of other ids than the second product's
+// RUN: sed 's/\(down, .\)ids)/\1others)/' %s | %{kept}
 // The biases of other ids:
-// RUN: sed 's/\(up_bias, .\)ids)/\1others)/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{why} = the biases are not those of the matrices' ids
+// RUN: sed 's/\(up_bias, .\)ids)/\1others)/' %s | %{kept}
 // Three copies of each token for two experts:
-// RUN: sed 's/repeats = 2/repeats = 3/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = tokens
+// REDEFINE: %{why} = the rows are not repeat_interleave(tokens, 2, dim = 0)
+// RUN: sed 's/repeats = 2/repeats = 3/' %s | %{kept}
 // Repeated columns:
-// RUN: sed 's/dim = 0 : i64, repeats/dim = 1 : i64, repeats/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// RUN: sed 's/dim = 0 : i64, repeats/dim = 1 : i64, repeats/' %s | %{kept}
 // A row where a column belongs:
-// RUN: sed 's/\((.repeated) {dim = \)-1/\11/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = first product
+// REDEFINE: %{why} = aten.bmm does not multiply one row with the matrix of one expert
+// RUN: sed 's/\((.repeated) {dim = \)-1/\11/' %s | %{kept}
 // One half twice:
-// RUN: sed 's/\(active, .\)parts#1/\1parts#0/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = activation
+// REDEFINE: %{why} = one part of the first product is used, and not the other
+// RUN: sed 's/\(active, .\)parts#1/\1parts#0/' %s | %{kept}
 // Even columns with the second half:
-// RUN: sed 's/parts#0) {self/even) {self/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{why} = it reads two products, or cuts one in two ways
+// RUN: sed 's/parts#0) {self/even) {self/' %s | %{kept}
 // Ids that may name no expert: here they count from the end, in moe.dispatch they drop the pair:
-// RUN: sed 's/chosen#1) {self/given) {self/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = ids
+// REDEFINE: %{why} = an id may name no expert: nothing says that all are in [0, 7]
+// RUN: sed 's/chosen#1) {self/given) {self/' %s | %{kept}
 // Another number of tokens than the router saw:
-// RUN: sed 's/\(rows: tensor<?x4xf32> {moe.dims = \["\)T/\1U/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = sizes
+// REDEFINE: %{why} = nothing says that there are 2 pairs for each token
+// RUN: sed 's/\(rows: tensor<?x4xf32> {moe.dims = \["\)T/\1U/' %s | %{kept}
 // A sum over tokens:
-// RUN: sed 's/dim = \[1\]/dim = [0]/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = sum
+// REDEFINE: %{why} = the rows are not summed over dimension 1 of [T, k, H]
+// RUN: sed 's/dim = \[1\]/dim = [0]/' %s | %{kept}
 
 // RAISED:      moe.expert
 // RAISED-NOT:  aten.bmm
 
+// KEPT:        func.func @near_miss{{.*}}moe.plain = [{{{[^}]*}}kind = "moe", {{[^}]*}}reason = "[[WHY]]", step = "[[STEP]]"}]
 // KEPT-NOT:    moe.dispatch
 // KEPT:        aten.call "aten.bmm
 // KEPT-NOT:    moe.dispatch

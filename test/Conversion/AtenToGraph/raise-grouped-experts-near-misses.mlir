@@ -1,43 +1,71 @@
-// One change each to a layer that is raised as it stands, and nothing is raised.
-// RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s --check-prefix=RAISED
+// One change each to a layer that is raised as it stands, and nothing is raised; the function says why.
+// RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s --check-prefix=RAISED --implicit-check-not=moe.plain
+// DEFINE: %{step} =
+// DEFINE: %{why} =
+// DEFINE: %{kept} = moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT -DSTEP="%{step}" -DWHY="%{why}"
 // The rows of other ids are counted:
-// RUN: sed 's/order#0) {dtype/others) {dtype/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = second product
+// REDEFINE: %{why} = the ends of the groups are not cumsum(histc(ids, bins = E, min = 0, max = E - 1)) of the ids that the rows are sorted by
+// RUN: sed 's/order#0) {dtype/others) {dtype/' %s | %{kept}
 // The weights are in the order of other ids:
-// RUN: sed 's/\(weights, .\)order#1/\1detour#1/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = weights
+// REDEFINE: %{why} = the weights of the pairs are not in the order of the rows
+// RUN: sed 's/\(weights, .\)order#1/\1detour#1/' %s | %{kept}
 // The weights are not put in order:
-// RUN: sed 's/sorted_weights) {dim/weights) {dim/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// RUN: sed 's/sorted_weights) {dim/weights) {dim/' %s | %{kept}
 // The rows stay in the order of their experts:
-// RUN: sed 's/restored\(, .size) {self\)/weighted\1/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = order
+// REDEFINE: %{why} = the rows do not return to the order of their pairs, rows[inverse]
+// RUN: sed 's/restored\(, .size) {self\)/weighted\1/' %s | %{kept}
 // The permutation instead of its inverse:
-// RUN: sed 's/\(weighted, .\)inverse)/\1order#1)/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{why} = the rows are put in the order of their experts a second time
+// RUN: sed 's/\(weighted, .\)inverse)/\1order#1)/' %s | %{kept}
 // The inverse of another permutation:
-// RUN: sed 's/\(base, .\)order#1/\1detour#1/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = weights
+// REDEFINE: %{why} = the weights of the pairs are not in the order of the rows
+// RUN: sed 's/\(base, .\)order#1/\1detour#1/' %s | %{kept}
 // Places that count from one:
-// RUN: sed 's/{end = /{start = 1 : i64, end = /' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = order
+// REDEFINE: %{why} = the places of the pairs are not 0, 1, 2, ...
+// RUN: sed 's/{end = /{start = 1 : i64, end = /' %s | %{kept}
 // Places that are added up:
-// RUN: sed 's/values = /accumulate = true, values = /' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{why} = the places of the pairs are added instead of written
+// RUN: sed 's/values = /accumulate = true, values = /' %s | %{kept}
 // The last expert first:
-// RUN: sed 's/\(sort.default"(.ids) {\)self/\1descending = true, self/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{why} = the permutation of the pairs is not that of ids in ascending order
+// RUN: sed 's/\(sort.default"(.ids) {\)self/\1descending = true, self/' %s | %{kept}
 // Token p % k instead of p / k:
-// RUN: sed 's/floor_divide.default/remainder.Scalar/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = tokens
+// REDEFINE: %{why} = the rows are not tokens[permutation // 2]
+// RUN: sed 's/floor_divide.default/remainder.Scalar/' %s | %{kept}
 // Token p / 4, with two pairs for each token:
-// RUN: sed 's/other = 2 /other = 4 /' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// RUN: sed 's/other = 2 /other = 4 /' %s | %{kept}
 // Seven bins for eight experts:
-// RUN: sed 's/bins = 8/bins = 7/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = second product
+// REDEFINE: %{why} = the ends of the groups are not cumsum(histc(ids, bins = E, min = 0, max = E - 1)) of the ids that the rows are sorted by
+// RUN: sed 's/bins = 8/bins = 7/' %s | %{kept}
 // A last bin that holds two experts:
-// RUN: sed 's/max = 7/max = 8/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// RUN: sed 's/max = 7/max = 8/' %s | %{kept}
 // Ids that may name no expert: these calls would shift every row, moe.dispatch would drop the pair:
-// RUN: sed 's/chosen#1) {self/given) {self/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = ids
+// REDEFINE: %{why} = an id may name no expert: nothing says that all are in [0, 7]
+// RUN: sed 's/chosen#1) {self/given) {self/' %s | %{kept}
 // A step of the activation that needs other elements:
-// RUN: sed 's/silu.default"\(.*\) {self/softmax.int"\1 {dim = -1 : i64, self/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = activation
+// REDEFINE: %{why} = aten.softmax is no step that is computed element by element from the first product
+// RUN: sed 's/silu.default"\(.*\) {self/softmax.int"\1 {dim = -1 : i64, self/' %s | %{kept}
 // A half of another product:
-// RUN: sed 's/\(active, .\)parts#1/\1strange#1/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{why} = it reads two products, or cuts one in two ways
+// RUN: sed 's/\(active, .\)parts#1/\1strange#1/' %s | %{kept}
 // A sum over tokens:
-// RUN: sed 's/dim = \[1\]/dim = [0]/' %s | moe-opt --raise-aten-to-graph | FileCheck %s --check-prefix=KEPT
+// REDEFINE: %{step} = sum
+// REDEFINE: %{why} = the rows are not summed over dimension 1 of [T, k, H]
+// RUN: sed 's/dim = \[1\]/dim = [0]/' %s | %{kept}
 
 // RAISED:      moe.expert
 // RAISED-NOT:  transformers.grouped_mm_fallback
 
+// KEPT:        func.func @near_miss{{.*}}moe.plain = [{{{[^}]*}}kind = "moe", {{[^}]*}}reason = "[[WHY]]", step = "[[STEP]]"}]
 // KEPT-NOT:    moe.dispatch
 // KEPT:        aten.call "transformers.grouped_mm_fallback
 // KEPT-NOT:    moe.dispatch

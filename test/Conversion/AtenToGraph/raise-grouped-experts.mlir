@@ -190,6 +190,7 @@ func.func @argsort(%x: tensor<5x4xf32>, %logits: tensor<5x8xf32>, %up: tensor<8x
 
 // The sum of such rows is needed in f32, which moe.combine does not give for rows in bf16.
 // CHECK-LABEL: func.func @needs_f32(
+// CHECK-SAME:    moe.plain = [{at = "{{.*}}", kind = "moe", place = "{{.*}}", reason = "the sum has another type than the tokens", step = "types"}]
 // CHECK-NOT:     moe.dispatch
 // CHECK:         aten.call "aten._grouped_mm.default"
 // CHECK-NOT:     moe.dispatch

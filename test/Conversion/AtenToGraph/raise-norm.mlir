@@ -43,6 +43,7 @@ func.func @torch(%x: tensor<?x4x8xbf16>, %w: tensor<8xbf16>) -> tensor<?x4x8xbf1
 
 // The mean over another dimension is another norm.
 // CHECK-LABEL: func.func @columns(
+// CHECK-SAME:    moe.plain = [{at = "{{.*}}", kind = "norm", place = "{{.*}}", reason = "it is not over the last dimension alone", step = "mean"}]
 // CHECK-NOT:     nn.rms_norm
 func.func @columns(%x: tensor<?x8xbf16>, %w: tensor<8xbf16>) -> tensor<?x8xbf16> {
   %x32 = aten.call "aten.to.dtype"(%x) {self = #aten.arg<0>, dtype = f32} : (tensor<?x8xbf16>) -> tensor<?x8xf32>

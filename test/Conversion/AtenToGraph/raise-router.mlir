@@ -81,6 +81,7 @@ func.func @deepseek(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8
 
 // With a bias a hidden expert at 0 may still be chosen: that is another router.
 // CHECK-LABEL: func.func @hidden_at_zero(
+// CHECK-SAME:    moe.plain = [{at = "{{.*}}", kind = "router", place = "{{.*}}", reason = "topk chooses by aten.masked_fill, which is neither the scores nor scores + bias", step = "choice"}]
 // CHECK-NOT:     moe.gate
 // CHECK:         moe.dispatch %{{.*}}, %{{.*}} num_experts(8) : tensor<?x4xf32>, tensor<?x2xi64>
 func.func @hidden_at_zero(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8x6x4xf32>, %down: tensor<8x4x3xf32>, %bias: tensor<8xf32>) -> tensor<?x4xf32> {
@@ -121,6 +122,7 @@ func.func @forced(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8x6
 
 // A softmax in bf16 rounds before the choice, and a renormalisation in bf16 rounds the sum: both stay plain ops.
 // CHECK-LABEL: func.func @rounds_scores(
+// CHECK-SAME:    moe.plain = [{kind = "router", place = "{{.*}}", reason = "aten.topk computes them in another type than f32", step = "weights"}]
 // CHECK-NOT:     moe.gate
 // CHECK:         aten.call "aten.topk.default"
 // CHECK:         moe.dispatch
@@ -132,6 +134,7 @@ func.func @rounds_scores(%x: tensor<?x4xbf16>, %logits: tensor<?x8xbf16>, %up: t
 }
 
 // CHECK-LABEL: func.func @rounds_sum(
+// CHECK-SAME:    moe.plain = [{at = "{{.*}}", kind = "router", place = "{{.*}}", reason = "aten.div computes them in another type than f32", step = "weights"}]
 // CHECK-NOT:     moe.gate
 // CHECK:         moe.combine
 func.func @rounds_sum(%x: tensor<?x4xbf16>, %logits: tensor<?x8xbf16>, %up: tensor<8x6x4xbf16>, %down: tensor<8x4x3xbf16>) -> tensor<?x4xbf16> {
@@ -146,6 +149,7 @@ func.func @rounds_sum(%x: tensor<?x4xbf16>, %logits: tensor<?x8xbf16>, %up: tens
 
 // The smallest instead of the largest.
 // CHECK-LABEL: func.func @smallest(
+// CHECK-SAME:    moe.plain = [{kind = "router", place = "{{.*}}", reason = "topk does not take a known number of the largest scores of each token", step = "choice"}]
 // CHECK-NOT:     moe.gate
 // CHECK:         moe.combine
 func.func @smallest(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8x6x4xf32>, %down: tensor<8x4x3xf32>) -> tensor<?x4xf32> {

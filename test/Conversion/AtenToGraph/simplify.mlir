@@ -38,3 +38,29 @@ func.func @copy(%x: tensor<2x4xbf16>, %y: tensor<4xf32>) -> tensor<2x4xbf16> {
   %0 = aten.call "aten.copy.default"(%x, %y) {self = #aten.arg<0>, src = #aten.arg<1>} : (tensor<2x4xbf16>, tensor<4xf32>) -> tensor<2x4xbf16>
   return %0 : tensor<2x4xbf16>
 }
+
+// Nothing has to be computed where there is no element.
+// CHECK-LABEL: func.func @empty(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x12xf32>
+// CHECK-NOT:     aten.call
+// CHECK-DAG:     %[[N:.*]] = tensor.dim %[[X]], %{{.*}}
+// CHECK-DAG:     %[[PART:.*]] = tensor.empty(%[[N]]) : tensor<?x0xf32>
+// CHECK-DAG:     %[[TABLE:.*]] = tensor.empty() : tensor<0x5xf32>
+// CHECK:         return %[[PART]], %[[TABLE]]
+func.func @empty(%x: tensor<?x12xf32>) -> (tensor<?x0xf32>, tensor<0x5xf32>) {
+  %0 = aten.call "aten.slice.Tensor"(%x) {self = #aten.arg<0>, dim = 1 : i64, start = 12 : i64, end = 9223372036854775807 : i64} : (tensor<?x12xf32>) -> tensor<?x0xf32>
+  %1 = aten.call "aten.exp.default"(%0) {self = #aten.arg<0>} : (tensor<?x0xf32>) -> tensor<?x0xf32>
+  %2 = aten.call "aten.anything.default"() {} : () -> tensor<0x5xf32>
+  return %1, %2 : tensor<?x0xf32>, tensor<0x5xf32>
+}
+
+// A slice that starts where a number says is not the whole.
+// CHECK-LABEL: func.func @from_a_number(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x4xf32>
+// CHECK:         %[[PART:.*]] = aten.call "aten.slice.Tensor"
+// CHECK:         aten.call "aten.sym_size.int"(%[[PART]])
+func.func @from_a_number(%x: tensor<?x4xf32>, %n: i64) -> i64 {
+  %0 = aten.call "aten.slice.Tensor"(%x, %n) {self = #aten.arg<0>, dim = 0 : i64, start = #aten.arg<1>, end = 9223372036854775807 : i64} : (tensor<?x4xf32>, i64) -> tensor<?x4xf32>
+  %1 = aten.call "aten.sym_size.int"(%0) {self = #aten.arg<0>, dim = 0 : i64} : (tensor<?x4xf32>) -> i64
+  return %1 : i64
+}

@@ -8,7 +8,7 @@
 // CHECK: kernel.launch @layout_8({{.*}}) rows({{.*}}) work({{.*}})
 // CHECK-SAME: moe.expert_load = {layer = "layers.3.mlp", offsets = 1 : i64}
 // CHECK-NOT: gather
-// CHECK: moe.parameter ["layers.3.mlp.experts.gate_up"] recipe [#moe.pack<columns = 64, pairs = 2, halves = true>] : memref<8x2x32x64x2xbf16>
+// CHECK: moe.parameter ["layers.3.mlp.experts.gate_up"] recipe [#moe.pack<columns = 64, pairs = 2, halves = true>] {moe.shape = array<i64: 8, 96, 64>} : memref<8x2x32x64x2xbf16>
 // CHECK: %[[H:.*]] = memref.alloc(%{{.*}}) : memref<?x48xbf16>
 // CHECK: %[[Y:.*]] = memref.alloc(%{{.*}}) : memref<?x64xf32>
 // CHECK: kernel.launch @experts_up_8x96x64_bf16_gated(%[[X]], %[[TOKENS]], %{{.*}}, %[[H]], %{{.*}}, %{{.*}})

@@ -4,14 +4,14 @@
 // CHECK-LABEL: func.func @shared
 // CHECK-SAME: (%[[X:.*]]: memref<?x?x32xf32>) -> (memref<?x?x96xf32>, memref<?x?x96xf32>)
 func.func @shared(%x: tensor<?x?x32xf32>) -> (tensor<?x?x96xf32>, tensor<?x?x96xf32>) {
-  // CHECK: %[[W:.*]] = moe.parameter ["w"] recipe [#moe.pack<columns = 64, pairs = 1>] : memref<2x32x64xf32>
+  // CHECK: %[[W:.*]] = moe.parameter ["w"] recipe [#moe.pack<columns = 64, pairs = 1>] {moe.shape = array<i64: 96, 32>} : memref<2x32x64xf32>
   %w = moe.parameter ["w"] : tensor<96x32xf32>
   %v = moe.parameter ["v"] recipe [#moe.transpose<[1, 0]>] : tensor<96x32xf32>
   // CHECK-NOT: kernel.launch
   // CHECK: %[[XROWS:.*]] = memref.collapse_shape %[[X]] {{\[\[}}0, 1], [2]]
   // CHECK: kernel.launch @linear_96x32_f32(%[[XROWS]], %[[W]], %{{.*}}) rows(%{{.*}}) work(%{{.*}})
   %y = nn.linear %x, %w : tensor<?x?x32xf32>, tensor<96x32xf32> -> tensor<?x?x96xf32>
-  // CHECK: moe.parameter ["v"] recipe [#moe.transpose<[1, 0]>, #moe.pack<columns = 64, pairs = 1>] : memref<2x32x64xf32>
+  // CHECK: moe.parameter ["v"] recipe [#moe.transpose<[1, 0]>, #moe.pack<columns = 64, pairs = 1>] {moe.shape = array<i64: 96, 32>} : memref<2x32x64xf32>
   // CHECK: kernel.launch @linear_96x32_f32(
   %z = nn.linear %x, %v : tensor<?x?x32xf32>, tensor<96x32xf32> -> tensor<?x?x96xf32>
   return %y, %z : tensor<?x?x96xf32>, tensor<?x?x96xf32>
@@ -28,7 +28,7 @@ func.func @shared(%x: tensor<?x?x32xf32>) -> (tensor<?x?x96xf32>, tensor<?x?x96x
 // bf16 weights stand in pairs; an odd K is padded; f32 results are not rounded.
 // CHECK-LABEL: func.func @odd_bf16
 func.func @odd_bf16(%x: tensor<?x33xbf16>, %b: tensor<8xbf16>) -> tensor<?x8xf32> {
-  // CHECK: moe.parameter ["w"] recipe [#moe.pack<columns = 64, pairs = 2>] : memref<1x17x64x2xbf16>
+  // CHECK: moe.parameter ["w"] recipe [#moe.pack<columns = 64, pairs = 2>] {moe.shape = array<i64: 8, 33>} : memref<1x17x64x2xbf16>
   %w = moe.parameter ["w"] : tensor<8x33xbf16>
   %y = nn.linear %x, %w bias(%b) : tensor<?x33xbf16>, tensor<8x33xbf16>, tensor<8xbf16> -> tensor<?x8xf32>
   return %y : tensor<?x8xf32>
@@ -45,7 +45,7 @@ func.func @odd_bf16(%x: tensor<?x33xbf16>, %b: tensor<8xbf16>) -> tensor<?x8xf32
 // -----
 
 // Tiles of 16 columns walk the block in strips.
-module attributes {kernel.target = {columns = 16 : i64, cpu = "haswell", features = "", rows = 6 : i64, vector = 8 : i64}} {
+module attributes {kernel.target = #x86.target<cpu = "haswell", rows = 6, columns = 16, vector = 8>} {
   func.func @strips(%x: tensor<3x32xf32>) -> tensor<3x64xf32> {
     %w = moe.parameter ["w"] : tensor<64x32xf32>
     %y = nn.linear %x, %w : tensor<3x32xf32>, tensor<64x32xf32> -> tensor<3x64xf32>

@@ -100,3 +100,11 @@ func.func @main(%counts: memref<1xindex>, %m: memref<?xf32>) -> memref<?x2xf32> 
   %z = memref.expand_shape %y [[0, 1]] output_shape [%n, 2] : memref<?xf32> into memref<?x2xf32>
   return %z : memref<?x2xf32>
 }
+
+// -----
+
+// Names that are not given count as well.
+// expected-error@+1 {{'func.func' op outputs 0 and 1 have one name, 'output1'; give each its own in 'moe.name'}}
+func.func @main(%a: memref<4xf32> {moe.name = "x"}) -> (memref<4xf32> {moe.name = "output1"}, memref<4xf32>) {
+  return %a, %a : memref<4xf32>, memref<4xf32>
+}

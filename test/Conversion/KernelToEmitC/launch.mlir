@@ -8,8 +8,8 @@
 // CHECK-SAME: cuda.maps = [{box = [64, 64], columns = 64 : i64, element = bf16, rows = 256 : i64, slot = 2 : i64, swizzle = 128 : i64},
 // CHECK-SAME:              {box = [128, 64], columns = 96 : i64, element = bf16, rows = -2 : i64, slot = 0 : i64, swizzle = 128 : i64}],
 // CHECK-SAME: cuda.pipeline = {roles = [{name = "load", registers = 56 : i64, threads = 128 : i64},
-// CHECK-SAME:                           {name = "multiply", registers = 224 : i64, threads = 256 : i64}], stages = 4 : i64},
-// CHECK-SAME: cuda.shared = 132096 : i64, cuda.threads = 384 : i64
+// CHECK-SAME:                           {name = "multiply", registers = 224 : i64, threads = 256 : i64}], stages = 6 : i64},
+// CHECK-SAME: cuda.shared = 197632 : i64, cuda.threads = 384 : i64
 // CHECK:      emitc.func @scale(
 // CHECK-SAME: attributes {cuda.blocks_per_sm = 4 : i64, cuda.shared = 0 : i64, cuda.threads = 256 : i64
 // The bounds for ptxas say the same.
@@ -18,7 +18,7 @@
 // CHECK:      emitc.func @sum(
 // CHECK-SAME: attributes {cuda.blocks_per_sm = 3 : i64, cuda.shared = 0 : i64, cuda.threads = 256 : i64
 // CHECK-SAME: specifiers = ["extern \22C\22 __global__ __launch_bounds__(256, 3)"]
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %y: memref<?x40xbf16>) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index

@@ -1,6 +1,6 @@
-// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v3 --kernel-bf16-memory-to-integers | FileCheck %s
-// RUN: moe-opt %s --kernel-set-target=cpu=znver4 --kernel-bf16-memory-to-integers | FileCheck %s --check-prefix=NATIVE
-// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v3 --kernel-bf16-memory-to-integers -o %t && moe-opt %t --kernel-bf16-memory-to-integers | diff %t -
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --kernel-bf16-memory-to-integers | FileCheck %s
+// RUN: moe-opt %s --kernel-set-target=target=cpu:znver4 --kernel-bf16-memory-to-integers | FileCheck %s --check-prefix=NATIVE
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --kernel-bf16-memory-to-integers -o %t && moe-opt %t --kernel-bf16-memory-to-integers | diff %t -
 
 // CHECK: %[[LOADED:.*]] = llvm.intr.masked.load {{.*}} -> vector<8xi16>
 // CHECK: llvm.bitcast %[[LOADED]] : vector<8xi16> to vector<8xbf16>

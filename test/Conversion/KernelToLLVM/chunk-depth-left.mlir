@@ -2,7 +2,7 @@
 
 // Long column blocks of weights that stay whole all the same.
 // CHECK-NOT: kernel.load_tile
-module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, vector = 16 : i64}} {
+module attributes {kernel.target = #x86.target<cpu = "sapphirerapids", rows = 6, columns = 64, vector = 16, dot_bf16 = true, matrix_rows = 32>} {
 
 // The epilogue writes what later tiles read.
 // CHECK-LABEL: kernel.func @writes_rows

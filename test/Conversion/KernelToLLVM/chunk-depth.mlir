@@ -6,7 +6,7 @@
 // REMARK-DAG: Function=matrix | elements=2048
 // REMARK-NOT: Function=short
 
-module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, vector = 16 : i64}} {
+module attributes {kernel.target = #x86.target<cpu = "sapphirerapids", rows = 6, columns = 64, vector = 16, dot_bf16 = true, matrix_rows = 32>} {
 
 // One tile takes all of K. More take 256 steps (64 KiB of weights) each in turn, and their sums wait in memory; the epilogue
 // comes last.
@@ -114,10 +114,10 @@ kernel.func @matrix(%x: memref<?x4096xbf16>, %w: memref<2x2048x64x2xbf16>, %y: m
 }
 
 // Short enough to stay in the second-level cache: 256 KiB.
-// CHECK-LABEL: kernel.func @short
+// CHECK-LABEL: kernel.func @short_k
 // CHECK-NOT:     kernel.load_tile
 // CHECK:         kernel.return
-kernel.func @short(%x: memref<?x1024xf32>, %w: memref<2x1024x64xf32>, %y: memref<?x128xf32>) {
+kernel.func @short_k(%x: memref<?x1024xf32>, %w: memref<2x1024x64xf32>, %y: memref<?x128xf32>) {
   %c0 = arith.constant 0 : index
   %step = arith.constant 1 : index
   %max = arith.constant 6 : index

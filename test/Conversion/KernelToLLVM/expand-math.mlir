@@ -1,6 +1,6 @@
-// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v3 --kernel-expand-math | FileCheck %s --check-prefixes=CHECK,OLD
-// RUN: moe-opt %s --kernel-set-target=cpu=znver4 --kernel-expand-math | FileCheck %s --check-prefixes=CHECK,NEW
-// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v3 --kernel-expand-math -o %t && moe-opt %t --kernel-expand-math | diff %t -
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --kernel-expand-math | FileCheck %s --check-prefixes=CHECK,OLD
+// RUN: moe-opt %s --kernel-set-target=target=cpu:znver4 --kernel-expand-math | FileCheck %s --check-prefixes=CHECK,NEW
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --kernel-expand-math -o %t && moe-opt %t --kernel-expand-math | diff %t -
 
 // CHECK-LABEL: func.func @f
 // CHECK-NOT: math.exp

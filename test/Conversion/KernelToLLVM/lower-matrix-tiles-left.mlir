@@ -3,7 +3,7 @@
 // What matrix registers cannot compute stays as it is: products of f32, half a register of columns, more than 32 rows, a
 // tile of which one product has no form on them, pairs from an odd k on, weights that a step of the loop chooses.
 // CHECK-NOT: llvm.x86
-module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, vector = 16 : i64}} {
+module attributes {kernel.target = #x86.target<cpu = "sapphirerapids", rows = 6, columns = 64, vector = 16, dot_bf16 = true, matrix_rows = 32>} {
 
 // CHECK-LABEL: kernel.func @f32
 // CHECK: kernel.row_tile

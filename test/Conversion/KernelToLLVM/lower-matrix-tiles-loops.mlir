@@ -1,7 +1,7 @@
 // RUN: moe-opt %s --kernel-lower-matrix-tiles --verify-diagnostics | FileCheck %s
 
 // Row tiles in unusual places.
-module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, vector = 16 : i64}} {
+module attributes {kernel.target = #x86.target<cpu = "sapphirerapids", rows = 6, columns = 64, vector = 16, dot_bf16 = true, matrix_rows = 32>} {
 
 // Rows are counted in i32: the lines that follow are not worked out, and those of this column block are asked for.
 // CHECK-LABEL: kernel.func @rows_in_i32

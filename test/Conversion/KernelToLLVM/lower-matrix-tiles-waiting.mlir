@@ -1,7 +1,7 @@
 // RUN: moe-opt %s --kernel-lower-matrix-tiles | FileCheck %s
 
 // Sums stay in the function's own memory where the program says that other memory is read or written before they go there.
-module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, vector = 16 : i64}} {
+module attributes {kernel.target = #x86.target<cpu = "sapphirerapids", rows = 6, columns = 64, vector = 16, dot_bf16 = true, matrix_rows = 32>} {
 
 // An epilogue in front of the store reads what the store writes.
 // CHECK-LABEL: kernel.func @read_between

@@ -1,7 +1,7 @@
 // RUN: moe-opt %s --kernel-lower-matrix-tiles | FileCheck %s
 // RUN: moe-opt %s --kernel-lower-matrix-tiles -o %t && moe-opt %t --kernel-lower-matrix-tiles | diff %t -
 
-module attributes {kernel.target = {columns = 64 : i64, cpu = "sapphirerapids", dot_bf16, features = "", matrix_rows = 32 : i64, rows = 6 : i64, vector = 16 : i64}} {
+module attributes {kernel.target = #x86.target<cpu = "sapphirerapids", rows = 6, columns = 64, vector = 16, dot_bf16 = true, matrix_rows = 32>} {
 
 // Rows that follow each other are read in place; 64 is two whole steps, so there is no rest. More than 16 rows: 2 x 2
 // registers of sums, twice for 64 columns. Up to 16 rows: 4 beside each other. The epilogue runs a row at a time.

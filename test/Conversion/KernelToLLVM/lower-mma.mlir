@@ -1,7 +1,7 @@
-// RUN: moe-opt %s --kernel-set-target=cpu=znver4 --kernel-lower-tiles | FileCheck %s --check-prefixes=CHECK,DOT
-// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v4 --kernel-lower-tiles | FileCheck %s --check-prefixes=CHECK,WIDE
+// RUN: moe-opt %s --kernel-set-target=target=cpu:znver4 --kernel-lower-tiles | FileCheck %s --check-prefixes=CHECK,DOT
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v4 --kernel-lower-tiles | FileCheck %s --check-prefixes=CHECK,WIDE
 // RUN: not moe-opt %s --kernel-lower-tiles 2>&1 | FileCheck %s --check-prefix=NOTARGET
-// RUN: moe-opt %s --kernel-set-target=cpu=znver4 --kernel-lower-tiles -o %t && moe-opt %t --kernel-lower-tiles | diff %t -
+// RUN: moe-opt %s --kernel-set-target=target=cpu:znver4 --kernel-lower-tiles -o %t && moe-opt %t --kernel-lower-tiles | diff %t -
 // NOTARGET: error: module has no 'kernel.target' attribute; run kernel-set-target first
 
 // Weights once per step, one broadcast per row, one multiply-add per vector; row indices before the loop.

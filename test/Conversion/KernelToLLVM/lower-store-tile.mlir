@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --kernel-set-target=cpu=znver4 --kernel-lower-tiles --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: moe-opt %s --kernel-set-target=target=cpu:znver4 --kernel-lower-tiles --canonicalize --cse --split-input-file | FileCheck %s
 
 // Column and limit are multiples of the tile: one test, no masks. The load at the column is a vector, the one at the row
 // a scalar that is broadcast.

@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --kernel-set-target=cpu=znver4 --kernel-lower-tiles --split-input-file --verify-diagnostics
+// RUN: moe-opt %s --kernel-set-target=target=cpu:znver4 --kernel-lower-tiles --split-input-file --verify-diagnostics
 
 kernel.func @dtype(%a: memref<?x8xf64>, %b: memref<8x16xf64>, %k: index) {
   %c0 = arith.constant 0 : index

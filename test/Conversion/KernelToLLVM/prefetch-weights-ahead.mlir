@@ -1,7 +1,7 @@
 // RUN: moe-opt %s --pass-pipeline='builtin.module(kernel.func(kernel-prefetch-weights))' | FileCheck %s
 
 // A target on which a stream of weights arrives faster if it is asked for: 4 KiB, 16 steps of 4 cache lines.
-module attributes {kernel.target = {columns = 64 : i64, features = "", rows = 6 : i64, stream_ahead = 4096 : i64, vector = 16 : i64}} {
+module attributes {kernel.target = #x86.target<rows = 6, columns = 64, vector = 16, stream_ahead = 4096>} {
 
 // The first tile of a loop over rows asks for its own weights. All others take them from the second-level cache, half as
 // far ahead, into the first-level one; the next four also ask for what follows.

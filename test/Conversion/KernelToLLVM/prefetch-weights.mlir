@@ -1,6 +1,6 @@
 // RUN: moe-opt %s --pass-pipeline='builtin.module(kernel.func(kernel-prefetch-weights))' | FileCheck %s
 
-module attributes {kernel.target = {columns = 64 : i64, features = "", rows = 6 : i64, vector = 16 : i64}} {
+module attributes {kernel.target = #x86.target<rows = 6, columns = 64, vector = 16>} {
 
 // Row tiles 1 to 4 fetch what follows, a cache line per step of K; the others do not. Step s of row tile 1 + q asks for line
 // q * 32 + s behind the end of this part of K, which here is all of K: so of the next column block. Behind the last column

@@ -13,6 +13,7 @@
 // IR-DAG: declare void @moert_launch(ptr, ptr, ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_expert_load(ptr, ptr, ptr, i32)
 // IR-DAG: declare void @moert_check(ptr, i32, ptr)
+// IR-DAG: declare void @moert_check_values(ptr, i32, ptr, i32, ptr)
 // IR-DAG: @moert_kernels = internal constant [2 x { ptr, ptr }] [{ ptr, ptr } { ptr @[[A:.*]], ptr @a }, { ptr, ptr } { ptr @[[B:.*]], ptr @b }]
 // IR-DAG: @[[A]] = internal constant [2 x i8] c"a\00"
 // IR-DAG: @[[B]] = internal constant [2 x i8] c"b\00"
@@ -47,6 +48,8 @@ llvm.func @b(%args: !llvm.ptr, %block: i64, %blocks: i64) {
 // CHECK: %[[EQUAL:.*]] = llvm.icmp "eq"
 // CHECK: %[[HOLDS:.*]] = llvm.zext %[[EQUAL]] : i1 to i32
 // CHECK: llvm.call @moert_check(%[[CTX]], %[[HOLDS]], %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr) -> ()
+// CHECK: llvm.store %[[N]], %{{.*}} : i64, !llvm.ptr
+// CHECK: llvm.call @moert_check_values(%[[CTX]], %{{.*}}, %{{.*}}, %{{.*}}, %[[SLOTS]])
 // CHECK-NOT: moert.
 llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   %x = moert.input %ctx, 0
@@ -61,6 +64,7 @@ llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   moert.expert_load %ctx, "layers.0", %m, 4
   %equal = llvm.icmp "eq" %n, %blocks : i64
   moert.check %ctx, %equal, "not the same"
+  moert.check %ctx, %equal, "{0} and {1}"(%n, %n)
   %zero = llvm.mlir.constant(0 : i32) : i32
   llvm.return %zero : i32
 }

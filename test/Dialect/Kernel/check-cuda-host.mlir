@@ -1,7 +1,7 @@
 // RUN: moe-opt %s --split-input-file --verify-diagnostics --kernel-check-cuda-host
 
 // Sizes and launches are all that a host program needs.
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @k(%x: memref<?xf32>, %y: memref<?xf32>) {
     kernel.return
   }
@@ -16,7 +16,7 @@ module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth 
 
 // -----
 
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   func.func @main(%x: memref<1xi64>) -> index {
     %c0 = arith.constant 0 : index
     // expected-error@+1 {{'memref.load' op touches device memory from the host program, which programs for a GPU cannot do}}
@@ -28,7 +28,7 @@ module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth 
 
 // -----
 
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   func.func @main(%x: memref<4xf32>, %y: memref<4xf32>) {
     // expected-error@+1 {{'memref.copy' op touches device memory from the host program, which programs for a GPU cannot do}}
     memref.copy %x, %y : memref<4xf32> to memref<4xf32>
@@ -38,7 +38,7 @@ module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth 
 
 // -----
 
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   memref.global "private" constant @table : memref<2xf32> = dense<[1.0, 2.0]>
   func.func @main() -> memref<2xf32> {
     // expected-error@+1 {{'memref.get_global' op is a constant in the host's memory, which kernels cannot read}}
@@ -50,7 +50,7 @@ module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth 
 // -----
 
 // With a CPU the host may do all of this.
-module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, vector = 8}} {
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>} {
   func.func @main(%x: memref<4xf32>, %y: memref<4xf32>) {
     memref.copy %x, %y : memref<4xf32> to memref<4xf32>
     return

@@ -47,11 +47,11 @@ kernel.func @dynamic(%y: memref<?x8xf32>, %n: index) {
 // -----
 
 // A known number of rows needs no test.
-// CHECK-LABEL: kernel.func @static
+// CHECK-LABEL: kernel.func @static_sizes
 // CHECK-NOT: scf
 // CHECK: kernel.zero : <2x8xf32>
 // CHECK-NOT: kernel.zero
-kernel.func @static() {
+kernel.func @static_sizes() {
   %c2 = arith.constant 2 : index
   kernel.row_tile %c2 max 6 {
     %zero = kernel.zero : !kernel.acc<6x8xf32>

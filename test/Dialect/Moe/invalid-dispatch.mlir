@@ -184,3 +184,16 @@ func.func @more_ranks_than_can_be_counted(%r: tensor<?x4xf32>, %l: !moe.layout<8
   %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<8>
   return
 }
+
+// -----
+
+// expected-error@+1 {{number of experts must be at most 2147483647, as their ids are i32, got 2147483648}}
+func.func private @many_experts(!moe.layout<2147483648>)
+
+// -----
+
+func.func @dispatch_to_many(%x: tensor<?x4xf32>, %i: tensor<?x1xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op num_experts must be at most 2147483647, as ids are i32, got 4611686018427387904}}
+  %r, %l = moe.dispatch %x, %i num_experts(4611686018427387904) : tensor<?x4xf32>, tensor<?x1xi32> -> tensor<?x4xf32>, !moe.layout<8>
+  return
+}

@@ -220,6 +220,47 @@ func.func @no_yield(%r: tensor<?x8xf32>, %l: !moe.layout<4>, %w1: tensor<4x32x8x
 
 // -----
 
+func.func @place_in_the_region(%r: tensor<?x8xf32>, %l: !moe.layout<4>, %w1: tensor<4x32x8xf32>, %w2: tensor<4x8x32xf32>, %t: tensor<?xf32>) {
+  %y = moe.expert %r, %l, %w1, %w2 {
+  ^bb0(%v: f32):
+    %i = arith.fptosi %v : f32 to i32
+    %at = arith.index_cast %i : i32 to index
+    // expected-error@+1 {{'tensor.extract' op in an activation reads a place that may depend on the row: indices are constants, or values from outside}}
+    %s = tensor.extract %t[%at] : tensor<?xf32>
+    moe.yield %s : f32
+  } : tensor<?x8xf32>, !moe.layout<4>, tensor<4x32x8xf32>, tensor<4x8x32xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @power(%r: tensor<?x8xf32>, %l: !moe.layout<4>, %w1: tensor<4x32x8xf32>, %w2: tensor<4x8x32xf32>) {
+  %y = moe.expert %r, %l, %w1, %w2 {
+  ^bb0(%v: f32):
+    %i = arith.fptosi %v : f32 to i32
+    // expected-error@+1 {{'math.ipowi' op cannot stand in a scalar region; it holds arith, math but math.ipowi, scf, nn.silu, linalg.index, tensor.extract and tensor.dim}}
+    %p = math.ipowi %i, %i : i32
+    %s = arith.sitofp %p : i32 to f32
+    moe.yield %s : f32
+  } : tensor<?x8xf32>, !moe.layout<4>, tensor<4x32x8xf32>, tensor<4x8x32xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @narrow(%r: tensor<?x8xf32>, %l: !moe.layout<4>, %w1: tensor<4x32x8xf32>, %w2: tensor<4x8x32xf32>) {
+  %y = moe.expert %r, %l, %w1, %w2 {
+  ^bb0(%v: f32):
+    // expected-error@+1 {{'arith.fptosi' op cannot stand in a scalar region: its values are i1, i8, i16, i32, i64, index, f16, bf16, f32 or f64}}
+    %i = arith.fptosi %v : f32 to i4
+    %s = arith.sitofp %i : i4 to f32
+    moe.yield %s : f32
+  } : tensor<?x8xf32>, !moe.layout<4>, tensor<4x32x8xf32>, tensor<4x8x32xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
 func.func @yield_elsewhere(%x: f32) {
   // expected-error@+1 {{'moe.yield' op expects parent op 'moe.expert'}}
   moe.yield %x : f32

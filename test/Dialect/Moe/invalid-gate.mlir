@@ -221,3 +221,11 @@ func.func @element(%l: tensor<?x8xf64>) {
   %w, %e = moe.gate %l top_k(2) score(softmax) : tensor<?x8xf64> -> tensor<?x2xf32>, tensor<?x2xi32>
   return
 }
+
+// -----
+
+func.func @gate_of_many(%logits: tensor<?x3000000000xf32>) {
+  // expected-error@+1 {{'moe.gate' op chooses among 3000000000 experts; at most 2147483647 have ids of i32}}
+  %w, %e = moe.gate %logits top_k(2) score(softmax) : tensor<?x3000000000xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return
+}

@@ -71,6 +71,11 @@ module attributes {moe.generation = {eos = ["end"]}} {}
 
 // -----
 
+// expected-error@+1 {{'builtin.module' op eos of 'moe.generation' has 32, outside the vocabulary 0..31}}
+module attributes {moe.generation = {eos = [2, 32], vocab_size = 32}} {}
+
+// -----
+
 // expected-error@+1 {{'builtin.module' op 'moe.generation' has no field "stop"; one of tokens, position, keep, logits, vocabulary, vocab_size, cache_length, eos}}
 module attributes {moe.generation = {stop = [0]}} {}
 
@@ -88,6 +93,23 @@ func.func private @unknown_argument(tensor<?xf32> {moe.dim = ["batch"]})
 
 // expected-error@+1 {{'func.func' op 'moe.state' is no attribute of a result; one of moe.dims, moe.name, moe.state_of}}
 func.func private @unknown_result() -> (tensor<?xf32> {moe.state})
+
+// -----
+
+// expected-error@+1 {{'func.func' op arguments 1 and 3 have one name, 'x'; give each its own in 'moe.name'}}
+func.func private @inputs_of_one_name(tensor<4xf32>, tensor<4xf32> {moe.name = "x"}, tensor<4xf32> {moe.name = "y"},
+                                      tensor<4xf32> {moe.name = "x"})
+
+// -----
+
+// expected-error@+1 {{'func.func' op results 0 and 2 have one name, 'y'; give each its own in 'moe.name'}}
+func.func private @outputs_of_one_name() -> (tensor<4xf32> {moe.name = "y"}, tensor<4xf32>, tensor<4xf32> {moe.name = "y"})
+
+// -----
+
+// A state may be called like an input.
+func.func private @a_state(tensor<4xf32> {moe.name = "x"}, tensor<4xf32> {moe.name = "x", moe.state})
+  -> (tensor<4xf32> {moe.name = "x"}, tensor<4xf32> {moe.name = "x", moe.state_of = 1})
 
 // -----
 
@@ -136,6 +158,11 @@ func.func private @range_plus(tensor<4xi64> {moe.range_plus = "seq"})
 
 // -----
 
+// expected-error@+1 {{'func.func' op 'moe.range_plus' of argument 0 names "seq", which is no size of an argument in 'moe.dims'}}
+func.func private @range_plus_unknown(tensor<4xi64> {moe.range = [0, 4], moe.range_plus = "seq"}, tensor<?xf32> {moe.dims = ["n"]})
+
+// -----
+
 // expected-error@+1 {{'func.func' op 'moe.state' of argument 0 must be without a value, got true}}
 func.func private @state_value(tensor<4xf32> {moe.state = true})
 
@@ -168,3 +195,33 @@ func.func private @state_of_element(tensor<4xf32>) -> (tensor<4xbf16> {moe.state
 
 // expected-error@+1 {{'func.func' op 2 results are the next state of argument 0}}
 func.func private @state_of_twice(tensor<4xf32>) -> (tensor<4xf32> {moe.state_of = 0}, tensor<4xf32> {moe.state_of = 0})
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op 'moe.plain' is no attribute of a module; one of moe.generation, moe.level, moe.name, moe.weights}}
+module attributes {moe.plain = []} {}
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.plain' must be a list of dictionaries, got "moe"}}
+func.func private @plain_word() attributes {moe.plain = "moe"}
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.plain' must say the kind of each layer: moe, router, attention or norm; got {kind = "mlp"}}}
+func.func private @plain_kind() attributes {moe.plain = [{kind = "mlp"}]}
+
+// -----
+
+// expected-error@+1 {{'func.func' op a layer of 'moe.plain' must have a reason, got {kind = "moe", step = "sum"}}}
+func.func private @plain_without_a_reason() attributes {moe.plain = [{kind = "moe", step = "sum"}]}
+
+// -----
+
+// expected-error@+1 {{'func.func' op a layer of 'moe.plain' has no field line; one of kind, layer, place, step, reason, at}}
+func.func private @plain_field() attributes {moe.plain = [{kind = "moe", step = "sum", reason = "none", line = "1"}]}
+
+// -----
+
+// expected-error@+1 {{'func.func' op place of a layer of 'moe.plain' must be text, got 1 : i64}}
+func.func private @plain_place() attributes {moe.plain = [{kind = "moe", step = "sum", reason = "none", place = 1}]}

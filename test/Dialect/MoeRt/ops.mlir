@@ -29,6 +29,8 @@ llvm.func @run(%ctx: !llvm.ptr) -> i32 {
   // CHECK: moert.check %{{.*}}, %{{.*}}, "an index is outside dimension 0"
   %holds = llvm.mlir.constant(true) : i1
   moert.check %ctx, %holds, "an index is outside dimension 0"
+  // CHECK: moert.check %{{.*}}, %{{.*}}, "{0} is no size"(%{{.*}})
+  moert.check %ctx, %holds, "{0} is no size"(%m)
   %ok = llvm.mlir.constant(0 : i32) : i32
   llvm.return %ok : i32
 }

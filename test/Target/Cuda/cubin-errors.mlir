@@ -1,7 +1,7 @@
 // RUN: env MOE_NVRTC=/nowhere moe-translate --kernel-to-cubin --split-input-file --verify-diagnostics %s
 
-// expected-error@+1 {{'kernel.target' is not that of a GPU; run kernel-set-target{cuda=sm_90a}}}
-module attributes {kernel.target = {columns = 64 : i64, cpu = "znver4", rows = 6 : i64, vector = 16 : i64}} {
+// expected-error@+1 {{'kernel.target' is for CPU 'znver4'; make the kernels from level scheduled for a GPU (moe-scheduled-to-kernel=target=cuda:sm_90a)}}
+module attributes {kernel.target = #x86.target<cpu = "znver4", rows = 6, columns = 64, vector = 16>} {
   kernel.func @f() {
     kernel.return
   }
@@ -10,7 +10,7 @@ module attributes {kernel.target = {columns = 64 : i64, cpu = "znver4", rows = 6
 // -----
 
 // expected-error@+1 {{has 2 kernels; each is a cubin of its own, so give a module with one}}
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @f() {
     kernel.return
   }
@@ -22,7 +22,7 @@ module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth 
 // -----
 
 // expected-error@+1 {{MOE_NVRTC names '/nowhere', where there is no libnvrtc.so}}
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @f() {
     kernel.return
   }

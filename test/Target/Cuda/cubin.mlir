@@ -9,7 +9,7 @@
 
 // CHECK: Machine: NVIDIA CUDA architecture
 // CHECK: FUNC GLOBAL DEFAULT {{.*}} scale{{$}}
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @scale(%x: memref<?xf32>, %y: memref<?xf32>) {
     %c0 = arith.constant 0 : index
     %rows = memref.dim %x, %c0 : memref<?xf32>

@@ -7,8 +7,8 @@ module {
 // -----
 
 // Products are written for the sizes of a GPU.
-module attributes {kernel.target = {columns = 64 : i64, cpu = "znver4", rows = 6 : i64, vector = 16 : i64}} {
-  // expected-error@+1 {{'kernel.target' is not that of a GPU; run kernel-set-target{cuda=sm_90a}}}
+// expected-error@+1 {{'kernel.target' is for CPU 'znver4'; make the kernels from level scheduled for a GPU (moe-scheduled-to-kernel=target=cuda:sm_90a)}}
+module attributes {kernel.target = #x86.target<cpu = "znver4", rows = 6, columns = 64, vector = 16>} {
   kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x48x64x2xbf16>, %y: memref<?x40xbf16>) {
     %c0 = arith.constant 0 : index
     %c2 = arith.constant 2 : index
@@ -38,7 +38,7 @@ module attributes {kernel.target = {columns = 64 : i64, cpu = "znver4", rows = 6
 
 // -----
 
-module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
   kernel.func @linear(%x: memref<?x96xf32>, %w: memref<1x96x128xf32>, %y: memref<?x40xf32>) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -68,7 +68,7 @@ module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth 
 
 // -----
 
-module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
   kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<?x2x128x64xbf16>, %y: memref<?x40xbf16>) {
     %c0 = arith.constant 0 : index
     %rows = memref.dim %x, %c0 : memref<?x96xbf16>
@@ -92,7 +92,7 @@ module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth 
 
 // -----
 
-module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
   kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x3x128x32xbf16>, %y: memref<?x40xbf16>) {
     %c0 = arith.constant 0 : index
     %rows = memref.dim %x, %c0 : memref<?x96xbf16>
@@ -116,7 +116,7 @@ module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth 
 
 // -----
 
-module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
   kernel.func @linear(%x: memref<?x96xi8>, %w: memref<1x1x128x128xi8>, %y: memref<?x40xf32>) {
     %c0 = arith.constant 0 : index
     %rows = memref.dim %x, %c0 : memref<?x96xi8>
@@ -139,7 +139,7 @@ module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth 
 
 // -----
 
-module attributes {kernel.target = {columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}} {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
   kernel.func @two(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %z: memref<?x96xf32>, %v: memref<1x3x128x32xf32>, %y: memref<?x40xf32>) {
     %c0 = arith.constant 0 : index
     %rows = memref.dim %x, %c0 : memref<?x96xbf16>

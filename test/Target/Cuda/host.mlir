@@ -6,14 +6,14 @@
 // RUN: moe-opt %t --convert-moert-to-llvm | FileCheck %s --check-prefix=TABLE
 
 // CHECK-DAG:   llvm.func @moe_run(%[[CTX:.*]]: !llvm.ptr) -> i32 attributes {moert.program
-// CHECK-DAG:   moert.launch %[[CTX]], @double(
-// CHECK-DAG:   emitc.func @double(%{{.*}}: !emitc.ptr<f32>, %{{.*}}: i64, %{{.*}}: !emitc.ptr<f32>, %{{.*}}: i64) attributes {cuda.blocks_per_sm
+// CHECK-DAG:   moert.launch %[[CTX]], @twice(
+// CHECK-DAG:   emitc.func @twice(%{{.*}}: !emitc.ptr<f32>, %{{.*}}: i64, %{{.*}}: !emitc.ptr<f32>, %{{.*}}: i64) attributes {cuda.blocks_per_sm
 // CHECK-NOT:   kernel.func
 // OBJECT:      error: CUDA kernels without machine code; moe-compile makes programs for a GPU
 // TABLE:       llvm.mlir.global internal constant @moert_kernels()
 // TABLE:         llvm.mlir.zero : !llvm.ptr
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
-  kernel.func @double(%x: memref<?xf32>, %y: memref<?xf32>) {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  kernel.func @twice(%x: memref<?xf32>, %y: memref<?xf32>) {
     %c0 = arith.constant 0 : index
     %m = memref.dim %x, %c0 : memref<?xf32>
     scf.forall (%i) in (%m) {
@@ -27,7 +27,7 @@ module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth 
     %c0 = arith.constant 0 : index
     %m = memref.dim %x, %c0 : memref<?xf32>
     %y = memref.alloc(%m) : memref<?xf32>
-    kernel.launch @double(%x, %y) rows(%m) work(%m) : memref<?xf32>, memref<?xf32>
+    kernel.launch @twice(%x, %y) rows(%m) work(%m) : memref<?xf32>, memref<?xf32>
     return %y : memref<?xf32>
   }
 }

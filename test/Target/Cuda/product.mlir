@@ -55,7 +55,7 @@
 // CHECK-NEXT:             ++unannounced;
 // CHECK-NEXT:           } else {
 // CHECK-NEXT:             moe::waitCopies<2>();
-// CHECK-NEXT:             moe::fenceProxyAsync();
+// CHECK-NEXT:             moe::fenceProxyAsyncShared();
 // CHECK-NEXT:             moe::syncWarp();
 // CHECK-NEXT:             if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 4 - 2) % 4));
 // CHECK-NEXT:           }
@@ -65,7 +65,7 @@
 // Many rows: they are neighbours, TMA brings them too. What was copied before is announced first.
 // CHECK-NEXT:       } else {
 // CHECK-NEXT:         moe::waitCopies<0>();
-// CHECK-NEXT:         moe::fenceProxyAsync();
+// CHECK-NEXT:         moe::fenceProxyAsyncShared();
 // CHECK-NEXT:         moe::syncWarp();
 // CHECK-NEXT:         for (; unannounced > 0; --unannounced)
 // CHECK-NEXT:           if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 4 - unannounced) % 4));
@@ -123,8 +123,8 @@
 // CHECK:              float [[V:.*]] = moe::get(acc1, element);
 // CHECK-NEXT:         moe::Bf16 [[W:.*]] = moe::fromFloat<moe::Bf16>([[V]]);
 // CHECK:              moe::storePair({{.*}}, [[W]], {{.*}});
-module attributes {kernel.target = {columns = 128 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 4 : i64}} {
-  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %y: memref<?x168xbf16>) {
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %y: memref<?x168xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c96 = arith.constant 96 : index

@@ -3,6 +3,10 @@
 // RUN: not moe-translate --moe-to-object %t/program.mlir 2>&1 | FileCheck %s --check-prefix=PROGRAM
 // RUN: not moe-translate --moe-to-object %t/generation.mlir 2>&1 | FileCheck %s --check-prefix=GENERATION
 // RUN: not moe-translate --moe-to-object %t/dtype.mlir 2>&1 | FileCheck %s --check-prefix=DTYPE
+// RUN: not moe-translate --moe-to-object %t/tokens.mlir 2>&1 | FileCheck %s --check-prefix=TOKENS
+// RUN: not moe-translate --moe-to-object %t/logits.mlir 2>&1 | FileCheck %s --check-prefix=LOGITS
+// RUN: not moe-translate --moe-to-object %t/length.mlir 2>&1 | FileCheck %s --check-prefix=LENGTH
+// RUN: not moe-translate --moe-to-object %t/keep.mlir 2>&1 | FileCheck %s --check-prefix=KEEP
 
 //--- target.mlir
 // TARGET: error: module has no 'kernel.target' attribute; run kernel-set-target first
@@ -11,12 +15,12 @@ module {
 
 //--- program.mlir
 // PROGRAM: error: module has no 'moert.program' attribute; run convert-host-to-moert first
-module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, vector = 8}} {
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>} {
 }
 
 //--- generation.mlir
 // GENERATION: error: 'moe.generation' names 'ids' as tokens, but no entry of inputs has that name
-module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, vector = 8},
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
                    moe.generation = {tokens = "ids", position = "p", logits = "l"},
                    moert.parameters = []} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32 attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
@@ -27,11 +31,71 @@ module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, v
 
 //--- dtype.mlir
 // DTYPE: error: 'x' has elements of type 'f8E4M3FN', which the runtime does not have
-module attributes {kernel.target = {columns = 16, cpu = "x86-64-v3", rows = 6, vector = 8},
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
                    moert.parameters = []} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
       attributes {moert.program = {inputs = [{name = "x", type = memref<4xf8E4M3FN>, dims = array<i64>}], outputs = [],
                                    states = [], symbols = []}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- tokens.mlir
+// TOKENS: error: 'moe.generation' names 'ids' as tokens, which is memref<?x?xi32> instead of [batch, tokens] of i64
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moe.generation = {tokens = "ids", position = "at", logits = "l", vocab_size = 32, cache_length = 8},
+                   moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [{name = "ids", type = memref<?x?xi32>, dims = array<i64: 0, 1>},
+                                             {name = "at", type = memref<?xi64>, dims = array<i64: 0>}],
+                                   outputs = [{name = "l", type = memref<?x?x32xf32>, dims = array<i64: 0, 1>}],
+                                   states = [], symbols = ["b", "s", "v"]}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- logits.mlir
+// LOGITS: error: 'moe.generation' names 'l' as logits, which is memref<?x?x?xf32> instead of [batch, tokens, 32] of floating-point numbers
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moe.generation = {tokens = "ids", position = "at", logits = "l", vocab_size = 32, cache_length = 8},
+                   moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [{name = "ids", type = memref<?x?xi64>, dims = array<i64: 0, 1>},
+                                             {name = "at", type = memref<?xi64>, dims = array<i64: 0>}],
+                                   outputs = [{name = "l", type = memref<?x?x?xf32>, dims = array<i64: 0, 1, 2>}],
+                                   states = [], symbols = ["b", "s", "v"]}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- length.mlir
+// LENGTH: error: 'moe.generation' has no cache_length, without which the program cannot generate text
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moe.generation = {tokens = "ids", position = "at", logits = "l", vocab_size = 32},
+                   moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [{name = "ids", type = memref<?x?xi64>, dims = array<i64: 0, 1>},
+                                             {name = "at", type = memref<?xi64>, dims = array<i64: 0>}],
+                                   outputs = [{name = "l", type = memref<?x?x32xf32>, dims = array<i64: 0, 1>}],
+                                   states = [], symbols = ["b", "s", "v"]}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- keep.mlir
+// KEEP: error: 'moe.generation' names one input as position and as keep
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moe.generation = {tokens = "ids", position = "at", logits = "l", vocab_size = 32, cache_length = 8, keep = "at"},
+                   moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [{name = "ids", type = memref<?x?xi64>, dims = array<i64: 0, 1>},
+                                             {name = "at", type = memref<?xi64>, dims = array<i64: 0>}],
+                                   outputs = [{name = "l", type = memref<?x?x32xf32>, dims = array<i64: 0, 1>}],
+                                   states = [], symbols = ["b", "s", "v"]}} {
     %0 = llvm.mlir.constant(0 : i32) : i32
     llvm.return %0 : i32
   }

@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --kernel-set-target=cpu=znver4 --kernel-to-runtime -o %t.mlir
+// RUN: moe-opt %s --kernel-set-target=target=cpu:znver4 --kernel-to-runtime -o %t.mlir
 // The runtime level parses back to itself.
 // RUN: moe-opt %t.mlir -o %t.again.mlir
 // RUN: diff %t.mlir %t.again.mlir

@@ -20,14 +20,14 @@
 // FILES-NEXT: 3_kernel.mlir
 // FILES-NEXT: 4_runtime.cpu.mlir
 // FILES-NEXT: 4_runtime.mlir
-// KERNEL:  kernel.target = {{.*}}cuda = "sm_90a"
+// KERNEL:  kernel.target = #cuda.target<device = "h200"
 // KERNEL:  func.func @first(
 // KERNEL:  func.func @second(
 // RUNTIME: llvm.func @moe_run_first
 // RUNTIME: llvm.func @moe_run_second
 // CPU:     cpu = "x86-64-v3"
 // CPU:     llvm.func @moe_run_first
-// REPORT:      gpu sm_90a: tile 128x256, {{[0-9]+}} stages
+// REPORT:      gpu sm_90a: tile 128x256 at most
 // REPORT:      first {{.*}}
 // REPORT-NEXT: linear_32x64_bf16 {{.*}} bf16 wgmma
 // REPORT:      second {{.*}}

@@ -1,6 +1,6 @@
 // Every level prints, says its level, and parses back to the same text.
 // RUN: rm -rf %t && mkdir %t
-// RUN: moe-opt %s --kernel-set-target=cpu=x86-64-v3 -o %t/in.mlir
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 -o %t/in.mlir
 // RUN: moe-compile %t/in.mlir -o %t/program --dump-intermediates=%t/ir --target-cpu=x86-64-v3 --progress=plain 2>&1 | FileCheck %s --check-prefix=PROGRESS
 // RUN: ls %t %t/ir | FileCheck %s --check-prefix=FILES
 // RUN: moe-compile %t/ir/3_kernel.mlir --to=kernel -q | diff - %t/ir/3_kernel.mlir
@@ -29,7 +29,7 @@
 // LIB: moert_model_programs
 // LIB: moert_session_open
 module attributes {moe.level = "kernel", moe.name = "double"} {
-  kernel.func @double(%x: memref<?xf32>, %y: memref<?xf32>) {
+  kernel.func @twice(%x: memref<?xf32>, %y: memref<?xf32>) {
     %c0 = arith.constant 0 : index
     %m = memref.dim %x, %c0 : memref<?xf32>
     scf.forall (%i) in (%m) {
@@ -43,7 +43,7 @@ module attributes {moe.level = "kernel", moe.name = "double"} {
     %c0 = arith.constant 0 : index
     %m = memref.dim %x, %c0 : memref<?xf32>
     %y = memref.alloc(%m) : memref<?xf32>
-    kernel.launch @double(%x, %y) rows(%m) work(%m) : memref<?xf32>, memref<?xf32>
+    kernel.launch @twice(%x, %y) rows(%m) work(%m) : memref<?xf32>, memref<?xf32>
     return %y : memref<?xf32>
   }
 }

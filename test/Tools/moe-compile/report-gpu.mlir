@@ -55,6 +55,15 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 // CHECK-NEXT:   "registers": null,
 // CHECK-NEXT:   "estimate_seconds": {
 // CHECK:      "floor_seconds": {
+// What the estimate is made of, by point.
+// CHECK:      "terms": {
+// CHECK-NEXT:   "size 8192": {
+// CHECK-NEXT:     "tensor cores": {{.*}}e-06,
+// CHECK-NEXT:     "shared memory":
+// CHECK-NEXT:     "L2":
+// CHECK-NEXT:     "epilogue":
+// CHECK-NEXT:     "tile list": 0,
+// CHECK-NEXT:     "memory":
 // CHECK:      "kernel": "gate_64_top2_softmax",
 // CHECK:      "gpu": {
 // CHECK-NEXT:   "threads": 256,
@@ -64,10 +73,21 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 
 // TABLE:times of a model, not measured: H200 SXM, at least operations at 989 TFLOP/s (f32: 61.8 TFLOP/s) or bytes at 4.80 TB/s
 // TABLE-EMPTY:
-// TABLE-NEXT:                                                                                                          size 8192            size 128              size 1
-// TABLE-NEXT:layer                    tile    threads                 stages  blocks/SM   shared  registers  estimate   at least  estimate  at least  estimate  at least
-// TABLE-NEXT:layers.3                                                                                          300 us     146 us   18.2 us   3.99 us   6.69 us   3.55 us
-// TABLE-NEXT:  linear_64x2048_bf16    128x64  128 load, 256 multiply       8          1  193 KiB          ?   9.09 us    7.26 us   9.09 us    167 ns   3.19 us   55.5 ns
-// TABLE-NEXT:  gate_64_top2_softmax           256                                     4    0 KiB          ?    246 ns     246 ns   13.1 ns   3.84 ns   1.64 ns   0.03 ns
-// TABLE-NEXT:  linear_4096x2048_bf16  128x64  128 load, 256 multiply       8          1  193 KiB          ?    291 us     139 us   9.09 us   3.82 us   3.50 us   3.50 us
-// TABLE-NEXT:total                                                                                             300 us     146 us   18.2 us   3.99 us   6.69 us   3.55 us
+// TABLE-NEXT:                                                                                                           size 8192            size 128              size 1
+// TABLE-NEXT:layer                    tile     threads                 stages  blocks/SM   shared  registers  estimate   at least  estimate  at least  estimate  at least
+// TABLE-NEXT:layers.3                                                                                           217 us     146 us   36.5 us   3.99 us   9.38 us   3.55 us
+// TABLE-NEXT:  linear_64x2048_bf16    128x64   128 load, 256 multiply       8          1  193 KiB          ?   10.7 us    7.26 us   10.7 us    167 ns   3.19 us   55.5 ns
+// TABLE-NEXT:  gate_64_top2_softmax            256                                     4    0 KiB          ?    274 ns     246 ns   13.1 ns   3.84 ns   1.64 ns   0.03 ns
+// TABLE-NEXT:  linear_4096x2048_bf16  128x256  128 load, 256 multiply       4          1  193 KiB          ?    206 us     139 us   25.8 us   3.82 us   6.18 us   3.50 us
+// TABLE-NEXT:total                                                                                              217 us     146 us   36.5 us   3.99 us   9.38 us   3.55 us
+// TABLE-EMPTY:
+// TABLE-NEXT:parts of each estimate             tensor cores  shared memory       L2  epilogue  tile list   memory  operations
+// TABLE-NEXT:linear_64x2048_bf16     size 8192       5.69 us        9.96 us  8.95 us    759 ns    0.00 ns  8.11 us
+// TABLE-NEXT:linear_64x2048_bf16     size 128        5.69 us        9.96 us  8.95 us    759 ns    0.00 ns   187 ns
+// TABLE-NEXT:linear_64x2048_bf16     size 1          2.24 us        2.54 us  3.03 us    164 ns    0.00 ns  61.9 ns
+// TABLE-NEXT:gate_64_top2_softmax    size 8192                                102 ns                        274 ns     67.8 ns
+// TABLE-NEXT:gate_64_top2_softmax    size 128                                13.1 ns                       4.29 ns     8.74 ns
+// TABLE-NEXT:gate_64_top2_softmax    size 1                                  1.64 ns                       0.03 ns     1.09 ns
+// TABLE-NEXT:linear_4096x2048_bf16   size 8192        182 us         182 us   143 us   24.3 us    0.00 ns  27.3 us
+// TABLE-NEXT:linear_4096x2048_bf16   size 128        22.8 us        22.8 us  17.9 us   3.03 us    0.00 ns  4.27 us
+// TABLE-NEXT:linear_4096x2048_bf16   size 1          4.48 us        5.05 us  6.02 us    164 ns    0.00 ns  3.90 us

@@ -7,12 +7,18 @@ from xml.etree import ElementTree
 
 import pytest
 from moe_bench.errors import BenchError
-from moe_bench.layers import cli, figure, goals, report
+from moe_bench.layers import cli, figure, goals, measuring, report
 from moe_bench.layers.measuring import Sides, summarize
 from moe_bench.layers.rows import SHAPES, Row
 
 ROW = Row(SHAPES[0], "float32", 64, "uniform")
 WORK = {"flops": 6e9, "bytes": 1e6}
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """These sides have no threads that would need time to settle between turns."""
+    monkeypatch.setattr(measuring.time, "sleep", lambda seconds: None)
 
 
 class FakeMachine:

@@ -41,9 +41,9 @@ def tool(name, *arguments, text):
     return done.stdout
 
 
-def kernel_level(graph, target="cuda=sm_90a"):
+def kernel_level(graph, target="cuda:sm_90a"):
     """The kernel level of a graph for a target, as text."""
-    passes = f"builtin.module(kernel-set-target{{{target}}},convert-graph-to-kernel,canonicalize,cse)"
+    passes = f"builtin.module(kernel-set-target{{target={target}}},convert-graph-to-kernel,canonicalize,cse,kernel-choose-plans)"
     return tool("moe-opt", f"--pass-pipeline={passes}", text=graph)
 
 
@@ -56,19 +56,29 @@ def host_compiler():
     return re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M).group(1)
 
 
+def changed(plain, text):
+    """The kernels of `text` that `plain` does not have, behind what stands before the first kernel."""
+    (head, *before), (new_head, *after) = (each.split('\nextern "C" ') for each in (plain, text))
+    return '\nextern "C" '.join([new_head, *(kernel for kernel in after if head != new_head or kernel not in before)])
+
+
 class EmulatedKernels:
     """The kernels of a text; they are found by the beginning of their names."""
 
     def __init__(self, level, folder, change=lambda text: text):
         """From the kernel level; `change` may change the text."""
-        text = change(cuda_text(level))
+        plain = cuda_text(level)
+        text = change(plain)
         self.columns = {name: int(columns) for name, columns in PACK.findall(level)}
         self.emulator = Emulator(BUILD / "runtime" / "emulation" / "libmoe_emulation.so", host_compiler())
-        # Not every kernel needs each size of its arguments, which are the slots of a calling convention.
-        library = self.emulator.build(text, folder, warnings=(*WARNINGS, "-Wno-unused-parameter"))
-        self.kernels = self.emulator.load(library, self.emulator.names(text))
+        self.kernels = self.build(plain, folder) if text == plain else {**self.build(plain, folder / "plain"), **self.build(changed(plain, text), folder)}
         launches = re.findall(r"void (\w+)\([^\n]*\) \{\n  // Launch: (\d+) threads, (\d+) bytes[^\n]*\n((?:  // Map[^\n]*\n)+)", text)
         self.launches = {name: (int(threads), int(shared), MAP.findall(maps)) for name, threads, shared, maps in launches}
+
+    def build(self, text, folder):
+        # Not every kernel needs each size of its arguments, which are the slots of a calling convention.
+        library = self.emulator.build(text, folder, warnings=(*WARNINGS, "-Wno-unused-parameter"))
+        return self.emulator.load(library, self.emulator.names(text))
 
     def pack(self, weight, halves=False, **schedule):
         """The weight as its kernel packs it, which is as NumPy does."""

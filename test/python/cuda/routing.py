@@ -6,7 +6,7 @@ import numpy as np
 from emitted import EmulatedKernels, cuda_text, kernel_level
 from emulated import aligned
 
-CHUNKS = 128  # of tokens at most, as TileTarget says for a GPU
+CHUNKS = 128  # of tokens at most, as #cuda.target says
 
 GATED = """
 func.func @main(%x: tensor<?x1xf32>, %l: tensor<?x{E}xf32>) -> (tensor<?x1xf32>, tensor<?x{k}xf32>, tensor<?x{k}xi32>) {{

@@ -59,6 +59,15 @@ def count(blocks, prefix):
     return sum(instruction.opcode.startswith(prefix) for block in blocks for instruction in block)
 
 
+def epilogues(blocks):
+    """Instructions from each wait for all products to the last store to global memory before the next such wait."""
+    code = [instruction for block in blocks for instruction in block]
+    waits = [i for i, x in enumerate(code) if x.opcode.startswith("WARPGROUP.DEPBAR") and x.operands.endswith("0x0")]
+    stores = [i for i, x in enumerate(code) if x.opcode.startswith("STG")]
+    spans = [[i - wait for i in stores if wait < i < end] for wait, end in zip(waits, [*waits[1:], len(code)])]
+    return [span[-1] for span in spans if span]
+
+
 def broken_product_groups(blocks):
     """What stands between the products of a step that should stand back to back, as lines; [] if nothing does.
 

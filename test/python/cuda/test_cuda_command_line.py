@@ -1,5 +1,7 @@
 """What `--target=cuda:...` refuses: one message, the right exit code, nothing left behind."""
 
+import os
+
 import pytest
 from cuda_program import compile_model, expect_error, files, needs_cuda, pack
 
@@ -22,10 +24,10 @@ def layer(tmp_path):
 
 
 @pytest.mark.parametrize("target, code, text", [
-    ("gpu", 1, "unknown target 'gpu' in --target; cpu or cuda:sm_90a"),
-    ("cuda", 1, "unknown target 'cuda' in --target; cpu or cuda:sm_90a"),
-    ("cuda:sm_80", 2, "unknown GPU 'sm_80'; kernels are written for 'sm_90a' (H100, H200)"),
-    ("cuda:", 2, "unknown GPU ''; kernels are written for 'sm_90a' (H100, H200)"),
+    ("gpu", 1, "unknown target 'gpu' in --target; cpu, cuda:h200, cuda:h100, cuda:sm_90a"),
+    ("cuda", 1, "unknown target 'cuda' in --target; cpu, cuda:h200, cuda:h100, cuda:sm_90a"),
+    ("cuda:sm_80", 2, "unknown GPU 'sm_80'; kernels are written for h200, h100, sm_90a"),
+    ("cuda:", 2, "unknown GPU ''; kernels are written for h200, h100, sm_90a"),
 ])
 def test_targets_that_there_are_not(layer, tmp_path, target, code, text):
     expect_error(compile_model(layer, "-o", tmp_path / "a", f"--target={target}"), code, text)
@@ -88,3 +90,24 @@ def test_parameters_without_weights(layer, tmp_path):
     expect_error(compile_model(layer, "-o", tmp_path / "a", "--target=cuda:sm_90a", "-q"), 1,
                  "the module has parameters but no moe.weights attribute: give the file with --weights")
     assert files(tmp_path) == ["in", "in/layer.mlir"]
+
+
+def test_pipe_as_nvrtc(layer, tmp_path):
+    """Opening it would wait for a writer."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    flags = ["-o", tmp_path / "a", "--target=cuda:sm_90a", "--weights=none", "--progress=none"]
+    refused = compile_model(layer, *flags, timeout=60, env=dict(os.environ, MOE_NVRTC=str(pipe)))
+    expect_error(refused, 1, f"MOE_NVRTC names '{pipe}', which is a pipe, no library")
+
+
+@needs_cuda
+def test_cache_that_others_can_write(layer, tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(0o777)
+    done = compile_model(layer, "-o", tmp_path / "a", "--target=cuda:sm_90a", "--weights=none", "--progress=none", timeout=120,
+                         env=dict(os.environ, MOE_CACHE_DIR=str(cache)))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"the kernel cache '{cache}' is not used: others can write '{cache}'") == 1
+    assert list(cache.iterdir()) == []

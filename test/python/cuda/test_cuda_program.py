@@ -12,8 +12,8 @@ from nvrtc import Nvrtc, find_nvrtc, usages
 from safetensors.numpy import save_file
 
 from moe_mlir import Executable
-from moe_mlir.exporting import export
 from moe_mlir.testing.compare import relative_error
+from moe_mlir.testing.compiling import export_model
 from moe_mlir.testing.models import tiny_model
 
 pytestmark = needs_cuda
@@ -39,7 +39,7 @@ def test_files_of_a_program(layer):
 def test_layer_on_the_cpu_equals_numpy(layer, tokens):
     program, weights = layer
     x = np.random.default_rng(tokens).integers(-2, 3, (tokens, SHAPE.H)).astype(np.float32)
-    y = Executable(program).run({"x": x}, arguments=("--device", "cpu"))["y"]
+    y = Executable(program, device="cpu").run({"x": x})["y"]
     check_layer(x, weights, y)
 
 
@@ -113,7 +113,7 @@ def test_random_weights(layer, tmp_path):
 def test_layers_of_a_model(family, tmp_path):
     """Each MoE layer of a tiny model is an entry that computes what PyTorch's module does."""
     model = tiny_model(family, dtype=torch.bfloat16)
-    export(model, tmp_path / "model.pt2", max_cache_len=128)
+    export_model(model, tmp_path / "model.pt2", max_cache_len=128)
     program = compile_for_gpu(tmp_path / "model.pt2", tmp_path / "layers")
     layers = {i: layer.mlp for i, layer in enumerate(model.model.layers) if hasattr(layer.mlp, "experts")}
     info = run(program, "--info").stdout
@@ -124,7 +124,7 @@ def test_layers_of_a_model(family, tmp_path):
             expected = layer(x)
         expected = (expected[0] if isinstance(expected, tuple) else expected)[0].float().numpy()
         inputs = {"x": x[0].float().numpy()}
-        y = Executable(program).run(inputs, arguments=("--device", "cpu", "--entry", f"layer{i}_moe"))["y"]
+        y = Executable(program, device="cpu", entry=f"layer{i}_moe").run(inputs)["y"]
         # A token whose last choice is a tie may go to another expert: most tokens agree to bf16.
         errors = np.array([relative_error(a, b) for a, b in zip(y, expected)])
         assert np.median(errors) < 0.01 and (errors < 0.05).mean() > 0.9, errors

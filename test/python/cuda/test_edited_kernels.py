@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from emitted import EmulatedKernels, kernel_level, small_integers
+from emitted import EmulatedKernels, cuda_text, kernel_level, small_integers
 from emulated import aligned, from_bf16
 from routing import CHUNKS, Layout
 
@@ -115,13 +115,29 @@ def test_edited_experts(change, meaning, tmp_path):
     expected = experts_by_numpy(*arrays, **meaning)
     kernels = EmulatedKernels(change(kernel_level(EXPERTS)), tmp_path)
     x, ids, weights, w_in, w_out = arrays
-    on_cpu = Program(change(kernel_level(EXPERTS, "cpu=native")))
+    on_cpu = Program(change(kernel_level(EXPERTS, "cpu:native")))
     [cpu] = on_cpu.run([x.view(BF16), ids, weights, w_in.view(BF16), w_out.view(BF16)], blocks=2)
     bound = 2.0**-8 * np.abs(expected).max()  # of the rounding of h
     np.testing.assert_allclose(emulated_experts(kernels, *arrays), expected, atol=bound)
     np.testing.assert_allclose(cpu, expected, atol=bound)
     if meaning:
         assert np.abs(expected - experts_by_numpy(*arrays)).max() > 20 * bound
+
+
+@pytest.mark.parametrize(
+    "field, text",
+    [("stages = 3", "moe::advance<3>(ring)"), ("few_rows = 0", None), ("proxy_fence = all", "moe::fenceProxyAsync()"), ("multiply_registers = 216", "increaseRegisters<216>")],
+)
+def test_edited_plans(field, text, tmp_path):
+    """Another plan is another program with the same bits."""
+    arrays, plain = inputs(), kernel_level(EXPERTS)
+    name = field.split(" = ")[0]
+    edited, count = re.subn(rf"\b{name} = \w+", field, plain)
+    assert count == 2, plain
+    before, after = cuda_text(plain), cuda_text(edited)
+    assert text in after and text not in before if text else len(after) < len(before)
+    results = [emulated_experts(EmulatedKernels(level, tmp_path / folder), *arrays) for level, folder in ((plain, "plain"), (edited, "edited"))]
+    np.testing.assert_array_equal(*results)
 
 
 @pytest.mark.parametrize("change", [str, with_last_of_equal])
@@ -136,5 +152,5 @@ def test_edited_ties(change, tmp_path):
     scores, best, weights, ids = (aligned((T, n), t) for n, t in ((E, np.float32), (1, np.float32), (1, np.float32), (1, np.int32)))
     kernels.run("gate_", logits, T, scores, T, best, T, ids, T, weights, T)
     np.testing.assert_array_equal(ids[:, 0], expected)
-    _, on_cpu = Program(change(kernel_level(GATE, "cpu=native"))).run([logits], outputs=[np.float32, np.int32])
+    _, on_cpu = Program(change(kernel_level(GATE, "cpu:native"))).run([logits], outputs=[np.float32, np.int32])
     np.testing.assert_array_equal(on_cpu[:, 0], expected)

@@ -17,7 +17,7 @@ from gpu_check.cases import NUMERICS  # noqa: E402
 # The cases of bf16 that a GPU runs too.
 CASES = [(tokens, Shape(layer.H, layer.I, layer.E, layer.k)) for tokens, layer in NUMERICS if layer.element == "bf16"]
 BF16_ULP = 2.0**-8
-CHUNKS = 128  # of tokens at most, as TileTarget says for a GPU
+CHUNKS = 128  # of tokens at most, as #cuda.target says
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_layer(tokens, shape, built):
 @pytest.mark.parametrize(
     "line, instead",
     [
-        ("moe::fenceProxyAsync();", ""),
+        ("moe::fenceProxyAsyncShared();", ""),
         ("moe::waitCopies<4>();", ""),
         ("moe::waitCopies<4>();", "moe::waitCopies<5>();"),
         ("moe::waitCopies<0>();", ""),

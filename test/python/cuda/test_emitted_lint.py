@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from emitted import Shape, cuda_text, kernel_level
 from nvrtc import Nvrtc, find_nvrtc, usages
-from sass import broken_product_groups, count, disassemble, find_nvdisasm, parse
+from sass import broken_product_groups, count, disassemble, epilogues, find_nvdisasm, parse
 
 SHAPES = {
     "OLMoE-1B-7B": Shape(2048, 1024, 64, 8),
@@ -105,6 +105,30 @@ def test_machine_code_of_a_layer(model, compiled):
             assert not re.search(EARLY_RETURN, kernel), name
         else:
             assert count(blocks, "HGMMA") == 0, name
+
+
+@pytest.mark.parametrize("model", SHAPES)
+def test_loads_wait_for_no_other_block(model, compiled):
+    """The fence between copied rows and the tensor cores is one of shared memory: nothing waits until the whole GPU sees a store."""
+    if find_nvdisasm() is None:
+        pytest.skip("nvdisasm is not installed (package nvidia-cuda-nvdisasm of python/requirements.txt)")
+    for name, blocks in disassemble(compiled(model)[0]).items():
+        if name.startswith(PRODUCTS):
+            assert count(blocks, "FENCE.VIEW.ASYNC") > 0, name
+            assert count(blocks, "MEMBAR.ALL.GPU") == count(blocks, "MEMBAR.SC.GPU") == count(blocks, "MEMBAR.ALL.SYS") == 0, name
+
+
+@pytest.mark.parametrize("model", ["OLMoE-1B-7B", "Qwen3-30B-A3B", "Mixtral-8x7B", "DeepSeek-V3"])
+def test_silu_is_short(model, compiled):
+    """Approximate quotients and exponentials, without the calls of the exact ones; one test for all columns of a tile."""
+    if find_nvdisasm() is None:
+        pytest.skip("nvdisasm is not installed (package nvidia-cuda-nvdisasm of python/requirements.txt)")
+    cubin, _, text = compiled(model)
+    (name,) = re.findall(r"void (experts_up\w*)\(", text)
+    blocks = disassemble(cubin)[name]
+    assert "moe::approximateQuotient(" in text_of(text, name) and count(blocks, "MUFU.EX2") > 0
+    assert count(blocks, "CALL") == 0
+    assert max(epilogues(blocks)) <= 800
 
 
 def test_a_return_in_a_loop_over_k_costs_waits(nvrtc, compiled):

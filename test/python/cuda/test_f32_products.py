@@ -38,7 +38,7 @@ class Linear:
 
     @functools.cached_property
     def on_cpu(self):
-        return Program(kernel_level(self.text, "cpu=native"))
+        return Program(kernel_level(self.text, "cpu:native"))
 
     def check(self, tokens, kernel="linear_", **schedule):
         """Bit for bit; a zero may have either sign."""
@@ -61,7 +61,7 @@ def test_bits_are_those_of_the_cpu(N, K, tmp_path):
 RELEASE = r"if \(moe::threadIndex\(\) % 32 == 0\) (moe::arrive\(barriers \+ 16 \* ring\.stage \+ 8\);)"
 FAULTS = {
     "no_wait_for_a_stage": (r"moe::wait\(barriers \+ 16 \* ring\.stage, ring\.parity\);", ""),
-    "no_fence_before_tma": (r"moe::fenceProxyAsync\(\);(\s*moe::syncWarp\(\);\s*" + RELEASE + ")", r"\1"),
+    "no_fence_before_tma": (r"moe::fenceProxyAsyncShared\(\);(\s*moe::syncWarp\(\);\s*" + RELEASE + ")", r"\1"),
     "released_before_all_lanes_have_read": (r"moe::syncWarp\(\);(\s*" + RELEASE + ")", r"\1"),
     "not_released_by_warps_without_rows": (RELEASE, r"if (hasRows && moe::threadIndex() % 32 == 0) \1"),
     "too_few_warps_have_rows": (r"% 128 / 32 \* 16 <", "% 128 / 32 * 32 <"),

@@ -12,8 +12,7 @@ import torch
 from emitted import BUILD, ROOT, host_compiler
 
 from moe_mlir import Executable
-from moe_mlir.exporting import export
-from moe_mlir.testing.compiling import moe_compile
+from moe_mlir.testing.compiling import export_model, moe_compile
 from moe_mlir.testing.configurations import FAMILIES
 from moe_mlir.testing.models import tiny_model
 
@@ -43,7 +42,7 @@ def layers(request, tmp_path_factory):
     """(model, folder, {name: graph of one layer, as a module with @main})"""
     folder = tmp_path_factory.mktemp(request.param)
     model = tiny_model(request.param, dtype=torch.bfloat16)
-    export(model, folder / "model.pt2", max_cache_len=64)
+    export_model(model, folder / "model.pt2", max_cache_len=128)
     moe_compile(folder / "model.pt2", folder / "graph.mlir", "--to=graph")
     command = [str(BUILD / "bin" / "moe-opt"), "--moe-extract-layers", str(folder / "graph.mlir")]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -18,8 +18,8 @@ def operations(text):
 @pytest.mark.parametrize("text", [Shape(320, 200, 8, 2).text(), Shape(1001, 333, 5, 1).text(), Layer(320, 200, 8, 2, "f32").graph()],
                          ids=["bf16", "odd sizes", "f32"])  # fmt: skip
 def test_programs_of_two_targets_have_the_same_operations(text):
-    cpu = kernel_level(text, "cpu=x86-64-v4")
-    gpu = kernel_level(text, "cuda=sm_90a")
+    cpu = kernel_level(text, "cpu:x86-64-v4")
+    gpu = kernel_level(text, "cuda:sm_90a")
     assert cpu != gpu
     assert "kernel.mma" in operations(cpu) and "kernel.store_tile" in operations(cpu)
     assert operations(cpu) == operations(gpu)

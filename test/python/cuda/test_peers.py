@@ -10,7 +10,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
-from gpu_check import peers, reference  # noqa: E402
+from gpu_check import exact, peers, reference  # noqa: E402
 from gpu_check.cases import MODELS, fractions, weights_of  # noqa: E402
 
 FORMS = sorted({replace(layer, H=96, I=64, E=6, k=2) for layer in MODELS.values()}, key=repr)
@@ -23,7 +23,7 @@ def test_peers_compute_the_layer(layer):
     draws = {name: 4 * array for name, array in weights_of(layer, random, fractions).items()}
     weights = {name: torch.from_numpy(array).to(torch.bfloat16) for name, array in draws.items()}
     x = torch.from_numpy(fractions(random, (40, layer.H)) * np.float32(layer.H**0.5)).to(torch.bfloat16)
-    y, terms, clear = peers.exact_rows(layer, weights, x, torch.arange(len(x)))
+    y, terms, clear = exact.exact_layer(layer, weights, x)
     assert clear.sum() > len(x) / 2
     expected = reference.forward(x.float().numpy(), {name: w.float().numpy() for name, w in weights.items()}, layer)
     for ours, theirs in zip((y, terms), expected):

@@ -65,8 +65,9 @@ class Emitted:
     def findings(self, kernel, function):
         """What each schedule says of another function in place of a kernel."""
         records = [entry for entry in self.records if self.launches[entry["launch"]] == kernel]
-        before = self.device.functions[kernel]
-        self.device.functions[kernel] = function
+        key = id(self.program.kernels[kernel])
+        before = self.device.functions[key]
+        self.device.functions[key] = function
         try:
             for schedule in SCHEDULES:
                 self.device.schedule = schedule
@@ -75,7 +76,7 @@ class Emitted:
                 except RuleBroken as fault:
                     yield str(fault)
         finally:
-            self.device.functions[kernel], self.device.schedule = before, {}
+            self.device.functions[key], self.device.schedule = before, {}
 
 
 @pytest.fixture(scope="module")

@@ -4,43 +4,30 @@ The program's object is linked with a CUDA whose kernels run on the emulated GPU
 """
 
 import json
-import os
 import re
-import subprocess
 
 import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from cuda_program import BUILD, SHAPE, check_layer, compile_for_gpu, compile_model, layer_text, layer_weights, needs_cuda
-from emitted import cuda_text, host_compiler
-from emulated import WARNINGS, Emulator
+from cuda_program import SHAPE, check_layer, compile_for_gpu, compile_model, layer_text, layer_weights, needs_cuda
+from emitted import cuda_text
+from emulated import WARNINGS
+from emulated_program import link
 from safetensors.numpy import save_file
 
-from moe_mlir.exporting import export
 from moe_mlir.testing.compare import relative_error
+from moe_mlir.testing.compiling import export_model
 from moe_mlir.testing.models import tiny_model
 
 pytestmark = needs_cuda
-EMULATION, RUNTIME = BUILD / "runtime" / "emulation", BUILD / "runtime" / "test" / "cuda" / "libmoert_emulated.a"
 
 
 def build(source, folder, *flags):
     """Compiles a program and links it with the emulated GPU; returns a function: arguments -> the finished process."""
     compile_for_gpu(source, folder / "program.o", "--emit=obj", f"--dump-intermediates={folder / 'ir'}", *flags)
-    compiler = host_compiler()
-    kernels = Emulator(EMULATION / "libmoe_emulation.so", compiler).build(
-        cuda_text((folder / "ir" / "3_kernel.mlir").read_text()), folder / "kernels", warnings=(*WARNINGS, "-Wno-unused-parameter"))
-    subprocess.run([compiler, folder / "program.o", RUNTIME, f"-L{EMULATION}", "-lmoe_emulation", f"-Wl,-rpath,{EMULATION}",
-                    "-lpthread", "-ldl", "-o", folder / "program"], check=True)
-
-    def run(*arguments, seed=1):
-        environment = {**os.environ, "MOE_EMULATED_KERNELS": str(kernels), "MOE_EMULATION_SEED": str(seed)}
-        done = subprocess.run([folder / "program", *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=600)
-        assert done.returncode == 0, done.stderr
-        return done
-
-    return run
+    kernels = cuda_text((folder / "ir" / "3_kernel.mlir").read_text())
+    return link(folder / "program.o", kernels, folder, warnings=(*WARNINGS, "-Wno-unused-parameter"))
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +122,7 @@ def test_launches_are_those_of_the_report(program, tmp_path):
 def test_layers_of_a_model_equal_the_cpu_s(family, dtype, tmp_path):
     """Each MoE layer of a tiny model, on both devices of one program."""
     model = tiny_model(family, dtype=dtype)
-    export(model, tmp_path / "model.pt2", max_cache_len=128)
+    export_model(model, tmp_path / "model.pt2", max_cache_len=128)
     program = build(tmp_path / "model.pt2", tmp_path)
     layers = [i for i, layer in enumerate(model.model.layers) if hasattr(layer.mlp, "experts")]
     for i in layers:

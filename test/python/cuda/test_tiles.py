@@ -6,7 +6,7 @@ from emitted import EmulatedKernels, pack
 from emulated import aligned, from_bf16, schedules, to_bf16
 
 PRODUCT = """
-module attributes {{kernel.target = {{columns = 256 : i64, cuda = "sm_90a", depth = 64 : i64, rows = 128 : i64, stages = 8 : i64}}}} {{
+module attributes {{kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>}} {{
   kernel.func @product(%x: memref<?x{K}x{type}>, %w: memref<{B}x{S}x{C}x64x{type}>, %y: memref<?x{N}xf32>) {{
     %c0 = arith.constant 0 : index
     %half = arith.constant {width} : index

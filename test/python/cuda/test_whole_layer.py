@@ -101,7 +101,7 @@ def test_a_broken_rule_ends_the_check(programs, tmp_path):
     program, _ = programs(tokens, layer)
     broken = Program("broken", layer, program.host, dict(program.kernels), {})
     for name, kernel in broken.kernels.items():
-        broken.kernels[name] = type(kernel)(**{**vars(kernel), "text": kernel.text.replace("moe::fenceProxyAsync();", "")})
+        broken.kernels[name] = type(kernel)(**{**vars(kernel), "text": kernel.text.replace("moe::fenceProxyAsyncShared();", "")})
     device = EmulatedDevice(LIBRARY, host_compiler(), tmp_path)
     device.load(broken)
     x, weights, _ = layer_data(tokens, layer, small_integers)

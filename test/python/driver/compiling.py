@@ -11,9 +11,9 @@ TOOL = shutil.which("moe-compile")
 INPUTS = Path(__file__).resolve().parents[2] / "Import" / "Inputs"
 
 
-def compile_model(*arguments, **options):
+def compile_model(*arguments, timeout=300, **options):
     """Runs moe-compile to its end; returns the finished process with text output."""
-    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)
+    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
 
 
 def expect_error(process, code, *texts):

@@ -31,6 +31,9 @@ def run(source, *arguments):
 
 def pt2(path, graph, weights=None, blobs={}):
     with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("m/archive_format", "pt2")
+        archive.writestr("m/archive_version", "0")
+        archive.writestr("m/byteorder", "little")
         archive.writestr("m/models/model.json", graph if isinstance(graph, str) else json.dumps(graph))
         if weights:
             archive.writestr("m/data/weights/model_weights_config.json", json.dumps({"config": weights}))
@@ -40,8 +43,13 @@ def pt2(path, graph, weights=None, blobs={}):
 
 
 def program(nodes=(), values={}, inputs=(), outputs=()):
-    graph = {"nodes": list(nodes), "tensor_values": values, "sym_int_values": {}}
-    return {"schema_version": {"major": 8}, "graph_module": {
+    """The graph lists what the signature names."""
+
+    def arguments(specs):
+        return [{"as_tensor": value["arg"]} if "name" in value["arg"] else value["arg"] for spec in specs for value in spec.values()]
+
+    graph = {"nodes": list(nodes), "tensor_values": values, "sym_int_values": {}, "inputs": arguments(inputs), "outputs": arguments(outputs)}
+    return {"schema_version": {"major": 8, "minor": 0}, "graph_module": {
         "graph": graph, "signature": {"input_specs": list(inputs), "output_specs": list(outputs)}}}
 
 
@@ -113,7 +121,7 @@ def test_blob_of_many_names(tmp_path):
     source = pt2(tmp_path / "a.pt2", graph, {name: STORED for name in names}, {"weight_0": bytes(1_000_000)})
     process = run(source)
     assert process.returncode == 1
-    assert "value 'missing' is used before it is defined" in process.stderr
+    assert "no input and no node defines the output 'missing'" in process.stderr
 
 
 def test_many_entries(tmp_path):
@@ -145,8 +153,8 @@ def test_safetensors(header, tmp_path):
 
 
 @pytest.mark.parametrize("source", ["a.pt2", "weights"])
-@pytest.mark.parametrize("device", ["/dev/zero", "pipe"])
-def test_what_has_no_size(source, device, tmp_path):
+@pytest.mark.parametrize("device, kind", [("/dev/zero", "device"), ("pipe", "pipe")])
+def test_what_has_no_size(source, device, kind, tmp_path):
     """A device never ends and a pipe waits for ever: neither is read."""
     import os
     path = tmp_path / "a.pt2"
@@ -159,5 +167,5 @@ def test_what_has_no_size(source, device, tmp_path):
     process = subprocess.run([TOOL, *arguments, "-o", tmp_path / "out", "--progress=none"], capture_output=True, text=True, timeout=SECONDS,
                              preexec_fn=limit)
     assert process.returncode == 1, process.stderr
-    assert "a.pt2: is a device or a pipe; a .pt2 file is expected" in process.stderr
+    assert f"a.pt2: is a {kind}; a .pt2 file is expected" in process.stderr
     assert not (tmp_path / "out").exists()

@@ -1,6 +1,7 @@
 """Faults of the command line and of files: one message, the right exit code, nothing left behind."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -51,6 +52,30 @@ def test_level_unknown(graph):
     graph.write_text(GRAPH.replace('moe.level = "graph"', ""))
     expect_error(compile_model(graph, "--to=graph"), 1, "does not say its level")
     assert compile_model(graph, "--from=graph", "--to=graph").returncode == 0
+
+
+NAMES = ["-o", "--report", "--dump-intermediates", "--weights", "--target", "--target-cpu"]
+
+
+@pytest.mark.parametrize("option", NAMES)
+def test_empty_names(option, graph):
+    """As of a variable that is not set: the default is not what was meant, and would replace a file."""
+    (graph.parent / "a").write_text("kept")
+    process = compile_model(graph.name, f"{option}=", cwd=graph.parent)
+    expect_error(process, 1, f"the value of {option} is empty; see moe-compile --help")
+    if option != "--report":  # whose value need not follow
+        expect_error(compile_model(graph.name, option, "", cwd=graph.parent), 1, f"the value of {option} is empty")
+    assert files(graph.parent) == ["a", "a.mlir"] and (graph.parent / "a").read_text() == "kept"
+
+
+def test_every_name_is_tested():
+    text = subprocess.run([compiler(), "--help"], capture_output=True, text=True).stdout
+    options = dict(re.findall(r"^  (--?[a-z-]+)(?:\[?=| )<([a-z]+)>", text, re.M))
+    assert {option for option, value in options.items() if value in ("file", "folder", "device", "name")} == set(NAMES)
+
+
+def test_an_input_without_a_name():
+    expect_error(compile_model(""), 1, "the name of the input is empty; see moe-compile --help")
 
 
 def test_unknown_option(graph):
@@ -119,6 +144,16 @@ def test_device_as_output(graph):
     before = os.stat("/dev/null").st_mode
     assert compile_model(graph, "--to=graph", "-o", "/dev/null").returncode == 0
     assert os.stat("/dev/null").st_mode == before
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o002, 0o077])
+def test_the_umask_says_who_may_read(graph, tmp_path, mask):
+    """Also what is made on the way: the folders of the intermediates."""
+    done = compile_model(graph, "--to=kernel", "-o", tmp_path / "b.mlir", f"--report={tmp_path / 'r.txt'}",
+                         f"--dump-intermediates={tmp_path / 'a' / 'ir'}", "-q", preexec_fn=lambda: os.umask(mask))
+    assert done.returncode == 0, done.stderr
+    modes = {name: os.stat(tmp_path / name).st_mode & 0o777 for name in ("a", "a/ir", "a/ir/0_graph.mlir", "b.mlir", "r.txt")}
+    assert modes == {name: (0o666 if "." in name else 0o777) & ~mask for name in modes}
 
 
 def test_existing_output_survives_a_failure(graph, tmp_path):

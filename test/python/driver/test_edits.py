@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from moe_mlir.executable import Executable
-from moe_mlir.exporting import export
 from moe_mlir.testing.compare import FLOAT32_BOUND, assert_close
-from moe_mlir.testing.compiling import step_inputs
+from moe_mlir.testing.compiling import export_model, step_inputs
 from moe_mlir.testing.models import tiny_model
 
 from compiling import compile_model
@@ -72,7 +71,7 @@ def numpy_experts(experts, activation):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("edits")
-    export(tiny_model("mixtral"), folder / "model.pt2", max_cache_len=32)
+    export_model(tiny_model("mixtral"), folder / "model.pt2", max_cache_len=128)
     return folder
 
 

@@ -9,8 +9,8 @@ import torch
 from compiling import compile_model, expect_error, files
 
 from moe_mlir import Executable
-from moe_mlir.exporting import export
 from moe_mlir.testing.compare import assert_close
+from moe_mlir.testing.compiling import export_model
 from moe_mlir.testing.models import tiny_model
 
 
@@ -19,7 +19,7 @@ def model(tmp_path_factory):
     """(model, folder with its exported program): a family with a dense layer between its MoE layers."""
     model = tiny_model("qwen3_moe")
     folder = tmp_path_factory.mktemp("model")
-    export(model, folder / "model.pt2", max_cache_len=64)
+    export_model(model, folder / "model.pt2", max_cache_len=128)
     return model, folder
 
 
@@ -35,7 +35,7 @@ def test_layers_equal_pytorch(model, tmp_path):
         with torch.no_grad():
             expected = model.model.layers[number].mlp(x)
         expected = (expected[0] if isinstance(expected, tuple) else expected)[0].numpy()
-        y = Executable(tmp_path / "layers").run({"x": x[0].numpy()}, arguments=("--entry", f"layer{number}_moe"))["y"]
+        y = Executable(tmp_path / "layers", entry=f"layer{number}_moe").run({"x": x[0].numpy()})["y"]
         assert_close(y, expected)
 
 

@@ -1,14 +1,16 @@
-"""Ctrl-C during a compilation: exit code 130, one line, nothing left behind."""
+"""Signals during a compilation: 128 and the signal's number as exit code, one line, nothing left behind."""
 
-import os
+import fcntl
 import signal
 import subprocess
+import termios
+from array import array
 
 import pytest
 
 from compiling import TOOL, files
 
-INTERRUPTED = "moe-compile: interrupted; nothing was written"
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU]
 
 
 def graph(products):
@@ -32,46 +34,91 @@ def source(tmp_path):
     return path
 
 
+def unread(pipe):
+    """Bytes in a pipe."""
+    count = array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
+
+
 def start(*arguments):
     # A terminal's Ctrl-C reaches processes that have the default handler, whatever started the tests.
     return subprocess.Popen([TOOL, *map(str, arguments)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                            preexec_fn=lambda: [signal.signal(number, signal.SIG_DFL) for number in SIGNALS])
 
 
 def interrupt(process, number=signal.SIGINT):
     assert process.poll() is None, "it ended before the signal"
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert errors.strip().splitlines()[-1] == INTERRUPTED
-    assert "error:" not in errors
+    assert process.returncode == 128 + number, errors
+    what = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    assert errors.strip().splitlines()[-1] == f"moe-compile: {what}; no output was written"
+    assert "error:" not in errors and "note:" not in errors
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_while_code_is_generated(source, tmp_path, number):
-    process = start(source, "-o", tmp_path / "b", "--progress=plain")
+def await_code(process):
     for line in process.stderr:
         if "lower to runtime" in line:
-            break
+            return
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
+def test_while_code_is_generated(source, tmp_path, number, monkeypatch):
+    """Nor is anything left where temporary files go, as after a crash."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    process = start(source, "-o", tmp_path / "b", "--progress=plain")
+    await_code(process)
     interrupt(process, number)
-    assert files(tmp_path) == ["in", "in/a.mlir"]
+    assert files(tmp_path) == ["in", "in/a.mlir", "tmp"]
 
 
-def test_while_the_input_is_read(tmp_path):
+def test_crash(source, tmp_path, monkeypatch):
+    """A signal of the processor is a fault of the compiler: it leaves a report, and still no output."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    process = start(source, "-o", tmp_path / "b", "--progress=plain")
+    # A crash does not wait, as an interrupt does, for a folder that is just being made to be noted.
+    while not list(tmp_path.glob(".moe-compile-*/program.o")):
+        assert process.poll() is None
+    process.send_signal(signal.SIGSEGV)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 70 and "internal error: the compiler crashed" in errors
+    assert len(files(tmp_path / "tmp")) == 1 and [name for name in files(tmp_path) if not name.startswith("tmp")] == ["in", "in/a.mlir"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
+def test_ignored(tmp_path, number):
+    """With nohup, and for the background jobs of a script, these signals are none."""
+    done = subprocess.Popen([TOOL, "-", "--from=graph", "--to=graph", "-o", tmp_path / "b.mlir", "-q"], stdin=subprocess.PIPE, text=True,
+                            stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(number, signal.SIG_IGN))
+    half = len(text := graph(2)) // 2
+    done.stdin.write(text[:half])
+    done.stdin.flush()
+    # It is reading, and so past the place where signals are taken over, once the pipe is empty.
+    while unread(done.stdin):
+        assert done.poll() is None
+    done.send_signal(number)
+    _, errors = done.communicate(text[half:], timeout=60)
+    assert (done.returncode, errors) == (0, "") and files(tmp_path) == ["b.mlir"]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_while_the_input_is_read(tmp_path, number):
     process = start("-", "--from=graph", "-o", tmp_path / "b")
     process.stdin.write("// more than a pipe holds, so that it has begun to read\n" * 10000)
-    interrupt(process)
+    interrupt(process, number)
     assert files(tmp_path) == []
 
 
-def test_while_a_level_is_written(source, tmp_path):
-    """A pipe that nobody reads stops the compiler where it writes the level."""
-    (tmp_path / "ir").mkdir()
-    os.mkfifo(tmp_path / "ir" / "3_kernel.mlir")
-    process = start(source, "-o", tmp_path / "b", "--progress=plain", f"--dump-intermediates={tmp_path / 'ir'}")
-    for line in process.stderr:
-        if "lower to kernel" in line:
-            break
+def test_while_a_level_is_printed(source, tmp_path):
+    """A pipe that nobody reads stops the compiler where it writes."""
+    process = subprocess.Popen([TOOL, source, "--to=kernel", "-o", "-", "--progress=plain", f"--dump-intermediates={tmp_path / 'ir'}"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    while unread(process.stdout) < 1 << 15:
+        assert process.poll() is None
     interrupt(process)
     assert files(tmp_path) == ["in", "in/a.mlir", "ir", "ir/0_graph.mlir", "ir/1_spmd.mlir", "ir/2_scheduled.mlir",
                                "ir/3_kernel.mlir"]

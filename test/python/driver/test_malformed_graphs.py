@@ -1,10 +1,11 @@
 """Texts in a .pt2 that are not what they should be: tables of tensors, the graph, the extra file."""
 
 import json
+import subprocess
 
 import pytest
 
-from compiling import pack, refuse
+from compiling import compile_model, pack, refuse
 
 TABLE = "data/weights/model_weights_config.json"
 MODULE = "program.graph_module"
@@ -55,6 +56,45 @@ GRAPHS = [
     (["set", f"{NODE}.outputs.0", '{"as_sym_int": {}}'], f"{LINEAR}an output has no name"),
     (["set", f"{MODULE}.graph.tensor_values", "{}"], "graph: no type for value 'x'"),
     (["set", f"{MODULE}.graph.tensor_values.x.sizes.1", '{"as_int": -1}'], "graph: value 'x' has a size that is no number"),
+    (["set", "program.schema_version", '{"major": 8}'], "graph: the schema version has no minor number"),
+]
+
+
+def both(what, number, value):
+    """Sets an input or output of the graph and what its signature says of it."""
+    kind = f"user_{what}"
+    return ["set", f"{MODULE}.graph.{what}s.{number}", value, "set", f"{MODULE}.signature.{what}_specs.{number}",
+            f'{{"{kind}": {{"arg": {value}}}}}']
+
+
+def named(name):
+    return f'{{"as_tensor": {{"name": "{name}"}}}}'
+
+
+STATE = ["set", f"{MODULE}.signature.input_specs.1", '{"buffer": {"arg": {"name": "c_one"}, "buffer_name": "one"}}']
+CHANGE = '{"buffer_mutation": {"arg": {"name": "sum"}, "buffer_name": "one"}}'
+SUM = "graph: node 'sum' (torch.ops.aten.add.Tensor) at model.py:8: "
+
+# Every name stands for one value, and the signature speaks of the inputs and outputs that the graph has.
+NAMES = [
+    (["set", f"{MODULE}.graph.nodes.1.outputs.0", named("linear")],
+     f"{SUM}it defines 'linear', which an input or an earlier node defines"),
+    (["set", f"{NODE}.outputs.0", named("x")], f"{LINEAR}it defines 'x', which an input or an earlier node defines"),
+    (["set", f"{NODE}.inputs.0.arg", named("sum")], "graph: value 'sum' is used before it is defined"),
+    (["set", f"{NODE}.inputs.0.arg", named("linear")], "graph: value 'linear' is used before it is defined"),
+    (both("input", 1, named("x")), "graph: two inputs are named 'x'"),
+    (["set", f"{MODULE}.graph.inputs.2", named("y")], "graph: 'y' is one of its inputs, for which its signature has 'x'"),
+    (["set", f"{MODULE}.graph.inputs.", named("y")], "graph: it has 4 inputs, its signature 3"),
+    (["set", f"{MODULE}.graph.inputs", "3"], "graph: no list of inputs"),
+    (["set", f"{MODULE}.graph.outputs.0", named("linear")],
+     "graph: 'linear' is one of its outputs, for which its signature has 'sum'"),
+    (["set", f"{MODULE}.graph.outputs.", named("linear")], "graph: it has 2 outputs, its signature 1"),
+    (both("output", 0, named("y")), "graph: no input and no node defines the output 'y'"),
+    (["set", f"{MODULE}.graph.outputs", "[]", "set", f"{MODULE}.signature.output_specs", "[]"],
+     "graph: it has no output, so there is nothing to compute"),
+    (both("output", 0, '{"as_none": true}'), "graph: it has no output, so there is nothing to compute"),
+    ([*STATE, "set", f"{MODULE}.graph.outputs", f"[{named('sum')}, {named('sum')}]", "set",
+      f"{MODULE}.signature.output_specs", f"[{CHANGE}, {CHANGE}]"], "graph: two outputs change 'one'"),
 ]
 
 UNSUPPORTED = [
@@ -64,20 +104,27 @@ UNSUPPORTED = [
     (["set", f"{MODULE}.signature.input_specs.2", '{"user_input": {"arg": {"as_int": 3}}}'],
      "graph: an input is neither a tensor nor a symbolic integer"),
     (["set", f"{MODULE}.signature.output_specs.0", '{"token": {"arg": {"name": "sum"}}}'],
-     "graph: outputs of kind 'token' that are not tensors are not supported"),
+     "graph: outputs of kind 'token' are not supported"),
+    (both("output", 0, '{"as_int": 3}'), "graph: output 0 is a number; return a tensor in its place, or nothing"),
     (["set", f"{NODE}.outputs.0", '{"as_complex": {}}'], f"{LINEAR}outputs of kind 'as_complex' are not supported"),
     (["set", f"{NODE}.inputs.2.arg", '{"as_scalar_type": 10}'], f"{LINEAR}dtype number 10 is not supported"),
 ]
 
 EXTRAS = [
     (["set", "extra", "3"], "extra/moe_mlir.json is not an object"),
-    (["set", "extra.cache_length", "-1"], "extra/moe_mlir.json: cache_length and vocab_size cannot be negative"),
+    (["set", "extra.cache_length", "-1"], "extra/moe_mlir.json: 'cache_length' must be an integer of at least 1"),
+    (["set", "extra.cache_length", str(1 << 63)], "extra/moe_mlir.json: 'cache_length' must be an integer of at least 1"),
+    (["set", "extra.vocab_size", '"32"'], "extra/moe_mlir.json: 'vocab_size' must be an integer of at least 1"),
+    (["set", "extra.logits", "7"], "extra/moe_mlir.json: 'logits' must be a text"),
+    (["set", "extra.eos", "2"], "extra/moe_mlir.json: 'eos' must be a list"),
+    (["set", "extra.eos", "[2, 32]"], "extra/moe_mlir.json: 'eos' has 32, outside the vocabulary 0..31"),
+    (["set", "extra.eos", "[-1]"], "extra/moe_mlir.json: 'eos' has -1, outside the vocabulary 0..31"),
     (["set", "extra.eos", '["x"]'], "extra/moe_mlir.json: 'eos' is a list of token ids"),
     (["set", "extra.states", "[3]"], "extra/moe_mlir.json: 'states' is a list of input names"),
 ]
 
 
-@pytest.mark.parametrize("change,text", TABLES + GRAPHS)
+@pytest.mark.parametrize("change,text", TABLES + GRAPHS + NAMES)
 def test_malformed(change, text, tmp_path):
     refuse(pack(tmp_path / "a.pt2", "tiny.json", *change), 1, f"a.pt2: {text}")
 
@@ -90,3 +137,29 @@ def test_unsupported(change, text, tmp_path):
 @pytest.mark.parametrize("change,text", EXTRAS)
 def test_malformed_extra_file(change, text, tmp_path):
     refuse(pack(tmp_path / "a.pt2", "mixtral.json", *change), 1, f"a.pt2: {text}")
+
+
+ROLES = [
+    (["set", "extra.vocab_size", "48"], "says that the first result is logits of 48 ids, but it is tensor<?x?x32xf32>"),
+    (["set", "extra.tokens", '"position"', "set", "extra.position", '"input_ids"'],
+     "names 'position' as tokens, which is tensor<?xi64> instead of [batch, tokens] of i64"),
+    (["set", "extra.keep", '"position"'], "names 'position' as position and as keep"),
+]
+
+
+@pytest.mark.parametrize("change,text", ROLES)
+def test_an_extra_file_that_the_graph_contradicts(change, text, tmp_path):
+    """It would be a program that says of itself, when it runs, that it is invalid."""
+    refuse(pack(tmp_path / "a.pt2", "mixtral.json", *change), 1, f"a.pt2: extra/moe_mlir.json {text}")
+
+
+def test_a_value_that_is_returned_twice(tmp_path):
+    """Outputs have names of their own, so that none is lost."""
+    two = f"[{named('sum')}, {named('sum')}, {named('sum')}]"
+    spec = f'{{"user_output": {{"arg": {named("sum")}}}}}'
+    pack(tmp_path / "a.pt2", "tiny.json", "set", f"{MODULE}.graph.outputs", two, "set", f"{MODULE}.signature.output_specs",
+         f"[{spec}, {spec}, {spec}]")
+    done = compile_model(tmp_path / "a.pt2", "-o", tmp_path / "a", "--progress=none")
+    assert done.returncode == 0, done.stderr
+    info = subprocess.run([tmp_path / "a", "--info"], capture_output=True, text=True).stdout
+    assert [line.split()[0] for line in info.split("outputs:\n")[1].split("states")[0].splitlines()] == ["sum", "sum_2", "sum_3"]

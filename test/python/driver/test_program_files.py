@@ -68,6 +68,48 @@ def test_full_disk_while_weights_are_packed(source, tmp_path):
     assert len(process.stderr.splitlines()) == 1, "ls found a file"
 
 
+@pytest.mark.parametrize("report", ["--report", "--report=/dev/full"])
+def test_report_that_cannot_be_printed(source, tmp_path, report):
+    """The report belongs to the output: without it there is no program either."""
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(list(map(str, [TOOL, *source, "-o", tmp_path / "b", report])), stdout=full, stderr=subprocess.PIPE, text=True)
+    expect_error(process, 1, "cannot write", "No space left on device")
+    assert files(tmp_path) == []
+
+
+def test_report_beyond_the_file_size_limit(source, tmp_path):
+    process = compile_model(*source, "--to=kernel", "-o", "/dev/null", f"--report={tmp_path / 'r.json'}", preexec_fn=limit_file_size(512))
+    expect_error(process, 1, f"cannot write '{tmp_path / 'r.json'}': File too large")
+    assert files(tmp_path) == []
+
+
+def test_all_or_nothing(source, tmp_path):
+    """If the program cannot be put in its place, the weights that stood there before stand there again."""
+    script = 'mount --bind "$0" "$1" && shift && "$@"'
+    for name in ("b", "b.weights", "r.txt", "mounted"):
+        (tmp_path / name).write_text(f"old {name}")
+    for place in ("b", "r.txt"):
+        command = ["unshare", "-rm", "sh", "-c", script, tmp_path / "mounted", tmp_path / place, TOOL, *source, "-o", tmp_path / "b",
+                   f"--report={tmp_path / 'r.txt'}"]
+        process = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        if "mount:" in process.stderr or "unshare:" in process.stderr:
+            pytest.skip("may not mount a file here")
+        expect_error(process, 1, f"cannot write '{tmp_path / place}': Device or resource busy")
+        assert files(tmp_path) == ["b", "b.weights", "mounted", "r.txt"]
+        assert all((tmp_path / name).read_text() == f"old {name}" for name in files(tmp_path))
+    (tmp_path / "b.weights").unlink()
+    command[5] = tmp_path / "b"
+    process = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert process.returncode == 1 and files(tmp_path) == ["b", "mounted", "r.txt"]
+
+
+def test_messages_that_cannot_be_shown(source, tmp_path):
+    """A program is made whether or not anybody reads what the compiler says about it."""
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(list(map(str, [TOOL, *source[:2], "-o", tmp_path / "b"])), stderr=full)
+    assert process.returncode == 0 and files(tmp_path) == ["b", "b.weights"]
+
+
 def test_device_as_program(source):
     """A device cannot be replaced by a file, so nothing is tried."""
     expect_error(compile_model(*source, "-o", "/dev/full"), 1, "cannot write '/dev/full': it is not an ordinary file")

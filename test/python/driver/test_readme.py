@@ -23,10 +23,14 @@ def test_both_programs_write_text_and_the_edit_changes_it(tour):
 
 
 def test_levels_read_as_described(tour):
-    graph, kernel = [output for block, output in zip(blocks(README), tour) if "grep" in block]
+    (graph,) = [output for block, output in zip(blocks(README), tour) if "grep" in block]
     for op in ("moe.gate", "moe.dispatch", "moe.expert"):
         assert op in graph
-    assert "kernel.mma" in kernel
+    (kernel,) = [output for block, output in zip(blocks(README), tour) if "3_kernel.mlir" in block]
+    # In this order: experts and column blocks, row tiles, K, the product, the activation.
+    steps = ("scf.forall", "scf.for", "kernel.row_tile", "scf.for", "kernel.mma", "kernel.store_tile", "math.exp", "kernel.return")
+    assert re.search(".*".join(map(re.escape, steps)), kernel, re.DOTALL)
+    assert kernel.count("kernel.func") == 1, "one layer's first product; the layers share it"
 
 
 def test_report_names_layers_and_kernels(tour):

@@ -16,7 +16,7 @@ def test_not_a_pt2(content, tmp_path):
 def test_missing_file_and_folder(tmp_path):
     refuse(tmp_path / "a.pt2", 1, "a.pt2: No such file or directory")
     (tmp_path / "a.pt2").mkdir()
-    refuse(tmp_path / "a.pt2", 1, "cannot read", "a.pt2': it is a folder")
+    refuse(tmp_path / "a.pt2", 1, "a.pt2: is a folder; a .pt2 file is expected")
 
 
 NODE = "program.graph_module.graph.nodes.0"
@@ -59,7 +59,7 @@ def test_unknown_operator(tmp_path):
     """The report names the operator, how often it occurs and the line of the model that calls it first."""
     source = pack(tmp_path / "a.pt2", "tiny.json", "set", f"{NODE}.target", '"torch.ops.aten.fft_fft.default"')
     printed = refuse(source, 2, "1 call(s) of 1 operator(s) are not supported; see docs/Ops.md for what is")
-    assert "note: model.py:7 (proj): aten.fft_fft.default (1)\n" in printed
+    assert "note: model.py:7 (proj, linear): aten.fft_fft.default (1)\n" in printed
 
 
 def test_unknown_activation(tmp_path):
@@ -68,7 +68,8 @@ def test_unknown_activation(tmp_path):
     argument = next(i for i, argument in enumerate(nodes[node]["inputs"]) if argument["name"] == "activation")
     place = f"program.graph_module.graph.nodes.{node}.inputs.{argument}.arg.as_string"
     printed = refuse(pack(tmp_path / "a.pt2", "mixtral.json", "set", place, '"swish9"'), 2, "1 call(s) of 1 operator(s)")
-    assert "(model.model.layers.0.mlp.experts): moe_mlir.experts.default (1), activation = 'swish9'\n" in printed
+    name = nodes[node]["name"]
+    assert f"(model.model.layers.0.mlp.experts, {name}): moe_mlir.experts.default (1), activation = 'swish9'\n" in printed
 
 
 def test_damaged_weights(tmp_path):
@@ -109,11 +110,12 @@ def test_module_that_names_no_weights(dumped):
 
 
 def test_edited_table_of_parameters(dumped):
-    process = compile_model(dumped, "--to=runtime", "-o", dumped, "-q")
+    runtime = dumped.parent / "runtime.mlir"
+    process = compile_model(dumped, "--to=runtime", "-o", runtime, "-q")
     assert process.returncode == 0, process.stderr
-    assert 'key = "' in dumped.read_text()
-    dumped.write_text(dumped.read_text().replace('key = "', 'keys = "'))
-    refuse(dumped, 1, "malformed entry of moert.program's parameters")
+    assert 'key = "' in runtime.read_text()
+    runtime.write_text(runtime.read_text().replace('key = "', 'keys = "'))
+    refuse(runtime, 1, "malformed entry of moert.program's parameters")
 
 
 @pytest.mark.parametrize("change,text", [

@@ -37,12 +37,16 @@ def test_weights_are_found_by_name(source, tmp_path, dtype):
 
 @pytest.mark.parametrize("tensors, text", [
     ({"weight": np.zeros((3, 5), np.float32)}, "has no weight named 'layer.weight'"),
-    ({"layer.weight": np.zeros((5, 3), np.float32)}, "the program expects"),
+    ({"layer.weight": np.zeros((5, 3), np.float32)}, "the program expects 3x5xf32; '{path}' has 'layer.weight' of 5x3xf32"),
+    # A shape of the same blocks, of another rank, and of none.
+    ({"layer.weight": np.zeros((4, 5), np.float32)}, "the program expects 3x5xf32; '{path}' has 'layer.weight' of 4x5xf32"),
+    ({"layer.weight": np.zeros(15, np.float32)}, "the program expects 3x5xf32; '{path}' has 'layer.weight' of 15xf32"),
+    ({"layer.weight": np.zeros((), np.float32)}, "the program expects 3x5xf32; '{path}' has 'layer.weight' of f32"),
     ({"layer.weight": np.zeros((3, 5), np.int32)}, "no cast from i32 to f32"),
     (None, "is no safetensors file: it is shorter than 8 bytes"),
 ])
 def test_weights_that_do_not_fit(source, tmp_path, tensors, text):
     path = source.parent / "w.safetensors"
     path.write_bytes(b"") if tensors is None else save_file(tensors, path)
-    expect_error(compile_model(source, "-o", tmp_path / "a", f"--weights={path}", "-q"), 1, text)
+    expect_error(compile_model(source, "-o", tmp_path / "a", f"--weights={path}", "-q"), 1, text.format(path=path))
     assert files(tmp_path) == ["in", "in/a.mlir", "in/w.safetensors"]

@@ -32,6 +32,10 @@ def shim():
     return path
 
 
+class Stopped(Exception):
+    """The program ended the call with an error of the caller."""
+
+
 class Program:
     """A compiled program. `run` takes inputs in order and returns the outputs; `launched` are then the launches of that
     call, (kernel, work)."""
@@ -40,7 +44,7 @@ class Program:
         self.directory = tempfile.TemporaryDirectory()
         folder = Path(self.directory.name)
         (folder / "kernel.mlir").write_text(text)
-        self.steps = ["--kernel-set-target=cpu=" + cpu, "--kernel-to-runtime"]
+        self.steps = ["--kernel-set-target=target=cpu:" + cpu, "--kernel-to-runtime"]
         subprocess.run([BIN / "moe-opt", folder / "kernel.mlir", *self.steps, "-o", folder / "runtime.mlir"],
                        check=True)
         subprocess.run([BIN / "moe-translate", "--moe-to-object", folder / "runtime.mlir", "-o", folder / "model.o"],
@@ -50,7 +54,8 @@ class Program:
         self.library = ctypes.CDLL(str(folder / "model.so"))
         for name, result in (("new", ctypes.c_void_p), ("output", ctypes.c_void_p), ("arena_bytes", ctypes.c_int64),
                              ("experts_reported", ctypes.c_int64), ("launches", ctypes.c_int64),
-                             ("launch_name", ctypes.c_char_p), ("launch_work", ctypes.c_int64)):
+                             ("launch_name", ctypes.c_char_p), ("launch_work", ctypes.c_int64),
+                             ("message", ctypes.c_char_p), ("guarded", ctypes.c_void_p)):
             getattr(self.library, "shim_" + name).restype = result
 
     def symbols(self):
@@ -58,10 +63,20 @@ class Program:
                              capture_output=True, text=True).stdout
         return {line.split()[-1] for line in out.splitlines()}
 
-    def run(self, inputs, parameters=(), outputs=(np.float32,), states=(), blocks=1):
+    def guard(self, array):
+        """A copy behind which, and shortly before which, no memory may be touched."""
+        address = self.library.shim_guarded(ctypes.c_int64(array.nbytes))
+        copy = np.ndarray(array.shape, array.dtype, (ctypes.c_char * array.nbytes).from_address(address))
+        copy[...] = array
+        return copy
+
+    def run(self, inputs, parameters=(), outputs=(np.float32,), states=(), blocks=1, guarded=False):
         lib = self.library
         ctx = ctypes.c_void_p(lib.shim_new(ctypes.c_int64(blocks)))
         keep = [np.ascontiguousarray(x) for x in inputs]
+        if guarded:
+            lib.shim_guard(ctx)
+            keep, states = [self.guard(x) for x in keep], [self.guard(s) for s in states]
         for i, x in enumerate(keep):
             sizes = (ctypes.c_int64 * max(1, x.ndim))(*x.shape)
             lib.shim_input(ctx, i, ctypes.c_void_p(x.ctypes.data), sizes, x.ndim)
@@ -76,7 +91,10 @@ class Program:
         for i, s in enumerate(states):
             assert s.flags.c_contiguous
             lib.shim_state(ctx, i, ctypes.c_void_p(s.ctypes.data))
-        assert lib.shim_run(ctx) == 0
+        if lib.shim_run(ctx) != 0:
+            message = lib.shim_message(ctx).decode()
+            lib.shim_free(ctx)
+            raise Stopped(message)
         results = []
         for i, dtype in enumerate(outputs):
             sizes = (ctypes.c_int64 * 8)()

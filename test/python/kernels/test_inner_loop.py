@@ -27,7 +27,7 @@ def loops(assembly):
 def test_full_tile(tmp_path, dtype, cpu, multiply):
     vectors = 2 if cpu == "x86-64-v3" else 4
     (tmp_path / "kernel.mlir").write_text(linear_text(512, 128, dtype, cpu=cpu))
-    subprocess.run([BIN / "moe-opt", tmp_path / "kernel.mlir", "--kernel-set-target=cpu=" + cpu, "--kernel-to-runtime",
+    subprocess.run([BIN / "moe-opt", tmp_path / "kernel.mlir", "--kernel-set-target=target=cpu:" + cpu, "--kernel-to-runtime",
                     "-o", tmp_path / "runtime.mlir"], check=True)
     assembly = subprocess.run([BIN / "moe-translate", "--moe-to-assembly", tmp_path / "runtime.mlir"], check=True,
                               capture_output=True, text=True).stdout
@@ -47,7 +47,7 @@ def test_full_tile(tmp_path, dtype, cpu, multiply):
 def test_matrix_registers(tmp_path):
     """Loads for four products: 4 with 2 x 2 registers of sums, in both halves of the columns; 5 with 1 x 4, and little else."""
     (tmp_path / "kernel.mlir").write_text(linear_text(2048, 128, "bf16", cpu="x86-64-v4", tile_rows=32))
-    subprocess.run([BIN / "moe-opt", tmp_path / "kernel.mlir", "--kernel-set-target=cpu=sapphirerapids", "--kernel-to-runtime",
+    subprocess.run([BIN / "moe-opt", tmp_path / "kernel.mlir", "--kernel-set-target=target=cpu:sapphirerapids", "--kernel-to-runtime",
                     "-o", tmp_path / "runtime.mlir"], check=True)
     assembly = subprocess.run([BIN / "moe-translate", "--moe-to-assembly", tmp_path / "runtime.mlir"], check=True,
                               capture_output=True, text=True).stdout

@@ -88,8 +88,9 @@ class CompiledGraph:
             subprocess.run([compiler().parent / "moe-opt", source, *passes, "-o", lowered], check=True)
             source = lowered
         self.dtypes = {name: DTYPES[dtype] for name, (_, dtype, _) in graph.outputs.items()}
-        self.executable = Executable(moe_compile(source, folder / "layers", "--from=graph", f"--target-cpu={cpu}"))
+        self.path = moe_compile(source, folder / "layers", "--from=graph", f"--target-cpu={cpu}")
 
     def run(self, inputs, threads=2):
-        outputs = self.executable.run(inputs, arguments=("--threads", str(threads)))
+        with Executable(self.path, threads=threads) as executable:
+            outputs = executable.run(inputs)
         return {name: outputs[name].astype(dtype) for name, dtype in self.dtypes.items()}

@@ -9,7 +9,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernels"))
 
-from compiled import BF16, BIN, Program, host_has, pack  # noqa: E402,F401
+from compiled import BF16, BIN, Program, Stopped, host_has, pack  # noqa: E402,F401
 
 CPUS = ["native"] + (["x86-64-v3"] if host_has("avx2") else [])
 MLIR_TYPES = {np.dtype(np.float32): "f32", BF16: "bf16", np.dtype(np.float16): "f16", np.dtype(np.int64): "i64", np.dtype(np.int32): "i32",
@@ -24,7 +24,7 @@ def tensor(shape, dtype):
 
 def graph(text, cpu="native"):
     """Compile graph-level text with one function @main."""
-    done = subprocess.run([BIN / "moe-opt", "-", "--kernel-set-target=cpu=" + cpu, "--graph-to-kernel"],
+    done = subprocess.run([BIN / "moe-opt", "-", "--kernel-set-target=target=cpu:" + cpu, "--graph-to-kernel"],
                           input=text, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     program = Program(done.stdout, cpu)

@@ -88,7 +88,9 @@ def test_hidden_cache_over_steps(dtype, depth, cpu):
     x_type, r_type = tensor((None, None, n, depth), dtype), tensor((None, None, m, depth), dtype)
     c_type = tensor((None, m, length, depth), dtype)
     program = graph(f"""
-    func.func @main(%q: {x_type} {{moe.dims = ["batch", "seq", "", ""]}}, %r: {r_type}, %s: {r_type}, %p: tensor<?xi64>,
+    func.func @main(%q: {x_type} {{moe.dims = ["batch", "seq", "", ""]}},
+                    %r: {r_type} {{moe.dims = ["batch", "seq", "", ""]}}, %s: {r_type} {{moe.dims = ["batch", "seq", "", ""]}},
+                    %p: tensor<?xi64> {{moe.dims = ["batch"], moe.range = [0, {length - 1}], moe.range_plus = "seq"}},
                     %k: {c_type} {{moe.state, moe.name = "k", moe.dims = ["batch", "", "", ""]}},
                     %v: {c_type} {{moe.state, moe.name = "v", moe.dims = ["batch", "", "", ""]}})
         -> ({x_type}, {c_type} {{moe.state_of = 4}}, {c_type} {{moe.state_of = 5}}) {{

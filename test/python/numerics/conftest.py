@@ -4,10 +4,8 @@ import pytest
 import torch
 
 from moe_mlir.testing.compiling import compile_model
-from moe_mlir.testing.configurations import CONFIGURATIONS, LARGE_CUT
+from moe_mlir.testing.configurations import CACHE, CONFIGURATIONS, LARGE_CUT
 from moe_mlir.testing.models import tiny_model
-
-CACHE = 128
 
 
 @pytest.fixture(scope="session")

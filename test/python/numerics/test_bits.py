@@ -25,12 +25,12 @@ def test_threads_change_no_bit(family, dtype, compiled):
         assert run(threads) == expected, f"{threads} threads"
 
 
-@pytest.mark.parametrize("sampling", [(), ("--temperature", "0.8", "--top-p", "0.9", "--seed", "7")])
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 0.8, "top_p": 0.9, "seed": 7}])
 def test_threads_change_no_text(sampling, compiled):
     model, executable = compiled("mixtral")
     prompt = random_tokens(model, 1, 9, seed=1)[0].tolist()
     texts = {
-        tuple(Executable(executable.path, threads=threads).generate(prompt, max_new_tokens=40, arguments=sampling))
+        tuple(Executable(executable.path, threads=threads).generate(prompt, max_new_tokens=40, **sampling))
         for threads in (1, 2, 5, 1)
     }
     assert len(texts) == 1

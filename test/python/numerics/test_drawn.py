@@ -28,4 +28,5 @@ def test_drawn_configuration(seed, tmp_path):
     else:
         for batch, length in drawn.calls:
             tokens, seen = screened_tokens(model, batch, length)
+            executable.reset()
             assert_close(executable.run(step_inputs(tokens))["logits"], seen.logits)

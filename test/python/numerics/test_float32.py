@@ -15,6 +15,7 @@ from moe_mlir.testing.inputs import screened_greedy, screened_tokens
 def test_logits(name, batch, length, compiled):
     model, executable = compiled(name)
     tokens, seen = screened_tokens(model, batch, length)
+    executable.reset()
     assert_close(executable.run(step_inputs(tokens))["logits"], seen.logits)
 
 
@@ -69,5 +70,5 @@ def test_graph_without_cache(family, compiled):
 def test_two_prompts_in_one_process_equal_two_processes(family, compiled):
     model, executable = compiled(family)
     prompts = [screened_greedy(model, length, steps=20, seed=3)[0].tolist() for length in (5, 13)]
-    together = executable.generate(*prompts, max_new_tokens=20)
+    together = executable.generate(prompts, max_new_tokens=20)
     assert together == [executable.generate(prompt, max_new_tokens=20) for prompt in prompts]

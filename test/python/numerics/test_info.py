@@ -1,6 +1,12 @@
-"""What `--info` of a compiled model says."""
+"""What a compiled model says about itself: `--info`, and which input a call got wrong."""
 
 import re
+
+import numpy as np
+import pytest
+
+from moe_mlir.executable import ExecutableError
+from moe_mlir.testing.compiling import step_inputs
 
 
 def test_sizes_of_outputs_have_the_names_of_the_inputs(compiled):
@@ -10,3 +16,14 @@ def test_sizes_of_outputs_have_the_names_of_the_inputs(compiled):
     assert values["input_ids"] == "batch x seq x i64"
     assert values["logits_to_keep"] == "keep x i64"
     assert values["logits"] == f"batch x keep x {model.config.vocab_size} x f32"
+
+
+@pytest.mark.parametrize("keep", [[0, 5], [-6], [2**40]])
+def test_an_error_names_the_input_and_the_node(compiled, keep):
+    """And nothing of the machine that the model was exported on."""
+    _, executable = compiled("mixtral")
+    with pytest.raises(ExecutableError) as caught:
+        executable.run(step_inputs(np.array([[3, 4, 5, 6, 7]]), keep=keep))
+    assert caught.value.exit_code == 1
+    said = r"input 'logits_to_keep': an index is outside dimension 1 \(aten\.index\.Tensor at transformers/models/mixtral/modeling_mixtral\.py:\d+, node '\w+' of model\)"
+    assert re.search(said, caught.value.stderr), caught.value.stderr

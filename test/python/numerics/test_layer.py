@@ -114,4 +114,4 @@ def test_generation_says_what_is_missing(plain):
     with pytest.raises(ExecutableError) as caught:
         plain[1].call("--ids", "--generate", "1 2 3")
     assert caught.value.exit_code == 1
-    assert "--generate needs to know the model's token inputs" in caught.value.stderr
+    assert "--generate: the model keeps no cache" in caught.value.stderr

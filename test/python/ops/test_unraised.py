@@ -1,4 +1,6 @@
-"""Masks, routers and experts that no pattern knows: they stay tensors and plain ops, and the model still runs."""
+"""Masks, routers and experts that no pattern knows: they stay tensors and plain ops, a warning says so, and the model still runs."""
+
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from transformers.models.mixtral.modeling_mixtral import MixtralExperts
 
 import moe_mlir.ops  # noqa: F401 (defines moe_mlir::experts)
 from moe_mlir import Executable
-from moe_mlir.testing.compiling import moe_compile
+from moe_mlir.testing.compiling import moe_compile, warnings_of
 
 F = torch.nn.functional
 HEADS, GROUP, DEPTH, EXPERTS, K, HIDDEN, INNER = 4, 2, 8, 6, 2, 24, 20
@@ -51,6 +53,15 @@ def graph_of(path, folder):
     return (folder / "graph.mlir").read_text()
 
 
+def assert_warns(path, *sentences):
+    """One warning for each; a sentence is (what stays plain, step, reason), and the place a line of a file."""
+    warnings = warnings_of(path)
+    assert len(warnings) == len(sentences), warnings
+    for warning, (what, step, reason) in zip(warnings, sentences, strict=True):
+        text = f"{what} stays plain operations and will be slow; step '{step}' of the pattern does not match: {reason}"
+        assert re.fullmatch(rf"\w+\.py:\d+( \([\w.]+\))?: {re.escape(text)}(, at \w+\.py:\d+)?", warning), warning
+
+
 def attention_inputs(batch, length, dtype=torch.float32):
     g = torch.Generator().manual_seed(length)
     heads = {"q": HEADS, "k": HEADS // GROUP, "v": HEADS // GROUP}
@@ -71,6 +82,8 @@ def test_mask(name, dtype, tmp_path):
     operators = Operators({name: function}, attention_inputs(2, 3, dtype), dynamic, tmp_path)
     text = graph_of(tmp_path / "ops.pt2", tmp_path)
     assert ("nn.attention" in text) == fused and (not fused or " mask(" in text)
+    assert_warns(tmp_path / "ops.pt2", *[] if fused else [
+        ("an attention layer", "mask", "it adds numbers to the scores instead of hiding keys")])
     # Probabilities and result are rounded once: half an ulp of bf16 each, of numbers no larger than the largest value.
     tolerance = 1e-5 if dtype == torch.float32 else 2.0**-8
     for batch, length in ((2, 3), (1, 11), (3, 70)):
@@ -105,7 +118,16 @@ def tempered(logits):
     return ids, (values / 0.7).softmax(-1) ** 2
 
 
-ROUTERS = {function.__name__: function for function in (greedy_by_groups, softplus_root, threshold, tempered)}
+# name -> (function, step and reason of the warning)
+OTHERS = "not from topk, from gather(scores, ids), or from softmax of the logits that topk chose"
+ROUTERS = {
+    "greedy_by_groups": (
+        greedy_by_groups, "weights", "what is divided by its sum comes from aten.max, not from topk or gather(scores, ids)"),
+    "softplus_root": (softplus_root, "scores", "they come from aten.sqrt, not from softmax or sigmoid of the logits"),
+    "threshold": (threshold, "weights", f"they come from aten.where, {OTHERS}"),
+    "tempered": (tempered, "weights", f"they come from aten.pow, {OTHERS}"),
+}
+ALL_EXPERTS = ("a MoE layer", "products", f"all {EXPERTS} experts run on every token")
 
 
 class Layer(torch.nn.Module):
@@ -129,13 +151,15 @@ class Layer(torch.nn.Module):
 @pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("name", ROUTERS)
 def test_router(name, fused, tmp_path):
-    layer = Layer(ROUTERS[name], fused).eval()
+    route, *why = ROUTERS[name]
+    layer = Layer(route, fused).eval()
     tokens = lambda count: torch.randn((count, HIDDEN), generator=torch.Generator().manual_seed(count))  # noqa: E731
     with torch.no_grad():
         program = torch.export.export(layer, (tokens(5),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},), strict=False)
     torch.export.save(program, tmp_path / "layer.pt2")
     text = graph_of(tmp_path / "layer.pt2", tmp_path)
     assert "moe.gate" not in text and ("moe.expert" in text) == fused
+    assert_warns(tmp_path / "layer.pt2", ("a router", *why) if fused else ALL_EXPERTS)
     executable = Executable(moe_compile(tmp_path / "layer.pt2", tmp_path / "layer"))
     for count in (5, 1, 37):
         x = tokens(count)
@@ -145,12 +169,14 @@ def test_router(name, fused, tmp_path):
         assert np.abs(result - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def check_layer(module, inputs, dynamic, folder):
-    """`module` compiles without any MoE op and equals PyTorch on tokens [n, HIDDEN]; `inputs` makes them of a number n."""
+def check_layer(module, inputs, dynamic, folder, *sentences):
+    """`module` compiles without any MoE op, with these warnings, and equals PyTorch on tokens [n, HIDDEN]; `inputs` makes
+    them of a number n."""
     with torch.no_grad():
         program = torch.export.export(module, (inputs(5),), dynamic_shapes=(dynamic,), strict=False)
     torch.export.save(program, folder / "layer.pt2")
     assert " moe.dispatch" not in graph_of(folder / "layer.pt2", folder)
+    assert_warns(folder / "layer.pt2", *sentences)
     executable = Executable(moe_compile(folder / "layer.pt2", folder / "layer"))
     for count in (5, 1, 23):
         x = inputs(count)
@@ -202,9 +228,11 @@ def tokens(count):
 
 
 def test_experts_outside_of_the_registry(tmp_path):
-    check_layer(filled(Llama4Layer()), tokens, {0: torch.export.Dim.DYNAMIC}, tmp_path)
+    check_layer(filled(Llama4Layer()), tokens, {0: torch.export.Dim.DYNAMIC}, tmp_path, ALL_EXPERTS)
 
 
 @pytest.mark.parametrize("implementation", ["grouped_mm", "batched_mm"])
 def test_experts_with_a_norm(implementation, tmp_path):
-    check_layer(filled(NormedLayer(implementation)), tokens, {0: torch.export.Dim.DYNAMIC}, tmp_path)
+    known = {"grouped_mm": "a grouped product", "batched_mm": "bmm(w[ids], x[:, :, None])[:, :, 0]"}[implementation]
+    check_layer(filled(NormedLayer(implementation)), tokens, {0: torch.export.Dim.DYNAMIC}, tmp_path,
+                ("a MoE layer", "second product", f"aten.rms_norm is not {known}"), ("a norm", "weight", "there is none"))

@@ -34,9 +34,10 @@ def AtenSimplify : Pass<"aten-simplify", "::mlir::func::FuncOp"> {
   let summary = "Remove calls that do nothing and cancel transposes";
   let description = [{
     Drops assertions about metadata, casts to the same type, full slices, copies, dropout, reshapes to the same shape
-    and multiplications by one; merges chains of reshapes and pairs of transposes. Runs after `aten-functionalize`.
+    and multiplications by one; merges chains of reshapes and pairs of transposes. A result without elements becomes
+    `tensor.empty`. Runs after `aten-functionalize`.
   }];
-  let dependentDialects = ["::mlir::aten::AtenDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::aten::AtenDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def RaiseAtenToGraph : Pass<"raise-aten-to-graph", "::mlir::func::FuncOp"> {
@@ -49,6 +50,11 @@ def RaiseAtenToGraph : Pass<"raise-aten-to-graph", "::mlir::func::FuncOp"> {
     Masks of attention are read as a function of row, query and key. If that function is a conjunction of "key not
     after query", "key within a window" and "key below a length", the op says so and the mask disappears; otherwise the
     mask stays an operand. Remarks (category `moe-import`) tell which.
+
+    When the patterns are done, the pass looks for layers that none of them took: calls that are made for them, products
+    with the matrices of chosen experts, a choice between results of a linear layer, a softmax between two products, the
+    inverse root of a mean of squares. The matchers then say which step did not fit. The function states it in its
+    attribute `moe.plain`, and a remark tells it.
 
     A MoE layer is `moe_mlir::experts`, or what transformers' own implementations leave in its place: `grouped_mm` sorts
     the pairs of tokens and experts and multiplies group by group, `batched_mm` copies the weights for each pair. Their
@@ -87,7 +93,8 @@ def AtenCheckIndices : Pass<"aten-check-indices", "::mlir::func::FuncOp"> {
       range is set or narrowed.
     - Anything else is checked when the program gets there: a `cf.assert` before the op, over a reduction of the indices.
 
-    A constant index outside a static dimension is an error. Runs after the patterns, so that a mask which became an
+    A constant index outside a static dimension is an error. `nn` ops that this pass has looked at carry the unit attribute
+    `moe.in_bounds`, so that graph-check-bounds leaves them alone. Runs after the patterns, so that a mask which became an
     attribute costs no check, and before `convert-aten-to-linalg`.
 
     ```mlir
@@ -97,7 +104,7 @@ def AtenCheckIndices : Pass<"aten-check-indices", "::mlir::func::FuncOp"> {
     }
     // becomes
     func.func @main(%ids: tensor<?xi64> {moe.range = [0, 8]}, %table: tensor<9x8xf32>) -> tensor<?x8xf32> {
-      %0 = nn.embedding %ids, %table : tensor<?xi64>, tensor<9x8xf32> -> tensor<?x8xf32>
+      %0 = nn.embedding %ids, %table {moe.in_bounds} : tensor<?xi64>, tensor<9x8xf32> -> tensor<?x8xf32>
       return %0 : tensor<?x8xf32>
     }
     ```

@@ -32,12 +32,34 @@ def ConvertGraphToKernel : Pass<"convert-graph-to-kernel", "::mlir::ModuleOp"> {
 def GraphFuseElementwise : Pass<"graph-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "Fuse linalg ops into their only elementwise consumer";
   let description = [{
-    Named linalg ops but fill become generic; then upstream's fusion of elementwise ops, with two additions: reading a producer's size is no use of its elements
-    (sizes are taken from the producer's own operands), and a producer of several results or uses stays as it is, so that
-    nothing is computed twice.
+    Named linalg ops but fill become generic. Then an elementwise op takes in the ops whose elements it alone reads, from the last op of the
+    function to the first. Reading a producer's size is no use of its elements: sizes are taken from the producer's own operands. A
+    producer of several results or with several readers stays as it is, so that nothing is computed twice.
+
+    A fused op has at most `max-ops` scalar ops, the conversions of narrow types among them. Without an end the work would grow with the square of a
+    chain's length, here and in LLVM; with it, 64 scalar ops are computed for each element that is read and written, so that what a longer
+    body could save of the memory's time is lost among them.
   }];
+  let options = [Option<"maxOps", "max-ops", "int64_t", "64", "scalar ops of a fused op, at most">];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def GraphCheckBounds : Pass<"graph-check-bounds", "::mlir::func::FuncOp"> {
+  let summary = "Make sure that sizes which kernels take as one are one, and that no slice leaves its tensor";
+  let description = [{
+    For each op, what its kernel needs of sizes: dimensions of one symbol are equal (`nn` and `moe` ops; rows belong to
+    the layout of their dispatch), loops of a linalg op stay inside of every operand, slices inside of their tensors, and
+    a reshape keeps the number of elements. What follows from the types, from the sizes of arguments (one size per name
+    in `moe.dims`) and from how sizes were computed is proved. What is wrong whatever the sizes are is an error here.
+    Everything else becomes a `kernel.check`, once per pair of sizes, as early as the sizes are known.
+
+    Indices that stand in tensors (ids of an embedding, positions, `tensor.extract` in a body) lie inside: an argument
+    promises it (`moe.range`, which this pass writes if it can), or a reduction over them finds out before the op.
+    Ops with the unit attribute `moe.in_bounds` have been looked at before, by aten-check-indices.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::kernel::KernelDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 #endif // MOE_MLIR_CONVERSION_GRAPHTOKERNEL_PASSES

@@ -110,6 +110,15 @@ def KernelExpandMath : Pass<"kernel-expand-math"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
+def KernelCallLibm : Pass<"kernel-call-libm", "::mlir::ModuleOp"> {
+  let summary = "Call the C library for math functions that LLVM has no form of";
+  let description = [{
+    acosh, asinh, atanh, cbrt, and what kernel-expand-math left of erf, erfc, expm1 and log1p (those on f64): a call per
+    element.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
+}
+
 def ConvertKernelFuncToLLVM : Pass<"convert-kernel-func-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Give kernels the C signature that the runtime calls";
   let description = [{

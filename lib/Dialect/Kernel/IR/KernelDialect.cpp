@@ -2,9 +2,11 @@
 
 #include "moe-mlir/Dialect/Kernel/IR/Arena.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -47,6 +49,16 @@ LogicalResult KernelDialect::verifyOperationAttribute(Operation *op, NamedAttrib
   if (attribute.getName() == getIndependentAttrName() &&
       !(isa<UnitAttr>(attribute.getValue()) && op->getName().getStringRef() == "scf.for"))
     return op->emitOpError() << "'" << getIndependentAttrName() << "' is a unit attribute of scf.for";
+  if (attribute.getName() == targetAttrName &&
+      !(isa<TargetAttrInterface>(attribute.getValue()) && isa<ModuleOp>(op)))
+    return op->emitOpError() << "'" << targetAttrName << "' is a target of kernels, as kernel-set-target writes it into "
+                             << "a module, got " << attribute.getValue();
+  if (attribute.getName() == planAttrName) {
+    auto plan = dyn_cast<PlanAttrInterface>(attribute.getValue());
+    if (!plan || !isa<FuncOp>(op))
+      return op->emitOpError() << "'" << planAttrName << "' is a plan of a kernel.func, as kernel-choose-plans writes it";
+    return plan.verifyFor(op);
+  }
   if (attribute.getName() == arenaAttrName)
     return verifyArena(op, attribute.getValue());
   if (attribute.getName() == getColumnsInsideAttrName()) {

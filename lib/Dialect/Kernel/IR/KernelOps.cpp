@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -39,6 +40,12 @@ void FuncOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult FuncOp::verify() {
+  if (std::string why = whyNotName(getName()); !why.empty()) {
+    std::string shown;
+    llvm::raw_string_ostream os(shown);
+    llvm::printEscapedString(getName().take_front(80), os);
+    return emitOpError() << "name '" << shown << "' " << why;
+  }
   if (getFunctionType().getNumResults())
     return emitOpError("has no results; a kernel writes to its arguments");
   for (auto [i, type] : llvm::enumerate(getFunctionType().getInputs()))

@@ -1,7 +1,6 @@
 //===- CheckCudaHost.cpp - the host program of a GPU leaves device memory alone ----------------------------------===//
 
-#include "moe-mlir/Dialect/Kernel/IR/CpuTarget.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaTarget.h"
+#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 
@@ -34,7 +33,7 @@ struct KernelCheckCudaHost : kernel::impl::KernelCheckCudaHostBase<KernelCheckCu
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    if (!kernel::CudaTarget::isCuda(getOperation()->getAttr(kernel::CpuTarget::attrName)))
+    if (!kernel::isOffloaded(getOperation()))
       return;
     for (auto function : getOperation().getOps<func::FuncOp>())
       function.walk([&](Operation *op) {

@@ -22,6 +22,10 @@
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <map>
+#include <set>
+#include <vector>
+
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -49,7 +53,6 @@ struct Buffer {
 };
 
 struct Slot {
-  unsigned busyUntil;
   Size size;
   Value offset;
 };
@@ -154,27 +157,37 @@ private:
     llvm::sort(buffers, [](const Buffer &a, const Buffer &b) {
       return std::tie(a.begin, a.number) < std::tie(b.begin, b.number);
     });
+    // Free slots by their dynamic sizes, then by coefficient and number; busy ones by their last op.
+    std::map<std::vector<unsigned>, std::set<std::pair<int64_t, unsigned>>> free;
+    std::set<std::pair<unsigned, unsigned>> busy;
     for (Buffer &buffer : buffers) {
-      std::optional<unsigned> best;
-      for (auto [i, slot] : llvm::enumerate(slots))
-        if (slot.busyUntil < buffer.begin && slot.size.factors == buffer.size.factors &&
-            (!best || fitsBetter(slot.size.coefficient, slots[*best].size.coefficient, buffer.size.coefficient)))
-          best = i;
-      if (!best) {
-        best = slots.size();
-        slots.push_back({0, buffer.size, {}});
+      for (; !busy.empty() && busy.begin()->first < buffer.begin; busy.erase(busy.begin())) {
+        unsigned slot = busy.begin()->second;
+        free[factorNumbers(slots[slot].size)].insert({slots[slot].size.coefficient, slot});
       }
-      Slot &slot = slots[*best];
-      slot.busyUntil = buffer.end;
-      slot.size.coefficient = std::max(slot.size.coefficient, buffer.size.coefficient);
-      buffer.slot = *best;
+      auto &fitting = free[factorNumbers(buffer.size)];
+      if (fitting.empty()) {
+        buffer.slot = slots.size();
+        slots.push_back({buffer.size, {}});
+      } else {
+        // The smallest one that is large enough, else the largest; of several of a size the first.
+        auto best = fitting.lower_bound({buffer.size.coefficient, 0});
+        if (best == fitting.end())
+          best = fitting.lower_bound({fitting.rbegin()->first, 0});
+        buffer.slot = best->second;
+        fitting.erase(best);
+      }
+      Size &size = slots[buffer.slot].size;
+      size.coefficient = std::max(size.coefficient, buffer.size.coefficient);
+      busy.insert({buffer.end, buffer.slot});
     }
   }
 
-  static bool fitsBetter(int64_t a, int64_t b, int64_t needed) {
-    if ((a >= needed) != (b >= needed))
-      return a >= needed;
-    return a >= needed ? a < b : a > b;
+  std::vector<unsigned> factorNumbers(const Size &size) const {
+    std::vector<unsigned> numbers;
+    for (Value factor : size.factors)
+      numbers.push_back(factorNumber.lookup(factor));
+    return numbers;
   }
 
   LogicalResult place() {

@@ -1,13 +1,13 @@
 //===- ResolveSizes.cpp - sizes of buffers in terms of the host function's arguments ------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
+#include "moe-mlir/Support/Greedy.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Transforms/CSE.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::kernel {
 #define GEN_PASS_DEF_KERNELRESOLVESIZES
@@ -78,7 +78,7 @@ struct KernelResolveSizes : kernel::impl::KernelResolveSizesBase<KernelResolveSi
     RewritePatternSet patterns(&getContext());
     patterns.add<ResolveViewSize, CancelFactor>(&getContext());
     memref::DimOp::getCanonicalizationPatterns(patterns, &getContext());
-    if (failed(applyPatternsGreedily(func, std::move(patterns))))
+    if (failed(moe_mlir::applyPatternsToEnd(func, std::move(patterns))))
       return signalPassFailure();
     shareSymbols(func);
     IRRewriter rewriter(&getContext());

@@ -9,32 +9,49 @@
 
 using namespace mlir;
 using namespace mlir::moe;
+using moe_mlir::NamedShape;
+
+SmallVector<NamedShape> DispatchOp::getShapes() {
+  SmallVector<NamedShape> shapes = {{"tokens", getTokens(), {"T", "H"}}, {"experts", getExperts(), {"T", "k"}}};
+  if (getWeights())
+    shapes.push_back({"weights", getWeights(), {"T", "k"}});
+  shapes.push_back({"rows", getRows(), {"R", "H"}});
+  return shapes;
+}
 
 LogicalResult DispatchOp::verify() {
   if (getNumExpertsAttr().getInt() < 1)
     return emitOpError() << "num_experts must be at least 1, got " << getNumExpertsAttr().getInt();
+  if (getNumExpertsAttr().getInt() > kMaxExperts)
+    return emitOpError() << "num_experts must be at most " << kMaxExperts << ", as ids are i32, got "
+                         << getNumExpertsAttr().getInt();
   moe_mlir::ShapeCheck check(*this);
   check.size("E", getNumExperts(), "num_experts");
-  check.shape("tokens", getTokens().getType(), {"T", "H"});
-  check.shape("experts", getExperts().getType(), {"T", "k"});
-  if (getWeights())
-    check.shape("weights", getWeights().getType(), {"T", "k"});
+  SmallVector<NamedShape> shapes = getShapes();
+  check.shapes(ArrayRef(shapes).drop_back());
   if (int64_t t = check.lookup("T"), k = check.lookup("k"); !ShapedType::isDynamic(t) && !ShapedType::isDynamic(k))
     check.size("R", t * k, "T.k of experts");
-  check.shape("rows", getRows().getType(), {"R", "H"});
+  check.shapes(shapes.back());
   check.size("E", getLayout().getType().getExperts(), "layout");
   check.sameElement("tokens", getTokens().getType(), "rows", getRows().getType());
   return check.result();
 }
 
+SmallVector<NamedShape> CombineOp::getShapes() {
+  SmallVector<NamedShape> shapes = {{"rows", getRows(), {"R", "H"}}};
+  if (getWeights())
+    shapes.push_back({"weights", getWeights(), {"T", "k"}});
+  shapes.push_back({"result", getResult(), {"T", "H"}});
+  return shapes;
+}
+
 LogicalResult CombineOp::verify() {
   moe_mlir::ShapeCheck check(*this);
-  check.shape("rows", getRows().getType(), {"R", "H"});
-  if (getWeights())
-    check.shape("weights", getWeights().getType(), {"T", "k"});
+  SmallVector<NamedShape> shapes = getShapes();
+  check.shapes(ArrayRef(shapes).drop_back());
   if (int64_t t = check.lookup("T"), k = check.lookup("k"); !ShapedType::isDynamic(t) && !ShapedType::isDynamic(k))
     check.size("R", t * k, "T.k of weights");
-  check.shape("result", getResult().getType(), {"T", "H"});
+  check.shapes(shapes.back());
   return check.result();
 }
 

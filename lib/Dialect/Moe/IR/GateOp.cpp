@@ -8,22 +8,30 @@
 
 using namespace mlir;
 using namespace mlir::moe;
+using moe_mlir::NamedShape;
+
+SmallVector<NamedShape> GateOp::getShapes() {
+  SmallVector<NamedShape> shapes = {{"logits", getLogits(), {"T", "E"}}};
+  if (getBias())
+    shapes.push_back({"bias", getBias(), {"E"}});
+  if (getIds())
+    shapes.push_back({"ids", getIds(), {"T", "k"}});
+  shapes.push_back({"weights", getWeights(), {"T", "k"}});
+  shapes.push_back({"experts", getExperts(), {"T", "k"}});
+  return shapes;
+}
 
 static LogicalResult verifyShapes(GateOp op) {
   moe_mlir::ShapeCheck check(op);
-  check.shape("logits", op.getLogits().getType(), {"T", "E"});
+  SmallVector<NamedShape> shapes = op.getShapes();
+  check.shapes(shapes.front()); // logits
   if (succeeded(check.result()) && ShapedType::isDynamic(op.getNumExperts()))
     return op.emitOpError() << "needs a static number of experts, got logits of type " << op.getLogits().getType();
   if (failed(check.result()))
     return failure();
   std::string k = ("top_k(" + llvm::Twine(op.getTopK()) + ") of " + llvm::Twine(op.getNumExperts()) + " experts").str();
   check.size("k", op.getK(), k);
-  if (op.getBias())
-    check.shape("bias", op.getBias().getType(), {"E"});
-  if (op.getIds())
-    check.shape("ids", op.getIds().getType(), {"T", "k"});
-  check.shape("weights", op.getWeights().getType(), {"T", "k"});
-  check.shape("experts", op.getExperts().getType(), {"T", "k"});
+  check.shapes(ArrayRef(shapes).drop_front());
   return check.result();
 }
 
@@ -62,6 +70,9 @@ LogicalResult GateOp::verify() {
     return emitOpError() << "top_k must be at least 1, got " << getTopKAttr().getInt();
   if (failed(verifyShapes(*this)) || failed(verifyRenormalize(*this)))
     return failure();
+  if (getNumExperts() > kMaxExperts)
+    return emitOpError() << "chooses among " << getNumExperts() << " experts; at most " << kMaxExperts
+                         << " have ids of i32";
   return getGroups() ? verifyGroups(*this, *getGroups()) : success();
 }
 

@@ -7,10 +7,12 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/Moe/IR/PlainLayers.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -83,6 +85,14 @@ static LogicalResult verifyGeneration(Operation *op, Attribute value) {
   for (NamedAttribute field : fields)
     if (failed(verifyGenerationField(op, field)))
       return failure();
+  auto size = fields.getAs<IntegerAttr>("vocab_size");
+  auto eos = fields.getAs<ArrayAttr>("eos");
+  if (!size || !eos)
+    return success();
+  for (auto id : eos.getAsRange<IntegerAttr>())
+    if (id.getInt() < 0 || id.getInt() >= size.getInt())
+      return op->emitOpError() << "eos of 'moe.generation' has " << id.getInt() << ", outside the vocabulary 0.."
+                               << size.getInt() - 1;
   return success();
 }
 
@@ -92,7 +102,7 @@ LogicalResult MoeDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   if (!isa<ModuleOp>(op)) {
     if (ofModule)
       return op->emitOpError() << "'" << name << "' belongs to the module";
-    return success();
+    return name == kPlainAttr ? verifyPlainLayers(op, attr.getValue()) : success();
   }
   if (failed(verifyName(op, name, moduleNames, "a module")))
     return failure();
@@ -126,6 +136,7 @@ struct Slot {
   LogicalResult verify(NamedAttribute attr);
   LogicalResult verifyDims(Attribute value);
   LogicalResult verifyRange(Attribute value);
+  LogicalResult verifyRangePlus(StringAttr size);
   LogicalResult verifyStateOf(Attribute value);
 };
 } // namespace
@@ -157,6 +168,17 @@ LogicalResult Slot::verifyRange(Attribute value) {
   if (!isa<IntegerType>(getElementTypeOrSelf(type)))
     return func.emitOpError() << "'moe.range' is for integers, but " << name << " is " << type;
   return success();
+}
+
+/// Without a size of that name the bound would hold for the first position only.
+LogicalResult Slot::verifyRangePlus(StringAttr size) {
+  if (!attrs.contains("moe.range"))
+    return func.emitOpError() << "'moe.range_plus' of " << name << " needs 'moe.range'";
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    if (auto names = func.getArgAttrOfType<ArrayAttr>(i, "moe.dims"); names && llvm::is_contained(names, size))
+      return success();
+  return func.emitOpError() << "'moe.range_plus' of " << name << " names " << size
+                            << ", which is no size of an argument in 'moe.dims'";
 }
 
 LogicalResult Slot::verifyStateOf(Attribute value) {
@@ -194,8 +216,30 @@ LogicalResult Slot::verify(NamedAttribute attr) {
     return isa<UnitAttr>(value) ? success() : wrong("without a value");
   if (!isText(value))
     return wrong("a name");
-  if (key == "moe.range_plus" && !attrs.contains("moe.range"))
-    return func.emitOpError() << "'moe.range_plus' of " << name << " needs 'moe.range'";
+  return key == "moe.range_plus" ? verifyRangePlus(cast<StringAttr>(value)) : success();
+}
+
+/// Callers name what they give and get: of two inputs with one name, one could not be given, and of two outputs one
+/// would be lost. States are nobody's to name. Looked at once per function, with the first name.
+static LogicalResult verifyNames(FunctionOpInterface func, unsigned first, unsigned count, StringRef what,
+                                 function_ref<DictionaryAttr(unsigned)> attrsOf) {
+  auto nameOf = [&](unsigned i) {
+    DictionaryAttr attrs = attrsOf(i);
+    return attrs && !attrs.contains("moe.state") && !attrs.contains("moe.state_of")
+               ? attrs.getAs<StringAttr>("moe.name")
+               : StringAttr();
+  };
+  for (unsigned i = first; i-- > 0;)
+    if (nameOf(i))
+      return success();
+  llvm::DenseMap<StringAttr, unsigned> seen;
+  for (unsigned i = first; i < count; ++i)
+    if (StringAttr name = nameOf(i)) {
+      auto [earlier, isNew] = seen.try_emplace(name, i);
+      if (!isNew)
+        return func.emitOpError() << what << "s " << earlier->second << " and " << i << " have one name, '"
+                                  << name.getValue() << "'; give each its own in 'moe.name'";
+    }
   return success();
 }
 
@@ -206,6 +250,9 @@ LogicalResult MoeDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsi
   if (failed(verifyName(op, attr.getName(), argumentNames, "an argument")))
     return failure();
   DictionaryAttr attrs = function_interface_impl::getArgAttrDict(func, arg);
+  auto attrsOf = [&](unsigned i) { return function_interface_impl::getArgAttrDict(func, i); };
+  if (attr.getName() == "moe.name" && failed(verifyNames(func, arg, func.getNumArguments(), "argument", attrsOf)))
+    return failure();
   return Slot(func, func.getArgumentTypes()[arg], attrs, "argument " + Twine(arg)).verify(attr);
 }
 
@@ -216,5 +263,8 @@ LogicalResult MoeDialect::verifyRegionResultAttribute(Operation *op, unsigned, u
   if (failed(verifyName(op, attr.getName(), resultNames, "a result")))
     return failure();
   DictionaryAttr attrs = function_interface_impl::getResultAttrDict(func, result);
+  auto attrsOf = [&](unsigned i) { return function_interface_impl::getResultAttrDict(func, i); };
+  if (attr.getName() == "moe.name" && failed(verifyNames(func, result, func.getNumResults(), "result", attrsOf)))
+    return failure();
   return Slot(func, func.getResultTypes()[result], attrs, "result " + Twine(result)).verify(attr);
 }

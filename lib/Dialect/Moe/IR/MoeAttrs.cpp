@@ -32,6 +32,8 @@ void MoeDialect::registerAttributesAndTypes() {
 LogicalResult LayoutType::verify(EmitError emitError, int64_t experts) {
   if (experts < 1)
     return emitError() << "number of experts must be at least 1, got " << experts;
+  if (experts > kMaxExperts)
+    return emitError() << "number of experts must be at most " << kMaxExperts << ", as their ids are i32, got " << experts;
   return success();
 }
 

@@ -7,36 +7,46 @@
 
 using namespace mlir;
 using namespace mlir::nn;
+using moe_mlir::NamedShape;
 
 #define GET_OP_CLASSES
 #include "moe-mlir/Dialect/Nn/IR/NnOps.cpp.inc"
 
+SmallVector<NamedShape> EmbeddingOp::getShapes() {
+  return {{"ids", getIds(), {"..."}}, {"table", getTable(), {"V", "H"}}, {"result", getResult(), {"...", "H"}}};
+}
+
 LogicalResult EmbeddingOp::verify() {
   moe_mlir::ShapeCheck check(*this);
-  check.shape("ids", getIds().getType(), {"..."});
-  check.shape("table", getTable().getType(), {"V", "H"});
-  check.shape("result", getResult().getType(), {"...", "H"});
+  check.shapes(getShapes());
   check.sameElement("table", getTable().getType(), "result", getResult().getType());
   return check.result();
 }
 
+SmallVector<NamedShape> LinearOp::getShapes() {
+  SmallVector<NamedShape> shapes = {{"x", getX(), {"...", "K"}}, {"weight", getWeight(), {"N", "K"}}};
+  if (getBias())
+    shapes.push_back({"bias", getBias(), {"N"}});
+  shapes.push_back({"result", getResult(), {"...", "N"}});
+  return shapes;
+}
+
 LogicalResult LinearOp::verify() {
   moe_mlir::ShapeCheck check(*this);
-  check.shape("x", getX().getType(), {"...", "K"});
-  check.shape("weight", getWeight().getType(), {"N", "K"});
-  if (getBias())
-    check.shape("bias", getBias().getType(), {"N"});
-  check.shape("result", getResult().getType(), {"...", "N"});
+  check.shapes(getShapes());
   check.sameElement("x", getX().getType(), "weight", getWeight().getType());
   if (getBias())
     check.sameElement("weight", getWeight().getType(), "bias", getBias().getType());
   return check.result();
 }
 
+SmallVector<NamedShape> RmsNormOp::getShapes() {
+  return {{"x", getX(), {"...", "N"}}, {"weight", getWeight(), {"N"}}, {"result", getResult(), {"...", "N"}}};
+}
+
 LogicalResult RmsNormOp::verify() {
   moe_mlir::ShapeCheck check(*this);
-  check.shape("x", getX().getType(), {"...", "N"});
-  check.shape("weight", getWeight().getType(), {"N"});
+  check.shapes(getShapes());
   check.sameElement("x", getX().getType(), "weight", getWeight().getType());
   if (failed(check.result()))
     return failure();
@@ -45,11 +55,16 @@ LogicalResult RmsNormOp::verify() {
   return success();
 }
 
+SmallVector<NamedShape> RopeOp::getShapes() {
+  return {{"x", getX(), {"B", "S", "N", "D"}},
+          {"cos", getCos(), {"1|B", "S", "D"}},
+          {"sin", getSin(), {"1|B", "S", "D"}},
+          {"result", getResult(), {"B", "S", "N", "D"}}};
+}
+
 LogicalResult RopeOp::verify() {
   moe_mlir::ShapeCheck check(*this);
-  check.shape("x", getX().getType(), {"B", "S", "N", "D"});
-  check.shape("cos", getCos().getType(), {"1|B", "S", "D"});
-  check.shape("sin", getSin().getType(), {"1|B", "S", "D"});
+  check.shapes(getShapes());
   check.sameElement("cos", getCos().getType(), "sin", getSin().getType());
   if (failed(check.result()))
     return failure();
@@ -59,11 +74,16 @@ LogicalResult RopeOp::verify() {
   return success();
 }
 
+SmallVector<NamedShape> CacheUpdateOp::getShapes() {
+  return {{"cache", getCache(), {"B", "N", "L", "D"}},
+          {"rows", getRows(), {"B", "S", "N", "D"}},
+          {"positions", getPositions(), {"B"}},
+          {"result", getResult(), {"B", "N", "L", "D"}}};
+}
+
 LogicalResult CacheUpdateOp::verify() {
   moe_mlir::ShapeCheck check(*this);
-  check.shape("cache", getCache().getType(), {"B", "N", "L", "D"});
-  check.shape("rows", getRows().getType(), {"B", "S", "N", "D"});
-  check.shape("positions", getPositions().getType(), {"B"});
+  check.shapes(getShapes());
   check.sameElement("cache", getCache().getType(), "rows", getRows().getType());
   if (failed(check.result()))
     return failure();
@@ -73,18 +93,23 @@ LogicalResult CacheUpdateOp::verify() {
   return success();
 }
 
+SmallVector<NamedShape> AttentionOp::getShapes() {
+  SmallVector<NamedShape> shapes = {{"query", getQuery(), {"B", "S", "N", "D"}},
+                                    {"key", getKey(), {"B", "M", "L", "D"}},
+                                    {"value", getValue(), {"B", "M", "L", "D"}}};
+  if (getPositions())
+    shapes.push_back({"positions", getPositions(), {"B"}});
+  if (getLengths())
+    shapes.push_back({"lengths", getLengths(), {"B"}});
+  if (getMask())
+    shapes.push_back({"mask", getMask(), {"1|B", "1|N", "S", "L"}});
+  shapes.push_back({"result", getResult(), {"B", "S", "N", "D"}});
+  return shapes;
+}
+
 LogicalResult AttentionOp::verify() {
   moe_mlir::ShapeCheck check(*this);
-  check.shape("query", getQuery().getType(), {"B", "S", "N", "D"});
-  check.shape("key", getKey().getType(), {"B", "M", "L", "D"});
-  check.shape("value", getValue().getType(), {"B", "M", "L", "D"});
-  if (getPositions())
-    check.shape("positions", getPositions().getType(), {"B"});
-  if (getLengths())
-    check.shape("lengths", getLengths().getType(), {"B"});
-  if (getMask())
-    check.shape("mask", getMask().getType(), {"1|B", "1|N", "S", "L"});
-  check.shape("result", getResult().getType(), {"B", "S", "N", "D"});
+  check.shapes(getShapes());
   check.sameElement("query", getQuery().getType(), "key", getKey().getType());
   check.sameElement("key", getKey().getType(), "value", getValue().getType());
   check.sameElement("query", getQuery().getType(), "result", getResult().getType());

@@ -5,6 +5,7 @@ using namespace moe;
 MOE_DEVICE float everyFunctionOfFloats(float x, float y) {
   x = moe::exp(x) + moe::log(x) + moe::tanh(x) + moe::erf(x) + moe::sin(x) + moe::cos(x);
   x += moe::sqrt(y) + moe::rsqrt(y) + moe::abs(y) + moe::floor(y) + moe::ceil(y) + moe::fma(x, y, x);
+  x += exp2Approximate(y) + reciprocalApproximate(y);
   x += maximum(x, y) + minimum(x, y) + maximumNumber(x, y) + minimumNumber(x, y);
   x += toFloat(fromFloat<Bf16>(x)) + toFloat(fromFloat<F16>(y)) + toFloat(fromFloat<float>(x));
   return x + lowBf16(packBf16(x, y)) + highBf16(packBf16(y, x)) + lowF16(packF16(x, y)) + highF16(packF16(y, x));
@@ -24,6 +25,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   syncNamed(1, 128);
   syncWarp();
   fenceProxyAsync();
+  fenceProxyAsyncShared();
   arriveExpect(barrier, 1024);
   arrive(barrier);
   loadTile2d(shared, &map, barrier, 0, 0);
@@ -46,6 +48,9 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   addRelease(words, addAcquireRelease(words, 1u));
   compareExchangeRelease(words, loadAcquire(words + 1), uint32_t(waitCounter(words, 1, words + 1, globalTime())));
   backOff();
+  waitPredecessors();
+  allowDependents();
+  addGlobal(words, uint32_t(cycleCount()) + uint32_t(multiprocessor()));
   storeGlobal(p, x + INFINITY + NAN);
 }
 

@@ -31,7 +31,7 @@ MOE_DEVICE void gather(const CUtensorMap *mapB, const Bf16 *a, const int *rows, 
       storeShared(swizzle(to + i * 2, C::width),
                   inside ? loadGlobal(reinterpret_cast<const uint4 *>(from + kk + i)) : uint4{0, 0, 0, 0});
     }
-    fenceProxyAsync();
+    fenceProxyAsyncShared();
     arrive(full);
     advance<C::stages>(ring);
   }

@@ -43,6 +43,31 @@ TEST(Math, MaximaAndNaN) {
   EXPECT_TRUE(std::signbit(minimum(0.0f, -0.0f)));
 }
 
+/// The model of the approximate instructions is as wrong as they may be, on both sides, and not more; what they promise
+/// exactly is exact.
+TEST(Math, Approximations) {
+  bool above = false, below = false;
+  for (float x = -90; x < 90; x += 0.37f) {
+    const double exact = std::exp2(double(x)), error = exp2Approximate(x) / exact - 1;
+    EXPECT_LE(std::fabs(error), 0x1p-22 + 0x1p-24) << x;
+    EXPECT_GE(std::fabs(error), 0x1p-23) << x;
+    (error > 0 ? above : below) = true;
+    EXPECT_LE(std::fabs(reciprocalApproximate(x) * double(x) - 1), 0x1p-23 + 0x1p-24) << x;
+    EXPECT_LE(std::fabs(approximateQuotient(3, x) * double(x) / 3 - 1), 0x1p-22) << x;
+  }
+  EXPECT_TRUE(above && below);
+  for (float x = -87; x < 88; x += 0.23f)
+    EXPECT_LE(std::fabs(approximateExp(x) / std::exp(double(x)) - 1), 0x1p-21 + std::fabs(x) * 0x1p-23) << x;
+  EXPECT_EQ(exp2Approximate(0), 1);
+  EXPECT_EQ(approximateExp(-INFINITY), 0);
+  EXPECT_EQ(approximateExp(INFINITY), INFINITY);
+  EXPECT_EQ(exp2Approximate(-127), 0); // subnormal
+  EXPECT_EQ(reciprocalApproximate(INFINITY), 0);
+  EXPECT_EQ(reciprocalApproximate(0x1p127f), 0);
+  EXPECT_EQ(reciprocalApproximate(-0x1p-130f), -INFINITY);
+  EXPECT_TRUE(std::isnan(exp2Approximate(NAN)) && std::isnan(reciprocalApproximate(NAN)));
+}
+
 /// Each swizzle permutes the chunks of 8 rows, and spreads a column of chunks over the banks.
 TEST(Layout, Swizzles) {
   for (int width : {32, 64, 128}) {

@@ -151,10 +151,51 @@ TEST_F(Tile, MisusedLoads) {
   });
 }
 
+/// What the launch has written to global memory is loaded: only the fence for all memory makes it visible to TMA.
+TEST_F(Tile, LoadAfterOrdinaryStoresToGlobalMemory) {
+  encode(64, 16);
+  auto load = [&](void (*fence)()) {
+    initOne();
+    storeGlobal(elements() + threadIndex(), uint16_t(7));
+    fence();
+    syncBlock();
+    if (threadIndex() == 0) {
+      arriveExpect(kBarrier, 1024);
+      loadTile2d(0x400, &map, kBarrier, 0, 0);
+    }
+    wait(kBarrier, 0);
+    EXPECT_EQ(loadShared<uint32_t>(0x400), 0x70007u);
+  };
+  const char *fault = "without fence.proxy.async of global memory in between";
+  EXPECT_CLEAN(options, [&] { load([] { fenceProxyAsync(); }); });
+  EXPECT_FAULT(options, fault, [&] { load([] { fenceProxyAsyncShared(); }); });
+  EXPECT_FAULT(options, fault, [&] { load([] {}); });
+}
+
+/// A tile is stored where the launch has written by ordinary stores.
+TEST_F(Tile, StoreAfterOrdinaryStoresToGlobalMemory) {
+  encode(64, 1);
+  auto store = [&](void (*fence)()) {
+    if (threadIndex() < 24)
+      storeGlobal(elements() + threadIndex(), uint16_t(7));
+    if (threadIndex() < 16)
+      storeShared(0x400 + threadIndex() * 4, 1);
+    fence();
+    syncWarp();
+    if (threadIndex() == 0) {
+      storeTile2d(&map, 0x400, 0, 0);
+      commitTileStores();
+      waitTileStores<0>();
+    }
+  };
+  EXPECT_CLEAN(options, [&] { store([] { fenceProxyAsync(); }); });
+  EXPECT_FAULT(options, "of global memory in between", [&] { store([] { fenceProxyAsyncShared(); }); });
+}
+
 /// A stage that was read by ordinary accesses is loaded again.
 TEST_F(Tile, LoadAfterOrdinaryReads) {
   encode(64, 16);
-  auto twice = [&](bool fence) {
+  auto twice = [&](bool fence, bool all = false) {
     initOne();
     for (uint32_t round = 0; round < 2; ++round) {
       if (threadIndex() == 0) {
@@ -164,11 +205,12 @@ TEST_F(Tile, LoadAfterOrdinaryReads) {
       wait(kBarrier, round);
       loadShared<int>(0x400 + 4 * threadIndex());
       if (fence)
-        fenceProxyAsync();
+        all ? fenceProxyAsync() : fenceProxyAsyncShared();
       syncBlock();
     }
   };
   EXPECT_CLEAN(options, [&] { twice(true); });
+  EXPECT_CLEAN(options, [&] { twice(true, true); });
   EXPECT_FAULT(options, "ordinary load before it, without fence.proxy.async", [&] { twice(false); });
 }
 

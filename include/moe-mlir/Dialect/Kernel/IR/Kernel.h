@@ -16,6 +16,12 @@
 #include "moe-mlir/Dialect/Kernel/IR/KernelDialect.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "moe-mlir/Dialect/Kernel/IR/KernelTypes.h.inc"
+
+namespace mlir::kernel {
+/// Why a `kernel.func` cannot have this name, as a text that follows it; empty if it can.
+std::string whyNotName(llvm::StringRef name);
+} // namespace mlir::kernel
+
 #define GET_OP_CLASSES
 #include "moe-mlir/Dialect/Kernel/IR/KernelOps.h.inc"
 

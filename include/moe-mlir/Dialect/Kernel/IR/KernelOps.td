@@ -139,6 +139,20 @@ def Kernel_LaunchOp : Kernel_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserO
   }];
 }
 
+def Kernel_CheckOp : Kernel_Op<"check"> {
+  let summary = "Ends the call with an error unless `holds` (host)";
+  let description = [{
+    Host operation, before the launches that rely on it. The error is the caller's fault; `{0}`, `{1}`, ... in `message`
+    stand for `values`.
+
+    ```mlir
+    kernel.check %same, "T is {0} in x but {1} in y (nn.linear at layer.mlir:7)"(%t, %u)
+    ```
+  }];
+  let arguments = (ins I1:$holds, StrAttr:$message, Variadic<Index>:$values);
+  let assemblyFormat = "$holds `,` $message (`(` $values^ `)`)? attr-dict";
+}
+
 def Kernel_BlocksOp : Kernel_Op<"blocks", [Pure]> {
   let summary = "Number of blocks that a launch gets by default (host)";
   let results = (outs Index:$result);

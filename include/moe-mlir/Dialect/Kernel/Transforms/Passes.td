@@ -4,24 +4,12 @@
 
 include "mlir/Pass/PassBase.td"
 
-def KernelSetTarget : Pass<"kernel-set-target", "::mlir::ModuleOp"> {
-  let summary = "Record the traits of a CPU or GPU in the module";
+def KernelChoosePlans : Pass<"kernel-choose-plans", "::mlir::ModuleOp"> {
+  let summary = "Decide what the bodies of kernels leave open";
   let description = [{
-    Writes `kernel.target` (see CpuTarget.h): size of the register tile, width of a vector, whether there is a dot
-    product of bf16 pairs. Fails for a CPU that LLVM does not know or that is older than x86-64-v3.
-
-    | CPU has | tile | vector |
-    |---|---|---|
-    | AVX-512 (F, BW, DQ, VL) | 6 x 64 | 16 |
-    | AVX2, FMA | 6 x 16 | 8 |
-
-    A CPU with AMX-BF16 multiplies bf16 on matrix registers, up to 32 rows at a time (`matrix_rows`).
-
-    With `cuda`, the traits of a GPU instead (see CudaTarget.h): tiles of 128 rows and up to 256 columns for `sm_90a`.
+    Gives each `kernel.func` that has none the `kernel.plan` that `kernel.target` chooses for it. A plan that is there, by
+    hand or from an earlier run, is kept. Without a target the pass does nothing.
   }];
-  let options = [Option<"cpu", "cpu", "std::string", [{"native"}],
-                        "LLVM's name of the CPU, or 'native' for the machine this runs on">,
-                 Option<"cuda", "cuda", "std::string", "", "NVRTC's name of a GPU: 'sm_90a'">];
 }
 
 def KernelSpecializeRowTiles : Pass<"kernel-specialize-row-tiles", "::mlir::kernel::FuncOp"> {

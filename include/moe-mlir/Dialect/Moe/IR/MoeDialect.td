@@ -19,8 +19,12 @@ def Moe_Dialect : Dialect {
     |---|---|---|
     | `moe.name` | string | name of the model |
     | `moe.level` | string | level of the module, by the pipeline that made it |
-    | `moe.weights` | `{source = "file", id = "..."}` | file that the keys of `moe.parameter` belong to, and its content id |
+    | `moe.weights` | `{source = "file", id = "..."}` | file that the keys of `moe.parameter` belong to, and its content id; the source `none`: the program makes random weights when it runs |
     | `moe.generation` | dictionary | what text generation needs: `tokens`, `position`, `keep` (inputs), `logits` (output), `vocabulary` (`"bytes"` or `"ids"`), `vocab_size`, `cache_length`, `eos` (token ids) |
+
+    | function | value | says |
+    |---|---|---|
+    | `moe.plain` | list of `{kind = "moe", ...}` | layers that the import did not recognise, with `layer`, `place`, `step`, `reason`, `at` as text; kinds are `moe`, `router`, `attention`, `norm` |
 
     | argument or result | value | says |
     |---|---|---|
@@ -30,8 +34,14 @@ def Moe_Dialect : Dialect {
     | `moe.range_plus` | string | the last of the positions that start at a value is that many sizes further: `value + size - 1 <= hi` |
     | `moe.uniform` | unit | all values of this argument are equal |
     | `moe.state` | unit | the executable owns this argument: zeros at first, kept between calls |
-    | `moe.state_of` | integer | this result is the next value of that argument |
+    | `moe.state_of` | integer | this result is the next value of that argument; all are made of what the states held before the call |
     | `moe.encoding` | string | order of a state's elements in memory, from the kernel level on |
+
+    `moe.in_bounds` (unit) on an op that reads or writes where integers say (`nn.embedding`, `nn.cache_update`,
+    `nn.attention`, `tensor.extract` in a body): whoever wrote it has made sure that they lie inside. Without it
+    graph-check-bounds does.
+
+    `moe.shape` (`array<i64>`) on a `moe.parameter` with a `#moe.pack`: its shape before the pack, which the weights must have.
   }];
   let extraClassDeclaration = [{
     void registerAttributesAndTypes();

@@ -11,6 +11,13 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Moe_Op<string mnemonic, list<Trait> traits = []> : Op<Moe_Dialect, mnemonic, traits>;
 
+// The verifier holds types against these shapes, and graph-check-bounds the sizes that only a run knows. "T" and "k" of
+// an op with a layout are those of the layout, and "R" is their product.
+defvar Moe_Shapes = [{
+    /// The shape of each operand and result that is a tensor, by symbol.
+    ::llvm::SmallVector<::moe_mlir::NamedShape> getShapes();
+}];
+
 // f32, bf16 and f16 are the types that every level runs.
 def Moe_FloatTensor : TensorOf<[F32, BF16, F16]>;
 def Moe_IdTensor : TensorOf<[I32, I64]>;
@@ -55,7 +62,9 @@ def Moe_GateOp : Moe_Op<"gate", [Pure, AttrSizedOperandSegments]> {
     - `renormalize`, before the drop: `sum` (divide by the sum + `eps`, every k), `before` (only if k > 1: divide by the
       sum, at least 2^-23), `pnorm` (divide by the `p`-norm).
     - `capacity(<factor, rounding>)`: a pair whose location in its expert is at or beyond the capacity becomes -1.
-      Locations are slot-major: all first choices in token order, then all second choices, and so on.
+      Locations are slot-major: all first choices in token order, then all second choices, and so on. The capacity is
+      `k * int(f * ceil(T/E))` with `capacity(<f, tutel>)`, `ceil(f * k * T / E)` with `deepspeed` and
+      `int(f * k * T / E)` with `megablocks`; [CapacityAttr](#capacityattr) defines `f <= 0`.
     - `renormalize(after)`: divide by the sum over the slots that are left, at least 2^-23.
     - `scale` multiplies. The weight of a slot without an expert is 0.
 
@@ -77,11 +86,11 @@ def Moe_GateOp : Moe_Op<"gate", [Pure, AttrSizedOperandSegments]> {
     (`groups` `(` $groups^ `)`)? (`capacity` `(` $capacity^ `)`)?
     attr-dict `:` type($logits) `->` type($weights) `,` type($experts)
   }];
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = !strconcat(Moe_Shapes, [{
     int64_t getNumExperts() { return ::llvm::cast<::mlir::ShapedType>(getLogits().getType()).getDimSize(1); }
     /// The number of choices per token: top_k, at most E.
     int64_t getK() { return std::min<int64_t>(getTopK(), getNumExperts()); }
-  }];
+  }]);
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
 }
@@ -106,6 +115,7 @@ def Moe_DispatchOp : Moe_Op<"dispatch", [Pure]> {
     $tokens `,` $experts (`weights` `(` $weights^ `:` type($weights) `)`)? `num_experts` `(` $num_experts `)` attr-dict
     `:` type($tokens) `,` type($experts) `->` type($rows) `,` qualified(type($layout))
   }];
+  let extraClassDeclaration = Moe_Shapes;
   let hasVerifier = 1;
 }
 
@@ -116,7 +126,11 @@ def Moe_ExpertOp : Moe_Op<"expert", [Pure, AttrSizedOperandSegments, SingleBlock
     gate, odd up), `w_out: [E, O, I]`, `b_in: [E, I or 2I]`, `b_out: [E, O]`, result `[R, O]`. For the rows of expert e:
     `act(rows . w_in[e]^T + b_in[e]) . w_out[e]^T + b_out[e]`, accumulated in f32; what `act` gives is rounded to the
     element type of the weights. The activation is a scalar region in f32 with one argument, or with (gate, up) when
-    `gated`; it may use values from outside that do not depend on the row.
+    `gated`. It holds `arith`, `math` (but `math.ipowi`) and `scf` on scalars (i1, i8, i16, i32, i64, index, f16, bf16, f32,
+    f64), `nn.silu`, and `tensor.extract` and `tensor.dim` of tensors from outside at places that do not depend on the row:
+    constants, or values from outside. An integer divided by 0 gives 0.
+
+    `rows` belong to `layout`: R is T.k of its dispatch, which the program checks where types do not show it.
 
     `schedule` is absent until the scheduled level, where it states the decision for this layer.
 
@@ -146,6 +160,7 @@ def Moe_ExpertOp : Moe_Op<"expert", [Pure, AttrSizedOperandSegments, SingleBlock
                    CArg<"bool", "false">:$gated, CArg<"bool", "false">:$interleaved), [{
       build($_builder, $_state, result, rows, layout, w_in, w_out, b_in, b_out, gated, interleaved, ScheduleAttr());
     }]>];
+  let extraClassDeclaration = Moe_Shapes;
   let hasRegionVerifier = 1;
   let hasVerifier = 1;
 }
@@ -155,7 +170,8 @@ def Moe_CombineOp : Moe_Op<"combine", [Pure]> {
   let description = [{
     `rows: [R, H]`, `weights: [T, k]` -> `[T, H]`: the sum over slots j, in slot order, in f32, of
     `weights[t, j] * rows[row(t, j)]`; dropped slots add nothing, a token without rows gives zeros. Without `weights`
-    (pre-score) the rows are summed as they are. The result is rounded once.
+    (pre-score) the rows are summed as they are. The result is rounded once. T, k and R are those of the layout's dispatch,
+    which the program checks where types do not show it.
 
     ```mlir
     %out = moe.combine %y, %layout weights(%w : tensor<?x2xf32>)
@@ -168,6 +184,7 @@ def Moe_CombineOp : Moe_Op<"combine", [Pure]> {
     $rows `,` $layout (`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict
     `:` type($rows) `,` qualified(type($layout)) `->` type($result)
   }];
+  let extraClassDeclaration = Moe_Shapes;
   let hasVerifier = 1;
 }
 

@@ -173,14 +173,15 @@ def MoeRt_CheckOp : MoeRt_Op<"check"> {
   let summary = "Ends the call with an error unless `holds`";
   let description = [{
     For what only the program can find out about its inputs, as an index that it computes. The error is the caller's
-    fault (exit code 1) and says `message`.
+    fault (exit code 1) and says `message`, where `{0}`, `{1}`, ... stand for `values`.
 
     ```mlir
     moert.check %ctx, %holds, "an index is outside dimension 0"
+    moert.check %ctx, %same, "T is {0} in x but {1} in y"(%t, %u)
     ```
   }];
-  let arguments = (ins MoeRt_Ptr:$context, I1:$holds, StrAttr:$message);
-  let assemblyFormat = "$context `,` $holds `,` $message attr-dict";
+  let arguments = (ins MoeRt_Ptr:$context, I1:$holds, StrAttr:$message, Variadic<I64>:$values);
+  let assemblyFormat = "$context `,` $holds `,` $message (`(` $values^ `)`)? attr-dict";
 }
 
 #endif // MOE_MLIR_DIALECT_MOERT_IR_MOERTOPS

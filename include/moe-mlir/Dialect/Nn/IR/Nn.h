@@ -2,6 +2,8 @@
 #ifndef MOE_MLIR_DIALECT_NN_IR_NN_H
 #define MOE_MLIR_DIALECT_NN_IR_NN_H
 
+#include "moe-mlir/Support/ShapeCheck.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"

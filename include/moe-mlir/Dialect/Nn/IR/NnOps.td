@@ -12,11 +12,17 @@ def Nn_Dialect : Dialect {
   let summary = "Operations of transformer models that deserve one fused kernel";
   let description = [{
     Value semantics on tensors. Accumulation is in f32; a result is rounded once, to its element type, unless the op
-    says otherwise. Leading dimensions written `...` are any number of row dimensions.
+    says otherwise. Sizes of one letter are one size: the program checks those that types do not show. Leading dimensions written `...` are any number of row dimensions.
   }];
 }
 
 class Nn_Op<string mnemonic, list<Trait> traits = []> : Op<Nn_Dialect, mnemonic, traits>;
+
+// The verifier holds types against these shapes, and graph-check-bounds the sizes that only a run knows.
+defvar Nn_Shapes = [{
+    /// The shape of each operand and result, by symbol.
+    ::llvm::SmallVector<::moe_mlir::NamedShape> getShapes();
+}];
 
 // f32, bf16 and f16 are the types that every level runs.
 def Nn_FloatTensor : TensorOf<[F32, BF16, F16]>;
@@ -26,7 +32,7 @@ def Nn_EmbeddingOp : Nn_Op<"embedding", [Pure]> {
   let summary = "Rows of a table by index";
   let description = [{
     `ids: [...]`, `table: [V, H]`, result `[..., H]`. Ids outside `[0, V)` are an error of the caller, which the
-    executable checks on its inputs.
+    program checks.
 
     ```mlir
     %h = nn.embedding %ids, %table : tensor<?x?xi64>, tensor<256x128xf32> -> tensor<?x?x128xf32>
@@ -35,6 +41,7 @@ def Nn_EmbeddingOp : Nn_Op<"embedding", [Pure]> {
   let arguments = (ins Nn_IndexTensor:$ids, Nn_FloatTensor:$table);
   let results = (outs Nn_FloatTensor:$result);
   let assemblyFormat = "$ids `,` $table attr-dict `:` type($ids) `,` type($table) `->` type($result)";
+  let extraClassDeclaration = Nn_Shapes;
   let hasVerifier = 1;
 }
 
@@ -55,6 +62,7 @@ def Nn_LinearOp : Nn_Op<"linear", [Pure]> {
     $x `,` $weight (`bias` `(` $bias^ `)`)? attr-dict
     `:` type($x) `,` type($weight) (`,` type($bias)^)? `->` type($result)
   }];
+  let extraClassDeclaration = Nn_Shapes;
   let hasVerifier = 1;
 }
 
@@ -73,6 +81,7 @@ def Nn_RmsNormOp : Nn_Op<"rms_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
   let assemblyFormat = [{
     $x `,` $weight `eps` `(` $eps `)` (`fused_scale` $fused_scale^)? attr-dict `:` type($x) `,` type($weight)
   }];
+  let extraClassDeclaration = Nn_Shapes;
   let hasVerifier = 1;
 }
 
@@ -89,6 +98,7 @@ def Nn_RopeOp : Nn_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
   let arguments = (ins Nn_FloatTensor:$x, Nn_FloatTensor:$cos, Nn_FloatTensor:$sin);
   let results = (outs Nn_FloatTensor:$result);
   let assemblyFormat = "$x `,` $cos `,` $sin attr-dict `:` type($x) `,` type($cos) `,` type($sin)";
+  let extraClassDeclaration = Nn_Shapes;
   let hasVerifier = 1;
 }
 
@@ -96,7 +106,8 @@ def Nn_CacheUpdateOp : Nn_Op<"cache_update", [Pure, AllTypesMatch<["cache", "res
   let summary = "Writes new keys or values into a cache";
   let description = [{
     `cache: [B, N, L, D]`, `rows: [B, S, N, D]`, `positions: [B]`: the cache with `rows[b, s, n]` at
-    `[b, n, positions[b] + s]`. `positions[b] + S <= L` is the caller's duty. Bufferizes in place.
+    `[b, n, positions[b] + s]`. `0 <= positions[b] <= L - S` is the caller's duty, which
+    the program checks. Bufferizes in place.
 
     ```mlir
     %k1 = nn.cache_update %k0, %rows positions(%p)
@@ -108,6 +119,7 @@ def Nn_CacheUpdateOp : Nn_Op<"cache_update", [Pure, AllTypesMatch<["cache", "res
   let assemblyFormat = [{
     $cache `,` $rows `positions` `(` $positions `)` attr-dict `:` type($cache) `,` type($rows) `,` type($positions)
   }];
+  let extraClassDeclaration = Nn_Shapes;
   let hasVerifier = 1;
 }
 
@@ -140,6 +152,7 @@ def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     `scale` `(` $scale `)` (`causal` $causal^)? (`window` `(` $window^ `)`)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result)
   }];
+  let extraClassDeclaration = Nn_Shapes;
   let hasVerifier = 1;
 }
 

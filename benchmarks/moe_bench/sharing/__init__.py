@@ -1,0 +1,1 @@
+"""Processes that share cores: what each gets against its fair share."""

@@ -1,0 +1,25 @@
+//===- Block.h - how a block of a kernel with products is made up ---------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_DIALECT_CUDA_IR_BLOCK_H
+#define MOE_MLIR_DIALECT_CUDA_IR_BLOCK_H
+
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+
+namespace mlir::cuda {
+
+constexpr int64_t warpgroupThreads = 128;
+constexpr int64_t loadingThreads = warpgroupThreads, multiplyingThreads = 2 * warpgroupThreads;
+constexpr int64_t rowBytes = 128;            ///< of a step's row in shared memory: the width of the swizzle
+constexpr int64_t barrierBytes = 1024;       ///< in front of the stages, which start at multiples of 1024
+constexpr int64_t sharedBytes = 227 * 1024;  ///< that a block may have
+constexpr int64_t plannedBytes = 200 * 1024; ///< of the stages, at most, where nobody asks for more
+constexpr int64_t mostStages = 8;
+constexpr int64_t registersOfBlock = 65536;
+
+/// Columns of a block of a packed weight [.., steps, columns, depth].
+int64_t blockColumnsOf(Value weight);
+/// Bytes of a stage: a step of K of the rows of the largest tile, and of the widest weight. 0 without products.
+int64_t stageBytesOf(kernel::FuncOp kernel);
+
+} // namespace mlir::cuda
+
+#endif // MOE_MLIR_DIALECT_CUDA_IR_BLOCK_H

@@ -1,0 +1,394 @@
+//===- GraphSizes.cpp - what a graph says about its sizes -------------------------------------------------------===//
+
+#include "GraphSizes.h"
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/Nn/IR/Nn.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+using moe_mlir::NamedShape;
+
+SmallVector<NamedShape> mlir::kernel::shapesOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, SmallVector<NamedShape>>(op)
+      .Case<nn::EmbeddingOp, nn::LinearOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::GateOp,
+            moe::DispatchOp, moe::ExpertOp, moe::CombineOp>([](auto op) { return op.getShapes(); })
+      .Default([](Operation *) { return SmallVector<NamedShape>(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+SizeExpr GraphSizes::symbolOf(Value value, int64_t dim) {
+  auto [it, isNew] = numbers.try_emplace({value.getAsOpaquePointer(), dim}, symbols.size());
+  if (isNew)
+    symbols.push_back({dim < 0 ? Kind::Scalar : Kind::Dim, value, dim, {}, dim >= 0});
+  return SizeExpr::symbol(it->second);
+}
+
+SizeExpr GraphSizes::argumentSize(BlockArgument argument, int64_t dim) {
+  auto nameOf = [&](unsigned number, int64_t dim) {
+    auto dims = function.getArgAttrOfType<ArrayAttr>(number, "moe.dims");
+    return dims && dim < static_cast<int64_t>(dims.size()) ? dyn_cast<StringAttr>(dims[dim]) : StringAttr();
+  };
+  StringAttr name = argument.getOwner() == &function.front() ? nameOf(argument.getArgNumber(), dim) : StringAttr();
+  if (!name || name.empty())
+    return symbolOf(argument, dim);
+  auto [it, isNew] = named.try_emplace(name.getValue(), symbols.size());
+  if (isNew)
+    symbols.push_back({Kind::Dim, argument, dim, {}, true});
+  return SizeExpr::symbol(it->second);
+}
+
+std::optional<SizeExpr> GraphSizes::ofName(StringRef name) {
+  for (BlockArgument argument : function.getArguments())
+    if (auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "moe.dims"))
+      for (auto [dim, given] : llvm::enumerate(dims.getAsRange<StringAttr>()))
+        if (given.getValue() == name)
+          return size(argument, dim);
+  return std::nullopt;
+}
+
+SizeExpr GraphSizes::function2(Kind kind, const SizeExpr &x, const SizeExpr &y) {
+  auto u = x.getConstant(), v = y.getConstant();
+  if (kind == Kind::Min || kind == Kind::Max) {
+    if (u && v)
+      return kind == Kind::Min ? std::min(*u, *v) : std::max(*u, *v);
+    bool less = isNonNegative(y - x), greater = !less && isNonNegative(x - y);
+    if (less || greater)
+      return less == (kind == Kind::Min) ? x : y;
+  }
+  auto [it, isNew] = functions.try_emplace({kind, x.terms, y.terms}, symbols.size());
+  if (isNew) {
+    bool a = isNonNegative(x), b = isNonNegative(y);
+    symbols.push_back({kind, {}, 0, {x, y}, kind == Kind::Max ? a || b : a && b});
+  }
+  return SizeExpr::symbol(it->second);
+}
+
+SizeExpr GraphSizes::floorDiv(const SizeExpr &size, int64_t divisor) {
+  if (std::optional<SizeExpr> exact = size.dividedBy(divisor))
+    return *exact;
+  return function2(Kind::FloorDiv, size, divisor);
+}
+
+SizeExpr GraphSizes::scalar(OpFoldResult size) {
+  std::optional<int64_t> constant = getConstantIntValue(size);
+  return constant ? SizeExpr(*constant) : scalar(cast<Value>(size));
+}
+
+SizeExpr GraphSizes::scalar(Value integer) {
+  auto known = sizes.find({integer.getAsOpaquePointer(), -1});
+  if (known != sizes.end())
+    return known->second;
+  return sizes[{integer.getAsOpaquePointer(), -1}] = computed(integer);
+}
+
+SizeExpr GraphSizes::computed(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  Operation *op = value.getDefiningOp();
+  // Numbers of fewer bits wrap around.
+  if (!op || !(value.getType().isIndex() || value.getType().isInteger(64)))
+    return symbolOf(value, -1);
+  if (auto dim = dyn_cast<tensor::DimOp>(op)) {
+    std::optional<int64_t> index = dim.getConstantIndex();
+    auto type = dyn_cast<RankedTensorType>(dim.getSource().getType());
+    if (index && type && *index >= 0 && *index < type.getRank())
+      return size(dim.getSource(), *index);
+    return symbolOf(value, -1);
+  }
+  if (auto cast = dyn_cast<arith::IndexCastOp>(op);
+      cast && (cast.getIn().getType().isIndex() || cast.getIn().getType().isInteger(64)))
+    return scalar(cast.getIn());
+  if (op->getNumOperands() != 2)
+    return symbolOf(value, -1);
+  auto x = [&] { return scalar(op->getOperand(0)); };
+  auto y = [&] { return scalar(op->getOperand(1)); };
+  if (isa<arith::AddIOp>(op))
+    return x() + y();
+  if (isa<arith::SubIOp>(op))
+    return x() - y();
+  if (isa<arith::MulIOp>(op))
+    return x() * y();
+  if (isa<arith::MinSIOp>(op))
+    return min(x(), y());
+  if (isa<arith::MaxSIOp>(op))
+    return function2(Kind::Max, x(), y());
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>(op)) {
+    SizeExpr divisor = y();
+    if (std::optional<int64_t> by = divisor.getConstant(); by && *by > 0 && isNonNegative(x()))
+      return floorDiv(x(), *by);
+    if (std::optional<SizeExpr> exact = divisor.terms.size() == 1 ? x().dividedBy(divisor) : std::nullopt)
+      return *exact;
+  }
+  if (isa<arith::RemSIOp, arith::RemUIOp>(op))
+    if (std::optional<int64_t> by = y().getConstant(); by && *by > 0 && isNonNegative(x()))
+      return function2(Kind::Rem, x(), *by);
+  return symbolOf(value, -1);
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes of tensors
+//===----------------------------------------------------------------------===//
+
+std::optional<std::pair<SizeExpr, SizeExpr>> GraphSizes::pairs(Value layout) {
+  // Exchanges are of a rank with itself here; others are refused.
+  while (auto exchange = layout.getDefiningOp<moe::AllToAllOp>())
+    layout = exchange.getLayout();
+  auto dispatch = layout.getDefiningOp<moe::DispatchOp>();
+  if (!dispatch)
+    return std::nullopt;
+  return std::pair(size(dispatch.getExperts(), 0), size(dispatch.getExperts(), 1));
+}
+
+/// A dimension of an nn or moe op's result is that of the first operand with the same symbol.
+std::optional<SizeExpr> GraphSizes::bySymbol(OpResult tensor, int64_t dim) {
+  Operation *op = tensor.getOwner();
+  if (auto dispatch = dyn_cast<moe::DispatchOp>(op); dispatch && dim == 0)
+    return size(dispatch.getExperts(), 0) * size(dispatch.getExperts(), 1);
+  if (auto combine = dyn_cast<moe::CombineOp>(op); combine && dim == 0) {
+    auto known = pairs(combine.getLayout());
+    return known ? std::optional(known->first) : std::nullopt;
+  }
+  SmallVector<NamedShape> shapes = shapesOf(op);
+  auto find = [](const NamedShape &shape, StringRef symbol) -> int64_t {
+    auto it = llvm::find(shape.dims, symbol);
+    int64_t rank = cast<RankedTensorType>(shape.value.getType()).getRank(), last = shape.dims.end() - it;
+    return it == shape.dims.end() ? -1 : rank - last;
+  };
+  for (const NamedShape &own : shapes) {
+    if (own.value != tensor)
+      continue;
+    int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank(), symbols = own.dims.size();
+    int64_t leading = own.dims.front() == "..." ? rank - symbols + 1 : 0;
+    for (const NamedShape &other : shapes) {
+      if (isa<OpResult>(other.value) && other.value.getDefiningOp() == op)
+        continue;
+      if (dim < leading) {
+        if (other.dims.front() == "...")
+          return size(other.value, dim);
+        continue;
+      }
+      StringRef symbol = own.dims[leading ? dim - leading + 1 : dim];
+      if (int64_t at = find(other, symbol); at >= 0)
+        return size(other.value, at);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<SizeExpr> GraphSizes::derived(OpResult tensor, int64_t dim) {
+  using Result = std::optional<SizeExpr>;
+  return llvm::TypeSwitch<Operation *, Result>(tensor.getOwner())
+      .Case([&](tensor::EmptyOp op) -> Result { return scalar(op.getMixedSizes()[dim]); })
+      .Case([&](tensor::CastOp op) -> Result {
+        return isa<RankedTensorType>(op.getSource().getType()) ? Result(size(op.getSource(), dim)) : Result();
+      })
+      .Case([&](tensor::ExtractSliceOp op) -> Result {
+        llvm::SmallBitVector dropped = op.getDroppedDims();
+        for (auto [i, kept] : llvm::enumerate(op.getMixedSizes()))
+          if (!dropped.test(i) && dim-- == 0)
+            return scalar(kept);
+        return Result();
+      })
+      .Case([&](tensor::InsertSliceOp op) -> Result { return size(op.getDest(), dim); })
+      .Case([&](tensor::ExpandShapeOp op) -> Result { return scalar(op.getMixedOutputShape()[dim]); })
+      .Case([&](tensor::CollapseShapeOp op) -> Result {
+        SizeExpr product = 1;
+        ReassociationIndices group = op.getReassociationIndices()[dim];
+        for (int64_t source : group)
+          product = product * size(op.getSrc(), source);
+        return product;
+      })
+      .Case([&](tensor::ConcatOp op) -> Result {
+        if (dim != static_cast<int64_t>(op.getDim()))
+          return size(op.getInputs()[0], dim);
+        SizeExpr sum;
+        for (Value input : op.getInputs())
+          sum = sum + size(input, dim);
+        return sum;
+      })
+      .Case([&](tensor::PadOp op) -> Result {
+        return size(op.getSource(), dim) + scalar(op.getMixedLowPad()[dim]) + scalar(op.getMixedHighPad()[dim]);
+      })
+      .Case([&](tensor::ReshapeOp op) -> Result {
+        auto shape = op.getShape().getDefiningOp<tensor::FromElementsOp>();
+        return shape ? Result(scalar(shape.getElements()[dim])) : Result();
+      })
+      .Case([&](tensor::SplatOp op) -> Result {
+        return op.getType().isDynamicDim(dim)
+                   ? Result(scalar(op.getDynamicSizes()[op.getType().getDynamicDimIndex(dim)]))
+                   : Result(op.getType().getDimSize(dim));
+      })
+      .Case([&](nn::SiluOp op) -> Result { return size(op.getInput(), dim); })
+      .Case([&](moe::AllToAllOp op) -> Result { return size(op.getRows(), dim); })
+      .Case([&](DestinationStyleOpInterface op) -> Result { return size(op.getTiedOpOperand(tensor)->get(), dim); })
+      .Default([&](Operation *) { return bySymbol(tensor, dim); });
+}
+
+SizeExpr GraphSizes::size(Value tensor, int64_t dim) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (!type.isDynamicDim(dim))
+    return type.getDimSize(dim);
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
+    return argumentSize(argument, dim);
+  auto known = sizes.find({tensor.getAsOpaquePointer(), dim});
+  if (known != sizes.end())
+    return known->second;
+  std::optional<SizeExpr> result = derived(cast<OpResult>(tensor), dim);
+  return sizes[{tensor.getAsOpaquePointer(), dim}] = result ? *result : symbolOf(tensor, dim);
+}
+
+void GraphSizes::visit(Operation *op) {
+  for (Value result : op->getResults()) {
+    if (auto type = dyn_cast<RankedTensorType>(result.getType()))
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        (void)size(result, dim);
+    else if (result.getType().isIndex() || result.getType().isInteger(64))
+      (void)scalar(result);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What is known of sizes
+//===----------------------------------------------------------------------===//
+
+SizeExpr GraphSizes::substitute(const SizeExpr &size, unsigned symbol, const SizeExpr &by) const {
+  SizeExpr result;
+  for (const auto &[factors, coefficient] : size.terms) {
+    SizeExpr product = coefficient;
+    for (unsigned factor : factors)
+      product = product * (factor == symbol ? by : SizeExpr::symbol(factor));
+    result = result + product;
+  }
+  return result;
+}
+
+static bool mentions(const SizeExpr &size, unsigned symbol) {
+  return llvm::any_of(size.terms, [&](const auto &term) { return llvm::is_contained(term.first, symbol); });
+}
+
+SizeExpr GraphSizes::reduce(SizeExpr size) const {
+  // No replacement mentions a symbol that was replaced before it.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto &[symbol, by] : equal)
+      if (mentions(size, symbol)) {
+        size = substitute(size, symbol, by);
+        changed = true;
+      }
+  }
+  return size;
+}
+
+void GraphSizes::assume(const SizeExpr &size) {
+  SizeExpr zero = reduce(size);
+  if (lastDefinition(zero))
+    return;
+  for (const auto &[factors, coefficient] : llvm::reverse(zero.terms)) {
+    if (factors.size() != 1 || (coefficient != 1 && coefficient != -1))
+      continue;
+    SizeExpr rest = zero - SizeExpr::symbol(factors[0]) * coefficient;
+    if (mentions(rest, factors[0]) || symbols[factors[0]].kind != Kind::Dim)
+      continue;
+    equal[factors[0]] = rest * -coefficient;
+    return;
+  }
+}
+
+void GraphSizes::assumeNotNegative(const SizeExpr &size) {
+  if (size.terms.size() == 1 && size.terms.begin()->first.size() == 1 && size.terms.begin()->second > 0)
+    symbols[size.terms.begin()->first.front()].nonNegative = true;
+}
+
+bool GraphSizes::isNonNegative(const SizeExpr &given, unsigned depth) {
+  SizeExpr size = reduce(given);
+  bool positive = llvm::all_of(size.terms, [&](const auto &term) {
+    return term.second > 0 && llvm::all_of(term.first, [&](unsigned s) { return symbols[s].nonNegative; });
+  });
+  if (positive)
+    return true;
+  if (depth == 4)
+    return false;
+  // min(x, y) is x or y: where it adds, both must do; where it is taken away, one suffices. max is the opposite.
+  for (const auto &[factors, coefficient] : size.terms) {
+    if (factors.size() != 1)
+      continue;
+    const Symbol &symbol = symbols[factors[0]];
+    if (symbol.kind != Kind::Min && symbol.kind != Kind::Max)
+      continue;
+    std::vector<SizeExpr> operands = symbol.operands;
+    bool both = (symbol.kind == Kind::Min) == (coefficient > 0);
+    auto holds = [&](const SizeExpr &by) { return isNonNegative(substitute(size, factors[0], by), depth + 1); };
+    return both ? holds(operands[0]) && holds(operands[1]) : holds(operands[0]) || holds(operands[1]);
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Operation *GraphSizes::lastDefinition(const SizeExpr &size) const {
+  Operation *last = nullptr;
+  auto note = [&](Operation *op) {
+    if (op && (!last || last->isBeforeInBlock(op)))
+      last = op;
+  };
+  for (const auto &[factors, coefficient] : size.terms)
+    for (unsigned factor : factors) {
+      const Symbol &symbol = symbols[factor];
+      if (symbol.value)
+        note(symbol.value.getDefiningOp());
+      for (const SizeExpr &operand : symbol.operands)
+        note(lastDefinition(operand));
+    }
+  return last;
+}
+
+Value GraphSizes::materialize(OpBuilder &b, Location loc, const SizeExpr &size) const {
+  auto valueOf = [&](const Symbol &symbol) -> Value {
+    if (symbol.kind == Kind::Dim)
+      return tensor::DimOp::create(b, loc, symbol.value, symbol.dim);
+    if (symbol.kind == Kind::Scalar) {
+      if (symbol.value.getType().isIndex())
+        return symbol.value;
+      return arith::IndexCastOp::create(b, loc, b.getIndexType(), symbol.value);
+    }
+    Value x = materialize(b, loc, symbol.operands[0]), y = materialize(b, loc, symbol.operands[1]);
+    switch (symbol.kind) {
+    case Kind::FloorDiv:
+      return arith::FloorDivSIOp::create(b, loc, x, y);
+    case Kind::Rem:
+      return arith::RemSIOp::create(b, loc, x, y);
+    case Kind::Min:
+      return arith::MinSIOp::create(b, loc, x, y);
+    default:
+      return arith::MaxSIOp::create(b, loc, x, y);
+    }
+  };
+  Value sum;
+  for (const auto &[factors, coefficient] : size.terms) {
+    Value product;
+    for (unsigned number : factors) {
+      Value factor = valueOf(symbols[number]);
+      product = product ? Value(arith::MulIOp::create(b, loc, product, factor)) : factor;
+    }
+    if (coefficient != 1 || !product) {
+      Value constant = arith::ConstantIndexOp::create(b, loc, coefficient);
+      product = product ? Value(arith::MulIOp::create(b, loc, product, constant)) : constant;
+    }
+    sum = sum ? Value(arith::AddIOp::create(b, loc, sum, product)) : product;
+  }
+  return sum ? sum : Value(arith::ConstantIndexOp::create(b, loc, 0));
+}

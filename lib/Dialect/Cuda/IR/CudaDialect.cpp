@@ -1,0 +1,22 @@
+//===- CudaDialect.cpp - registration and attributes of the cuda dialect ------------------------------------------===//
+
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+#include "moe-mlir/Dialect/Cuda/IR/CudaDialect.cpp.inc"
+#include "moe-mlir/Dialect/Cuda/IR/CudaEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "moe-mlir/Dialect/Cuda/IR/CudaAttrs.cpp.inc"
+
+void CudaDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "moe-mlir/Dialect/Cuda/IR/CudaAttrs.cpp.inc"
+      >();
+}

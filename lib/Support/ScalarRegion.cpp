@@ -1,0 +1,31 @@
+//===- ScalarRegion.cpp - what the body of a linalg op or an activation may hold --------------------------------===//
+
+#include "moe-mlir/Support/ScalarRegion.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+static bool isScalar(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.isSignless() && llvm::is_contained({1, 8, 16, 32, 64}, integer.getWidth());
+  return type.isIndex() || type.isF16() || type.isBF16() || type.isF32() || type.isF64();
+}
+
+StringRef moe_mlir::whyNotScalar(Operation *op) {
+  StringRef dialect = op->getName().getDialectNamespace();
+  bool reads = isa<tensor::ExtractOp, tensor::DimOp>(op);
+  bool isKnown = reads || isa<linalg::IndexOp, linalg::YieldOp>(op) ||
+                 llvm::is_contained({"arith", "math", "scf"}, dialect) ||
+                 llvm::is_contained({"nn.silu", "moe.yield", "ub.poison"}, op->getName().getStringRef());
+  if (!isKnown || isa<math::IPowIOp>(op))
+    return "cannot stand in a scalar region; it holds arith, math but math.ipowi, scf, nn.silu, linalg.index, "
+           "tensor.extract and tensor.dim";
+  auto types = llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes());
+  if (llvm::any_of(types, [&](Type type) { return !isScalar(type) && !(reads && isa<RankedTensorType>(type)); }))
+    return "cannot stand in a scalar region: its values are i1, i8, i16, i32, i64, index, f16, bf16, f32 or f64";
+  return "";
+}

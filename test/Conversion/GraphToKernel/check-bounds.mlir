@@ -1,0 +1,106 @@
+// RUN: moe-opt %s --graph-check-bounds --split-input-file | FileCheck %s
+
+// Sizes of one name are one size, and so are those that follow from them: nothing to check.
+// CHECK-LABEL: func.func @proved
+// CHECK-NOT: kernel.check
+func.func @proved(%x: tensor<?x8xf32> {moe.dims = ["t", ""]}, %e: tensor<?x2xi32> {moe.dims = ["t", ""]},
+                  %w: tensor<?x2xf32> {moe.dims = ["t", ""]}, %y: tensor<?x8xf32> {moe.dims = ["t", ""]}) -> tensor<?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %rows, %layout = moe.dispatch %x, %e num_experts(4) : tensor<?x8xf32>, tensor<?x2xi32> -> tensor<?x8xf32>, !moe.layout<4>
+  %t2 = tensor.dim %rows, %c0 : tensor<?x8xf32>
+  %t = arith.divui %t2, %c2 : index
+  %pairs = tensor.expand_shape %rows [[0, 1], [2]] output_shape [%t, 2, 8] : tensor<?x8xf32> into tensor<?x2x8xf32>
+  %sum = moe.combine %rows, %layout weights(%w : tensor<?x2xf32>) : tensor<?x8xf32>, !moe.layout<4> -> tensor<?x8xf32>
+  %wide = arith.index_cast %t : index to i64
+  %back = arith.index_cast %wide : i64 to index
+  %most = arith.minsi %back, %c2 : index
+  %first = tensor.extract_slice %sum[0, 0] [%most, 8] [1, 1] : tensor<?x8xf32> to tensor<?x8xf32>
+  %out = linalg.add ins(%sum, %y : tensor<?x8xf32>, tensor<?x8xf32>) outs(%x : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %out : tensor<?x8xf32>
+}
+
+// -----
+
+// Rows of another dispatch than the layout's, and weights of other tokens. The checks stand before everything.
+// CHECK-LABEL: func.func @combine
+// CHECK-SAME:  %[[X:.*]]: tensor<?x8xf32>, %[[E:.*]]: tensor<?x2xi32>, %[[W:.*]]: tensor<?x2xf32>, %[[Y:.*]]: tensor<?x8xf32>
+// CHECK: %[[TE:.*]] = tensor.dim %[[E]]
+// CHECK: %[[TX:.*]] = tensor.dim %[[X]]
+// CHECK: %[[SAME:.*]] = arith.cmpi eq, %[[TE]], %[[TX]]
+// CHECK: kernel.check %[[SAME]], "T is {0} in the layout but {1} in tokens (moe.dispatch at {{.*}}check-bounds.mlir:{{[0-9]+}})"(%[[TE]], %[[TX]])
+// CHECK: "R is {0} in the layout but {1} in rows (moe.combine
+// CHECK: "T is {0} in the layout but {1} in weights (moe.combine
+// CHECK-NOT: kernel.check
+// CHECK: moe.dispatch
+func.func @combine(%x: tensor<?x8xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>, %y: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %rows, %layout = moe.dispatch %x, %e num_experts(4) : tensor<?x8xf32>, tensor<?x2xi32> -> tensor<?x8xf32>, !moe.layout<4>
+  %sum = moe.combine %y, %layout weights(%w : tensor<?x2xf32>) : tensor<?x8xf32>, !moe.layout<4> -> tensor<?x8xf32>
+  return %sum : tensor<?x8xf32>
+}
+
+// -----
+
+// What was checked once is known: the same pair, and what follows from it.
+// CHECK-LABEL: func.func @once
+// CHECK-COUNT-2: kernel.check
+// CHECK-NOT: kernel.check
+func.func @once(%x: tensor<?xf32>, %y: tensor<?xf32>, %z: tensor<?xf32>) -> tensor<?xf32> {
+  %a = linalg.add ins(%x, %y : tensor<?xf32>, tensor<?xf32>) outs(%x : tensor<?xf32>) -> tensor<?xf32>
+  %b = linalg.add ins(%y, %z : tensor<?xf32>, tensor<?xf32>) outs(%a : tensor<?xf32>) -> tensor<?xf32>
+  %c = linalg.mul ins(%x, %z : tensor<?xf32>, tensor<?xf32>) outs(%b : tensor<?xf32>) -> tensor<?xf32>
+  return %c : tensor<?xf32>
+}
+
+// -----
+
+// A size that is read from memory is checked behind its load.
+// CHECK-LABEL: func.func @element
+// CHECK: tensor.extract
+// CHECK: arith.index_cast
+// CHECK-DAG: kernel.check %{{.*}}, "the slice starts at {1} in dimension 0
+// CHECK-DAG: kernel.check %{{.*}}, "dimension 0 must be at least {0} for the slice, but is {1}
+// CHECK: tensor.extract_slice
+func.func @element(%x: tensor<?xf32>, %at: tensor<i64>) -> tensor<2xf32> {
+  %v = tensor.extract %at[] : tensor<i64>
+  %i = arith.index_cast %v : i64 to index
+  %y = tensor.extract_slice %x[%i] [2] [1] : tensor<?xf32> to tensor<2xf32>
+  return %y : tensor<2xf32>
+}
+
+// -----
+
+// Ids that an argument holds are promised by it; others are looked at. What the import has looked at is left alone.
+// CHECK-LABEL: func.func @ids
+// CHECK-SAME:  %{{.*}}: tensor<?xi64> {moe.range = [0, 6]}
+// CHECK:       %[[COUNT:.*]] = arith.constant 7 : index
+// CHECK:       %[[ALL:.*]] = linalg.generic {{.*}} iterator_types = ["reduction"]
+// CHECK:         arith.cmpi ult
+// CHECK:       %[[HOLDS:.*]] = tensor.extract %[[ALL]][]
+// CHECK:       kernel.check %[[HOLDS]], "an id is outside of the table (nn.embedding
+// CHECK-NOT:   kernel.check
+func.func @ids(%given: tensor<?xi64>, %two: tensor<i64>, %table: tensor<7x8xf32>)
+    -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = nn.embedding %given, %table : tensor<?xi64>, tensor<7x8xf32> -> tensor<?x8xf32>
+  %n = tensor.dim %given, %c0 : tensor<?xi64>
+  %e = tensor.empty(%n) : tensor<?xi64>
+  %twice = linalg.add ins(%given, %given : tensor<?xi64>, tensor<?xi64>) outs(%e : tensor<?xi64>) -> tensor<?xi64>
+  %b = nn.embedding %twice, %table : tensor<?xi64>, tensor<7x8xf32> -> tensor<?x8xf32>
+  %three = linalg.add ins(%twice, %given : tensor<?xi64>, tensor<?xi64>) outs(%e : tensor<?xi64>) -> tensor<?xi64>
+  %c = nn.embedding %three, %table {moe.in_bounds} : tensor<?xi64>, tensor<7x8xf32> -> tensor<?x8xf32>
+  return %a, %b, %c : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// A position and the rows that follow it fit by the argument's promise.
+// CHECK-LABEL: func.func @positions
+// CHECK-NOT: kernel.check
+// CHECK-NOT: linalg.generic
+func.func @positions(%cache: tensor<?x4x32x8xf32> {moe.dims = ["b", "", "", ""], moe.state}, %rows: tensor<?x?x4x8xf32> {moe.dims = ["b", "s", "", ""]},
+                     %at: tensor<?xi64> {moe.dims = ["b"], moe.range = [0, 31], moe.range_plus = "s"})
+    -> (tensor<?x4x32x8xf32> {moe.dims = ["b", "", "", ""], moe.state_of = 0 : i64}) {
+  %next = nn.cache_update %cache, %rows positions(%at) : tensor<?x4x32x8xf32>, tensor<?x?x4x8xf32>, tensor<?xi64>
+  return %next : tensor<?x4x32x8xf32>
+}

@@ -1,0 +1,63 @@
+// A plan that was edited by hand.
+// RUN: moe-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{'stages' is 2; a ring has 3..8}}
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 2, few_rows = 16, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{'few_rows' is 32; the form for few rows has 16, and 0 leaves it out}}
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 32, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{'load_registers' is 60; a role has multiples of 8 in 24..240}}
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, proxy_fence = shared, load_registers = 60, multiply_registers = 224>} {
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{the roles need 69632 registers; a multiprocessor has 65536}}
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, proxy_fence = shared, load_registers = 64, multiply_registers = 240>} {
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{'kernel.plan' is a plan of a kernel.func, as kernel-choose-plans writes it}}
+kernel.func @f() attributes {kernel.plan = 4} {
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{5 stages need 246784 bytes of shared memory; a block has 232448}}
+kernel.func @wide(%x: memref<?x64xbf16>, %w: memref<1x1x256x64xbf16>, %y: memref<?x256xf32>)
+    attributes {kernel.plan = #cuda.plan<stages = 5, few_rows = 16, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %rows = memref.dim %x, %c0 : memref<?x64xbf16>
+  scf.forall (%block) in (1) {
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x256xf32>
+      %acc = scf.for %k = %c0 to %c64 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x256xf32>) {
+        %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x256xf32>, memref<?x64xbf16>, memref<1x1x256x64xbf16>
+        scf.yield %next : !kernel.acc<128x256xf32>
+      }
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        kernel.yield %v : f32
+      } : (!kernel.acc<128x256xf32>), memref<?x256xf32>
+    }
+  }
+  kernel.return
+}

@@ -1,0 +1,47 @@
+// Kernels with products get the plan that the target chooses, others none; a plan that is there stays.
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --kernel-choose-plans | FileCheck %s --check-prefixes=CHECK,V3
+// RUN: moe-opt %s --kernel-set-target=target=cpu:sapphirerapids --kernel-choose-plans | FileCheck %s --check-prefixes=CHECK,AMX
+// RUN: moe-opt %s --kernel-set-target=target=cuda:h200 --kernel-choose-plans | FileCheck %s --check-prefixes=CHECK,CUDA
+// RUN: moe-opt %s --kernel-choose-plans | FileCheck %s --check-prefixes=CHECK,NONE
+// RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --kernel-choose-plans -o %t && moe-opt %t --kernel-choose-plans | diff %t -
+// RUN: not moe-opt %s --kernel-set-target=target=cpu:sapphirerapids --convert-kernel-to-llvm 2>&1 | FileCheck %s --check-prefix=OTHER
+
+// V3: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 0>}
+// AMX: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 262144, block_rows = 384, stream_ahead = 2048>}
+// CUDA: @product({{.*}} attributes {kernel.plan = #cuda.plan<stages = 8, few_rows = 16, proxy_fence = shared, load_registers = 56, multiply_registers = 224>}
+// NONE-NOT: @product({{.*}}kernel.plan
+kernel.func @product(%x: memref<?x96xbf16>, %w: memref<1x48x64x2xbf16>, %y: memref<?x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c96 = arith.constant 96 : index
+  %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+  scf.forall (%block) in (1) {
+    kernel.row_tile %rows max 32 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <32>
+      %zero = kernel.zero : <32x64xf32>
+      %acc = scf.for %k = %c0 to %c96 step %c2 iter_args(%a = %zero) -> (!kernel.acc<32x64xf32>) {
+        %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<32x64xf32>, memref<?x96xbf16>, memref<1x48x64x2xbf16>
+        scf.yield %next : !kernel.acc<32x64xf32>
+      }
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        kernel.yield %v : f32
+      } : (!kernel.acc<32x64xf32>), memref<?x64xf32>
+    }
+  }
+  kernel.return
+}
+
+// CHECK: @planned() attributes {kernel.plan = #cuda.plan<stages = 3,
+// OTHER: error: 'kernel.func' op 'kernel.plan' is for another target than CPU 'sapphirerapids'
+kernel.func @planned() attributes {kernel.plan = #cuda.plan<stages = 3, few_rows = 0, proxy_fence = all, load_registers = 56, multiply_registers = 224>} {
+  kernel.return
+}
+
+// CHECK: @rows() {
+kernel.func @rows() {
+  kernel.return
+}

@@ -1,0 +1,41 @@
+"""Programs of moe-compile linked with a CUDA whose kernels run on the emulated GPU (runtime/test/cuda)."""
+
+import os
+import re
+import subprocess
+
+from emitted import BUILD, ROOT, host_compiler
+from emulated import Emulator
+
+EMULATION, RUNTIME = BUILD / "runtime" / "emulation", BUILD / "runtime" / "test" / "cuda" / "libmoert_emulated.a"
+INCLUDE = '#include "device.cuh"\n'
+LIBRARY = re.compile(rb"//===- device\.cuh[^\0]*\0")
+KERNEL = re.compile(re.escape(INCLUDE.encode()) + rb"([^\0]*)\0")
+
+
+def link(program, kernels, folder, **options):
+    """Links an object with kernels from their text; `options` as of Emulator.build. Returns a function: arguments -> the finished process."""
+    compiler = host_compiler()
+    library = Emulator(EMULATION / "libmoe_emulation.so", compiler).build(kernels, folder / "kernels", **options)
+    subprocess.run([compiler, program, RUNTIME, f"-L{EMULATION}", "-lmoe_emulation", f"-Wl,-rpath,{EMULATION}", "-lpthread", "-ldl", "-o", folder / "program"],
+                   check=True)  # fmt: skip
+
+    def run(*arguments, seed=1):
+        environment = {**os.environ, "MOE_EMULATED_KERNELS": str(library), "MOE_EMULATION_SEED": str(seed)}
+        done = subprocess.run([folder / "program", *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=600)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    return run
+
+
+def from_object(program, folder):
+    """The same with the kernels and the device library that the object itself holds, as another build's compiler wrote them."""
+    data = program.read_bytes()
+    (library,) = set(LIBRARY.findall(data))
+    device = folder / "device"
+    device.mkdir()
+    (device / "device.cuh").write_bytes(library[:-1])
+    (folder / "emulation").symlink_to(ROOT / "runtime" / "emulation")
+    kernels = INCLUDE + "".join(text.decode() for text in dict.fromkeys(KERNEL.findall(data)))
+    return link(program, kernels, folder, device=device, warnings=("-w",))

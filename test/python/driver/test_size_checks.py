@@ -1,0 +1,60 @@
+"""A layer written by hand that takes rows for another layout's: an error of the program, not memory of somebody else."""
+
+import numpy as np
+import pytest
+
+from moe_mlir import Executable
+from moe_mlir.errors import Error
+from moe_mlir.executable import ExecutableError
+from moe_mlir.testing.compiling import moe_compile
+
+LAYER = """
+func.func @main(%x: tensor<?x64xf32> {moe.name = "x", moe.dims = ["t", ""]},
+                %experts: tensor<?x2xi32> {moe.name = "experts", moe.dims = ["t", ""]},
+                %weights: tensor<?x2xf32> {moe.name = "weights", moe.dims = ["t", ""]},
+                %y: tensor<?x64xf32> {moe.name = "y", moe.dims = ["r", ""]})
+    -> (tensor<?x64xf32> {moe.name = "out", moe.dims = ["t", ""]}) {
+  %rows, %layout = moe.dispatch %x, %experts num_experts(8) : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<8>
+  %out = moe.combine %y, %layout weights(%weights : tensor<?x2xf32>) : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>
+  return %out : tensor<?x64xf32>
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def layer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("layer")
+    (folder / "layer.mlir").write_text(LAYER)
+    return Executable(moe_compile(folder / "layer.mlir", folder / "layer", "--from=graph"))
+
+
+def inputs(tokens, rows):
+    return {"x": np.ones((tokens, 64), np.float32), "experts": np.tile(np.int32([0, 1]), (tokens, 1)),
+            "weights": np.ones((tokens, 2), np.float32), "y": np.arange(rows * 64, dtype=np.float32).reshape(rows, 64)}
+
+
+@pytest.mark.parametrize("tokens,rows", [(20_000, 20_000), (3, 5), (3, 7), (3, 0), (0, 1)])
+def test_rows_of_another_layout(layer, tokens, rows):
+    with pytest.raises(ExecutableError) as caught:
+        layer.run(inputs(tokens, rows))
+    assert caught.value.exit_code == 1
+    lines = caught.value.stderr.strip().splitlines()
+    assert len(lines) == 1 and f"R is {2 * tokens} in the layout but {rows} in rows (moe.combine at " in lines[0]
+    assert "layer.mlir:8)" in lines[0]
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 70])
+def test_rows_of_the_layout(layer, tokens):
+    given = inputs(tokens, 2 * tokens)
+    assert np.array_equal(layer.run(given)["out"], given["y"][:tokens] + given["y"][tokens:])
+
+
+def test_rows_that_no_size_makes_right(tmp_path):
+    """What the types show is an error of the compiler."""
+    text = LAYER.replace("%experts: tensor<?x2xi32>", "%experts: tensor<3x2xi32>").replace('experts", moe.dims = ["t", ""]', 'experts"')
+    text = text.replace("%y: tensor<?x64xf32>", "%y: tensor<3x64xf32>").replace('"y", moe.dims = ["r", ""]', '"y"')
+    text = text.replace(", tensor<?x2xi32> ->", ", tensor<3x2xi32> ->").replace(": tensor<?x64xf32>, !moe.layout<8> ->", ": tensor<3x64xf32>, !moe.layout<8> ->")
+    (tmp_path / "layer.mlir").write_text(text)
+    with pytest.raises(Error, match="R is 6 in the layout but 3 in rows"):
+        moe_compile(tmp_path / "layer.mlir", tmp_path / "layer", "--from=graph")
+    assert [path.name for path in tmp_path.iterdir()] == ["layer.mlir"]

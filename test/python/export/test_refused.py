@@ -1,0 +1,248 @@
+"""Checkpoints and settings that cannot be exported: one line that says why, before anything is written."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
+
+from moe_mlir import Error
+from moe_mlir.exporting import export
+from moe_mlir.testing.families import small_config
+from moe_mlir.testing.models import tiny_model
+
+
+@pytest.fixture
+def output(tmp_path):
+    """`-o FILE`; nothing may be left there."""
+    (tmp_path / "out").mkdir()
+    yield "-o", tmp_path / "out" / "m.pt2"
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def change(folder, file, **values):
+    data = json.loads((folder / file).read_text())
+    for key, value in values.items():
+        if value is ...:
+            del data[key]
+        else:
+            data[key] = value
+    (folder / file).write_text(json.dumps(data))
+
+
+def test_directories_that_are_no_checkpoints(checkpoint, copied, tmp_path, output, fails):
+    (tmp_path / "empty").mkdir()
+    assert fails("export", tmp_path / "none", *output) == (1, f"there is no directory '{tmp_path}/none'")
+    assert "is a file; give the directory" in fails("export", checkpoint / "config.json", *output)[1]
+    assert "it has no config.json" in fails("export", tmp_path / "empty", *output)[1]
+    (copied / "model.safetensors").unlink()
+    assert "has no weights" in fails("export", copied, *output)[1]
+    (copied / "pytorch_model.bin").write_bytes(b"pickle")
+    code, error = fails("export", copied, *output)
+    assert code == 2 and "pickled weights only (pytorch_model.bin)" in error
+
+
+def test_missing_and_left_over_tensors(copied, output, fails):
+    tensors = load_file(copied / "model.safetensors")
+    name = next(key for key in tensors if "experts.3.w2" in key)
+    without = {key: value for key, value in tensors.items() if key != name}
+    for changed, text in (
+        (without, "down_proj"),
+        ({**tensors, "model.extra": tensors[name].clone()}, "has a left-over tensor for: model.extra"),
+    ):
+        save_file(changed, copied / "model.safetensors", metadata={"format": "pt"})
+        code, error = fails("export", copied, *output)
+        assert code == 1 and text in error
+
+
+def test_many_missing_tensors_are_counted(copied, output, fails):
+    tensors = load_file(copied / "model.safetensors")
+    one = {"model.norm.weight": tensors["model.norm.weight"]}
+    save_file(one, copied / "model.safetensors", metadata={"format": "pt"})
+    assert fails("export", copied, *output)[1].endswith(" more")
+
+
+def shard(folder, index=None):
+    """Two shards with an index; `index` replaces its text."""
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    names = sorted(tensors)
+    parts = {"model-00001-of-00002.safetensors": names[::2], "model-00002-of-00002.safetensors": names[1::2]}
+    for file, keys in parts.items():
+        save_file({key: tensors[key] for key in keys}, folder / file, metadata={"format": "pt"})
+    places = {key: file for file, keys in parts.items() for key in keys}
+    text = json.dumps({"metadata": {"total_size": 1}, "weight_map": places}) if index is None else index
+    (folder / "model.safetensors.index.json").write_text(text)
+
+
+def test_a_missing_shard_is_named(copied, output, fails):
+    shard(copied)
+    (copied / "model-00002-of-00002.safetensors").unlink()
+    code, error = fails("export", copied, *output)
+    assert code == 1 and "model-00002-of-00002.safetensors" in error
+
+
+INDICES = ["[", "{}", "[]", '{"weight_map": 3}', '{"weight_map": {"a": 7}}', '{"weight_map": {}}']
+
+
+@pytest.mark.parametrize("text", INDICES)
+def test_a_broken_index(text, copied, output, fails):
+    shard(copied, text)
+    code, error = fails("export", copied, *output)
+    assert code == 1 and str(copied) in error
+
+
+def test_weights_that_are_cut_off(copied, output, fails):
+    data = (copied / "model.safetensors").read_bytes()
+    for size in (0, 4, 100, len(data) - 1):
+        (copied / "model.safetensors").write_bytes(data[:size])
+        code, error = fails("export", copied, *output)
+        assert code == 1 and f"cannot load '{copied}'" in error
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_type": ...},
+        {"model_type": "no_such_family"},
+        {"model_type": 7},
+        {"hidden_size": "wide"},
+        {"hidden_size": -96},
+        {"num_hidden_layers": "1"},
+        {"num_local_experts": 0},
+        {"num_attention_heads": 0},
+        {"num_key_value_heads": 4},
+        {"dtype": "int3"},
+        {"hidden_act": "wavelet"},
+        {"num_experts_per_tok": 9},
+        {"max_position_embeddings": 0},
+        {"max_position_embeddings": 10**13},
+        {"quantization_config": {"quant_method": "gptq", "bits": 4}},
+        {"rope_parameters": 3},
+        {"auto_map": {"AutoConfig": "code.Config", "AutoModelForCausalLM": "code.Model"}, "model_type": "custom"},
+    ],
+    ids=str,
+)
+def test_a_configuration_that_cannot_be(changes, copied, output, fails):
+    change(copied, "config.json", **changes)
+    code, error = fails("export", copied, *output)
+    assert code in (1, 2), error
+    assert any(text in error for text in (str(copied), "not run", "too short", "out of memory", "not supported")), error
+
+
+def test_a_configuration_that_is_no_json(copied, output, fails):
+    for text in ("{", "[]", "", "3"):
+        (copied / "config.json").write_text(text)
+        code, error = fails("export", copied, *output)
+        assert code == 1 and f"cannot load '{copied}'" in error
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [("[", "is not a JSON object"), ('"x"', "is not a JSON object"), ('{"vocabulary": "runes"}', "vocabulary 'runes'")],
+)
+def test_broken_marker(text, message, copied, output, fails):
+    (copied / "moe_mlir.json").write_text(text)
+    code, error = fails("export", copied, *output)
+    assert code == 1 and message in error
+
+
+def test_ids_that_are_no_bytes(tmp_path):
+    """A text would lack them; special tokens behind the bytes are no text."""
+    sentence = (
+        "ids are no bytes in a vocabulary of 512: 255 of them, from 257 on, would be missing from every text; "
+        'choose "ids" (--vocabulary ids)'
+    )
+    with pytest.raises(Error) as caught:
+        export(
+            tiny_model("mixtral", num_hidden_layers=1, vocab_size=512, eos_token_id=256),
+            tmp_path / "m.pt2",
+            vocabulary="bytes",
+        )
+    assert str(caught.value) == sentence
+    special = tiny_model("mixtral", num_hidden_layers=1, vocab_size=258, eos_token_id=[0, 256], bos_token_id=257)
+    export(special, tmp_path / "m.pt2", vocabulary="bytes", max_cache_len=16)
+
+
+def test_a_vocabulary_that_nobody_knows(tmp_path):
+    with pytest.raises(Error, match="vocabulary 'runes' is not known; it is one of: bytes, ids"):
+        export(tiny_model("mixtral", num_hidden_layers=1), tmp_path / "m.pt2", vocabulary="runes")
+
+
+@pytest.mark.parametrize("eos", [256, -1, [2, 1000]])
+def test_end_of_sequence_ids_outside_the_vocabulary(eos, copied, output, fails):
+    for file in ("config.json", "generation_config.json"):
+        change(copied, file, eos_token_id=eos)
+    code, error = fails("export", copied, *output)
+    wrong = eos[1] if isinstance(eos, list) else eos
+    message = f"the end-of-sequence id {wrong} is outside the vocabulary 0..255; correct eos_token_id"
+    assert code == 1 and message in error
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        (["--max-cache-len", "0"], "a cache of 0 tokens is too short; the least is 8"),
+        (["--max-cache-len", "-5"], "a cache of -5 tokens is too short; the least is 8"),
+        (["--max-cache-len", "257"], "a cache of 257 tokens exceeds the model's largest position, 256"),
+        (["--max-cache-len", "16", "--no-cache"], "a graph without a cache has no cache length"),
+    ],
+)
+def test_cache_lengths(flags, message, checkpoint, output, fails):
+    code, error = fails("export", checkpoint, *output, *flags)
+    assert code == 1 and message in error
+
+
+ARGUMENTS = [
+    ((None, "m.pt2"), "expected a model of transformers or the directory of a checkpoint; got None"),
+    ((b"folder", "m.pt2"), "expected a model of transformers or the directory of a checkpoint; got b'folder'"),
+    (("", "m.pt2"), "the name of the checkpoint directory is empty"),
+    (("folder", ""), "the name of the file to write is empty"),
+    (("folder", None), "expected the name of a .pt2 file; got None"),
+    (("folder", b"m.pt2"), "expected the name of a .pt2 file; got b'm.pt2'"),
+    ((torch.nn.Linear(2, 2), "m.pt2"), "'Linear' is no model of transformers; what plain torch.export and torch.export"),
+]
+
+
+@pytest.mark.parametrize("arguments, message", ARGUMENTS, ids=[message for _, message in ARGUMENTS])
+def test_arguments_that_cannot_be(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Error) as caught:
+        export(*arguments)
+    assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("length", ["16", 16.5, True])
+def test_a_cache_length_that_is_no_number(length, checkpoint, tmp_path):
+    with pytest.raises(Error, match=f"expected a number of tokens as max_cache_len; got {length!r}"):
+        export(checkpoint, tmp_path / "m.pt2", max_cache_len=length)
+
+
+def test_empty_names(checkpoint, output, fails, tmp_path, monkeypatch):
+    """As of a variable that is not set; the folder at hand is a checkpoint."""
+    monkeypatch.chdir(checkpoint)
+    assert fails("export", "", *output) == (1, "the name of the checkpoint directory is empty")
+    assert fails("export", checkpoint, "-o", "") == (1, "the name of the file to write is empty")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_model_whose_logits_are_no_numbers(number, copied, output, fails):
+    """It is the model's fault, and no mismatch."""
+    tensors = load_file(copied / "model.safetensors")
+    tensors["model.norm.weight"][0] = number
+    save_file(tensors, copied / "model.safetensors", metadata={"format": "pt"})
+    code, error = fails("export", copied, *output, "--max-cache-len", "16")
+    assert code == 1 and error.startswith("the model itself gives logits that are NaN or infinite for a sample of 8 random")
+
+
+def test_a_model_without_sdpa(output, tmp_path, fails, capsys):
+    """The advice is one that can be followed."""
+    config = small_config("gpt_oss", num_hidden_layers=1)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "model")
+    capsys.readouterr()  # progress of transformers
+    code, error = fails("export", tmp_path / "model", *output, "--max-cache-len", "16")
+    assert code == 2
+    assert error.startswith("transformers has no scaled_dot_product_attention for 'GptOssForCausalLM', which this export needs")
+    assert 'attn_implementation="eager", what plain torch.export and torch.export.save write compiles too' in error

@@ -1,0 +1,50 @@
+"""Families of models that nobody prepared for: the compiler makes the right program or says what is missing.
+
+A few here; every family of transformers with experts, and a sample of those without, in `scripts/test --full`.
+"""
+
+import os
+import subprocess
+
+import pytest
+import torch
+
+from moe_mlir import Executable
+from moe_mlir.testing.compare import assert_close
+from moe_mlir.testing.compiling import compiler
+from moe_mlir.testing.families import Logits, moe_families, small_model
+
+# Experts beside a dense block and widths that differ by layer; a mask that is computed; a part of a head that is empty.
+FEW = ["gemma4_text", "doge", "mimo_v2_flash"]
+DENSE = ["apertus", "cohere2", "exaone4", "gemma2", "gemma3_text", "glm4", "gpt2", "gpt_neox", "granite", "llama", "olmo2", "opt", "phi3",
+         "qwen2", "qwen3", "smollm3", "stablelm", "starcoder2"]
+SHAPES = [(2, 7), (1, 1), (3, 19)]
+
+
+@pytest.mark.parametrize("family", [*moe_families(), *DENSE] if os.environ.get("MOE_TEST_FULL") else FEW)
+def test_family(family, tmp_path):
+    generator = torch.Generator().manual_seed(1)
+    calls = [torch.randint(3, 100, shape, generator=generator) for shape in SHAPES]
+    auto = {dim: torch.export.Dim.AUTO for dim in (0, 1)}
+    try:
+        module = Logits(small_model(family))
+        with torch.no_grad():
+            program = torch.export.export(module, (calls[0],), dynamic_shapes=(auto,), strict=False)
+            expected = [module(tokens).numpy() for tokens in calls]
+    except Exception as error:  # of many kinds, none of which is this project's
+        if family in FEW:
+            raise
+        pytest.skip(f"no graph: {type(error).__name__}: {error}"[:200])
+    torch.export.save(program, tmp_path / "model.pt2")
+    command = [compiler(), tmp_path / "model.pt2", "-o", tmp_path / "model", "-q"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode == 2 and family not in FEW:
+        assert done.stderr.startswith("moe-compile: error: "), done.stderr
+        pytest.skip(done.stderr.strip()[:300])
+    assert done.returncode == 0, done.stderr
+    executable = Executable(tmp_path / "model")
+    [value] = [node.meta["val"] for node in program.graph.nodes if node.name == "input_ids"]
+    for tokens, logits in zip(calls, expected, strict=True):
+        if all(isinstance(size, torch.SymInt) or size == given for size, given in zip(value.shape, tokens.shape, strict=True)):
+            [result] = executable.run({"input_ids": tokens.numpy()}).values()
+            assert_close(result, logits)

@@ -1,0 +1,47 @@
+"""Tensors without elements: parts that are cut off behind the end, what is computed of them, and arguments."""
+
+import pytest
+import torch
+from op_program import Operators
+
+F = torch.nn.functional
+
+# Functions of q [B, 3, 12], z [B, 0, 3] and w [0, 12].
+FUNCTIONS = {
+    "cut_and_join": lambda q: torch.cat([q[..., :12].neg(), q[..., 12:]], -1),
+    "cut_before": lambda q: torch.cat([q[..., :0], q[..., 0:].neg()], -1),
+    "beyond": lambda q: q[..., 40:],
+    "backwards": lambda q: q[..., 5:3],
+    "sum": lambda q: q[..., 12:].sum(-1),
+    "product": lambda q: q[..., 12:] @ torch.zeros(0, 4),
+    "linear": lambda q, w: F.linear(q[:, :0], torch.ones(6, 12)),
+    "softmax": lambda q: q[..., 12:].softmax(-1),
+    "split": lambda q: q.split([12, 0], -1),
+    "split_within": lambda q: q.split([4, 0, 8], -1),
+    "join_vector": lambda q: torch.cat([torch.empty(0), q, torch.empty(0)], 0),
+    "join_nothing": lambda q: torch.cat([q[..., :0], q[..., 12:]], -1),
+    "stack": lambda q: torch.stack([q[..., :0], q[..., 12:]], -1),
+    "turn": lambda q: q[:, :0].transpose(1, 2),
+    "expand": lambda q: q[:, :0, None].expand(-1, -1, 5, -1),
+    "index": lambda q: q[:, torch.zeros(0, dtype=torch.long)],
+    "insert": lambda q: torch.slice_scatter(q, q[..., 12:], 2, 12, 12),
+    "argument": lambda q, z: q[:, 0] + z.sum((1, 2))[:, None],
+    "argument_product": lambda z: z.transpose(1, 2) @ z,
+    "argument_linear": lambda q, w: F.linear(q, w),
+    "no_rows": lambda w: w.exp().sum(0) + 1,
+}
+
+
+@pytest.fixture(scope="module")
+def operators(tmp_path_factory):
+    return Operators(FUNCTIONS, make(2), {"q": (0,), "z": (0,)}, tmp_path_factory.mktemp("empty"))
+
+
+def make(batch):
+    generator = torch.Generator().manual_seed(batch)
+    return {"q": torch.randn((batch, 3, 12), generator=generator), "z": torch.zeros(batch, 0, 3), "w": torch.zeros(0, 12)}
+
+
+@pytest.mark.parametrize("batch", [0, 1, 2, 5])
+def test_empty(batch, operators):
+    operators.check(make(batch))
