@@ -43,7 +43,10 @@ WARPGROUP = r"^( *)const int warpgroup = .*\n"
 # Each form of a tile, for few rows and for many, has one of each.
 LOOP = r"^( *)#pragma unroll 1\n *for \(.*\n *(moe::wait\(barriers \+ 16 \* ring\.stage, ring\.parity\);\n)"
 PRODUCTS = r"^( *)moe::wgmmaWait<0>\(acc\d+\);\n(?! *moe::wgmmaWait)"
-EPILOGUE = r"(^( *)#pragma unroll\n\2for .*\n *const int element = (?s:.*?)^\2\}\n)"
+EPILOGUE = (
+    r"(^( *)(?:#pragma unroll\n\2for .*\n *const int (?:element = \w+;|column = .*fragmentColumn)|const bool hasColumns = .*\n\2if \(hasColumns\))"
+    r"(?s:.*?)^\2\}\n)"
+)
 
 
 def instrument(kernel):

@@ -101,10 +101,19 @@ private:
   Multiplication &addMultiplication(Location loc, SmallVectorImpl<Multiplication> &list, int64_t width);
 
   // Its epilogue (Epilogue.cpp).
+  using ColumnValues = llvm::MapVector<Value, Value>; ///< results of ops of the epilogue that only depend on the column
+  struct StoredAt {
+    Value row, address;
+  };
   LogicalResult emitEpilogue(StoreTileOp store, RowTileOp tile);
-  /// Stores the element `element`, and its neighbour if `pair`.
-  LogicalResult emitStore(StoreTileOp store, Value inTile, Value column, bool pair);
-  FailureOr<Value> emitStoredValue(StoreTileOp store, Value row, Value column, Value element);
+  /// All elements of a thread as pairs of neighbours, so many in all.
+  LogicalResult emitPairs(StoreTileOp store, int64_t elements, Value count, Value firstColumn, Value limit,
+                          bool hasAll);
+  /// Where the element of the row `inTile` and of `column` goes.
+  FailureOr<StoredAt> emitPlace(StoreTileOp store, Value column);
+  LogicalResult emitOfColumn(ArrayRef<Operation *> ops, StoreTileOp store, Value column, ColumnValues &results);
+  FailureOr<Value> emitStoredValue(StoreTileOp store, Value row, Value column, const ColumnValues &ofColumn,
+                                   Value element);
 
   /// A line of text; `{}` are the arguments.
   void line(Location loc, const Twine &text, ValueRange arguments = {});

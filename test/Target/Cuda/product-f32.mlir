@@ -59,8 +59,8 @@
 
 // The epilogue is that of any product.
 // CHECK-NEXT: #pragma unroll
-// CHECK-NEXT: for (int32_t [[I:.*]] = 0; [[I]] < 32; [[I]] += 1) {
-// CHECK-NEXT:   const int element = 2 * [[I]];
+// CHECK-NEXT: for (int32_t [[I:.*]] = 0; [[I]] < 16; [[I]] += 1) {
+// CHECK:        const int element = 4 * [[I]] + 2 * {{.*}};
 // CHECK:            float [[V:.*]] = moe::get(acc0, element);
 // CHECK:            float [[W:.*]] = moe::get(acc0, (element + 1));
 // CHECK-NEXT:       moe::storePair({{.*}}, [[V]], [[W]]);

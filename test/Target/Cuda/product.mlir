@@ -117,12 +117,18 @@
 // CHECK-NEXT:       const uint64_t right0 = moe::matrixDescriptor(stage + 16384 + uint32_t(0) * 128, 128);
 // CHECK:            moe::wgmmaBf16(acc1, moe::advanceK(left0, 0), moe::advanceK(right0, 0), [[K:.*]] != 0);
 // CHECK:          moe::wgmmaWait<0>(acc1);
-// CHECK:          for (int32_t [[I:.*]] = 0; [[I]] < 32; [[I]] += 1) {
-// CHECK-NEXT:       const int element = 2 * [[I]];
-// CHECK-NEXT:       const int inTile = moe::fragmentRow(moe::threadIndex(), element) + 64 * warpgroup, column = int({{.*}}) + moe::fragmentColumn(moe::threadIndex(), element);
-// CHECK:              float [[V:.*]] = moe::get(acc1, element);
-// CHECK-NEXT:         moe::Bf16 [[W:.*]] = moe::fromFloat<moe::Bf16>([[V]]);
-// CHECK:              moe::storePair({{.*}}, [[W]], {{.*}});
+// CHECK:          for (int32_t [[I:.*]] = 0; [[I]] < 16; [[I]] += 1) {
+// CHECK-NEXT:       const int column = int({{.*}}) + moe::fragmentColumn(moe::threadIndex(), 4 * [[I]]);
+// CHECK-NEXT:       const bool hasColumns = column < int(168);
+// CHECK-NEXT:       if (hasColumns) {
+// CHECK-NEXT:         #pragma unroll
+// CHECK-NEXT:         for (int32_t [[HALF:.*]] = 0; [[HALF]] < 2; [[HALF]] += 1) {
+// CHECK-NEXT:           const int element = 4 * [[I]] + 2 * [[HALF]];
+// CHECK-NEXT:           const int inTile = moe::fragmentRow(moe::threadIndex(), element) + 64 * warpgroup;
+// CHECK-NEXT:           const bool exists = inTile < int([[COUNT]]);
+// CHECK:                  float [[V:.*]] = moe::get(acc1, element);
+// CHECK-NEXT:             moe::Bf16 [[W:.*]] = moe::fromFloat<moe::Bf16>([[V]]);
+// CHECK:                  moe::storePair({{.*}}, [[W]], {{.*}});
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %y: memref<?x168xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
     %c0 = arith.constant 0 : index

@@ -118,9 +118,12 @@ def test_loads_wait_for_no_other_block(model, compiled):
             assert count(blocks, "MEMBAR.ALL.GPU") == count(blocks, "MEMBAR.SC.GPU") == count(blocks, "MEMBAR.ALL.SYS") == 0, name
 
 
-@pytest.mark.parametrize("model", ["OLMoE-1B-7B", "Qwen3-30B-A3B", "Mixtral-8x7B", "DeepSeek-V3"])
-def test_silu_is_short(model, compiled):
-    """Approximate quotients and exponentials, without the calls of the exact ones; one test for all columns of a tile."""
+# Of GPT-OSS, what the model says of its 64 results (two biases, three limits, two products, a sum, the sigmoid) is 832 alone.
+@pytest.mark.parametrize(
+    "model, most", [("OLMoE-1B-7B", 800), ("Qwen3-30B-A3B", 800), ("Mixtral-8x7B", 800), ("DeepSeek-V3", 800), ("GPT-OSS-20B", 1250)]
+)
+def test_activation_is_short(model, most, compiled):
+    """Approximate quotients and exponentials, without the calls of the exact ones; what only a column decides, once for both of its rows."""
     if find_nvdisasm() is None:
         pytest.skip("nvdisasm is not installed (package nvidia-cuda-nvdisasm of python/requirements.txt)")
     cubin, _, text = compiled(model)
@@ -128,7 +131,7 @@ def test_silu_is_short(model, compiled):
     blocks = disassemble(cubin)[name]
     assert "moe::approximateQuotient(" in text_of(text, name) and count(blocks, "MUFU.EX2") > 0
     assert count(blocks, "CALL") == 0
-    assert max(epilogues(blocks)) <= 800
+    assert max(epilogues(blocks)) <= most
 
 
 def test_a_return_in_a_loop_over_k_costs_waits(nvrtc, compiled):
