@@ -1,0 +1,30 @@
+//===- Ranks.h - which rank of which job a process is -------------------------------------------------------------===//
+#ifndef MOERT_LIB_COMM_RANKS_H
+#define MOERT_LIB_COMM_RANKS_H
+
+#include "core/Status.h"
+
+#include <string>
+
+namespace moert {
+
+/// What a process knows of its job before it has met the other ranks.
+struct Ranks {
+  int rank = 0, ranks = 1;
+  std::string host = "127.0.0.1"; ///< where rank 0 listens
+  int port = 0;
+  std::string token;    ///< what only processes of this job know, or at least what tells it from other jobs
+  std::string launcher; ///< for messages: "torchrun"; empty for a single process
+};
+
+/// Reads a variable of the environment, or returns null.
+using ReadVariable = const char *(*)(const char *name);
+
+/// Finds out who this process is. The first launcher whose variables are set counts: our own (MOE_RANK, MOE_RANKS),
+/// torchrun, Open MPI's mpirun, srun, and others that speak PMI. MOE_ROOT=HOST:PORT and MOE_TOKEN replace what a
+/// launcher says. A variable that is no number, or a rank that is not below the number of ranks, is an error.
+Status findRanks(ReadVariable read, Ranks &ranks);
+
+} // namespace moert
+
+#endif // MOERT_LIB_COMM_RANKS_H

@@ -1,0 +1,72 @@
+//===- Watch.cpp - notices that another rank has ended ------------------------------------------------------------===//
+
+#include "comm/Watch.h"
+
+#include <cerrno>
+#include <cstring>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace moert {
+
+/// A descriptor that becomes readable when the process ends (Linux 5.3).
+static int openProcess(int64_t process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
+
+Status Watch::start(Bootstrap &ranks, uint32_t *word) {
+  stop();
+  abort = word;
+  int64_t mine = getpid();
+  std::vector<int64_t> all(static_cast<size_t>(ranks.ranks()));
+  if (Status bad = ranks.gather(&mine, all.data(), sizeof mine); bad.failed())
+    return bad;
+  processes.resize(all.size());
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] == mine)
+      continue;
+    processes[rank] = Socket(openProcess(all[rank]));
+    if (!processes[rank].isOpen())
+      return failure(kUserError, "cannot watch rank %zu (process %lld): %s", rank, static_cast<long long>(all[rank]),
+                     std::strerror(errno));
+  }
+  // Who has ended before it was watched is missing here; a process that got its number afterwards is not.
+  if (Status bad = ranks.barrier(); bad.failed())
+    return bad;
+  wake = Socket(eventfd(0, EFD_CLOEXEC));
+  if (!wake.isOpen())
+    return failure(kUserError, "cannot open an eventfd: %s", std::strerror(errno));
+  if (int error = pthread_create(&thread, nullptr, main, this))
+    return failure(kUserError, "cannot start a thread: %s", std::strerror(error));
+  isRunning = true;
+  return {};
+}
+
+void Watch::stop() {
+  if (isRunning) {
+    uint64_t one = 1;
+    (void)!write(wake.descriptor(), &one, sizeof one);
+    pthread_join(thread, nullptr);
+  }
+  isRunning = false;
+  processes.clear();
+  wake.close();
+}
+
+void *Watch::main(void *argument) {
+  Watch &watch = *static_cast<Watch *>(argument);
+  std::vector<pollfd> ready{{watch.wake.descriptor(), POLLIN, 0}};
+  for (const Socket &process : watch.processes)
+    ready.push_back({process.descriptor(), POLLIN, 0}); // those below 0 are left out by poll
+  while (poll(ready.data(), ready.size(), -1) < 0 && errno == EINTR) {
+  }
+  for (size_t i = 1; i < ready.size() && !ready[0].revents; ++i) {
+    if (!ready[i].revents)
+      continue;
+    __atomic_store_n(watch.abort, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+    break;
+  }
+  return nullptr;
+}
+
+} // namespace moert

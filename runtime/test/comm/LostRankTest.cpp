@@ -1,0 +1,121 @@
+//===- LostRankTest.cpp - a rank that ends or stands still --------------------------------------------------------===//
+
+#include "Job.h"
+#include "comm/Peers.h"
+#include "comm/Watch.h"
+#include "comm/Windows.h"
+
+#include <gtest/gtest.h>
+
+using namespace moert;
+using namespace moert::test;
+
+namespace {
+
+/// All wait for a flag that nobody raises; `lost` is killed when they have begun.
+std::vector<Ending> lose(int count, int lost) {
+  return Job(count).run([lost](const Ranks &ranks) -> std::string {
+    Bootstrap group;
+    Windows windows;
+    Watch watch;
+    uint32_t abort = 0, status = 0;
+    if (Status bad = group.join(ranks, 1, 20 * second); bad.failed())
+      return bad.message;
+    if (windows.open(group, 4096).failed() || watch.start(group, &abort).failed())
+      return "no windows";
+    Peers peers{windows.bases(), ranks.rank, ranks.ranks, &abort, &status, 60 * second};
+    if (ranks.rank == lost) {
+      usleep(200000);
+      raise(SIGKILL);
+    }
+    const uint32_t *flag = reinterpret_cast<uint32_t *>(peers.base[ranks.rank]);
+    bool came = await(peers, flag, 1, 40);
+    std::string text = came ? "came" : "place " + std::to_string(status) + " abort " + std::to_string(abort);
+    watch.stop();
+    return text;
+  });
+}
+
+TEST(LostRank, AKilledOneEndsTheWaitsOfTheOthersAtOnce) {
+  for (int lost : {0, 2}) {
+    std::vector<Ending> endings = lose(3, lost);
+    for (int rank = 0; rank < 3; ++rank)
+      if (rank == lost)
+        EXPECT_EQ(endings[static_cast<size_t>(rank)].signal, SIGKILL);
+      else {
+        EXPECT_EQ(endings[static_cast<size_t>(rank)].text, "place 40 abort " + std::to_string(lost + 1));
+        EXPECT_LT(endings[static_cast<size_t>(rank)].seconds, 10);
+      }
+  }
+}
+
+TEST(LostRank, AStoppedOneEndsThemByDeadline) {
+  Job job(2);
+  auto wait = [](const Ranks &ranks) -> std::string {
+    Bootstrap group;
+    Windows windows;
+    uint32_t abort = 0, status = 0;
+    if (group.join(ranks, 1, 20 * second).failed() || windows.open(group, 4096).failed())
+      return "no windows";
+    if (ranks.rank == 1)
+      raise(SIGSTOP);
+    Peers peers{windows.bases(), ranks.rank, ranks.ranks, &abort, &status, second / 4};
+    bool came = await(peers, reinterpret_cast<uint32_t *>(peers.base[0]), 1, 7);
+    return came ? "came" : "place " + std::to_string(status);
+  };
+  job.start(0, wait);
+  job.start(1, wait);
+  // Rank 0 has given up long before rank 1 may go on.
+  sleep(2);
+  kill(job.process(1), SIGCONT);
+  EXPECT_EQ(job.wait()[0].text, "place 7");
+}
+
+TEST(LostRank, AnExchangeNamesWhoWasKilled) {
+  for (int lost : {1, 2}) {
+    std::vector<Ending> endings = Job(3).run([lost](const Ranks &ranks) -> std::string {
+      Bootstrap group;
+      if (Status bad = group.join(ranks, 1, 20 * second); bad.failed())
+        return bad.message;
+      if (ranks.rank == lost)
+        raise(SIGKILL);
+      return group.barrier().message;
+    });
+    for (int rank = 0; rank < 3; ++rank)
+      if (rank != lost)
+        EXPECT_EQ(endings[static_cast<size_t>(rank)].text, "rank " + std::to_string(lost) + " closed the connection");
+  }
+}
+
+TEST(LostRank, RankZeroToo) {
+  std::vector<Ending> endings = Job(2).run([](const Ranks &ranks) -> std::string {
+    Bootstrap group;
+    if (Status bad = group.join(ranks, 1, 20 * second); bad.failed())
+      return bad.message;
+    if (ranks.rank == 0)
+      raise(SIGKILL);
+    return group.barrier().message;
+  });
+  EXPECT_EQ(endings[1].text, "rank 0 closed the connection");
+}
+
+TEST(LostRank, AnExchangeHasADeadline) {
+  Job job(3);
+  auto exchange = [](const Ranks &ranks) -> std::string {
+    Bootstrap group;
+    if (Status bad = group.join(ranks, 1, second); bad.failed())
+      return bad.message;
+    if (ranks.rank == 2)
+      raise(SIGSTOP);
+    return group.barrier().message;
+  };
+  for (int rank = 0; rank < 3; ++rank)
+    job.start(rank, exchange);
+  sleep(4);
+  kill(job.process(2), SIGCONT);
+  std::vector<Ending> endings = job.wait();
+  for (size_t rank : {0, 1})
+    EXPECT_EQ(endings[rank].text, "rank 2 did not answer in time");
+}
+
+} // namespace

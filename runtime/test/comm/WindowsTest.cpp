@@ -1,0 +1,120 @@
+//===- WindowsTest.cpp - rows that ranks store into each other's memory -------------------------------------------===//
+
+#include "Job.h"
+#include "comm/Peers.h"
+#include "comm/Windows.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+using namespace moert;
+using namespace moert::test;
+
+namespace {
+
+/// Joins and opens windows; calls `body` with what kernels see.
+std::string withWindows(const Ranks &ranks, size_t bytes, const std::function<std::string(const Peers &)> &body) {
+  Bootstrap group;
+  Windows windows;
+  if (Status bad = group.join(ranks, 1, 20 * second); bad.failed())
+    return bad.message;
+  if (Status bad = windows.open(group, bytes); bad.failed())
+    return bad.message;
+  uint32_t abort = 0, status = 0;
+  std::string text = body({windows.bases(), ranks.rank, ranks.ranks, &abort, &status, 10 * second});
+  return group.barrier().failed() ? "no barrier" : text;
+}
+
+/// Each rank sends rows of 512 bytes to each other one, epoch after epoch. A window holds a flag and a buffer per
+/// sender, and a flag per receiver by which it says that the buffer may be written again.
+std::string exchange(const Peers &peers) {
+  constexpr int rows = 20, rowWords = 128;
+  size_t stride = 128 + rows * rowWords * sizeof(uint32_t);
+  auto part = [&](int owner, int sender) { return peers.base[owner] + static_cast<size_t>(sender) * stride; };
+  auto word = [](char *at) { return reinterpret_cast<uint32_t *>(at); };
+  for (uint32_t epoch = 1; epoch <= 200; ++epoch) {
+    for (int i = 1; i < peers.ranks; ++i) {
+      int peer = (peers.rank + i) % peers.ranks;
+      if (!await(peers, word(part(peers.rank, peer) + 64), epoch - 1, 1))
+        return "no room";
+      uint32_t *to = word(part(peer, peers.rank) + 128);
+      for (int j = 0; j < rows * rowWords; ++j)
+        to[j] = epoch * 31 + static_cast<uint32_t>(peers.rank * 7 + j);
+      signal(word(part(peer, peers.rank)), epoch);
+    }
+    for (int i = 1; i < peers.ranks; ++i) {
+      int peer = (peers.rank + i) % peers.ranks;
+      if (!await(peers, word(part(peers.rank, peer)), epoch, 2))
+        return "nothing came";
+      const uint32_t *from = word(part(peers.rank, peer) + 128);
+      for (int j = 0; j < rows * rowWords; ++j)
+        if (from[j] != epoch * 31 + static_cast<uint32_t>(peer * 7 + j))
+          return "a wrong row";
+      signal(word(part(peer, peers.rank) + 64), epoch);
+    }
+  }
+  return "fine";
+}
+
+TEST(Windows, RowsArriveWholeAndInOrder) {
+  for (int count : {1, 2, 4})
+    for (const Ending &ending :
+         Job(count).run([](const Ranks &ranks) { return withWindows(ranks, 64 << 10, exchange); }))
+      EXPECT_EQ(ending.text, "fine");
+}
+
+TEST(Windows, EpochsWrapAround) {
+  uint32_t abort = 0, status = 0, flag = UINT32_MAX - 1;
+  Peers peers{nullptr, 0, 1, &abort, &status, second / 100};
+  EXPECT_TRUE(await(peers, &flag, UINT32_MAX - 1, 1));
+  EXPECT_FALSE(await(peers, &flag, 2, 5)) << "2 comes after UINT32_MAX - 1";
+  EXPECT_EQ(status, 5u);
+  EXPECT_FALSE(await(peers, &flag, UINT32_MAX, 6));
+  EXPECT_EQ(status, 5u) << "the first wait that failed";
+  flag = 3;
+  EXPECT_TRUE(await(peers, &flag, UINT32_MAX, 7));
+}
+
+TEST(Windows, AWindowIsZeroAndWhatWasAskedFor) {
+  for (const Ending &ending : Job(2).run([](const Ranks &ranks) {
+         return withWindows(ranks, 3 << 20, [](const Peers &peers) -> std::string {
+           for (size_t i = 0; i < 3 << 20; ++i)
+             if (peers.base[peers.rank][i])
+               return "not zero";
+           return "fine";
+         });
+       }))
+    EXPECT_EQ(ending.text, "fine");
+}
+
+TEST(Windows, DifferentSizesAreRefusedOnAllRanks) {
+  for (const Ending &ending : Job(2).run([](const Ranks &ranks) {
+         return withWindows(ranks, ranks.rank ? 4096 : 8192, [](const Peers &) { return "opened"; });
+       }))
+    EXPECT_NE(ending.text.find(" wants a window of "), std::string::npos) << ending.text;
+}
+
+TEST(Windows, MemoryThatCannotBeHadIsAnErrorOnAllRanks) {
+  // Files may not grow beyond 1 MiB in rank 1, as in a memory that is full.
+  std::vector<Ending> endings = Job(2).run([](const Ranks &ranks) {
+    rlimit limit{1 << 20, 1 << 20};
+    std::signal(SIGXFSZ, SIG_IGN);
+    if (ranks.rank == 1)
+      setrlimit(RLIMIT_FSIZE, &limit);
+    return withWindows(ranks, 4 << 20, [](const Peers &) { return "opened"; });
+  });
+  EXPECT_EQ(endings[0].text, "rank 1 cannot have a window of 4194304 bytes");
+  EXPECT_EQ(endings[1].text, "cannot have a window of 4194304 bytes: File too large");
+}
+
+TEST(Windows, NothingHasAName) {
+  for (const Ending &ending : Job(2).run([](const Ranks &ranks) {
+         return withWindows(ranks, 4096, [](const Peers &) -> std::string {
+           return system("ls /dev/shm | grep -q moe") == 0 ? "a segment in /dev/shm" : "fine";
+         });
+       }))
+    EXPECT_EQ(ending.text, "fine");
+}
+
+} // namespace
