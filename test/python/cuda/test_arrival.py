@@ -9,9 +9,10 @@ from emulated import schedules
 from nvrtc import Nvrtc, find_nvrtc, usages
 from sass import broken_product_groups, count, disassemble, find_nvdisasm
 from test_edited_kernels import EXPERTS, emulated_experts, inputs
+from test_emitted_layer import run_layer
 from test_emitted_lint import MACHINE_CODE, PRODUCTS, REGISTERS, text_of
+from test_f32_products import Linear
 
-# More steps than two rounds of the ring, tiles of few rows and of many, and rows that a thread cannot copy by 16 bytes.
 SCHEDULES = [*schedules(), *schedules(strict=True)]
 
 
@@ -29,6 +30,24 @@ def test_every_schedule_gives_the_same_bits(stages, tmp_path):
     kernels = EmulatedKernels(noinc(plain, stages=stages), tmp_path / "noinc")
     for schedule in SCHEDULES:
         np.testing.assert_array_equal(emulated_experts(kernels, *arrays, **schedule), expected, err_msg=str(schedule))
+
+
+@pytest.mark.parametrize("tokens, shape", [(37, Shape(101, 30, 5, 2)), (140, Shape(200, 136, 1, 1))], ids=str)
+def test_layers_of_other_sizes(tokens, shape, tmp_path):
+    """Rows that are copied by elements, and tiles of many rows by TMA."""
+    level = kernel_level(shape.text())
+    plain, edited = (EmulatedKernels(text, tmp_path / name) for name, text in (("plain", level), ("noinc", noinc(level))))
+    expected = run_layer(plain, tokens, shape)
+    for schedule in SCHEDULES[::3]:
+        np.testing.assert_array_equal(run_layer(edited, tokens, shape, **schedule), expected)
+
+
+def test_f32(tmp_path):
+    """Those who multiply read the rows as threads do, without a proxy."""
+    linear = Linear(tmp_path, 200, 77, edit=noinc)
+    assert "moe::initBarrier(barriers + 0, 129)" in cuda_text(noinc(kernel_level(linear.text)))
+    for tokens, schedule in zip((1, 20, 150), SCHEDULES[::3]):
+        linear.check(tokens, **schedule)
 
 
 FAULTS = {
