@@ -100,6 +100,7 @@ def variant(name, what, keeps, **edits):
 
 VARIANTS = [
     variant("fence-all", "proxy fence of all memory, not of shared memory alone", "bits", level=set_plans(proxy_fence="all")),
+    variant("arrival-noinc", "each thread's copies arrive by themselves, and the proxy fence stands behind the wait of those who multiply", "bits", level=set_plans(arrival="noinc")),
     variant("silu-exact", "exact exponential and quotient in the activation", "rounding", target=set_target(activation="exact")),
     variant("epilogue-off", "sums are neither read nor stored", "nothing", text=without_epilogue),
     variant("rows-neighbours", "a tile's rows are neighbours, copied by threads as before", "nothing", level=neighbours(by_tma=False)),

@@ -19,6 +19,18 @@ Barrier &barrierAt(uint32_t address, Where where) {
   return barrier;
 }
 
+int takeBarrierSlot(Where where) {
+  Block &block = *self().block;
+  if (block.barrierSlots == kBarrierSlots)
+    fail("more than " + std::to_string(kBarrierSlots) + " mbarriers in a block; one that copies arrive at counts twice",
+         where);
+  return machine->options.threads + block.barrierSlots++;
+}
+
+std::string tooManyArrivals(const Barrier &barrier) {
+  return "mbarrier " + hex(barrier.address) + ": more arrivals than its count of " + std::to_string(barrier.count);
+}
+
 void initBarrier(uint32_t address, uint32_t arrivals, Where where) {
   requireShared(address, 8, "mbarrier", where);
   Thread &t = self();
@@ -29,13 +41,11 @@ void initBarrier(uint32_t address, uint32_t arrivals, Where where) {
     fail("mbarrier " + hex(address) + ": the count is 1 to 2^20 - 1", where);
   if (barriers.count(address))
     fail("mbarrier " + hex(address) + " initialised twice", where);
-  if (barriers.size() == kBarrierSlots)
-    fail("more than " + std::to_string(kBarrierSlots) + " mbarriers in a block", where);
   Barrier &barrier = barriers[address];
   barrier.address = address;
   barrier.count = arrivals;
   barrier.pending = arrivals;
-  barrier.slot = machine->options.threads + int(barriers.size()) - 1;
+  barrier.slot = takeBarrierSlot(where);
   barrier.initSlot = t.slot;
   barrier.initEpoch = t.epoch;
   t.block->shared.granule(address).barrier = true;
@@ -63,7 +73,7 @@ void arrive(uint32_t address, uint32_t expectedBytes, Where where) {
   maybeSwitch();
   Barrier &barrier = barrierAt(address, where);
   if (barrier.pending == 0)
-    fail("mbarrier " + hex(address) + ": more arrivals than its count of " + std::to_string(barrier.count), where);
+    fail(tooManyArrivals(barrier), where);
   barrier.bytes += expectedBytes;
   if (barrier.bytes > kMaxCount)
     fail("mbarrier " + hex(address) + ": more than 2^20 - 1 bytes expected", where);

@@ -14,8 +14,8 @@
 namespace moe::emulation {
 
 /// For every slot of every block the last epoch known. A block's slots are its threads, then its mbarriers
-/// (asynchronous loads that complete there), then the threads that store tiles. Blocks from which nothing was learnt
-/// take no memory.
+/// (asynchronous loads that complete there, and copies of threads apart from them), then the threads that store tiles.
+/// Blocks from which nothing was learnt take no memory.
 class Clock {
 public:
   /// Slots of a block, set by each launch.

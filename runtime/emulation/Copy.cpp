@@ -1,7 +1,9 @@
 //===- Copy.cpp - cp.async ----------------------------------------------------------------------------------------===//
 //
-// Until its thread has waited for it, a copy is in flight: the target is NaN or already the data, and nobody may touch
-// it. From the wait on it counts as an ordinary store of that thread, made at that moment.
+// Until its thread has waited for it, or an asynchronous arrival has handed it over, a copy is in flight: the target is
+// NaN or already the data, and nobody may touch it. From the wait on it counts as an ordinary store of that thread,
+// made at that moment. From the arrival on it is known to those who have waited for the mbarrier, and to nobody else:
+// the issuing thread has to wait too, and what else it has written is not handed over.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -29,49 +31,108 @@ void copyAsync(uint32_t to, const void *from, uint32_t bytes, Where where) {
   OverwriteCheck(false, where)(granule, to);
   granule.copying = true;
   memset(shared.at(to), 0xff, 16);
-  t.copies.groups.back().copies.push_back({to, from, bytes});
+  t.copies.batches.back().copies.push_back({to, from, bytes});
+}
+
+static void land(Thread &t, CopyQueue::Batch &batch) {
+  if (batch.landed)
+    return;
+  for (const CopyQueue::Copy &copy : batch.copies) {
+    unsigned char *to = t.block->shared.at(copy.to);
+    memset(to, 0, 16);
+    if (copy.bytes) // a copy of nothing may come from nowhere
+      memcpy(to, copy.from, copy.bytes);
+  }
+  batch.landed = true;
+}
+
+/// From now on the last writes to the targets are these.
+static void finish(Thread &t, CopyQueue::Batch &batch, SharedWord write) {
+  for (const CopyQueue::Copy &copy : batch.copies) {
+    Granule &granule = t.block->shared.granule(copy.to);
+    granule.copying = false;
+    for (SharedWord &word : granule.words)
+      word = write;
+  }
+  batch.copies = {};
+}
+
+static void wakeWaiting(Thread &t) {
+  if (t.copies.waiting)
+    machine->wake(&t);
 }
 
 void commitCopies() {
   Thread &t = self();
-  const size_t number = t.copies.groups.size() - 1;
-  t.copies.groups.emplace_back();
-  if (t.copies.groups[number].copies.empty()) {
-    t.copies.groups[number].landed = true;
+  CopyQueue &queue = t.copies;
+  const size_t number = queue.batches.size() - 1;
+  queue.batches.emplace_back();
+  queue.groups.push_back(number + 1);
+  if (queue.batches[number].copies.empty()) {
+    queue.batches[number].landed = true;
     return;
   }
   machine->events.push_back([&t, number] {
-    CopyQueue::Group &group = t.copies.groups[number];
-    for (const CopyQueue::Copy &copy : group.copies) {
-      unsigned char *to = t.block->shared.at(copy.to);
-      memset(to, 0, 16);
-      if (copy.bytes) // a copy of nothing may come from nowhere
-        memcpy(to, copy.from, copy.bytes);
-    }
-    group.landed = true;
-    if (t.copies.waiting)
-      machine->wake(&t);
+    land(t, t.copies.batches[number]);
+    wakeWaiting(t);
   });
+}
+
+/// The first arrival of the thread that has not happened does.
+static void happenArrival(Thread &t) {
+  CopyQueue &queue = t.copies;
+  const CopyQueue::Arrival arrival = queue.arrivals.front();
+  queue.arrivals.pop_front();
+  Barrier &barrier = *arrival.barrier;
+  const int slot = barrier.copySlot;
+  ++barrier.copyEpoch;
+  for (; queue.handed < arrival.end; ++queue.handed) {
+    CopyQueue::Batch &batch = queue.batches[queue.handed];
+    land(t, batch);
+    if (queue.handed < queue.waited)
+      continue; // ordinary stores of the thread by now
+    finish(t, batch, {SharedWord::Copied, int16_t(slot), barrier.copyEpoch});
+    batch.slot = slot;
+    batch.epoch = barrier.copyEpoch;
+  }
+  barrier.current.seen.raise(t.block->id, slot, barrier.copyEpoch);
+  wakeWaiting(t);
+  if (barrier.pending == 0)
+    return fault(tooManyArrivals(barrier), &t, &arrival.where);
+  --barrier.pending;
+  settle(barrier);
+}
+
+void arriveWhenCopied(uint32_t address, Where where) {
+  maybeSwitch();
+  Thread &t = self();
+  CopyQueue &queue = t.copies;
+  Barrier &barrier = barrierAt(address, where);
+  if (barrier.copySlot < 0)
+    barrier.copySlot = takeBarrierSlot(where);
+  queue.arrivals.push_back({&barrier, queue.batches.size(), where});
+  queue.batches.emplace_back();
+  machine->events.push_back([&t] { happenArrival(t); });
 }
 
 void waitCopies(uint32_t pending, Where where) {
   maybeSwitch();
   Thread &t = self();
   CopyQueue &queue = t.copies;
-  const size_t committed = queue.groups.size() - 1;
-  for (; queue.waited + pending < committed; ++queue.waited) {
-    while (!queue.groups[queue.waited].landed) {
+  if (queue.groups.size() <= pending)
+    return;
+  const size_t end = queue.groups[queue.groups.size() - 1 - pending];
+  for (; queue.waited < end; ++queue.waited) {
+    while (!queue.isSettled(queue.waited)) {
       queue.waiting = true;
       suspend(Thread::Blocked, "an asynchronous copy", where);
       queue.waiting = false;
     }
-    for (const CopyQueue::Copy &copy : queue.groups[queue.waited].copies) {
-      Granule &granule = t.block->shared.granule(copy.to);
-      granule.copying = false;
-      for (SharedWord &word : granule.words)
-        word = {SharedWord::Ordinary, int16_t(t.slot), t.epoch};
-    }
-    queue.groups[queue.waited].copies = {};
+    CopyQueue::Batch &batch = queue.batches[queue.waited];
+    if (batch.slot < 0)
+      finish(t, batch, {SharedWord::Ordinary, int16_t(t.slot), t.epoch});
+    else
+      t.knowledge.seen.raise(t.block->id, batch.slot, batch.epoch);
   }
 }
 

@@ -54,6 +54,7 @@ void waitTileStores(uint32_t pending, bool readOnly, Where where);
 void copyAsync(uint32_t to, const void *from, uint32_t bytes, Where where);
 void commitCopies();
 void waitCopies(uint32_t pending, Where where);
+void arriveWhenCopied(uint32_t barrier, Where where);
 
 struct Chain; // the accumulators of a warpgroup while wgmmas on them are in flight
 

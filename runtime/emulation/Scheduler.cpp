@@ -85,6 +85,10 @@ static void endThread(Thread &thread) {
   ++machine->progress;
   if (!thread.inFlight.empty())
     fault("thread ends with wgmma in flight on its accumulators", &thread, nullptr);
+  if (!thread.copies.arrivals.empty())
+    fault("thread ends before its arrival at mbarrier " + hex(thread.copies.arrivals.front().barrier->address) +
+              ", which waits for copies",
+          &thread, &thread.copies.arrivals.front().where);
   --thread.block->live;
   leaveMeetings(thread);
   if (thread.block->live == 0)

@@ -28,7 +28,9 @@ static void checkWritten(Thread &t, const SharedWord &word, uint32_t address, co
                                                        : t.knows(word.slot, word.epoch);
   if (!ordered)
     fail(std::string(what) + " of shared memory " + hex(address) + " is not ordered after its " +
-             (word.kind == SharedWord::Async ? "TMA load: this thread has not waited for the mbarrier" : "write"),
+             (word.kind == SharedWord::Async    ? "TMA load: this thread has not waited for the mbarrier"
+              : word.kind == SharedWord::Copied ? "asynchronous copy: this thread has not waited for the mbarrier"
+                                                : "write"),
          where);
 }
 

@@ -14,8 +14,9 @@ struct Thread;
 
 /// The last write to 4 bytes.
 struct SharedWord {
-  enum Kind : uint8_t { Never, Ordinary, Async, Atomic } kind = Never;
-  int16_t slot = 0; // of the thread, or of the mbarrier where the load completed
+  /// Ordinary: by a thread. Copied: by a thread's asynchronous copy, handed over by an mbarrier. Async: by TMA.
+  enum Kind : uint8_t { Never, Ordinary, Copied, Async, Atomic } kind = Never;
+  int16_t slot = 0; // of the thread, or of the mbarrier where the load or copy completed
   uint32_t epoch = 0;
   bool operator==(const SharedWord &other) const = default;
 };

@@ -59,8 +59,10 @@ struct Barrier {
   uint32_t address = 0, count = 0;
   int64_t pending = 0, bytes = 0; // arrivals and bytes that the phase lacks
   uint64_t phase = 0;
-  int slot = 0; // of the asynchronous writes that complete here
+  int slot = 0; // of the TMA loads that complete here
   uint32_t asyncEpoch = 0;
+  int copySlot = -1; // of the copies of threads that it hands over, if any
+  uint32_t copyEpoch = 0;
   int initSlot = 0;
   uint32_t initEpoch = 0;
   bool fenced = false; // fence.mbarrier_init after the init
@@ -97,7 +99,8 @@ struct Block {
   std::vector<Warpgroup> warpgroups;
   std::vector<std::unique_ptr<Thread>> threads;
   std::deque<TileStore> stores;
-  int storingThreads = 0; // clock slots taken by threads that store tiles
+  int barrierSlots = 0;   // clock slots taken by mbarriers
+  int storingThreads = 0; // and by threads that store tiles
   int freeRegisters = 0;
   std::vector<Thread *> registerWaiters;
 };
@@ -147,6 +150,9 @@ void checkGlobalRead(const void *p, size_t bytes, const char *what, Where where)
 // Barrier.cpp
 /// The mbarrier that the calling thread may use at this address.
 Barrier &barrierAt(uint32_t address, Where where);
+/// A clock slot of the calling thread's block for asynchronous writes that complete at an mbarrier.
+int takeBarrierSlot(Where where);
+std::string tooManyArrivals(const Barrier &barrier);
 /// Completes the phase if nothing is lacking.
 void settle(Barrier &barrier);
 

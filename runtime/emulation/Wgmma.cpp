@@ -60,14 +60,15 @@ static void checkNeeds(const Product &product, Where where) {
   const Thread &t = self();
   for (const Need &need : product.needs) {
     const SharedWord &write = need.write;
-    const bool ordinary = write.kind == SharedWord::Ordinary;
-    if (ordinary ? t.asyncKnows(write.slot, write.epoch) : t.knows(write.slot, write.epoch))
+    const bool known = t.knows(write.slot, write.epoch);
+    if (write.kind == SharedWord::Async ? known : t.asyncKnows(write.slot, write.epoch))
       continue;
-    const char *why = ": not ordered after its store";
-    if (!ordinary)
+    const char *why = known ? ": ordinary store without fence.proxy.async in between" : ": not ordered after its store";
+    if (write.kind == SharedWord::Async)
       why = ": this thread has not waited for the mbarrier of its TMA load";
-    else if (t.knows(write.slot, write.epoch))
-      why = ": ordinary store without fence.proxy.async in between";
+    else if (write.kind == SharedWord::Copied)
+      why = known ? ": asynchronous copy without fence.proxy.async in between"
+                  : ": this thread has not waited for the mbarrier of its asynchronous copy";
     fail("wgmma reads shared memory " + hex(need.address) + why, where);
   }
 }

@@ -92,7 +92,8 @@ private:
     int64_t width = 0; ///< columns of the accumulators
   };
   void emitProducts(const Steps &range, ArrayRef<MmaOp> products, RowTileOp tile);
-  void emitTensorProducts(Location loc, const Steps &range, ArrayRef<Multiplication> list);
+  /// `needsFence`: between the wait for a stage and the products.
+  void emitTensorProducts(Location loc, const Steps &range, ArrayRef<Multiplication> list, bool needsFence);
   /// Products of f32, by the threads (ThreadProducts.cpp).
   void emitThreadProducts(Location loc, const Steps &range, ArrayRef<Multiplication> list, RowTileOp tile);
   void emitStepByThreads(Location loc, ArrayRef<Multiplication> list);

@@ -1,8 +1,9 @@
 //===- Loads.cpp - products: the warpgroup that loads -------------------------------------------------------------===//
 //
 // Per step of K, when the stage is empty: thread 0 lets TMA bring the weights, and the rows of `a` where they are
-// neighbours in memory. Other rows are copied by all threads, 8 neighbouring ones to a row of 128 bytes. Such copies
-// are on their way for some steps (`lag`) before the warp announces them: several stages are in flight.
+// neighbours in memory. Other rows are copied by all threads, 8 neighbouring ones to a row of 128 bytes. Several stages
+// are in flight: by the plan's `arrival`, such copies are on their way for some steps (`lag`) before the warp announces
+// them, or each thread's arrive by themselves when they have landed (`noinc`).
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -84,7 +85,10 @@ void Emitter::emitRowCopies(MmaOp mma, RowTileOp tile, Value k) {
            pass);
     }
   });
-  emitAnnouncement(loc);
+  if (!plan->arrivesByThread())
+    emitAnnouncement(loc);
+  else
+    line(loc, copies ? "moe::arriveWhenCopied(full);" : "moe::arrive(full);");
 }
 
 LogicalResult Emitter::emitLoads(const Steps &range, ArrayRef<MmaOp> products, RowTileOp tile) {
@@ -94,7 +98,7 @@ LogicalResult Emitter::emitLoads(const Steps &range, ArrayRef<MmaOp> products, R
   bool byTile = rowSource(mma, tileRows) == RowSource::Tile;
   FailureOr<Value> firstRow = Value();
   if (byTile) {
-    if (plan->usesCopies)
+    if (plan->arrivesLater())
       emitDrain(loc);
     firstRow = emitRowIndex(mma.getRows(), integer(loc, i64, 0));
     if (failed(firstRow))
@@ -143,7 +147,9 @@ LogicalResult Emitter::emitLoads(const Steps &range, ArrayRef<MmaOp> products, R
       line(loc, load + "int({}) + " + Twine(first % plan->stripColumns) + plusStrip() + ");", arguments);
     }
   });
-  if (byTile) {
+  if (byTile && plan->arrivesByThread()) {
+    line(loc, "moe::arrive(full);");
+  } else if (byTile) {
     // No thread falls behind: the stage is announced when all have seen it empty.
     line(loc, "moe::syncWarp();");
     line(loc, "if (" + isLeader + ") moe::arrive(full);");

@@ -80,7 +80,7 @@ SmallVector<Emitter::Multiplication> Emitter::shareProducts(const Steps &range, 
   return list;
 }
 
-void Emitter::emitTensorProducts(Location loc, const Steps &range, ArrayRef<Multiplication> list) {
+void Emitter::emitTensorProducts(Location loc, const Steps &range, ArrayRef<Multiplication> list, bool needsFence) {
   std::string multiply = plan->element.isBF16() ? "moe::wgmmaBf16" : "moe::wgmmaF16";
   Value lower = range.lower;
   line(loc, "#pragma unroll 1");
@@ -92,6 +92,8 @@ void Emitter::emitTensorProducts(Location loc, const Steps &range, ArrayRef<Mult
     b.setInsertionPointToStart(steps.getBody());
     Value k = steps.getBody()->getArgument(0);
     line(loc, "moe::wait(barriers + 16 * ring.stage, ring.parity);");
+    if (needsFence)
+      line(loc, Twine(plan->proxyFence()) + "();");
     line(loc, "const moe::SharedAddress stage = stages + " + Twine(plan->stageBytes()) + " * ring.stage;");
     auto descriptor = [&](StringRef name, size_t i, const std::string &address, Value column) {
       bool hasColumn = StringRef(address).contains("{}");
@@ -130,8 +132,10 @@ void Emitter::emitTensorProducts(Location loc, const Steps &range, ArrayRef<Mult
 void Emitter::emitProducts(const Steps &range, ArrayRef<MmaOp> products, RowTileOp tile) {
   Location loc = MmaOp(products[0]).getLoc();
   SmallVector<Multiplication> list = shareProducts(range, products);
+  // Rows that threads have written and not fenced.
+  bool needsFence = plan->arrivesByThread() && rowSource(products[0], tileRows) != RowSource::Tile;
   if (plan->usesTensorCores())
-    emitTensorProducts(loc, range, list);
+    emitTensorProducts(loc, range, list, needsFence);
   else
     emitThreadProducts(loc, range, list, tile);
 }

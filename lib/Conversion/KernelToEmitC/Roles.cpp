@@ -81,8 +81,7 @@ LogicalResult Emitter::emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef
        "const moe::SharedAddress barriers = moe::dynamicShared(), stages = barriers + " + Twine(kBarrierBytes) + ";");
   emitIf(loc, literal(loc, b.getI1Type(), "moe::threadIndex() == 0"), [&] {
     for (int64_t stage = 0; stage < plan->stages(); ++stage) {
-      // Full: a warp's rows each, and the thread that asks TMA.
-      line(loc, "moe::initBarrier(barriers + " + Twine(16 * stage) + ", " + Twine(kLoadingWarps + 1) + ");");
+      line(loc, "moe::initBarrier(barriers + " + Twine(16 * stage) + ", " + Twine(plan->fullArrivals()) + ");");
       line(loc, "moe::initBarrier(barriers + " + Twine(16 * stage + 8) + ", " + Twine(kComputingWarps) + ");");
     }
     line(loc, "moe::fenceBarrierInit();");
@@ -100,7 +99,7 @@ LogicalResult Emitter::emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef
     role = loading ? Role::Load : Role::Compute;
     if (loading) {
       line(loc, "moe::decreaseRegisters<" + Twine(plan->plan.getLoadRegisters()) + ">();");
-      if (plan->usesCopies)
+      if (plan->arrivesLater())
         line(loc, "int unannounced = 0;");
     } else {
       line(loc, "moe::increaseRegisters<" + Twine(plan->plan.getMultiplyRegisters()) + ">();");
@@ -114,8 +113,13 @@ LogicalResult Emitter::emitRoles(FuncOp func, ArrayRef<Value> matrices, ArrayRef
       emitIf(loc, literal(loc, b.getI1Type(), "moe::blockIndex() == 0"), write);
     if (failed(written))
       return failure();
-    if (loading && plan->usesCopies)
+    if (loading && plan->arrivesLater())
       emitDrain(loc);
+    if (loading && plan->arrivesByThread()) {
+      // No thread ends while arrivals are due that wait for its copies.
+      line(loc, "moe::commitCopies();");
+      line(loc, "moe::waitCopies<0>();");
+    }
     emitc::YieldOp::create(b, loc);
   }
   return success();

@@ -36,13 +36,18 @@ struct TilePlan {
   /// columns of each product of a tile. No strips: there is no such form.
   int64_t strips = 0, stripColumns = 0;
   bool usesTiles = false;  ///< some rows of `a` come by TMA
-  bool usesCopies = false; ///< some come by the threads, which announce them later
+  bool usesCopies = false; ///< some come by the threads
 
   int64_t stages() const { return plan.getStages(); }
   /// The function between the threads' accesses to a stage and those of TMA and wgmma.
   StringRef proxyFence() const {
     return plan.getProxyFence() == cuda::ProxyFence::Shared ? "moe::fenceProxyAsyncShared" : "moe::fenceProxyAsync";
   }
+  /// Each loading thread arrives for itself, when its copies have landed, not a warp later for all its threads.
+  bool arrivesByThread() const { return usesCopies && plan.getArrival() == cuda::Arrival::Noinc; }
+  bool arrivesLater() const { return usesCopies && !arrivesByThread(); }
+  /// At a stage that becomes full: those for the rows, and the thread that asks TMA.
+  int64_t fullArrivals() const { return (arrivesByThread() ? kLoadingThreads : kLoadingWarps) + 1; }
   /// Tensor cores multiply 16-bit floats; f32 is multiplied by the threads, in full precision.
   bool usesTensorCores() const { return !element.isF32(); }
   /// Elements of a step of K.

@@ -1,7 +1,8 @@
 //===- copy.cuh - asynchronous copies of 16 bytes by the threads --------------------------------------------------===//
 //
 // For rows that TMA cannot fetch, because they lie wherever an index says. The copies are ordinary accesses of the
-// thread that issues them, made later: wgmma needs fence.proxy.async after the wait.
+// thread that issues them, made later: wgmma needs fence.proxy.async after the wait, for the copies or for the mbarrier
+// that hands them over.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,6 +21,12 @@ MOE_DEVICE void commitCopies() { asm volatile("cp.async.commit_group;" ::: "memo
 /// Until at most kPending groups of this thread are unfinished: the others' data are in shared memory.
 template <int kPending> MOE_DEVICE void waitCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+/// Arrives when all copies that this thread has issued so far, committed or not, are in shared memory. One of the
+/// arrivals that the mbarrier counts. It hands over the copies and nothing else that the thread has written.
+MOE_DEVICE void arriveWhenCopied(SharedAddress barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
 } // namespace moe

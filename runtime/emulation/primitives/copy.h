@@ -9,6 +9,9 @@ inline void copyAsync(SharedAddress to, const void *from, uint32_t bytes, Where 
 }
 inline void commitCopies() { emulation::commitCopies(); }
 template <int kPending> void waitCopies(Where where = Where::current()) { emulation::waitCopies(kPending, where); }
+inline void arriveWhenCopied(SharedAddress barrier, Where where = Where::current()) {
+  emulation::arriveWhenCopied(barrier, where);
+}
 
 } // namespace moe
 

@@ -30,6 +30,7 @@ class Fault:
     new: str = ""
     file: str = GEMM  # where it is planted
     kernel: str = GEMM  # which kernel shows it
+    entry: str = "gatherByStores"  # and which form of the gather kernel
     everywhere: bool = False
     strict: bool = False
     then: tuple[str, str] | None = None  # a second replacement in the same file
@@ -43,6 +44,15 @@ class Fault:
 
 NEVER = "that was never written"
 WRONG = "wrong result"
+FENCE = "    if constexpr (kFence)\n      fenceProxyAsyncShared();\n"
+WHEN_COPIED = "    arriveWhenCopied(full);\n"
+
+
+def copies(name, *arguments, **others):
+    """In the form of the gather kernel whose rows come by asynchronous copies."""
+    return Fault(f"copies: {name}", *arguments, file=GATHER, kernel=GATHER, entry="gatherByCopies", **others)
+
+
 FAULTS = [
     # Rings of barriers
     Fault("consumer waits with the wrong parity", NEVER, FULL_WAIT, FULL_WAIT.replace(")", " ^ 1)"), everywhere=True),
@@ -103,6 +113,27 @@ FAULTS = [
     Fault("gather: a row is not waited for", "not ordered after its store", "C::loaders + 1);", "C::loaders);", GATHER, GATHER),
     Fault("gather: swizzle forgotten", WRONG, "swizzle(to + i * 2, C::width)", "to + i * 2", GATHER, GATHER),
     Fault("gather: rows beyond the end", "outside every registered buffer", "row < m ? a +", "row < m + 1 ? a +", GATHER, GATHER),
+    # Rows gathered by copies that arrive when they have landed
+    copies("no proxy fence", "asynchronous copy without fence.proxy.async", FENCE, ""),
+    copies("proxy fence of the loading threads", "asynchronous copy without fence.proxy.async", FENCE, "",
+           then=("    arriveWhenCopied(full);", "    fenceProxyAsyncShared();\n    arriveWhenCopied(full);\n    fenceProxyAsyncShared();")),
+    copies("proxy fence before the wait", "asynchronous copy without fence.proxy.async", FENCE, "",
+           then=("    wait(shared + C::offsetFull + ", "    fenceProxyAsyncShared();\n    wait(shared + C::offsetFull + ")),
+    copies("proxy fence of one thread", "asynchronous copy without fence.proxy.async", "if constexpr (kFence)", "if (thread == 0)"),
+    copies("arrival before the copies", "of its asynchronous copy", WHEN_COPIED, "",
+           then=("      const bool inside = row < m &&", "      if (i == 0) arriveWhenCopied(full);\n      const bool inside = row < m &&")),
+    copies("arrival that waits for no copies", "an asynchronous copy in flight", WHEN_COPIED, "    arrive(full);\n"),
+    copies("one arrival per warp", "an asynchronous copy in flight", WHEN_COPIED, "    if (thread % 32 == 0) arriveWhenCopied(full);\n",
+           then=("C::loaders + 1);", "C::loaders / 32 + 1);")),
+    copies("no arrival", "deadlock", WHEN_COPIED, ""),
+    copies("arrival twice", NEVER, WHEN_COPIED, WHEN_COPIED + WHEN_COPIED),
+    copies("arrival at another stage", "of its asynchronous copy", "arriveWhenCopied(full)", "arriveWhenCopied(shared + C::offsetFull + (1 - ring.stage) * 8)"),
+    copies("thread ends before its copies", "thread ends before its arrival", "  commitCopies();\n  waitCopies<0>();", "  "),
+    copies("arrival count too low", "asynchronous copy", "C::loaders + 1);", "C::loaders);"),
+    copies("arrival count too high", "lacks 1 of 130 arrivals", "C::loaders + 1);", "C::loaders + 2);"),
+    copies("consumer does not wait", NEVER, "    wait(shared + C::offsetFull + ring.stage * 8, ring.parity);\n", ""),
+    copies("producer does not wait for free stages", "an asynchronous copy in flight", "    wait(shared + C::offsetEmpty + ring.stage * 8, ring.parity ^ 1);\n", "",
+           everywhere=True),
 ]  # fmt: skip
 
 # Two computing blocks and a sending one, tails everywhere, more steps than two rounds of the ring.
@@ -138,7 +169,7 @@ def findings(emulator, fault, library, cases=CASES):
     """What each run of the planted kernel says."""
     for schedule in [*schedules(strict=fault.strict)]:
         if fault.kernel == GATHER:
-            kernel = emulator.load(library, ["gatherGemm"])["gatherGemm"]
+            kernel = emulator.load(library, [fault.entry])[fault.entry]
             yield run_gather(emulator, kernel, 150, 200, 328, 300, **schedule)
         else:
             kernel = emulator.load(library, ["gemm"])["gemm"]

@@ -46,10 +46,11 @@ def test_gemm_ends_when_rows_do_not_arrive(emulator, kernels, case):
         assert case.run(emulator, kernels("gemm")["gemm"], **schedule) == "", schedule
 
 
+@pytest.mark.parametrize("kernel", ["gatherByStores", "gatherByCopies"])
 @pytest.mark.parametrize("shape", [(150, 200, 328, 300), (1, 8, 8, 5), (257, 128, 64, 3)], ids=str)
-def test_gather(emulator, kernels, shape):
+def test_gather(emulator, kernels, kernel, shape):
     for schedule in SCHEDULES:
-        assert run_gather(emulator, kernels("gather")["gatherGemm"], *shape, **schedule) == "", schedule
+        assert run_gather(emulator, kernels("gather")[kernel], *shape, **schedule) == "", schedule
 
 
 def staged_case(emulator, element, width, shape):

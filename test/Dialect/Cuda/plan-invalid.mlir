@@ -1,29 +1,36 @@
 // A plan that was edited by hand.
 // RUN: moe-opt %s --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{'stages' is 2; a ring has 3..8}}
-kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 2, few_rows = 16, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+// expected-error@+1 {{'stages' is 2; a ring with arrival = lag has 3..8}}
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 2, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{'stages' is 1; a ring with arrival = noinc has 2..8}}
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 1, few_rows = 16, arrival = noinc, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
   kernel.return
 }
 
 // -----
 
 // expected-error@+1 {{'few_rows' is 32; the form for few rows has 16, and 0 leaves it out}}
-kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 32, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 32, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
   kernel.return
 }
 
 // -----
 
 // expected-error@+1 {{'load_registers' is 60; a role has multiples of 8 in 24..240}}
-kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, proxy_fence = shared, load_registers = 60, multiply_registers = 224>} {
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 60, multiply_registers = 224>} {
   kernel.return
 }
 
 // -----
 
 // expected-error@+1 {{the roles need 69632 registers; a multiprocessor has 65536}}
-kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, proxy_fence = shared, load_registers = 64, multiply_registers = 240>} {
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 64, multiply_registers = 240>} {
   kernel.return
 }
 
@@ -38,7 +45,7 @@ kernel.func @f() attributes {kernel.plan = 4} {
 
 // expected-error@+1 {{5 stages need 246784 bytes of shared memory; a block has 232448}}
 kernel.func @wide(%x: memref<?x64xbf16>, %w: memref<1x1x256x64xbf16>, %y: memref<?x256xf32>)
-    attributes {kernel.plan = #cuda.plan<stages = 5, few_rows = 16, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+    attributes {kernel.plan = #cuda.plan<stages = 5, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %rows = memref.dim %x, %c0 : memref<?x64xbf16>

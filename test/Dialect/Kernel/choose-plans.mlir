@@ -8,7 +8,7 @@
 
 // V3: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 0>}
 // AMX: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 262144, block_rows = 384, stream_ahead = 2048>}
-// CUDA: @product({{.*}} attributes {kernel.plan = #cuda.plan<stages = 8, few_rows = 16, proxy_fence = shared, load_registers = 56, multiply_registers = 224>}
+// CUDA: @product({{.*}} attributes {kernel.plan = #cuda.plan<stages = 8, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>}
 // NONE-NOT: @product({{.*}}kernel.plan
 kernel.func @product(%x: memref<?x96xbf16>, %w: memref<1x48x64x2xbf16>, %y: memref<?x64xf32>) {
   %c0 = arith.constant 0 : index
@@ -37,7 +37,7 @@ kernel.func @product(%x: memref<?x96xbf16>, %w: memref<1x48x64x2xbf16>, %y: memr
 
 // CHECK: @planned() attributes {kernel.plan = #cuda.plan<stages = 3,
 // OTHER: error: 'kernel.func' op 'kernel.plan' is for another target than CPU 'sapphirerapids'
-kernel.func @planned() attributes {kernel.plan = #cuda.plan<stages = 3, few_rows = 0, proxy_fence = all, load_registers = 56, multiply_registers = 224>} {
+kernel.func @planned() attributes {kernel.plan = #cuda.plan<stages = 3, few_rows = 0, arrival = lag, proxy_fence = all, load_registers = 56, multiply_registers = 224>} {
   kernel.return
 }
 

@@ -11,7 +11,7 @@ KERNELS = Path(__file__).resolve().parents[3] / "runtime" / "test" / "emulation"
 # Registers per kernel: launch bounds of 384 threads leave 168, which setmaxnreg redistributes.
 REGISTERS = {
     "gemm": {"gemm": 168},
-    "gather": {"gatherGemm": 168},
+    "gather": {"gatherByStores": 168, "gatherByCopies": 168},
     "staged": {"staged32": 96, "staged64": 96, "staged128": 96, "staged64F16": 96},
     "rows": {"softmax": 64, "countExperts": 64},
     "ranks": {"exchangeRows": 96},

@@ -83,7 +83,7 @@ def inputs():
     return arrays
 
 
-def emulated_experts(kernels, x, ids, weights, w_in, w_out):
+def emulated_experts(kernels, x, ids, weights, w_in, w_out, **schedule):
     packed = kernels.pack(w_in, halves=True), kernels.pack(w_out)
     ranks, rows_of = aligned((T, K), np.int32), aligned((T, K), np.int32)
     counts, firsts, totals = (aligned((CHUNKS, E), np.int32) for _ in range(3))
@@ -93,8 +93,8 @@ def emulated_experts(kernels, x, ids, weights, w_in, w_out):
     kernels.run("layout_", ids, T, offsets, tokens, R, rows_of, T, K, records, count, *chunks)
     Layout.of(ids, E).check(Layout(offsets, tokens, rows_of, records[: count[0]]))
     h, y, out = aligned((R, I), np.uint16), aligned((R, H), np.float32), aligned((T, H), np.float32)
-    kernels.run("experts_up", x, T, tokens, R, packed[0], h, R, records, count)
-    kernels.run("experts_down", h, R, packed[1], y, R, records, count)
+    kernels.run("experts_up", x, T, tokens, R, packed[0], h, R, records, count, **schedule)
+    kernels.run("experts_down", h, R, packed[1], y, R, records, count, **schedule)
     kernels.run("combine_", y, R, rows_of, T, K, weights, T, out, T)
     return out
 
@@ -126,7 +126,13 @@ def test_edited_experts(change, meaning, tmp_path):
 
 @pytest.mark.parametrize(
     "field, text",
-    [("stages = 3", "moe::advance<3>(ring)"), ("few_rows = 0", None), ("proxy_fence = all", "moe::fenceProxyAsync()"), ("multiply_registers = 216", "increaseRegisters<216>")],
+    [
+        ("stages = 3", "moe::advance<3>(ring)"),
+        ("few_rows = 0", None),
+        ("arrival = noinc", "moe::arriveWhenCopied(full)"),
+        ("proxy_fence = all", "moe::fenceProxyAsync()"),
+        ("multiply_registers = 216", "increaseRegisters<216>"),
+    ],
 )
 def test_edited_plans(field, text, tmp_path):
     """Another plan is another program with the same bits."""

@@ -29,9 +29,9 @@ def fractions(random, *shape):
 
 
 class Linear:
-    def __init__(self, folder, N, K, change=lambda text: text):
+    def __init__(self, folder, N, K, change=lambda text: text, edit=str):
         self.text = LINEAR.format(N=N, K=K)
-        self.kernels = EmulatedKernels(kernel_level(self.text), folder, change)
+        self.kernels = EmulatedKernels(edit(kernel_level(self.text)), folder, change)
         random = np.random.default_rng(N)
         self.weight, self.bias = fractions(random, N, K), fractions(random, N)
         self.packed = self.kernels.pack(self.weight)

@@ -47,6 +47,7 @@ def test_every_edit_applies(base):
     assert all(list(edited) == ["up", "down"] for name, edited in found.items() if not name.startswith(("silu", "rows")))
     new = {name: "\n".join(line for _, added in edited.values() for line in added) for name, edited in found.items()}
     assert {line.strip() for line in new["fence-all"].splitlines()} == {"moe::fenceProxyAsync();"}
+    assert "moe::arriveWhenCopied(full);" in new["arrival-noinc"] and "unannounced" not in new["arrival-noinc"]
     assert "moe::exp(" in new["silu-exact"] and "approximate" not in new["silu-exact"]
     assert all("const bool exists = v2 < 0 && " in line for line in new["epilogue-off"].splitlines())
     assert "boxes of 128 rows" in new["rows-tma"] and "boxes of 128 rows" not in new["rows-neighbours"]
@@ -84,13 +85,14 @@ def test_machine_code_of_variants():
     (up,) = [name for name in base.kernels if name.startswith("experts_up")]
     programs = {"base": base}
     for change in variants.VARIANTS:
-        if change.kind.name in ("fence-all", "epilogue-off", "rows-tma"):
+        if change.kind.name in ("fence-all", "arrival-noinc", "epilogue-off", "rows-tma"):
             programs[change.kind.name] = variants.make_variant(BUILD, base, change)[0]
     cache = {}
     compile_texts(Nvrtc(find_nvrtc()), [program.kernels[up] for program in programs.values()], cache)
     blocks = {name: disassemble(cache[program.kernels[up].text])[up] for name, program in programs.items()}
-    counts = {name: {opcode: count(found, opcode) for opcode in ("MEMBAR.ALL.GPU", "LDGSTS", "UTMALDG", "HGMMA", "STG")} for name, found in blocks.items()}
+    counts = {name: {opcode: count(found, opcode) for opcode in ("MEMBAR.ALL.GPU", "ARRIVES.LDGSTSBAR", "LDGSTS", "UTMALDG", "HGMMA", "STG")} for name, found in blocks.items()}
     assert counts["base"]["MEMBAR.ALL.GPU"] == 0 < counts["fence-all"]["MEMBAR.ALL.GPU"]
+    assert counts["base"]["ARRIVES.LDGSTSBAR"] == 0 < counts["arrival-noinc"]["ARRIVES.LDGSTSBAR"]
     # Results are still computed and stored, where a number of rows is negative.
     assert counts["epilogue-off"] == counts["base"]
     assert counts["rows-tma"]["LDGSTS"] < counts["base"]["LDGSTS"] and counts["rows-tma"]["UTMALDG"] > counts["base"]["UTMALDG"]

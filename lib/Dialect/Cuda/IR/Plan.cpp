@@ -20,11 +20,13 @@ int64_t mlir::cuda::stageBytesOf(kernel::FuncOp kernel) {
   return (rows + columns) * rowBytes;
 }
 
-LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t stages, int64_t fewRows, ProxyFence,
-                               int64_t loadRegisters, int64_t multiplyRegisters) {
-  // Copies of rows are announced two steps before their stage is needed again.
-  if (stages < 3 || stages > mostStages)
-    return emitError() << "'stages' is " << stages << "; a ring has 3.." << mostStages;
+LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t stages, int64_t fewRows,
+                               Arrival arrival, ProxyFence, int64_t loadRegisters, int64_t multiplyRegisters) {
+  // A stage is released one step late; with a lag, a warp arrives at least one step late too.
+  int64_t fewest = arrival == Arrival::Lag ? 3 : 2;
+  if (stages < fewest || stages > mostStages)
+    return emitError() << "'stages' is " << stages << "; a ring with arrival = " << stringifyArrival(arrival) << " has "
+                       << fewest << ".." << mostStages;
   if (fewRows != 0 && fewRows != 16)
     return emitError() << "'few_rows' is " << fewRows << "; the form for few rows has 16, and 0 leaves it out";
   for (auto [name, registers] :
@@ -52,6 +54,6 @@ Attribute TargetAttr::choosePlan(Operation *kernel) const {
   if (!stage)
     return {};
   int64_t stages = std::clamp<int64_t>(plannedBytes / stage, 3, mostStages);
-  return PlanAttr::get(getContext(), stages, /*few_rows=*/16, ProxyFence::Shared, /*load_registers=*/56,
-                       /*multiply_registers=*/224);
+  return PlanAttr::get(getContext(), stages, /*few_rows=*/16, Arrival::Lag, ProxyFence::Shared,
+                       /*load_registers=*/56, /*multiply_registers=*/224);
 }

@@ -39,6 +39,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   commitCopies();
   waitCopies<1>();
   waitCopies<0>();
+  arriveWhenCopied(barrier);
   decreaseRegisters<40>();
   increaseRegisters<232>();
   float x = everyFunctionOfFloats(loadGlobal(p), loadShared<float>(shared));

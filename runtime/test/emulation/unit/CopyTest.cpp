@@ -72,6 +72,115 @@ TEST_F(Copies, AreInFlightUntilTheWaitForTheirGroup) {
   });
 }
 
+/// An arrival hands over what the thread has issued before it, committed or not, to those who wait for the mbarrier.
+TEST_F(Copies, ArriveAtAnMbarrier) {
+  constexpr SharedAddress barrier = 0x400 + 512;
+  auto handOver = [&](auto copy, auto read) {
+    if (threadIndex() == 0)
+      initBarrier(barrier, 32);
+    syncWarp();
+    copy();
+    read();
+  };
+  auto copyAndArrive = [&] {
+    copyAsync(mine(), source + threadIndex(), 16);
+    arriveWhenCopied(barrier);
+  };
+  auto readOther = [] {
+    wait(barrier, 0);
+    const int other = threadIndex() ^ 1;
+    EXPECT_EQ(loadShared<uint4>(0x400 + other * 16).x, uint32_t(other * 4));
+  };
+  EXPECT_CLEAN(options, [&] { handOver(copyAndArrive, readOther); });
+  EXPECT_CLEAN(options, [&] { // a group that is waited for besides, before or after the arrival
+    handOver(
+        [&] {
+          copyAndArrive();
+          commitCopies();
+          waitCopies<0>();
+          EXPECT_EQ(loadShared<uint4>(mine()).x, uint32_t(threadIndex() * 4));
+        },
+        readOther);
+  });
+  EXPECT_FAULT(options, "lacks 32 of 32 arrivals", [&] { // the arrival of the copies does not count for another phase
+    handOver(copyAndArrive, [] { wait(barrier, 0), wait(barrier, 1); });
+  });
+  EXPECT_FAULT(options, "an asynchronous copy in flight writes", [&] {
+    handOver(
+        [&] {
+          arriveWhenCopied(barrier);
+          copyAsync(mine(), source + threadIndex(), 16);
+        },
+        readOther);
+  });
+  EXPECT_FAULT(options, "an asynchronous copy in flight writes", [&] { // an arrival that waits for no copies
+    handOver(
+        [&] {
+          copyAsync(mine(), source + threadIndex(), 16);
+          arrive(barrier);
+        },
+        readOther);
+  });
+  EXPECT_FAULT(options, "load of shared memory 0x", [&] {
+    handOver(copyAndArrive, [] { loadShared<uint4>(mine()); });
+  });
+  EXPECT_FAULT(options, "more arrivals than its count of 32", [&] { // the phase still lacks bytes
+    handOver(
+        [&] {
+          copyAndArrive();
+          if (threadIndex() == 0)
+            arriveExpect(barrier, 16);
+        },
+        readOther);
+  });
+}
+
+/// Even the thread that issued them has to wait, and its other stores are not handed over.
+TEST_F(Copies, ThatArriveAreKnownByTheWaitAlone) {
+  constexpr SharedAddress barrier = 0x400 + 512;
+  auto first = [&](auto then) {
+    if (threadIndex() == 0)
+      initBarrier(barrier, 1);
+    syncWarp();
+    if (threadIndex() == 0) {
+      storeShared(0x400 + 256, 7u);
+      copyAsync(0x400, source + 0, 16);
+      arriveWhenCopied(barrier);
+    }
+    then();
+  };
+  EXPECT_CLEAN(options, [&] {
+    first([] {
+      wait(barrier, 0);
+      loadShared<uint4>(0x400);
+    });
+  });
+  EXPECT_FAULT(options, "shared memory 0x400", [&] {
+    first([] {
+      for (int i = 0; i < 20; ++i) // until the copy has landed, under some schedules
+        globalTime(), syncWarp();
+      if (threadIndex() == 0)
+        loadShared<uint4>(0x400);
+      wait(barrier, 0);
+    });
+  });
+  EXPECT_FAULT(options, "load of shared memory 0x500 is not ordered after its write", [&] {
+    first([] {
+      wait(barrier, 0);
+      loadShared<uint32_t>(0x400 + 256);
+    });
+  });
+}
+
+TEST_F(Copies, ArriveBeforeTheirThreadEnds) {
+  EXPECT_FAULT(options, "thread ends before its arrival at mbarrier 0x600, which waits for copies", [&] {
+    if (threadIndex() == 0) {
+      initBarrier(0x400 + 512, 1);
+      arriveWhenCopied(0x400 + 512);
+    }
+  });
+}
+
 TEST_F(Copies, EndBeforeTheirBlock) {
   EXPECT_FAULT(options, "ends while an asynchronous copy in flight writes", [&] {
     copyAsync(mine(), source + threadIndex(), 16);

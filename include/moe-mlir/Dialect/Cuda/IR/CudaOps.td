@@ -25,6 +25,9 @@ def Cuda_Activation : Cuda_Enum<"Activation", "form of an activation's exponenti
 def Cuda_ProxyFence : Cuda_Enum<"ProxyFence", "memory that a proxy fence orders", [
   I32EnumAttrCase<"Shared", 0, "shared">, I32EnumAttrCase<"All", 1, "all">]>;
 
+def Cuda_Arrival : Cuda_Enum<"Arrival", "how threads hand over the rows that they copy", [
+  I32EnumAttrCase<"Lag", 0, "lag">, I32EnumAttrCase<"Noinc", 1, "noinc">]>;
+
 def Cuda_TargetAttr : AttrDef<Cuda_Dialect, "Target", [DeclareAttrInterfaceMethods<Kernel_TargetAttrInterface,
     ["getTilesOf", "estimateTiles", "getRouting", "approximatesActivations", "choosePlan"]>]> {
   let mnemonic = "target";
@@ -70,20 +73,26 @@ def Cuda_PlanAttr : AttrDef<Cuda_Dialect, "Plan", [DeclareAttrInterfaceMethods<K
     One warpgroup loads, two multiply; a ring of `stages` steps of K in shared memory connects them. As `kernel.plan`:
 
     ```mlir
-    kernel.func @nothing() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, proxy_fence = shared,
-                                                                load_registers = 56, multiply_registers = 224>} {
+    kernel.func @nothing() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag,
+                                                                proxy_fence = shared, load_registers = 56,
+                                                                multiply_registers = 224>} {
       kernel.return
     }
     ```
 
     A tile of at most `few_rows` rows is computed with swapped operands (swap-AB): its rows become the columns of the
-    product; 0 leaves that form out. By `proxy_fence`, a stage that threads have written is handed to the tensor cores
-    by a fence for `shared` memory, or for `all` memory, which waits for what the block has in flight in global memory
-    too. The registers are those of a thread of each role.
+    product; 0 leaves that form out.
+
+    `arrival` is how threads hand over the rows that they copy. `lag`: a warp waits for the copies of a step when those
+    of the next `stages - 2` are on their way, fences and arrives for all its threads. `noinc`: each thread asks for an
+    arrival when its copies have landed (`cp.async.mbarrier.arrive.noinc`) and never waits; those who multiply fence
+    after their wait. The fence is one for `shared` memory or, by `proxy_fence`, for `all` memory, which waits for what
+    the block has in flight in global memory too. The registers are those of a thread of each role.
   }];
   let parameters = (ins
     AttrParameter<"int64_t", "steps whose operands are in shared memory at a time">:$stages,
     AttrParameter<"int64_t", "rows of a tile that is computed with swapped operands, at most">:$few_rows,
+    EnumParameter<Cuda_Arrival>:$arrival,
     EnumParameter<Cuda_ProxyFence>:$proxy_fence,
     AttrParameter<"int64_t", "registers of a thread that loads">:$load_registers,
     AttrParameter<"int64_t", "registers of a thread that multiplies">:$multiply_registers);
