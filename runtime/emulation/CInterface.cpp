@@ -34,8 +34,8 @@ int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const m
   return report(launch(o, [=] { kernel(args); }).fault, message, size);
 }
 
-void moe_emulation_register(const void *base, size_t bytes, const char *name, int writable) {
-  registerGlobal(base, bytes, name, writable);
+void moe_emulation_register(const void *base, size_t bytes, const char *name, int access) {
+  registerGlobal(base, bytes, name, access != 0, access == 2);
 }
 void moe_emulation_clear(void) { clearGlobals(); }
 

@@ -1,6 +1,7 @@
 //===- GlobalMemory.cpp - global memory, and who wrote what -------------------------------------------------------===//
 //
-// Reads are not recorded: a store onto what another thread still has to read is not reported.
+// Reads are recorded only in windows (registered as such), since it takes a clock per word: elsewhere a store onto what
+// another thread still has to read is not reported.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -24,15 +25,20 @@ struct Buffer {
   const unsigned char *base;
   size_t bytes;
   std::string name;
-  bool writable;
-  size_t unit = 4;         // bytes per cell: as small as the smallest store so far
-  std::vector<Cell> cells; // none if nobody writes: weights may be large
+  bool writable, isWindow;
+  size_t unit = 4;            // bytes per cell: as small as the smallest store so far
+  std::vector<Cell> cells;    // none if nobody writes: weights may be large
+  std::vector<Clock> readers; // of a window: who has read each cell since it was written
 
   void refine(size_t newUnit) {
     std::vector<Cell> finer((bytes + newUnit - 1) / newUnit);
     for (size_t i = 0; i < finer.size(); ++i)
       finer[i] = cells[i * newUnit / unit];
+    std::vector<Clock> finerReaders(isWindow ? finer.size() : 0);
+    for (size_t i = 0; i < finerReaders.size(); ++i)
+      finerReaders[i].join(readers[i * newUnit / unit]);
     cells = std::move(finer);
+    readers = std::move(finerReaders);
     unit = newUnit;
   }
 };
@@ -62,17 +68,22 @@ struct Access {
 
 } // namespace
 
-void registerGlobal(const void *base, size_t bytes, std::string name, bool writable) {
-  buffers.push_back({static_cast<const unsigned char *>(base), bytes, std::move(name), writable, 4, {}});
+void registerGlobal(const void *base, size_t bytes, std::string name, bool writable, bool isWindow) {
+  buffers.push_back({static_cast<const unsigned char *>(base), bytes, std::move(name), writable, isWindow, 4, {}, {}});
   if (writable)
     buffers.back().cells.resize((bytes + 3) / 4);
+  if (isWindow)
+    buffers.back().readers.resize((bytes + 3) / 4);
 }
 void clearGlobals() { buffers.clear(); }
 
 void forgetGlobalAccesses() {
   atomics.clear();
-  for (Buffer &buffer : buffers)
+  for (Buffer &buffer : buffers) {
     std::fill(buffer.cells.begin(), buffer.cells.end(), Cell{});
+    for (Clock &readers : buffer.readers)
+      readers = Clock();
+  }
 }
 
 static Access find(const void *p, size_t bytes, const char *what, Where where) {
@@ -124,10 +135,33 @@ static void requireFenced(Access &access, const char *what, Where where) {
   });
 }
 
-static void write(Access &access, Cell cell, size_t smallest) {
+static void recordRead(Access &access) {
+  Thread &t = self();
+  if (access.buffer.isWindow)
+    access.eachCell([&](Cell &cell, const void *) {
+      access.buffer.readers[&cell - access.buffer.cells.data()].raise(t.block->id, t.slot, t.epoch);
+    });
+}
+
+/// Whoever has read what is overwritten has said so.
+static void requireRead(Access &access, const char *what, Where where) {
+  Thread &t = self();
+  if (access.buffer.isWindow)
+    access.eachCell([&](Cell &cell, const void *) {
+      if (!t.knowledge.seen.includes(access.buffer.readers[&cell - access.buffer.cells.data()]))
+        fail(std::string(what) + " of " + access.place() + " is not ordered after a load of it", where);
+    });
+}
+
+static void write(Access &access, Cell cell, const char *what, size_t smallest, Where where) {
+  requireRead(access, what, where);
   if (smallest < access.buffer.unit)
     access.buffer.refine(smallest);
-  access.eachCell([&](Cell &c, const void *) { c = cell; });
+  access.eachCell([&](Cell &c, const void *) {
+    if (access.buffer.isWindow)
+      access.buffer.readers[&c - access.buffer.cells.data()].clear();
+    c = cell;
+  });
 }
 
 static void requireWritable(const Access &access, const char *what, Where where) {
@@ -142,11 +176,13 @@ static void requireWritable(const Access &access, const char *what, Where where)
 void checkGlobalRead(const void *p, size_t bytes, const char *what, Where where) {
   Access access = find(p, bytes, what, where);
   requireOrdered(access, what, where);
+  recordRead(access);
 }
 
 void checkGlobalLoad(const void *p, size_t bytes, Where where) {
   Access access = findAligned(p, bytes, "load", where);
   requireOrdered(access, "load", where);
+  recordRead(access);
 }
 
 void checkGlobalStore(const void *p, size_t bytes, Where where) {
@@ -154,7 +190,7 @@ void checkGlobalStore(const void *p, size_t bytes, Where where) {
   Access access = findAligned(p, bytes, "store", where);
   requireWritable(access, "store", where);
   requireOrdered(access, "store", where);
-  write(access, {Cell::Ordinary, int16_t(t.slot), t.block->id, t.epoch}, bytes);
+  write(access, {Cell::Ordinary, int16_t(t.slot), t.block->id, t.epoch}, "store", bytes, where);
 }
 
 void checkStreamedLoad(const void *p, size_t bytes, Where where) {
@@ -237,6 +273,7 @@ void checkTileSource(const void *p, size_t bytes, int row, Where where) {
   Access access = find(p, bytes, what.c_str(), where);
   requireOrdered(access, what.c_str(), where);
   requireFenced(access, what.c_str(), where);
+  recordRead(access);
 }
 
 void markTileTarget(const void *p, size_t bytes, int slot, uint32_t epoch, Where where) {
@@ -244,7 +281,7 @@ void markTileTarget(const void *p, size_t bytes, int slot, uint32_t epoch, Where
   requireWritable(access, "TMA store", where);
   requireOrdered(access, "TMA store", where);
   requireFenced(access, "TMA store", where);
-  write(access, {Cell::Async, int16_t(slot), self().block->id, epoch}, 4);
+  write(access, {Cell::Async, int16_t(slot), self().block->id, epoch}, "TMA store", 4, where);
 }
 
 } // namespace moe::emulation

@@ -40,8 +40,9 @@ struct Report {
 
 Report launch(const Options &options, const std::function<void()> &kernel);
 
-/// Kernels may access only registered memory. `name` appears in messages.
-void registerGlobal(const void *base, size_t bytes, std::string name, bool writable);
+/// Kernels may access only registered memory. `name` appears in messages. Of a window, which ranks write to, reads are
+/// recorded too: a store onto what another thread may still have to read is a fault.
+void registerGlobal(const void *base, size_t bytes, std::string name, bool writable, bool isWindow = false);
 void clearGlobals();
 
 /// What cuTensorMapEncodeTiled makes of a row-major tensor of `height` rows of `width` elements, `rowBytes` apart.

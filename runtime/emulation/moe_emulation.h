@@ -37,8 +37,9 @@ typedef void (*moe_emulation_kernel)(void *const *args);
 int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const struct moe_emulation_options *options,
                          char *message, size_t size);
 
-/* Kernels may access only registered memory; `name` appears in messages. */
-void moe_emulation_register(const void *base, size_t bytes, const char *name, int writable);
+/* Kernels may access only registered memory; `name` appears in messages. `access`: 0 to read, 1 to write too, 2 for a
+   window, where a store onto what another thread may still have to read is a fault. */
+void moe_emulation_register(const void *base, size_t bytes, const char *name, int access);
 void moe_emulation_clear(void);
 
 /* Writes a tensor map of 128 bytes, for a row-major tensor of `height` rows of `width` elements, `row_bytes` apart. */

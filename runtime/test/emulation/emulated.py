@@ -164,17 +164,18 @@ class Emulator:
             raise ValueError(message.value.decode())
         return TensorMap(memory)
 
-    def launch(self, kernel, arguments, blocks, threads, shared=0, buffers=None, **schedule):
+    def launch(self, kernel, arguments, blocks, threads, shared=0, buffers=None, windows=(), **schedule):
         """Runs the kernel; returns the rule that it broke, or "".
 
         `arguments` are named, in the kernel's order: arrays (passed as pointers), tensor maps, ctypes values. The kernel may
-        access the arrays among them and those of `buffers`, and write those that NumPy lets write.
+        access the arrays among them and those of `buffers`, and write those that NumPy lets write. In those named by `windows`
+        a store onto what another thread may still have to read breaks a rule.
         """
         self.library.moe_emulation_clear()
         arrays = {k: v for k, v in arguments.items() if isinstance(v, np.ndarray)}
         for name, array in {**arrays, **(buffers or {})}.items():
             self.library.moe_emulation_register(
-                array.ctypes.data, extent(array), name.encode(), array.flags.writeable
+                array.ctypes.data, extent(array), name.encode(), 2 if name in windows else array.flags.writeable
             )
         values = [argument_value(v) for v in arguments.values()]
         pointers = (ctypes.c_void_p * len(values))(*[address for address, _ in values])
