@@ -117,9 +117,10 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   llvm::SetVector<Value> weights, rows;
   func.walk([&](MmaOp mma) { weights.insert(mma.getB()); });
   if (!weights.empty()) {
-    if (failed(cuda::TargetAttr::get(func->getParentOfType<ModuleOp>())))
+    FailureOr<cuda::TargetAttr> target = cuda::TargetAttr::get(func->getParentOfType<ModuleOp>());
+    if (failed(target))
       return nullptr;
-    FailureOr<TilePlan> made = TilePlan::get(func);
+    FailureOr<TilePlan> made = TilePlan::get(func, *target);
     if (failed(made))
       return nullptr;
     plan = *made;

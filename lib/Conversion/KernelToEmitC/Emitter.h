@@ -74,6 +74,8 @@ private:
     bool isSingle = false; ///< there is one step
   };
 
+  bool isFew() const { return tileRows != plan->rows; }
+
   // The role that loads (Loads.cpp).
   LogicalResult emitLoads(const Steps &range, ArrayRef<MmaOp> products, RowTileOp tile);
   /// Pointers to the rows of which a thread copies a part.
@@ -144,7 +146,7 @@ private:
   CudaLaunch launch; ///< of the kernel that is written
   std::optional<TilePlan> plan;
   DenseMap<Value, Value> tensorMaps; ///< matrix -> its tensor map
-  int64_t tileRows = 0;              ///< of the form of a row tile that is written: plan->rows or kFewRows
+  int64_t tileRows = 0;              ///< of the form of a row tile that is written: plan->rows or plan->fewRows()
   bool hasStrips = false;            ///< the tile loop says which strips of a tile with few rows are wanted
   Value strip;                       ///< the one that is written, of several
   /// A tile of accumulators as a thread has it: the variable, its columns, and the first of its registers.

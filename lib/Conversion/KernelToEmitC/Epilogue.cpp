@@ -90,12 +90,12 @@ LogicalResult Emitter::emitEpilogue(StoreTileOp store, RowTileOp tile) {
                                      : std::optional(cast<MemRefType>(store.getDest().getType()).getShape().back());
   bool hasAll =
       width && !ShapedType::isDynamic(*width) && *width % columns == 0 && isMultipleOf(store.getColumn(), columns);
-  bool few = tileRows == kFewRows;
+  bool few = isFew();
   if (!few && storesPairs(store))
     return emitPairs(store, columns / 2, count, firstColumn, limit, hasAll);
 
   const Tile &first = accumulators.find(store.getAccs()[0])->second;
-  bool halves = few && first.width < kFewRows;
+  bool halves = few && first.width < tileRows;
   LogicalResult result = success();
   emitUnrolled(loc, few ? first.width / 2 : columns / 2, [&](Value i) {
     line(loc, "const int element = {};", i);
@@ -105,7 +105,7 @@ LogicalResult Emitter::emitEpilogue(StoreTileOp store, RowTileOp tile) {
     SmallVector<Value> arguments = {firstColumn};
     if (few) {
       std::swap(row, column);
-      (halves ? row : column) += halves ? " + 8 * warpgroup" : " + 64 * warpgroup";
+      (halves ? row : column) += " + " + std::to_string(halves ? first.width : 64) + " * warpgroup";
       column += plusStrip();
       if (strip)
         arguments.push_back(strip);

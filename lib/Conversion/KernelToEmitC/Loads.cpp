@@ -68,7 +68,7 @@ void Emitter::emitRowCopies(MmaOp mma, RowTileOp tile, Value k) {
   Location loc = mma.getLoc();
   Value depth = buffers.at(mma.getA()).sizes[1], count = get(tile.getCount());
   bool copies = rowSource(mma, tileRows) == RowSource::Copies;
-  std::string perThread = std::to_string(plan->depth() / kChunks);
+  std::string perThread = std::to_string(plan->depth / kChunks);
   line(loc, "const int column = int({}) + moe::threadIndex() % " + Twine(kChunks) + " * " + perThread + ";", k);
   emitUnrolled(loc, tileRows / kRowsPerPass, [&](Value pass) {
     line(loc, "const int inTile = moe::threadIndex() / " + Twine(kChunks) + " + " + Twine(kRowsPerPass) + " * {};",
@@ -125,14 +125,14 @@ LogicalResult Emitter::emitLoads(const Steps &range, ArrayRef<MmaOp> products, R
   line(loc, "moe::wait(barriers + 16 * ring.stage + 8, ring.parity ^ 1);");
   line(loc, "const moe::SharedAddress full = barriers + 16 * ring.stage, stage = stages + " +
                 Twine(plan->stageBytes()) + " * ring.stage;");
-  bool few = tileRows == kFewRows;
+  bool few = isFew();
   int64_t loaded = few ? plan->stripColumns * static_cast<int64_t>(products.size()) : blockColumnsOf(mma.getB());
   int64_t bytes = loaded * kRowBytes + (byTile ? plan->aBytes() : 0);
   emitIf(loc, literal(loc, b.getI1Type(), "moe::threadIndex() == 0"), [&] {
     line(loc, "moe::arriveExpect(full, " + Twine(bytes) + ");");
     if (byTile)
       line(loc, "moe::loadTile2d(stage, &{}, full, int({}), int({}));", {tensorMaps.lookup(mma.getA()), k, *firstRow});
-    line(loc, "const int weightRow = int(weights + {} / " + Twine(plan->depth()) + " * {});", {k, columns});
+    line(loc, "const int weightRow = int(weights + {} / " + Twine(plan->depth) + " * {});", {k, columns});
     Value map = tensorMaps.lookup(mma.getB());
     for (int64_t first = 0; first < loaded; first += boxRowsOf(mma.getB())) {
       std::string load = "moe::loadTile2d(stage + " + std::to_string(plan->aBytes() + first * kRowBytes) +

@@ -50,11 +50,11 @@ SmallVector<Emitter::Multiplication> Emitter::shareProducts(const Steps &range, 
   SmallVector<Multiplication> list;
   Location loc = MmaOp(products[0]).getLoc();
   int64_t width = MmaOp(products[0]).getAcc().getType().getColumns(), weights = plan->aBytes();
-  if (tileRows == kFewRows) {
+  if (isFew()) {
     bool halves = plan->stripColumns == 64;
     for (auto [i, value] : llvm::enumerate(range.results)) {
       Tile &tile = accumulators[value];
-      tile.width = halves ? kFewRows / 2 : kFewRows;
+      tile.width = halves ? tileRows / 2 : tileRows;
       Multiplication &each = addMultiplication(loc, list, tile.width);
       tile.name = each.accumulators;
       each.left = operandAt(weights + static_cast<int64_t>(i) * plan->stripColumns * kRowBytes, /*hasRow=*/false,

@@ -132,13 +132,13 @@ LogicalResult Emitter::emitRowTile(RowTileOp tile) {
   if (!plan->strips)
     return emitRowTileBody(tile);
   Value areFew = emitc::CmpOp::create(b, loc, b.getI1Type(), emitc::CmpPredicate::le, get(tile.getCount()),
-                                      integer(loc, b.getI64Type(), kFewRows));
+                                      integer(loc, b.getI64Type(), plan->fewRows()));
   auto forms = emitc::IfOp::create(b, loc, areFew, /*addThenBlock=*/true, /*addElseBlock=*/true);
   for (bool few : {true, false}) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(few ? &forms.getThenRegion().front() : &forms.getElseRegion().front());
     accumulators.clear();
-    tileRows = few ? kFewRows : plan->rows;
+    tileRows = few ? plan->fewRows() : plan->rows;
     if (failed(few ? emitStrips(tile) : emitRowTileBody(tile)))
       return failure();
     emitc::YieldOp::create(b, loc);
@@ -190,7 +190,7 @@ LogicalResult Emitter::emitRowTileBody(RowTileOp tile) {
       steps.results.append(loop.result_begin(), loop.result_end());
     } else {
       Location loc = mma.getLoc();
-      Value depth = integer(loc, b.getI64Type(), plan->depth()), first = get(mma.getK());
+      Value depth = integer(loc, b.getI64Type(), plan->depth), first = get(mma.getK());
       steps = {first, emitc::AddOp::create(b, loc, b.getI64Type(), first, depth), depth, {}, true};
       for (MmaOp product : *products)
         steps.results.push_back(product.getResult());

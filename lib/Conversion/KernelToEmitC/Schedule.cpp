@@ -85,7 +85,7 @@ FailureOr<bool> Emitter::emitTileLoop(scf::ForallOp forall, ArrayRef<Value> coun
            "), columnTiles = int({});",
        {upper, lower, width});
   if (areShared)
-    line(loc, "const bool isFew = ({}) - ({}) <= " + Twine(kFewRows) + ";", {upper, lower});
+    line(loc, "const bool isFew = ({}) - ({}) <= " + Twine(plan->fewRows()) + ";", {upper, lower});
   line(loc, areShared ? "const int tiles = rowTiles * columnTiles * (isFew ? " + strips + " : 1);"
                       : "const int tiles = rowTiles * columnTiles;");
   std::string first = record ? "moe::firstTile(before)" : "moe::blockIndex()";

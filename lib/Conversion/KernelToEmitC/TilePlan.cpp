@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-static constexpr int64_t kTileRows = 128; ///< 64 for each of the two warpgroups that multiply
-
 int64_t mlir::kernel::boxRowsOf(Value weight) {
   int64_t columns = blockColumnsOf(weight);
   return columns % 64 ? columns : 64;
@@ -24,7 +22,7 @@ RowSource mlir::kernel::rowSource(MmaOp mma, int64_t rows) {
   if (ShapedType::isDynamic(columns) || columns * bits % 128)
     return RowSource::Elements;
   // Of a box, all rows are loaded; few rows are copied one by one.
-  return areNeighbours(mma.getRows()) && rows > kFewRows ? RowSource::Tile : RowSource::Copies;
+  return areNeighbours(mma.getRows()) && rows == mma.getAcc().getType().getRows() ? RowSource::Tile : RowSource::Copies;
 }
 
 /// Products with few rows multiply 64 columns of weights at a time. All tiles of a kernel must agree.
@@ -71,10 +69,10 @@ static LogicalResult checkForm(FuncOp func, int64_t rows) {
   return failure(result.wasInterrupted());
 }
 
-FailureOr<TilePlan> TilePlan::get(FuncOp func) {
+FailureOr<TilePlan> TilePlan::get(FuncOp func, cuda::TargetAttr target) {
   TilePlan plan;
   plan.plan = dyn_cast_or_null<cuda::PlanAttr>(func->getAttr(planAttrName));
-  plan.rows = kTileRows;
+  plan.rows = target.getRows();
   if (!plan.plan)
     return func.emitOpError() << "has products but no '" << planAttrName << "' for a GPU; run kernel-choose-plans";
   WalkResult result = func.walk([&](MmaOp mma) -> WalkResult {
@@ -86,19 +84,20 @@ FailureOr<TilePlan> TilePlan::get(FuncOp func) {
       return mma.emitOpError() << "multiplies " << element << " where another product multiplies " << plan.element
                                << "; on a GPU, a kernel has products of one type";
     plan.element = element;
+    plan.depth = target.getTiles(element).depth;
     if (!weight.hasStaticShape())
       return mma.emitOpError("has a weight of dynamic size, which has no tensor map");
-    if (mma.getStep() != plan.depth())
-      return mma.emitOpError() << "has a weight in steps of " << mma.getStep() << ", not of " << plan.depth();
+    if (mma.getStep() != plan.depth)
+      return mma.emitOpError() << "has a weight in steps of " << mma.getStep() << ", not of " << plan.depth;
     plan.columns = std::max(plan.columns, blockColumnsOf(mma.getB()));
     return WalkResult::advance();
   });
   if (result.wasInterrupted() || failed(checkForm(func, plan.rows)))
     return failure();
-  if (plan.usesTensorCores() && plan.plan.getFewRows())
+  if (plan.usesTensorCores() && plan.fewRows())
     chooseStrips(func, plan);
   func.walk([&](MmaOp mma) {
-    for (int64_t rows : {plan.rows, plan.strips ? kFewRows : plan.rows})
+    for (int64_t rows : {plan.rows, plan.strips ? plan.fewRows() : plan.rows})
       (rowSource(mma, rows) == RowSource::Tile ? plan.usesTiles : plan.usesCopies) = true;
   });
   return plan;

@@ -17,7 +17,6 @@ constexpr int64_t kThreads = cuda::loadingThreads + cuda::multiplyingThreads;
 constexpr int64_t kLoadingWarps = cuda::loadingThreads / 32;
 constexpr int64_t kComputingWarps = cuda::multiplyingThreads / 32;
 constexpr int64_t kBarrierBytes = cuda::barrierBytes;
-constexpr int64_t kFewRows = 16; ///< a tile of so few rows is computed with swapped operands
 
 /// Where the rows of `a` come from.
 enum class RowSource {
@@ -30,8 +29,8 @@ enum class RowSource {
 /// weights.
 struct TilePlan {
   cuda::PlanAttr plan;
-  int64_t rows = 0, columns = 0;
-  Type element; ///< of both operands
+  int64_t rows = 0, columns = 0, depth = 0; ///< of a tile and of a step
+  Type element;                             ///< of both operands
   /// Products with few rows have a form of their own, for one strip of columns at a time: so many strips make up the
   /// columns of each product of a tile. No strips: there is no such form.
   int64_t strips = 0, stripColumns = 0;
@@ -39,6 +38,8 @@ struct TilePlan {
   bool usesCopies = false; ///< some come by the threads
 
   int64_t stages() const { return plan.getStages(); }
+  /// A tile of at most so many rows is computed with swapped operands.
+  int64_t fewRows() const { return plan.getFewRows(); }
   /// The function between the threads' accesses to a stage and those of TMA and wgmma.
   StringRef proxyFence() const {
     return plan.getProxyFence() == cuda::ProxyFence::Shared ? "moe::fenceProxyAsyncShared" : "moe::fenceProxyAsync";
@@ -50,8 +51,6 @@ struct TilePlan {
   int64_t fullArrivals() const { return (arrivesByThread() ? kLoadingThreads : kLoadingWarps) + 1; }
   /// Tensor cores multiply 16-bit floats; f32 is multiplied by the threads, in full precision.
   bool usesTensorCores() const { return !element.isF32(); }
-  /// Elements of a step of K.
-  int64_t depth() const { return 8 * kRowBytes / element.getIntOrFloatBitWidth(); }
   int64_t aBytes() const { return rows * kRowBytes; }
   int64_t stageBytes() const { return aBytes() + columns * kRowBytes; }
   int64_t sharedBytes() const { return kBarrierBytes + stages() * stageBytes(); }
@@ -59,14 +58,14 @@ struct TilePlan {
   /// next one, hence two stages less than there are.
   int64_t lag() const { return stages() - 2; }
 
-  /// By the kernel's `kernel.plan`. Emits an error if its products have no form on a GPU.
-  static FailureOr<TilePlan> get(FuncOp func);
+  /// By the kernel's `kernel.plan` and the sizes of `target`. Emits an error if its products have no form there.
+  static FailureOr<TilePlan> get(FuncOp func, cuda::TargetAttr target);
 };
 
 using cuda::blockColumnsOf;
 /// Rows of the boxes in which TMA loads it.
 int64_t boxRowsOf(Value weight);
-/// How a tile of at most `rows` rows gets the rows of `a`.
+/// How the form of a tile for `rows` rows gets the rows of `a`: that for all of its rows, or one for fewer.
 RowSource rowSource(MmaOp mma, int64_t rows);
 
 } // namespace mlir::kernel

@@ -15,8 +15,8 @@ kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 1, few_rows = 16,
 
 // -----
 
-// expected-error@+1 {{'few_rows' is 32; the form for few rows has 16, and 0 leaves it out}}
-kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 32, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+// expected-error@+1 {{'few_rows' is 24; the form for few rows has multiples of 16 up to 64, and 0 leaves it out}}
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 24, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
   kernel.return
 }
 

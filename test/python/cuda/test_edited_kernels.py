@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from emitted import EmulatedKernels, cuda_text, kernel_level, small_integers
-from emulated import aligned, from_bf16
+from emitted import EmulatedKernels, Shape, cuda_text, kernel_level, small_integers
+from emulated import aligned, from_bf16, schedules
 from routing import CHUNKS, Layout
+from test_emitted_layer import run_layer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lowering"))
 from graph import BF16, Program  # noqa: E402
@@ -129,6 +130,8 @@ def test_edited_experts(change, meaning, tmp_path):
     [
         ("stages = 3", "moe::advance<3>(ring)"),
         ("few_rows = 0", None),
+        ("few_rows = 32", "<= 32) {"),
+        ("few_rows = 64", "<= 64) {"),
         ("arrival = noinc", "moe::arriveWhenCopied(full)"),
         ("proxy_fence = all", "moe::fenceProxyAsync()"),
         ("multiply_registers = 216", "increaseRegisters<216>"),
@@ -144,6 +147,17 @@ def test_edited_plans(field, text, tmp_path):
     assert text in after and text not in before if text else len(after) < len(before)
     results = [emulated_experts(EmulatedKernels(level, tmp_path / folder), *arrays) for level, folder in ((plain, "plain"), (edited, "edited"))]
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("few_rows", [0, 48])
+def test_a_form_for_more_rows(few_rows, tmp_path):
+    """Tiles of 40 and of 10 rows, with strips of columns, have the bits of the form for all rows."""
+    level = kernel_level(Shape(200, 136, 5, 1).text())
+    edited = re.sub(r"few_rows = 16", f"few_rows = {few_rows}", level)
+    assert cuda_text(edited) != cuda_text(level)
+    plain, others = (EmulatedKernels(text, tmp_path / name) for name, text in (("plain", level), ("edited", edited)))
+    for tokens, schedule in zip((200, 50), schedules()):
+        np.testing.assert_array_equal(run_layer(others, tokens, Shape(200, 136, 5, 1), **schedule), run_layer(plain, tokens, Shape(200, 136, 5, 1)))
 
 
 @pytest.mark.parametrize("change", [str, with_last_of_equal])

@@ -27,8 +27,9 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, int
   if (stages < fewest || stages > mostStages)
     return emitError() << "'stages' is " << stages << "; a ring with arrival = " << stringifyArrival(arrival) << " has "
                        << fewest << ".." << mostStages;
-  if (fewRows != 0 && fewRows != 16)
-    return emitError() << "'few_rows' is " << fewRows << "; the form for few rows has 16, and 0 leaves it out";
+  if (fewRows < 0 || fewRows > mostFewRows || fewRows % fewRowsUnit)
+    return emitError() << "'few_rows' is " << fewRows << "; the form for few rows has multiples of " << fewRowsUnit
+                       << " up to " << mostFewRows << ", and 0 leaves it out";
   for (auto [name, registers] :
        {std::pair<StringRef, int64_t>{"load_registers", loadRegisters}, {"multiply_registers", multiplyRegisters}})
     if (registers < 24 || registers > 240 || registers % 8)

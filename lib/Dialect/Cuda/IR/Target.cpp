@@ -1,6 +1,7 @@
 //===- Target.cpp - NVIDIA GPUs as targets ------------------------------------------------------------------------===//
 
 #include "moe-mlir/Analysis/CudaCost.h"
+#include "moe-mlir/Dialect/Cuda/IR/Block.h"
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -8,15 +9,17 @@
 using namespace mlir;
 using namespace mlir::cuda;
 
+static constexpr int64_t rowElements = rowBytes / 2; ///< of 16 bits
+
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef device, int64_t rows,
                                  int64_t columns, int64_t depth, Activation) {
   const auto *numbers = moe_mlir::findCudaDevice(device);
   if (!numbers || numbers->key != device)
     return emitError() << "unknown GPU '" << device << "'; kernels are written for " << moe_mlir::cudaDeviceKeys();
   for (auto [name, value, least, limit, unit] :
-       {std::tuple<StringRef, int64_t, int64_t, int64_t, int64_t>{"rows", rows, 128, 128, 128},
+       {std::tuple<StringRef, int64_t, int64_t, int64_t, int64_t>{"rows", rows, tileRows, tileRows, tileRows},
         {"columns", columns, 16, 256, 16},
-        {"depth", depth, 64, 64, 64}}) {
+        {"depth", depth, rowElements, rowElements, rowElements}}) {
     if (value >= least && value <= limit && value % unit == 0)
       continue;
     InFlightDiagnostic error = emitError();
@@ -44,8 +47,7 @@ TargetAttr TargetAttr::forDevice(MLIRContext *context, StringRef name, std::stri
   context->getOrLoadDialect<CudaDialect>();
   const auto *device = moe_mlir::findCudaDevice(name);
   if (device)
-    return get(context, device->key, /*rows=*/128, /*columns=*/256, /*depth=*/64,
-               Activation::Approximate);
+    return get(context, device->key, tileRows, /*columns=*/256, rowElements, Activation::Approximate);
   error = "unknown GPU '" + name.str() + "'; kernels are written for " + moe_mlir::cudaDeviceNames(/*prefix=*/"");
   return {};
 }

@@ -8,11 +8,14 @@ namespace mlir::cuda {
 
 constexpr int64_t warpgroupThreads = 128;
 constexpr int64_t loadingThreads = warpgroupThreads, multiplyingThreads = 2 * warpgroupThreads;
+constexpr int64_t warpgroupRows = 64;        ///< of a tile: what a wgmma has
+constexpr int64_t tileRows = warpgroupRows * multiplyingThreads / warpgroupThreads;
 constexpr int64_t rowBytes = 128;            ///< of a step's row in shared memory: the width of the swizzle
 constexpr int64_t barrierBytes = 1024;       ///< in front of the stages, which start at multiples of 1024
 constexpr int64_t sharedBytes = 227 * 1024;  ///< that a block may have
 constexpr int64_t plannedBytes = 200 * 1024; ///< of the stages, at most, where nobody asks for more
 constexpr int64_t mostStages = 8;
+constexpr int64_t fewRowsUnit = 16, mostFewRows = 64; ///< of the form for few rows
 constexpr int64_t registersOfBlock = 65536;
 
 /// Columns of a block of a packed weight [.., steps, columns, depth].

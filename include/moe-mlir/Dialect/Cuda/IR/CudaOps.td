@@ -81,7 +81,7 @@ def Cuda_PlanAttr : AttrDef<Cuda_Dialect, "Plan", [DeclareAttrInterfaceMethods<K
     ```
 
     A tile of at most `few_rows` rows is computed with swapped operands (swap-AB): its rows become the columns of the
-    product; 0 leaves that form out.
+    product, and so many of them are multiplied whatever the tile has; 0 leaves that form out.
 
     `arrival` is how threads hand over the rows that they copy. `lag`: a warp waits for the copies of a step when those
     of the next `stages - 2` are on their way, fences and arrives for all its threads. `noinc`: each thread asks for an
