@@ -12,8 +12,7 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-static constexpr int64_t kRegistersOfSm = 65536, kRegistersOfLoop = 16;
-static constexpr int64_t kBlockThreads = 1024; ///< of a block whose warps share an index
+static constexpr int64_t kRegistersOfLoop = 16;
 
 /// A guess at the registers of a thread: what a lane loads in an iteration is in flight at once, and needs about as
 /// many again for where it comes from and what it is multiplied by.
@@ -30,14 +29,10 @@ static int64_t estimateRegisters(FuncOp func) {
 }
 
 void Emitter::planRows(FuncOp func, bool isBlockWork) {
-  if (isBlockWork) {
-    // There is about one index for each multiprocessor: as many warps as fit share it.
-    launch.threads = kBlockThreads;
-    launch.blocksPerSm = 1;
-    return;
-  }
-  int64_t fitting = kRegistersOfSm / (launch.threads * estimateRegisters(func));
-  launch.blocksPerSm = std::max<int64_t>(1, std::min(launch.blocksPerSm, fitting));
+  auto rowPlan = cuda::RowPlanAttr::of(func, isBlockWork);
+  launch.threads = rowPlan.getThreads();
+  int64_t fitting = cuda::registersOfBlock / (launch.threads * estimateRegisters(func));
+  launch.blocksPerSm = std::clamp<int64_t>(fitting, 1, rowPlan.getBlocksPerSm());
 }
 
 CudaMap Emitter::mapOf(Value matrix, int64_t boxRows) {

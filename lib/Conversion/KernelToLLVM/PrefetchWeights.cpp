@@ -32,7 +32,7 @@ namespace mlir::kernel {
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
 } // namespace mlir::kernel
 
-static constexpr int64_t kLineBytes = 64, kMostShift = 2;
+static constexpr int64_t kLineBytes = 64;
 
 namespace {
 /// A product over one column block: its loop over K and the weights [.., column blocks, steps, columns(, pairs)].
@@ -138,17 +138,17 @@ private:
 } // namespace
 
 /// Gives a tile in a loop over rows a copy for the first one, which fetches the column block ahead of its use, and one
-/// for the next `linesPerStep` (with many tiles two or four times as many), which fetch what follows it. These and the
-/// others take the block out of the second-level cache ahead of its use. A tile without such a loop is the first one.
-/// What a target or a kernel has no use for is left out.
-static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
+/// for the next `linesPerStep` (with many tiles up to `spread` times as many), which fetch what follows it. These and
+/// the others take the block out of the second-level cache ahead of its use. A tile without such a loop is the first
+/// one. What a target or a kernel has no use for is left out.
+static void prefetchIn(RowTileOp tile, int64_t streamAhead, int64_t spread) {
   std::optional<Product> product = findProduct(tile);
   if (!product)
     return;
   auto rows = dyn_cast<scf::ForOp>(tile->getParentOp());
   if (rows && !rows.getInductionVar().getType().isIndex())
     return;
-  bool hasNext = static_cast<bool>(findRowsOfColumnBlocks(tile, product->mma));
+  bool hasNext = spread && static_cast<bool>(findRowsOfColumnBlocks(tile, product->mma));
   bool isStream = streamAhead && product->weight.hasStaticShape();
   if (isStream && !rows)
     return Fetcher(*product).fetchAhead(streamAhead, CacheLevel::Second);
@@ -180,7 +180,7 @@ static void prefetchIn(RowTileOp tile, int64_t streamAhead) {
   // With more tiles than a line per step needs, twice or four times as many ask for a line in every second or fourth
   // step (each line as often): a core has few requests on their way, and those that take long leave the others none.
   Value height = arith::SubIOp::create(b, loc, rows.getUpperBound(), rows.getLowerBound()), shift = constant(0);
-  for (int64_t more = 1; more <= kMostShift; ++more) {
+  for (int64_t more = 1; int64_t(1) << more <= spread; ++more) {
     Value needed = arith::MulIOp::create(b, loc, rows.getStep(), constant(product->linesPerStep << more));
     Value isEnough = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, height, needed);
     shift = arith::SelectOp::create(b, loc, isEnough, constant(more), shift);
@@ -204,7 +204,7 @@ struct KernelPrefetchWeights : kernel::impl::KernelPrefetchWeightsBase<KernelPre
     SmallVector<RowTileOp> tiles;
     getOperation().walk([&](RowTileOp tile) { tiles.push_back(tile); });
     for (RowTileOp tile : tiles)
-      prefetchIn(tile, plan->getStreamAhead());
+      prefetchIn(tile, plan->getStreamAhead(), plan->getSpread());
   }
 };
 } // namespace

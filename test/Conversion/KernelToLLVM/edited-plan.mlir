@@ -1,10 +1,10 @@
 // What a kernel's plan says is what its lowering does: the same kernel with the plan that its target chooses, and with others.
 // RUN: moe-opt %s --pass-pipeline='builtin.module(kernel-choose-plans,kernel.func(kernel-chunk-depth))' | FileCheck %s --check-prefixes=CHECK,CHOSEN
-// RUN: sed 's/func @product(\(.*\)) {/func @product(\1) attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 131072, block_rows = 96, stream_ahead = 0>} {/' %s \
+// RUN: sed 's/func @product(\(.*\)) {/func @product(\1) attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 131072, block_rows = 96, stream_ahead = 0, spread = 4>} {/' %s \
 // RUN:   | moe-opt --pass-pipeline='builtin.module(kernel.func(kernel-chunk-depth))' | FileCheck %s --check-prefixes=CHECK,EDITED
-// RUN: sed 's/func @product(\(.*\)) {/func @product(\1) attributes {kernel.plan = #x86.plan<block_above = 524288, block_bytes = 65536, block_rows = 384, stream_ahead = 0>} {/' %s \
+// RUN: sed 's/func @product(\(.*\)) {/func @product(\1) attributes {kernel.plan = #x86.plan<block_above = 524288, block_bytes = 65536, block_rows = 384, stream_ahead = 0, spread = 4>} {/' %s \
 // RUN:   | moe-opt --pass-pipeline='builtin.module(kernel.func(kernel-chunk-depth))' | FileCheck %s --check-prefixes=CHECK,WHOLE
-// RUN: sed 's/func @product(\(.*\)) {/func @product(\1) attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 4096>} {/' %s \
+// RUN: sed 's/func @product(\(.*\)) {/func @product(\1) attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 4096, spread = 4>} {/' %s \
 // RUN:   | moe-opt --pass-pipeline='builtin.module(kernel.func(kernel-prefetch-weights))' | FileCheck %s --check-prefixes=CHECK,AHEAD
 // RUN: moe-opt %s --pass-pipeline='builtin.module(kernel.func(kernel-prefetch-weights))' | FileCheck %s --check-prefixes=CHECK,NOTHING
 

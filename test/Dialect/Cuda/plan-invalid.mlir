@@ -36,6 +36,27 @@ kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16,
 
 // -----
 
+// expected-error@+1 {{'threads' is 48; a block has multiples of 32 in 32..1024}}
+kernel.func @f() attributes {kernel.plan = #cuda.row_plan<threads = 48, blocks_per_sm = 4>} {
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{'blocks_per_sm' is 0; a multiprocessor has 1..32}}
+kernel.func @f() attributes {kernel.plan = #cuda.row_plan<threads = 64, blocks_per_sm = 0>} {
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{3 blocks have 3072 threads; a multiprocessor has 2048}}
+kernel.func @f() attributes {kernel.plan = #cuda.row_plan<threads = 1024, blocks_per_sm = 3>} {
+  kernel.return
+}
+
+// -----
+
 // expected-error@+1 {{'kernel.plan' is a plan of a kernel.func, as kernel-choose-plans writes it}}
 kernel.func @f() attributes {kernel.plan = 4} {
   kernel.return
@@ -46,6 +67,34 @@ kernel.func @f() attributes {kernel.plan = 4} {
 // expected-error@+1 {{5 stages need 246784 bytes of shared memory; a block has 232448}}
 kernel.func @wide(%x: memref<?x64xbf16>, %w: memref<1x1x256x64xbf16>, %y: memref<?x256xf32>)
     attributes {kernel.plan = #cuda.plan<stages = 5, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %rows = memref.dim %x, %c0 : memref<?x64xbf16>
+  scf.forall (%block) in (1) {
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x256xf32>
+      %acc = scf.for %k = %c0 to %c64 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x256xf32>) {
+        %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x256xf32>, memref<?x64xbf16>, memref<1x1x256x64xbf16>
+        scf.yield %next : !kernel.acc<128x256xf32>
+      }
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        kernel.yield %v : f32
+      } : (!kernel.acc<128x256xf32>), memref<?x256xf32>
+    }
+  }
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{has products; its 'kernel.plan' for a GPU is a #cuda.plan}}
+kernel.func @wide(%x: memref<?x64xbf16>, %w: memref<1x1x256x64xbf16>, %y: memref<?x256xf32>)
+    attributes {kernel.plan = #cuda.row_plan<threads = 256, blocks_per_sm = 4>} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %rows = memref.dim %x, %c0 : memref<?x64xbf16>

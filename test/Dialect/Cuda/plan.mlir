@@ -7,3 +7,8 @@ kernel.func @nothing() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows
                                                             multiply_registers = 224>} {
   kernel.return
 }
+
+// CHECK: kernel.func @rows() attributes {kernel.plan = #cuda.row_plan<threads = 256, blocks_per_sm = 4>}
+kernel.func @rows() attributes {kernel.plan = #cuda.row_plan<threads = 256, blocks_per_sm = 4>} {
+  kernel.return
+}

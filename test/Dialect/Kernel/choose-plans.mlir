@@ -6,8 +6,8 @@
 // RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --kernel-choose-plans -o %t && moe-opt %t --kernel-choose-plans | diff %t -
 // RUN: not moe-opt %s --kernel-set-target=target=cpu:sapphirerapids --convert-kernel-to-llvm 2>&1 | FileCheck %s --check-prefix=OTHER
 
-// V3: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 0>}
-// AMX: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 262144, block_rows = 384, stream_ahead = 2048>}
+// V3: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 0, spread = 4>}
+// AMX: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 262144, block_rows = 384, stream_ahead = 2048, spread = 4>}
 // CUDA: @product({{.*}} attributes {kernel.plan = #cuda.plan<stages = 8, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>}
 // NONE-NOT: @product({{.*}}kernel.plan
 kernel.func @product(%x: memref<?x96xbf16>, %w: memref<1x48x64x2xbf16>, %y: memref<?x64xf32>) {
@@ -41,7 +41,27 @@ kernel.func @planned() attributes {kernel.plan = #cuda.plan<stages = 3, few_rows
   kernel.return
 }
 
-// CHECK: @rows() {
+// V3: @rows() {
+// AMX: @rows() {
+// CUDA: @rows() attributes {kernel.plan = #cuda.row_plan<threads = 256, blocks_per_sm = 4>}
+// NONE: @rows() {
 kernel.func @rows() {
+  kernel.return
+}
+
+// An index of the scf.forall is the work of a block.
+// V3: @shared({{.*}}) {
+// CUDA: @shared({{.*}}) attributes {kernel.plan = #cuda.row_plan<threads = 1024, blocks_per_sm = 1>}
+kernel.func @shared(%x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%block) in (4) {
+    scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+      memref.store %zero, %x[%i] : memref<?xf32>
+      scf.reduce
+    }
+  }
   kernel.return
 }

@@ -10,6 +10,7 @@ from emitted import EmulatedKernels, Shape, cuda_text, kernel_level, small_integ
 from emulated import aligned, from_bf16, schedules
 from routing import CHUNKS, Layout
 from test_emitted_layer import run_layer
+from test_f32_products import LINEAR, fractions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lowering"))
 from graph import BF16, Program  # noqa: E402
@@ -147,6 +148,30 @@ def test_edited_plans(field, text, tmp_path):
     assert text in after and text not in before if text else len(after) < len(before)
     results = [emulated_experts(EmulatedKernels(level, tmp_path / folder), *arrays) for level, folder in ((plain, "plain"), (edited, "edited"))]
     np.testing.assert_array_equal(*results)
+
+
+def test_edited_plans_of_a_cpu():
+    """Whoever asks for weights, and whenever: the numbers stay."""
+    random = np.random.default_rng(1)
+    arrays, level = [fractions(random, *shape) for shape in ((150, 612), (200, 612), (200,))], kernel_level(LINEAR.format(N=200, K=612), "cpu:native")
+    [expected] = Program(level).run(arrays, blocks=2)
+    for fields in ({"spread": 0}, {"spread": 1}, {"spread": 16, "stream_ahead": 4096}, {"spread": 2, "block_above": 4096, "block_bytes": 16384, "block_rows": 60}):
+        edited = level
+        for name, value in fields.items():
+            edited, count = re.subn(rf"(#x86\.plan<[^>]*\b{name} = )\d+", rf"\g<1>{value}", edited)
+            assert count == 1 and edited != level
+        np.testing.assert_array_equal(Program(edited).run(arrays, blocks=2)[0], expected)
+
+
+def test_edited_row_plans(tmp_path):
+    """Blocks of other sizes, of kernels whose rows are the work of a warp and of a block."""
+    arrays, plain = inputs(), kernel_level(EXPERTS)
+    edited = re.sub(r"#cuda\.row_plan<threads = (\w+), blocks_per_sm = \d>", r"#cuda.row_plan<threads = 96, blocks_per_sm = 3>", plain)
+    assert edited.count("#cuda.row_plan") == plain.count("#cuda.row_plan") > 2 and "#cuda.row_plan<threads = 1024, blocks_per_sm = 1>" in plain
+    assert "__launch_bounds__(96, 3)" in cuda_text(edited) and "__launch_bounds__(96, 3)" not in cuda_text(plain)
+    kernels = EmulatedKernels(edited, tmp_path / "edited")
+    kernels.launches |= {name: (96, 0, []) for name in kernels.kernels if name not in kernels.launches}
+    np.testing.assert_array_equal(emulated_experts(kernels, *arrays), emulated_experts(EmulatedKernels(plain, tmp_path / "plain"), *arrays))
 
 
 @pytest.mark.parametrize("few_rows", [0, 48])

@@ -43,7 +43,7 @@ def ConvertKernelToEmitC : Pass<"convert-kernel-to-emitc", "::mlir::ModuleOp"> {
     for the value of slot `s`. `cuda.pipeline` tells readers how many `stages` of a product are in shared memory and which `roles` the
     threads have: their `name`, `threads` and `registers` of each.
   }];
-  let dependentDialects = ["::mlir::emitc::EmitCDialect"];
+  let dependentDialects = ["::mlir::cuda::CudaDialect", "::mlir::emitc::EmitCDialect"];
 }
 
 #endif // MOE_MLIR_CONVERSION_KERNELTOEMITC_PASSES

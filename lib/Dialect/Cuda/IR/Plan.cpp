@@ -3,6 +3,8 @@
 #include "moe-mlir/Dialect/Cuda/IR/Block.h"
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 using namespace mlir;
 using namespace mlir::cuda;
 
@@ -48,12 +50,38 @@ LogicalResult PlanAttr::verifyFor(Operation *op) const {
   return success();
 }
 
+LogicalResult RowPlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t threads, int64_t blocks) {
+  if (threads < 32 || threads > threadsOfBlock || threads % 32)
+    return emitError() << "'threads' is " << threads << "; a block has multiples of 32 in 32.." << threadsOfBlock;
+  if (blocks < 1 || blocks > blocksOfSm)
+    return emitError() << "'blocks_per_sm' is " << blocks << "; a multiprocessor has 1.." << blocksOfSm;
+  if (threads * blocks > threadsOfSm)
+    return emitError() << blocks << " blocks have " << threads * blocks << " threads; a multiprocessor has "
+                       << threadsOfSm;
+  return success();
+}
+
+LogicalResult RowPlanAttr::verifyFor(Operation *op) const {
+  if (stageBytesOf(cast<kernel::FuncOp>(op)))
+    return op->emitOpError() << "has products; its '" << kernel::planAttrName << "' for a GPU is a #cuda.plan";
+  return success();
+}
+
+/// Of work for a block there is about one index for each multiprocessor: as many warps as fit share it.
+RowPlanAttr RowPlanAttr::of(Operation *kernel, bool isBlockWork) {
+  if (auto plan = kernel->getAttrOfType<RowPlanAttr>(kernel::planAttrName))
+    return plan;
+  return isBlockWork ? get(kernel->getContext(), threadsOfBlock, 1) : get(kernel->getContext(), 256, 4);
+}
+
 /// As many stages as fit: they only hide how long a load takes. The form for few rows always pays: where a kernel's
 /// columns do not allow it, its lowering leaves it out.
 Attribute TargetAttr::choosePlan(Operation *kernel) const {
   int64_t stage = stageBytesOf(cast<kernel::FuncOp>(kernel));
-  if (!stage)
-    return {};
+  if (!stage) {
+    WalkResult shared = kernel->walk([](scf::ParallelOp) { return WalkResult::interrupt(); });
+    return RowPlanAttr::of(kernel, shared.wasInterrupted());
+  }
   int64_t stages = std::clamp<int64_t>(plannedBytes / stage, 3, mostStages);
   return PlanAttr::get(getContext(), stages, /*few_rows=*/16, Arrival::Lag, ProxyFence::Shared,
                        /*load_registers=*/56, /*multiply_registers=*/224);

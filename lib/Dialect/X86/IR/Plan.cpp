@@ -7,14 +7,17 @@ using namespace mlir;
 using namespace mlir::x86;
 
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t blockAbove, int64_t blockBytes,
-                               int64_t blockRows, int64_t streamAhead) {
+                               int64_t blockRows, int64_t streamAhead, int64_t spread) {
   for (auto [name, value, least, limit] :
        {std::tuple<StringRef, int64_t, int64_t, int64_t>{"block_above", blockAbove, 0, int64_t(1) << 40},
         {"block_bytes", blockBytes, 1 << 12, 1 << 26},
         {"block_rows", blockRows, 1, 1 << 16},
-        {"stream_ahead", streamAhead, 0, 1 << 20}})
+        {"stream_ahead", streamAhead, 0, 1 << 20},
+        {"spread", spread, 0, 16}})
     if (value < least || value > limit)
       return emitError() << "'" << name << "' is " << value << "; it must be in " << least << ".." << limit;
+  if (spread & (spread - 1))
+    return emitError() << "'spread' is " << spread << "; it must be a power of two, or 0";
   return success();
 }
 
@@ -41,5 +44,5 @@ Attribute TargetAttr::choosePlan(Operation *kernel) const {
   if (!hasProducts)
     return {};
   return PlanAttr::get(getContext(), /*block_above=*/256 << 10, /*block_bytes=*/(runsOnMatrix ? 256 : 64) << 10,
-                       /*block_rows=*/384, getStreamAhead());
+                       /*block_rows=*/384, getStreamAhead(), /*spread=*/4);
 }

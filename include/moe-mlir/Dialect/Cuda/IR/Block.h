@@ -17,6 +17,7 @@ constexpr int64_t plannedBytes = 200 * 1024; ///< of the stages, at most, where 
 constexpr int64_t mostStages = 8;
 constexpr int64_t fewRowsUnit = 16, mostFewRows = 64; ///< of the form for few rows
 constexpr int64_t registersOfBlock = 65536;
+constexpr int64_t threadsOfBlock = 1024, threadsOfSm = 2048, blocksOfSm = 32; ///< at most
 
 /// Columns of a block of a packed weight [.., steps, columns, depth].
 int64_t blockColumnsOf(Value weight);

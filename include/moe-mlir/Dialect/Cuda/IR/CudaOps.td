@@ -100,4 +100,30 @@ def Cuda_PlanAttr : AttrDef<Cuda_Dialect, "Plan", [DeclareAttrInterfaceMethods<K
   let genVerifyDecl = 1;
 }
 
+def Cuda_RowPlanAttr : AttrDef<Cuda_Dialect, "RowPlan", [DeclareAttrInterfaceMethods<Kernel_PlanAttrInterface>]> {
+  let mnemonic = "row_plan";
+  let summary = "How a kernel without products is spread over a GPU";
+  let description = [{
+    Blocks of `threads` threads, and the grid `blocks_per_sm` of them for each multiprocessor. As `kernel.plan`:
+
+    ```mlir
+    kernel.func @rows() attributes {kernel.plan = #cuda.row_plan<threads = 256, blocks_per_sm = 4>} {
+      kernel.return
+    }
+    ```
+
+    Rows are the work of a warp, or of a block if it has an `scf.parallel`. Where a lane has so much in flight that the
+    registers of `blocks_per_sm` blocks do not fit, there are fewer.
+  }];
+  let parameters = (ins
+    AttrParameter<"int64_t", "threads of a block">:$threads,
+    AttrParameter<"int64_t", "blocks that share a multiprocessor, at most">:$blocks_per_sm);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The plan of `kernel`, or the one that is chosen if it has none. `isBlockWork`: an index is the work of a block.
+    static RowPlanAttr of(::mlir::Operation *kernel, bool isBlockWork);
+  }];
+}
+
 #endif // MOE_MLIR_DIALECT_CUDA_IR_CUDAOPS

@@ -64,20 +64,23 @@ def X86_PlanAttr : AttrDef<X86_Dialect, "Plan", [DeclareAttrInterfaceMethods<Ker
 
     ```mlir
     kernel.func @nothing() attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384,
-                                                               stream_ahead = 0>} {
+                                                               stream_ahead = 0, spread = 4>} {
       kernel.return
     }
     ```
 
     A column block of weights of more than `block_above` bytes is passed through up to `block_rows` rows in blocks of K
     of `block_bytes` of weights, with the sums in memory between them (kernel-chunk-depth). Weights of the first row tile
-    are asked for `stream_ahead` bytes before their use, 0 to leave that to the hardware (kernel-prefetch-weights).
+    are asked for `stream_ahead` bytes before their use, 0 to leave that to the hardware. Weights that follow those of
+    this pass are asked for by the row tiles after the first, a cache line per step of K; where there are tiles enough,
+    by up to `spread` times as many, a line in every `spread`-th step; 0 leaves that out (kernel-prefetch-weights).
   }];
   let parameters = (ins
     AttrParameter<"int64_t", "bytes of a column block that is not blocked, at most">:$block_above,
     AttrParameter<"int64_t", "bytes of weights of a block of K">:$block_bytes,
     AttrParameter<"int64_t", "rows that a block of K serves">:$block_rows,
-    AttrParameter<"int64_t", "bytes that a stream of weights is fetched ahead of its use">:$stream_ahead);
+    AttrParameter<"int64_t", "bytes that a stream of weights is fetched ahead of its use">:$stream_ahead,
+    AttrParameter<"int64_t", "times as many row tiles that share the requests for what follows, at most">:$spread);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
