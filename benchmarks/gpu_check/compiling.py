@@ -14,7 +14,7 @@ from .program import Program, split_module
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = "builtin.module(kernel-set-target{target=cuda:sm_90a})"
-PASSES = "builtin.module(convert-graph-to-kernel,canonicalize,cse,kernel-choose-plans)"
+PASSES = "builtin.module(graph-decide,convert-graph-to-kernel,canonicalize,cse,kernel-choose-plans)"
 
 
 class CompileError(Exception):

@@ -139,8 +139,8 @@ std::string Compiler::inputIsFor() const {
   return "'" + options.input + "' is at level " + levelName(input.level).str() + " for ";
 }
 
-/// Kernels keep the CPU that they were made for, and what is to become kernels the one that it says: another one that
-/// is asked for would have no effect.
+/// Kernels, and decisions about them, keep the CPU that they were made for, and what is to become kernels the one that it
+/// says: another one that is asked for would have no effect.
 int Compiler::compareCpu() {
   std::string message;
   auto made = mlir::kernel::targetOf(*input.module), wanted = makeTarget(&context, "cpu:" + cpu, message);
@@ -152,7 +152,7 @@ int Compiler::compareCpu() {
     return kOk;
   console.error(inputIsFor() + made.describe() + ", but --target-cpu says " + cpu +
                 (cpu == "native" ? " (" + wanted.describe() + ")" : "") + "; leave it out, or " +
-                (input.level < Level::Kernel ? "remove the attribute" : "start from an earlier level"));
+                (input.level < Level::Scheduled ? "remove the attribute" : "start from an earlier level"));
   return kUserError;
 }
 
@@ -233,10 +233,10 @@ int Compiler::lower(Level target) {
     Level next = static_cast<Level>(static_cast<int>(input.level) + 1);
     std::string phase = ("lower to " + levelName(next)).str();
     std::string command = ("moe-compile --from=" + levelName(input.level) + " --to=" + levelName(next)).str();
-    const bool isChosen = input.level < Level::Kernel; // later the kernels are made
+    const bool isChosen = input.level < Level::Scheduled; // later tiles are those of the device
     console.begin(phase);
     // Up to here programs for both devices are the same.
-    if (next == Level::Kernel && !gpu.empty()) {
+    if (next == Level::Scheduled && !gpu.empty()) {
       forCpu = input.module.get().clone();
       forCpu.get()->removeAttr(mlir::kernel::targetAttrName);
     }

@@ -49,7 +49,7 @@ int Compiler::planFiles() {
   if (!weights.named().empty() && weights.named() != weights.path())
     plan.reads("the file of weights that the module names", weights.named());
 
-  const bool hasTwo = !gpu.empty() && input.level < Level::Kernel; // programs, from level kernel on
+  const bool hasTwo = !gpu.empty() && input.level < Level::Scheduled; // programs, from level scheduled on
   const StringRef otherName = "choose another name with -o", otherReport = "choose another name with --report";
   if (options.to) {
     plan.writes(Kind::Text, "the IR", outputPath(), otherName);
@@ -71,7 +71,7 @@ int Compiler::planFiles() {
         continue;
       const std::string what = ("the dump of level " + levelName(level)).str();
       plan.writes(Kind::File, what, dumpPath(level, ""), remedy, orMove);
-      if (hasTwo && level >= Level::Kernel)
+      if (hasTwo && level >= Level::Scheduled)
         plan.writes(Kind::File, what + " for the CPU", dumpPath(level, ".cpu"), remedy, orMove);
     }
   }

@@ -11,15 +11,15 @@ using namespace moe_mlir;
 std::string moe_mlir::importPipeline() { return "import-to-graph,moe-verify-level{level=graph}"; }
 
 std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options) {
+  std::string setTarget = "kernel-set-target{" + (options.target.empty() ? "" : "target=" + options.target) + "}";
   switch (level) {
   case Level::Graph:
     return "moe-verify-level{level=graph},moe-partition,moe-verify-level{level=spmd},moe-set-level{level=spmd}";
   case Level::Spmd:
-    return "moe-schedule,moe-verify-level{level=scheduled},moe-set-level{level=scheduled}";
-  case Level::Scheduled: {
-    std::string set = options.target.empty() ? "" : "target=" + options.target;
-    return "kernel-set-target{" + set + "},moe-check-cuda,graph-to-kernel,moe-verify-level{level=kernel}";
-  }
+    return setTarget + ",moe-check-cuda,moe-schedule,graph-to-scheduled,moe-verify-level{level=scheduled},"
+                       "moe-set-level{level=scheduled}";
+  case Level::Scheduled:
+    return setTarget + ",scheduled-to-kernel,moe-verify-level{level=kernel}";
   case Level::Kernel:
     return "kernel-to-runtime,moe-verify-level{level=runtime}";
   case Level::Runtime:

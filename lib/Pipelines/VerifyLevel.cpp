@@ -3,6 +3,7 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Levels.h"
 #include "moe-mlir/Pipelines/Passes.h"
+#include "moe-mlir/Schedule/Decisions.h"
 #include "moe-mlir/Support/ScalarRegion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -61,7 +62,7 @@ static bool usesTensors(Operation *op) {
 
 static bool isComplex(Type type) { return isa<ComplexType>(getElementTypeOrSelf(type)); }
 
-/// Memory orders are decided on the way to level kernel.
+/// Memory orders are decided on the way to level scheduled.
 static bool isEncoded(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.getEncoding();
@@ -82,7 +83,7 @@ static StringRef fault(Operation *op, Level level) {
     return "is not an op of this level";
   if (lacksResource(op))
     return "is a 'dense_resource' that the file does not hold";
-  if (llvm::any_of(op->getResultTypes(), isEncoded))
+  if (level != Level::Scheduled && llvm::any_of(op->getResultTypes(), isEncoded))
     return "has a result with an encoding; the compiler chooses those";
   if (llvm::any_of(op->getResultTypes(), isComplex))
     return "computes complex numbers; compute their real and imaginary parts, each a tensor of its own";
@@ -103,7 +104,8 @@ namespace {
 /// What a program's caller could not give to a function on tensors, or take from it.
 class InterfaceCheck {
 public:
-  InterfaceCheck(func::FuncOp func, StringRef level) : func(func), level(level) {}
+  InterfaceCheck(func::FuncOp func, Level level)
+      : func(func), level(levelName(level)), mayEncode(level == Level::Scheduled) {}
 
   /// One message, about the first fault.
   LogicalResult run() {
@@ -141,7 +143,7 @@ private:
             std::string(what == "result" ? "return what is made of it" : "make it of expert ids by moe.dispatch");
     else if (!isa<TensorType>(type))
       why = "a program takes and returns tensors; a single value is a tensor without dimensions";
-    else if (isEncoded(type))
+    else if (!mayEncode && isEncoded(type))
       why = "the compiler chooses encodings";
     else if (isComplex(type))
       why = "a program takes and returns integers and floats; give the real and the imaginary part, each a tensor of its own";
@@ -156,6 +158,7 @@ private:
 
   func::FuncOp func;
   StringRef level;
+  bool mayEncode; ///< what states are encoded by is checked with the other decisions
 };
 
 struct MoeVerifyLevel : impl::MoeVerifyLevelBase<MoeVerifyLevel> {
@@ -186,7 +189,8 @@ struct MoeVerifyLevel : impl::MoeVerifyLevelBase<MoeVerifyLevel> {
       if (count > 1)
         error << " (" << count << " ops, this is the first)";
     }
-    if (!findings.empty() || failed(verifyInterfaces(wanted)))
+    if (!findings.empty() || failed(verifyInterfaces(wanted)) ||
+        (wanted == Level::Scheduled && failed(kernel::verifyDecisions(getOperation()))))
       return signalPassFailure();
     markAllAnalysesPreserved();
   }
@@ -195,7 +199,7 @@ private:
   LogicalResult verifyInterfaces(Level wanted) {
     if (wanted < Level::Kernel)
       for (auto func : getOperation().getOps<func::FuncOp>())
-        if (failed(InterfaceCheck(func, level).run()))
+        if (failed(InterfaceCheck(func, wanted).run()))
           return failure();
     return success();
   }

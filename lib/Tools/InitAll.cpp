@@ -26,6 +26,7 @@
 #include "moe-mlir/Pipelines/ImportPipeline.h"
 #include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
+#include "moe-mlir/Schedule/Passes.h"
 #include "moe-mlir/Target/Cuda.h"
 #include "moe-mlir/Target/Object.h"
 
@@ -42,6 +43,7 @@ void moe_mlir::registerAllPasses() {
   mlir::aten::registerAtenToLinalgPasses();
   mlir::kernel::registerGraphToKernelPasses();
   mlir::kernel::registerKernelPasses();
+  mlir::kernel::registerSchedulePasses();
   mlir::kernel::registerKernelToEmitCPasses();
   mlir::kernel::registerKernelToEmitCPipeline();
   mlir::kernel::registerKernelToLLVMPasses();

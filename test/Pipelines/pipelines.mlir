@@ -1,15 +1,26 @@
 // The passes of each arrow. (The module is empty: the last arrow misses its host function, after printing.)
 // RUN: moe-opt %s --moe-graph-to-spmd --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=SPMD
 // RUN: moe-opt %s --moe-spmd-to-scheduled --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=SCHEDULED
+// RUN: moe-opt %s --moe-scheduled-to-kernel --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=KERNEL
 // RUN: not moe-opt %s --moe-kernel-to-runtime --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=RUNTIME
 
 // SPMD: moe-verify-level{level=graph},
 // SPMD-NEXT: moe-partition,
 // SPMD-NEXT: moe-verify-level{level=spmd},
 // SPMD-NEXT: moe-set-level{level=spmd}
-// SCHEDULED: moe-schedule,
+// SCHEDULED: kernel-set-target{{.*}},
+// SCHEDULED-NEXT: moe-check-cuda,
+// SCHEDULED-NEXT: moe-schedule,
+// SCHEDULED: graph-fuse-elementwise
+// SCHEDULED: graph-choose-tiles
+// SCHEDULED: graph-approximate-activations,
 // SCHEDULED-NEXT: moe-verify-level{level=scheduled},
 // SCHEDULED-NEXT: moe-set-level{level=scheduled}
+// KERNEL: kernel-set-target{{.*}},
+// KERNEL-NOT: graph-choose
+// KERNEL: graph-check-bounds
+// KERNEL-NEXT: )
+// KERNEL-NEXT: convert-graph-to-kernel
 // RUNTIME: kernel-mark-noalias
 // RUNTIME: kernel-plan-memory
 // RUNTIME: convert-host-to-moert

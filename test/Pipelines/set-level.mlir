@@ -1,7 +1,7 @@
 // Each pipeline between levels leaves a module that says where it is, whatever it said before.
 // RUN: moe-opt %s --moe-set-level=level=graph | FileCheck %s -DLEVEL=graph
 // RUN: moe-opt %s --moe-graph-to-spmd -o %t.spmd.mlir && FileCheck %s -DLEVEL=spmd < %t.spmd.mlir
-// RUN: moe-opt %t.spmd.mlir --moe-spmd-to-scheduled -o %t.scheduled.mlir && FileCheck %s -DLEVEL=scheduled < %t.scheduled.mlir
+// RUN: moe-opt %t.spmd.mlir --moe-spmd-to-scheduled=target=cpu:x86-64-v3 -o %t.scheduled.mlir && FileCheck %s -DLEVEL=scheduled < %t.scheduled.mlir
 // RUN: moe-opt %t.scheduled.mlir --moe-scheduled-to-kernel=target=cpu:x86-64-v3 -o %t.kernel.mlir && FileCheck %s -DLEVEL=kernel < %t.kernel.mlir
 // RUN: moe-opt %t.kernel.mlir --moe-kernel-to-runtime | FileCheck %s -DLEVEL=runtime
 // RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --graph-to-kernel | FileCheck %s -DLEVEL=kernel

@@ -1,7 +1,8 @@
-// What a level accepts it leaves alone; a schedule is needed at level scheduled, and refused before.
+// What a level accepts it leaves alone; a schedule and tiles are needed at level scheduled, and a schedule is refused before.
 // RUN: moe-opt %s --moe-verify-level=level=graph --moe-verify-level=level=spmd | FileCheck %s
 // RUN: not moe-opt %s --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=SCHEDULED
-// RUN: moe-opt %s --moe-schedule --moe-verify-level=level=scheduled | FileCheck %s --check-prefix=DONE
+// RUN: not moe-opt %s --moe-schedule --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=TILES
+// RUN: moe-opt %s --moe-schedule --graph-decide --moe-verify-level=level=scheduled | FileCheck %s --check-prefix=DONE
 // RUN: not moe-opt %s --moe-schedule --moe-verify-level=level=spmd 2>&1 | FileCheck %s --check-prefix=EARLY
 // RUN: not moe-opt %s --moe-verify-level=level=kernel 2>&1 | FileCheck %s --check-prefix=KERNEL
 // RUN: not moe-opt %s --moe-verify-level=level=tiles 2>&1 | FileCheck %s --check-prefix=UNKNOWN
@@ -11,6 +12,7 @@
 // CHECK-LABEL: func.func @experts
 // CHECK: linalg.generic
 // SCHEDULED: level scheduled: 'moe.expert' has no schedule
+// TILES: error: 'moe.expert' op has no 'kernel.tiles'; run graph-choose-tiles
 // DONE: moe.expert {{.*}} gated schedule(<plain>)
 // EARLY: level spmd: 'moe.expert' has a schedule, which a later level decides
 // KERNEL-DAG: level kernel: 'func.func' works on tensors; this level has buffers only

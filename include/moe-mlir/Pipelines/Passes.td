@@ -78,7 +78,7 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
     |---|---|---|
     | `graph` | `moe nn linalg tensor arith math scf func`, `cf.assert` | no grid, no `moe.all_to_all`, no schedule |
     | `spmd` | the same, and `shard.grid` | `moe.all_to_all`, which names its grid; no schedule |
-    | `scheduled` | the same | every `moe.expert` has a schedule |
+    | `scheduled` | the same | every `moe.expert` has a schedule, every product its `kernel.tiles`; decisions can be carried out |
     | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter`, `cf.assert` | no tensors |
     | `runtime` | `moert llvm`, `emitc` for CUDA kernels | |
 

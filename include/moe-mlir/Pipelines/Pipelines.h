@@ -29,10 +29,16 @@ mlir::LogicalResult buildArrow(mlir::OpPassManager &pm, Level level, const Pipel
 /// Registers `moe-graph-to-spmd`, `moe-spmd-to-scheduled`, `moe-scheduled-to-kernel` and `moe-kernel-to-runtime`.
 void registerArrowPipelines();
 
-/// The pipeline `graph-to-kernel`: from the graph (or scheduled) level to the kernel level. Elementwise ops become
-/// linalg and are fused, then convert-graph-to-kernel runs and the host function is cleaned up. Uses the module's
-/// `kernel.target` if it has one.
+/// The pipeline `graph-to-scheduled`: elementwise ops become linalg and are fused, then every decision about kernels is
+/// written into the graph, for the module's `kernel.target` if it has one (`graph-decide`). Decisions that are there
+/// already stand.
+void buildGraphToScheduledPipeline(mlir::OpPassManager &pm);
+/// The pipeline `scheduled-to-kernel`: sizes are checked, kernels are made as their decisions say, and the host function
+/// is cleaned up.
+void buildScheduledToKernelPipeline(mlir::OpPassManager &pm);
+/// The pipeline `graph-to-kernel`: one after the other.
 void buildGraphToKernelPipeline(mlir::OpPassManager &pm);
+/// Registers these.
 void registerGraphToKernelPipeline();
 
 /// The pipeline `kernel-to-runtime`: from the kernel level (with `kernel.target`) to the runtime level.

@@ -70,7 +70,8 @@ Value mlir::aten::createExpertLayer(PatternRewriter &rewriter, Location loc, Exp
   auto outType = type.clone({rowCount, cast<RankedTensorType>(result).getDimSize(1)});
   auto dispatch = moe::DispatchOp::create(rewriter, loc, type.clone({rowCount, type.getDimSize(1)}),
                                           moe::LayoutType::get(rewriter.getContext(), experts), layer.tokens, layer.ids,
-                                          /*weights=*/Value(), rewriter.getI64IntegerAttr(experts));
+                                          /*weights=*/Value(), rewriter.getI64IntegerAttr(experts),
+                                          /*placement=*/nullptr);
   auto expert = moe::ExpertOp::create(rewriter, loc, outType, dispatch.getRows(), dispatch.getLayout(), layer.wIn,
                                       layer.wOut, layer.bIn, layer.bOut, layer.gated, layer.interleaved);
   expert.getActivation().takeBody(activation);

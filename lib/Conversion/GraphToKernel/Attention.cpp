@@ -18,9 +18,6 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-/// Rows of a block of query rows, rounded up to whole tiles: each key block is read once for all of them.
-static constexpr int64_t attentionRows = 48;
-
 namespace {
 class AttentionProgram {
 public:
@@ -34,9 +31,10 @@ public:
     heads = queryType.getDimSize(2);
     depth = queryType.getDimSize(3);
     group = heads / keyType.getDimSize(1);
-    tileRows = lowering.tilesOf(element).rows;
-    tileColumns = lowering.tilesOf(element).columns;
-    blockRows = llvm::alignTo(attentionRows, tileRows);
+    ProductTiles tiles = tilesOf(op);
+    tileRows = tiles.rows;
+    tileColumns = tiles.columns;
+    blockRows = tiles.chunkRows; // each key block is read once for all of them
   }
 
   /// Launches the program; returns the result's buffer.

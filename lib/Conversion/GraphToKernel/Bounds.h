@@ -2,7 +2,7 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_BOUNDS_H
 #define MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_BOUNDS_H
 
-#include "GraphSizes.h"
+#include "moe-mlir/Analysis/GraphSizes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 

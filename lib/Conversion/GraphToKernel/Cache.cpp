@@ -2,8 +2,6 @@
 
 #include "Lowering.h"
 
-#include "mlir/IR/Remarks.h"
-
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -79,9 +77,7 @@ struct CacheUpdateLowering : GraphPattern<nn::CacheUpdateOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Value cache = adaptor.getCache();
-    if (!lowering.inPlaceUpdates.contains(op)) {
-      remark::missed(loc, remark::RemarkOpts::name("Cache").category("convert-graph-to-kernel"))
-          << "the whole cache is copied before rows are written, because it is no state or is read later";
+    if (!op.getInPlace()) {
       SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, cache);
       cache = allocate(rewriter, loc, memrefOf(op.getResult()), sizes);
       emitCopy(lowering, rewriter, loc, {adaptor.getCache(), {}, {}, {}}, {cache, {}, {}, {}}, sizes);

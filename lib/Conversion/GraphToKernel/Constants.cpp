@@ -2,21 +2,8 @@
 
 #include "Lowering.h"
 
-#include "mlir/IR/Matchers.h"
-
 using namespace mlir;
 using namespace mlir::kernel;
-
-SplatValue mlir::kernel::splatOf(Value tensor) {
-  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
-    return {nullptr, fill.getInputs()[0]};
-  if (auto splat = tensor.getDefiningOp<tensor::SplatOp>())
-    return {nullptr, splat.getInput()};
-  DenseElementsAttr dense;
-  if (matchPattern(tensor, m_Constant(&dense)) && dense.isSplat())
-    return {cast<TypedAttr>(dense.getSplatValue<Attribute>()), Value()};
-  return {};
-}
 
 namespace {
 struct ConstantLowering : GraphPattern<arith::ConstantOp> {

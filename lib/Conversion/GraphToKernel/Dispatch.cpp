@@ -1,8 +1,7 @@
 //===- Dispatch.cpp - moe.dispatch: where each pair goes --------------------------------------------------------===//
 //
-// The layout is two launches (Layout.cpp), of which the first is a part of the gate. Token rows are not moved: the
-// experts' programs read them through the token list. Only when something else wants the rows, or they carry their
-// weights, or they are for matrix registers (Experts.cpp), a kernel gathers them.
+// The layout is two launches (Layout.cpp), of which the first is a part of the gate. Token rows are moved here if they are
+// placed `gathered`; otherwise experts read them through the token list, or gather them for themselves (Experts.cpp).
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -10,13 +9,6 @@
 
 using namespace mlir;
 using namespace mlir::kernel;
-
-bool mlir::kernel::isVirtualDispatch(moe::DispatchOp op) {
-  return !op.getWeights() && llvm::all_of(op.getRows().getUses(), [&](OpOperand &use) {
-    auto expert = dyn_cast<moe::ExpertOp>(use.getOwner());
-    return expert && expert.getRows() == use.get() && expert.getLayout() == op.getLayout();
-  });
-}
 
 /// The layer's name in reports: where its weights stand in the model.
 static std::string layerName(moe::DispatchOp op) {
@@ -88,7 +80,7 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
                                                 rewriter.getNamedAttr("offsets", rewriter.getI64IntegerAttr(1))}));
 
     Value rows = allocate(rewriter, loc, memrefOf(op.getRows()), {pairs, sizeOf(rewriter, loc, tokens, 1)});
-    if (!isVirtualDispatch(op))
+    if (placementOf(op) == moe::Placement::Gathered)
       emitGather(lowering, rewriter, loc, tokens, adaptor.getWeights().empty() ? Value() : adaptor.getWeights()[0],
                  layout[2], rows);
     rewriter.replaceOpWithMultiple(op, {ValueRange(rows), ValueRange(layout)});

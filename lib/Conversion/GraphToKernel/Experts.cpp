@@ -20,6 +20,12 @@ struct Layout {
   Value tokens, places, records, count;
 };
 
+/// Rows of the operand of a product, or of its result. Rows that stand apart are longer than what they hold.
+struct Rows {
+  Value buffer;
+  bool isApart = false;
+};
+
 /// Columns of a buffer whose rows of `columns` elements matrix registers read: an odd number of cache lines, so that
 /// the rows of a tile do not meet in the same places of a cache.
 int64_t apart(int64_t columns, Type element) {
@@ -36,16 +42,17 @@ struct ExpertLowering : GraphPattern<moe::ExpertOp> {
     Layout layout(adaptor.getLayout());
     Value x = adaptor.getRows()[0];
     auto dispatch = op.getRows().getDefiningOp<moe::DispatchOp>();
-    bool isGather = dispatch && isVirtualDispatch(dispatch);
+    moe::Placement placement = dispatch ? placementOf(dispatch) : moe::Placement::Gathered;
     OpFoldResult rows = sizeOf(rewriter, loc, x, 0);
-    if (isGather)
+    if (placement != moe::Placement::Gathered)
       x = rewriter.getRemappedValue(dispatch.getTokens());
 
     auto inType = cast<RankedTensorType>(op.getWIn().getType());
     auto outType = cast<RankedTensorType>(op.getWOut().getType());
     bool gated = op.getGated();
-    Value wIn = packWeight(lowering, rewriter, loc, op.getWIn(), adaptor.getWIn()[0], gated, op.getInterleaved());
-    Value wOut = packWeight(lowering, rewriter, loc, op.getWOut(), adaptor.getWOut()[0]);
+    ProductTiles up = tilesOf(op, 0), down = tilesOf(op, 1);
+    Value wIn = packWeight(lowering, rewriter, loc, up, op.getWIn(), adaptor.getWIn()[0], gated, op.getInterleaved());
+    Value wOut = packWeight(lowering, rewriter, loc, down, op.getWOut(), adaptor.getWOut()[0]);
     Value bIn = adaptor.getBIn().empty() ? Value() : adaptor.getBIn()[0];
     Value bOut = adaptor.getBOut().empty() ? Value() : adaptor.getBOut()[0];
     if (bIn && gated)
@@ -53,27 +60,25 @@ struct ExpertLowering : GraphPattern<moe::ExpertOp> {
 
     Type element = inType.getElementType();
     int64_t inner = outType.getDimSize(2);
-    bool matrix = lowering.tilesOf(element).matrix;
-    if (isGather && matrix) {
+    if (placement == moe::Placement::Apart) {
       OpFoldResult width = rewriter.getIndexAttr(apart(inType.getDimSize(2), element));
       Value gathered = allocate(rewriter, loc, element, {rows, width});
       emitGather(lowering, rewriter, loc, x, Value(), layout.places, gathered);
       x = gathered;
-      isGather = false;
     }
-    Value h = allocate(rewriter, loc, element, {rows, rewriter.getIndexAttr(matrix ? apart(inner, element) : inner)});
+    int64_t width = down.matrix ? apart(inner, element) : inner;
+    Rows tokens{x, placement == moe::Placement::Apart || up.matrix};
+    Rows h{allocate(rewriter, loc, element, {rows, rewriter.getIndexAttr(width)}), down.matrix};
     Value y = allocate(rewriter, loc, memrefOf(op.getResult()), {rows, rewriter.getIndexAttr(outType.getDimSize(1))});
     {
       KernelBuilder kernel(lowering.kernels, loc);
-      emitUp(kernel, op, x, wIn, bIn, h, layout, isGather, matrix, rewriter);
+      emitUp(kernel, op, up, tokens, wIn, bIn, h, layout, placement == moe::Placement::InPlace, rewriter);
       kernel.launch(rewriter, name("experts_up", inType, op), rows, work(rewriter, loc, rows, inType));
-      remarkTiles(lowering, loc, inType, gated);
     }
     {
       KernelBuilder kernel(lowering.kernels, loc);
-      emitDown(kernel, outType, h, wOut, bOut, y, layout, matrix);
+      emitDown(kernel, outType, down, h, wOut, bOut, y, layout);
       kernel.launch(rewriter, name("experts_down", outType, nullptr), rows, work(rewriter, loc, rows, outType));
-      remarkTiles(lowering, loc, outType);
     }
     rewriter.replaceOp(op, y);
     return success();
@@ -137,20 +142,20 @@ private:
       kernel.loop(kernel.idx(0), kernel.idx(columns), width, strip);
   }
 
-  void emitUp(KernelBuilder &kernel, moe::ExpertOp op, Value tokens, Value weight, Value bias, Value result,
-              const Layout &layout, bool isGather, bool isApart, ConversionPatternRewriter &rewriter) const {
+  void emitUp(KernelBuilder &kernel, moe::ExpertOp op, const ProductTiles &tiles, Rows tokens, Value weight,
+              Value bias, Rows result, const Layout &layout, bool isGather,
+              ConversionPatternRewriter &rewriter) const {
     bool gated = op.getGated();
     // Gate and up share the register tile: each has half of its columns.
     auto inType = cast<RankedTensorType>(op.getWIn().getType());
-    ProductTiles tiles = tilesFor(lowering, inType, gated);
     int64_t columns = gated ? tiles.blockColumns / 2 : tiles.blockColumns;
     int64_t width = gated ? tiles.columns / 2 : tiles.columns, rows = tiles.rows;
-    Value x = kernel.arg(tokens), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
-    Value w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value(), h = kernel.arg(result);
-    // Rows that stand apart are longer than what they hold.
-    Value depth = isApart ? kernel.idx(inType.getDimSize(2)) : kernel.dim(x, 1), limit;
-    if (isApart)
-      limit = kernel.idx(inType.getDimSize(1) / (gated ? 2 : 1));
+    Value x = kernel.arg(tokens.buffer), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
+    Value w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value(), h = kernel.arg(result.buffer);
+    int64_t inner = inType.getDimSize(1) / (gated ? 2 : 1);
+    Value depth = tokens.isApart ? kernel.idx(inType.getDimSize(2)) : kernel.dim(x, 1), limit;
+    if (result.isApart)
+      limit = kernel.idx(inner);
     // The same for all rows: once, before the loops.
     IRMapping reads;
     cloneReads(kernel, op.getActivation(), reads, rewriter);
@@ -178,10 +183,7 @@ private:
                   at.push_back(args[1]);
                   value = arith::AddFOp::create(kernel, value, kernel.toF32(kernel.load(b, at)));
                 }
-              Value activated;
-              approximate(kernel, lowering.target, inType.getElementType(),
-                          [&] { activated = activate(kernel, op, reads, values, rewriter); });
-              return activated;
+              return activate(kernel, op, reads, values, rewriter);
             },
             limit);
       });
@@ -201,12 +203,11 @@ private:
     return mapping.lookup(block.getTerminator()->getOperand(0));
   }
 
-  void emitDown(KernelBuilder &kernel, RankedTensorType outType, Value hidden, Value weight, Value bias, Value result,
-                const Layout &layout, bool isApart) const {
-    ProductTiles tiles = tilesFor(lowering, outType);
+  void emitDown(KernelBuilder &kernel, RankedTensorType outType, const ProductTiles &tiles, Rows hidden, Value weight,
+                Value bias, Value result, const Layout &layout) const {
     int64_t rows = tiles.rows, width = tiles.columns;
-    Value h = kernel.arg(hidden), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
-    Value y = kernel.arg(result), depth = isApart ? kernel.idx(outType.getDimSize(2)) : kernel.dim(h, 1);
+    Value h = kernel.arg(hidden.buffer), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
+    Value y = kernel.arg(result), depth = hidden.isApart ? kernel.idx(outType.getDimSize(2)) : kernel.dim(h, 1);
     forTiles(kernel, rows, w, layout, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
       forStrips(kernel, tiles.blockColumns, width, [&](Value offset) {

@@ -8,10 +8,16 @@ using namespace mlir::kernel;
 static bool isState(func::FuncOp func, unsigned result) { return bool(func.getResultAttr(result, "moe.state_of")); }
 
 // The function is converted before its body, which takes attributes and parents away: note them now.
-GraphLowering::GraphLowering(ModuleOp module) : module(module), kernels(module), target(targetOf(module)) {
+GraphLowering::GraphLowering(ModuleOp module) : module(module), kernels(module) {
+  if (TargetAttrInterface target = targetOf(module))
+    routing = target.getRouting();
   module.walk([&](Operation *op) {
-    if (auto update = dyn_cast<nn::CacheUpdateOp>(op); update && mayUpdateInPlace(update))
-      inPlaceUpdates.insert(op);
+    if (auto input = op->getAttrOfType<IntegerAttr>(KernelDialect::getEpilogueAttrName())) {
+      auto consumer = cast<linalg::GenericOp>(op);
+      unsigned number = input.getInt();
+      epilogues[EpilogueAnalysis::producerOf(consumer, number)] = {consumer, number,
+                                                                   EpilogueAnalysis::shapeOf(consumer, number)};
+    }
     auto exit = dyn_cast<func::ReturnOp>(op);
     for (unsigned i = 0, e = exit ? exit.getNumOperands() : 0; i < e; ++i) {
       auto func = op->getParentOfType<func::FuncOp>();

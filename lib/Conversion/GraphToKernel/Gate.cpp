@@ -29,7 +29,7 @@ std::optional<PairCounts> GateProgram::countsForLayout() {
   if (!wanted || hasCapacity())
     return std::nullopt;
   PairCounts counts =
-      allocateCounts(rewriter, op.getLoc(), lowering.routing(), tokens, rewriter.getIndexAttr(k), numExperts);
+      allocateCounts(rewriter, op.getLoc(), lowering.routing, tokens, rewriter.getIndexAttr(k), numExperts);
   lowering.pairCounts[op.getExperts()] = {counts.ranks, counts.counts};
   return counts;
 }
@@ -66,7 +66,7 @@ void GateProgram::emitRows() {
   };
   if (std::optional<PairCounts> counts = countsForLayout()) {
     PairCounts own{b.arg(counts->ranks), b.arg(counts->counts)};
-    TokenChunks chunks(b, lowering.routing(), b.dim(logits, 0));
+    TokenChunks chunks(b, lowering.routing, b.dim(logits, 0));
     b.forall({chunks.count()}, [&](ValueRange chunk) {
       Value first = chunks.first(b, chunk[0]), end = chunks.end(b, first);
       b.parallel(first, end, choosePairs);

@@ -1,7 +1,7 @@
 //===- GraphToKernel.cpp - the pass convert-graph-to-kernel -----------------------------------------------------===//
 //
-// Three steps: check that every op has a lowering, decide what spans several ops (encodings of states), then convert
-// op by op. Patterns create kernels on the side (KernelBuilder); the conversion itself only sees the host function.
+// Check that every op has a lowering and that what level scheduled has decided can be done, then convert op by op.
+// Patterns create kernels on the side (KernelBuilder); the conversion itself only sees the host function.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -55,11 +55,9 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
     ModuleOp module = getOperation();
     dropExchanges(module);
     dropPoison(module);
-    GraphLowering lowering(module);
-    if (failed(checkSupported(module)))
+    if (failed(checkSupported(module)) || failed(verifyDecisions(module)))
       return signalPassFailure();
-    prepareGraph(module);
-    findEpilogues(lowering);
+    GraphLowering lowering(module);
 
     TypeConverter converter;
     addConversions(converter);

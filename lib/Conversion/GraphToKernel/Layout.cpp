@@ -111,7 +111,7 @@ static void emitCountKernel(GraphLowering &lowering, OpBuilder &host, Location l
   KernelBuilder b(lowering.kernels, loc);
   Value ids = b.arg(experts);
   PairCounts own{b.arg(counts.ranks), b.arg(counts.counts)};
-  TokenChunks chunks(b, lowering.routing(), b.dim(ids, 0));
+  TokenChunks chunks(b, lowering.routing, b.dim(ids, 0));
   b.forall({chunks.count()}, [&](ValueRange at) {
     Value first = chunks.first(b, at[0]);
     emitCounts(b, ids, own, numExperts, at[0], first, chunks.end(b, first));
@@ -124,14 +124,14 @@ LaunchOp mlir::kernel::emitLayout(GraphLowering &lowering, OpBuilder &host, Loca
                                   const LayoutBuffers &layout, std::optional<PairCounts> counts, int64_t numExperts) {
   OpFoldResult t = sizeOf(host, loc, experts, 0), k = sizeOf(host, loc, experts, 1);
   if (!counts) {
-    counts = allocateCounts(host, loc, lowering.routing(), t, k, numExperts);
+    counts = allocateCounts(host, loc, lowering.routing, t, k, numExperts);
     emitCountKernel(lowering, host, loc, experts, *counts, numExperts);
   }
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, counts->counts);
   auto perChunk = cast<MemRefType>(counts->counts.getType());
   Value firsts = allocate(host, loc, perChunk, sizes), totals = allocate(host, loc, perChunk, sizes);
   KernelBuilder b(lowering.kernels, loc);
-  LayoutProgram(b, layout, experts, *counts, firsts, totals, numExperts).emit(lowering.routing());
+  LayoutProgram(b, layout, experts, *counts, firsts, totals, numExperts).emit(lowering.routing);
   return b.launch(host, "layout_" + Twine(numExperts), t,
                   addSizes(host, loc, mulSizes(host, loc, {t, k}), host.getIndexAttr(numExperts)));
 }

@@ -82,11 +82,11 @@ static Value emitPack(GraphLowering &lowering, const ProductTiles &tiles, OpBuil
   return packed;
 }
 
-Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc, Value tensor,
-                               Value converted, bool halves, bool interleaved) {
+Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc,
+                               const ProductTiles &tiles, Value tensor, Value converted, bool halves,
+                               bool interleaved) {
   auto parameter = tensor.getDefiningOp<moe::ParameterOp>();
   auto type = cast<RankedTensorType>(tensor.getType());
-  ProductTiles tiles = tilesFor(lowering, type, halves);
   if (!parameter)
     return emitPack(lowering, tiles, rewriter, loc, converted, halves, interleaved);
   int64_t depth = tiles.depth, blockColumns = tiles.blockColumns;
@@ -114,7 +114,8 @@ struct LinearLowering : GraphPattern<nn::LinearOp> {
   LogicalResult matchAndRewrite(nn::LinearOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    Value weight = packWeight(lowering, rewriter, loc, op.getWeight(), adaptor.getWeight());
+    ProductTiles tiles = tilesOf(op);
+    Value weight = packWeight(lowering, rewriter, loc, tiles, op.getWeight(), adaptor.getWeight());
     SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, adaptor.getX());
     auto weightType = cast<RankedTensorType>(op.getWeight().getType());
     OpFoldResult depth = sizes.back();
@@ -125,7 +126,7 @@ struct LinearLowering : GraphPattern<nn::LinearOp> {
 
     KernelBuilder kernel(lowering.kernels, loc);
     epilogue.capture(kernel);
-    emit(kernel, tilesFor(lowering, weightType), kernel.arg(x), kernel.arg(weight),
+    emit(kernel, tiles, kernel.arg(x), kernel.arg(weight),
          adaptor.getBias() ? kernel.arg(adaptor.getBias()) : Value(), kernel.arg(y), epilogue);
     OpFoldResult rows = sizeOf(rewriter, loc, x, 0);
     OpFoldResult work = mulSizes(rewriter, loc, {rows, sizes.back(), depth, rewriter.getIndexAttr(2)});
@@ -134,7 +135,6 @@ struct LinearLowering : GraphPattern<nn::LinearOp> {
                   "linear_" + shapeName(weightType.getShape()) + "_" + typeName(in) +
                       (in == out ? "" : "_" + typeName(out)) + (adaptor.getBias() ? "_bias" : "") + epilogue.name(),
                   rows, work);
-    remarkTiles(lowering, loc, weightType);
     rewriter.replaceOp(op, epilogue.replacement(result, memrefOf(op.getResult()), sizes));
     return success();
   }

@@ -7,6 +7,8 @@
 #include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
+#include "moe-mlir/Schedule/Decisions.h"
+#include "moe-mlir/Schedule/Epilogues.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -16,15 +18,13 @@
 
 namespace mlir::kernel {
 
-/// Number of keys that a block of an encoded cache holds.
-constexpr int64_t keysPerBlock = 64;
 /// Fields of a tile record: expert, first row, rows, wait, signal.
 constexpr int64_t recordFields = 5;
 
 /// Elements of one dot-product step in an encoded cache: bf16 stands in pairs.
 inline int64_t pairsOf(Type element) { return element.isBF16() ? 2 : 1; }
 
-/// An elementwise op that runs where its operand is produced.
+/// An elementwise op that runs where its operand is produced, as its `kernel.epilogue` says.
 struct FusedEpilogue {
   linalg::GenericOp op;
   unsigned input = 0; ///< the operand that the producer computes
@@ -39,18 +39,12 @@ struct GraphLowering {
   KernelTable kernels;
   /// Returned value -> the argument that it is the final value of, by the function's return and operand number.
   DenseMap<std::pair<Operation *, unsigned>, Value> stateResults;
-  /// Cache updates that may write into the old cache: nobody reads it afterwards.
-  DenseSet<Operation *> inPlaceUpdates;
   /// By producer; and the buffers in which fused ops find their results.
   DenseMap<Operation *, FusedEpilogue> epilogues;
   DenseMap<Operation *, Value> fusedResults;
   /// Experts that a gate chose -> the ranks and counts of its pairs, which it left for the layout; see Routing.h.
   DenseMap<Value, std::pair<Value, Value>> pairCounts;
-  TargetAttrInterface target; ///< null: sizes without a target
-
-  /// The sizes of products whose weights are of `element`.
-  ProductTiles tilesOf(Type element) const { return target ? target.getTiles(element) : plainTiles(element); }
-  RoutingSizes routing() const { return target ? target.getRouting() : RoutingSizes(); }
+  RoutingSizes routing;
 };
 
 template <typename Op> class GraphPattern : public OpConversionPattern<Op> {
@@ -66,8 +60,6 @@ protected:
   GraphLowering &lowering;
 };
 
-// Encodings of hidden key-value states, written by markStates and resolved by the type converter.
-constexpr StringLiteral keyEncoding = "key", valueEncoding = "value";
 /// Shape of a cache [B, N, L, D] in the form that the attention program reads:
 ///   key   [B, N, ceil(L/64), ceil(D/P), 64, (P)]
 ///   value [B, N, ceil(L/P), D rounded up to 16, (P)]          P = 2 for bf16; the last dimension is absent for P = 1
@@ -77,9 +69,6 @@ MemRefType encodedCacheType(RankedTensorType cache, StringRef encoding);
 void dropExchanges(ModuleOp module);
 /// Makes 0 of scalars that folding found to be of any value, as those of a shift by too many bits.
 void dropPoison(ModuleOp module);
-/// Gives hidden states that only cache updates and attention use their encoding (as tensor encodings on their whole
-/// chain of updates), and widens expert results that only a combine reads to f32.
-void prepareGraph(ModuleOp module);
 
 /// Reports the first op that has no lowering; the module is unchanged.
 LogicalResult checkSupported(ModuleOp module);
@@ -102,27 +91,10 @@ struct StateUpdate {
 };
 /// Writes all states as if at once: each next value is made of what the states held before.
 void emitStateUpdates(GraphLowering &lowering, OpBuilder &host, Location loc, ArrayRef<StateUpdate> updates);
-/// Whether `op` may write into the buffer of the old cache: a state that gets another value anyway, or the result of
-/// another update, of which nothing that runs later reads the old elements.
-bool mayUpdateInPlace(nn::CacheUpdateOp op);
 
-/// The scalar that all elements of a tensor have, if its producer says so (a splat constant or a fill).
-struct SplatValue {
-  TypedAttr constant;
-  Value scalar;
-  explicit operator bool() const { return constant || scalar; }
-};
-SplatValue splatOf(Value tensor);
-
-/// Tile sizes of products by `weight` [.., N, K], and the columns that it is blocked by. With `halves`, gate and up
-/// columns share a block.
-ProductTiles tilesFor(const GraphLowering &lowering, RankedTensorType weight, bool halves = false);
-/// Says in remarks what was chosen and what it is expected to cost.
-void remarkTiles(const GraphLowering &lowering, Location loc, RankedTensorType weight, bool halves = false);
-
-/// Weight `[.., N, K]` in blocks for the register tile: the same parameter with a pack step, or packed by a kernel.
-Value packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc, Value tensor,
-                 Value converted, bool halves = false, bool interleaved = false);
+/// Weight `[.., N, K]` in blocks for these tiles: the same parameter with a pack step, or packed by a kernel.
+Value packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc, const ProductTiles &tiles,
+                 Value tensor, Value converted, bool halves = false, bool interleaved = false);
 
 /// Encodes a plain cache [B, N, L, D] in scratch memory, up to `ends[b]` (i64) keys of each batch row, `used` in all.
 Value packCache(GraphLowering &lowering, OpBuilder &host, Location loc, Value cache, Value ends, OpFoldResult used,
@@ -132,16 +104,10 @@ Value packCache(GraphLowering &lowering, OpBuilder &host, Location loc, Value ca
 /// place, times `weights` [T, k] if given.
 void emitGather(GraphLowering &lowering, OpBuilder &host, Location loc, Value tokens, Value weights, Value places,
                 Value rows);
-/// Whether the rows of a dispatch stay where they are: only experts read them, through the layout's token list, or
-/// gathered for themselves.
-bool isVirtualDispatch(moe::DispatchOp op);
 
 /// Clones the op of a scalar region, in terms of arith, math, scf and memref; does nothing if `mapping` has its
 /// results.
 void cloneScalarOp(KernelBuilder &kernel, Operation &op, IRMapping &mapping);
-/// Lets the target approximate the exponentials and quotients that `activation` creates, by their fastmath flags, if it
-/// does that to results of type `stored`, to which the activation's are rounded.
-void approximate(KernelBuilder &kernel, TargetAttrInterface target, Type stored, KernelBuilder::Body activation);
 /// Maps the values from outside that `region` uses to arguments of the kernel.
 void mapCaptures(KernelBuilder &kernel, Region &region, IRMapping &mapping, ConversionPatternRewriter &rewriter);
 /// Clones the reads of tensors in `region`, whose places do not depend on the region's arguments.
@@ -149,7 +115,7 @@ void cloneReads(KernelBuilder &kernel, Region &region, IRMapping &mapping, Conve
 /// The rows that an expert takes of `tokens` tokens (index), as i32; see #moe.capacity.
 Value emitCapacity(KernelBuilder &kernel, moe::GateOp op, Value tokens);
 /// x * sigmoid(x) in f32.
-Value emitSilu(KernelBuilder &kernel, Value x);
+Value emitSilu(KernelBuilder &kernel, Value x, arith::FastMathFlags flags = arith::FastMathFlags::none);
 
 /// acc_i = sum over k in [lower, upper) of a[rows, k] * b[indices, k, columns_i], for several first columns.
 SmallVector<Value> emitProduct(KernelBuilder &kernel, int64_t rows, int64_t columns, Value a, Value tileRows, Value b,
@@ -161,9 +127,6 @@ void emitRowTile(KernelBuilder &kernel, int64_t rows, Value count, KernelBuilder
 /// Stores accumulators; `body` gets (row, column, values...) and returns what is stored.
 void emitStoreTile(KernelBuilder &kernel, ValueRange accumulators, Value dest, Value rows, Value column,
                    llvm::function_ref<Value(ValueRange)> body, Value limit = Value());
-
-/// Decides which elementwise ops run in the epilogue of a product or combine.
-void findEpilogues(GraphLowering &lowering);
 
 /// What happens to a producer's values before they are stored: nothing, or the op that consumes them.
 class Epilogue {

@@ -1,4 +1,4 @@
-//===- Prepare.cpp - decisions on the graph before its conversion -----------------------------------------------===//
+//===- Prepare.cpp - what a graph may hold that no pattern converts -----------------------------------------------===//
 
 #include "Lowering.h"
 
@@ -24,58 +24,6 @@ MemRefType mlir::kernel::encodedCacheType(RankedTensorType cache, StringRef enco
   return MemRefType::get(shape, cache.getElementType());
 }
 
-/// All values of the state `arg`: the argument and its updates. Empty if anything else than updates, attention and the
-/// function's return sees them, or if the state's next value is none of them, as that one has the plain form.
-static SmallVector<Value> stateChain(BlockArgument arg, StringRef &encoding) {
-  SmallVector<Value> chain = {arg};
-  bool isKey = false, isValue = false;
-  for (unsigned i = 0; i < chain.size(); ++i)
-    for (OpOperand &use : chain[i].getUses()) {
-      Operation *user = use.getOwner();
-      if (auto update = dyn_cast<nn::CacheUpdateOp>(user); update && use.getOperandNumber() == 0) {
-        chain.push_back(update.getResult());
-      } else if (auto attention = dyn_cast<nn::AttentionOp>(user); attention && use.getOperandNumber() == 1) {
-        isKey = true;
-      } else if (attention && use.getOperandNumber() == 2) {
-        isValue = true;
-      } else if (isa<func::ReturnOp>(user)) {
-        auto func = user->getParentOfType<func::FuncOp>();
-        auto state = func.getResultAttrOfType<IntegerAttr>(use.getOperandNumber(), "moe.state_of");
-        if (!state || state.getInt() != arg.getArgNumber())
-          return {};
-      } else {
-        return {};
-      }
-    }
-  if (isKey == isValue)
-    return {};
-  auto func = cast<func::FuncOp>(arg.getOwner()->getParentOp());
-  for (OpOperand &next : func.front().getTerminator()->getOpOperands())
-    if (auto state = func.getResultAttrOfType<IntegerAttr>(next.getOperandNumber(), "moe.state_of");
-        state && state.getInt() == arg.getArgNumber() && !llvm::is_contained(chain, next.get()))
-      return {};
-  encoding = isKey ? keyEncoding : valueEncoding;
-  return chain;
-}
-
-static void encodeStates(func::FuncOp func) {
-  bool changed = false;
-  for (BlockArgument arg : func.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(arg.getType());
-    if (!type || type.getRank() != 4 || !isa_and_present<UnitAttr>(func.getArgAttr(arg.getArgNumber(), "moe.state")) ||
-        llvm::any_of(type.getShape().drop_front(), ShapedType::isDynamic))
-      continue;
-    StringRef encoding;
-    for (Value value : stateChain(arg, encoding)) {
-      value.setType(type.cloneWithEncoding(StringAttr::get(func.getContext(), encoding)));
-      changed = true;
-    }
-  }
-  if (changed)
-    func.setType(FunctionType::get(func.getContext(), func.getBody().getArgumentTypes(),
-                                   func.getBody().front().getTerminator()->getOperandTypes()));
-}
-
 void mlir::kernel::dropExchanges(ModuleOp module) {
   SmallVector<Operation *> exchanges;
   module.walk([&](moe::AllToAllOp op) { exchanges.push_back(op); });
@@ -95,14 +43,5 @@ void mlir::kernel::dropPoison(ModuleOp module) {
     poison.replaceAllUsesWith(
         arith::ConstantOp::create(b, poison.getLoc(), b.getZeroAttr(poison.getType())).getResult());
     poison.erase();
-  });
-}
-
-void mlir::kernel::prepareGraph(ModuleOp module) {
-  module.walk([](func::FuncOp func) { encodeStates(func); });
-  // Between the second product and the combine nothing needs the model's type: keep what was accumulated.
-  module.walk([](moe::ExpertOp op) {
-    if (llvm::all_of(op->getUsers(), llvm::IsaPred<moe::CombineOp>))
-      op.getResult().setType(op.getResult().getType().clone(Float32Type::get(op.getContext())));
   });
 }

@@ -16,9 +16,11 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-Value mlir::kernel::emitSilu(KernelBuilder &kernel, Value x) {
-  Value exp = math::ExpOp::create(kernel, arith::NegFOp::create(kernel, x));
-  return arith::DivFOp::create(kernel, x, arith::AddFOp::create(kernel, exp, kernel.f32(1.0)));
+Value mlir::kernel::emitSilu(KernelBuilder &kernel, Value x, arith::FastMathFlags flags) {
+  using Flags = arith::FastMathFlags;
+  Value exp = math::ExpOp::create(kernel, arith::NegFOp::create(kernel, x), flags & Flags::afn);
+  return arith::DivFOp::create(kernel, x, arith::AddFOp::create(kernel, exp, kernel.f32(1.0)),
+                               flags & (Flags::afn | Flags::arcp));
 }
 
 static Value compare(KernelBuilder &kernel, arith::CmpFPredicate predicate, Value x, Value y) {
@@ -79,8 +81,9 @@ static SmallVector<Value> expand(KernelBuilder &kernel, Operation &op, IRMapping
   auto infinity = [&]() -> Value { return constant(APFloat::getInf(semantics())); };
   using Values = SmallVector<Value>;
   return llvm::TypeSwitch<Operation *, Values>(&op)
-      .Case(
-          [&](nn::SiluOp silu) { return Values{kernel.convert(emitSilu(kernel, kernel.toF32(x(0))), silu.getType())}; })
+      .Case([&](nn::SiluOp silu) {
+        return Values{kernel.convert(emitSilu(kernel, kernel.toF32(x(0)), silu.getFastmath()), silu.getType())};
+      })
       .Case([&](tensor::ExtractOp extract) {
         auto indices = llvm::map_to_vector(extract.getIndices(), [&](Value at) { return mapping.lookupOrDefault(at); });
         return Values{kernel.load(mapping.lookup(extract.getTensor()), indices)};

@@ -20,46 +20,6 @@ Value mlir::kernel::bufferBehind(Value memref) {
   return memref;
 }
 
-/// The value that shares the elements of operand `use` in memory once both are buffers: a view's, or the rows of a
-/// dispatch, which experts read where the tokens are.
-static Value aliasThrough(OpOperand &use) {
-  Operation *user = use.getOwner();
-  if (use.getOperandNumber() == 0 && isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-                                         tensor::ReshapeOp, moe::DispatchOp>(user))
-    return user->getResult(0);
-  return Value();
-}
-
-bool mlir::kernel::mayUpdateInPlace(nn::CacheUpdateOp op) {
-  Value cache = op.getCache();
-  if (auto arg = dyn_cast<BlockArgument>(cache)) {
-    auto func = dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp());
-    if (!func || !func.getArgAttr(arg.getArgNumber(), "moe.state"))
-      return false;
-    // A state that no result is the next value of keeps the one it has.
-    bool isWritten = llvm::any_of(llvm::seq(func.getNumResults()), [&](unsigned result) {
-      auto state = func.getResultAttrOfType<IntegerAttr>(result, "moe.state_of");
-      return state && state.getInt() == arg.getArgNumber();
-    });
-    if (!isWritten)
-      return false;
-  } else if (!cache.getDefiningOp<nn::CacheUpdateOp>()) {
-    return false;
-  }
-  SmallVector<Value> aliases = {cache};
-  for (unsigned i = 0; i < aliases.size(); ++i)
-    for (OpOperand &use : aliases[i].getUses()) {
-      if (&use == &op.getCacheMutable())
-        continue;
-      Operation *user = use.getOwner();
-      if (Value alias = aliasThrough(use))
-        aliases.push_back(alias);
-      else if (user->getBlock() != op->getBlock() || !user->isBeforeInBlock(op))
-        return false;
-    }
-  return true;
-}
-
 void mlir::kernel::emitStateUpdates(GraphLowering &lowering, OpBuilder &host, Location loc,
                                     ArrayRef<StateUpdate> updates) {
   struct Pending {

@@ -52,20 +52,3 @@ void mlir::kernel::emitStoreTile(KernelBuilder &kernel, ValueRange accumulators,
   Value result = body(block.getArguments());
   YieldOp::create(kernel, kernel.convert(result, cast<MemRefType>(dest.getType()).getElementType()));
 }
-
-void mlir::kernel::approximate(KernelBuilder &kernel, TargetAttrInterface target, Type stored,
-                               KernelBuilder::Body activation) {
-  using Flags = arith::FastMathFlags;
-  Block *block = kernel.getInsertionBlock();
-  auto start = kernel.getInsertionPoint();
-  Operation *before = start == block->begin() ? nullptr : &*std::prev(start);
-  activation();
-  if (!target || !target.approximatesActivations() || stored.getIntOrFloatBitWidth() > 16)
-    return;
-  for (auto it = before ? std::next(before->getIterator()) : block->begin(); it != kernel.getInsertionPoint(); ++it) {
-    if (auto quotient = dyn_cast<arith::DivFOp>(*it))
-      quotient.setFastmath(quotient.getFastmath() | Flags::afn | Flags::arcp);
-    if (auto exp = dyn_cast<math::ExpOp>(*it))
-      exp.setFastmath(exp.getFastmath() | Flags::afn);
-  }
-}

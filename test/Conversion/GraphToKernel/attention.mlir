@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --convert-graph-to-kernel --split-input-file | FileCheck %s
+// RUN: moe-opt %s --graph-decide --convert-graph-to-kernel --split-input-file | FileCheck %s
 
 // Hidden states take the form of the attention program, are updated in place, and are no results any more.
 // CHECK-LABEL: func.func @states

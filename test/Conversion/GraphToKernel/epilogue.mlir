@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --convert-graph-to-kernel --split-input-file | FileCheck %s
+// RUN: moe-opt %s --graph-decide --convert-graph-to-kernel --split-input-file | FileCheck %s
 
 #map = affine_map<(b, s, h) -> (b, s, h)>
 

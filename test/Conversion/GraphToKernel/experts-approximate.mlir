@@ -1,10 +1,10 @@
 // On a GPU the activation of experts of 16-bit floats is approximate, by fastmath flags in the program, unless the target
 // says otherwise. Nothing else is.
-// RUN: sed 's/TYPE/bf16/g; s/ACTIVATION/approximate/' %s | moe-opt --convert-graph-to-kernel | FileCheck %s --check-prefix=FLAGS
-// RUN: sed 's/TYPE/f16/g; s/ACTIVATION/approximate/' %s | moe-opt --convert-graph-to-kernel | FileCheck %s --check-prefix=FLAGS
-// RUN: sed 's/TYPE/bf16/g; s/ACTIVATION/exact/' %s | moe-opt --convert-graph-to-kernel | FileCheck %s --check-prefix=EXACT
-// RUN: sed 's/TYPE/f32/g; s/ACTIVATION/approximate/' %s | moe-opt --convert-graph-to-kernel | FileCheck %s --check-prefix=EXACT
-// RUN: sed 's/TYPE/bf16/g; s/kernel.target = .*>}/moe.level = "graph"}/' %s | moe-opt --convert-graph-to-kernel | FileCheck %s --check-prefix=EXACT
+// RUN: sed 's/TYPE/bf16/g; s/ACTIVATION/approximate/' %s | moe-opt --graph-decide --convert-graph-to-kernel | FileCheck %s --check-prefix=FLAGS
+// RUN: sed 's/TYPE/f16/g; s/ACTIVATION/approximate/' %s | moe-opt --graph-decide --convert-graph-to-kernel | FileCheck %s --check-prefix=FLAGS
+// RUN: sed 's/TYPE/bf16/g; s/ACTIVATION/exact/' %s | moe-opt --graph-decide --convert-graph-to-kernel | FileCheck %s --check-prefix=EXACT
+// RUN: sed 's/TYPE/f32/g; s/ACTIVATION/approximate/' %s | moe-opt --graph-decide --convert-graph-to-kernel | FileCheck %s --check-prefix=EXACT
+// RUN: sed 's/TYPE/bf16/g; s/kernel.target = .*>}/moe.level = "graph"}/' %s | moe-opt --graph-decide --convert-graph-to-kernel | FileCheck %s --check-prefix=EXACT
 
 // FLAGS: kernel.func @gate
 // FLAGS-NOT: fastmath<{{.*}}afn

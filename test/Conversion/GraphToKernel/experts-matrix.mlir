@@ -1,5 +1,5 @@
-// RUN: moe-opt %s --kernel-set-target=target=cpu:sapphirerapids --convert-graph-to-kernel | FileCheck %s
-// RUN: moe-opt %s --kernel-set-target=target=cpu:znver4 --convert-graph-to-kernel | FileCheck %s --check-prefix=VECTOR
+// RUN: moe-opt %s --kernel-set-target=target=cpu:sapphirerapids --graph-decide --convert-graph-to-kernel | FileCheck %s
+// RUN: moe-opt %s --kernel-set-target=target=cpu:znver4 --graph-decide --convert-graph-to-kernel | FileCheck %s --check-prefix=VECTOR
 
 // Matrix registers read rows that stand below each other: tokens are gathered first. Rows of an even number of cache
 // lines get one more, so that the rows of a tile do not meet in a cache; the products do not see it.

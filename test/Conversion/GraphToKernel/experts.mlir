@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --convert-graph-to-kernel --split-input-file | FileCheck %s
+// RUN: moe-opt %s --graph-decide --convert-graph-to-kernel --split-input-file | FileCheck %s
 
 // Gate, layout, two products, combine; no gathered tensor, the sum over the second product stays f32.
 // CHECK-LABEL: func.func @layer

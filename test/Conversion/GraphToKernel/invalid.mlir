@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --convert-graph-to-kernel --split-input-file --verify-diagnostics
+// RUN: moe-opt %s --graph-decide --convert-graph-to-kernel --split-input-file --verify-diagnostics
 
 func.func @scatter(%x: tensor<8x4xf32>, %i: tensor<2x1xindex>, %s: tensor<2x4xf32>) -> tensor<8x4xf32> {
   // expected-error @+1 {{'tensor.scatter' op has no lowering to the kernel level}}

@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --convert-graph-to-kernel --split-input-file | FileCheck %s
+// RUN: moe-opt %s --graph-decide --convert-graph-to-kernel --split-input-file | FileCheck %s
 
 // The weight is packed by its recipe, equal kernels are shared, leading dimensions are collapsed.
 // CHECK-LABEL: func.func @shared

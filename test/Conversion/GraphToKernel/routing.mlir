@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --convert-graph-to-kernel --canonicalize --split-input-file | FileCheck %s
+// RUN: moe-opt %s --graph-decide --convert-graph-to-kernel --canonicalize --split-input-file | FileCheck %s
 
 // The gate counts the pairs that it chose by chunks of tokens, and the layout places them: two launches of all blocks.
 // CHECK-LABEL: func.func @layer

@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --convert-graph-to-kernel --split-input-file | FileCheck %s
+// RUN: moe-opt %s --graph-decide --convert-graph-to-kernel --split-input-file | FileCheck %s
 
 // CHECK-LABEL: func.func @embedding
 // CHECK: kernel.launch @embedding_256x32_f32(%{{.*}}, %{{.*}}, %{{.*}}) rows(%[[ROWS:.*]]) work(%{{.*}}) : memref<?xi64>, memref<256x32xf32>, memref<?x32xf32>

@@ -1,4 +1,4 @@
-// RUN: moe-opt %s --convert-graph-to-kernel --split-input-file | FileCheck %s
+// RUN: moe-opt %s --graph-decide --convert-graph-to-kernel --split-input-file | FileCheck %s
 
 // Reshapes are views; a result that is an argument leaves in a buffer of its own.
 // CHECK-LABEL: func.func @views

@@ -1,6 +1,6 @@
 // RUN: env MOE_NVRTC=/nowhere moe-translate --kernel-to-cubin --split-input-file --verify-diagnostics %s
 
-// expected-error@+1 {{'kernel.target' is for CPU 'znver4'; make the kernels from level scheduled for a GPU (moe-scheduled-to-kernel=target=cuda:sm_90a)}}
+// expected-error@+1 {{'kernel.target' is for CPU 'znver4'; make the kernels from level spmd for a GPU (moe-spmd-to-scheduled=target=cuda:sm_90a)}}
 module attributes {kernel.target = #x86.target<cpu = "znver4", rows = 6, columns = 64, vector = 16>} {
   kernel.func @f() {
     kernel.return

@@ -7,7 +7,7 @@ module {
 // -----
 
 // Products are written for the sizes of a GPU.
-// expected-error@+1 {{'kernel.target' is for CPU 'znver4'; make the kernels from level scheduled for a GPU (moe-scheduled-to-kernel=target=cuda:sm_90a)}}
+// expected-error@+1 {{'kernel.target' is for CPU 'znver4'; make the kernels from level spmd for a GPU (moe-spmd-to-scheduled=target=cuda:sm_90a)}}
 module attributes {kernel.target = #x86.target<cpu = "znver4", rows = 6, columns = 64, vector = 16>} {
   kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x48x64x2xbf16>, %y: memref<?x40xbf16>) {
     %c0 = arith.constant 0 : index

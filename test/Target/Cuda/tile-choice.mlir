@@ -1,6 +1,6 @@
-// RUN: moe-opt %s --pass-pipeline='builtin.module(kernel-set-target{target=cuda:sm_90a},convert-graph-to-kernel)' -o /dev/null \
-// RUN:   --remarks-filter=convert-graph-to-kernel --remark-format=emitRemark 2>&1 | FileCheck %s
-// RUN: moe-opt %s --pass-pipeline='builtin.module(kernel-set-target{target=cuda:sm_90a},convert-graph-to-kernel)' 2>&1 | FileCheck %s --check-prefix=QUIET
+// RUN: moe-opt %s --pass-pipeline='builtin.module(kernel-set-target{target=cuda:sm_90a},graph-decide,convert-graph-to-kernel)' -o /dev/null \
+// RUN:   --remarks-filter=graph-choose-tiles --remark-format=emitRemark 2>&1 | FileCheck %s
+// RUN: moe-opt %s --pass-pipeline='builtin.module(kernel-set-target{target=cuda:sm_90a},graph-decide,convert-graph-to-kernel)' 2>&1 | FileCheck %s --check-prefix=QUIET
 
 // The width of a tile is chosen per weight, by a model of the kernels: narrow for a router, whose few columns would leave multiprocessors
 // idle, and wide for a large matrix. It is the block of the packed weight, too.

@@ -1,8 +1,10 @@
-// With a GPU as target every level prints and parses back, and says what it is for. From level kernel on there is a program for each device.
+// With a GPU as target every level prints and parses back, and says what it is for. From level scheduled on there is a program for each device.
 // RUN: rm -rf %t && mkdir %t
 // RUN: moe-compile %s --target=cuda:sm_90a --target-cpu=x86-64-v3 --to=runtime -o %t/out.mlir --dump-intermediates=%t/ir --report=%t/report.txt -q
 // RUN: ls %t/ir | FileCheck %s --check-prefix=FILES
 // RUN: diff %t/out.mlir %t/ir/4_runtime.mlir
+// RUN: moe-compile %t/ir/2_scheduled.mlir --to=kernel -q | diff - %t/ir/3_kernel.mlir
+// RUN: moe-compile %t/ir/2_scheduled.cpu.mlir --to=kernel -q | diff - %t/ir/3_kernel.cpu.mlir
 // RUN: moe-compile %t/ir/3_kernel.mlir --to=kernel -q | diff - %t/ir/3_kernel.mlir
 // RUN: moe-compile %t/ir/3_kernel.mlir --to=runtime -q | diff - %t/ir/4_runtime.mlir
 // RUN: moe-compile %t/ir/4_runtime.mlir --target=cuda:sm_90a --to=runtime -q | diff - %t/ir/4_runtime.mlir
@@ -15,6 +17,7 @@
 
 // FILES:      0_graph.mlir
 // FILES-NEXT: 1_spmd.mlir
+// FILES-NEXT: 2_scheduled.cpu.mlir
 // FILES-NEXT: 2_scheduled.mlir
 // FILES-NEXT: 3_kernel.cpu.mlir
 // FILES-NEXT: 3_kernel.mlir

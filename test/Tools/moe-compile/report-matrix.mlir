@@ -3,7 +3,7 @@
 // RUN: FileCheck %s --input-file=%t.json
 // RUN: moe-compile %s --target-cpu=sapphirerapids --to=kernel -o %t.mlir --report -q | FileCheck %s --check-prefix=TABLE
 // RUN: moe-opt %t.mlir --kernel-to-runtime | moe-translate --moe-to-llvmir | FileCheck %s --check-prefix=NEEDS
-// RUN: moe-opt %s --kernel-set-target=target=cpu:cooperlake --convert-graph-to-kernel --kernel-to-runtime \
+// RUN: moe-opt %s --kernel-set-target=target=cpu:cooperlake --graph-decide --convert-graph-to-kernel --kernel-to-runtime \
 // RUN:   | moe-translate --moe-to-llvmir | FileCheck %s --check-prefix=VECTORS
 
 // CHECK: "matrix_rows": 32

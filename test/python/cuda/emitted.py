@@ -43,7 +43,7 @@ def tool(name, *arguments, text):
 
 def kernel_level(graph, target="cuda:sm_90a"):
     """The kernel level of a graph for a target, as text."""
-    passes = f"builtin.module(kernel-set-target{{target={target}}},convert-graph-to-kernel,canonicalize,cse,kernel-choose-plans)"
+    passes = f"builtin.module(kernel-set-target{{target={target}}},graph-decide,convert-graph-to-kernel,canonicalize,cse,kernel-choose-plans)"
     return tool("moe-opt", f"--pass-pipeline={passes}", text=graph)
 
 

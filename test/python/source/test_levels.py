@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-ABOVE_KERNEL = ["Dialect/Aten", "Dialect/Moe", "Dialect/Nn", "Conversion/AtenToGraph", "Conversion/AtenToLinalg", "Conversion/GraphToKernel", "Import"]
+ABOVE_KERNEL = ["Dialect/Aten", "Dialect/Moe", "Dialect/Nn", "Conversion/AtenToGraph", "Conversion/AtenToLinalg", "Conversion/GraphToKernel", "Schedule", "Import"]
 OF_A_TARGET = re.compile(r'#include "moe-mlir/(Dialect/(Cuda|X86)/|Analysis/Cuda|Conversion/KernelTo)')
 
 

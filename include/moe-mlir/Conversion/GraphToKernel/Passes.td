@@ -29,22 +29,6 @@ def ConvertGraphToKernel : Pass<"convert-graph-to-kernel", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def GraphFuseElementwise : Pass<"graph-fuse-elementwise", "::mlir::func::FuncOp"> {
-  let summary = "Fuse linalg ops into their only elementwise consumer";
-  let description = [{
-    Named linalg ops but fill become generic. Then an elementwise op takes in the ops whose elements it alone reads, from the last op of the
-    function to the first. Reading a producer's size is no use of its elements: sizes are taken from the producer's own operands. A
-    producer of several results or with several readers stays as it is, so that nothing is computed twice.
-
-    A fused op has at most `max-ops` scalar ops, the conversions of narrow types among them. Without an end the work would grow with the square of a
-    chain's length, here and in LLVM; with it, 64 scalar ops are computed for each element that is read and written, so that what a longer
-    body could save of the memory's time is lost among them.
-  }];
-  let options = [Option<"maxOps", "max-ops", "int64_t", "64", "scalar ops of a fused op, at most">];
-  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
-                           "::mlir::tensor::TensorDialect"];
-}
-
 def GraphCheckBounds : Pass<"graph-check-bounds", "::mlir::func::FuncOp"> {
   let summary = "Make sure that sizes which kernels take as one are one, and that no slice leaves its tensor";
   let description = [{

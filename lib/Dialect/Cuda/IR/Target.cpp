@@ -34,9 +34,9 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
 }
 
 FailureOr<TargetAttr> TargetAttr::get(ModuleOp module) {
-  // Kernels that are made already have the sizes of their target: it is too late to set another one.
+  // Decisions and kernels that are made already have the sizes of their target: it is too late to set another one.
   return kernel::requireTarget<TargetAttr>(
-      module, "make the kernels from level scheduled for a GPU (moe-scheduled-to-kernel=target=cuda:sm_90a)");
+      module, "make the kernels from level spmd for a GPU (moe-spmd-to-scheduled=target=cuda:sm_90a)");
 }
 
 const moe_mlir::CudaDevice &TargetAttr::getNumbers() const { return *moe_mlir::findCudaDevice(getDevice()); }
@@ -87,6 +87,23 @@ kernel::ProductTiles TargetAttr::getTilesOf(RankedTensorType weight, bool halves
   tiles.columns = moe_mlir::chooseColumns(getNumbers(), productOf(weight, halves), least, tiles.blockColumns);
   tiles.blockColumns = tiles.columns;
   return tiles;
+}
+
+std::string TargetAttr::whyNotTiles(const kernel::ProductTiles &tiles, Type element, bool halves) const {
+  auto number = [](int64_t value) { return std::to_string(value); };
+  const kernel::ProductTiles known = getTiles(element);
+  if (tiles.rows != known.rows || tiles.depth != known.depth || tiles.matrix)
+    return "has tiles of " + number(tiles.rows) + " rows in steps of " + number(tiles.depth) +
+           (tiles.matrix ? " with 'matrix'" : "") + "; kernels for " + getArch().str() + " have " + number(known.rows) +
+           " in steps of " + number(known.depth);
+  if (tiles.columns != tiles.blockColumns)
+    return "has tiles of " + number(tiles.columns) + " columns in blocks of " + number(tiles.blockColumns) +
+           "; on a GPU a tile has those of its block";
+  const int64_t unit = halves ? 32 : 16;
+  if (tiles.columns % unit || tiles.columns > getColumns())
+    return "has tiles of " + number(tiles.columns) + " columns; kernels for " + getArch().str() +
+           " have multiples of " + number(unit) + ", at most " + number(getColumns());
+  return "";
 }
 
 SmallVector<kernel::TileEstimate> TargetAttr::estimateTiles(RankedTensorType weight, bool halves) const {

@@ -1,5 +1,7 @@
 //===- KernelDialect.cpp - registration and types of the kernel dialect -------------------------------------------===//
 
+#include "Decisions.h"
+
 #include "moe-mlir/Dialect/Kernel/IR/Arena.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/IR/Target.h"
@@ -35,6 +37,7 @@ static void printTileShape(AsmPrinter &printer, int64_t rows, int64_t columns, T
 #include "moe-mlir/Dialect/Kernel/IR/KernelTypes.cpp.inc"
 
 void KernelDialect::initialize() {
+  registerAttributes();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "moe-mlir/Dialect/Kernel/IR/KernelTypes.cpp.inc"
@@ -59,6 +62,8 @@ LogicalResult KernelDialect::verifyOperationAttribute(Operation *op, NamedAttrib
       return op->emitOpError() << "'" << planAttrName << "' is a plan of a kernel.func, as kernel-choose-plans writes it";
     return plan.verifyFor(op);
   }
+  if (attribute.getName() == getTilesAttrName() || attribute.getName() == getEpilogueAttrName())
+    return verifyDecision(op, attribute);
   if (attribute.getName() == arenaAttrName)
     return verifyArena(op, attribute.getValue());
   if (attribute.getName() == getColumnsInsideAttrName()) {

@@ -44,5 +44,13 @@ static void printRenormalize(OpAsmPrinter &printer, Operation *, RenormalizeAttr
   printer << stringifyRenormalize(attr.getValue());
 }
 
+static ParseResult parsePlacement(OpAsmParser &parser, PlacementAttr &attr) {
+  return parseKeywordAttr<Placement>(parser, attr, symbolizePlacement, "placement", "gathered, in_place, apart");
+}
+
+static void printPlacement(OpAsmPrinter &printer, Operation *, PlacementAttr attr) {
+  printer << stringifyPlacement(attr.getValue());
+}
+
 #define GET_OP_CLASSES
 #include "moe-mlir/Dialect/Moe/IR/MoeOps.cpp.inc"

@@ -78,6 +78,28 @@ kernel::ProductTiles TargetAttr::getTiles(Type element) const {
   return tiles;
 }
 
+std::string TargetAttr::whyNotTiles(const kernel::ProductTiles &tiles, Type element, bool) const {
+  auto number = [](int64_t value) { return std::to_string(value); };
+  if (tiles.blockColumns != blockColumns)
+    return "has blocks of " + number(tiles.blockColumns) + " columns; weights for a CPU have " + number(blockColumns);
+  if (tiles.depth != 1 && !(tiles.depth == 2 && element.isBF16()))
+    return "has steps of " + number(tiles.depth) + " elements; on a CPU they are of 1, or of 2 of bf16";
+  if (tiles.columns < 2)
+    return "has tiles of one column; on a CPU they have 2.." + number(blockColumns);
+  if (tiles.rows > maxMatrixRows)
+    return "has tiles of " + number(tiles.rows) + " rows; on a CPU they have 1.." + number(maxMatrixRows);
+  // Kernels show by the rows of a tile on which registers its product runs.
+  const bool canUseMatrix = getMatrixRows() > 0 && tiles.depth == 2;
+  const bool isTall = tiles.rows > getRows();
+  if (tiles.matrix && !canUseMatrix)
+    return "is for matrix registers, which " + describe() + " has not for steps of " + number(tiles.depth) +
+           " elements";
+  if (canUseMatrix && tiles.matrix != isTall)
+    return "has tiles of " + number(tiles.rows) + " rows" + (isTall ? "" : " with 'matrix'") +
+           "; matrix registers compute those of more than " + number(getRows());
+  return "";
+}
+
 bool TargetAttr::isHost() const { return true; }
 
 StringRef TargetAttr::getKind() const { return "cpu"; }

@@ -14,6 +14,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/KernelDialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "moe-mlir/Dialect/Kernel/IR/KernelAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "moe-mlir/Dialect/Kernel/IR/KernelTypes.h.inc"
 

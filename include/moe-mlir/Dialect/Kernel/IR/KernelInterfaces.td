@@ -26,6 +26,11 @@ def Kernel_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       (ins "::mlir::RankedTensorType":$weight, "bool":$halves), "", [{
       return {};
     }]>,
+    InterfaceMethod<[{
+      Why products by a weight of `element` cannot be made with `tiles`, as a sentence that follows the op's name; empty
+      if they can.
+    }], "std::string", "whyNotTiles",
+      (ins "const ::mlir::kernel::ProductTiles &":$tiles, "::mlir::Type":$element, "bool":$halves)>,
     InterfaceMethod<"How routing divides tokens and experts among blocks.", "::mlir::kernel::RoutingSizes", "getRouting",
       (ins), "", [{
       return {};

@@ -34,16 +34,53 @@ def Kernel_Dialect : Dialect {
     `kernel.columns_inside` on an `scf.forall` over (column blocks, tiles of rows) says in which order a block likes to
     walk its share on a target that gives it a range: all its column blocks of a tile, then the next tile, so that the
     rows stay in the cache and the weights of an expert follow each other.
+
+    Two decisions of level `scheduled` stand on ops of other dialects. `kernel.tiles` (`#kernel.tiles`) says which tiles the products of an
+    `nn.linear`, an `nn.attention` or, as a list of two, a `moe.expert` are made with; graph-choose-tiles writes it.
+    `kernel.epilogue = i` on an elementwise `linalg.generic` says that its body runs in the kernel that computes its
+    operand `i`, before that is stored; graph-mark-epilogues writes it, and without it the op is a kernel of its own.
   }];
+  let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     static constexpr ::llvm::StringLiteral getIndependentAttrName() { return "kernel.independent"; }
     static constexpr ::llvm::StringLiteral getColumnsInsideAttrName() { return "kernel.columns_inside"; }
+    static constexpr ::llvm::StringLiteral getTilesAttrName() { return "kernel.tiles"; }
+    static constexpr ::llvm::StringLiteral getEpilogueAttrName() { return "kernel.epilogue"; }
+
+    void registerAttributes();
   }];
 }
 
 class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
+
+def Kernel_TilesAttr : AttrDef<Kernel_Dialect, "Tiles"> {
+  let mnemonic = "tiles";
+  let summary = "The tiles that products by a weight are made with";
+  let description = [{
+    A tile of accumulators has `rows` x `columns`; a weight is packed in blocks of `block_columns` columns, in steps of `depth`
+    elements of K. Of a linear or an attention, a block takes `chunk_rows` rows at a time. With `matrix` products run on matrix
+    registers, whose tile has its rows below each other.
+
+    ```mlir
+    func.func @router(%x: tensor<?x64xbf16>, %w: tensor<8x64xbf16>) -> tensor<?x8xf32> {
+      %y = nn.linear %x, %w {kernel.tiles = #kernel.tiles<rows = 6, columns = 64, block_columns = 64, depth = 2, chunk_rows = 48>}
+          : tensor<?x64xbf16>, tensor<8x64xbf16> -> tensor<?x8xf32>
+      return %y : tensor<?x8xf32>
+    }
+    ```
+  }];
+  let parameters = (ins
+    AttrParameter<"int64_t", "rows of a tile of accumulators">:$rows,
+    AttrParameter<"int64_t", "columns of a tile, a divisor of `block_columns`">:$columns,
+    AttrParameter<"int64_t", "columns that a weight is blocked by">:$block_columns,
+    AttrParameter<"int64_t", "elements of K that one step of the product takes">:$depth,
+    DefaultValuedParameter<"int64_t", "0", "rows that a block takes at a time, in whole tiles; 0 where the rows of an expert are">:$chunk_rows,
+    DefaultValuedParameter<"bool", "false", "products run on matrix registers">:$matrix);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
 
 def Kernel_AccType : TypeDef<Kernel_Dialect, "Acc"> {
   let mnemonic = "acc";

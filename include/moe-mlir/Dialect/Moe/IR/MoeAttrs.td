@@ -23,6 +23,11 @@ def Moe_Renormalize : Moe_Enum<"Renormalize", "renormalisation of the chosen wei
   I32EnumAttrCase<"After", 3, "after">, I32EnumAttrCase<"PNorm", 4, "pnorm">]>;
 def Moe_RenormalizeAttr : EnumAttr<Moe_Dialect, Moe_Renormalize, "renormalize">;
 
+def Moe_Placement : Moe_Enum<"Placement", "where experts find the rows of a dispatch", [
+  I32EnumAttrCase<"Gathered", 0, "gathered">, I32EnumAttrCase<"InPlace", 1, "in_place">,
+  I32EnumAttrCase<"Apart", 2, "apart">]>;
+def Moe_PlacementAttr : EnumAttr<Moe_Dialect, Moe_Placement, "placement">;
+
 def Moe_GroupScore : Moe_Enum<"GroupScore", "score of a group of experts", [
   I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Top2Sum", 1, "top2_sum">]>;
 

@@ -107,12 +107,18 @@ def Moe_DispatchOp : Moe_Op<"dispatch", [Pure]> {
     %rows, %layout = moe.dispatch %x, %experts num_experts(8)
         : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<8>
     ```
+
+    `placement` is a decision of level `scheduled` (graph-place-rows): the rows are `gathered` by a kernel, which is what happens
+    without the attribute; or they stay `in_place`, and experts read each one where its token is; or each expert layer gathers
+    them for itself, with an odd number of cache lines between them (`apart`), as matrix registers want them. The last two
+    need that only experts read the rows, and that no weights change them.
   }];
   let arguments = (ins Moe_FloatTensor:$tokens, Moe_IdTensor:$experts, Optional<Moe_FloatTensor>:$weights,
-                       I64Attr:$num_experts);
+                       I64Attr:$num_experts, OptionalAttr<Moe_PlacementAttr>:$placement);
   let results = (outs Moe_FloatTensor:$rows, Moe_LayoutType:$layout);
   let assemblyFormat = [{
-    $tokens `,` $experts (`weights` `(` $weights^ `:` type($weights) `)`)? `num_experts` `(` $num_experts `)` attr-dict
+    $tokens `,` $experts (`weights` `(` $weights^ `:` type($weights) `)`)? `num_experts` `(` $num_experts `)`
+    (`placement` `(` custom<Placement>($placement)^ `)`)? attr-dict
     `:` type($tokens) `,` type($experts) `->` type($rows) `,` qualified(type($layout))
   }];
   let extraClassDeclaration = Moe_Shapes;

@@ -2,6 +2,7 @@
 #ifndef MOE_MLIR_DIALECT_NN_IR_NNOPS
 #define MOE_MLIR_DIALECT_NN_IR_NNOPS
 
+include "mlir/Dialect/Arith/IR/ArithBase.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -10,6 +11,7 @@ def Nn_Dialect : Dialect {
   let name = "nn";
   let cppNamespace = "::mlir::nn";
   let summary = "Operations of transformer models that deserve one fused kernel";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
   let description = [{
     Value semantics on tensors. Accumulation is in f32; a result is rounded once, to its element type, unless the op
     says otherwise. Sizes of one letter are one size: the program checks those that types do not show. Leading dimensions written `...` are any number of row dimensions.
@@ -107,17 +109,20 @@ def Nn_CacheUpdateOp : Nn_Op<"cache_update", [Pure, AllTypesMatch<["cache", "res
   let description = [{
     `cache: [B, N, L, D]`, `rows: [B, S, N, D]`, `positions: [B]`: the cache with `rows[b, s, n]` at
     `[b, n, positions[b] + s]`. `0 <= positions[b] <= L - S` is the caller's duty, which
-    the program checks. Bufferizes in place.
+    the program checks.
+
+    `in_place` is a decision of level `scheduled` (graph-update-in-place): the rows are written into the memory of `cache`, which nobody reads
+    afterwards. Without it the whole cache is copied before.
 
     ```mlir
     %k1 = nn.cache_update %k0, %rows positions(%p)
         : tensor<?x4x256x32xf32>, tensor<?x?x4x32xf32>, tensor<?xi64>
     ```
   }];
-  let arguments = (ins Nn_FloatTensor:$cache, Nn_FloatTensor:$rows, Nn_IndexTensor:$positions);
+  let arguments = (ins Nn_FloatTensor:$cache, Nn_FloatTensor:$rows, Nn_IndexTensor:$positions, UnitAttr:$in_place);
   let results = (outs Nn_FloatTensor:$result);
   let assemblyFormat = [{
-    $cache `,` $rows `positions` `(` $positions `)` attr-dict `:` type($cache) `,` type($rows) `,` type($positions)
+    $cache `,` $rows `positions` `(` $positions `)` (`in_place` $in_place^)? attr-dict `:` type($cache) `,` type($rows) `,` type($positions)
   }];
   let extraClassDeclaration = Nn_Shapes;
   let hasVerifier = 1;
@@ -159,15 +164,18 @@ def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
 def Nn_SiluOp : Nn_Op<"silu", [Pure, Elementwise, Scalarizable, Vectorizable, Tensorizable, SameOperandsAndResultType]> {
   let summary = "x * sigmoid(x), elementwise";
   let description = [{
-    On a float, or on a tensor or vector of floats.
+    On a float, or on a tensor or vector of floats. `fastmath` is that of the exponential and the quotient that it is made of: `afn` and
+    `arcp` let a target approximate them, which graph-approximate-activations decides at level `scheduled`.
 
     ```mlir
     %s = nn.silu %g : f32
+    %t = nn.silu %g fastmath<afn,arcp> : f32
     ```
   }];
-  let arguments = (ins FloatLike:$input);
+  let arguments = (ins FloatLike:$input,
+                       DefaultValuedAttr<Arith_FastMathAttr, "::mlir::arith::FastMathFlags::none">:$fastmath);
   let results = (outs FloatLike:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let assemblyFormat = "$input (`fastmath` `` $fastmath^)? attr-dict `:` type($input)";
 }
 
 #endif // MOE_MLIR_DIALECT_NN_IR_NNOPS

@@ -1,6 +1,6 @@
 //===- GraphSizes.h - what a graph says about its sizes -----------------------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_GRAPHSIZES_H
-#define MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_GRAPHSIZES_H
+#ifndef MOE_MLIR_ANALYSIS_GRAPHSIZES_H
+#define MOE_MLIR_ANALYSIS_GRAPHSIZES_H
 
 #include "moe-mlir/Support/ShapeCheck.h"
 #include "moe-mlir/Support/SizeExpr.h"
@@ -81,4 +81,4 @@ SmallVector<moe_mlir::NamedShape> shapesOf(Operation *op);
 
 } // namespace mlir::kernel
 
-#endif // MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_GRAPHSIZES_H
+#endif // MOE_MLIR_ANALYSIS_GRAPHSIZES_H

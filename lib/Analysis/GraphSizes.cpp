@@ -1,6 +1,6 @@
 //===- GraphSizes.cpp - what a graph says about its sizes -------------------------------------------------------===//
 
-#include "GraphSizes.h"
+#include "moe-mlir/Analysis/GraphSizes.h"
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"

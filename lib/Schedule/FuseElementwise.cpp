@@ -7,7 +7,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "moe-mlir/Conversion/GraphToKernel/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Schedule/Passes.h"
 #include "moe-mlir/Support/Greedy.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -22,7 +23,7 @@ using namespace mlir;
 
 namespace mlir::kernel {
 #define GEN_PASS_DEF_GRAPHFUSEELEMENTWISE
-#include "moe-mlir/Conversion/GraphToKernel/Passes.h.inc"
+#include "moe-mlir/Schedule/Passes.h.inc"
 } // namespace mlir::kernel
 
 /// Whether the consumer of `operand` is the only op that reads the elements of its producer.
@@ -31,6 +32,11 @@ static bool isOnlyReader(OpOperand *operand) {
   return producer && producer->getNumResults() == 1 && llvm::all_of(producer->getUsers(), [&](Operation *user) {
            return user == operand->getOwner() || isa<tensor::DimOp>(user);
          });
+}
+
+/// Whether a decision says already where the op runs, and through which operand.
+static bool isInEpilogue(linalg::GenericOp op) {
+  return op->hasAttr(kernel::KernelDialect::getEpilogueAttrName());
 }
 
 namespace {
@@ -96,7 +102,7 @@ public:
 
   void run(Block &block) {
     for (Operation *op = block.empty() ? nullptr : &block.back(); op; op = op->getPrevNode())
-      if (auto generic = dyn_cast<linalg::GenericOp>(op))
+      if (auto generic = dyn_cast<linalg::GenericOp>(op); generic && !isInEpilogue(generic))
         op = grow(generic);
   }
 
@@ -129,7 +135,7 @@ private:
     int64_t size = 0;
     for (OpOperand *operand : op.getDpsInputOperands()) {
       auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
-      if (!producer || refused.contains(producer) || !isOnlyReader(operand) ||
+      if (!producer || isInEpilogue(producer) || refused.contains(producer) || !isOnlyReader(operand) ||
           !linalg::areElementwiseOpsFusable(operand))
         continue;
       if (!size)

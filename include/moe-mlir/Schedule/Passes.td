@@ -1,0 +1,107 @@
+//===- Passes.td - decisions of level scheduled -------------------------------------------------------------------===//
+#ifndef MOE_MLIR_SCHEDULE_PASSES
+#define MOE_MLIR_SCHEDULE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+// Each pass writes one kind of decision into a graph, where it is printed and may be edited. A decision that is there already
+// stands. convert-graph-to-kernel carries them out.
+
+def GraphFuseElementwise : Pass<"graph-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Fuse linalg ops into their only elementwise consumer";
+  let description = [{
+    Named linalg ops but fill become generic. Then an elementwise op takes in the ops whose elements it alone reads, from the last op of the
+    function to the first. Reading a producer's size is no use of its elements: sizes are taken from the producer's own operands. A
+    producer of several results or with several readers stays as it is, so that nothing is computed twice. An op that runs in an
+    epilogue already (`kernel.epilogue`) stays, too.
+
+    A fused op has at most `max-ops` scalar ops, the conversions of narrow types among them. Without an end the work would grow with the square of a
+    chain's length, here and in LLVM; with it, 64 scalar ops are computed for each element that is read and written, so that what a longer
+    body could save of the memory's time is lost among them.
+  }];
+  let options = [Option<"maxOps", "max-ops", "int64_t", "64", "scalar ops of a fused op, at most">];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def GraphEncodeStates : Pass<"graph-encode-states", "::mlir::func::FuncOp"> {
+  let summary = "Give hidden states the order of elements that attention reads";
+  let description = [{
+    An argument with the unit attribute `moe.state` that only `nn.cache_update` and `nn.attention` use, either as keys or as
+    values, and all its updates get the encoding `"key"` or `"value"` in their types: the blocked form of the attention
+    program. Other caches keep the plain form, which attention packs in each call.
+
+    ```mlir
+    func.func @step(%k0: tensor<1x1x8x2xf32, "key"> {moe.state}, %v0: tensor<1x1x8x2xf32, "value"> {moe.state},
+                    %row: tensor<1x1x1x2xf32>, %p: tensor<1xi64>)
+        -> (tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32, "key"> {moe.state_of = 0}, tensor<1x1x8x2xf32, "value"> {moe.state_of = 1}) {
+      %k = nn.cache_update %k0, %row positions(%p) in_place : tensor<1x1x8x2xf32, "key">, tensor<1x1x1x2xf32>, tensor<1xi64>
+      %v = nn.cache_update %v0, %row positions(%p) in_place : tensor<1x1x8x2xf32, "value">, tensor<1x1x1x2xf32>, tensor<1xi64>
+      %o = nn.attention %row, %k, %v scale(1.0)
+          : tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32, "key">, tensor<1x1x8x2xf32, "value"> -> tensor<1x1x1x2xf32>
+      return %o, %k, %v : tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32, "key">, tensor<1x1x8x2xf32, "value">
+    }
+    ```
+  }];
+}
+
+def GraphUpdateInPlace : Pass<"graph-update-in-place", "::mlir::func::FuncOp"> {
+  let summary = "Write into caches whose old rows nobody reads";
+  let description = [{
+    Marks an `nn.cache_update` as `in_place` if its cache is a state that gets another value anyway, or the result of another
+    update, and if nothing that runs later reads the old elements. The whole cache is copied for other updates, which a
+    remark of category `graph-update-in-place` says.
+  }];
+}
+
+def GraphWidenExperts : Pass<"graph-widen-experts", "::mlir::func::FuncOp"> {
+  let summary = "Keep f32 sums between the second product and the combine";
+  let description = [{
+    Results of `moe.expert` that only `moe.combine` reads become f32: nothing between the two needs the model's type, so what
+    was accumulated is not rounded.
+  }];
+  let dependentDialects = ["::mlir::moe::MoeDialect"];
+}
+
+def GraphChooseTiles : Pass<"graph-choose-tiles", "::mlir::ModuleOp"> {
+  let summary = "Choose the tiles of every product";
+  let description = [{
+    Writes `kernel.tiles` (`#kernel.tiles`) on each `nn.linear`, `nn.attention` and, for its two products, `moe.expert`, as the target
+    chooses them (`kernel.target`; 6 x 64 without one): on a CPU the register tile, on a GPU the columns that its model of costs
+    expects to be fastest. Weights are packed and kernels made with these sizes; other passes do not ask the target. Tiles that
+    are there already, by hand or from an earlier run, are kept.
+
+    Where the tiles are a choice, a remark of category `graph-choose-tiles` says what the product is expected to take.
+  }];
+  let dependentDialects = ["::mlir::kernel::KernelDialect"];
+}
+
+def GraphPlaceRows : Pass<"graph-place-rows", "::mlir::func::FuncOp"> {
+  let summary = "Decide where experts find the rows of a dispatch";
+  let description = [{
+    Gives every `moe.dispatch` that has none a `placement`. Rows that only experts read stay `in_place`: no gathered copy of
+    the tokens exists. For products on matrix registers, as their `kernel.tiles` say, each expert layer gathers its rows
+    `apart`. Rows that carry weights, or that another op reads, are `gathered`.
+  }];
+}
+
+def GraphMarkEpilogues : Pass<"graph-mark-epilogues", "::mlir::func::FuncOp"> {
+  let summary = "Run elementwise ops where their operand is computed";
+  let description = [{
+    Marks an elementwise `linalg.generic` that alone reads a result of `nn.linear` or `moe.combine`, or a reshape of it that keeps the
+    last dimension, with `kernel.epilogue = i`, the number of that operand: its body runs on the producer's values before
+    they are stored. What else it reads must be there before the producer runs. Of two producers that one op consumes, the
+    last one has it in its epilogue. Without the attribute the op is a kernel of its own.
+  }];
+  let dependentDialects = ["::mlir::kernel::KernelDialect"];
+}
+
+def GraphApproximateActivations : Pass<"graph-approximate-activations", "::mlir::ModuleOp"> {
+  let summary = "Let the target approximate activations that are rounded to 16 bits";
+  let description = [{
+    If the target does so, sets `fastmath<afn,arcp>` on quotients and `nn.silu`, and `fastmath<afn>` on exponentials, in the
+    activation of a `moe.expert` whose weights have 16 bits, and on an `nn.silu` of 16 bits that runs in an epilogue.
+  }];
+}
+
+#endif // MOE_MLIR_SCHEDULE_PASSES
