@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Lowering.h"
+#include "Layout.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -21,7 +21,7 @@ struct CombineLowering : GraphPattern<moe::CombineOp> {
   LogicalResult matchAndRewrite(moe::CombineOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    Value rows = adaptor.getRows()[0], places = adaptor.getLayout()[2];
+    Value rows = adaptor.getRows()[0], places = LayoutBuffers(adaptor.getLayout()).places;
     Value weights = adaptor.getWeights().empty() ? Value() : adaptor.getWeights()[0];
     OpFoldResult tokens = sizeOf(rewriter, loc, places, 0), width = sizeOf(rewriter, loc, rows, 1);
     Epilogue epilogue(lowering, op, rewriter);

@@ -57,24 +57,13 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
     Value tokens = adaptor.getTokens()[0], experts = adaptor.getExperts()[0];
     OpFoldResult t = sizeOf(rewriter, loc, experts, 0), k = sizeOf(rewriter, loc, experts, 1);
     OpFoldResult pairs = mulSizes(rewriter, loc, {t, k});
-    SmallVector<Type> types;
-    (void)getTypeConverter()->convertType(op.getLayout().getType(), types);
-    SmallVector<Value> layout;
-    for (auto [i, type] : llvm::enumerate(types)) {
-      SmallVector<OpFoldResult> sizes;
-      if (i == 1)
-        sizes = {pairs};
-      else if (i == 2)
-        sizes = {t, k};
-      layout.push_back(allocate(rewriter, loc, cast<MemRefType>(type), sizes));
-    }
+    auto layout = LayoutBuffers::allocate(rewriter, loc, op.getLayout().getType(), t, k);
     std::optional<PairCounts> counts;
     auto known = lowering.pairCounts.find(op.getExperts());
     if (known != lowering.pairCounts.end() &&
         op.getExperts().getDefiningOp<moe::GateOp>().getNumExperts() == static_cast<int64_t>(op.getNumExperts()))
       counts = {known->second.first, known->second.second};
-    LayoutBuffers buffers{layout[0], layout[1], layout[2], layout[3], layout[4]};
-    LaunchOp launch = emitLayout(lowering, rewriter, loc, experts, buffers, counts, op.getNumExperts());
+    LaunchOp launch = emitLayout(lowering, rewriter, loc, experts, layout, counts, op.getNumExperts());
     launch->setAttr("moe.expert_load",
                     rewriter.getDictionaryAttr({rewriter.getNamedAttr("layer", rewriter.getStringAttr(layerName(op))),
                                                 rewriter.getNamedAttr("offsets", rewriter.getI64IntegerAttr(1))}));
@@ -82,8 +71,8 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
     Value rows = allocate(rewriter, loc, memrefOf(op.getRows()), {pairs, sizeOf(rewriter, loc, tokens, 1)});
     if (placementOf(op) == moe::Placement::Gathered)
       emitGather(lowering, rewriter, loc, tokens, adaptor.getWeights().empty() ? Value() : adaptor.getWeights()[0],
-                 layout[2], rows);
-    rewriter.replaceOpWithMultiple(op, {ValueRange(rows), ValueRange(layout)});
+                 layout.places, rows);
+    rewriter.replaceOpWithMultiple(op, {ValueRange(rows), layout.values()});
     return success();
   }
 };

@@ -8,18 +8,12 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Lowering.h"
+#include "Layout.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
 
 namespace {
-/// The converted layout.
-struct Layout {
-  explicit Layout(ValueRange values) : tokens(values[1]), places(values[2]), records(values[3]), count(values[4]) {}
-  Value tokens, places, records, count;
-};
-
 /// Rows of the operand of a product, or of its result. Rows that stand apart are longer than what they hold.
 struct Rows {
   Value buffer;
@@ -39,7 +33,7 @@ struct ExpertLowering : GraphPattern<moe::ExpertOp> {
   LogicalResult matchAndRewrite(moe::ExpertOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    Layout layout(adaptor.getLayout());
+    LayoutBuffers layout(adaptor.getLayout());
     Value x = adaptor.getRows()[0];
     auto dispatch = op.getRows().getDefiningOp<moe::DispatchOp>();
     moe::Placement placement = dispatch ? placementOf(dispatch) : moe::Placement::Gathered;
@@ -118,7 +112,7 @@ private:
   }
 
   /// Runs `tile(expert, column block, first row of the tile)` for every row tile of every record and column block.
-  void forTiles(KernelBuilder &kernel, int64_t rows, Value weight, const Layout &layout,
+  void forTiles(KernelBuilder &kernel, int64_t rows, Value weight, const LayoutBuffers &layout,
                 llvm::function_ref<void(Value, Value, Value)> tile) const {
     Value records = kernel.arg(layout.records);
     Value count = kernel.toIndex(kernel.load(kernel.arg(layout.count), kernel.idx(0)));
@@ -143,7 +137,7 @@ private:
   }
 
   void emitUp(KernelBuilder &kernel, moe::ExpertOp op, const ProductTiles &tiles, Rows tokens, Value weight,
-              Value bias, Rows result, const Layout &layout, bool isGather,
+              Value bias, Rows result, const LayoutBuffers &layout, bool isGather,
               ConversionPatternRewriter &rewriter) const {
     bool gated = op.getGated();
     // Gate and up share the register tile: each has half of its columns.
@@ -204,7 +198,7 @@ private:
   }
 
   void emitDown(KernelBuilder &kernel, RankedTensorType outType, const ProductTiles &tiles, Rows hidden, Value weight,
-                Value bias, Value result, const Layout &layout) const {
+                Value bias, Value result, const LayoutBuffers &layout) const {
     int64_t rows = tiles.rows, width = tiles.columns;
     Value h = kernel.arg(hidden.buffer), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
     Value y = kernel.arg(result), depth = hidden.isApart ? kernel.idx(outType.getDimSize(2)) : kernel.dim(h, 1);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Lowering.h"
+#include "Layout.h"
 
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
 
@@ -31,13 +31,7 @@ static void addConversions(TypeConverter &converter) {
     return MemRefType::get(type.getShape(), type.getElementType());
   });
   converter.addConversion([](moe::LayoutType type, SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
-    Type i32 = IntegerType::get(type.getContext(), 32);
-    constexpr int64_t dynamic = ShapedType::kDynamic;
-    types.push_back(MemRefType::get({type.getExperts() + 1}, i32));
-    types.push_back(MemRefType::get({dynamic}, i32));
-    types.push_back(MemRefType::get({dynamic, dynamic}, i32));
-    types.push_back(MemRefType::get({type.getExperts(), recordFields}, i32));
-    types.push_back(MemRefType::get({1}, i32));
+    llvm::append_range(types, LayoutBuffers::types(type));
     return success();
   });
 }

@@ -12,6 +12,30 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
+SmallVector<Type> LayoutBuffers::types(moe::LayoutType layout) {
+  constexpr int64_t dynamic = ShapedType::kDynamic;
+  const int64_t experts = layout.getExperts();
+  const SmallVector<int64_t> shapes[] = {{experts + 1}, {dynamic}, {dynamic, dynamic}, {experts, recordFields}, {1}};
+  return llvm::map_to_vector(shapes, [&](const SmallVector<int64_t> &shape) -> Type {
+    return MemRefType::get(shape, IntegerType::get(layout.getContext(), 32));
+  });
+}
+
+LayoutBuffers LayoutBuffers::allocate(OpBuilder &host, Location loc, moe::LayoutType layout, OpFoldResult tokens,
+                                      OpFoldResult choices) {
+  SmallVector<Type> all = types(layout);
+  auto make = [&](unsigned i, ArrayRef<OpFoldResult> sizes) {
+    return kernel::allocate(host, loc, cast<MemRefType>(all[i]), sizes);
+  };
+  LayoutBuffers buffers;
+  buffers.offsets = make(0, {});
+  buffers.tokens = make(1, mulSizes(host, loc, {tokens, choices}));
+  buffers.places = make(2, {tokens, choices});
+  buffers.records = make(3, {});
+  buffers.count = make(4, {});
+  return buffers;
+}
+
 namespace {
 /// The kernel under construction.
 class LayoutProgram {

@@ -6,8 +6,20 @@
 
 namespace mlir::kernel {
 
-/// A converted !moe.layout of E experts and T x k pairs, all i32.
+/// A converted !moe.layout of E experts and T x k pairs, all i32. Nothing else knows the order of its buffers.
 struct LayoutBuffers {
+  LayoutBuffers() = default;
+  /// Of the values that a layout has become.
+  explicit LayoutBuffers(ValueRange values)
+      : offsets(values[0]), tokens(values[1]), places(values[2]), records(values[3]), count(values[4]) {}
+
+  /// Those values, and their types.
+  SmallVector<Value> values() const { return {offsets, tokens, places, records, count}; }
+  static SmallVector<Type> types(moe::LayoutType layout);
+  /// New ones for tokens and choices of these numbers.
+  static LayoutBuffers allocate(OpBuilder &host, Location loc, moe::LayoutType layout, OpFoldResult tokens,
+                                OpFoldResult choices);
+
   Value offsets; ///< [E + 1]: first row of each expert, and the number of rows
   Value tokens;  ///< [T * k]: token of each row
   Value places;  ///< [T, k]: row of each pair, -1 without an expert

@@ -197,3 +197,11 @@ func.func @dispatch_to_many(%x: tensor<?x4xf32>, %i: tensor<?x1xi32>) {
   %r, %l = moe.dispatch %x, %i num_experts(4611686018427387904) : tensor<?x4xf32>, tensor<?x1xi32> -> tensor<?x4xf32>, !moe.layout<8>
   return
 }
+
+// -----
+
+func.func @placement(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>) {
+  // expected-error@+1 {{unknown placement 'here'; one of gathered, in_place, apart}}
+  %r, %l = moe.dispatch %x, %e num_experts(4) placement(here) : tensor<3x8xf32>, tensor<3x2xi32> -> tensor<6x8xf32>, !moe.layout<4>
+  return
+}

@@ -54,8 +54,8 @@ func.func @gate(%l: tensor<?x8xbf16>, %b: tensor<8xf32>, %i: tensor<?x2xi64>) {
 // CHECK-LABEL: func.func @biases_and_pre_score
 func.func @biases_and_pre_score(%x: tensor<3x8xbf16>, %e: tensor<3x2xi32>, %w: tensor<3x2xbf16>, %w1: tensor<4x32x8xbf16>,
                                 %w2: tensor<4x8x16xbf16>, %b1: tensor<4x32xbf16>, %b2: tensor<4x8xbf16>) -> tensor<3x8xbf16> {
-  // CHECK: moe.dispatch %{{.*}}, %{{.*}} weights(%{{.*}} : tensor<3x2xbf16>) num_experts(4)
-  %rows, %layout = moe.dispatch %x, %e weights(%w : tensor<3x2xbf16>) num_experts(4) : tensor<3x8xbf16>, tensor<3x2xi32> -> tensor<6x8xbf16>, !moe.layout<4>
+  // CHECK: moe.dispatch %{{.*}}, %{{.*}} weights(%{{.*}} : tensor<3x2xbf16>) num_experts(4) placement(gathered) :
+  %rows, %layout = moe.dispatch %x, %e weights(%w : tensor<3x2xbf16>) num_experts(4) placement(gathered) : tensor<3x8xbf16>, tensor<3x2xi32> -> tensor<6x8xbf16>, !moe.layout<4>
   // CHECK: moe.expert %{{.*}} bias_in(%{{.*}} : tensor<4x32xbf16>) bias_out(%{{.*}} : tensor<4x8xbf16>) gated interleaved schedule(<plain>) {
   %y = moe.expert %rows, %layout, %w1, %w2 bias_in(%b1 : tensor<4x32xbf16>) bias_out(%b2 : tensor<4x8xbf16>) gated interleaved schedule(<plain>) {
   ^bb0(%g: f32, %u: f32):

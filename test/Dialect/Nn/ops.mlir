@@ -25,6 +25,8 @@ func.func @attention(%q: tensor<?x?x8x16xbf16>, %k: tensor<?x?x4x16xbf16>, %cos:
   %0 = nn.rope %q, %cos, %sin : tensor<?x?x8x16xbf16>, tensor<1x?x16xf32>, tensor<1x?x16xf32>
   // CHECK: nn.cache_update %{{.*}}, %{{.*}} positions(%{{.*}}) : tensor<?x4x256x16xbf16>, tensor<?x?x4x16xbf16>, tensor<?xi64>
   %1 = nn.cache_update %cache, %k positions(%p) : tensor<?x4x256x16xbf16>, tensor<?x?x4x16xbf16>, tensor<?xi64>
+  // CHECK: nn.cache_update %{{.*}}, %{{.*}} positions(%{{.*}}) in_place : tensor<?x4x256x16xbf16>, tensor<?x?x4x16xbf16>, tensor<?xi64>
+  %in_place = nn.cache_update %cache, %k positions(%p) in_place : tensor<?x4x256x16xbf16>, tensor<?x?x4x16xbf16>, tensor<?xi64>
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} positions(%{{.*}} : tensor<?xi64>) lengths(%{{.*}} : tensor<?xi32>) mask(%{{.*}} : tensor<1x1x?x256xi1>) scale(2.500000e-01) causal window(32)
   %2 = nn.attention %0, %1, %1 positions(%p : tensor<?xi64>) lengths(%n : tensor<?xi32>) mask(%mask : tensor<1x1x?x256xi1>) scale(0.25) causal window(32)
       : tensor<?x?x8x16xbf16>, tensor<?x4x256x16xbf16>, tensor<?x4x256x16xbf16> -> tensor<?x?x8x16xbf16>
@@ -41,5 +43,7 @@ func.func @silu(%a: f32, %b: tensor<?x4xbf16>, %c: vector<16xf32>) {
   %1 = nn.silu %b : tensor<?x4xbf16>
   // CHECK: nn.silu %{{.*}} : vector<16xf32>
   %2 = nn.silu %c : vector<16xf32>
+  // CHECK: nn.silu %{{.*}} fastmath<arcp,afn> : f32
+  %3 = nn.silu %a fastmath<afn,arcp> : f32
   return
 }

@@ -145,6 +145,70 @@ def test_top_k(dumps, level, tmp_path):
     check(run(text, level, tmp_path), reference(top_k=1))
 
 
+def kernels_of(text, folder):
+    """Level kernel of an edited dump of level scheduled."""
+    source = folder / "edited.mlir"
+    source.write_text(text)
+    process = compile_model(source, "--to=kernel", "-o", folder / "kernel.mlir")
+    assert process.returncode == 0, process.stderr
+    return (folder / "kernel.mlir").read_text()
+
+
+def kernel_text(name, kernels):
+    """The text of a kernel."""
+    return re.search(rf"^ *kernel\.func @{name}\(.*?^  \}}$", kernels, re.DOTALL | re.MULTILINE)[0]
+
+
+def launches(kernels, name):
+    return len(re.findall(rf"kernel\.launch @{name}\b", kernels))
+
+
+def test_epilogue_unfused(dumps, tmp_path):
+    """Without its mark, a residual sum is a kernel of its own, and its product stores what it has computed."""
+    text = substitute(r" attrs = +\{kernel\.epilogue = \d+ : i64\}", "", dumps["scheduled"], count=1)
+    kernels = kernels_of(text, tmp_path)
+    assert launches(kernels, "linear_96x96_f32_addf") == launches(dumps["kernel"], "linear_96x96_f32_addf") - 1
+    assert kernels.count("kernel.launch ") == dumps["kernel"].count("kernel.launch ") + 1
+    assert_close(run(text, "scheduled", tmp_path), reference())
+
+
+def test_columns_of_a_tile(dumps, tmp_path):
+    """Half of the columns: the accumulators of that product alone are half as wide, and a block of weights has twice as many strips."""
+    columns = re.search(r"\bnn\.linear [^\n]*columns = (\d+), block_columns[^\n]* tensor<331x96xf32>", dumps["scheduled"])[1]
+    half = int(columns) // 2
+    text = substitute(rf"(nn\.linear [^\n]*)columns = {columns}(, block_columns[^\n]* tensor<331x96xf32>)", rf"\g<1>columns = {half}\2", dumps["scheduled"])
+    kernels = kernels_of(text, tmp_path)
+    acc = r"!kernel\.acc<\d+x(\d+)xf32>"
+    assert set(re.findall(acc, kernel_text("linear_331x96_f32", dumps["kernel"]))) == {columns}
+    assert set(re.findall(acc, kernel_text("linear_331x96_f32", kernels))) == {str(half)}
+    assert kernel_text("linear_32x96_f32", kernels) == kernel_text("linear_32x96_f32", dumps["kernel"])
+    assert_close(run(text, "scheduled", tmp_path), reference())
+
+
+def test_dispatch_gathered(dumps, tmp_path):
+    """The rows of one layer are copied, and its experts read the copy; the other layers read the tokens where they are."""
+    text = substitute(r"placement\(in_place\)", "placement(gathered)", dumps["scheduled"], count=1)
+    kernels = kernels_of(text, tmp_path)
+    assert launches(dumps["kernel"], "gather_96_f32") == 0 and launches(kernels, "gather_96_f32") == 1
+    assert kernels.count("kernel.func @experts_up") == dumps["kernel"].count("kernel.func @experts_up") + 1
+    assert_close(run(text, "scheduled", tmp_path), reference())
+
+
+@pytest.mark.parametrize(
+    "pattern,replacement,message",
+    [
+        (r"columns = \d+, block_columns", "columns = 5, block_columns", "'columns' is 5; those of a tile divide the 64 of a weight block"),
+        (r" \{kernel\.tiles = #kernel\.tiles<[^>]*>\}", "", "'nn.linear' op has no 'kernel.tiles'; run graph-choose-tiles"),
+        (r"kernel\.epilogue = \d+", "kernel.epilogue = 7", "so it cannot run in the epilogue of operand 7"),
+    ],
+)
+def test_impossible_decision(dumps, tmp_path, pattern, replacement, message):
+    source = tmp_path / "scheduled.mlir"
+    source.write_text(substitute(pattern, replacement, dumps["scheduled"], count=1))
+    process = compile_model(source, "--to=kernel", "-o", tmp_path / "kernel.mlir")
+    assert process.returncode and message in process.stderr
+
+
 def test_epilogue_constant(edited_dumps, tmp_path):
     text = substitute(r"3\.700000e-01", "1.250000e+00", edited_dumps["kernel"])
     check(run(text, "kernel", tmp_path), reference(rational(1.25)))
