@@ -50,7 +50,7 @@ private:
 
   ModuleOp module;
   SizeTable table;
-  llvm::StringMap<kernel::CudaLaunch> gpuLaunches; ///< by kernel
+  llvm::StringMap<cuda::CudaLaunch> gpuLaunches; ///< by kernel
   // Of the function that is counted:
   func::FuncOp main;
   std::unique_ptr<HostSizes> sizes;
