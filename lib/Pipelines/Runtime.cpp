@@ -3,6 +3,7 @@
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
+#include "moe-mlir/Dialect/Cuda/Transforms/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 #include "moe-mlir/Pipelines/Passes.h"
@@ -41,7 +42,7 @@ struct KernelLowerForGpu : impl::KernelLowerForGpuBase<KernelLowerForGpu> {
 } // namespace
 
 void buildKernelToRuntimePipeline(OpPassManager &pm) {
-  pm.addPass(kernel::createKernelCheckCudaHost());
+  pm.addPass(cuda::createCheckCudaHost());
   pm.addPass(kernel::createKernelMarkNoAlias());
   OpPassManager &host = pm.nest<func::FuncOp>();
   // Equal sizes must be one value before the memory plan compares them.

@@ -14,8 +14,8 @@ using namespace moe_mlir;
 
 static constexpr int64_t warpThreads = 32;
 
-llvm::StringMap<kernel::CudaLaunch> moe_mlir::launchesOnGpu(ModuleOp module) {
-  llvm::StringMap<kernel::CudaLaunch> launches;
+llvm::StringMap<cuda::CudaLaunch> moe_mlir::launchesOnGpu(ModuleOp module) {
+  llvm::StringMap<cuda::CudaLaunch> launches;
   // Whoever compiles the kernels hears what is wrong with them.
   ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
   for (auto kernel : module.getOps<kernel::FuncOp>()) {
@@ -27,7 +27,7 @@ llvm::StringMap<kernel::CudaLaunch> moe_mlir::launchesOnGpu(ModuleOp module) {
     if (failed(pm.run(*copy)))
       continue;
     for (auto function : copy->getOps<emitc::FuncOp>())
-      if (FailureOr<kernel::CudaLaunch> launch = kernel::CudaLaunch::get(function); succeeded(launch))
+      if (FailureOr<cuda::CudaLaunch> launch = cuda::CudaLaunch::get(function); succeeded(launch))
         launches.try_emplace(function.getName(), std::move(*launch));
   }
   return launches;
@@ -76,7 +76,7 @@ static CudaEpilogue epilogueOf(kernel::FuncOp kernel) {
   return epilogue;
 }
 
-GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, const kernel::CudaLaunch &shape,
+GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, const cuda::CudaLaunch &shape,
                             HostSizes &host, SizeTable &table) {
   GpuWork work;
   llvm::SetVector<Value> weights;
@@ -107,7 +107,7 @@ GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, cons
   return work;
 }
 
-GpuKernel moe_mlir::describeGpuKernel(const GpuWork &work, const kernel::CudaLaunch &shape) {
+GpuKernel moe_mlir::describeGpuKernel(const GpuWork &work, const cuda::CudaLaunch &shape) {
   GpuKernel result;
   for (const GpuWork::Product &product : work.products) {
     result.tileRows = std::max(result.tileRows, product.tileRows);
@@ -117,7 +117,7 @@ GpuKernel moe_mlir::describeGpuKernel(const GpuWork &work, const kernel::CudaLau
   result.threads = shape.threads;
   result.blocksPerMultiprocessor = shape.blocksPerSm;
   result.sharedBytes = shape.sharedBytes;
-  for (const kernel::CudaRole &role : shape.roles)
+  for (const cuda::CudaRole &role : shape.roles)
     result.roles.push_back({role.name, role.threads, role.registers});
   return result;
 }

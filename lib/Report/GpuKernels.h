@@ -5,7 +5,7 @@
 #include "HostSizes.h"
 
 #include "moe-mlir/Analysis/CudaCost.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaLaunch.h"
+#include "moe-mlir/Dialect/Cuda/IR/CudaLaunch.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Report/Report.h"
 
@@ -15,7 +15,7 @@ namespace moe_mlir {
 
 /// How the kernels of a module are launched, by their names: as convert-kernel-to-emitc says of copies of them. Kernels
 /// that it has no form for are left out, without a message.
-llvm::StringMap<mlir::kernel::CudaLaunch> launchesOnGpu(mlir::ModuleOp module);
+llvm::StringMap<mlir::cuda::CudaLaunch> launchesOnGpu(mlir::ModuleOp module);
 
 /// What the time of a launch depends on, beside what every report counts.
 struct GpuWork {
@@ -28,11 +28,11 @@ struct GpuWork {
   SizeExpr blocks;               ///< of a row program: those with work
 };
 
-GpuWork gpuWorkOf(mlir::kernel::LaunchOp launch, mlir::kernel::FuncOp kernel, const mlir::kernel::CudaLaunch &shape,
+GpuWork gpuWorkOf(mlir::kernel::LaunchOp launch, mlir::kernel::FuncOp kernel, const mlir::cuda::CudaLaunch &shape,
                   HostSizes &host, SizeTable &table);
 
 /// What is chosen for the kernel; times are left out.
-GpuKernel describeGpuKernel(const GpuWork &work, const mlir::kernel::CudaLaunch &shape);
+GpuKernel describeGpuKernel(const GpuWork &work, const mlir::cuda::CudaLaunch &shape);
 
 /// Of a launch that moves so many bytes.
 CudaEstimate timeOnGpu(const CudaDevice &device, const GpuWork &work, int64_t rows, int64_t flops, int64_t bytes,

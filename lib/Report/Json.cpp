@@ -81,6 +81,8 @@ static void printLaunch(json::OStream &json, const LaunchReport &launch, const R
     json.attribute("kernel", launch.kernel);
     json.attribute("module", launch.module);
     printProgram(json, launch.program);
+    if (!launch.plan.empty())
+      json.attribute("plan", launch.plan);
     printQuantity(json, "rows", launch.rows, report);
     printQuantity(json, "work", launch.work, report);
     printQuantity(json, "flops", launch.flops, report);

@@ -50,7 +50,7 @@ private:
 
   ModuleOp module;
   SizeTable table;
-  llvm::StringMap<kernel::CudaLaunch> gpuLaunches; ///< by kernel
+  llvm::StringMap<cuda::CudaLaunch> gpuLaunches; ///< by kernel
   // Of the function that is counted:
   func::FuncOp main;
   std::unique_ptr<HostSizes> sizes;
@@ -149,6 +149,8 @@ void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
   if (!report.gpu.empty() && entry.program.tile && entry.program.dtype != "f32")
     entry.program.instruction = "wgmma";
   entry.program.single = launch.getSingle();
+  if (Attribute plan = kernel->getAttr(kernel::planAttrName))
+    llvm::raw_string_ostream(entry.plan) << plan;
 
   Traffic traffic = countTraffic(launch, kernel, *sizes, table);
   Expressions counts;

@@ -5,6 +5,7 @@
 #include "Totals.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 
 using namespace llvm;
@@ -49,6 +50,19 @@ static void addNumbers(std::vector<std::string> &cells, const Part &part, const 
     cells.push_back(prefixed(totals.bytes()));
     cells.push_back(intensity(totals));
   }
+}
+
+/// A line per kernel: what it may be edited to, as the IR has it.
+static void printPlans(const Report &report, raw_ostream &os) {
+  TextTable table(/*textColumns=*/2);
+  table.add({"kernel", "plan"});
+  StringSet<> known;
+  for (const LayerReport &layer : report.layers)
+    for (const LaunchReport &launch : layer.launches)
+      if (!launch.plan.empty() && known.insert(launch.kernel).second)
+        table.add({launch.kernel, launch.plan});
+  if (!known.empty())
+    table.print(os << "\n");
 }
 
 void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
@@ -98,6 +112,7 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   table.print(os);
   if (!report.gpu.empty())
     printGpuTable(report, os << "\n");
+  printPlans(report, os);
   if (report.plain.empty())
     return;
   os << "\n";

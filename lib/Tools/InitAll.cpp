@@ -15,6 +15,7 @@
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
+#include "moe-mlir/Dialect/Cuda/Transforms/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
@@ -41,6 +42,7 @@ void moe_mlir::registerAllPasses() {
   mlir::registerAllPasses();
   mlir::aten::registerAtenToGraphPasses();
   mlir::aten::registerAtenToLinalgPasses();
+  mlir::cuda::registerCudaPasses();
   mlir::kernel::registerGraphToKernelPasses();
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerSchedulePasses();

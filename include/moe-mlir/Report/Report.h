@@ -66,6 +66,7 @@ struct LaunchReport {
   std::string kernel;
   std::string module; ///< of the model, as far as known
   KernelProgram program;
+  std::string plan;             ///< of the kernel, as the IR has it; empty: it has none
   Quantity rows, work;          ///< as a trace reports them
   Quantity flops;               ///< the work, if the kernel computes on floats; 0 if it only moves elements
   Quantity weights;             ///< bytes read from the archive

@@ -4,12 +4,15 @@
 
 #include "Tiles.h"
 
-#include "moe-mlir/Dialect/Kernel/IR/CudaLaunch.h"
+#include "moe-mlir/Dialect/Cuda/IR/CudaLaunch.h"
 
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::kernel {
+
+using cuda::CudaLaunch;
+using cuda::CudaMap;
 
 /// Writes a kernel op by op as emitc. An emitter of a group of ops (Scalars.cpp, ControlFlow.cpp, Memory.cpp,
 /// Threads.cpp) returns failure without a message for an op that it cannot write; the innermost such op is reported.

@@ -5,7 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Descriptor.h"
-#include "moe-mlir/Dialect/Kernel/IR/CudaLaunch.h"
+#include "moe-mlir/Dialect/Cuda/IR/CudaLaunch.h"
 #include "moe-mlir/Weights/Dtype.h"
 
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
@@ -13,18 +13,18 @@
 using namespace mlir;
 using namespace moe_mlir;
 
-static llvm::Constant *makeMap(ConstantBuilder &b, const kernel::CudaMap &map, moert_dtype dtype) {
+static llvm::Constant *makeMap(ConstantBuilder &b, const cuda::CudaMap &map, moert_dtype dtype) {
   return b.structure({b.int32(map.slot), b.int32(dtype), b.int64(map.rows), b.int64(map.columns), b.int32(map.boxRows),
                       b.int32(map.boxColumns), b.int32(map.swizzle)});
 }
 
 static FailureOr<llvm::Constant *> makeKernel(ConstantBuilder &b, emitc::FuncOp function, size_t image) {
-  FailureOr<kernel::CudaLaunch> launch = kernel::CudaLaunch::get(function);
+  FailureOr<cuda::CudaLaunch> launch = cuda::CudaLaunch::get(function);
   if (failed(launch))
     return failure();
   int64_t slots = function.getNumArguments() - static_cast<int64_t>(launch->maps.size());
   SmallVector<llvm::Constant *> maps;
-  for (const kernel::CudaMap &map : launch->maps) {
+  for (const cuda::CudaMap &map : launch->maps) {
     std::optional<moert_dtype> dtype = dtypeOf(map.element);
     if (!dtype || map.slot >= slots || -map.rows - 1 >= slots)
       return function.emitOpError("has a map of a slot or an element type that there is not");

@@ -31,6 +31,7 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 // CHECK:      "kind": "tile",
 // CHECK:      "accumulators": 1,
 // CHECK-NEXT: "instruction": "fma",
+// CHECK:      "plan": "#x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 0, spread = 4>",
 // CHECK:      "flops": {
 // CHECK-NEXT:   "expression": "1024*tokens",
 // CHECK-NEXT:   "size 128": 131072,
@@ -120,3 +121,8 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 // TABLE-NEXT:  mlp.experts  experts_down_8x64x48_f32      6x64 f32 fma                1.57M   213k      7.38  12.3k  25.6k    0.48
 // TABLE-NEXT:               combine_64_f32_top2           loops f32                   32.8k   100k      0.33    256    784    0.33
 // TABLE-NEXT:total                                                              377k  4.89M   726k      6.74  38.2k   111k    0.34
+// TABLE-EMPTY:
+// TABLE-NEXT:kernel                        plan
+// TABLE-NEXT:linear_8x64_f32               #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 0, spread = 4>
+// TABLE-NEXT:experts_up_8x96x64_f32_gated  #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 0, spread = 4>
+// TABLE-NEXT:experts_down_8x64x48_f32      #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 0, spread = 4>

@@ -95,5 +95,5 @@ def test_a_process_may_read_the_report(tmp_path):
     done = compile_model("m.mlir", "--to=kernel", "-o", "k.mlir", f"--report=/dev/fd/{writing}", "-q", cwd=tmp_path, pass_fds=[writing])
     os.close(writing)
     with os.fdopen(reading) as stream:
-        assert stream.read().splitlines()[-1].startswith("total")
+        assert "\ntotal" in stream.read()
     assert done.returncode == 0, done.stderr

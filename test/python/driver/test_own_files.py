@@ -172,7 +172,7 @@ def test_standard_output_by_its_name_is_not_replaced(folder):
         done = subprocess.run([TOOL, "m.mlir", "--weights=w.safetensors", "-o", "out/b", "--report=stdout", "-q"], cwd=folder, stdout=stream)
     assert done.returncode == 0 and path.stat().st_ino == number
     text = path.read_text()
-    assert text.startswith("before\n") and text.splitlines()[-1].startswith("total")
+    assert text.startswith("before\n") and "\ntotal" in text
     with open(path, "a") as stream:
         done = subprocess.run([TOOL, "m.mlir", "--weights=w.safetensors", "-o", "stdout", "-q"], cwd=folder, stdout=stream, stderr=subprocess.PIPE, text=True)
     expect_error(done, 1, "cannot write 'stdout': it is an open stream, not an ordinary file")

@@ -29,7 +29,8 @@ def layer(tmp_path):
 def test_table_goes_to_standard_output(layer, tmp_path):
     done = compile_model(layer, "-o", tmp_path / "program", "--report")
     assert done.returncode == 0, done.stderr
-    assert "linear_32x64_f32" in done.stdout and done.stdout.splitlines()[-1].startswith("total")
+    assert "linear_32x64_f32" in done.stdout and "\ntotal" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("linear_32x64_f32  #x86.plan<")
     assert files(tmp_path) == ["in", "in/layer.mlir", "program", "program.weights"]
 
 

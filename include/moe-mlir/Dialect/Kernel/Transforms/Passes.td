@@ -21,14 +21,6 @@ def KernelSpecializeRowTiles : Pass<"kernel-specialize-row-tiles", "::mlir::kern
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
-def KernelCheckCudaHost : Pass<"kernel-check-cuda-host", "::mlir::ModuleOp"> {
-  let summary = "Check that the host program leaves device memory alone";
-  let description = [{
-    Where `kernel.target` is a GPU, the buffers of the host program lie in its memory. An op that reads, writes or copies one, and a
-    constant that lies in the host's memory, is an error. With a CPU as target the pass does nothing.
-  }];
-}
-
 def KernelMarkNoAlias : Pass<"kernel-mark-noalias", "::mlir::ModuleOp"> {
   let summary = "Mark kernel arguments whose memory no other argument of the launch shares";
   let description = [{

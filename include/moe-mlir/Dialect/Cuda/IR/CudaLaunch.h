@@ -1,13 +1,13 @@
 //===- CudaLaunch.h - how a CUDA kernel is launched -----------------------------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_DIALECT_KERNEL_IR_CUDALAUNCH_H
-#define MOE_MLIR_DIALECT_KERNEL_IR_CUDALAUNCH_H
+#ifndef MOE_MLIR_DIALECT_CUDA_IR_CUDALAUNCH_H
+#define MOE_MLIR_DIALECT_CUDA_IR_CUDALAUNCH_H
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 
 #include <string>
 
-namespace mlir::kernel {
+namespace mlir::cuda {
 
 /// A matrix that TMA moves boxes of: rows x columns elements, row-major, at the pointer in argument slot `slot`.
 struct CudaMap {
@@ -28,9 +28,9 @@ struct CudaRole {
 /// Stands in attributes of the kernel's function: `cuda.threads`, `cuda.shared`, `cuda.blocks_per_sm`, `cuda.maps`, and
 /// `cuda.pipeline`, which no launch needs: it is for readers and reports.
 struct CudaLaunch {
-  int64_t threads = 256;   ///< of a block
+  int64_t threads = 0;     ///< of a block
   int64_t sharedBytes = 0; ///< of dynamic shared memory
-  int64_t blocksPerSm = 4; ///< blocks that share a multiprocessor
+  int64_t blocksPerSm = 1; ///< blocks that share a multiprocessor
   SmallVector<CudaMap> maps;
   int64_t stages = 0;          ///< steps of a product in shared memory; 0: it has none there
   SmallVector<CudaRole> roles; ///< of the threads, in their order; none: all do the same
@@ -40,6 +40,6 @@ struct CudaLaunch {
   static FailureOr<CudaLaunch> get(Operation *function);
 };
 
-} // namespace mlir::kernel
+} // namespace mlir::cuda
 
-#endif // MOE_MLIR_DIALECT_KERNEL_IR_CUDALAUNCH_H
+#endif // MOE_MLIR_DIALECT_CUDA_IR_CUDALAUNCH_H

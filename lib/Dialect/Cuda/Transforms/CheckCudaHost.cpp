@@ -1,8 +1,8 @@
 //===- CheckCudaHost.cpp - the host program of a GPU leaves device memory alone ----------------------------------===//
 
-#include "moe-mlir/Dialect/Kernel/IR/Target.h"
+#include "moe-mlir/Dialect/Cuda/Transforms/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
-#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -10,10 +10,10 @@
 
 using namespace mlir;
 
-namespace mlir::kernel {
-#define GEN_PASS_DEF_KERNELCHECKCUDAHOST
-#include "moe-mlir/Dialect/Kernel/Transforms/Passes.h.inc"
-} // namespace mlir::kernel
+namespace mlir::cuda {
+#define GEN_PASS_DEF_CHECKCUDAHOST
+#include "moe-mlir/Dialect/Cuda/Transforms/Passes.h.inc"
+} // namespace mlir::cuda
 
 /// What is wrong with an op of the host program; empty if nothing.
 static StringRef fault(Operation *op) {
@@ -28,8 +28,8 @@ static StringRef fault(Operation *op) {
 }
 
 namespace {
-struct KernelCheckCudaHost : kernel::impl::KernelCheckCudaHostBase<KernelCheckCudaHost> {
-  using KernelCheckCudaHostBase::KernelCheckCudaHostBase;
+struct CheckCudaHost : cuda::impl::CheckCudaHostBase<CheckCudaHost> {
+  using CheckCudaHostBase::CheckCudaHostBase;
 
   void runOnOperation() override {
     markAllAnalysesPreserved();

@@ -1,15 +1,15 @@
 //===- CudaLaunch.cpp - how a CUDA kernel is launched ------------------------------------------------------------===//
 
-#include "moe-mlir/Dialect/Kernel/IR/CudaLaunch.h"
+#include "moe-mlir/Dialect/Cuda/IR/CudaLaunch.h"
+#include "moe-mlir/Dialect/Cuda/IR/Block.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
-using namespace mlir::kernel;
+using namespace mlir::cuda;
 
-static constexpr int64_t kThreadsOfBlock = 1024, kSharedBytes = 227 * 1024, kBlocksOfSm = 32, kBox = 256,
-                         kRegisters = 255;
+static constexpr int64_t kBox = 256, kRegisters = 255;
 
 void CudaLaunch::setOn(Operation *function) const {
   Builder b(function->getContext());
@@ -76,7 +76,7 @@ static LogicalResult readPipeline(Operation *function, CudaLaunch &launch) {
   auto pipeline = function->getAttrOfType<DictionaryAttr>("cuda.pipeline");
   if (!pipeline)
     return success();
-  if (failed(read(function, pipeline.get("stages"), "stages", 0, kSharedBytes, launch.stages)))
+  if (failed(read(function, pipeline.get("stages"), "stages", 0, sharedBytes, launch.stages)))
     return failure();
   auto roles = pipeline.getAs<ArrayAttr>("roles");
   for (Attribute attr : roles ? roles.getValue() : ArrayRef<Attribute>()) {
@@ -86,7 +86,7 @@ static LogicalResult readPipeline(Operation *function, CudaLaunch &launch) {
       return function->emitOpError("has a role without 'name'");
     CudaRole &role = launch.roles.emplace_back();
     role.name = name.str();
-    if (failed(read(function, dict.get("threads"), "threads", 1, kThreadsOfBlock, role.threads)) ||
+    if (failed(read(function, dict.get("threads"), "threads", 1, threadsOfBlock, role.threads)) ||
         failed(read(function, dict.get("registers"), "registers", 1, kRegisters, role.registers)))
       return failure();
   }
@@ -95,9 +95,10 @@ static LogicalResult readPipeline(Operation *function, CudaLaunch &launch) {
 
 FailureOr<CudaLaunch> CudaLaunch::get(Operation *function) {
   CudaLaunch launch;
-  if (failed(read(function, function->getAttr("cuda.threads"), "cuda.threads", 32, kThreadsOfBlock, launch.threads)) ||
-      failed(read(function, function->getAttr("cuda.shared"), "cuda.shared", 0, kSharedBytes, launch.sharedBytes)) ||
-      failed(read(function, function->getAttr("cuda.blocks_per_sm"), "cuda.blocks_per_sm", 1, kBlocksOfSm,
+  if (failed(read(function, function->getAttr("cuda.threads"), "cuda.threads", 32, threadsOfBlock, launch.threads)) ||
+      failed(read(function, function->getAttr("cuda.shared"), "cuda.shared", 0, cuda::sharedBytes,
+                  launch.sharedBytes)) ||
+      failed(read(function, function->getAttr("cuda.blocks_per_sm"), "cuda.blocks_per_sm", 1, blocksOfSm,
                   launch.blocksPerSm)) ||
       failed(readPipeline(function, launch)))
     return failure();
