@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 
+from . import collector
 from .errors import Error
 
 EXPORT_HELP = """\
@@ -72,7 +73,8 @@ def main(arguments=None):
         print(f"[{time.monotonic() - start:6.1f} s] {line}", file=sys.stderr, flush=True)
 
     try:
-        _export(options, None if options.quiet else progress)
+        with collector.paused():
+            _export(options, None if options.quiet else progress)
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -51,11 +51,11 @@ def experts(
     of transformers does.
     """
     out = torch.zeros_like(hidden)
-    for expert in range(gate_up_proj.shape[0]):
+    for expert in ids.unique().tolist():  # in ascending order
+        if not 0 <= expert < gate_up_proj.shape[0]:
+            continue
         # Rows in the order of transformers' own loop, so that the results are the same to the last bit.
         slot, token = torch.where((ids == expert).T)
-        if token.numel() == 0:
-            continue
         pre = _product(
             hidden[token], gate_up_proj[expert], None if gate_up_bias is None else gate_up_bias[expert], transposed
         )

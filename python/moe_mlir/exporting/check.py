@@ -1,19 +1,24 @@
 """Checks an exported module against the model it came from, before anything is saved.
 
 A cache that is written at the wrong place gives a right prefill and wrong decoding, so the same tokens are run in
-several chunkings: all at once, in two pieces, and token by token. Time goes into reading the weights, so the model
-itself runs once, on the rows of all batches.
+several chunkings: all at once, in two pieces, and token by token. Time goes into reading the weights, nearly all of
+which are the experts': the model itself runs once with its own weights, to see that its logits are numbers, and what is
+compared runs with narrow ones.
 """
 
 import contextlib
 
 import torch
 
+from .. import hf
 from ..errors import Error, MismatchError
 
 TOKENS = 8
 CHUNKINGS = {8: {}, 5: {3: {}, 1: {1: {1: {}}}}}  # 8, 5+3, 5+1+1+1: what begins alike runs once
 BATCHES = (2, 1)
+
+# Intermediate columns of an expert while logits are compared.
+COLUMNS = 16
 
 # Below this size, threads wait for each other longer than they read weights, above all on a machine that is busy.
 ONE_THREAD_BYTES = 8 << 30
@@ -28,7 +33,7 @@ TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 1.0 / 16
 LOW_PRECISION_OUTLIERS = 0.25
 
 
-def check_exported(exported, eager, states, forced_ids, vocab_size, dtype):
+def check_exported(exported, eager, states, forced_ids, vocab_size, dtype, narrowed=contextlib.nullcontext):
     """Raise `MismatchError` unless `exported` gives the logits of `eager`, in chunks where there is a cache.
 
     Logits of the model itself that are no finite numbers raise `Error`.
@@ -37,16 +42,22 @@ def check_exported(exported, eager, states, forced_ids, vocab_size, dtype):
     eager       callable: tokens [B, S], dict of forced experts' ids -> logits [B, S, V]
     states      callable: batch -> dict of zeroed cache tensors, or None without a cache
     forced_ids  callable: (batch, tokens) -> dict of forced experts' ids, empty if experts are free
+    narrowed    callable: () -> context in which the experts of both are narrow
     """
     rows = sum(BATCHES)
     tokens = torch.randint(vocab_size, (rows, TOKENS), generator=torch.Generator().manual_seed(1))
-    inputs = {"input_ids": tokens, **forced_ids(rows, TOKENS)}
-    expected = eager(tokens, {name: value for name, value in inputs.items() if name != "input_ids"})
-    if not expected.isfinite().all():
+    forced = forced_ids(rows, TOKENS)
+    if not eager(tokens, forced).isfinite().all():
         raise Error(
             f"the model itself gives logits that are NaN or infinite for a sample of {TOKENS} random tokens, so that "
             "nothing can be compared; look for such numbers in its weights; nothing was written"
         )
+    with narrowed():
+        _compare_chunks(exported, eager(tokens, forced), states, {"input_ids": tokens, **forced}, dtype)
+
+
+def _compare_chunks(exported, expected, states, inputs, dtype):
+    """Raise `MismatchError` unless `exported` gives the logits `expected` of all rows of `inputs`, however they are cut."""
     begin = 0
     for batch in BATCHES:
         own = slice(begin, begin + batch)
@@ -72,6 +83,33 @@ def _runs(exported, inputs, states, tree, begin=0, before=()):
             yield from _runs(exported, inputs, own, then, begin + size, done)
         else:
             yield [part.shape[1] for part in done], torch.cat(done, dim=1)
+
+
+@contextlib.contextmanager
+def narrow(model, exported):
+    """Experts of few intermediate columns, in both modules: the graph has them as operands of one op and knows no sizes.
+
+    The matrices are parts of what they were, so that experts and layers still differ from each other.
+    """
+    parts = {}  # place in memory -> dimension of the intermediate columns, their number
+    for _, module in hf.experts_modules(model):
+        layout = hf.expert_layout(module)
+        first, columns = ("gate_up_proj", 2 * COLUMNS) if layout["gated"] else ("up_proj", COLUMNS)
+        if module.down_proj.shape[1 if layout["transposed"] else 2] > COLUMNS:
+            parts[module.down_proj.data_ptr()] = (1 if layout["transposed"] else 2, COLUMNS)
+            parts[getattr(module, first).data_ptr()] = (2 if layout["transposed"] else 1, columns)
+            if module.has_bias:
+                parts[getattr(module, first + "_bias").data_ptr()] = (1, columns)
+    both = {id(parameter): parameter for module in (model, exported) for parameter in module.parameters()}
+    kept = [(parameter, parameter.data) for parameter in both.values() if parameter.data_ptr() in parts]
+    try:
+        for parameter, data in kept:
+            dimension, size = parts[data.data_ptr()]
+            parameter.data = data.narrow(dimension, 0, size)
+        yield
+    finally:
+        for parameter, data in kept:
+            parameter.data = data
 
 
 @contextlib.contextmanager

@@ -2,17 +2,16 @@
 
 import contextlib
 import functools
-import gc
 import os
 from pathlib import Path
 
 import torch
 
-from .. import hf
+from .. import collector, hf
 from ..errors import Error, UnsupportedError
 from . import archive
 from .cache import cache_shapes
-from .check import check_exported, few_threads
+from .check import check_exported, few_threads, narrow
 from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
 from .routers import Routers
 from .wrapper import CachedModel, PlainModel
@@ -70,7 +69,8 @@ def export(
         raise Error(f"dtype '{dtype}' is not supported; choose one of: {', '.join(DTYPES)}")
     if is_directory:
         say(f"loading {model_or_dir}")
-        model = load_model(model_or_dir, DTYPES.get(dtype))
+        with collector.paused():
+            model = load_model(model_or_dir, DTYPES.get(dtype))
         name = name or Path(model_or_dir).resolve().name
         vocabulary = vocabulary or vocabulary_of(model_or_dir)
     else:
@@ -89,7 +89,7 @@ def export(
     eos = _eos_ids(model, config.vocab_size)
     if vocabulary == "bytes":
         _check_bytes(model, config.vocab_size)
-    with torch.no_grad(), _failures(model), _export_mode(model), _no_collections():
+    with torch.no_grad(), _failures(model), _export_mode(model), collector.paused():
         routers = Routers(model) if force_experts or return_experts else None
         with routers or contextlib.nullcontext():
             program, states = _trace(model, length, routers, force_experts, return_experts, say)
@@ -112,7 +112,7 @@ def export(
         "dtype": dtype,
     }
     say(f"writing {path}")
-    with _no_collections():
+    with collector.paused():
         archive.save(program, path, metadata)
     say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
     return program
@@ -167,18 +167,6 @@ def _failures(model):
             raise Error("out of memory; a shorter cache takes less: max_cache_len= (--max-cache-len)") from error
         name = type(model).__name__
         raise UnsupportedError(f"'{name}' does not run, or cannot be traced: {one_line(error)}") from error
-
-
-@contextlib.contextmanager
-def _no_collections():
-    """Graphs are millions of objects that live on: looking through them again and again takes a fifth of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @contextlib.contextmanager
@@ -283,7 +271,8 @@ def _verify(program, model, states, routers, say):
     vocab_size = model.config.get_text_config().vocab_size
     with few_threads(model):
         forced = functools.partial(_forced_ids, routers)
-        check_exported(exported, eager, zeroed if states else None, forced, vocab_size, model.dtype)
+        narrowed = functools.partial(narrow, model, exported)
+        check_exported(exported, eager, zeroed if states else None, forced, vocab_size, model.dtype, narrowed)
 
 
 def _token_ids(model, name):

@@ -154,7 +154,9 @@ def test_model_comes_back_as_it_was(tmp_path, monkeypatch):
     monkeypatch.delenv("TRANSFORMERS_SDPA_FORCE_GQA", raising=False)
     model = tiny_model("mixtral").train()
     model.set_experts_implementation("eager")
+    before = {name: (value.data_ptr(), value.shape, value.stride()) for name, value in model.named_parameters()}
     moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32, force_experts=True)
+    assert before == {name: (value.data_ptr(), value.shape, value.stride()) for name, value in model.named_parameters()}
     assert model.training and model.config._experts_implementation == "eager"
     assert not any(m._forward_hooks for m in model.modules())
     assert "TRANSFORMERS_SDPA_FORCE_GQA" not in exporter.os.environ
@@ -174,6 +176,24 @@ def test_a_cache_written_at_the_wrong_place_is_caught(dtype, tmp_path, monkeypat
     with pytest.raises(moe_mlir.MismatchError, match=r"differs from the model for batch 2 in chunks of 5\+3"):
         moe_mlir.export(tiny_model("mixtral", dtype=dtype), tmp_path / "m.pt2", max_cache_len=32)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("operand", ["ids", "weights", "gate_up_proj", "down_proj"])
+def test_an_operand_of_another_layer_is_caught(operand, tmp_path, monkeypatch):
+    trace = exporter._trace
+
+    def exchanged(*arguments):
+        program, states = trace(*arguments)
+        first, second = experts_nodes(program)
+        place = [argument.name for argument in first.target._schema.arguments].index(operand)
+        second.update_arg(place, first.args[place])
+        program.graph_module.recompile()
+        return program, states
+
+    model = tiny_model("qwen3_moe", moe_intermediate_size=48)
+    monkeypatch.setattr(exporter, "_trace", exchanged)
+    with pytest.raises(moe_mlir.MismatchError, match="differs from the model for batch 2 in chunks of 8"):
+        moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32)
 
 
 def test_cast_on_export(tmp_path):
