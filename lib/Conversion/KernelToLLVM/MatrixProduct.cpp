@@ -12,6 +12,8 @@
 #include "MatrixProduct.h"
 #include "TileLowering.h"
 
+#include "moe-mlir/Dialect/Kernel/IR/ProductLoop.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -36,33 +38,22 @@ static bool isRead(Value sums) {
 }
 
 std::optional<MatrixProduct> MatrixProduct::match(scf::ForOp loop) {
-  MatrixProduct product{loop, {}, {}, {}};
-  if (getConstantIntValue(loop.getStep()) != 2 || !isMultipleOf(loop.getLowerBound(), 2) || loop.getNumResults() == 0)
+  std::optional<ProductLoop> products = ProductLoop::match(loop);
+  if (!products || !isMultipleOf(loop.getLowerBound(), 2) || !llvm::all_of(loop.getResults(), isRead))
     return std::nullopt;
-  for (auto [arg, init, next, result] :
-       llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs(), loop.getYieldedValues(), loop.getResults())) {
-    auto mma = next.getDefiningOp<MmaOp>();
-    if (!mma || mma->getParentOp() != loop || mma.getAcc() != arg || !isRead(result))
+  MatrixProduct product{loop, products->mmas, {}, {}};
+  MmaOp first = product.mmas.front();
+  for (auto [mma, init] : llvm::zip(product.mmas, loop.getInitArgs())) {
+    if (mma.getStep() != 2 || !isContiguousBf16(mma.getA()) || !isContiguousBf16(mma.getB()) ||
+        mma.getAcc().getType().getColumns() % kColumns || !ProductLoop::isInvariant(mma, loop) ||
+        mma.getA() != first.getA() || mma.getRows() != first.getRows())
       return std::nullopt;
-    if (mma.getK() != loop.getInductionVar() || mma.getStep() != 2 || !isContiguousBf16(mma.getA()) ||
-        !isContiguousBf16(mma.getB()) || mma.getAcc().getType().getColumns() % kColumns)
-      return std::nullopt;
-    SmallVector<Value> outside(mma.getIndices());
-    outside.append({mma.getA(), mma.getB(), mma.getRows(), mma.getColumn()});
-    if (!llvm::all_of(outside, [&](Value value) { return loop.isDefinedOutsideOfLoop(value); }))
-      return std::nullopt;
-    if (!product.mmas.empty() &&
-        (mma.getA() != product.mmas.front().getA() || mma.getRows() != product.mmas.front().getRows()))
-      return std::nullopt;
-    product.mmas.push_back(mma);
     auto load = init.getDefiningOp<LoadTileOp>();
     product.starts.push_back(load ? TileSums::of(load) : std::nullopt);
     if (!product.starts.back() && !init.getDefiningOp<ZeroOp>())
       return std::nullopt;
   }
-  if (loop.getBody()->getOperations().size() != product.mmas.size() + 1)
-    return std::nullopt;
-  product.rows = product.mmas.front().getRows().getDefiningOp<RowIndicesOp>();
+  product.rows = first.getRows().getDefiningOp<RowIndicesOp>();
   return product.rows ? std::optional(product) : std::nullopt;
 }
 

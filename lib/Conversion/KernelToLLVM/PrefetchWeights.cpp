@@ -18,6 +18,7 @@
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/IR/ProductLoop.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -49,18 +50,17 @@ struct Product {
 static std::optional<Product> findProduct(RowTileOp tile) {
   std::optional<Product> product;
   tile.walk([&](MmaOp mma) {
-    auto k = dyn_cast<BlockArgument>(mma.getK());
-    auto loop = k ? dyn_cast<scf::ForOp>(k.getOwner()->getParentOp()) : scf::ForOp();
+    scf::ForOp loop = ProductLoop::around(mma);
     auto weight = cast<MemRefType>(mma.getB().getType());
-    if (product || !loop || k != loop.getInductionVar() || loop->getParentOp() != tile || mma.getIndices().empty() ||
-        !weight.getLayout().isIdentity() || !weight.getElementType().isIntOrFloat() || !k.getType().isIndex())
+    if (product || !loop || loop->getParentOp() != tile || mma.getIndices().empty() ||
+        !weight.getLayout().isIdentity() || !weight.getElementType().isIntOrFloat())
       return;
     SmallVector<Value> outside(mma.getIndices());
     outside.push_back(mma.getB());
     if (!llvm::all_of(outside, [&](Value value) { return loop.isDefinedOutsideOfLoop(value); }))
       return;
     int64_t depth = mma.getStep(), rank = mma.getIndices().size();
-    if (getConstantIntValue(loop.getStep()) != depth || weight.isDynamicDim(rank - 1) || weight.isDynamicDim(rank + 1))
+    if (weight.isDynamicDim(rank - 1) || weight.isDynamicDim(rank + 1))
       return;
     int64_t stepBits = weight.getDimSize(rank + 1) * depth * weight.getElementTypeBitWidth(), stepBytes = stepBits / 8;
     if (stepBits % (8 * kLineBytes) == 0)

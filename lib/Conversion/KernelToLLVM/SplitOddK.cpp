@@ -2,6 +2,7 @@
 
 #include "TileLowering.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
+#include "moe-mlir/Dialect/Kernel/IR/ProductLoop.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -17,19 +18,16 @@ namespace mlir::kernel {
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
 } // namespace mlir::kernel
 
-/// The loop whose induction variable is the k of `mma`, if it steps over pairs from an even start.
+/// The loop over K of `mma`, if it steps over pairs from an even start.
 static scf::ForOp getPairLoop(MmaOp mma) {
-  auto arg = dyn_cast<BlockArgument>(mma.getK());
-  auto loop = arg ? dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()) : scf::ForOp();
-  if (!loop || arg != loop.getInductionVar())
-    return {};
-  return isMultipleOf(loop.getLowerBound(), 2) && getConstantIntValue(loop.getStep()) == 2 ? loop : scf::ForOp();
+  scf::ForOp loop = ProductLoop::around(mma);
+  return loop && mma.getStep() == 2 && isMultipleOf(loop.getLowerBound(), 2) ? loop : scf::ForOp();
 }
 
 static SmallVector<MmaOp> getPairProducts(scf::ForOp loop) {
   SmallVector<MmaOp> products;
   loop.walk([&](MmaOp mma) {
-    if (mma.getStep() == 2 && mma.getK() == loop.getInductionVar())
+    if (ProductLoop::around(mma) == loop)
       products.push_back(mma);
   });
   return products;

@@ -4,6 +4,8 @@
 #include "AmxBuilder.h"
 #include "TileLowering.h"
 
+#include "moe-mlir/Dialect/Kernel/IR/ProductLoop.h"
+
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -27,19 +29,13 @@ static std::optional<int64_t> chunkOf(MmaOp mma, x86::TargetAttr target, x86::Pl
 }
 
 /// The loop over K whose sums `store` writes and nothing else reads, from zero on.
-static scf::ForOp findDepth(StoreTileOp store) {
+static std::optional<ProductLoop> findDepth(StoreTileOp store) {
   auto depth = store.getAccs().front().getDefiningOp<scf::ForOp>();
-  if (!depth || !depth.getInductionVar().getType().isIndex() || depth.getUnsignedCmp() ||
-      depth.getResults() != store.getAccs() ||
-      !llvm::all_of(depth.getResults(), [](Value sums) { return sums.hasOneUse(); }))
-    return {};
-  for (auto [arg, init, next] : llvm::zip(depth.getRegionIterArgs(), depth.getInitArgs(), depth.getYieldedValues())) {
-    auto mma = next.getDefiningOp<MmaOp>();
-    if (!mma || mma->getParentOp() != depth || mma.getAcc() != arg || mma.getK() != depth.getInductionVar() ||
-        !init.getDefiningOp<ZeroOp>() || getConstantIntValue(depth.getStep()) != mma.getStep())
-      return {};
-  }
-  return depth.getBody()->getOperations().size() == depth.getNumResults() + 1 ? depth : scf::ForOp();
+  if (!depth || depth.getResults() != store.getAccs() ||
+      !llvm::all_of(depth.getResults(), [](Value sums) { return sums.hasOneUse(); }) ||
+      !llvm::all_of(depth.getInitArgs(), [](Value init) { return init.getDefiningOp<ZeroOp>() != nullptr; }))
+    return std::nullopt;
+  return ProductLoop::match(depth);
 }
 
 /// True if `op` can be done again: it writes nothing. What it reads is added to `memory`.
@@ -69,7 +65,8 @@ std::optional<TiledProduct> TiledProduct::match(RowTileOp tile, x86::TargetAttr 
         return std::nullopt;
       store = found;
     }
-  scf::ForOp depth = store ? findDepth(store) : scf::ForOp();
+  std::optional<ProductLoop> product = store ? findDepth(store) : std::nullopt;
+  scf::ForOp depth = product ? product->loop : scf::ForOp();
   if (!depth || depth->getParentOp() != tile || !rows.isDefinedOutsideOfLoop(depth.getLowerBound()) ||
       !rows.isDefinedOutsideOfLoop(depth.getUpperBound()))
     return std::nullopt;
@@ -77,7 +74,7 @@ std::optional<TiledProduct> TiledProduct::match(RowTileOp tile, x86::TargetAttr 
   for (Operation &op : tile.getBody().front())
     if (&op != store && &op != depth && !onlyReads(op, memory))
       return std::nullopt;
-  for (MmaOp mma : depth.getOps<MmaOp>())
+  for (MmaOp mma : product->mmas)
     memory.insert_range(ArrayRef<Value>{rootOf(mma.getA()), rootOf(mma.getB())});
   // Products of later tiles come before the epilogues of earlier ones.
   Value dest = rootOf(store.getDest());
@@ -86,7 +83,7 @@ std::optional<TiledProduct> TiledProduct::match(RowTileOp tile, x86::TargetAttr 
   for (Operation &op : store.getBody().front())
     if (mayWrite(&op))
       return std::nullopt;
-  auto mma = depth.getYieldedValues().front().getDefiningOp<MmaOp>();
+  MmaOp mma = product->mmas.front();
   bool isBf16Pairs = mma.getStep() == 2 && cast<MemRefType>(mma.getB().getType()).getElementType().isBF16();
   bool matrix = target.getMatrixRows() && isBf16Pairs && max > target.getRows();
   std::optional<int64_t> chunk = chunkOf(mma, target, plan);

@@ -85,18 +85,18 @@ def test_same_program_again(layer, tmp_path):
 
 
 def test_from_later_levels(layer, tmp_path):
-    """A file of level kernel or runtime is for one device."""
+    """A file of level scheduled, kernel or runtime is for one device."""
     source = layer[0].parent
     done = compile_model(source / "layer.mlir", "--target=cuda:sm_90a", "--to=runtime", "-o", tmp_path / "r.mlir",
                          f"--dump-intermediates={tmp_path / 'ir'}", "-q")
     assert done.returncode == 0, done.stderr
-    for level in ("3_kernel", "4_runtime"):
+    for level in ("2_scheduled", "3_kernel", "4_runtime"):
         compile_for_gpu(tmp_path / "ir" / f"{level}.mlir", tmp_path / "a", f"--weights={source / 'w.safetensors'}")
         assert Path(f"{tmp_path / 'a'}.weights").stat().st_size == Path(f"{layer[0]}.weights").stat().st_size
         done = run(tmp_path / "a", "--device", "cpu", "--input", "x=@none.npy")
         assert done.returncode == 1 and "cpu" in done.stderr
     assert files(tmp_path) == ["a", "a.weights", "ir", *(f"ir/{name}.mlir" for name in (
-        "0_graph", "1_spmd", "2_scheduled", "3_kernel.cpu", "3_kernel", "4_runtime.cpu", "4_runtime")), "r.mlir"]
+        "0_graph", "1_spmd", "2_scheduled.cpu", "2_scheduled", "3_kernel.cpu", "3_kernel", "4_runtime.cpu", "4_runtime")), "r.mlir"]
 
 
 def test_random_weights(layer, tmp_path):

@@ -185,9 +185,10 @@ def test_columns_of_a_tile(dumps, tmp_path):
     assert_close(run(text, "scheduled", tmp_path), reference())
 
 
-def test_dispatch_gathered(dumps, tmp_path):
+@pytest.mark.parametrize("placement", ["gathered", "apart"])
+def test_dispatch_gathered(dumps, placement, tmp_path):
     """The rows of one layer are copied, and its experts read the copy; the other layers read the tokens where they are."""
-    text = substitute(r"placement\(in_place\)", "placement(gathered)", dumps["scheduled"], count=1)
+    text = substitute(r"placement\(in_place\)", f"placement({placement})", dumps["scheduled"], count=1)
     kernels = kernels_of(text, tmp_path)
     assert launches(dumps["kernel"], "gather_96_f32") == 0 and launches(kernels, "gather_96_f32") == 1
     assert kernels.count("kernel.func @experts_up") == dumps["kernel"].count("kernel.func @experts_up") + 1

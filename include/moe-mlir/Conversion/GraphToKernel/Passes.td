@@ -14,14 +14,17 @@ def ConvertGraphToKernel : Pass<"convert-graph-to-kernel", "::mlir::ModuleOp"> {
     |---|---|
     | `tensor<..>` | `memref<..>`, allocated by its producer |
     | `!moe.layout<E>` | offsets `[E+1]`, token of each row `[T*k]`, row of each pair `[T, k]`, tile records `[E, 5]` and their count `[1]`, all i32 |
-    | weight of `nn.linear`, `moe.expert` | `moe.parameter` with `#moe.pack` as its last step; any other value is packed by a kernel |
-    | argument with the unit attribute `moe.state` that only `nn.cache_update` and `nn.attention` use | the blocked form of the attention program (`moe.encoding` says which), updated in place |
+    | weight of `nn.linear`, `moe.expert` | `moe.parameter` with `#moe.pack`, as its `kernel.tiles` say, as its last step; any other value is packed by a kernel |
+    | state of an encoded type | the blocked form of the attention program (`moe.encoding` says which) |
     | result with `moe.state_of` | none: the argument is updated in place |
 
-    A tile record is (expert, first row, rows, wait, signal); the last two are 0 without peers. The register tile's size
-    comes from the module attribute `kernel.target` (6 x 64 without it).
+    A tile record is (expert, first row, rows, wait, signal); the last two are 0 without peers.
 
-    Fails, before anything is changed, with one error that names an op that has no lowering and its place.
+    The pass decides nothing: it carries out what level `scheduled` says (`kernel.tiles`, `kernel.epilogue`, `placement`,
+    `in_place`, encodings, `fastmath`). Of the target it asks only how routing divides its work.
+
+    Fails, before anything is changed, with one error that names an op that has no lowering and its place, or one for each
+    decision that cannot be carried out.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::kernel::KernelDialect", "::mlir::linalg::LinalgDialect",
