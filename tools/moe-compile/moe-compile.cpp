@@ -33,20 +33,47 @@ Ctrl-C, 143 for SIGTERM.
 
 static cl::OptionCategory category("Options");
 
+static int usageError(const Twine &text) {
+  errs() << "moe-compile: error: " << text << "; see moe-compile --help\n";
+  return kUserError;
+}
+
+/// One of the words that cl::values lists; LLVM's own parser calls them options in its message.
+template <typename T>
+struct WordParser : cl::parser<T> {
+  using cl::parser<T>::parser;
+
+  bool parse(cl::Option &option, StringRef, StringRef word, T &value) {
+    std::string words;
+    for (const auto &known : this->Values) {
+      if (known.Name == word) {
+        value = known.V.getValue();
+        return false;
+      }
+      words += (words.empty() ? "" : ", ") + known.Name.str();
+    }
+    usageError("'" + word + "' is no value of --" + option.ArgStr + "; one of " + words);
+    return true;
+  }
+};
+
+template <typename T>
+using WordOption = cl::opt<T, /*ExternalStorage=*/false, WordParser<T>>;
+
 static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<model.pt2 | module.mlir | ->"), cl::Required,
                                       cl::cat(category));
 static cl::opt<std::string> outputFile("o", cl::value_desc("file"), cl::cat(category),
                                        cl::desc("Output: the program, or with --to the IR (- is standard output). "
                                                 "Default: the input's name without its suffix"));
-static cl::opt<Emit> emit("emit", cl::desc("What to make"), cl::cat(category), cl::init(Emit::Executable),
-                          cl::values(clEnumValN(Emit::Executable, "exe", "an executable (default)"),
-                                     clEnumValN(Emit::Library, "lib", "a shared object with a C API"),
-                                     clEnumValN(Emit::Object, "obj", "the object of either, not linked")));
+static WordOption<Emit> emit("emit", cl::desc("What to make"), cl::cat(category), cl::init(Emit::Executable),
+                             cl::values(clEnumValN(Emit::Executable, "exe", "an executable (default)"),
+                                        clEnumValN(Emit::Library, "lib", "a shared object with a C API"),
+                                        clEnumValN(Emit::Object, "obj", "the object of either, not linked")));
 static cl::opt<std::string>
     target("target", cl::value_desc("device"), cl::cat(category),
            cl::desc("Device to compile for: cpu (default), cuda:h200, cuda:h100, or cuda:sm_90a (any of these, tuned "
                     "for the first). A program for a GPU runs on the CPU, too"));
-static cl::opt<Entry>
+static WordOption<Entry>
     entry("entry", cl::desc("What to compile of a model"), cl::cat(category), cl::init(Entry::Main),
           cl::values(clEnumValN(Entry::Main, "main", "all of it (default for the CPU)"),
                      clEnumValN(Entry::Layers, "layers", "each of its MoE layers, as layerN_moe (default for a GPU)")));
@@ -78,7 +105,7 @@ static cl::opt<std::string, false, ReportPlace>
     report("report", cl::ValueOptional, cl::value_desc("file"), cl::cat(category),
            cl::desc("Say what each layer costs and which kernels it runs: as a table on "
                     "standard output or in a file, as JSON in a file that ends in .json"));
-static cl::list<mlir::moe::LayerKind>
+static cl::list<mlir::moe::LayerKind, bool, WordParser<mlir::moe::LayerKind>>
     require("require", cl::CommaSeparated, cl::cat(category),
             cl::desc("End with exit code 2 if a layer of these kinds stays plain operations, which are slow, or if "
                      "there is none; a list, as in --require=moe,attention"),
@@ -86,7 +113,7 @@ static cl::list<mlir::moe::LayerKind>
                        clEnumValN(mlir::moe::LayerKind::Router, "router", "what chooses their experts"),
                        clEnumValN(mlir::moe::LayerKind::Attention, "attention", "attention layers"),
                        clEnumValN(mlir::moe::LayerKind::Norm, "norm", "norms (RMS)")));
-static cl::opt<ProgressMode>
+static WordOption<ProgressMode>
     progress("progress", cl::desc("How to show progress, on standard error"), cl::cat(category),
              cl::init(ProgressMode::Auto),
              cl::values(clEnumValN(ProgressMode::Auto, "auto", "a line per phase; live on a terminal"),
@@ -96,11 +123,6 @@ static cl::opt<bool> quiet("q", cl::desc("Print errors only"), cl::cat(category)
 static cl::opt<bool> verbose("v", cl::desc("Print warnings, remarks and the operations that errors are about"),
                              cl::cat(category));
 static cl::opt<bool> timing("timing", cl::desc("Print the time of every pass"), cl::cat(category));
-
-static int usageError(const Twine &text) {
-  errs() << "moe-compile: error: " << text << "; see moe-compile --help\n";
-  return kUserError;
-}
 
 static std::optional<Level> levelOption(const cl::opt<std::string> &option, bool &bad) {
   if (option.getNumOccurrences() == 0)
@@ -147,7 +169,8 @@ int main(int argc, char **argv) {
   std::string messages;
   raw_string_ostream os(messages);
   if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &os)) {
-    errs() << StringRef(messages).rtrim() << "\n";
+    if (!messages.empty()) // else it is said
+      errs() << StringRef(messages).rtrim() << "\n";
     return kUserError;
   }
   bool bad = hasEmptyName();
@@ -176,6 +199,8 @@ int main(int argc, char **argv) {
   options.timing = timing;
   if (bad)
     return kUserError;
+  if (quiet && verbose)
+    return usageError("-q and -v exclude each other");
   if (options.output == "-" && !options.to)
     return usageError("-o - needs --to=LEVEL: a program is not written to standard output");
   if (options.report && options.to && *options.to < Level::Kernel)

@@ -52,18 +52,23 @@ enum class Pt2ScalarType : int32_t {
   Float16 = 6,
   Float32 = 7,
   Float64 = 8,
+  Complex32 = 9,
+  Complex64 = 10,
+  Complex128 = 11,
   Bool = 12,
   BFloat16 = 13,
   Float8E4M3FN = 29,
   Float8E5M2 = 30,
 };
 
-/// Bytes of one element, or nothing for a type that is not in the list above.
+/// Bytes of one element, or nothing for complex numbers and a type that is not in the list above.
 std::optional<unsigned> getByteSize(Pt2ScalarType type);
 /// For a message: "dtype uint8", or "dtype number 99" for a type that is not in the list above.
 std::string describe(Pt2ScalarType type);
+/// For a message: what `describe` says, that it is not supported, and what to do where something can be done.
+std::string notSupported(Pt2ScalarType type);
 /// The MLIR type of values in the graph (signless integers, i1 for Bool). Null for what no op takes: uint8, whose sign
-/// the ops do not see, the float8 types, and types that are not in the list above.
+/// the ops do not see, the float8 types, complex numbers, and types that are not in the list above.
 mlir::Type getElementType(Pt2ScalarType type, mlir::MLIRContext *context);
 
 /// One weight, buffer or constant of the archive. `fileOffset` and `byteSize` are the whole blob, which several keys

@@ -51,6 +51,9 @@ Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
   llvm::StringSet<> names;
   llvm::StringMap<unsigned> uses;
   bool first = true;
+  StringMap<size_t> expertsOf;
+  for (auto [layer, name] : enumerate(metadata.experts))
+    expertsOf.try_emplace(name, layer);
   for (const JsonValue &spec : *specs) {
     const JsonObject *object = spec.getAsObject();
     auto [kind, body] = object ? getAlternative(*object) : std::pair<StringRef, const JsonValue *>();
@@ -74,6 +77,10 @@ Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
         if (Error error = checkLogits(value->second.getType()))
           return error;
       std::string own = first && !metadata.logits.empty() ? metadata.logits : name->str();
+      if (auto layer = expertsOf.find(*name); !first && layer != expertsOf.end()) {
+        own = "experts_" + std::to_string(layer->second);
+        expertsOf.erase(layer);
+      }
       // A graph may return one value twice.
       while (!names.insert(own).second)
         own = (*name + "_" + Twine(++uses.try_emplace(*name, 1).first->second)).str();
@@ -94,6 +101,9 @@ Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
     values.push_back(value->second);
     attrs.push_back(list.getDictionary(builder.getContext()));
   }
+  if (!expertsOf.empty())
+    return inputError("extra/moe_mlir.json: 'experts' names '" + printable(expertsOf.begin()->getKey()) +
+                      "', which is no further result of the graph");
   if (values.empty())
     return inputError("graph: it has no output, so there is nothing to compute; export a module that returns a tensor");
   func::ReturnOp::create(builder, builder.getUnknownLoc(), values);

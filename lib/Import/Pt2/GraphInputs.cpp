@@ -215,8 +215,7 @@ Error GraphReader::defineStored(Scope &scope, const InputSpec &input) {
     return inputError("tensor '" + printable(input.key) + "' is missing (no table of the archive has it)");
   Type element = getElementType(stored->type, builder.getContext());
   if (!element)
-    return unsupportedError("tensor '" + printable(input.key) + "' has " + describe(stored->type) +
-                            ", which is not supported");
+    return unsupportedError("tensor '" + printable(input.key) + "' has " + notSupported(stored->type));
   if (element != type->getElementType() || type->getShape() != ArrayRef<int64_t>(stored->sizes)) {
     std::string declared, found;
     raw_string_ostream(declared) << *type;

@@ -63,11 +63,14 @@ static Error atNode(Error error, const JsonObject &node, Location loc) {
   if (auto file = loc->findInstanceOf<FileLineColLoc>())
     where += " at " + file.getFilename().str() + ":" + std::to_string(file.getLine());
   return handleErrors(std::move(error), [&](const ImportError &e) -> Error {
-    std::string message;
-    raw_string_ostream os(message);
+    std::string text;
+    raw_string_ostream os(text);
     e.log(os);
-    return make_error<ImportError>(e.getKind(),
-                                   StringRef(message).starts_with("graph: ") ? message : where + ": " + message);
+    StringRef message = text;
+    if (message.starts_with("graph: node ")) // one of a subgraph
+      return make_error<ImportError>(e.getKind(), text);
+    message.consume_front("graph: ");
+    return make_error<ImportError>(e.getKind(), where + ": " + message.str());
   });
 }
 

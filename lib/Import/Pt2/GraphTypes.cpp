@@ -52,8 +52,7 @@ Expected<RankedTensorType> GraphReader::getTensorType(const Scope &scope, String
   auto dtype = static_cast<Pt2ScalarType>(meta->getInteger("dtype").value_or(0));
   Type element = getElementType(dtype, builder.getContext());
   if (!element)
-    return unsupportedError("graph: value '" + printable(name) + "' has " + describe(dtype) +
-                            ", which is not supported");
+    return unsupportedError("graph: value '" + printable(name) + "' has " + notSupported(dtype));
   SmallVector<int64_t> shape;
   for (const JsonValue &size : *sizes) {
     const JsonObject *object = size.getAsObject();

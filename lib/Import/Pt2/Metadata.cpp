@@ -55,7 +55,7 @@ Expected<Metadata> moe_mlir::pt2::readMetadata(const Pt2Archive &archive) {
   for (StringRef key : {"model", "tokens", "position", "keep", "logits", "vocabulary"})
     if (object->get(key) && !object->getString(key))
       return inputError(what + ": '" + key + "' must be a text");
-  for (StringRef key : {"eos", "states"})
+  for (StringRef key : {"eos", "experts", "states"})
     if (object->get(key) && !object->getArray(key))
       return inputError(what + ": '" + key + "' must be a list");
   for (auto [key, field] : {std::pair<StringRef, std::string *>("model", &metadata.model),
@@ -75,6 +75,12 @@ Expected<Metadata> moe_mlir::pt2::readMetadata(const Pt2Archive &archive) {
         return inputError(what + ": 'eos' has " + Twine(*id.getAsInteger()) + ", outside the vocabulary 0.." +
                           Twine(metadata.vocabSize - 1));
       metadata.eos.push_back(*id.getAsInteger());
+    }
+  if (const JsonArray *experts = object->getArray("experts"))
+    for (const JsonValue &name : *experts) {
+      if (!name.getAsString())
+        return inputError(what + ": 'experts' is a list of result names");
+      metadata.experts.push_back(name.getAsString()->str());
     }
   if (const JsonArray *states = object->getArray("states"))
     for (const JsonValue &name : *states) {

@@ -7,6 +7,8 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <vector>
+
 namespace moe_mlir::pt2 {
 
 /// What the exporter says about the roles of the graph's values. Every field may be absent.
@@ -14,6 +16,7 @@ struct Metadata {
   std::string model;
   std::string tokens, position, keep, logits;
   llvm::StringSet<> states;
+  std::vector<std::string> experts; // results with what each MoE layer chose
   int64_t cacheLength = 0;
   std::string vocabulary;
   int64_t vocabSize = 0;

@@ -28,6 +28,10 @@ std::optional<unsigned> moe_mlir::getByteSize(Pt2ScalarType type) {
   case Pt2ScalarType::Int64:
   case Pt2ScalarType::Float64:
     return 8;
+  case Pt2ScalarType::Complex32:
+  case Pt2ScalarType::Complex64:
+  case Pt2ScalarType::Complex128:
+    break;
   }
   return std::nullopt;
 }
@@ -40,9 +44,21 @@ std::string moe_mlir::describe(Pt2ScalarType type) {
     return "dtype float8_e4m3fn";
   case Pt2ScalarType::Float8E5M2:
     return "dtype float8_e5m2";
+  case Pt2ScalarType::Complex32:
+    return "dtype complex32";
+  case Pt2ScalarType::Complex64:
+    return "dtype complex64";
+  case Pt2ScalarType::Complex128:
+    return "dtype complex128";
   default:
     return "dtype number " + std::to_string(int32_t(type));
   }
+}
+
+std::string moe_mlir::notSupported(Pt2ScalarType type) {
+  bool isComplex = type >= Pt2ScalarType::Complex32 && type <= Pt2ScalarType::Complex128;
+  return describe(type) + ", which is not supported" +
+         (isComplex ? ": have the model compute with real and imaginary parts, as tensors of their own" : "");
 }
 
 mlir::Type moe_mlir::getElementType(Pt2ScalarType type, mlir::MLIRContext *context) {
@@ -69,6 +85,9 @@ mlir::Type moe_mlir::getElementType(Pt2ScalarType type, mlir::MLIRContext *conte
   case Pt2ScalarType::UInt8:
   case Pt2ScalarType::Float8E4M3FN:
   case Pt2ScalarType::Float8E5M2:
+  case Pt2ScalarType::Complex32:
+  case Pt2ScalarType::Complex64:
+  case Pt2ScalarType::Complex128:
     break;
   }
   return {};
@@ -152,8 +171,7 @@ Error Pt2Archive::readTensorTable(StringRef directory, StringRef text) {
     tensor.type = static_cast<Pt2ScalarType>(meta->getInteger("dtype").value_or(0));
     std::optional<unsigned> bytes = getByteSize(tensor.type);
     if (!bytes)
-      return unsupportedError("tensor '" + printable(key) + "' has " + describe(tensor.type) +
-                              ", which is not supported");
+      return unsupportedError("tensor '" + printable(key) + "' has " + notSupported(tensor.type));
     if (meta->getInteger("layout").value_or(7) != 7)
       return unsupportedError("tensor '" + printable(key) + "' is not strided (sparse layouts are not supported)");
     auto readList = [&](StringRef field, SmallVectorImpl<int64_t> &list) {

@@ -23,6 +23,9 @@ PLAIN_EXPORT = (
     "what plain torch.export and torch.export.save write compiles too, and runs with --input (docs/Export.md)"
 )
 
+# Types of rotary embeddings (transformers' rope_type) that `_check_positions` refuses.
+CHANGING_FREQUENCIES = ("dynamic", "longrope")
+
 # Example sizes for tracing: all different and none 0 or 1, which torch.export would take for constants.
 BATCH, TOKENS, KEPT = 2, 8, 3
 
@@ -86,6 +89,7 @@ def export(
 
     config = model.config.get_text_config()
     length = _cache_length(config, max_cache_len) if cache else 0
+    _check_positions(model)
     eos = _eos_ids(model, config.vocab_size)
     if vocabulary == "bytes":
         _check_bytes(model, config.vocab_size)
@@ -153,6 +157,19 @@ def _cache_length(config, requested):
     if limit is not None and requested > limit:
         raise Error(f"a cache of {requested} tokens exceeds the model's largest position, {limit}")
     return requested
+
+
+def _check_positions(model):
+    """Raise `UnsupportedError` for rotary frequencies that are computed anew in every step."""
+    for name, module in model.named_modules():
+        kinds = getattr(module, "rope_type", None)
+        for kind in kinds.values() if isinstance(kinds, dict) else [kinds]:
+            if kind in CHANGING_FREQUENCIES:
+                raise UnsupportedError(
+                    f"'{type(model).__name__}' has rotary embeddings of type '{kind}' ({name}; rope_parameters in "
+                    "config.json), whose frequencies change with the length of the text, which is not supported; "
+                    "choose a checkpoint with another type, such as 'default', 'linear', 'yarn' or 'llama3'"
+                )
 
 
 @contextlib.contextmanager

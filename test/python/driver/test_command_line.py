@@ -30,6 +30,16 @@ def test_missing_input(tmp_path):
     expect_error(compile_model(tmp_path / "none.mlir"), 1, "cannot read", "none.mlir", "No such file or directory")
 
 
+def test_values_that_options_do_not_have(graph):
+    options = re.findall(r"^  --([a-z-]+)=<value>", compile_model("--help").stdout, re.M)
+    assert {"emit", "entry", "require", "progress"} <= set(options)
+    for option in options:
+        for value in ("nothing", "it's!"):
+            expect_error(compile_model(graph, f"--{option}={value}"), 1, f"'{value}' is no value of --{option}; one of ")
+    expect_error(compile_model(graph, "-q", "-v"), 1, "-q and -v exclude each other")
+    assert files(graph.parent) == ["a.mlir"]
+
+
 def test_folder_as_input(tmp_path):
     (tmp_path / "x.mlir").mkdir()
     expect_error(compile_model(tmp_path / "x.mlir"), 1, "x.mlir", "it is a folder")

@@ -80,8 +80,8 @@ NAMES = [
     (["set", f"{MODULE}.graph.nodes.1.outputs.0", named("linear")],
      f"{SUM}it defines 'linear', which an input or an earlier node defines"),
     (["set", f"{NODE}.outputs.0", named("x")], f"{LINEAR}it defines 'x', which an input or an earlier node defines"),
-    (["set", f"{NODE}.inputs.0.arg", named("sum")], "graph: value 'sum' is used before it is defined"),
-    (["set", f"{NODE}.inputs.0.arg", named("linear")], "graph: value 'linear' is used before it is defined"),
+    (["set", f"{NODE}.inputs.0.arg", named("sum")], f"{LINEAR}value 'sum' is used before it is defined"),
+    (["set", f"{NODE}.inputs.0.arg", named("linear")], f"{LINEAR}value 'linear' is used before it is defined"),
     (both("input", 1, named("x")), "graph: two inputs are named 'x'"),
     (["set", f"{MODULE}.graph.inputs.2", named("y")], "graph: 'y' is one of its inputs, for which its signature has 'x'"),
     (["set", f"{MODULE}.graph.inputs.", named("y")], "graph: it has 4 inputs, its signature 3"),
@@ -107,10 +107,13 @@ UNSUPPORTED = [
      "graph: outputs of kind 'token' are not supported"),
     (both("output", 0, '{"as_int": 3}'), "graph: output 0 is a number; return a tensor in its place, or nothing"),
     (["set", f"{NODE}.outputs.0", '{"as_complex": {}}'], f"{LINEAR}outputs of kind 'as_complex' are not supported"),
-    (["set", f"{NODE}.inputs.2.arg", '{"as_scalar_type": 10}'], f"{LINEAR}dtype number 10 is not supported"),
+    (["set", f"{NODE}.inputs.2.arg", '{"as_scalar_type": 10}'], f"{LINEAR}dtype complex64 is not supported"),
 ]
 
 EXTRAS = [
+    (["set", "extra.experts", '"x"'], "extra/moe_mlir.json: 'experts' must be a list"),
+    (["set", "extra.experts", "[1]"], "extra/moe_mlir.json: 'experts' is a list of result names"),
+    (["set", "extra.experts", '["x"]'], "extra/moe_mlir.json: 'experts' names 'x', which is no further result of the graph"),
     (["set", "extra", "3"], "extra/moe_mlir.json is not an object"),
     (["set", "extra.cache_length", "-1"], "extra/moe_mlir.json: 'cache_length' must be an integer of at least 1"),
     (["set", "extra.cache_length", str(1 << 63)], "extra/moe_mlir.json: 'cache_length' must be an integer of at least 1"),

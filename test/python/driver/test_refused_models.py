@@ -38,13 +38,14 @@ CHANGES = {
                                 "tensor<3x2xbf16>", "set", "weights", '{"proj.weight": [13, [3, 2]]}'),
     "tensor of another shape": (1, "tensor 'proj.weight' is declared as tensor<3x2xf32> in the graph, but the archive holds "
                                 "tensor<2x3xf32>", "set", "weights", '{"proj.weight": [7, [2, 3]]}'),
-    "dtype of a weight": (2, "tensor 'proj.weight' has dtype number 9, which is not supported",
+    "dtype of a weight": (2, "tensor 'proj.weight' has dtype complex32, which is not supported: have the model compute with real and imaginary parts",
                           "set", "weights", '{"proj.weight": [9, [3, 2]]}'),
     "quantised weight": (2, "tensor 'proj.weight' has dtype float8_e4m3fn, which is not supported",
                          "set", "weights", '{"proj.weight": [29, [3, 2]]}'),
-    "quantised value": (2, "graph: value 'linear' has dtype uint8, which is not supported",
+    "quantised value": (2, "graph: node 'linear' (torch.ops.aten.linear.default) at model.py:7: value 'linear' has dtype uint8, which is not supported",
                         "set", "program.graph_module.graph.tensor_values.linear.dtype", 1),
-    "dtype of a value": (2, "graph: value 'linear' has dtype number 10, which is not supported",
+    "dtype of a value": (2, "graph: node 'linear' (torch.ops.aten.linear.default) at model.py:7: value 'linear' has dtype complex64, "
+                         "which is not supported: have the model compute with real and imaginary parts, as tensors of their own",
                          "set", "program.graph_module.graph.tensor_values.linear.dtype", 10),
 }
 

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from moe_mlir import Error
+from moe_mlir import Error, UnsupportedError
 from moe_mlir.exporting import export
 from moe_mlir.testing.families import small_config
 from moe_mlir.testing.models import tiny_model
@@ -225,6 +225,27 @@ def test_empty_names(checkpoint, output, fails, tmp_path, monkeypatch):
     monkeypatch.chdir(checkpoint)
     assert fails("export", "", *output) == (1, "the name of the checkpoint directory is empty")
     assert fails("export", checkpoint, "-o", "") == (1, "the name of the file to write is empty")
+
+
+ROPE = {"factor": 2.0, "rope_theta": 10000.0, "original_max_position_embeddings": 64}
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "longrope"])
+@pytest.mark.parametrize("cache", [True, False])
+def test_frequencies_that_change_with_the_length(kind, cache, tmp_path):
+    factors = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8} if kind == "longrope" else {}
+    model = tiny_model("qwen3_moe", rope_parameters={"rope_type": kind, **ROPE, **factors})
+    with pytest.raises(UnsupportedError, match=rf"rotary embeddings of type '{kind}' \(model.rotary_emb; rope_parameters"):
+        export(model, tmp_path / "m.pt2", cache=cache)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["default", "linear", "yarn", "llama3"])
+def test_frequencies_that_do_not_change(kind, tmp_path):
+    factors = {"low_freq_factor": 1.0, "high_freq_factor": 4.0} if kind == "llama3" else {}
+    model = tiny_model("qwen3_moe", rope_parameters={"rope_type": kind, **ROPE, **factors})
+    export(model, tmp_path / "m.pt2", cache=False)
+    assert (tmp_path / "m.pt2").is_file()
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
