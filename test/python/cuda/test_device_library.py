@@ -15,6 +15,7 @@ REGISTERS = {
     "staged": {"staged32": 96, "staged64": 96, "staged128": 96, "staged64F16": 96},
     "rows": {"softmax": 64, "countExperts": 64},
     "ranks": {"exchangeRows": 96},
+    "overlap": {"overlapLayers": 96},
     "every_primitive": {"everyPrimitive": 255, "everyShape": 255},
 }
 
