@@ -1,7 +1,7 @@
 //===- Decisions.h - what level scheduled decides, and whether it can be done -------------------------*- C++ -*-===//
 //
-// Passes of this level write decisions, moe-verify-level and convert-graph-to-kernel ask whether those that stand there can
-// be carried out. Both ask the same functions, so that a decision may be written by hand.
+// Passes of this level write decisions; moe-verify-level and convert-graph-to-kernel ask whether those that stand there
+// can be carried out. Both ask the same functions, so that a decision may be written by hand.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_SCHEDULE_DECISIONS_H
@@ -28,8 +28,8 @@ constexpr StringLiteral keyEncoding = "key", valueEncoding = "value";
 /// them, as that one has the plain form.
 SmallVector<Value> stateChain(BlockArgument arg, StringRef &encoding);
 
-/// Why `op` must not write into the buffer of the old cache; empty if it may: a state that gets another value anyway, or
-/// the result of another update, of which nothing that runs later reads the old elements.
+/// Why `op` must not write into the buffer of the old cache; empty if it may: a state that gets another value anyway,
+/// or the result of another update, of which nothing that runs later reads the old elements.
 std::string whyNotInPlace(nn::CacheUpdateOp op);
 
 /// Why the rows of `op` cannot be placed so; empty if they can.

@@ -19,9 +19,9 @@ struct SplatValue {
 };
 SplatValue splatOf(Value tensor);
 
-/// Who may run in whose epilogue. A residual sum after a product or a combine, or the activation of a dense layer, needs no
-/// kernel of its own: its scalar body runs on the producer's values before they are stored. Reshapes in between do not
-/// matter as long as they keep the last dimension, since both sides are matrices of such rows in memory.
+/// Who may run in whose epilogue. A residual sum after a product or a combine, or the activation of a dense layer,
+/// needs no kernel of its own: its scalar body runs on the producer's values before they are stored. Reshapes in
+/// between do not matter as long as they keep the last dimension, since both sides are matrices of such rows in memory.
 class EpilogueAnalysis {
 public:
   /// Whether kernels of `op` have an epilogue.

@@ -1,7 +1,8 @@
 //===- Dispatch.cpp - moe.dispatch: where each pair goes --------------------------------------------------------===//
 //
-// The layout is two launches (Layout.cpp), of which the first is a part of the gate. Token rows are moved here if they are
-// placed `gathered`; otherwise experts read them through the token list, or gather them for themselves (Experts.cpp).
+// The layout is two launches (Layout.cpp), of which the first is a part of the gate. Token rows are moved here if they
+// are placed `gathered`; otherwise experts read them through the token list, or gather them for themselves
+// (Experts.cpp).
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 

@@ -6,8 +6,8 @@
 
 namespace mlir::kernel {
 
-/// Whether `kernel.tiles` or `kernel.epilogue` may stand on `op` with that value. Whether it can be carried out depends on
-/// other ops: see moe-mlir/Schedule/Decisions.h.
+/// Whether `kernel.tiles` or `kernel.epilogue` may stand on `op` with that value. Whether it can be carried out depends
+/// on other ops: see moe-mlir/Schedule/Decisions.h.
 LogicalResult verifyDecision(Operation *op, NamedAttribute attribute);
 
 } // namespace mlir::kernel

@@ -21,8 +21,8 @@ struct ProductLoop {
   scf::ForOp loop;
   SmallVector<MmaOp> mmas; ///< by result of the loop
 
-  /// The loop over K that `mma` is in: its induction variable is the product's k, and takes the product's steps. Null if
-  /// there is none.
+  /// The loop over K that `mma` is in: its induction variable is the product's k, and takes the product's steps. Null
+  /// if there is none.
   static scf::ForOp around(MmaOp mma);
   /// What `loop` computes, if its form is the one above and it holds nothing else.
   static std::optional<ProductLoop> match(scf::ForOp loop);
