@@ -36,17 +36,14 @@ MOE_DEVICE uint64_t *endRecord(uint64_t *record, const uint64_t *end, int64_t ro
 """
 PARAMETERS = "uint64_t *stamps, int64_t stampsOfBlock, "
 # The first thread of the first warpgroup that multiplies.
-FIRST = r"""\1uint64_t *record = moe::threadIndex() == 128 && stampsOfBlock ? stamps + 8 * stampsOfBlock * moe::blockIndex() : nullptr;
-\1const uint64_t *const end = stamps + 8 * stampsOfBlock * (moe::blockIndex() + 1);
+FIRST = r"""\g<0>    uint64_t *record = moe::threadIndex() == 128 && stampsOfBlock ? stamps + 8 * stampsOfBlock * moe::blockIndex() : nullptr;
+    const uint64_t *const end = stamps + 8 * stampsOfBlock * (moe::blockIndex() + 1);
 """
-WARPGROUP = r"^( *)const int warpgroup = .*\n"
+ROLE = r"\A\d+>\(\);\n"
 # Each form of a tile, for few rows and for many, has one of each.
-LOOP = r"^( *)#pragma unroll 1\n *for \(.*\n *(moe::wait\(barriers \+ 16 \* ring\.stage, ring\.parity\);\n)"
-PRODUCTS = r"^( *)moe::wgmmaWait<0>\(acc\d+\);\n(?! *moe::wgmmaWait)"
-EPILOGUE = (
-    r"(^( *)(?:#pragma unroll\n\2for .*\n *const int (?:element = \w+;|column = .*fragmentColumn)|const bool hasColumns = .*\n\2if \(hasColumns\))"
-    r"(?s:.*?)^\2\}\n)"
-)
+LOOP = r"^( *)#pragma unroll 1\n *for \(.*\n *\w+ v\d+ = (moe::await\(v\d+\);\n)"
+PRODUCTS = r"^( *)moe::wgmmaWait<0>\(v\d+\);\n(?! *moe::wgmmaWait)"
+EPILOGUE = r"(^( *)moe::release<1>\(v\d+\);\n(?:\2\w.*;\n)*\2(?:#pragma unroll\n\2for|if) \((?s:.*?)^\2\}\n)"
 
 
 def instrument(kernel):
@@ -61,7 +58,7 @@ def instrument(kernel):
     rows = re.search(r"if \((v\d+) <= 16\) \{", roles)[1]
     roles = substitute(
         roles,
-        (WARPGROUP, r"\g<0>" + FIRST, 1),
+        (ROLE, FIRST, 1),
         (LOOP, r"\1\2\1stamp(record, 2);\n\g<0>", 2),
         (PRODUCTS, r"\g<0>\1stamp(record, 4);\n", 2),
         (EPILOGUE, rf"\1\2record = endRecord(record, end, {rows});\n", 2),

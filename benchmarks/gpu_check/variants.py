@@ -83,7 +83,9 @@ def neighbours(by_tma):
 def without_epilogue(text):
     """Edit of the CUDA text: nothing is computed of the sums or stored. No launch has a negative number of rows, which the compiler cannot know."""
     rows = re.search(r"\bint64_t (v\d+)[,)]", text)[1]
-    return substitute(text, (r"const bool exists = (inTile < int)", rf"const bool exists = {rows} < 0 && \1", 2))
+    # The innermost condition of each store.
+    stored = r"^( *)if \((.*)\) \{\n((?:\1 .*\n)*?\1  moe::store(?:Global|Pair)\()"
+    return substitute(text, (stored, rf"\1if ({rows} < 0 && (\2)) {{\n\3", 2))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 # Functions of this project's build. Everything MLIR offers is used as it is; these only remove repetition.
 
-# moe_add_dialect(Moe moe [ENUMS] [ATTRS] [TYPES] [ATTR_INTERFACES])
+# moe_add_dialect(Moe moe [ENUMS] [ATTRS] [TYPES] [ATTR_INTERFACES] [OP_INTERFACES])
 #   From <Name>Ops.td in the current directory: ops, dialect, and what is asked for; target MLIR<Name>OpsIncGen.
 function(moe_add_dialect name namespace)
-  cmake_parse_arguments(ARG "ENUMS;ATTRS;TYPES;ATTR_INTERFACES" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "ENUMS;ATTRS;TYPES;ATTR_INTERFACES;OP_INTERFACES" "" "" ${ARGN})
   set(LLVM_TARGET_DEFINITIONS ${name}Ops.td)
   mlir_tablegen(${name}Ops.h.inc -gen-op-decls)
   mlir_tablegen(${name}Ops.cpp.inc -gen-op-defs)
@@ -25,6 +25,11 @@ function(moe_add_dialect name namespace)
     set(LLVM_TARGET_DEFINITIONS ${name}Interfaces.td)
     mlir_tablegen(${name}AttrInterfaces.h.inc -gen-attr-interface-decls)
     mlir_tablegen(${name}AttrInterfaces.cpp.inc -gen-attr-interface-defs)
+  endif()
+  if(ARG_OP_INTERFACES)
+    set(LLVM_TARGET_DEFINITIONS ${name}Interfaces.td)
+    mlir_tablegen(${name}OpInterfaces.h.inc -gen-op-interface-decls)
+    mlir_tablegen(${name}OpInterfaces.cpp.inc -gen-op-interface-defs)
   endif()
   add_mlir_generic_tablegen_target(MLIR${name}OpsIncGen)
   add_mlir_doc(${name}Ops ${name}Dialect Dialects/ -gen-dialect-doc -dialect=${namespace})

@@ -3,9 +3,9 @@
 #include "GpuKernels.h"
 #include "IndexBounds.h"
 
+#include "moe-mlir/Conversion/KernelToEmitC/Launch.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 
-#include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -23,12 +23,11 @@ llvm::StringMap<cuda::CudaLaunch> moe_mlir::launchesOnGpu(ModuleOp module) {
     copy->getOperation()->setDiscardableAttrs(module->getDiscardableAttrDictionary());
     copy->push_back(kernel.clone());
     PassManager pm(module.getContext());
-    kernel::buildKernelToEmitCPipeline(pm);
+    kernel::buildKernelToThreadsPipeline(pm);
     if (failed(pm.run(*copy)))
       continue;
-    for (auto function : copy->getOps<emitc::FuncOp>())
-      if (FailureOr<cuda::CudaLaunch> launch = cuda::CudaLaunch::get(function); succeeded(launch))
-        launches.try_emplace(function.getName(), std::move(*launch));
+    for (auto distributed : copy->getOps<kernel::FuncOp>())
+      launches.try_emplace(distributed.getName(), kernel::launchOf(distributed));
   }
   return launches;
 }

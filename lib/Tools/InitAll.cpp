@@ -10,6 +10,7 @@
 #include "moe-mlir/Conversion/AtenToLinalg/Passes.h"
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
+#include "moe-mlir/Conversion/KernelToCuda/Passes.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
@@ -46,6 +47,7 @@ void moe_mlir::registerAllPasses() {
   mlir::kernel::registerGraphToKernelPasses();
   mlir::kernel::registerKernelPasses();
   mlir::kernel::registerSchedulePasses();
+  mlir::kernel::registerKernelToCudaPasses();
   mlir::kernel::registerKernelToEmitCPasses();
   mlir::kernel::registerKernelToEmitCPipeline();
   mlir::kernel::registerKernelToLLVMPasses();

@@ -29,6 +29,9 @@ MOE_DEVICE uint4 loadFour(const float *row, int first, int end MOE_CALLER) {
   return uint4{bits[0], bits[1], bits[2], bits[3]};
 }
 
+/// Accumulators that have no value yet.
+template <int kN> MOE_DEVICE Accumulators<kN> accumulators() { return Accumulators<kN>(); }
+
 /// Quotient and exponential of activations whose results are rounded to 16 bits. The quotient is within 2^-22 of the
 /// exact one, e^x within 2^-21 + |x| 2^-23; what is below 2^-126 counts as 0, 1 / y included.
 MOE_DEVICE float approximateQuotient(float x, float y) { return x * reciprocalApproximate(y); }

@@ -22,9 +22,11 @@ using uint64_t = unsigned long long;
 
 /// A function of the device library.
 #define MOE_DEVICE static __device__ __forceinline__
+#define MOE_MEMBER __device__ __forceinline__
 /// Last parameter of a library function that waits, and how it hands it on: the emulation names the caller's line.
 #define MOE_CALLER
 #define MOE_FROM_CALLER
+#define MOE_ONLY_CALLER
 #endif
 
 /// A tensor map as the driver encodes it.

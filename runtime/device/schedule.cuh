@@ -23,4 +23,7 @@ MOE_DEVICE constexpr TilePlace tilePlace(int tile, int rows, int columns) {
   return {first + inGroup % group, inGroup / group};
 }
 
+MOE_DEVICE constexpr int tileRow(int tile, int rows, int columns) { return tilePlace(tile, rows, columns).row; }
+MOE_DEVICE constexpr int tileColumn(int tile, int rows, int columns) { return tilePlace(tile, rows, columns).column; }
+
 } // namespace moe

@@ -30,7 +30,7 @@
 // DEVICE: error: '{{.*}}cpu.mlir' has a 'kernel.target' for the CPU, but --target says cuda:sm_90a
 // CUDA: kernel.target = #cuda.target<device = "h200", rows = 128, columns = 64, depth = 64, activation = approximate>
 // CUDA: kernel.row_tile {{.*}} max 128 {
-// TEXT: moe::advance<8>(ring);
+// TEXT: moe::StageRing<8, 
 // NATIVE: error: 'kernel.target' is for GPU 'h200', but option 'target' says 'cpu:native'; remove the attribute or the option
 // REFUSED: error: 'rows' is 64; kernels for sm_90a are written for 128
 // ADVICE: error: 'kernel.target' is for CPU 'x86-64-v3'; make the kernels from level spmd for a GPU (moe-spmd-to-scheduled=target=cuda:sm_90a)

@@ -47,16 +47,14 @@ LogicalResult Emitter::emitControlFlow(Operation *op) {
       auto value = dyn_cast<Value>(count);
       counts.push_back(value ? get(value) : integer(loc, i64, *getConstantIntValue(count)));
     }
-    FailureOr<bool> isTileLoop = emitTileLoop(forall, counts);
-    if (failed(isTileLoop) || *isTileLoop)
-      return isTileLoop;
     Value total = integer(loc, i64, 1);
     for (Value count : counts)
       total = emitc::MulOp::create(b, loc, i64, total, count);
     auto number = [&](StringRef callee) -> Value {
       return emitc::CastOp::create(b, loc, i64, call(op, b.getI32Type(), callee, {}));
     };
-    auto emitted = emitc::ForOp::create(b, loc, number("moe::blockIndex"), total, number("moe::blockCount"));
+    auto emitted = emitc::ForOp::create(b, loc, number(cuda::BlockIndexOp::getFunction()), total,
+                                        number(cuda::BlockCountOp::getFunction()));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(emitted.getBody());
     Value rest = emitted.getBody()->getArgument(0);
@@ -69,7 +67,7 @@ LogicalResult Emitter::emitControlFlow(Operation *op) {
   }
 
   if (auto tile = dyn_cast<RowTileOp>(op))
-    return plan ? emitRowTile(tile) : report(tile, "is in a kernel without products");
+    return report(tile, "is in a kernel without products");
 
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     for (Value start : loop.getInits())

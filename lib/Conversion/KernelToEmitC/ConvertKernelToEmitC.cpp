@@ -2,12 +2,12 @@
 
 #include "Emitter.h"
 
+#include "moe-mlir/Conversion/KernelToEmitC/Launch.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -37,19 +37,24 @@ Type Emitter::convert(Type type) const {
     return emitc::OpaqueType::get(type.getContext(),
                                   ("moe::Vector<" + name + ", " + Twine(vector.getNumElements()) + ">").str());
   }
+  if (auto named = llvm::TypeSwitch<Type, std::string>(type)
+                       .Case<cuda::RingType, cuda::AccumulatorsType, cuda::TensorMapType, cuda::ChunkType>(
+                           [](auto own) { return own.getCppName(); })
+                       .Default([](Type) { return std::string(); });
+      !named.empty())
+    return emitc::OpaqueType::get(type.getContext(), named);
   bool isKnown = type.isF32() || type.isInteger(1) || type.isInteger(8) || type.isInteger(16) || type.isInteger(32) ||
                  type.isInteger(64);
   return isKnown ? type : Type();
 }
 
-std::string Emitter::elementName() const {
-  auto type = dyn_cast<emitc::OpaqueType>(convert(plan->element));
-  return type ? type.getValue().str() : "float";
-}
-
 LogicalResult Emitter::set(Operation *op, Value value) {
   values[op->getResult(0)] = value;
   return success();
+}
+
+void Emitter::line(Location loc, const Twine &text, ValueRange arguments) {
+  emitc::VerbatimOp::create(b, loc, b.getStringAttr(text), arguments);
 }
 
 Value Emitter::integer(Location loc, Type type, int64_t value) {
@@ -69,8 +74,12 @@ LogicalResult Emitter::report(Operation *op, const Twine &why) {
 
 LogicalResult Emitter::emitOp(Operation *op) {
   using Emit = LogicalResult (Emitter::*)(Operation *);
+  if (succeeded(emitStructure(op)))
+    return success();
+  if (hasReported)
+    return failure();
   // Vectors are moved and carried; what happens to elements is scalar.
-  bool moves = isa<vector::VectorDialect, ub::UBDialect, scf::SCFDialect>(op->getDialect());
+  bool moves = isa<cuda::CudaDialect, vector::VectorDialect, ub::UBDialect, scf::SCFDialect>(op->getDialect());
   for (Type type : op->getResultTypes())
     if (!convert(type) || (isa<VectorType>(type) && !moves)) {
       std::string name;
@@ -78,25 +87,26 @@ LogicalResult Emitter::emitOp(Operation *op) {
       return report(op, "has a result of type '" + name + "', which has no C++ form");
     }
   for (Emit emit : {&Emitter::emitConstant, &Emitter::emitArithmetic, &Emitter::emitComparison, &Emitter::emitCast,
-                    &Emitter::emitMath, &Emitter::emitControlFlow, &Emitter::emitMemory, &Emitter::emitThreads})
+                    &Emitter::emitMath, &Emitter::emitControlFlow, &Emitter::emitMemory, &Emitter::emitThreads,
+                    &Emitter::emitCall})
     if (succeeded((this->*emit)(op)))
       return success();
   return hasReported ? failure() : report(op, "has no CUDA C++ form");
 }
 
 LogicalResult Emitter::emitBlock(Block &block) {
-  for (Operation &op : block.without_terminator())
-    if (failed(emitOp(&op)))
+  for (Operation &op : block)
+    if (!op.hasTrait<OpTrait::IsTerminator>() && failed(emitOp(&op)))
       return failure();
   return success();
 }
 
-/// Erases what a role computes and does not use. No call with a result writes memory.
+/// Erases sizes and constants that nothing uses. What the kernel does not use it does not have, so calls stay.
 static void eraseUnused(emitc::FuncOp func) {
   SmallVector<Operation *> ops;
   func.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : llvm::reverse(ops)) // users first
-    if (op->getNumResults() == 1 && op->use_empty())
+    if (op->getNumResults() == 1 && op->use_empty() && !isa<emitc::CallOpaqueOp>(op))
       op->erase();
 }
 
@@ -113,24 +123,10 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
     if (memref)
       types.append(memref.getNumDynamicDims(), b.getI64Type());
   }
-  // What comes by TMA is known to it by maps after the other arguments.
-  llvm::SetVector<Value> weights, rows;
-  func.walk([&](MmaOp mma) { weights.insert(mma.getB()); });
-  if (!weights.empty()) {
-    FailureOr<cuda::TargetAttr> target = cuda::TargetAttr::get(func->getParentOfType<ModuleOp>());
-    if (failed(target))
-      return nullptr;
-    FailureOr<TilePlan> made = TilePlan::get(func, *target);
-    if (failed(made))
-      return nullptr;
-    plan = *made;
-    func.walk([&](MmaOp mma) {
-      if (rowSource(mma, plan->rows) == RowSource::Tile)
-        rows.insert(mma.getA());
-    });
-  }
-  types.append(weights.size() + rows.size(),
-               emitc::OpaqueType::get(b.getContext(), "const __grid_constant__ CUtensorMap"));
+  // Tensor maps are arguments after the others.
+  SmallVector<cuda::TensorMapOp> maps(func.getBody().front().getOps<cuda::TensorMapOp>());
+  for (cuda::TensorMapOp map : maps)
+    types.push_back(convert(map.getType()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(func);
   auto emitted = emitc::FuncOp::create(b, func.getLoc(), func.getName(), b.getFunctionType(types, {}));
@@ -148,18 +144,11 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
       buffer.sizes.push_back(ShapedType::isDynamic(size) ? *next++ : integer(func.getLoc(), b.getI64Type(), size));
     buffers[argument] = buffer;
   }
-  LogicalResult written = success();
-  if (!plan) {
-    planRows(func, func.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted());
-    written = emitBlock(func.getBody().front());
-  } else {
-    emitLaunch(emitted, weights.getArrayRef(), rows.getArrayRef());
-    SmallVector<Value> matrices(weights.getArrayRef());
-    llvm::append_range(matrices, rows);
-    SmallVector<Value> maps(entry->getArguments().take_back(matrices.size()));
-    written = emitRoles(func, matrices, maps);
-  }
-  if (failed(written)) {
+  for (cuda::TensorMapOp map : maps)
+    values[map.getMap()] = *next++;
+  launch = launchOf(func);
+  describeLaunch(emitted);
+  if (failed(emitBlock(func.getBody().front()))) {
     emitted.erase();
     return nullptr;
   }

@@ -4,6 +4,7 @@
 #include "LaneDistribution.h"
 
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -26,7 +27,9 @@ namespace {
 struct KernelDistributeWarps : kernel::impl::KernelDistributeWarpsBase<KernelDistributeWarps> {
   void runOnOperation() override {
     FuncOp func = getOperation();
-    WalkResult tiles = func.walk([](RowTileOp) { return WalkResult::interrupt(); });
+    WalkResult tiles = func.walk([](Operation *op) {
+      return isa<RowTileOp, cuda::WarpRolesOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+    });
     if (tiles.wasInterrupted()) // a product, not a row program
       return;
     Location loc = func.getLoc();

@@ -7,10 +7,16 @@
 
 #include "Emitter.h"
 
+#include "moe-mlir/Conversion/KernelToEmitC/Launch.h"
+#include "moe-mlir/Dialect/Cuda/IR/Block.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
+using cuda::CudaLaunch;
+using cuda::CudaMap;
 
 static constexpr int64_t kRegistersOfLoop = 16;
 
@@ -28,29 +34,62 @@ static int64_t estimateRegisters(FuncOp func) {
   return kRegistersOfLoop + 2 * most / 4;
 }
 
-void Emitter::planRows(FuncOp func, bool isBlockWork) {
-  auto rowPlan = cuda::RowPlanAttr::of(func, isBlockWork);
-  launch.threads = rowPlan.getThreads();
+/// The warps of blocks whose rows have warps of their own, or, where warps meet, share an index.
+static void planRows(FuncOp func, CudaLaunch &launch) {
+  bool isBlockWork = func.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  auto plan = cuda::RowPlanAttr::of(func, isBlockWork);
+  launch.threads = plan.getThreads();
   int64_t fitting = cuda::registersOfBlock / (launch.threads * estimateRegisters(func));
-  launch.blocksPerSm = std::clamp<int64_t>(fitting, 1, rowPlan.getBlocksPerSm());
+  launch.blocksPerSm = std::clamp<int64_t>(fitting, 1, plan.getBlocksPerSm());
 }
 
-CudaMap Emitter::mapOf(Value matrix, int64_t boxRows) {
-  auto type = cast<MemRefType>(matrix.getType());
-  const Buffer &buffer = buffers.at(matrix);
+/// The slot of an argument: a memref has one, and one for each of its dynamic dimensions.
+static int64_t slotOf(BlockArgument argument) {
+  int64_t slot = 0;
+  for (BlockArgument before : argument.getOwner()->getArguments().take_front(argument.getArgNumber())) {
+    auto memref = dyn_cast<MemRefType>(before.getType());
+    slot += 1 + (memref ? memref.getNumDynamicDims() : 0);
+  }
+  return slot;
+}
+
+static CudaMap mapOf(cuda::TensorMapOp op) {
+  auto type = cast<MemRefType>(op.getMatrix().getType());
   CudaMap map;
-  map.slot = cast<BlockArgument>(buffer.pointer).getArgNumber();
+  map.slot = slotOf(cast<BlockArgument>(op.getMatrix()));
   map.element = type.getElementType();
   map.columns = type.getShape().back();
   // Of the matrices with a map, those of dynamic size have two dimensions.
-  if (auto size = dyn_cast<BlockArgument>(buffer.sizes[0]))
-    map.rows = -(1 + static_cast<int64_t>(size.getArgNumber()));
-  else
+  if (type.hasStaticShape())
     map.rows = type.getNumElements() / std::max<int64_t>(map.columns, 1);
-  map.boxRows = boxRows;
-  map.boxColumns = 8 * kRowBytes / type.getElementTypeBitWidth();
-  map.swizzle = kRowBytes;
+  else
+    map.rows = -(1 + map.slot + 1);
+  map.boxRows = op.getRows();
+  map.boxColumns = 8 * cuda::rowBytes / type.getElementTypeBitWidth();
+  map.swizzle = cuda::rowBytes;
   return map;
+}
+
+CudaLaunch kernel::launchOf(FuncOp func) {
+  CudaLaunch launch;
+  Block &body = func.getBody().front();
+  auto all = body.getOps<cuda::WarpRolesOp>();
+  if (all.empty()) {
+    planRows(func, launch);
+    return launch;
+  }
+  for (auto role : (*all.begin()).getBody().front().getOps<cuda::RoleOp>()) {
+    launch.roles.push_back({role.getSymName().str(), static_cast<int64_t>(32 * role.getWarps()),
+                            static_cast<int64_t>(role.getRegisters())});
+    launch.threads += launch.roles.back().threads;
+  }
+  for (auto ring : body.getOps<cuda::RingOp>()) {
+    launch.stages = ring.getType().getStages();
+    launch.sharedBytes = cuda::barrierBytes + launch.stages * ring.getType().getBytes();
+  }
+  for (auto map : body.getOps<cuda::TensorMapOp>())
+    launch.maps.push_back(mapOf(map));
+  return launch;
 }
 
 void Emitter::setLaunch(emitc::FuncOp func) {
@@ -59,20 +98,12 @@ void Emitter::setLaunch(emitc::FuncOp func) {
   func.setSpecifiersAttr(b.getStrArrayAttr({"extern \"C\" __global__ __launch_bounds__(" + bounds + ")"}));
 }
 
-void Emitter::emitLaunch(emitc::FuncOp func, ArrayRef<Value> weights, ArrayRef<Value> rows) {
+void Emitter::describeLaunch(emitc::FuncOp func) {
+  if (launch.roles.empty())
+    return;
   Location loc = func.getLoc();
-  for (Value matrix : weights)
-    launch.maps.push_back(mapOf(matrix, boxRowsOf(matrix)));
-  for (Value matrix : rows)
-    launch.maps.push_back(mapOf(matrix, plan->rows));
-  launch.threads = kThreads;
-  launch.sharedBytes = plan->sharedBytes();
-  launch.blocksPerSm = 1;
-  launch.stages = plan->stages();
-  launch.roles = {{"load", kLoadingThreads, plan->plan.getLoadRegisters()},
-                  {"multiply", kThreads - kLoadingThreads, plan->plan.getMultiplyRegisters()}};
-
-  line(loc, "// Launch: " + Twine(kThreads) + " threads, " + Twine(launch.sharedBytes) + " bytes of shared memory.");
+  line(loc,
+       "// Launch: " + Twine(launch.threads) + " threads, " + Twine(launch.sharedBytes) + " bytes of shared memory.");
   for (auto [map, argument] : llvm::zip(launch.maps, func.getArguments().take_back(launch.maps.size()))) {
     std::string size = map.rows >= 0 ? std::to_string(map.rows) : "argument " + std::to_string(-(1 + map.rows));
     line(loc,

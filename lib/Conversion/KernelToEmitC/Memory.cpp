@@ -50,9 +50,12 @@ LogicalResult Emitter::emitMemory(Operation *op) {
   if (isa<ub::PoisonOp>(op) && isa<VectorType>(op->getResult(0).getType()))
     return set(op, emitc::ConstantOp::create(b, op->getLoc(), convert(op->getResult(0).getType()),
                                              emitc::OpaqueAttr::get(b.getContext(), "{}")));
-  if (auto extract = dyn_cast<vector::ExtractOp>(op); extract && extract.getDynamicPosition().size() == 1)
-    return set(op, call(op, convert(extract.getType()), "moe::element",
-                        {get(extract.getSource()), get(extract.getDynamicPosition()[0])}));
+  if (auto extract = dyn_cast<vector::ExtractOp>(op); extract && extract.getNumIndices() == 1) {
+    Value at = extract.hasDynamicPosition()
+                   ? get(extract.getDynamicPosition()[0])
+                   : integer(op->getLoc(), b.getI64Type(), extract.getStaticPosition()[0]);
+    return set(op, call(op, convert(extract.getType()), "moe::element", {get(extract.getSource()), at}));
+  }
   if (auto insert = dyn_cast<vector::InsertOp>(op); insert && insert.getDynamicPosition().size() == 1)
     return set(op, call(op, convert(insert.getType()), "moe::withElement",
                         {get(insert.getDest()), get(insert.getDynamicPosition()[0]), get(insert.getValueToStore())}));

@@ -16,21 +16,24 @@ LogicalResult Emitter::emitThreads(Operation *op) {
     return set(op, emitc::CastOp::create(b, op->getLoc(), b.getI64Type(), value));
   };
   if (isa<BlockIdOp>(op))
-    return number("moe::blockIndex");
+    return number(cuda::BlockIndexOp::getFunction());
   if (auto id = dyn_cast<gpu::BlockIdOp>(op))
-    return id.getDimension() == gpu::Dimension::x ? number("moe::blockIndex") : failure();
+    return id.getDimension() == gpu::Dimension::x ? number(cuda::BlockIndexOp::getFunction()) : failure();
   if (auto size = dyn_cast<gpu::GridDimOp>(op))
-    return size.getDimension() == gpu::Dimension::x ? number("moe::blockCount") : failure();
-  auto warps = [&](StringRef text) {
-    Value value = emitc::LiteralOp::create(b, op->getLoc(), b.getI32Type(), text);
+    return size.getDimension() == gpu::Dimension::x ? number(cuda::BlockCountOp::getFunction()) : failure();
+  // A warp has 32 threads.
+  auto warps = [&](StringRef callee, auto tag) {
+    using Op = decltype(tag);
+    Type i32 = b.getI32Type();
+    Value value = Op::create(b, op->getLoc(), i32, call(op, i32, callee, {}), integer(op->getLoc(), i32, 32));
     return set(op, emitc::CastOp::create(b, op->getLoc(), b.getI64Type(), value));
   };
   if (isa<gpu::SubgroupIdOp>(op))
-    return warps("(moe::threadIndex() / 32)");
+    return warps(cuda::ThreadIndexOp::getFunction(), emitc::DivOp());
   if (isa<gpu::NumSubgroupsOp>(op))
-    return warps("(moe::threadCount() / 32)");
+    return warps("moe::threadCount", emitc::DivOp());
   if (isa<gpu::LaneIdOp>(op))
-    return warps("(moe::threadIndex() % 32)");
+    return warps(cuda::ThreadIndexOp::getFunction(), emitc::RemOp());
   if (isa<NVVM::SyncWarpOp>(op)) {
     emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::syncWarp", ValueRange());
     return success();

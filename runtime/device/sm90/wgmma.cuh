@@ -11,6 +11,7 @@ namespace moe {
 /// The share of one thread of a 64 x N tile of f32: touched only by the functions of this file.
 template <int kN> struct Accumulators {
   float v[kN / 2];
+  MOE_MEMBER Accumulators() {} // registers are not set
 };
 
 template <int kN> MOE_DEVICE float get(const Accumulators<kN> &d, int i) { return d.v[i]; }

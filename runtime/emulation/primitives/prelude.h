@@ -16,8 +16,10 @@
 #define __restrict__ __restrict
 
 #define MOE_DEVICE [[maybe_unused]] static inline
+#define MOE_MEMBER
 #define MOE_CALLER , ::moe::emulation::Where where = ::moe::emulation::Where::current()
 #define MOE_FROM_CALLER , where
+#define MOE_ONLY_CALLER ::moe::emulation::Where where = ::moe::emulation::Where::current()
 
 struct alignas(16) uint4 {
   uint32_t x, y, z, w;

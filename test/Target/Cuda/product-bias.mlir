@@ -2,21 +2,22 @@
 
 // A thread has pairs of columns in two rows: the biases of the two columns are read once for both rows, where the columns exist; the residual,
 // which depends on the row too, is read in each.
-// CHECK:      moe::wgmmaWait<0>(acc1);
-// CHECK:      if (hasColumns) {
-// CHECK-NEXT:   moe::Bf16 [[B:.*]] = moe::loadGlobal(v4 + int64_t(column));
-// CHECK-NEXT:   float [[LEFT:.*]] = moe::toFloat([[B]]);
-// CHECK-NEXT:   moe::Bf16 [[C:.*]] = moe::loadGlobal(v4 + int64_t(column + 1));
-// CHECK-NEXT:   float [[RIGHT:.*]] = moe::toFloat([[C]]);
+// CHECK:      moe::Accumulators<128> [[ACC:v[0-9]+]] =
+// CHECK:      moe::wgmmaWait<0>([[ACC]]);
+// CHECK:      if ({{v[0-9]+}} < 168) {
+// CHECK:        moe::Bf16 [[B:v[0-9]+]] = moe::loadGlobal(v4 + [[COLUMN:v[0-9]+]]);
+// CHECK-NEXT:   float [[LEFT:v[0-9]+]] = moe::toFloat([[B]]);
+// CHECK-NEXT:   moe::Bf16 [[C:v[0-9]+]] = moe::loadGlobal(v4 + [[NEXT:v[0-9]+]]);
+// CHECK-NEXT:   float [[RIGHT:v[0-9]+]] = moe::toFloat([[C]]);
 // CHECK-NEXT:   #pragma unroll
-// CHECK-NEXT:   for (int32_t [[HALF:.*]] = 0; [[HALF]] < 2; [[HALF]] += 1) {
-// CHECK:          if (exists) {
+// CHECK-NEXT:   for (int32_t [[HALF:k[0-9]+]] = 0; [[HALF]] < 2; [[HALF]] += 1) {
 // CHECK-NOT:        moe::loadGlobal(v4
-// CHECK:            float [[OLD:.*]] = moe::loadGlobal(v5 + {{.*}});
-// CHECK:            moe::fromFloat<moe::Bf16>(({{.*}} + [[LEFT]]) + [[OLD]]);
+// CHECK:            float [[OLD:v[0-9]+]] = moe::loadGlobal(v5 + ({{.*}} * 168 + [[COLUMN]]));
+// CHECK-NEXT:       {{.*}} = moe::fromFloat<moe::Bf16>(({{.*}} + [[LEFT]]) + [[OLD]]);
 // CHECK-NOT:        moe::loadGlobal(v4
-// CHECK:            moe::fromFloat<moe::Bf16>(({{.*}} + [[RIGHT]]) + {{.*}});
-// CHECK-NEXT:       moe::storePair(
+// CHECK:            float [[OLD:v[0-9]+]] = moe::loadGlobal(v5 + ({{.*}} * 168 + [[NEXT]]));
+// CHECK-NEXT:       {{.*}} = moe::fromFloat<moe::Bf16>(({{.*}} + [[RIGHT]]) + [[OLD]]);
+// CHECK:            moe::storePair(
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %bias: memref<168xbf16>, %residual: memref<?x168xf32>, %y: memref<?x168xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
     %c0 = arith.constant 0 : index

@@ -8,62 +8,48 @@
 
 // There is no form for few rows.
 // CHECK-NOT:  <= 16
-// CHECK:      for (int64_t [[K:.*]] = 0; [[K]] < 40; [[K]] += 32) {
-// CHECK-NEXT:   moe::wait(barriers + 16 * ring.stage + 8, ring.parity ^ 1);
-// CHECK:          moe::loadTile2d(stage, &v7, full, int([[K]]), int(([[ROW:.*]]) + 0));
-// CHECK-NEXT:     const int weightRow = int(weights + [[K]] / 32 * 128);
-// CHECK-NEXT:     moe::loadTile2d(stage + 16384, &v6, full, 0, weightRow + 0);
-// CHECK-NEXT:     moe::loadTile2d(stage + 24576, &v6, full, 0, weightRow + 64);
+// CHECK:      for (int64_t [[K:j[0-9]+]] = 0; [[K]] < 40; [[K]] += 32) {
+// CHECK-NEXT:   {{.*}} = moe::acquire([[RING:v[0-9]+]]);
+// CHECK:          moe::loadBox([[RING]], {{v[0-9]+}}, v7,
+// CHECK-COUNT-2:  moe::loadBox([[RING]], {{v[0-9]+}}, v6,
 
 // The threads multiply: two rows, by pairs of columns, 4 elements of K at a time.
-// CHECK:      moe::Accumulators<128> acc0;
+// CHECK:      moe::Accumulators<128> [[ACC:v[0-9]+]] = moe::accumulators<128>();
 // CHECK-NEXT: #pragma unroll
-// CHECK-NEXT: for (int32_t [[I:.*]] = 0; [[I]] < 64; [[I]] += 1) {
-// CHECK-NEXT:   moe::set(acc0, [[I]], 0.0f);
+// CHECK-NEXT: for (int32_t [[I:j[0-9]+]] = 0; [[I]] < 64; [[I]] += 1) {
+// CHECK-NEXT:   moe::set([[ACC]], [[I]], {{v[0-9]+}});
 // CHECK-NEXT: }
-// CHECK-NEXT: const bool hasRows = 64 * warpgroup + moe::threadIndex() % 128 / 32 * 16 < [[COUNT:.*]];
-// CHECK-NEXT: #pragma unroll 1
-// CHECK-NEXT: for (int64_t [[K:.*]] = 0; [[K]] < 40; [[K]] += 32) {
-// CHECK-NEXT:   moe::wait(barriers + 16 * ring.stage, ring.parity);
-// CHECK-NEXT:   const moe::SharedAddress stage = stages + 32768 * ring.stage;
-// CHECK-NEXT:   if (hasRows) {
+// CHECK:      #pragma unroll 1
+// CHECK-NEXT: for (int64_t [[K:j[0-9]+]] = 0; [[K]] < 40; [[K]] += 32) {
+// CHECK-NEXT:   int32_t [[STAGE:v[0-9]+]] = moe::await([[RING]]);
+// CHECK-NEXT:   if ({{.*}} < {{v[0-9]+}}) {
 // CHECK-NEXT:     #pragma unroll 1
-// CHECK-NEXT:     for (int32_t [[C:.*]] = 0; [[C]] < 8; [[C]] += 1) {
-// CHECK-NEXT:       const moe::SharedAddress left = moe::swizzle(stage + 8192 * warpgroup + 128 * moe::fragmentRow(moe::threadIndex(), 0) + 16 * [[C]], 128);
-// CHECK-NEXT:       const auto upper = moe::loadShared<moe::Vector<float, 4>>(left), lower = moe::loadShared<moe::Vector<float, 4>>(left + 1024);
-// CHECK-NEXT:       moe::SharedAddress right0[2];
-// CHECK-NEXT:       #pragma unroll
-// CHECK-NEXT:       for (int32_t [[I:.*]] = 0; [[I]] < 2; [[I]] += 1) {
-// CHECK-NEXT:         right0{{\[}}[[I]]] = moe::swizzle(stage + 16384 + uint32_t(0) * 128 + 128 * moe::fragmentColumn(moe::threadIndex(), [[I]]) + 16 * [[C]], 128);
-// CHECK-NEXT:       }
-// CHECK-NEXT:       #pragma unroll
-// CHECK-NEXT:       for (int32_t [[I:.*]] = 0; [[I]] < 32; [[I]] += 1) {
-// CHECK-NEXT:         const int element = [[I]] / 2 * 4 + [[I]] % 2;
-// CHECK-NEXT:         const auto weights = moe::loadShared<moe::Vector<float, 4>>(right0{{\[}}[[I]] % 2] + 1024 * ([[I]] / 2));
-// CHECK-NEXT:         float first = moe::get(acc0, element), second = moe::get(acc0, element + 2);
-// CHECK-NEXT:         #pragma unroll
-// CHECK-NEXT:         for (int32_t [[J:.*]] = 0; [[J]] < 4; [[J]] += 1) {
-// CHECK-NEXT:           first = moe::fma(upper.at{{\[}}[[J]]], weights.at{{\[}}[[J]]], first);
-// CHECK-NEXT:           second = moe::fma(lower.at{{\[}}[[J]]], weights.at{{\[}}[[J]]], second);
-// CHECK-NEXT:         }
-// CHECK-NEXT:         moe::set(acc0, element, first);
-// CHECK-NEXT:         moe::set(acc0, element + 2, second);
+// CHECK-NEXT:     for (int32_t [[C:k[0-9]+]] = 0; [[C]] < 8; [[C]] += 1) {
+// CHECK:            int32_t [[ROW:v[0-9]+]] = moe::fragmentRow({{v[0-9]+}}, 0);
+// CHECK-NEXT:       int32_t [[LEFT:v[0-9]+]] = moe::swizzle((([[STAGE]] + {{v[0-9]+}} * 8192) + [[ROW]] * 128) + {{v[0-9]+}}, 128);
+// CHECK-NEXT:       moe::Vector<float, 4> [[UPPER:v[0-9]+]] = moe::loadShared<moe::Vector<float, 4>>([[LEFT]]);
+// CHECK-NEXT:       moe::Vector<float, 4> [[LOWER:v[0-9]+]] = moe::loadShared<moe::Vector<float, 4>>([[LEFT]] + 1024);
+// CHECK:            #pragma unroll
+// CHECK-NEXT:       for (int32_t [[PAIR:l[0-9]+]] = 0; [[PAIR]] < 16; [[PAIR]] += 1) {
+// CHECK:              moe::Vector<float, 4> [[WEIGHTS:v[0-9]+]] = moe::loadShared<moe::Vector<float, 4>>(
+// CHECK:              float [[FIRST:v[0-9]+]] = moe::get([[ACC]],
+// CHECK-NEXT:         float [[SECOND:v[0-9]+]] = moe::get([[ACC]],
+// CHECK:              float {{v[0-9]+}} = moe::fma({{v[0-9]+}}, {{v[0-9]+}}, [[FIRST]]);
+// CHECK:              float {{v[0-9]+}} = moe::fma({{v[0-9]+}}, {{v[0-9]+}}, [[SECOND]]);
+// CHECK-COUNT-4:      moe::set([[ACC]],
 // CHECK-NEXT:       }
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
-// CHECK-NEXT:   moe::fenceProxyAsyncShared();
-// CHECK-NEXT:   moe::syncWarp();
-// CHECK-NEXT:   if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ring.stage + 8);
-// CHECK-NEXT:   moe::advance<4>(ring);
+// CHECK-NEXT:   moe::releaseRead<moe::ProxyFence::Shared>([[RING]]);
+// CHECK-NEXT:   moe::advance([[RING]]);
 // CHECK-NEXT: }
 
 // The epilogue is that of any product.
 // CHECK-NEXT: #pragma unroll
-// CHECK-NEXT: for (int32_t [[I:.*]] = 0; [[I]] < 16; [[I]] += 1) {
-// CHECK:        const int element = 4 * [[I]] + 2 * {{.*}};
-// CHECK:            float [[V:.*]] = moe::get(acc0, element);
-// CHECK:            float [[W:.*]] = moe::get(acc0, (element + 1));
-// CHECK-NEXT:       moe::storePair({{.*}}, [[V]], [[W]]);
+// CHECK-NEXT: for (int32_t [[I:j[0-9]+]] = 0; [[I]] < 16; [[I]] += 1) {
+// CHECK:            float [[V:v[0-9]+]] = moe::get([[ACC]], [[ELEMENT:v[0-9]+]]);
+// CHECK-NEXT:       float [[W:v[0-9]+]] = moe::get([[ACC]], [[ELEMENT]] + 1);
+// CHECK:            moe::storePair({{v[0-9]+}}, [[V]], [[W]]);
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @linear(%x: memref<?x40xf32>, %w: memref<2x2x128x32xf32>, %y: memref<?x168xf32>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
     %c0 = arith.constant 0 : index

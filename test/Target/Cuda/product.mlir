@@ -1,134 +1,99 @@
 // RUN: moe-translate --kernel-to-cuda %s | FileCheck %s
 
-// A linear layer: the first warpgroup loads, the others multiply; both walk the same loops, and both have a form for few rows.
+// A linear layer as text: op for op what kernel-specialize-warps has made of it (Conversion/KernelToCuda/product.mlir).
 // CHECK:      extern "C" __global__ __launch_bounds__(384, 1) void linear(moe::Bf16* v1, int64_t v2, moe::Bf16* v3, moe::Bf16* v4, int64_t v5, const __grid_constant__ CUtensorMap v6, const __grid_constant__ CUtensorMap v7) {
 // CHECK-NEXT:   // Launch: 384 threads, 132096 bytes of shared memory.
 // CHECK-NEXT:   // Map v6: argument 2 as 512 x 64, boxes of 64 rows.
 // CHECK-NEXT:   // Map v7: argument 0 as argument 1 x 96, boxes of 128 rows.
-// CHECK-NEXT:   const moe::SharedAddress barriers = moe::dynamicShared(), stages = barriers + 1024;
-// CHECK-NEXT:   if (moe::threadIndex() == 0) {
-// CHECK-NEXT:     moe::initBarrier(barriers + 0, 5);
-// CHECK-NEXT:     moe::initBarrier(barriers + 8, 8);
-// CHECK:          moe::fenceBarrierInit();
-// CHECK-NEXT:   }
-// CHECK-NEXT:   moe::syncBlock();
-// CHECK-NEXT:   moe::Ring ring;
+// CHECK-NEXT:   moe::StageRing<4, 32768> [[RING:v[0-9]+]] = moe::makeRing<4, 32768, 5, 8>();
+// CHECK-NEXT:   int32_t [[THREAD:v[0-9]+]] = moe::threadIndex();
 
 // Loading, few rows: weights by TMA, 16 bytes per thread of the rows that exist; announced two steps later.
-// CHECK-NEXT:   if (moe::threadIndex() < 128) {
+// CHECK-NEXT:   if ([[THREAD]] < 128) {
 // CHECK-NEXT:     moe::decreaseRegisters<56>();
-// CHECK-NEXT:     int unannounced = 0;
-// CHECK-NEXT:     const int rowTiles = int(((v2) - (0) + 127) / 128), columnTiles = int(2);
-// CHECK-NEXT:     const int tiles = rowTiles * columnTiles;
-// CHECK-NEXT:     for (int32_t [[T:.*]] = moe::blockIndex(); [[T]] < tiles; [[T]] += moe::blockCount()) {
-// CHECK-NEXT:       const moe::TilePlace place = moe::tilePlace([[T]], rowTiles, columnTiles);
-// CHECK-NEXT:       int64_t [[ROW:.*]] = 0 + int64_t(place.row) * 128;
-// CHECK-NEXT:       int64_t [[COUNT:.*]] = v2 - [[ROW]];
-// CHECK-NEXT:       if ([[COUNT]] <= 16) {
-// CHECK-NEXT:         const moe::Bf16 *rows[1];
-// CHECK-NEXT:         #pragma unroll
-// CHECK-NEXT:         for (int32_t [[I:.*]] = 0; [[I]] < 1; [[I]] += 1) {
-// CHECK-NEXT:           const int64_t inTile = moe::threadIndex() / 8 + 16 * [[I]];
-// CHECK-NEXT:           rows{{\[}}[[I]]] = v1 + ([[ROW]] + (inTile < [[COUNT]] ? inTile : [[COUNT]] - 1)) * 96;
-// CHECK-NEXT:         }
-// CHECK-NEXT:         const int64_t weights = {{.*}} * 128;
-// CHECK-NEXT:         #pragma unroll 1
-// CHECK-NEXT:         for (int64_t [[K:.*]] = 0; [[K]] < 96; [[K]] += 64) {
-// CHECK-NEXT:           moe::wait(barriers + 16 * ring.stage + 8, ring.parity ^ 1);
-// CHECK-NEXT:           const moe::SharedAddress full = barriers + 16 * ring.stage, stage = stages + 32768 * ring.stage;
-// CHECK-NEXT:           if (moe::threadIndex() == 0) {
-// CHECK-NEXT:             moe::arriveExpect(full, 16384);
-// CHECK-NEXT:             const int weightRow = int(weights + [[K]] / 64 * 128);
-// CHECK-NEXT:             moe::loadTile2d(stage + 16384, &v6, full, 0, weightRow + int(0) + 0);
-// CHECK-NEXT:             moe::loadTile2d(stage + 24576, &v6, full, 0, weightRow + int(0) + 64);
+// CHECK-NEXT:     int32_t [[ROWS:v[0-9]+]] = (int32_t) ((v2 + 127) / 128);
+// CHECK-NEXT:     int32_t [[BLOCK:v[0-9]+]] = moe::blockIndex();
+// CHECK-NEXT:     int32_t [[BLOCKS:v[0-9]+]] = moe::blockCount();
+// CHECK-NEXT:     for (int32_t [[T:i[0-9]+]] = [[BLOCK]]; [[T]] < ([[ROWS]] * 2); [[T]] += [[BLOCKS]]) {
+// CHECK-NEXT:       int32_t {{.*}} = moe::tileColumn([[T]], [[ROWS]], 2);
+// CHECK:            int32_t {{.*}} = moe::tileRow([[T]], [[ROWS]], 2);
+// CHECK:            if ({{v[0-9]+}} <= 16) {
+// CHECK:              #pragma unroll 1
+// CHECK-NEXT:         for (int64_t [[K:j[0-9]+]] = 0; [[K]] < 96; [[K]] += 64) {
+// CHECK-NEXT:           int32_t [[STAGE:v[0-9]+]] = moe::acquire([[RING]]);
+// CHECK-NEXT:           if ({{v[0-9]+}} == 0) {
+// CHECK-NEXT:             moe::expect<16384>([[RING]]);
+// CHECK:                  moe::loadBox([[RING]], {{v[0-9]+}}, v6, 0, {{v[0-9]+}});
+// CHECK:                  moe::loadBox([[RING]], {{v[0-9]+}}, v6, 0, {{v[0-9]+}});
 // CHECK-NEXT:           }
-// CHECK-NEXT:           const int column = int([[K]]) + moe::threadIndex() % 8 * 8;
-// CHECK-NEXT:           #pragma unroll
-// CHECK-NEXT:           for (int32_t [[I:.*]] = 0; [[I]] < 1; [[I]] += 1) {
-// CHECK-NEXT:             const int inTile = moe::threadIndex() / 8 + 16 * [[I]];
-// CHECK-NEXT:             const moe::SharedAddress to = moe::swizzle(stage + 128 * inTile + 16 * (moe::threadIndex() % 8), 128);
-// CHECK-NEXT:             const bool exists = inTile < [[COUNT]] && column < 96;
-// CHECK-NEXT:             moe::copyAsync(to, rows{{\[}}[[I]]] + (exists ? column : 0), exists ? 16 : 0);
-// CHECK-NEXT:           }
-// CHECK-NEXT:           moe::commitCopies();
-// CHECK-NEXT:           if (unannounced < 2) {
-// CHECK-NEXT:             ++unannounced;
-// CHECK-NEXT:           } else {
-// CHECK-NEXT:             moe::waitCopies<2>();
-// CHECK-NEXT:             moe::fenceProxyAsyncShared();
-// CHECK-NEXT:             moe::syncWarp();
-// CHECK-NEXT:             if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 4 - 2) % 4));
-// CHECK-NEXT:           }
-// CHECK-NEXT:           moe::advance<4>(ring);
+// CHECK:                int32_t [[TO:v[0-9]+]] = moe::swizzle({{.*}}, 128);
+// CHECK:                moe::copyAsync([[TO]], {{v[0-9]+}}, {{v[0-9]+}});
+// CHECK-NEXT:           moe::announce<moe::ProxyFence::Shared>([[RING]]);
+// CHECK-NEXT:           moe::advance([[RING]]);
 // CHECK-NEXT:         }
 
 // Many rows: they are neighbours, TMA brings them too. What was copied before is announced first.
 // CHECK-NEXT:       } else {
-// CHECK-NEXT:         moe::waitCopies<0>();
-// CHECK-NEXT:         moe::fenceProxyAsyncShared();
-// CHECK-NEXT:         moe::syncWarp();
-// CHECK-NEXT:         for (; unannounced > 0; --unannounced)
-// CHECK-NEXT:           if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 4 - unannounced) % 4));
-// CHECK:              moe::wait(barriers + 16 * ring.stage + 8, ring.parity ^ 1);
-// CHECK:                moe::arriveExpect(full, 32768);
-// CHECK-NEXT:           moe::loadTile2d(stage, &v7, full, int([[K:.*]]), int([[ROW]] + 0));
-// CHECK-NEXT:           const int weightRow = int(weights + [[K]] / 64 * 128);
-// CHECK-NEXT:           moe::loadTile2d(stage + 16384, &v6, full, 0, weightRow + 0);
-// CHECK-NEXT:           moe::loadTile2d(stage + 24576, &v6, full, 0, weightRow + 64);
+// CHECK-NEXT:         moe::drain<moe::ProxyFence::Shared>([[RING]]);
+// CHECK:                moe::expect<32768>([[RING]]);
+// CHECK:                moe::loadBox([[RING]], {{v[0-9]+}}, v7, {{v[0-9]+}}, {{v[0-9]+}});
+// CHECK-COUNT-2:        moe::loadBox([[RING]], {{v[0-9]+}}, v6, 0, {{v[0-9]+}});
 // CHECK-NEXT:         }
-// CHECK-NEXT:         moe::syncWarp();
-// CHECK-NEXT:         if (moe::threadIndex() % 32 == 0) moe::arrive(full);
-// CHECK-NEXT:         moe::advance<4>(ring);
-// CHECK:          moe::waitCopies<0>();
+// CHECK-NEXT:         moe::arriveWarp([[RING]]);
+// CHECK-NEXT:         moe::advance([[RING]]);
+// CHECK:          moe::drain<moe::ProxyFence::Shared>([[RING]]);
 
 // Multiplying, few rows: the weights are the left operand. A stage is released when the products of the next one are on their way.
-// CHECK:        } else {
+// CHECK-NEXT:   } else {
 // CHECK-NEXT:     moe::increaseRegisters<224>();
-// CHECK-NEXT:     const int warpgroup = moe::threadIndex() / 128 - 1;
-// CHECK:          moe::Accumulators<16> acc0;
+// CHECK:          moe::Accumulators<16> [[ACC:v[0-9]+]] = moe::accumulators<16>();
 // CHECK-NEXT:     #pragma unroll 1
-// CHECK-NEXT:     for (int64_t [[K:.*]] = 0; [[K]] < 96; [[K]] += 64) {
-// CHECK-NEXT:       moe::wait(barriers + 16 * ring.stage, ring.parity);
-// CHECK-NEXT:       const moe::SharedAddress stage = stages + 32768 * ring.stage;
-// CHECK-NEXT:       const uint64_t left0 = moe::matrixDescriptor(stage + 16384 + 8192 * warpgroup, 128);
-// CHECK-NEXT:       const uint64_t right0 = moe::matrixDescriptor(stage, 128);
+// CHECK-NEXT:     for (int64_t [[K:j[0-9]+]] = 0; [[K]] < 96; [[K]] += 64) {
+// CHECK-NEXT:       int32_t [[STAGE:v[0-9]+]] = moe::await([[RING]]);
+// CHECK-NEXT:       int32_t [[THREAD:v[0-9]+]] = moe::threadIndex();
+// CHECK-NEXT:       int64_t [[LEFT:v[0-9]+]] = moe::matrixDescriptor(([[STAGE]] + 16384) + ([[THREAD]] / 128 + -1) * 8192, 128);
+// CHECK-NEXT:       int64_t [[RIGHT:v[0-9]+]] = moe::matrixDescriptor([[STAGE]], 128);
+// CHECK-NEXT:       bool [[LATER:v[0-9]+]] = [[K]] != 0;
 // CHECK-NEXT:       moe::wgmmaFence();
-// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(left0, 0), moe::advanceK(right0, 0), [[K]] != 0);
-// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(left0, 32), moe::advanceK(right0, 32), true);
-// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(left0, 64), moe::advanceK(right0, 64), true);
-// CHECK-NEXT:       moe::wgmmaBf16(acc0, moe::advanceK(left0, 96), moe::advanceK(right0, 96), true);
+// CHECK-NEXT:       int64_t [[A:v[0-9]+]] = moe::advanceK([[LEFT]], 0);
+// CHECK-NEXT:       int64_t [[B:v[0-9]+]] = moe::advanceK([[RIGHT]], 0);
+// CHECK-NEXT:       moe::wgmmaBf16([[ACC]], [[A]], [[B]], [[LATER]]);
+// CHECK-COUNT-3:    moe::wgmmaBf16([[ACC]], {{v[0-9]+}}, {{v[0-9]+}}, true);
 // CHECK-NEXT:       moe::wgmmaCommit();
 // CHECK-NEXT:       moe::wgmmaWait<1>();
-// CHECK-NEXT:       if ([[K]] != 0 && moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 3) % 4) + 8);
-// CHECK-NEXT:       moe::advance<4>(ring);
+// CHECK-NEXT:       if ([[LATER]]) {
+// CHECK-NEXT:         moe::release<1>([[RING]]);
+// CHECK-NEXT:       }
+// CHECK-NEXT:       moe::advance([[RING]]);
 // CHECK-NEXT:     }
-// CHECK-NEXT:     moe::wgmmaWait<0>(acc0);
-// CHECK-NEXT:     if (moe::threadIndex() % 32 == 0) moe::arrive(barriers + 16 * ((ring.stage + 3) % 4) + 8);
+// CHECK-NEXT:     moe::wgmmaWait<0>([[ACC]]);
+// CHECK-NEXT:     moe::release<1>([[RING]]);
 // CHECK-NEXT:     #pragma unroll
-// CHECK-NEXT:     for (int32_t [[I:.*]] = 0; [[I]] < 8; [[I]] += 1) {
-// CHECK-NEXT:       const int element = [[I]];
-// CHECK-NEXT:       const int inTile = moe::fragmentColumn(moe::threadIndex(), element), column = int({{.*}}) + moe::fragmentRow(moe::threadIndex(), element) + 64 * warpgroup;
-// CHECK-NEXT:       const bool exists = inTile < int([[COUNT:.*]]) && column < int(168);
+// CHECK-NEXT:     for (int32_t [[I:j[0-9]+]] = 0; [[I]] < 8; [[I]] += 1) {
+// CHECK:            int32_t [[COLUMN:v[0-9]+]] = moe::fragmentRow({{v[0-9]+}}, [[I]]);
+// CHECK-NEXT:       int32_t [[ROW:v[0-9]+]] = moe::fragmentColumn({{v[0-9]+}}, [[I]]);
+// CHECK:            if ([[ROW]] < (int32_t) {{v[0-9]+}} && {{v[0-9]+}} < 168) {
 // CHECK:              moe::storeGlobal(
 
 // Many rows: 64 for each warpgroup; neighbours are stored together.
-// CHECK:          moe::Accumulators<128> acc1;
-// CHECK:            const uint64_t left0 = moe::matrixDescriptor(stage + 8192 * warpgroup, 128);
-// CHECK-NEXT:       const uint64_t right0 = moe::matrixDescriptor(stage + 16384 + uint32_t(0) * 128, 128);
-// CHECK:            moe::wgmmaBf16(acc1, moe::advanceK(left0, 0), moe::advanceK(right0, 0), [[K:.*]] != 0);
-// CHECK:          moe::wgmmaWait<0>(acc1);
-// CHECK:          for (int32_t [[I:.*]] = 0; [[I]] < 16; [[I]] += 1) {
-// CHECK-NEXT:       const int column = int({{.*}}) + moe::fragmentColumn(moe::threadIndex(), 4 * [[I]]);
-// CHECK-NEXT:       const bool hasColumns = column < int(168);
-// CHECK-NEXT:       if (hasColumns) {
+// CHECK:          moe::Accumulators<128> [[ACC:v[0-9]+]] = moe::accumulators<128>();
+// CHECK:            = moe::matrixDescriptor([[STAGE:v[0-9]+]] + ({{v[0-9]+}} / 128 + -1) * 8192, 128);
+// CHECK-NEXT:       {{.*}} = moe::matrixDescriptor([[STAGE]] + 16384, 128);
+// CHECK:            moe::wgmmaBf16([[ACC]],
+// CHECK:          moe::wgmmaWait<0>([[ACC]]);
+// CHECK:          for (int32_t [[I:j[0-9]+]] = 0; [[I]] < 16; [[I]] += 1) {
+// CHECK-NEXT:       int32_t [[FIRST:v[0-9]+]] = [[I]] * 4;
+// CHECK:            moe::fragmentColumn({{v[0-9]+}}, [[FIRST]]);
+// CHECK:            if ({{v[0-9]+}} < 168) {
 // CHECK-NEXT:         #pragma unroll
-// CHECK-NEXT:         for (int32_t [[HALF:.*]] = 0; [[HALF]] < 2; [[HALF]] += 1) {
-// CHECK-NEXT:           const int element = 4 * [[I]] + 2 * [[HALF]];
-// CHECK-NEXT:           const int inTile = moe::fragmentRow(moe::threadIndex(), element) + 64 * warpgroup;
-// CHECK-NEXT:           const bool exists = inTile < int([[COUNT]]);
-// CHECK:                  float [[V:.*]] = moe::get(acc1, element);
-// CHECK-NEXT:             moe::Bf16 [[W:.*]] = moe::fromFloat<moe::Bf16>([[V]]);
-// CHECK:                  moe::storePair({{.*}}, [[W]], {{.*}});
+// CHECK-NEXT:         for (int32_t [[HALF:k[0-9]+]] = 0; [[HALF]] < 2; [[HALF]] += 1) {
+// CHECK-NEXT:           int32_t [[ELEMENT:v[0-9]+]] = [[FIRST]] + [[HALF]] * 2;
+// CHECK:                if ({{v[0-9]+}} < (int32_t) {{v[0-9]+}}) {
+// CHECK-NEXT:             float [[V:v[0-9]+]] = moe::get([[ACC]], [[ELEMENT]]);
+// CHECK-NEXT:             moe::Bf16 [[LEFT:v[0-9]+]] = moe::fromFloat<moe::Bf16>([[V]]);
+// CHECK-NEXT:             float [[W:v[0-9]+]] = moe::get([[ACC]], [[ELEMENT]] + 1);
+// CHECK-NEXT:             moe::Bf16 [[RIGHT:v[0-9]+]] = moe::fromFloat<moe::Bf16>([[W]]);
+// CHECK:                  moe::storePair({{v[0-9]+}}, [[LEFT]], [[RIGHT]]);
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %y: memref<?x168xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
     %c0 = arith.constant 0 : index

@@ -62,6 +62,28 @@ def changed(plain, text):
     return '\nextern "C" '.join([new_head, *(kernel for kernel in after if head != new_head or kernel not in before)])
 
 
+def with_pipeline(text, namespace="pipeline"):
+    """The text with the library's functions of rings written out in it, in a namespace, so that what they do can be changed too."""
+    library = (ROOT / "runtime" / "device" / "pipeline.cuh").read_text()
+    parts = [part for part in library.split("\n\n") if re.search(r"^(?:template <[^\n]*>\s+)?MOE_DEVICE ", part, re.M) and "StageRing" in part or "fenceProxy()" in part]
+    functions = {re.search(r"MOE_DEVICE [^(]*?(\w+)\(", part)[1]: part for part in parts}
+    used = [name for name in functions if re.search(rf"moe::{name}[<(]", text)]
+    for name in used:  # and those that they call
+        used += [other for other in functions if other not in used and re.search(rf"\b{other}[<(]", functions[name].split("{", 1)[1])]
+
+    def qualified(match):
+        own = match[2] in functions and match[2] != "advance"
+        return f"{match[1]}{namespace if own else 'moe'}::{match[2]}"
+
+    def written_out(name):
+        head, body = functions[name].split("{\n", 1)
+        return head + "{\n" + re.sub(r"^(\s*(?:while \(!)?)(?!if|for|while|return)(\w+)(?=(?:<\w+>)?\()", qualified, body, flags=re.M)
+
+    code = "\n\n".join(written_out(name) for name in functions if name in used)
+    text = re.sub(rf"moe::({'|'.join(used)})(?=[<(])", rf"{namespace}::\1", text) if used else text
+    return text.replace('#include "device.cuh"\n', f'#include "device.cuh"\n\nnamespace {namespace} {{\nusing namespace moe;\n{code}\n}} // namespace {namespace}\n', 1)
+
+
 class EmulatedKernels:
     """The kernels of a text; they are found by the beginning of their names."""
 
@@ -69,11 +91,16 @@ class EmulatedKernels:
         """From the kernel level; `change` may change the text."""
         plain = cuda_text(level)
         text = change(plain)
-        self.columns = {name: int(columns) for name, columns in PACK.findall(level)}
+        self.columns = self.columns_of(level)
         self.emulator = Emulator(BUILD / "runtime" / "emulation" / "libmoe_emulation.so", host_compiler())
         self.kernels = self.build(plain, folder) if text == plain else {**self.build(plain, folder / "plain"), **self.build(changed(plain, text), folder)}
         launches = re.findall(r"void (\w+)\([^\n]*\) \{\n  // Launch: (\d+) threads, (\d+) bytes[^\n]*\n((?:  // Map[^\n]*\n)+)", text)
         self.launches = {name: (int(threads), int(shared), MAP.findall(maps)) for name, threads, shared, maps in launches}
+
+    @staticmethod
+    def columns_of(level):
+        """Columns of a block of each weight that a kernel packs."""
+        return {name: int(columns) for name, columns in PACK.findall(level)}
 
     def build(self, text, folder):
         # Not every kernel needs each size of its arguments, which are the slots of a calling convention.

@@ -45,18 +45,18 @@ def test_layers_of_other_sizes(tokens, shape, tmp_path):
 def test_f32(tmp_path):
     """Those who multiply read the rows as threads do, without a proxy."""
     linear = Linear(tmp_path, 200, 77, edit=noinc)
-    assert "moe::initBarrier(barriers + 0, 129)" in cuda_text(noinc(kernel_level(linear.text)))
+    assert ", 129, 8>()" in cuda_text(noinc(kernel_level(linear.text)))
     for tokens, schedule in zip((1, 20, 150), SCHEDULES[::3]):
         linear.check(tokens, **schedule)
 
 
 FAULTS = {
-    "no fence of those who multiply": (r"(moe::wait\(barriers \+ 16 \* ring\.stage, ring\.parity\);\n\s*)moe::fenceProxyAsyncShared\(\);", r"\1", "asynchronous copy without fence.proxy.async"),
-    "no wait for the stage": (r"moe::wait\(barriers \+ 16 \* ring\.stage, ring\.parity\);", "", "shared memory"),
-    "arrival that waits for no copies": (r"moe::arriveWhenCopied\(full\);", "moe::arrive(full);", "an asynchronous copy in flight"),
-    "no arrival": (r"moe::arriveWhenCopied\(full\);", "", "deadlock"),
-    "a warp's arrivals alone": (r"(moe::initBarrier\(barriers \+ (?:0|16|32|48|64|80|96|112), )129", r"\g<1>5", "shared memory"),
-    "no wait at the end": (r"moe::commitCopies\(\);\n\s*moe::waitCopies<0>\(\);", "", "thread ends before its arrival"),
+    "no fence of those who multiply": (r"moe::fenceProxy<moe::ProxyFence::Shared>\(\);", "", "asynchronous copy without fence.proxy.async"),
+    "no wait for the stage": (r"moe::await\((v\d+)\)", r"\1.address()", "shared memory"),
+    "arrival that waits for no copies": (r"moe::arriveCopied\(", "moe::arriveThread(", "an asynchronous copy in flight"),
+    "no arrival": (r"moe::arriveCopied\(\w+\);", "", "deadlock"),
+    "a warp's arrivals alone": (r"(moe::makeRing<\d+, \d+, )129", r"\g<1>5", "shared memory"),
+    "no wait at the end": (r"moe::endCopies\(\);", "", "thread ends before its arrival"),
 }
 
 
@@ -99,5 +99,5 @@ def test_compiles_as_planned(shape, fields):
         assert broken_product_groups(blocks) == [], name
         for opcode, function in MACHINE_CODE.items():
             assert count(blocks, opcode) == kernel.count(function) > 0, (name, opcode)
-        assert count(blocks, "ARRIVES.LDGSTSBAR") == kernel.count("moe::arriveWhenCopied("), name
+        assert count(blocks, "ARRIVES.LDGSTSBAR") == kernel.count("moe::arriveCopied("), name
         assert count(blocks, "FENCE.VIEW.ASYNC") > 0 == count(blocks, "MEMBAR.ALL.GPU"), name

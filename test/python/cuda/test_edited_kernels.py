@@ -129,12 +129,12 @@ def test_edited_experts(change, meaning, tmp_path):
 @pytest.mark.parametrize(
     "field, text",
     [
-        ("stages = 3", "moe::advance<3>(ring)"),
+        ("stages = 3", "moe::StageRing<3, "),
         ("few_rows = 0", None),
         ("few_rows = 32", "<= 32) {"),
         ("few_rows = 64", "<= 64) {"),
-        ("arrival = noinc", "moe::arriveWhenCopied(full)"),
-        ("proxy_fence = all", "moe::fenceProxyAsync()"),
+        ("arrival = noinc", "moe::arriveCopied("),
+        ("proxy_fence = all", "moe::ProxyFence::All"),
         ("multiply_registers = 216", "increaseRegisters<216>"),
     ],
 )

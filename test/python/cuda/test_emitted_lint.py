@@ -30,7 +30,7 @@ MACHINE_CODE = {
     "HGMMA": "moe::wgmmaBf16(",
     "WARPGROUP.ARRIVE": "moe::wgmmaFence(",
     "WARPGROUP.DEPBAR": "moe::wgmmaWait<",
-    "UTMALDG": "moe::loadTile2d(",
+    "UTMALDG": "moe::loadBox(",
 }
 
 
@@ -140,7 +140,8 @@ def test_a_return_in_a_loop_over_k_costs_waits(nvrtc, compiled):
     (name,) = re.findall(r"void (linear\w*)\(", text)
     kernel, step = text_of(text, name), "moe::wgmmaWait<1>();"
     assert step in kernel and not re.search(EARLY_RETURN, kernel)
-    planted = kernel.replace(step, step + " if (ring.parity > 1) return;")
+    (ring,) = re.findall(r"moe::StageRing<\d+, \d+> (v\d+)", kernel)
+    planted = kernel.replace(step, f"{step} if ({ring}.at.parity > 1) return;")
     cubin, log = nvrtc.compile('#include "device.cuh"\nextern "C" ' + planted, "planted.cu")
     assert re.search(EARLY_RETURN, planted) and "C7517" in log
     if find_nvdisasm() is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from emitted import BUILD, host_compiler
+from emitted import BUILD, host_compiler, with_pipeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
@@ -101,7 +101,7 @@ def test_a_broken_rule_ends_the_check(programs, tmp_path):
     program, _ = programs(tokens, layer)
     broken = Program("broken", layer, program.host, dict(program.kernels), {})
     for name, kernel in broken.kernels.items():
-        broken.kernels[name] = type(kernel)(**{**vars(kernel), "text": kernel.text.replace("moe::fenceProxyAsyncShared();", "")})
+        broken.kernels[name] = type(kernel)(**{**vars(kernel), "text": with_pipeline(kernel.text, f"of_{name}").replace("moe::fenceProxyAsyncShared();", "{}")})
     device = EmulatedDevice(LIBRARY, host_compiler(), tmp_path)
     device.load(broken)
     x, weights, _ = layer_data(tokens, layer, small_integers)

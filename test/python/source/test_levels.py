@@ -23,3 +23,22 @@ def test_no_target_above_the_kernel_level():
 def test_nobody_asks_which_kind_a_target_is():
     """A difference between devices is a method of the interface, or a pass of one device alone."""
     assert not [path for path in sources("") if re.search(r"\bisCuda\(|depth > 2", path.read_text())]
+
+
+def test_kernel_text_is_made_of_ops():
+    """Text that the conversion writes word for word is comments and pragmas, literals are constants; a function of the device library that has an
+    op is named by the op alone."""
+    files = {path.name: path.read_text() for path in sources("Conversion/KernelToCuda", "Conversion/KernelToEmitC")}
+    text = "\n".join(files.values())
+    verbatim = re.findall(r"\bline\(loc,\s*(?:[^\n;]*\? )?(.)(..)", text)
+    assert len(verbatim) >= 3 and {start for _, start in verbatim} <= {"//", "#p"}, verbatim
+    assert text.count("VerbatimOp::create") == 1, "in Emitter::line"
+    literals = re.findall(r"LiteralOp::create\(([^;]*)\);", text)
+    assert len(literals) == 2 and all("std::to_string(value)" in each or '"false" : "true"' in each for each in literals), literals
+    named = set(re.findall(r"moe::\w+", "\n".join(path.read_text() for path in (ROOT / "include/moe-mlir/Dialect/Cuda/IR").glob("*.td"))))
+    assert len(named) > 30
+    in_code = set(re.findall(r'"(moe::\w+)', text))
+    assert in_code & named == set()
+    library = "\n".join(path.read_text() for path in (ROOT / "runtime" / "device").rglob("*.cuh"))
+    missing = [name for name in named | in_code - {"moe::"} if not re.search(rf"\b{name[5:]}\b|wgmma##SUFFIX", library)]
+    assert missing == []

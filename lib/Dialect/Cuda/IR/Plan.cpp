@@ -34,8 +34,9 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, int
                        << " up to " << mostFewRows << ", and 0 leaves it out";
   for (auto [name, registers] :
        {std::pair<StringRef, int64_t>{"load_registers", loadRegisters}, {"multiply_registers", multiplyRegisters}})
-    if (registers < 24 || registers > 240 || registers % 8)
-      return emitError() << "'" << name << "' is " << registers << "; a role has multiples of 8 in 24..240";
+    if (registers < leastRegisters || registers > mostRegisters || registers % 8)
+      return emitError() << "'" << name << "' is " << registers << "; a role has multiples of 8 in " << leastRegisters << ".."
+                         << mostRegisters;
   int64_t all = loadingThreads * loadRegisters + multiplyingThreads * multiplyRegisters;
   if (all > registersOfBlock)
     return emitError() << "the roles need " << all << " registers; a multiprocessor has " << registersOfBlock;
@@ -78,6 +79,8 @@ RowPlanAttr RowPlanAttr::of(Operation *kernel, bool isBlockWork) {
 /// columns do not allow it, its lowering leaves it out.
 Attribute TargetAttr::choosePlan(Operation *kernel) const {
   int64_t stage = stageBytesOf(cast<kernel::FuncOp>(kernel));
+  if (kernel->walk([](WarpRolesOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    return {}; // the plan has become roles
   if (!stage) {
     WalkResult shared = kernel->walk([](scf::ParallelOp) { return WalkResult::interrupt(); });
     return RowPlanAttr::of(kernel, shared.wasInterrupted());

@@ -2,6 +2,7 @@
 #ifndef MOE_MLIR_DIALECT_CUDA_IR_BLOCK_H
 #define MOE_MLIR_DIALECT_CUDA_IR_BLOCK_H
 
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 namespace mlir::cuda {
@@ -16,13 +17,17 @@ constexpr int64_t sharedBytes = 227 * 1024;  ///< that a block may have
 constexpr int64_t plannedBytes = 200 * 1024; ///< of the stages, at most, where nobody asks for more
 constexpr int64_t mostStages = 8;
 constexpr int64_t fewRowsUnit = 16, mostFewRows = 64; ///< of the form for few rows
-constexpr int64_t registersOfBlock = 65536;
+constexpr int64_t registersOfBlock = 65536, leastRegisters = 24, mostRegisters = 240; ///< of a thread
 constexpr int64_t threadsOfBlock = 1024, threadsOfSm = 2048, blocksOfSm = 32; ///< at most
 
 /// Columns of a block of a packed weight [.., steps, columns, depth].
 int64_t blockColumnsOf(Value weight);
 /// Bytes of a stage: a step of K of the rows of the largest tile, and of the widest weight. 0 without products.
 int64_t stageBytesOf(kernel::FuncOp kernel);
+
+/// Whether every stage of a ring that a role waits for is filled and released, by as many arrivals as its barriers
+/// expect; emits an error if not.
+LogicalResult verifyRings(WarpRolesOp roles);
 
 } // namespace mlir::cuda
 

@@ -1,22 +1,18 @@
 //===- Tiles.h - how a kernel with products uses threads and shared memory ------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_TILES_H
-#define MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_TILES_H
+#ifndef MOE_MLIR_LIB_CONVERSION_KERNELTOCUDA_TILES_H
+#define MOE_MLIR_LIB_CONVERSION_KERNELTOCUDA_TILES_H
 
 #include "moe-mlir/Dialect/Cuda/IR/Block.h"
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
-
-#include <string>
 
 namespace mlir::kernel {
 
 constexpr int64_t kRowBytes = cuda::rowBytes;
 constexpr int64_t kChunks = 8; ///< of 16 bytes in such a row
 constexpr int64_t kLoadingThreads = cuda::loadingThreads;
-constexpr int64_t kThreads = cuda::loadingThreads + cuda::multiplyingThreads;
 constexpr int64_t kLoadingWarps = cuda::loadingThreads / 32;
-constexpr int64_t kComputingWarps = cuda::multiplyingThreads / 32;
-constexpr int64_t kBarrierBytes = cuda::barrierBytes;
+constexpr int64_t kMultiplyingWarps = cuda::multiplyingThreads / 32;
 
 /// Where the rows of `a` come from.
 enum class RowSource {
@@ -40,10 +36,8 @@ struct TilePlan {
   int64_t stages() const { return plan.getStages(); }
   /// A tile of at most so many rows is computed with swapped operands.
   int64_t fewRows() const { return plan.getFewRows(); }
-  /// The function between the threads' accesses to a stage and those of TMA and wgmma.
-  StringRef proxyFence() const {
-    return plan.getProxyFence() == cuda::ProxyFence::Shared ? "moe::fenceProxyAsyncShared" : "moe::fenceProxyAsync";
-  }
+  /// Between the threads' accesses to a stage and those of TMA and wgmma.
+  cuda::ProxyFence proxyFence() const { return plan.getProxyFence(); }
   /// Each loading thread arrives for itself, when its copies have landed, not a warp later for all its threads.
   bool arrivesByThread() const { return usesCopies && plan.getArrival() == cuda::Arrival::Noinc; }
   bool arrivesLater() const { return usesCopies && !arrivesByThread(); }
@@ -53,10 +47,6 @@ struct TilePlan {
   bool usesTensorCores() const { return !element.isF32(); }
   int64_t aBytes() const { return rows * kRowBytes; }
   int64_t stageBytes() const { return aBytes() + columns * kRowBytes; }
-  int64_t sharedBytes() const { return kBarrierBytes + stages() * stageBytes(); }
-  /// Steps between the copies of a row and the arrival that announces them. A consumer frees a stage when it has the
-  /// next one, hence two stages less than there are.
-  int64_t lag() const { return stages() - 2; }
 
   /// By the kernel's `kernel.plan` and the sizes of `target`. Emits an error if its products have no form there.
   static FailureOr<TilePlan> get(FuncOp func, cuda::TargetAttr target);
@@ -70,4 +60,4 @@ RowSource rowSource(MmaOp mma, int64_t rows);
 
 } // namespace mlir::kernel
 
-#endif // MOE_MLIR_LIB_CONVERSION_KERNELTOEMITC_TILES_H
+#endif // MOE_MLIR_LIB_CONVERSION_KERNELTOCUDA_TILES_H

@@ -1,0 +1,61 @@
+//===- Roles.cpp - the warps of a block ---------------------------------------------------------------------------===//
+
+#include "moe-mlir/Dialect/Cuda/IR/Block.h"
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+LogicalResult RoleOp::verify() {
+  if (getWarps() <= 0 || getWarps() % 4)
+    return emitOpError() << "has " << getWarps() << " warps; registers are given to groups of 4";
+  if (getRegisters() < leastRegisters || getRegisters() > mostRegisters || getRegisters() % 8)
+    return emitOpError() << "has " << getRegisters() << " registers; a role has multiples of 8 in " << leastRegisters
+                         << ".." << mostRegisters;
+  return success();
+}
+
+LogicalResult WarpRolesOp::verifyRegions() {
+  if (!isa_and_nonnull<kernel::FuncOp>((*this)->getParentOp()))
+    return emitOpError("is not at the top level of a kernel");
+  int64_t warps = 0, registers = 0;
+  llvm::SmallDenseSet<StringAttr> names;
+  for (Operation &op : getBody().front()) {
+    auto role = dyn_cast<RoleOp>(op);
+    if (!role)
+      return op.emitOpError("is among roles; all that warps do belongs to a cuda.role");
+    if (!names.insert(role.getSymNameAttr()).second)
+      return role.emitOpError() << "has the name of another role, '" << role.getSymName() << "'";
+    warps += role.getWarps();
+    registers += 32 * role.getWarps() * role.getRegisters();
+  }
+  if (warps == 0)
+    return emitOpError("has no role");
+  if (32 * warps > threadsOfBlock)
+    return emitOpError() << "has " << warps << " warps; a block has " << threadsOfBlock / 32 << " at most";
+  if (registers > registersOfBlock)
+    return emitOpError() << "has roles that need " << registers << " registers; a multiprocessor has "
+                         << registersOfBlock;
+  return verifyRings(*this);
+}
+
+LogicalResult TensorMapOp::verify() {
+  auto type = cast<MemRefType>(getMatrix().getType());
+  auto argument = dyn_cast<BlockArgument>(getMatrix());
+  if (!argument || !isa_and_nonnull<kernel::FuncOp>(argument.getOwner()->getParentOp()))
+    return emitOpError("has a matrix that is no argument of the kernel");
+  if (type.getRank() < 2 || ShapedType::isDynamic(type.getShape().back()))
+    return emitOpError("has a matrix without rows of a static size");
+  // Of several dimensions only a matrix may have a dynamic one: its rows.
+  if (type.getRank() > 2 && !type.hasStaticShape())
+    return emitOpError("has a matrix of dynamic size, of which the number of rows is unknown");
+  if (getRows() < 1 || getRows() > 256)
+    return emitOpError() << "has boxes of " << getRows() << " rows; a box has 1..256";
+  return success();
+}
+
+LogicalResult AccumulatorsType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t columns) {
+  if (columns < 8 || columns > 256 || columns % 8)
+    return emitError() << "a product has multiples of 8 columns in 8..256, not " << columns;
+  return success();
+}
