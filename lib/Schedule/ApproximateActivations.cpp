@@ -49,7 +49,7 @@ struct GraphApproximateActivations
       return markAllAnalysesPreserved();
     getOperation().walk([](Operation *op) {
       auto expert = dyn_cast<moe::ExpertOp>(op);
-      // The result is rounded to the type of the second weight.
+      // The result is rounded to the type of the weights.
       if (expert && isNarrow(getElementTypeOrSelf(expert.getWIn().getType())))
         approximateExpert(expert);
       if (op->hasAttr(kernel::KernelDialect::getEpilogueAttrName()))

@@ -108,6 +108,8 @@ std::string EpilogueAnalysis::whyNot(linalg::GenericOp consumer, unsigned input)
     return "runs in the epilogue of an op of another block";
   if (!isElementwise(consumer))
     return "runs in an epilogue, but is not elementwise with scalars in its body";
+  if (!consumer.getMatchingIndexingMap(&consumer->getOpOperand(input)).isIdentity())
+    return "runs in an epilogue, but takes one element of its producer for all of its own";
   auto type = cast<RankedTensorType>(producer->getResult(0).getType());
   auto result = cast<RankedTensorType>(consumer.getResult(0).getType());
   if (type.isDynamicDim(type.getRank() - 1) || result.getRank() == 0 ||

@@ -57,3 +57,24 @@ func.func @kept(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %v: tensor<8x8xf32>) -
   } -> tensor<4x8xf32>
   return %y : tensor<4x8xf32>
 }
+
+// -----
+
+#scalar = affine_map<(i, j) -> ()>
+#id = affine_map<(i, j) -> (i, j)>
+
+// One element of the product is taken for all: its kernel has no place for the others.
+// CHECK-LABEL: func.func @broadcast
+// CHECK-NOT: kernel.epilogue
+func.func @broadcast(%x: tensor<1x8xf32>, %w: tensor<1x8xf32>, %y: tensor<5x1xf32>) -> tensor<5x1xf32> {
+  %a = nn.linear %x, %w : tensor<1x8xf32>, tensor<1x8xf32> -> tensor<1x1xf32>
+  %q = tensor.collapse_shape %a [] : tensor<1x1xf32> into tensor<f32>
+  %e = tensor.empty() : tensor<5x1xf32>
+  %r = linalg.generic {indexing_maps = [#scalar, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%q, %y : tensor<f32>, tensor<5x1xf32>) outs(%e : tensor<5x1xf32>) {
+  ^bb0(%p: f32, %t: f32, %o: f32):
+    %z = arith.mulf %p, %t : f32
+    linalg.yield %z : f32
+  } -> tensor<5x1xf32>
+  return %r : tensor<5x1xf32>
+}

@@ -85,3 +85,22 @@ func.func @late_size(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>, %r: tensor<?x?x8x
   } -> tensor<?x?x8xf32>
   return %0 : tensor<?x?x8xf32>
 }
+
+// -----
+
+#scalar = affine_map<(i, j) -> ()>
+#id = affine_map<(i, j) -> (i, j)>
+#tiles = #kernel.tiles<rows = 6, columns = 64, block_columns = 64, depth = 1, chunk_rows = 48>
+
+func.func @broadcast(%x: tensor<1x8xf32>, %w: tensor<1x8xf32>, %y: tensor<5x1xf32>) -> tensor<5x1xf32> {
+  %a = nn.linear %x, %w {kernel.tiles = #tiles} : tensor<1x8xf32>, tensor<1x8xf32> -> tensor<1x1xf32>
+  %q = tensor.collapse_shape %a [] : tensor<1x1xf32> into tensor<f32>
+  %e = tensor.empty() : tensor<5x1xf32>
+  // expected-error@+1 {{'linalg.generic' op runs in an epilogue, but takes one element of its producer for all of its own}}
+  %r = linalg.generic {indexing_maps = [#scalar, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%q, %y : tensor<f32>, tensor<5x1xf32>) outs(%e : tensor<5x1xf32>) attrs = {kernel.epilogue = 0 : i64} {
+  ^bb0(%p: f32, %t: f32, %o: f32):
+    %z = arith.mulf %p, %t : f32
+    linalg.yield %z : f32
+  } -> tensor<5x1xf32>
+  return %r : tensor<5x1xf32>
+}

@@ -6,6 +6,8 @@
 
 #include "RoleBuilder.h"
 
+#include "moe-mlir/Dialect/Kernel/IR/ProductLoop.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -16,20 +18,16 @@ static bool haveSameOperands(MmaOp x, MmaOp y) {
          x.getIndices() == y.getIndices() && x.getK() == y.getK();
 }
 
-/// The products of a loop over K: one per accumulator, all with the same operands but for the column.
+/// The products of a loop over K that starts from zero, all with the same operands but for the column.
 static FailureOr<SmallVector<MmaOp>> productsOf(scf::ForOp loop) {
-  SmallVector<MmaOp> products;
-  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-  for (auto [carried, next] : llvm::zip(loop.getRegionIterArgs(), yield.getResults())) {
-    auto mma = next.getDefiningOp<MmaOp>();
-    if (!mma || mma.getAcc() != carried || mma.getK() != loop.getInductionVar() ||
-        (!products.empty() && !haveSameOperands(mma, products[0])))
-      return failure();
-    products.push_back(mma);
-  }
-  if (products.empty())
+  std::optional<ProductLoop> found = ProductLoop::match(loop);
+  bool fromZero = llvm::all_of(loop.getInitArgs(), [](Value init) { return init.getDefiningOp<ZeroOp>() != nullptr; });
+  auto isPlain = [&](MmaOp mma) {
+    return haveSameOperands(mma, found->mmas[0]) && ProductLoop::isInvariant(mma, loop);
+  };
+  if (!found || !fromZero || !llvm::all_of(found->mmas, isPlain))
     return failure();
-  return products;
+  return found->mmas;
 }
 
 /// The products of a loop over K that was folded because it has one step: `first` and those that go with it.
@@ -42,6 +40,17 @@ static FailureOr<SmallVector<MmaOp>> productsOf(MmaOp first) {
       products.push_back(mma);
   }
   return products;
+}
+
+/// An op in `op` that uses accumulators or rows of a tile otherwise than a role does; null if there is none.
+static Operation *findTileUse(Operation *op) {
+  auto isOfTile = llvm::IsaPred<AccType, RowsType>;
+  Operation *user = nullptr;
+  op->walk([&](Operation *nested) {
+    if (llvm::any_of(nested->getOperandTypes(), isOfTile) || llvm::any_of(nested->getResultTypes(), isOfTile))
+      user = nested;
+  });
+  return user;
 }
 
 LogicalResult RoleBuilder::write(ArrayRef<Operation *> program) {
@@ -127,13 +136,15 @@ LogicalResult RoleBuilder::writeRowTileBody(RowTileOp tile) {
     if (mma && computed.contains(mma.getResult())) // written with the first of its products
       continue;
     if (!overK && !mma) {
+      if (Operation *user = findTileUse(&op))
+        return user->emitOpError("uses a tile or its rows in a way that kernels for a GPU do not have");
       if (failed(writeOp(&op)))
         return failure();
       continue;
     }
     FailureOr<SmallVector<MmaOp>> products = overK ? productsOf(loop) : productsOf(mma);
     if (failed(products))
-      return op.emitOpError("does not step over K by products of the same operands, one for each accumulator");
+      return op.emitOpError("does not step over K from zero by products of the same operands, one for each accumulator");
     Steps steps;
     if (overK) {
       steps = {get(loop.getLowerBound()), get(loop.getUpperBound()), get(loop.getStep()), {}, false};

@@ -64,6 +64,8 @@ static LogicalResult checkForm(FuncOp func, int64_t rows) {
     for (Value matrix : matrices)
       if (!isArgument(matrix))
         return op->emitOpError("has a matrix that is no argument of the kernel");
+    if (!(mma ? mma.getRows() : store.getRows()).getDefiningOp<RowIndicesOp>())
+      return op->emitOpError("has rows that no kernel.row_indices says");
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -89,6 +91,9 @@ FailureOr<TilePlan> TilePlan::get(FuncOp func, cuda::TargetAttr target) {
       return mma.emitOpError("has a weight of dynamic size, which has no tensor map");
     if (mma.getStep() != plan.depth)
       return mma.emitOpError() << "has a weight in steps of " << mma.getStep() << ", not of " << plan.depth;
+    for (int64_t columns : {blockColumnsOf(mma.getB()), mma.getAcc().getType().getColumns()})
+      if (columns < 8 || columns > 256 || columns % 8)
+        return mma.emitOpError() << "has " << columns << " columns; on a GPU, products have multiples of 8 up to 256";
     plan.columns = std::max(plan.columns, blockColumnsOf(mma.getB()));
     return WalkResult::advance();
   });

@@ -63,6 +63,8 @@ LogicalResult Emitter::emitMemory(Operation *op) {
     std::optional<int64_t> number = getConstantIntValue(dim.getIndex());
     if (!number)
       return failure();
+    if (*number < 0 || *number >= cast<MemRefType>(dim.getSource().getType()).getRank())
+      return report(op, "asks for a dimension that its memref does not have");
     return set(op, buffers.at(dim.getSource()).sizes[*number]);
   }
   return failure();

@@ -1,8 +1,9 @@
 //===- Bootstrap.h - the ranks of a job meet and exchange small things --------------------------------------------===//
 //
 // A star over TCP: rank 0 listens, the others connect to it. Whoever connects has to show the job's token, and that it
-// runs the same program; all others are turned away and do not delay anyone. What is exchanged are handles, sizes and
-// errors, a few bytes each; rows travel through windows (Windows.h).
+// runs the same program; all others are turned away and do not delay anyone. The token is sent as it is: it keeps jobs
+// apart and strangers out of a job, but who listens at rank 0's place before rank 0 does could read it. What is
+// exchanged are handles, sizes and errors, a few bytes each; rows travel through windows (Windows.h).
 //
 // An exchange fails on all ranks alike: rank 0 tells the others which rank is missing, and why.
 //

@@ -66,7 +66,7 @@ constexpr Launcher launchers[] = {
     {"--ranks", "MOE_RANK", "MOE_RANKS", "MOE_TOKEN"},
     {"torchrun", "RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
-    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"}, // not of a batch script outside of srun
     {"PMI", "PMI_RANK", "PMI_SIZE", "PMI_PORT"},
 };
 

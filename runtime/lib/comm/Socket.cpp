@@ -115,6 +115,15 @@ Socket acceptFrom(const Socket &listening) {
   return made;
 }
 
+/// A port that nobody listens at can be given to the very socket that connects to it.
+static bool isOwnEnd(int fd) {
+  sockaddr_storage own{}, peer{};
+  socklen_t ownSize = sizeof own, peerSize = sizeof peer;
+  return getsockname(fd, reinterpret_cast<sockaddr *>(&own), &ownSize) == 0 &&
+         getpeername(fd, reinterpret_cast<sockaddr *>(&peer), &peerSize) == 0 && ownSize == peerSize &&
+         std::memcmp(&own, &peer, ownSize) == 0;
+}
+
 Status connectTo(const std::string &host, int port, Deadline deadline, Socket &connection) {
   Addresses addresses;
   if (Status bad = resolve(host, port, addresses); bad.failed())
@@ -133,6 +142,8 @@ Status connectTo(const std::string &host, int port, Deadline deadline, Socket &c
         else
           getsockopt(made.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
       }
+      if (error == 0 && isOwnEnd(made.descriptor()))
+        error = ECONNREFUSED;
       if (error == 0) {
         sendAtOnce(made.descriptor());
         connection = std::move(made);

@@ -14,25 +14,16 @@ namespace moert {
 /// A descriptor that becomes readable when the process ends (Linux 5.3).
 static int openProcess(int64_t process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
 
-Status Watch::start(Bootstrap &ranks, uint32_t *word) {
-  stop();
-  abort = word;
-  int64_t mine = getpid();
-  std::vector<int64_t> all(static_cast<size_t>(ranks.ranks()));
-  if (Status bad = ranks.gather(&mine, all.data(), sizeof mine); bad.failed())
-    return bad;
+Status Watch::begin(int own, const std::vector<int64_t> &all) {
   processes.resize(all.size());
   for (size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank] == mine)
+    if (static_cast<int>(rank) == own || all[rank] == all[static_cast<size_t>(own)]) // ranks may be threads
       continue;
     processes[rank] = Socket(openProcess(all[rank]));
     if (!processes[rank].isOpen())
       return failure(kUserError, "cannot watch rank %zu (process %lld): %s", rank, static_cast<long long>(all[rank]),
                      std::strerror(errno));
   }
-  // Who has ended before it was watched is missing here; a process that got its number afterwards is not.
-  if (Status bad = ranks.barrier(); bad.failed())
-    return bad;
   wake = Socket(eventfd(0, EFD_CLOEXEC));
   if (!wake.isOpen())
     return failure(kUserError, "cannot open an eventfd: %s", std::strerror(errno));
@@ -40,6 +31,26 @@ Status Watch::start(Bootstrap &ranks, uint32_t *word) {
     return failure(kUserError, "cannot start a thread: %s", std::strerror(error));
   isRunning = true;
   return {};
+}
+
+Status Watch::start(Bootstrap &ranks, uint32_t *word) {
+  stop();
+  abort = word;
+  int64_t mine = getpid();
+  std::vector<int64_t> all(static_cast<size_t>(ranks.ranks()));
+  if (Status bad = ranks.gather(&mine, all.data(), sizeof mine); bad.failed())
+    return bad;
+  // Who ends before it is watched is missing in the next exchange.
+  Status own = begin(ranks.rank(), all);
+  int32_t isFine = !own.failed();
+  std::vector<int32_t> outcomes(all.size());
+  Status result = ranks.gather(&isFine, outcomes.data(), sizeof isFine);
+  for (size_t rank = 0; rank < outcomes.size() && !result.failed(); ++rank)
+    if (!outcomes[rank])
+      result = own.failed() ? own : failure(kUserError, "rank %zu cannot watch the others", rank);
+  if (result.failed())
+    stop();
+  return result;
 }
 
 void Watch::stop() {

@@ -25,6 +25,8 @@ public:
   void stop();
 
 private:
+  /// Watches the processes of the ranks, by rank.
+  Status begin(int own, const std::vector<int64_t> &all);
   static void *main(void *watch);
 
   std::vector<Socket> processes; ///< by rank; none for this process

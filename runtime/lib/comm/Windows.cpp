@@ -28,11 +28,15 @@ Status Windows::make(size_t bytes, Socket &memory) {
   return {};
 }
 
-Status Windows::map(int rank, int fd, size_t bytes) {
+Status Windows::map(int rank, int fd, size_t bytes, uint64_t file) {
   struct stat about;
-  if (fstat(fd, &about) || static_cast<size_t>(about.st_size) != bytes ||
-      (fcntl(fd, F_GET_SEALS) & kSeals) != kSeals)
-    return failure(kUserError, "the window of rank %d is not what it was said to be", rank);
+  int seals = fcntl(fd, F_GET_SEALS); // -1 of any other file
+  if (fstat(fd, &about) || static_cast<size_t>(about.st_size) != bytes || about.st_ino != file || seals < 0 ||
+      (seals & kSeals) != kSeals)
+    return failure(kUserError,
+                   "what is found as the window of rank %d is another file; ranks of one host see each other's "
+                   "processes under the same numbers",
+                   rank);
   void *base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED)
     return failure(kUserError, "cannot map the window of rank %d: %s", rank, std::strerror(errno));
@@ -45,7 +49,7 @@ Status Windows::open(Bootstrap &ranks, size_t bytes) {
   struct Offer {
     int64_t process;
     int32_t fd, isMade;
-    uint64_t bytes;
+    uint64_t bytes, file;
   };
   size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   if (bytes == 0 || bytes > SIZE_MAX / 2)
@@ -53,7 +57,10 @@ Status Windows::open(Bootstrap &ranks, size_t bytes) {
   bytes = (bytes + page - 1) / page * page;
   Socket memory;
   Status own = make(bytes, memory);
-  Offer mine{getpid(), memory.descriptor(), !own.failed(), bytes};
+  struct stat about{};
+  if (!own.failed())
+    fstat(memory.descriptor(), &about);
+  Offer mine{getpid(), memory.descriptor(), !own.failed(), bytes, about.st_ino};
   std::vector<Offer> all(static_cast<size_t>(ranks.ranks()));
   if (Status bad = ranks.gather(&mine, all.data(), sizeof mine); bad.failed())
     return bad;
@@ -80,7 +87,7 @@ Status Windows::open(Bootstrap &ranks, size_t bytes) {
                        "other's processes",
                        rank, path.c_str(), std::strerror(errno));
     else
-      result = map(rank, rank == ranks.rank() ? memory.descriptor() : opened.descriptor(), bytes);
+      result = map(rank, rank == ranks.rank() ? memory.descriptor() : opened.descriptor(), bytes, offer.file);
   }
   // Until all have opened it, the memory must have its descriptor.
   int32_t isFine = !result.failed();

@@ -29,7 +29,7 @@ public:
 
 private:
   Status make(size_t bytes, Socket &memory);
-  Status map(int rank, int fd, size_t bytes);
+  Status map(int rank, int fd, size_t bytes, uint64_t file);
 
   std::vector<char *> parts;
   size_t size = 0;

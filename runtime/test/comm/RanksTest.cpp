@@ -35,7 +35,7 @@ std::string error(Variables set) {
 }
 
 TEST(Ranks, WithoutALauncherThereIsOne) {
-  Ranks ranks = found({{"RANK", "3"}, {"SLURM_JOB_ID", "7"}}); // half of what a launcher sets
+  Ranks ranks = found({{"RANK", "3"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "7"}}); // half of what launchers set
   EXPECT_EQ(ranks.rank, 0);
   EXPECT_EQ(ranks.ranks, 1);
   EXPECT_EQ(ranks.launcher, "");
@@ -50,7 +50,7 @@ TEST(Ranks, EachLauncherIsRead) {
   Ranks mpirun = found({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_NAMESPACE", "n.1"}});
   EXPECT_EQ(mpirun.launcher, "mpirun");
   EXPECT_EQ(mpirun.host, "127.0.0.1");
-  Ranks srun = found({{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "6"}, {"SLURM_JOB_ID", "12"},
+  Ranks srun = found({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "6"}, {"SLURM_JOB_ID", "12"},
                       {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NODELIST", "gpu[003-004,010],login"}});
   EXPECT_EQ(srun.rank, 5);
   EXPECT_EQ(srun.host, "gpu003");

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 using namespace moert;
 using namespace moert::test;
@@ -106,6 +107,35 @@ TEST(Windows, MemoryThatCannotBeHadIsAnErrorOnAllRanks) {
   });
   EXPECT_EQ(endings[0].text, "rank 1 cannot have a window of 4194304 bytes");
   EXPECT_EQ(endings[1].text, "cannot have a window of 4194304 bytes: File too large");
+}
+
+TEST(Windows, AnotherFileIsNoWindow) {
+  // Rank 1 puts a file that can be cut off where its memory was, before the others open it.
+  std::vector<Ending> endings = Job(2).run([](const Ranks &ranks) -> std::string {
+    Bootstrap group;
+    if (Status bad = group.join(ranks, 1, 20 * second); bad.failed())
+      return bad.message;
+    if (ranks.rank == 0)
+      return Windows().open(group, 4096).message;
+    FILE *file = tmpfile();
+    if (!file || ftruncate(fileno(file), 4096))
+      return "no file";
+    struct {
+      int64_t process;
+      int32_t fd, isMade;
+      uint64_t bytes, file;
+    } mine{getpid(), fileno(file), 1, 4096, 0}, all[2];
+    struct stat about;
+    fstat(fileno(file), &about);
+    mine.file = about.st_ino;
+    int32_t isFine = 1, outcomes[2];
+    if (group.gather(&mine, all, sizeof mine).failed() || group.gather(&isFine, outcomes, sizeof isFine).failed())
+      return "no exchange";
+    return outcomes[0] ? "taken" : "refused";
+  });
+  EXPECT_NE(endings[0].text.find("what is found as the window of rank 1 is another file"), std::string::npos)
+      << endings[0].text;
+  EXPECT_EQ(endings[1].text, "refused");
 }
 
 TEST(Windows, NothingHasAName) {

@@ -27,3 +27,16 @@ kernel.func @inside(%x: memref<?xf32>, %n: index) {
   }
   kernel.return
 }
+
+// -----
+
+kernel.func @dimension(%x: memref<?x4xf32>) {
+  %c5 = arith.constant 5 : index
+  %c0 = arith.constant 0 : index
+  // expected-error@+1 {{'memref.dim' op asks for a dimension that its memref does not have}}
+  %d = memref.dim %x, %c5 : memref<?x4xf32>
+  %v = arith.index_cast %d : index to i32
+  %f = arith.sitofp %v : i32 to f32
+  memref.store %f, %x[%c0, %c0] : memref<?x4xf32>
+  kernel.return
+}

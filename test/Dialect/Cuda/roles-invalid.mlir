@@ -204,7 +204,7 @@ kernel.func @not_read() {
 // -----
 
 kernel.func @few_stages() {
-  // expected-error@+1 {{a ring has at least one stage, of a multiple of 1024 bytes; this one has 0 of 1024}}
+  // expected-error@+1 {{a ring has 1..64 stages of a multiple of 1024 bytes, up to 232448; this one has 0 of 1024}}
   %ring = cuda.ring fills(4) releases(8) : <stages = 0, bytes = 1024>
   kernel.return
 }
@@ -282,7 +282,9 @@ kernel.func @warps_of_a_role() {
 kernel.func @warps() {
   // expected-error@+1 {{'cuda.warp_roles' op has 36 warps; a block has 32 at most}}
   cuda.warp_roles {
-    cuda.role @load warps(36) registers(24) {
+    cuda.role @idle warps(20) registers(24) {
+    }
+    cuda.role @load warps(16) registers(24) {
     }
   }
   kernel.return
@@ -337,5 +339,87 @@ kernel.func @unknown_size(%x: memref<2x?x96xbf16>) {
 kernel.func @box(%x: memref<?x96xbf16>) {
   // expected-error@+1 {{'cuda.tensor_map' op has boxes of 512 rows; a box has 1..256}}
   %map = cuda.tensor_map %x rows(512) : memref<?x96xbf16>
+  kernel.return
+}
+
+// -----
+
+kernel.func @map_inside(%w: memref<64x64xbf16>) {
+  cuda.warp_roles {
+    cuda.role @load warps(4) registers(56) {
+      // expected-error@+1 {{'cuda.tensor_map' op is not at the top level of a kernel, whose arguments maps are}}
+      %map = cuda.tensor_map %w rows(64) : memref<64x64xbf16>
+    }
+  }
+  kernel.return
+}
+
+// -----
+
+kernel.func @map_of_indices(%w: memref<64x64xindex>) {
+  // expected-error@+1 {{'cuda.tensor_map' op has a matrix of 'index'; kernels load f32, bf16 and f16 by maps}}
+  %map = cuda.tensor_map %w rows(64) : memref<64x64xindex>
+  kernel.return
+}
+
+// -----
+
+kernel.func @two_lists() {
+  cuda.warp_roles {
+    cuda.role @a warps(4) registers(56) {
+    }
+  }
+  // expected-error@+1 {{'cuda.warp_roles' op is the second one of its kernel, which has one}}
+  cuda.warp_roles {
+    cuda.role @a warps(8) registers(56) {
+    }
+  }
+  kernel.return
+}
+
+// -----
+
+kernel.func @outside() {
+  %ring = cuda.ring fills(5) releases(4) : <stages = 4, bytes = 8192>
+  // expected-error@+1 {{'cuda.acquire' op failed to verify that it is in a role, on a ring that a cuda.ring makes}}
+  %s = cuda.acquire %ring : <stages = 4, bytes = 8192>
+  kernel.return
+}
+
+// -----
+
+kernel.func @argument(%ring: !cuda.ring<stages = 4, bytes = 1024>) {
+  cuda.warp_roles {
+    cuda.role @a warps(4) registers(56) {
+      // expected-error@+1 {{'cuda.await' op failed to verify that it is in a role, on a ring that a cuda.ring makes}}
+      %s = cuda.await %ring : <stages = 4, bytes = 1024>
+    }
+  }
+  kernel.return
+}
+
+// -----
+
+kernel.func @many_warps() {
+  cuda.warp_roles {
+    // expected-error@+1 {{'cuda.role' op has 288230376151711744 warps; a block has 32 at most}}
+    cuda.role @a warps(288230376151711744) registers(56) {
+    }
+  }
+  kernel.return
+}
+
+// -----
+
+kernel.func @no_arrivals() {
+  // expected-error@+1 {{'cuda.ring' op has barriers that expect no arrivals}}
+  %ring = cuda.ring fills(0) releases(4) : <stages = 4, bytes = 8192>
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{a ring has 1..64 stages of a multiple of 1024 bytes, up to 232448; this one has 4 of 4611686018427387904}}
+kernel.func @large(%ring: !cuda.ring<stages = 4, bytes = 4611686018427387904>) {
   kernel.return
 }

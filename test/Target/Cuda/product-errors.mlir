@@ -201,7 +201,7 @@ module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, col
             kernel.yield %i : index
           } : <128>
           %zero = kernel.zero : <128x128xf32>
-          // expected-error@+1 {{'scf.for' op does not step over K by products of the same operands, one for each accumulator}}
+          // expected-error@+1 {{'scf.for' op does not step over K from zero by products of the same operands, one for each accumulator}}
           %acc = scf.for %k = %c0 to %c96 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
             %half = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
             %next = kernel.mma %half, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
@@ -271,6 +271,80 @@ module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, col
     ^bb0(%r: index, %c: index, %v: f32):
       kernel.yield %v : f32
     } : (!kernel.acc<128x128xf32>), memref<128x128xf32>
+    kernel.return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  kernel.func @start(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %y: memref<?x40xbf16>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c96 = arith.constant 96 : index
+    %c128 = arith.constant 128 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    scf.forall (%block) in (1) {
+      scf.for %row = %c0 to %rows step %c128 {
+        %count = arith.subi %rows, %row : index
+        kernel.row_tile %count max 128 {
+          %index = kernel.row_indices %row {
+          ^bb0(%i: index):
+            kernel.yield %i : index
+          } : <128>
+          %zero = kernel.zero : <128x128xf32>
+          %start = scf.for %k = %c0 to %c96 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
+            %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
+            scf.yield %next : !kernel.acc<128x128xf32>
+          }
+          // expected-error@+1 {{'scf.for' op does not step over K from zero by products of the same operands, one for each accumulator}}
+          %acc = scf.for %k = %c0 to %c96 step %c64 iter_args(%a = %start) -> (!kernel.acc<128x128xf32>) {
+            %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
+            scf.yield %next : !kernel.acc<128x128xf32>
+          }
+          kernel.store_tile %acc -> %y[%index, %c0] {
+          ^bb0(%r: index, %c: index, %v: f32):
+            %o = arith.truncf %v : f32 to bf16
+            kernel.yield %o : bf16
+          } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+        }
+      }
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  kernel.func @loaded(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %y: memref<?x40xbf16>, %sums: memref<?x128xf32>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c96 = arith.constant 96 : index
+    %c128 = arith.constant 128 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    scf.forall (%block) in (1) {
+      scf.for %row = %c0 to %rows step %c128 {
+        %count = arith.subi %rows, %row : index
+        kernel.row_tile %count max 128 {
+          %index = kernel.row_indices %row {
+          ^bb0(%i: index):
+            kernel.yield %i : index
+          } : <128>
+          // expected-error@+1 {{'kernel.load_tile' op uses a tile or its rows in a way that kernels for a GPU do not have}}
+          %start = kernel.load_tile %sums[%index, %c0] : memref<?x128xf32> -> <128x128xf32>
+          %acc = scf.for %k = %c0 to %c96 step %c64 iter_args(%a = %start) -> (!kernel.acc<128x128xf32>) {
+            %next = kernel.mma %a, %x[%index, %k], %w[%block, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
+            scf.yield %next : !kernel.acc<128x128xf32>
+          }
+          kernel.store_tile %acc -> %y[%index, %c0] {
+          ^bb0(%r: index, %c: index, %v: f32):
+            %o = arith.truncf %v : f32 to bf16
+            kernel.yield %o : bf16
+          } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+        }
+      }
+    }
     kernel.return
   }
 }

@@ -42,3 +42,9 @@ def test_kernel_text_is_made_of_ops():
     library = "\n".join(path.read_text() for path in (ROOT / "runtime" / "device").rglob("*.cuh"))
     missing = [name for name in named | in_code - {"moe::"} if not re.search(rf"\b{name[5:]}\b|wgmma##SUFFIX", library)]
     assert missing == []
+
+
+def test_one_matcher_of_products():
+    """The form of a loop over K is said in ProductLoop alone: nobody else looks for the product that a loop carries."""
+    looking = [path.name for path in sources("") if re.search(r"getDefiningOp<(?:kernel::)?MmaOp>", path.read_text())]
+    assert looking == ["ProductLoop.cpp"]

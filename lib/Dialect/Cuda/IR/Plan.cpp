@@ -16,8 +16,9 @@ int64_t mlir::cuda::blockColumnsOf(Value weight) {
 int64_t mlir::cuda::stageBytesOf(kernel::FuncOp kernel) {
   int64_t rows = 0, columns = 0;
   kernel.walk([&](kernel::MmaOp mma) {
-    columns = std::max(columns, blockColumnsOf(mma.getB()));
-    rows = std::max(rows, mma.getAcc().getType().getRows());
+    // More than fits is reported as such, however much it is.
+    columns = std::clamp(blockColumnsOf(mma.getB()), columns, sharedBytes);
+    rows = std::clamp(mma.getAcc().getType().getRows(), rows, sharedBytes);
   });
   return (rows + columns) * rowBytes;
 }

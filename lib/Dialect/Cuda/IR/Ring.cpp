@@ -14,10 +14,10 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t stages, int64_t bytes) {
-  if (stages < 1 || bytes < 1 || bytes % 1024)
-    return emitError() << "a ring has at least one stage, of a multiple of 1024 bytes; this one has " << stages << " of "
-                       << bytes;
-  if (int64_t all = barrierBytes + stages * bytes; all > sharedBytes || stages > barrierBytes / 16)
+  if (stages < 1 || stages > barrierBytes / 16 || bytes < 1 || bytes > sharedBytes || bytes % 1024)
+    return emitError() << "a ring has 1.." << barrierBytes / 16 << " stages of a multiple of 1024 bytes, up to " << sharedBytes
+                       << "; this one has " << stages << " of " << bytes;
+  if (int64_t all = barrierBytes + stages * bytes; all > sharedBytes)
     return emitError() << stages << " stages need " << all << " bytes of shared memory; a block has " << sharedBytes;
   return success();
 }
@@ -29,6 +29,8 @@ LogicalResult RingOp::verify() {
   for (auto other : func.getBody().front().getOps<RingOp>())
     if (other != *this && other->isBeforeInBlock(*this))
       return emitOpError("is the second one of its kernel, which has one");
+  if (getFills() < 1 || getReleases() < 1)
+    return emitOpError("has barriers that expect no arrivals");
   return success();
 }
 

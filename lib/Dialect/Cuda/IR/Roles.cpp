@@ -9,6 +9,8 @@ using namespace mlir::cuda;
 LogicalResult RoleOp::verify() {
   if (getWarps() <= 0 || getWarps() % 4)
     return emitOpError() << "has " << getWarps() << " warps; registers are given to groups of 4";
+  if (getWarps() > threadsOfBlock / 32)
+    return emitOpError() << "has " << getWarps() << " warps; a block has " << threadsOfBlock / 32 << " at most";
   if (getRegisters() < leastRegisters || getRegisters() > mostRegisters || getRegisters() % 8)
     return emitOpError() << "has " << getRegisters() << " registers; a role has multiples of 8 in " << leastRegisters
                          << ".." << mostRegisters;
@@ -18,6 +20,9 @@ LogicalResult RoleOp::verify() {
 LogicalResult WarpRolesOp::verifyRegions() {
   if (!isa_and_nonnull<kernel::FuncOp>((*this)->getParentOp()))
     return emitOpError("is not at the top level of a kernel");
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (isa<WarpRolesOp>(op))
+      return emitOpError("is the second one of its kernel, which has one");
   int64_t warps = 0, registers = 0;
   llvm::SmallDenseSet<StringAttr> names;
   for (Operation &op : getBody().front()) {
@@ -41,6 +46,11 @@ LogicalResult WarpRolesOp::verifyRegions() {
 
 LogicalResult TensorMapOp::verify() {
   auto type = cast<MemRefType>(getMatrix().getType());
+  Type element = type.getElementType();
+  if (!isa_and_nonnull<kernel::FuncOp>((*this)->getParentOp()))
+    return emitOpError("is not at the top level of a kernel, whose arguments maps are");
+  if (!element.isF32() && !element.isBF16() && !element.isF16())
+    return emitOpError() << "has a matrix of " << element << "; kernels load f32, bf16 and f16 by maps";
   auto argument = dyn_cast<BlockArgument>(getMatrix());
   if (!argument || !isa_and_nonnull<kernel::FuncOp>(argument.getOwner()->getParentOp()))
     return emitOpError("has a matrix that is no argument of the kernel");

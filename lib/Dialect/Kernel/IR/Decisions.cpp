@@ -67,7 +67,7 @@ LogicalResult kernel::verifyDecision(Operation *op, NamedAttribute attribute) {
     return verifyTiles(op, attribute.getValue());
   auto input = dyn_cast<IntegerAttr>(attribute.getValue());
   if (op->getName().getStringRef() == "linalg.generic" && input && input.getType().isInteger(64) &&
-      input.getInt() >= 0)
+      input.getInt() >= 0 && input.getInt() <= INT32_MAX)
     return success();
   return op->emitOpError() << "'" << KernelDialect::getEpilogueAttrName()
                            << "' is the number of an operand of a linalg.generic, got " << attribute.getValue();

@@ -2,8 +2,11 @@
 #ifndef MOE_MLIR_DIALECT_CUDA_IR_CUDAPIPELINE
 #define MOE_MLIR_DIALECT_CUDA_IR_CUDAPIPELINE
 
+/// A call whose first operand is the ring.
 class Cuda_OnRing<string mnemonic, string function, string templates = "">
-    : Cuda_Call<mnemonic, function, templates>;
+    : Cuda_Call<mnemonic, function, templates, "", [PredOpTrait<"it is in a role, on a ring that a cuda.ring makes",
+        CPred<"$_op.getOperand(0).getDefiningOp<::mlir::cuda::RingOp>() && "
+              "$_op.getParentOfType<::mlir::cuda::RoleOp>()">>]>;
 
 def Cuda_RingOp : Cuda_Call<"ring", "moe::makeRing",
     "number(getType().getStages()), number(getType().getBytes()), number(getFills()), number(getReleases())"> {

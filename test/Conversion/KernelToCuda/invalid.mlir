@@ -1,0 +1,119 @@
+// Products in forms that roles cannot have.
+// RUN: moe-opt %s --split-input-file --verify-diagnostics --pass-pipeline="builtin.module(kernel.func(kernel-specialize-warps))"
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %y: memref<?x40xbf16>, %flag: i1) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x128xf32>
+      %acc = scf.for %k = %c0 to %c128 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
+        %next = kernel.mma %a, %x[%index, %k], %w[%c0, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
+        scf.yield %next : !kernel.acc<128x128xf32>
+      }
+      scf.if %flag {
+        // expected-error@+1 {{'kernel.store_tile' op uses a tile or its rows in a way that kernels for a GPU do not have}}
+        kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        %o = arith.truncf %v : f32 to bf16
+        kernel.yield %o : bf16
+      } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+      }
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %y: memref<?x40xbf16>, %flag: i1) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x128xf32>
+      // expected-error@+1 {{'scf.for' op does not step over K from zero by products of the same operands, one for each accumulator}}
+      %acc = scf.for %k = %c0 to %c128 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
+        %next = kernel.mma %a, %x[%index, %k], %w[%c0, %k, %k] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
+        scf.yield %next : !kernel.acc<128x128xf32>
+      }
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        %o = arith.truncf %v : f32 to bf16
+        kernel.yield %o : bf16
+      } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x2x60x64xbf16>, %y: memref<?x40xbf16>, %flag: i1) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x60xf32>
+      %acc = scf.for %k = %c0 to %c128 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x60xf32>) {
+        // expected-error@+1 {{'kernel.mma' op has 60 columns; on a GPU, products have multiples of 8 up to 256}}
+        %next = kernel.mma %a, %x[%index, %k], %w[%c0, %k, %c0] : !kernel.acc<128x60xf32>, memref<?x96xbf16>, memref<1x2x60x64xbf16>
+        scf.yield %next : !kernel.acc<128x60xf32>
+      }
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        %o = arith.truncf %v : f32 to bf16
+        kernel.yield %o : bf16
+      } : (!kernel.acc<128x60xf32>), memref<?x40xbf16>
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<1x2x128x64xbf16>, %y: memref<?x40xbf16>, %flag: i1) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %other = arith.select %flag, %index, %index : !kernel.rows<128>
+      %zero = kernel.zero : <128x128xf32>
+      %acc = scf.for %k = %c0 to %c128 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
+        // expected-error@+1 {{'kernel.mma' op has rows that no kernel.row_indices says}}
+        %next = kernel.mma %a, %x[%other, %k], %w[%c0, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<1x2x128x64xbf16>
+        scf.yield %next : !kernel.acc<128x128xf32>
+      }
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        %o = arith.truncf %v : f32 to bf16
+        kernel.yield %o : bf16
+      } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+    }
+    kernel.return
+  }
+}
