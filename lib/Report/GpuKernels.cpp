@@ -26,8 +26,12 @@ llvm::StringMap<cuda::CudaLaunch> moe_mlir::launchesOnGpu(ModuleOp module) {
     kernel::buildKernelToThreadsPipeline(pm);
     if (failed(pm.run(*copy)))
       continue;
-    for (auto distributed : copy->getOps<kernel::FuncOp>())
-      launches.try_emplace(distributed.getName(), kernel::launchOf(distributed));
+    cuda::CudaLaunch launch = kernel::launchOf(*copy->getOps<kernel::FuncOp>().begin());
+    // Whether each op has a form in CUDA C++, only its conversion knows.
+    PassManager conversion(module.getContext());
+    conversion.addPass(kernel::createConvertKernelToEmitC());
+    if (succeeded(conversion.run(*copy)))
+      launches.try_emplace(kernel.getName(), std::move(launch));
   }
   return launches;
 }

@@ -13,8 +13,8 @@
 
 namespace moe_mlir {
 
-/// How the kernels of a module are launched, by their names: as convert-kernel-to-emitc says of copies of them. Kernels
-/// that it has no form for are left out, without a message.
+/// How the kernels of a module are launched, by their names, read from copies of them whose work is distributed to threads.
+/// Kernels that convert-kernel-to-emitc has no form for are left out, without a message.
 llvm::StringMap<mlir::cuda::CudaLaunch> launchesOnGpu(mlir::ModuleOp module);
 
 /// What the time of a launch depends on, beside what every report counts.

@@ -1,4 +1,4 @@
-//===- States.cpp - when a state may be written -----------------------------------------------------------------===//
+//===- States.cpp - in which order states are written -----------------------------------------------------------===//
 //
 // A graph's values do not change, but a state has one buffer, for its old value and its next one. So the next value is
 // written when nobody reads the old one any more: by an update in place after the last reader, by a copy at the end of
