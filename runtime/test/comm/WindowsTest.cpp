@@ -5,7 +5,9 @@
 #include "comm/Windows.h"
 
 #include <cstring>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -109,33 +111,44 @@ TEST(Windows, MemoryThatCannotBeHadIsAnErrorOnAllRanks) {
   EXPECT_EQ(endings[1].text, "cannot have a window of 4194304 bytes: File too large");
 }
 
-TEST(Windows, AnotherFileIsNoWindow) {
-  // Rank 1 puts a file that can be cut off where its memory was, before the others open it.
-  std::vector<Ending> endings = Job(2).run([](const Ranks &ranks) -> std::string {
+/// What rank 0 says of the windows when rank 1 offers the file that `open` returns in place of its own, with a number
+/// that is wrong by so much.
+std::string offerInstead(int (*open)(), uint64_t wrongBy) {
+  std::vector<Ending> endings = Job(2).run([&](const Ranks &ranks) -> std::string {
     Bootstrap group;
     if (Status bad = group.join(ranks, 1, 20 * second); bad.failed())
       return bad.message;
     if (ranks.rank == 0)
       return Windows().open(group, 4096).message;
-    FILE *file = tmpfile();
-    if (!file || ftruncate(fileno(file), 4096))
+    struct stat about;
+    int fd = open();
+    if (fd < 0 || ftruncate(fd, 4096) || fstat(fd, &about))
       return "no file";
+    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); // which only memory takes
     struct {
       int64_t process;
       int32_t fd, isMade;
       uint64_t bytes, file;
-    } mine{getpid(), fileno(file), 1, 4096, 0}, all[2];
-    struct stat about;
-    fstat(fileno(file), &about);
-    mine.file = about.st_ino;
+    } mine{getpid(), fd, 1, 4096, about.st_ino + wrongBy}, all[2];
     int32_t isFine = 1, outcomes[2];
     if (group.gather(&mine, all, sizeof mine).failed() || group.gather(&isFine, outcomes, sizeof isFine).failed())
       return "no exchange";
     return outcomes[0] ? "taken" : "refused";
   });
-  EXPECT_NE(endings[0].text.find("what is found as the window of rank 1 is another file"), std::string::npos)
-      << endings[0].text;
-  EXPECT_EQ(endings[1].text, "refused");
+  EXPECT_EQ(endings[1].text, endings[0].text.empty() ? "taken" : "refused");
+  return endings[0].text;
+}
+
+TEST(Windows, AnotherFileIsNoWindow) {
+  auto memory = [] { return memfd_create("test", MFD_ALLOW_SEALING); };
+  auto unsealed = [] { return memfd_create("test", 0); };
+  auto file = [] { return dup(fileno(tmpfile())); };
+  EXPECT_EQ(offerInstead(memory, 0), "");
+  const char *found = "what is found as the window of rank 1 is another file";
+  // Of the same name but not the one that was meant, as with other numbers of processes; or one that can be cut off.
+  EXPECT_NE(offerInstead(memory, 1).find(found), std::string::npos);
+  EXPECT_NE(offerInstead(unsealed, 0).find(found), std::string::npos);
+  EXPECT_NE(offerInstead(file, 0).find(found), std::string::npos);
 }
 
 TEST(Windows, NothingHasAName) {
