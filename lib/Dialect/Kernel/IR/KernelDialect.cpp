@@ -32,6 +32,17 @@ static void printTileShape(AsmPrinter &printer, int64_t rows, int64_t columns, T
   printer << rows << "x" << columns << "x" << element;
 }
 
+/// `?x256xbf16`
+static ParseResult parseWindowShape(AsmParser &parser, SmallVectorImpl<int64_t> &shape, Type &element) {
+  return failure(parser.parseDimensionList(shape, /*allowDynamic=*/true) || parser.parseType(element));
+}
+
+static void printWindowShape(AsmPrinter &printer, ArrayRef<int64_t> shape, Type element) {
+  for (int64_t size : shape)
+    (ShapedType::isDynamic(size) ? printer << "?" : printer << size) << "x";
+  printer << element;
+}
+
 #include "moe-mlir/Dialect/Kernel/IR/KernelDialect.cpp.inc"
 #define GET_TYPEDEF_CLASSES
 #include "moe-mlir/Dialect/Kernel/IR/KernelTypes.cpp.inc"

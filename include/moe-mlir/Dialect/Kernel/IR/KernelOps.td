@@ -23,6 +23,10 @@ def Kernel_Dialect : Dialect {
     the target's business, and what happens to the elements is said in scalar regions.
     All memrefs that a kernel takes are row-major and contiguous. The dialect knows nothing of MoE.
 
+    Ranks of a `shard.grid` share memory by windows (`!kernel.window`): a kernel puts rows into another rank's part and
+    signals, and a later launch awaits the signal of that rank before it reads its own part. kernel-verify-windows checks
+    that a host program and its kernels do so.
+
     An `scf.parallel` in a `scf.forall` says that its iterations, whole rows of work, touch different elements, so that
     the threads of a block may share them; what stands before it is done before, and what follows is done after.
     `kernel.independent` on an `scf.for` says the same of the iterations of an inner loop where it does not show in the
@@ -101,7 +105,7 @@ def Kernel_RowsType : TypeDef<Kernel_Dialect, "Rows"> {
 def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface, AutomaticAllocationScope]> {
   let summary = "A block program";
   let description = [{
-    Arguments are memrefs (row-major, contiguous) and scalars; there are no results. `scratch`-like memory is an
+    Arguments are memrefs (row-major, contiguous), windows and scalars; there are no results. `scratch`-like memory is an
     argument too.
 
     ```mlir
@@ -308,5 +312,7 @@ def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ReturnLike, ParentOne
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "$values attr-dict `:` type($values)";
 }
+
+include "moe-mlir/Dialect/Kernel/IR/KernelWindows.td"
 
 #endif // MOE_MLIR_DIALECT_KERNEL_IR_KERNELOPS
