@@ -6,6 +6,7 @@
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -27,6 +28,15 @@ static std::optional<std::string> layoutOf(func::FuncOp func) {
   };
   std::optional<std::string> argument = find(func.getArgumentTypes(), "argument");
   return argument ? argument : find(func.getResultTypes(), "result");
+}
+
+static std::optional<std::string> reasonAgainstSum(shard::AllReduceOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  if (op.getReduction() != shard::ReductionKind::Sum || op.getGridAxes().size() != 1 || op.getGridAxes()[0] != 0)
+    return "adds up what the ranks of axis 0 have; reduction = <sum>, grid_axes = [0]";
+  if (!type.getElementType().isF32() || op.getInput().getType() != type || type.getRank() < 1)
+    return "adds tensors of f32, so that it rounds nothing";
+  return std::nullopt;
 }
 
 /// A reason why `op` cannot be lowered, or nothing.
@@ -58,10 +68,10 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
   }
   if (isa<func::CallOp>(op))
     return "must be inlined before";
-  if (auto exchange = dyn_cast<moe::AllToAllOp>(op))
-    return ("exchanges rows between the ranks of @" + exchange.getGrid() + "; one process runs the model").str();
+  if (auto sum = dyn_cast<shard::AllReduceOp>(op))
+    return reasonAgainstSum(sum);
   if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::ParameterOp, moe::GateOp,
-          moe::DispatchOp, moe::ExpertOp, moe::CombineOp, tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
+          moe::DispatchOp, moe::AllToAllOp, moe::ExpertOp, moe::CombineOp, tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
           tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
           tensor::ConcatOp, tensor::FromElementsOp, tensor::SplatOp, tensor::ExtractOp, arith::ConstantOp, cf::AssertOp,
           CheckOp, func::FuncOp, func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))

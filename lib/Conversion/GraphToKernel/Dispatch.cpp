@@ -6,23 +6,10 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Layout.h"
+#include "Exchange.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
-
-/// The layer's name in reports: where its weights stand in the model.
-static std::string layerName(moe::DispatchOp op) {
-  for (Operation *user : op.getLayout().getUsers())
-    if (auto expert = dyn_cast<moe::ExpertOp>(user))
-      if (auto weight = expert.getWIn().getDefiningOp<moe::ParameterOp>()) {
-        StringRef key = cast<StringAttr>(weight.getSources()[0]).getValue();
-        if (size_t end = key.find(".experts"); end != StringRef::npos)
-          return key.take_front(end).str();
-        return key.rsplit('.').first.str();
-      }
-  return "moe";
-}
 
 void mlir::kernel::emitGather(GraphLowering &lowering, OpBuilder &host, Location loc, Value tokens, Value weights,
                               Value places, Value rows) {
@@ -55,26 +42,42 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
   LogicalResult matchAndRewrite(moe::DispatchOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    Value tokens = adaptor.getTokens()[0], experts = adaptor.getExperts()[0];
-    OpFoldResult t = sizeOf(rewriter, loc, experts, 0), k = sizeOf(rewriter, loc, experts, 1);
+    Value tokens = adaptor.getTokens()[0], groups = adaptor.getExperts()[0];
+    int64_t count = op.getNumExperts();
+    if (std::optional<StringRef> grid = op.getTo()) {
+      Ranks ranks(rewriter, loc, lowering.module, *grid);
+      groups = emitOwners(lowering, rewriter, loc, ranks, groups, count);
+      count = ranks.count;
+    } else if (std::optional<StringRef> grid = op.getAt()) {
+      Ranks ranks(rewriter, loc, lowering.module, *grid);
+      groups = emitOwnExperts(lowering, rewriter, loc, ranks, groups, count);
+      count /= ranks.count;
+    }
+    OpFoldResult t = sizeOf(rewriter, loc, groups, 0), k = sizeOf(rewriter, loc, groups, 1);
     OpFoldResult pairs = mulSizes(rewriter, loc, {t, k});
     auto layout = LayoutBuffers::allocate(rewriter, loc, op.getLayout().getType(), t, k);
-    std::optional<PairCounts> counts;
-    auto known = lowering.pairCounts.find(op.getExperts());
-    if (known != lowering.pairCounts.end() &&
-        op.getExperts().getDefiningOp<moe::GateOp>().getNumExperts() == static_cast<int64_t>(op.getNumExperts()))
-      counts = {known->second.first, known->second.second};
-    LaunchOp launch = emitLayout(lowering, rewriter, loc, experts, layout, counts, op.getNumExperts());
-    launch->setAttr("moe.expert_load",
-                    rewriter.getDictionaryAttr({rewriter.getNamedAttr("layer", rewriter.getStringAttr(layerName(op))),
-                                                rewriter.getNamedAttr("offsets", rewriter.getI64IntegerAttr(1))}));
+    LaunchOp launch = emitLayout(lowering, rewriter, loc, groups, layout, countsOf(op), count);
+    if (!op.getTo())
+      launch->setAttr("moe.expert_load", rewriter.getDictionaryAttr(
+                                             {rewriter.getNamedAttr("layer", rewriter.getStringAttr(layerName(op))),
+                                              rewriter.getNamedAttr("offsets", rewriter.getI64IntegerAttr(1))}));
 
     Value rows = allocate(rewriter, loc, memrefOf(op.getRows()), {pairs, sizeOf(rewriter, loc, tokens, 1)});
-    if (placementOf(op) == moe::Placement::Gathered)
+    if (!op.getTo() && placementOf(op) == moe::Placement::Gathered)
       emitGather(lowering, rewriter, loc, tokens, adaptor.getWeights().empty() ? Value() : adaptor.getWeights()[0],
                  layout.places, rows);
     rewriter.replaceOpWithMultiple(op, {ValueRange(rows), layout.values()});
     return success();
+  }
+
+private:
+  /// What the gate counted, if it chose among the same groups.
+  std::optional<PairCounts> countsOf(moe::DispatchOp op) const {
+    auto known = lowering.pairCounts.find(op.getExperts());
+    if (known == lowering.pairCounts.end() || op.getTo() || op.getAt() ||
+        op.getExperts().getDefiningOp<moe::GateOp>().getNumExperts() != static_cast<int64_t>(op.getNumExperts()))
+      return std::nullopt;
+    return PairCounts{known->second.first, known->second.second};
   }
 };
 } // namespace

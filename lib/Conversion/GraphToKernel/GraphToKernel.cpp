@@ -69,7 +69,8 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
          {populateFunctionPatterns, populateTensorPatterns, populateCopyPatterns, populateConstantPatterns,
           populateGenericPatterns, populateLinearPatterns, populateNormPatterns, populateRopePatterns,
           populateEmbeddingPatterns, populateGatePatterns, populateDispatchPatterns, populateExpertPatterns,
-          populateCombinePatterns, populateCachePatterns, populateAttentionPatterns})
+          populateCombinePatterns, populateExchangePatterns, populateRankSumPatterns, populateCachePatterns,
+          populateAttentionPatterns})
       populate(converter, lowering, patterns);
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return signalPassFailure();

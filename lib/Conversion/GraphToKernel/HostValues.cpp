@@ -11,6 +11,9 @@ OpFoldResult mlir::kernel::sizeOf(OpBuilder &b, Location loc, Value memref, int6
     return b.getIndexAttr(type.getDimSize(dim));
   if (auto alloc = memref.getDefiningOp<memref::AllocOp>())
     return getAsOpFoldResult(alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)]);
+  if (auto part = memref.getDefiningOp<PartOp>())
+    if (auto window = part.getWindow().getDefiningOp<WindowOp>())
+      return window.getSizes()[0]; // only the first dimension of a window can be dynamic
   return memref::DimOp::create(b, loc, memref, dim).getResult();
 }
 

@@ -31,6 +31,8 @@ struct FusedEpilogue {
   Value sizes;        ///< another operand of the op's shape, if there is one
 };
 
+struct RowExchange;
+
 /// State of one run of the pass.
 struct GraphLowering {
   explicit GraphLowering(ModuleOp module);
@@ -45,6 +47,8 @@ struct GraphLowering {
   /// Experts that a gate chose -> the ranks and counts of its pairs, which it left for the layout; see Routing.h.
   DenseMap<Value, std::pair<Value, Value>> pairCounts;
   RoutingSizes routing;
+  /// Rows that were sent to other ranks, by the op that sent them; see Exchange.h.
+  DenseMap<Operation *, std::shared_ptr<RowExchange>> exchanges;
 };
 
 template <typename Op> class GraphPattern : public OpConversionPattern<Op> {
@@ -157,7 +161,8 @@ using PopulateFn = void(const TypeConverter &, GraphLowering &, RewritePatternSe
 PopulateFn populateFunctionPatterns, populateTensorPatterns, populateCopyPatterns, populateConstantPatterns,
     populateGenericPatterns, populateLinearPatterns, populateNormPatterns, populateRopePatterns,
     populateEmbeddingPatterns, populateGatePatterns, populateDispatchPatterns, populateExpertPatterns,
-    populateCombinePatterns, populateCachePatterns, populateAttentionPatterns;
+    populateCombinePatterns, populateExchangePatterns, populateRankSumPatterns, populateCachePatterns,
+    populateAttentionPatterns;
 
 } // namespace mlir::kernel
 

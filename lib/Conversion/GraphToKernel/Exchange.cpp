@@ -1,0 +1,221 @@
+//===- Exchange.cpp - moe.all_to_all: rows to the ranks of their experts, and sums back ---------------------------===//
+//
+// Rows are stored where the receiver expects those of this source, so nobody waits before he sends: the source that
+// stands s places behind a rank has rows s * room ... of its window. How many there are, and where the sender wants
+// their sums, goes with the flag. The receiver sends one sum for each row that came, to exactly there, so that sums
+// stand in the order of the sender's layout.
+//
+// The next layer uses the same windows. Their rows were read by then: who begins the next exchange has all sums of this
+// one, which were made of them (docs/rationale/exchange.md).
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Exchange.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+/// Bytes that go to each rank beside the rows: a flag, and with the rows an announcement of two numbers.
+static constexpr int64_t flagBytes = 4, announcementBytes = 8;
+
+namespace {
+/// What is copied row by row, and the window that it goes to.
+struct Traveller {
+  Value source, window;
+};
+} // namespace
+
+/// A window with `room` rows of each rank, like those of `rows`.
+static Value windowFor(OpBuilder &host, Location loc, const RowExchange &exchange, const Twine &name, Value rows) {
+  SmallVector<OpFoldResult> sizes = sizesOf(host, loc, rows);
+  sizes[0] = mulSizes(host, loc, {exchange.room, host.getIndexAttr(exchange.ranks.count)});
+  return exchange.ranks.window(host, loc, name, getElementTypeOrSelf(rows), sizes);
+}
+
+/// Sends the tokens' and companions' rows to the ranks of `layout`.
+static LaunchOp emitSend(GraphLowering &lowering, OpBuilder &host, Location loc, const RowExchange &exchange,
+                         const LayoutBuffers &layout, ArrayRef<Traveller> travellers) {
+  const Ranks &ranks = exchange.ranks;
+  OpFoldResult tokens = sizeOf(host, loc, travellers[0].source, 0);
+  KernelBuilder b(lowering.kernels, loc);
+  Value own = b.arg(ranks.own), room = b.arg(exchange.room);
+  Value offsets = b.arg(layout.offsets), tokenOf = b.arg(layout.tokens);
+  SmallVector<Traveller> args;
+  for (const Traveller &traveller : travellers)
+    args.push_back({b.arg(traveller.source), b.arg(traveller.window)});
+  // Each rank begins with another one, and ends with itself.
+  b.forall({b.idx(ranks.count), b.indexArg(tokens)}, [&](ValueRange at) {
+    Value peer = rankBehind(b, ranks, own, b.add(at[0], b.idx(1)));
+    Value row = b.add(b.toIndex(b.load(offsets, peer)), at[1]);
+    Value end = b.toIndex(b.load(offsets, b.add(peer, b.idx(1))));
+    b.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, end), [&] {
+      Value token = b.toIndex(b.load(tokenOf, row));
+      Value place = b.add(b.mul(distanceBetween(b, ranks, peer, own), room), at[1]);
+      for (const Traveller &traveller : args)
+        PutOp::create(b, traveller.source, token, traveller.window, peer, place);
+    });
+  });
+  int64_t bytes = 0;
+  for (const Traveller &traveller : travellers)
+    bytes += rowBytes(traveller.source);
+  LaunchOp launch = b.launch(host, "send", tokens, mulSizes(host, loc, {tokens, host.getIndexAttr(ranks.count)}));
+  setTraffic(launch, ranks, {layout.offsets, Value(), bytes, 0});
+  return launch;
+}
+
+/// Tells every rank how many rows it gets and where their sums go, and waits for what the others tell. That is a number
+/// from outside, which a fault there may have damaged: it is limited to what the window holds.
+static LaunchOp emitAnnouncement(GraphLowering &lowering, OpBuilder &host, Location loc, const RowExchange &exchange,
+                                 const LayoutBuffers &layout) {
+  const Ranks &ranks = exchange.ranks;
+  Value announcements =
+      ranks.window(host, loc, "announcements", host.getI32Type(), {host.getIndexAttr(ranks.count), host.getIndexAttr(2)});
+  Value mine = ownPart(host, loc, announcements);
+  auto tell = [&](KernelBuilder &b, Value peer, Value distance) {
+    Value offsets = b.arg(layout.offsets), there = partOf(b, b.arg(announcements), peer);
+    Value first = b.load(offsets, peer), end = b.load(offsets, b.add(peer, b.idx(1)));
+    b.store(first, there, {distance, b.idx(0)});
+    b.store(arith::SubIOp::create(b, end, first), there, {distance, b.idx(1)});
+  };
+  auto listen = [&](KernelBuilder &b) {
+    Value told = b.arg(mine), arrived = b.arg(exchange.arrived), firsts = b.arg(exchange.firsts);
+    Value room = b.arg(exchange.room), all = b.mul(room, b.idx(ranks.count)), own = b.arg(ranks.own);
+    Value zero = b.idx(0);
+    Value sum = b.loop(zero, b.idx(ranks.count), 1, zero, [&](Value peer, ValueRange before) {
+      Value distance = distanceBetween(b, ranks, own, peer);
+      auto field = [&](int64_t i) { return b.toIndex(b.load(told, {distance, b.idx(i)})); };
+      Value count = b.max(zero, b.min(field(1), room));
+      b.store(b.toI32(before[0]), arrived, peer);
+      b.store(b.toI32(b.max(zero, b.min(field(0), b.sub(all, count)))), firsts, peer);
+      return SmallVector<Value>{b.add(before[0], count)};
+    })[0];
+    b.store(b.toI32(sum), arrived, b.idx(ranks.count));
+  };
+  LaunchOp launch = emitMeeting(lowering, host, loc, ranks, exchange.came, "announce", tell, listen);
+  setTraffic(launch, ranks, {Value(), Value(), 0, announcementBytes + flagBytes});
+  return launch;
+}
+
+/// In a kernel: how many rows of `peer` have come.
+static Value rowsOf(KernelBuilder &b, Value arrived, Value peer) {
+  return b.sub(b.toIndex(b.load(arrived, b.add(peer, b.idx(1)))), b.toIndex(b.load(arrived, peer)));
+}
+
+/// Integers of the rows that came, [S] or [S, k], -1 in rows that do not exist.
+static Value emitReceivedIds(GraphLowering &lowering, OpBuilder &host, Location loc, const RowExchange &exchange,
+                             Value received) {
+  const Ranks &ranks = exchange.ranks;
+  SmallVector<OpFoldResult> sizes = sizesOf(host, loc, received);
+  Value result = allocate(host, loc, cast<MemRefType>(received.getType()), sizes);
+  KernelBuilder b(lowering.kernels, loc);
+  Value from = b.arg(received), to = b.arg(result), room = b.arg(exchange.room), arrived = b.arg(exchange.arrived);
+  Value own = b.arg(ranks.own);
+  Value none = arith::ConstantOp::create(b, b.getIntegerAttr(getElementTypeOrSelf(received), -1));
+  b.forall({b.dim(to, 0)}, [&](ValueRange at) {
+    Value count = rowsOf(b, arrived, rankBehind(b, ranks, own, b.div(at[0], room)));
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.rem(at[0], room), count);
+    auto copy = [&](ValueRange place) {
+      b.store(arith::SelectOp::create(b, exists, b.load(from, place), none), to, place);
+    };
+    if (sizes.size() == 1)
+      copy(at);
+    else
+      b.loop(b.idx(0), b.dim(to, 1), 1, [&](Value j) { copy({at[0], j}); });
+  });
+  b.launch(host, "received_ids", sizes[0], mulSizes(host, loc, sizes));
+  return result;
+}
+
+/// Sends the sum of each row that came to where its source wants it.
+static LaunchOp emitReturn(GraphLowering &lowering, OpBuilder &host, Location loc, const RowExchange &exchange,
+                           Value sums, Value window) {
+  const Ranks &ranks = exchange.ranks;
+  KernelBuilder b(lowering.kernels, loc);
+  Value from = b.arg(sums), to = b.arg(window), own = b.arg(ranks.own), room = b.arg(exchange.room);
+  Value arrived = b.arg(exchange.arrived), firsts = b.arg(exchange.firsts);
+  b.forall({b.idx(ranks.count), room}, [&](ValueRange at) {
+    Value distance = b.rem(b.add(at[0], b.idx(1)), b.idx(ranks.count)), peer = rankBehind(b, ranks, own, distance);
+    b.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at[1], rowsOf(b, arrived, peer)), [&] {
+      Value row = b.add(b.mul(distance, room), at[1]);
+      PutOp::create(b, from, row, to, peer, b.add(b.toIndex(b.load(firsts, peer)), at[1]));
+    });
+  });
+  OpFoldResult rows = sizeOf(host, loc, sums, 0);
+  LaunchOp launch = b.launch(host, "send_back", rows, mulSizes(host, loc, sizesOf(host, loc, sums)));
+  setTraffic(launch, ranks, {exchange.arrived, Value(), rowBytes(sums), 0});
+  return launch;
+}
+
+namespace {
+struct ExchangeLowering : GraphPattern<moe::AllToAllOp> {
+  using GraphPattern::GraphPattern;
+
+  LogicalResult matchAndRewrite(moe::AllToAllOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    SmallVector<SmallVector<Value>> results =
+        op.getInverse() ? lowerReturn(op, adaptor, rewriter) : lowerSend(op, adaptor, rewriter);
+    rewriter.replaceOpWithMultiple(op, std::move(results));
+    return success();
+  }
+
+private:
+  SmallVector<SmallVector<Value>> lowerSend(moe::AllToAllOp op, OneToNOpAdaptor adaptor,
+                                            ConversionPatternRewriter &rewriter) const {
+    Location loc = op.getLoc();
+    auto dispatch = op.getRows().getDefiningOp<moe::DispatchOp>();
+    LayoutBuffers layout(adaptor.getLayout());
+    Value tokens = rewriter.getRemappedValue(dispatch.getTokens());
+    auto exchange = std::make_shared<RowExchange>(
+        RowExchange{Ranks(rewriter, loc, lowering.module, op.getGrid()), layerName(op), layout.values()});
+    const Ranks &ranks = exchange->ranks;
+    exchange->room = ranks.largest(rewriter, loc, sizeOf(rewriter, loc, tokens, 0));
+    exchange->came = ranks.flags(rewriter, loc, "came");
+    exchange->returned = ranks.flags(rewriter, loc, "returned");
+    exchange->arrived = allocate(rewriter, loc, rewriter.getI32Type(),
+                                 OpFoldResult(rewriter.getIndexAttr(ranks.count + 1)));
+    exchange->firsts = allocate(rewriter, loc, rewriter.getI32Type(), OpFoldResult(rewriter.getIndexAttr(ranks.count)));
+    lowering.exchanges[op] = exchange;
+
+    SmallVector<Traveller> travellers = {{tokens, windowFor(rewriter, loc, *exchange, "rows", tokens)}};
+    for (auto [i, companion] : llvm::enumerate(adaptor.getCompanions()))
+      travellers.push_back(
+          {companion[0], windowFor(rewriter, loc, *exchange, "companion" + Twine(i), companion[0])});
+    emitAdvance(lowering, rewriter, loc, ranks, exchange->came);
+    StringRef phase = "rows to experts";
+    setPhase(emitSend(lowering, rewriter, loc, *exchange, layout, travellers), exchange->layer, phase);
+    setPhase(emitAnnouncement(lowering, rewriter, loc, *exchange, layout), exchange->layer, phase);
+
+    SmallVector<SmallVector<Value>> results = {{ownPart(rewriter, loc, travellers[0].window)}};
+    // Nothing but the way back reads this layout, and that has the exchange.
+    results.push_back(LayoutBuffers::allocate(rewriter, loc, op.getResultLayout().getType(), rewriter.getIndexAttr(0),
+                                              rewriter.getIndexAttr(0))
+                          .values());
+    for (const Traveller &companion : ArrayRef(travellers).drop_front()) {
+      Value received = ownPart(rewriter, loc, companion.window);
+      if (getElementTypeOrSelf(received).isInteger())
+        received = emitReceivedIds(lowering, rewriter, loc, *exchange, received);
+      results.push_back({received});
+    }
+    return results;
+  }
+
+  SmallVector<SmallVector<Value>> lowerReturn(moe::AllToAllOp op, OneToNOpAdaptor adaptor,
+                                              ConversionPatternRewriter &rewriter) const {
+    Location loc = op.getLoc();
+    const RowExchange &exchange = *lowering.exchanges.lookup(op.getLayout().getDefiningOp());
+    Value sums = adaptor.getRows()[0], window = windowFor(rewriter, loc, exchange, "sums", sums);
+    StringRef phase = "sums to tokens";
+    // The rows have room for all tokens of each rank already.
+    setPhase(emitReturn(lowering, rewriter, loc, exchange, sums, window), exchange.layer, phase);
+    LaunchOp meeting = emitMeeting(lowering, rewriter, loc, exchange.ranks, exchange.returned);
+    setPhase(meeting, exchange.layer, phase);
+    setTraffic(meeting, exchange.ranks, {Value(), Value(), 0, flagBytes});
+    return {{ownPart(rewriter, loc, window)}, exchange.layout};
+  }
+};
+} // namespace
+
+void mlir::kernel::populateExchangePatterns(const TypeConverter &converter, GraphLowering &lowering,
+                                            RewritePatternSet &patterns) {
+  patterns.add<ExchangeLowering>(converter, lowering);
+}

@@ -1,0 +1,81 @@
+//===- Exchange.h - rows that travel between ranks ------------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_EXCHANGE_H
+#define MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_EXCHANGE_H
+
+#include "Layout.h"
+
+namespace mlir::kernel {
+
+/// The ranks of a grid, as the host program sees them.
+struct Ranks {
+  Ranks(OpBuilder &host, Location loc, ModuleOp module, StringRef grid);
+
+  /// Memory of one shape and place on every rank; `sizes` has an entry for each dimension.
+  Value window(OpBuilder &host, Location loc, const Twine &name, Type element, ArrayRef<OpFoldResult> sizes) const;
+  /// A flag for each rank.
+  Value flags(OpBuilder &host, Location loc, const Twine &name) const;
+  /// The largest of all ranks' values.
+  Value largest(OpBuilder &host, Location loc, OpFoldResult value) const;
+
+  FlatSymbolRefAttr grid;
+  int64_t count; ///< W
+  Value own;     ///< this rank's number
+};
+
+/// An exchange of rows on its way: what its return has to know.
+struct RowExchange {
+  Ranks ranks;
+  std::string layer;
+  SmallVector<Value> layout; ///< of the dispatch to the ranks
+  Value room;                ///< the largest number of tokens of a rank
+  Value came, returned;      ///< windows of flags
+  Value arrived;             ///< [W + 1] i32: rows that came from the ranks before each; the last is their number
+  Value firsts;              ///< [W] i32: where each rank wants the sums of its rows
+};
+
+/// This rank's part of a window, for launches as any buffer.
+Value ownPart(OpBuilder &host, Location loc, Value window);
+/// In a kernel: the part of rank `peer`, which may be stored to.
+Value partOf(KernelBuilder &b, Value window, Value peer);
+/// In a kernel: the rank that stands `distance` (at most W) behind `rank`.
+Value rankBehind(KernelBuilder &b, const Ranks &ranks, Value rank, Value distance);
+/// In a kernel: how many places `rank` stands behind `from`.
+Value distanceBetween(KernelBuilder &b, const Ranks &ranks, Value from, Value rank);
+
+/// A launch that lets the number of the exchange grow by one.
+void emitAdvance(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags);
+
+using PeerProgram = llvm::function_ref<void(KernelBuilder &, Value peer, Value distance)>;
+
+/// A launch of one block that raises this rank's flag at each rank, and then waits for theirs: behind it is all that
+/// earlier launches of any rank have put. `before` runs in front of each flag, `after` once behind the waits.
+LaunchOp emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
+                     StringRef name, PeerProgram before, llvm::function_ref<void(KernelBuilder &)> after);
+LaunchOp emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags);
+
+/// [T, W] i32: r where rank r owns one of the token's experts [T, k], else -1.
+Value emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value experts,
+                 int64_t numExperts);
+/// [T, k] i32: this rank's experts, numbered from 0; -1 for those of others.
+Value emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value experts,
+                     int64_t numExperts);
+
+/// The layer's name in reports, by the weights of the experts that an op's results lead to.
+std::string layerName(Operation *op);
+/// What a launch is for, in errors and traces: "model.layers.0.mlp: rows to experts".
+void setPhase(LaunchOp launch, StringRef layer, StringRef phase);
+/// What a launch sends to each other rank. Rows: as the operand `offsets` (W + 1 numbers) says, or `rows` for each.
+struct Traffic {
+  Value offsets, rows;
+  int64_t rowBytes = 0, fixedBytes = 0;
+};
+void setTraffic(LaunchOp launch, const Ranks &ranks, const Traffic &traffic);
+/// Bytes of a row of `memref`.
+int64_t rowBytes(Value memref);
+
+/// Adds `values` pairwise, neighbours first: the order of sums that does not depend on how many ranks share them.
+Value addPairwise(KernelBuilder &b, SmallVector<Value> values);
+
+} // namespace mlir::kernel
+
+#endif // MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_EXCHANGE_H

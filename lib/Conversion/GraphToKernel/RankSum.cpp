@@ -1,0 +1,114 @@
+//===- RankSum.cpp - shard.all_reduce: the sum of what each rank has ----------------------------------------------===//
+//
+// Each rank gives its summand to all others and adds up what all gave, in one order: the same bits on every rank.
+//
+// Nobody says when he has read, so two halves of the window take turns. Who fills a half for the second time has the
+// summands of the exchange between, which a rank sends after it has read those of the first.
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Exchange.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+static constexpr int64_t columnsPerChunk = 512;
+
+/// In a kernel: the first row of rank `rank`'s summand in the half of the window that is in use.
+static Value firstRow(KernelBuilder &b, const Ranks &ranks, Value flags, Value rows, Value rank) {
+  Value epoch = EpochOp::create(b, b.getI32Type(), flags);
+  Value half = b.toIndex(arith::AndIOp::create(b, epoch, arith::ConstantOp::create(b, b.getI32IntegerAttr(1))));
+  return b.mul(b.add(b.mul(half, b.idx(ranks.count)), rank), rows);
+}
+
+static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
+                         Value summand, Value window) {
+  OpFoldResult rows = sizeOf(host, loc, summand, 0);
+  KernelBuilder b(lowering.kernels, loc);
+  Value from = b.arg(summand), to = b.arg(window), own = b.arg(ranks.own);
+  Value first = firstRow(b, ranks, b.arg(flags), b.dim(from, 0), own);
+  b.forall({b.idx(ranks.count), b.dim(from, 0)}, [&](ValueRange at) {
+    Value peer = rankBehind(b, ranks, own, b.add(at[0], b.idx(1)));
+    PutOp::create(b, from, at[1], to, peer, b.add(first, at[1]));
+  });
+  Value count = getValueOrCreateConstantIndexOp(host, loc, rows);
+  b.arg(count);
+  LaunchOp launch = b.launch(host, "give", rows, mulSizes(host, loc, sizesOf(host, loc, summand)));
+  setTraffic(launch, ranks, {Value(), count, rowBytes(summand), 0});
+  return launch;
+}
+
+static void emitSum(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
+                    Value window, Value result) {
+  KernelBuilder b(lowering.kernels, loc);
+  Value given = b.arg(ownPart(host, loc, window)), y = b.arg(result), rows = b.dim(y, 0);
+  Value first = firstRow(b, ranks, b.arg(flags), rows, b.idx(0));
+  b.forall({rows, b.ceilDiv(b.dim(y, 1), columnsPerChunk)}, [&](ValueRange at) {
+    Value begin = b.mul(at[1], b.idx(columnsPerChunk));
+    b.loop(begin, b.min(b.dim(y, 1), b.add(begin, b.idx(columnsPerChunk))), 1, [&](Value h) {
+      SmallVector<Value> summands;
+      for (int64_t rank = 0; rank < ranks.count; ++rank)
+        summands.push_back(b.load(given, {b.add(b.add(first, b.mul(b.idx(rank), rows)), at[0]), h}));
+      b.store(addPairwise(b, summands), y, {at[0], h});
+    });
+  });
+  SmallVector<OpFoldResult> sizes = sizesOf(host, loc, result);
+  b.launch(host, "sum_of_ranks_" + shapeName(cast<MemRefType>(result.getType()).getShape().take_back()), sizes[0],
+           mulSizes(host, loc, {sizes[0], sizes[1], host.getIndexAttr(ranks.count)}));
+}
+
+/// Every rank has to be given the same rows: checked once per call, as all of its layers have as many.
+static void emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFoldResult rows) {
+  if (getConstantIntValue(rows))
+    return;
+  Value own = cast<Value>(rows), largest = ranks.largest(host, loc, rows);
+  Value same = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::eq, own, largest);
+  CheckOp::create(host, loc, same,
+                  host.getStringAttr("this rank was given {0} tokens and another one {1}; with tokens=replicated all "
+                                     "ranks take the same inputs"),
+                  ValueRange{own, largest});
+}
+
+/// The layer whose sums these are.
+static std::string layerOf(shard::AllReduceOp op) {
+  auto combine = op.getInput().getDefiningOp<moe::CombineOp>();
+  Operation *dispatch = combine ? combine.getLayout().getDefiningOp() : nullptr;
+  return dispatch ? layerName(dispatch) : "moe";
+}
+
+namespace {
+struct RankSumLowering : GraphPattern<shard::AllReduceOp> {
+  using GraphPattern::GraphPattern;
+
+  LogicalResult matchAndRewrite(shard::AllReduceOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value summand = asMatrix(rewriter, loc, adaptor.getInput());
+    OpFoldResult rows = sizeOf(rewriter, loc, summand, 0), width = sizeOf(rewriter, loc, summand, 1);
+    Ranks ranks(rewriter, loc, lowering.module, op.getGrid());
+    emitRowCheck(rewriter, loc, ranks, rows);
+    Value window = ranks.window(rewriter, loc, "summands", getElementTypeOrSelf(summand),
+                                {mulSizes(rewriter, loc, {rows, rewriter.getIndexAttr(2 * ranks.count)}), width});
+    Value flags = ranks.flags(rewriter, loc, "given");
+
+    std::string layer = layerOf(op);
+    StringRef phase = "sum over ranks";
+    emitAdvance(lowering, rewriter, loc, ranks, flags);
+    setPhase(emitGive(lowering, rewriter, loc, ranks, flags, summand, window), layer, phase);
+    LaunchOp meeting = emitMeeting(lowering, rewriter, loc, ranks, flags);
+    setPhase(meeting, layer, phase);
+    setTraffic(meeting, ranks, {Value(), Value(), 0, 4});
+    Value result = allocate(rewriter, loc, memrefOf(op.getResult()), sizesOf(rewriter, loc, adaptor.getInput()));
+    emitSum(lowering, rewriter, loc, ranks, flags, window, asMatrix(rewriter, loc, result));
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+} // namespace
+
+void mlir::kernel::populateRankSumPatterns(const TypeConverter &converter, GraphLowering &lowering,
+                                           RewritePatternSet &patterns) {
+  patterns.add<RankSumLowering>(converter, lowering);
+}

@@ -1,0 +1,57 @@
+"""Programs of several ranks in tests: compiled for a number of them, and run on one host."""
+
+import os
+import subprocess
+
+import numpy as np
+
+from .compiling import moe_compile
+
+DEADLINE = 20  # seconds that a rank waits for another one
+
+
+def compile_for(source, folder, ranks, *flags, tokens=None, groups=None):
+    """Compiles `source` for `ranks` ranks of experts into `folder`; returns the program's path."""
+    parts = [f"ep={ranks}", *([f"tokens={tokens}"] if tokens else []), *([f"groups={groups}"] if groups else [])]
+    folder.mkdir(parents=True, exist_ok=True)
+    return moe_compile(source, folder / "model", f"--parallel={','.join(parts)}", *flags)
+
+
+def run(program, ranks, *words, threads=1, environment=None, timeout=300):
+    """Runs the program as a job of `ranks` processes; returns what the launcher's process gives."""
+    command = [program, "--threads", str(threads), "--deadline", str(DEADLINE), *map(str, words)]
+    if ranks > 1:
+        command[1:1] = ["--ranks", str(ranks)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(environment or {})})
+
+
+def outputs_of(program, ranks, calls, folder, *words, threads=1):
+    """Outputs of all calls, a dict of arrays each. calls: [dict of arrays]; None resets the states."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines, places = [], []
+    for index, inputs in enumerate(calls):
+        if inputs is None:
+            lines.append("reset")
+            continue
+        place = folder / str(index)
+        place.mkdir()
+        places.append(place / "out")
+        for name, array in inputs.items():
+            np.save(place / f"in-{name}.npy", array)
+        files = (f"--input {name}=@{place}/in-{name}.npy" for name in inputs)
+        lines.append(" ".join([*files, "--output-dir", str(places[-1])]))
+    (folder / "calls").write_text("\n".join(lines) + "\n")
+    done = run(program, ranks, "--calls", folder / "calls", *words, threads=threads)
+    assert done.returncode == 0, done.stderr
+    return [{file.stem: np.load(file) for file in sorted(place.iterdir())} for place in places]
+
+
+def assert_same_bits(actual, expected):
+    """Both: lists of dicts of arrays."""
+    assert len(actual) == len(expected)
+    for index, (a, e) in enumerate(zip(actual, expected, strict=True)):
+        assert a.keys() == e.keys()
+        for name, array in e.items():
+            assert a[name].shape == array.shape and a[name].dtype == array.dtype, f"call {index}, '{name}'"
+            different = (a[name].view(np.uint8) != array.view(np.uint8)).sum() if array.size else 0
+            assert not different, f"call {index}, '{name}': {different} bytes differ"

@@ -1,0 +1,23 @@
+"""Layers drawn at random: any routing, as few tokens as there can be, and fewer tokens than ranks."""
+
+import os
+
+import pytest
+
+from layer import draw, inputs_of, write
+from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
+
+COUNT = 500 if os.environ.get("MOE_TEST_FULL") else 30
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_same_bits(seed, tmp_path):
+    layer = draw(seed)
+    flags = write(layer, tmp_path)
+    calls = [inputs_of(layer, 4, seed), inputs_of(layer, 4, seed + 1000)]
+    expected = outputs_of(compile_for(tmp_path / "layer.mlir", tmp_path / "one", 1, *flags, groups=4), 1, calls, tmp_path / "expected")
+    assert layer.tokens == 0 or layer.routing == "nobody" or any(abs(each["y"]).max() > 0 for each in expected)
+    tokens, ranks = [("split", 2), ("split", 4), ("replicated", 2), ("replicated", 4)][seed % 4]
+    program = compile_for(tmp_path / "layer.mlir", tmp_path / "ranks", ranks, *flags, tokens=tokens, groups=4)
+    for threads in (1, 3):
+        assert_same_bits(outputs_of(program, ranks, calls, tmp_path / f"threads{threads}", threads=threads), expected)
