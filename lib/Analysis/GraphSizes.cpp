@@ -6,6 +6,7 @@
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
@@ -19,7 +20,7 @@ using moe_mlir::NamedShape;
 SmallVector<NamedShape> mlir::kernel::shapesOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, SmallVector<NamedShape>>(op)
       .Case<nn::EmbeddingOp, nn::LinearOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::GateOp,
-            moe::DispatchOp, moe::ExpertOp, moe::CombineOp>([](auto op) { return op.getShapes(); })
+            moe::DispatchOp, moe::ExpertOp, moe::CombineOp, moe::AllToAllOp>([](auto op) { return op.getShapes(); })
       .Default([](Operation *) { return SmallVector<NamedShape>(); });
 }
 
@@ -142,20 +143,29 @@ SizeExpr GraphSizes::computed(Value value) {
 //===----------------------------------------------------------------------===//
 
 std::optional<std::pair<SizeExpr, SizeExpr>> GraphSizes::pairs(Value layout) {
-  // Exchanges are of a rank with itself here; others are refused.
-  while (auto exchange = layout.getDefiningOp<moe::AllToAllOp>())
-    layout = exchange.getLayout();
-  auto dispatch = layout.getDefiningOp<moe::DispatchOp>();
+  // Rows that came back have the order in which they were sent.
+  auto exchange = layout.getDefiningOp<moe::AllToAllOp>();
+  auto dispatch = exchange && exchange.getInverse() ? exchange.getDispatch() : layout.getDefiningOp<moe::DispatchOp>();
   if (!dispatch)
     return std::nullopt;
-  return std::pair(size(dispatch.getExperts(), 0), size(dispatch.getExperts(), 1));
+  SizeExpr tokens = size(dispatch.getExperts(), 0);
+  return std::pair(tokens, dispatch.getTo() ? SizeExpr(dispatch.getLayout().getType().getExperts())
+                                            : size(dispatch.getExperts(), 1));
 }
 
 /// A dimension of an nn or moe op's result is that of the first operand with the same symbol.
 std::optional<SizeExpr> GraphSizes::bySymbol(OpResult tensor, int64_t dim) {
   Operation *op = tensor.getOwner();
-  if (auto dispatch = dyn_cast<moe::DispatchOp>(op); dispatch && dim == 0)
-    return size(dispatch.getExperts(), 0) * size(dispatch.getExperts(), 1);
+  if (auto dispatch = dyn_cast<moe::DispatchOp>(op); dispatch && dim == 0) {
+    auto [tokens, slots] = *pairs(dispatch.getLayout());
+    return tokens * slots;
+  }
+  if (auto exchange = dyn_cast<moe::AllToAllOp>(op); exchange && dim == 0) {
+    if (exchange.getInverse())
+      return size(exchange.getDispatch().getRows(), 0);
+    // What arrives with the rows has as many as they are.
+    return tensor == exchange.getResult() ? std::nullopt : std::optional(size(exchange.getResult(), 0));
+  }
   if (auto combine = dyn_cast<moe::CombineOp>(op); combine && dim == 0) {
     auto known = pairs(combine.getLayout());
     return known ? std::optional(known->first) : std::nullopt;
@@ -231,7 +241,7 @@ std::optional<SizeExpr> GraphSizes::derived(OpResult tensor, int64_t dim) {
                    : Result(op.getType().getDimSize(dim));
       })
       .Case([&](nn::SiluOp op) -> Result { return size(op.getInput(), dim); })
-      .Case([&](moe::AllToAllOp op) -> Result { return size(op.getRows(), dim); })
+      .Case([&](shard::AllReduceOp op) -> Result { return size(op.getInput(), dim); })
       .Case([&](DestinationStyleOpInterface op) -> Result { return size(op.getTiedOpOperand(tensor)->get(), dim); })
       .Default([&](Operation *) { return bySymbol(tensor, dim); });
 }

@@ -48,7 +48,9 @@ static bool belongs(Operation *op, Level level) {
     return true;
   if (isa<cf::AssertOp>(op)) // a check of the host program
     return level != Level::Runtime;
-  if (level == Level::Graph && isa<moe::AllToAllOp, shard::GridOp>(op))
+  if (isa<shard::GridOp>(op)) // ranks exist until kernels have become machine code
+    return level != Level::Graph && level != Level::Runtime;
+  if (level == Level::Graph && (isa<moe::AllToAllOp>(op) || op->getName().getDialectNamespace() == "shard"))
     return false;
   return llvm::is_contained(dialectsOf(level), op->getName().getDialectNamespace());
 }
@@ -81,6 +83,9 @@ static StringRef fault(Operation *op, Level level) {
     return "stands inside of a module; a program is one module, so move its functions into the outer one";
   if (!belongs(op, level))
     return "is not an op of this level";
+  auto dispatch = dyn_cast<moe::DispatchOp>(op);
+  if (dispatch && level == Level::Graph && (dispatch.getTo() || dispatch.getAt()))
+    return "is divided among ranks, which level spmd decides";
   if (lacksResource(op))
     return "is a 'dense_resource' that the file does not hold";
   if (level != Level::Scheduled && llvm::any_of(op->getResultTypes(), isEncoded))

@@ -40,7 +40,7 @@ namespace {
 struct GraphPlaceRows : kernel::impl::GraphPlaceRowsBase<GraphPlaceRows> {
   void runOnOperation() override {
     getOperation().walk([](moe::DispatchOp op) {
-      if (op.getPlacement())
+      if (op.getPlacement() || op.getTo()) // an exchange reads the tokens themselves
         return;
       moe::Placement wanted = areForMatrixRegisters(op) ? moe::Placement::Apart : moe::Placement::InPlace;
       op.setPlacement(kernel::whyNotPlaced(op, wanted).empty() ? wanted : moe::Placement::Gathered);

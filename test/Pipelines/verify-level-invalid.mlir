@@ -8,12 +8,14 @@
 shard.grid @ep(shape = 1)
 
 // One message per kind of op.
-func.func @foreign(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
+func.func @foreign(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) {
   // expected-error@+1 {{level graph: 'memref.alloc' is not an op of this level (2 ops, this is the first)}}
   %m = memref.alloc() : memref<4xf32>
   %n = memref.alloc() : memref<4xf32>
+  // expected-error@+1 {{level graph: 'moe.dispatch' is divided among ranks, which level spmd decides}}
+  %s, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<1>
   // expected-error@+1 {{level graph: 'moe.all_to_all' is not an op of this level}}
-  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<8>
+  %0, %1 = moe.all_to_all %s, %l on @ep : tensor<?x4xf32>, !moe.layout<1> -> tensor<?x4xf32>, !moe.layout<1>
   return
 }
 

@@ -31,24 +31,7 @@ def KernelSetTarget : Pass<"kernel-set-target", "::mlir::ModuleOp"> {
 def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
   let summary = "From the logical program to one rank's program";
   let description = [{
-    One process runs the model, so the rank's program is the program: nothing is divided and no exchange is added. An
-    exchange on a grid of one rank folds away; one between several ranks is an error.
-
-    ```mlir
-    shard.grid @one(shape = 1)
-
-    func.func @layer(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) -> tensor<?x64xf32> {
-      %recv, %local = moe.all_to_all %rows, %layout on @one
-          : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<8>
-      return %recv : tensor<?x64xf32>
-    }
-    // becomes
-    shard.grid @one(shape = 1)
-
-    func.func @layer(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) -> tensor<?x64xf32> {
-      return %rows : tensor<?x64xf32>
-    }
-    ```
+    Without options the program stays as it is.
   }];
 }
 

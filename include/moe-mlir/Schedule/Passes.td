@@ -81,7 +81,8 @@ def GraphPlaceRows : Pass<"graph-place-rows", "::mlir::func::FuncOp"> {
   let description = [{
     Gives every `moe.dispatch` that has none a `placement`. Rows that only experts read stay `in_place`: no gathered copy of
     the tokens exists. For products on matrix registers, as their `kernel.tiles` say, each expert layer gathers its rows
-    `apart`. Rows that carry weights, or that another op reads, are `gathered`.
+    `apart`. Rows that carry weights, or that another op reads, are `gathered`. A dispatch `to` ranks gets none: its rows are
+    those of the tokens until the exchange stores them in another rank's memory.
   }];
 }
 

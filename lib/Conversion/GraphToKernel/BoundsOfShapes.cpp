@@ -57,6 +57,11 @@ void mlir::kernel::boundShapes(Bounds &bounds, Operation *op) {
     layout = expert.getLayout();
   else if (auto combine = dyn_cast<moe::CombineOp>(op))
     layout = combine.getLayout();
+  else if (auto exchange = dyn_cast<moe::AllToAllOp>(op)) {
+    layout = exchange.getDispatch().getLayout();
+    if (exchange.getInverse())
+      symbols.size("S", bounds.sizes.size(exchange.getExchange().getResult(), 0), "the exchange");
+  }
   if (layout) {
     std::optional<std::pair<SizeExpr, SizeExpr>> pairs = bounds.sizes.pairs(layout);
     if (!pairs)

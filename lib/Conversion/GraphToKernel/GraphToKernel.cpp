@@ -47,7 +47,7 @@ namespace {
 struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGraphToKernel> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    dropExchanges(module);
+    dropUnusedGrids(module);
     dropPoison(module);
     if (failed(checkSupported(module)) || failed(verifyDecisions(module)))
       return signalPassFailure();

@@ -65,8 +65,8 @@ protected:
 ///   value [B, N, ceil(L/P), D rounded up to 16, (P)]          P = 2 for bf16; the last dimension is absent for P = 1
 MemRefType encodedCacheType(RankedTensorType cache, StringRef encoding);
 
-/// Removes the exchanges of a rank with itself, and grids that nothing names any more.
-void dropExchanges(ModuleOp module);
+/// Removes grids that nothing names.
+void dropUnusedGrids(ModuleOp module);
 /// Makes 0 of scalars that folding found to be of any value, as those of a shift by too many bits.
 void dropPoison(ModuleOp module);
 

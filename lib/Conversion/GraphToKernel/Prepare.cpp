@@ -4,7 +4,6 @@
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -24,12 +23,7 @@ MemRefType mlir::kernel::encodedCacheType(RankedTensorType cache, StringRef enco
   return MemRefType::get(shape, cache.getElementType());
 }
 
-void mlir::kernel::dropExchanges(ModuleOp module) {
-  SmallVector<Operation *> exchanges;
-  module.walk([&](moe::AllToAllOp op) { exchanges.push_back(op); });
-  RewritePatternSet patterns(module.getContext());
-  moe::AllToAllOp::getCanonicalizationPatterns(patterns, module.getContext());
-  (void)applyOpPatternsGreedily(exchanges, std::move(patterns)); // what stays is reported as not supported
+void mlir::kernel::dropUnusedGrids(ModuleOp module) {
   for (auto grid : llvm::make_early_inc_range(module.getOps<shard::GridOp>()))
     if (SymbolTable::symbolKnownUseEmpty(grid, module))
       grid.erase();

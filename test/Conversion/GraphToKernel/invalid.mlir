@@ -18,9 +18,9 @@ func.func @elementwise(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 shard.grid @ep(shape = 4)
 func.func @exchange(%tokens: tensor<?x64xf32>, %ids: tensor<?x1xi32>) -> tensor<?x64xf32> {
-  %rows, %layout = moe.dispatch %tokens, %ids num_experts(8) : tensor<?x64xf32>, tensor<?x1xi32> -> tensor<?x64xf32>, !moe.layout<8>
+  %rows, %layout = moe.dispatch %tokens, %ids num_experts(8) to @ep : tensor<?x64xf32>, tensor<?x1xi32> -> tensor<?x64xf32>, !moe.layout<4>
   // expected-error @+1 {{'moe.all_to_all' op exchanges rows between the ranks of @ep; one process runs the model}}
-  %r, %l = moe.all_to_all %rows, %layout on @ep : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<2>
+  %r, %l = moe.all_to_all %rows, %layout on @ep : tensor<?x64xf32>, !moe.layout<4> -> tensor<?x64xf32>, !moe.layout<1>
   return %r : tensor<?x64xf32>
 }
 

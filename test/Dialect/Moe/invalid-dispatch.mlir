@@ -109,84 +109,6 @@ func.func @combine_hidden(%r: tensor<6x8xf32>, %l: !moe.layout<4>, %w: tensor<3x
 
 // -----
 
-func.func @no_grid(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
-  // expected-error@+1 {{'moe.all_to_all' op names no shard.grid: @ep}}
-  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<2>
-  return
-}
-
-// -----
-
-func.func private @ep()
-
-func.func @not_a_grid(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
-  // expected-error@+1 {{'moe.all_to_all' op names no shard.grid: @ep}}
-  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<2>
-  return
-}
-
-// -----
-
-shard.grid @ep(shape = 4)
-
-func.func @ranks(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
-  // expected-error@+1 {{'moe.all_to_all' op expected 4 ranks of 4 experts to make 16, got a layout of 8}}
-  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<4>
-  return
-}
-
-// -----
-
-shard.grid @ep(shape = 4)
-
-func.func @ranks_back(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
-  // expected-error@+1 {{'moe.all_to_all' op expected 4 ranks of 8 experts to make 32, got a layout of 2}}
-  %0, %1 = moe.all_to_all %r, %l on @ep return : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<2>
-  return
-}
-
-// -----
-
-shard.grid @ep(shape = 4)
-
-func.func @exchange_hidden(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
-  // expected-error@+1 {{'moe.all_to_all' op H is 4 in rows but 5 in result}}
-  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x5xf32>, !moe.layout<2>
-  return
-}
-
-// -----
-
-shard.grid @ep(shape = 4)
-
-func.func @exchange_element(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
-  // expected-error@+1 {{'moe.all_to_all' op expected one element type, but rows has 'f32' and result has 'bf16'}}
-  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xbf16>, !moe.layout<2>
-  return
-}
-
-// -----
-
-shard.grid @ep(shape = 9223372036854775807)
-
-func.func @more_experts_than_can_be_counted(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
-  // expected-error@+1 {{'moe.all_to_all' op expected a number of experts that an integer holds, got 9223372036854775807 ranks of 8 experts}}
-  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<8>
-  return
-}
-
-// -----
-
-shard.grid @ep(shape = 4294967296x4294967296)
-
-func.func @more_ranks_than_can_be_counted(%r: tensor<?x4xf32>, %l: !moe.layout<8>) {
-  // expected-error@+1 {{'moe.all_to_all' op names a grid of more ranks than an integer holds: @ep}}
-  %0, %1 = moe.all_to_all %r, %l on @ep : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>, !moe.layout<8>
-  return
-}
-
-// -----
-
 // expected-error@+1 {{number of experts must be at most 2147483647, as their ids are i32, got 2147483648}}
 func.func private @many_experts(!moe.layout<2147483648>)
 
@@ -203,5 +125,21 @@ func.func @dispatch_to_many(%x: tensor<?x4xf32>, %i: tensor<?x1xi32>) {
 func.func @placement(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>) {
   // expected-error@+1 {{unknown placement 'here'; one of gathered, in_place, apart}}
   %r, %l = moe.dispatch %x, %e num_experts(4) placement(here) : tensor<3x8xf32>, tensor<3x2xi32> -> tensor<6x8xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func @sum_of_three(%r: tensor<?x8xf32>, %l: !moe.layout<6>) {
+  // expected-error@+1 {{number of groups of a sum must be a power of two, got 3}}
+  %0 = moe.combine %r, %l sum(<tree, groups = 3>) : tensor<?x8xf32>, !moe.layout<6> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @sum_does_not_divide(%r: tensor<?x8xf32>, %l: !moe.layout<6>) {
+  // expected-error@+1 {{'moe.combine' op sums by 4 ranges, which do not divide the 6 groups of its layout}}
+  %0 = moe.combine %r, %l sum(<tree, groups = 4>) : tensor<?x8xf32>, !moe.layout<6> -> tensor<?x8xf32>
   return
 }

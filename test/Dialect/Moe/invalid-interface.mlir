@@ -86,12 +86,12 @@ module attributes {moe.name = 7} {}
 
 // -----
 
-// expected-error@+1 {{'func.func' op 'moe.dim' is no attribute of an argument; one of moe.dims, moe.encoding, moe.name, moe.range, moe.range_plus, moe.state, moe.uniform}}
+// expected-error@+1 {{'func.func' op 'moe.dim' is no attribute of an argument; one of moe.dims, moe.encoding, moe.name, moe.range, moe.range_plus, moe.split, moe.state, moe.uniform}}
 func.func private @unknown_argument(tensor<?xf32> {moe.dim = ["batch"]})
 
 // -----
 
-// expected-error@+1 {{'func.func' op 'moe.state' is no attribute of a result; one of moe.dims, moe.name, moe.state_of}}
+// expected-error@+1 {{'func.func' op 'moe.state' is no attribute of a result; one of moe.dims, moe.name, moe.split, moe.state_of}}
 func.func private @unknown_result() -> (tensor<?xf32> {moe.state})
 
 // -----
@@ -225,3 +225,40 @@ func.func private @plain_field() attributes {moe.plain = [{kind = "moe", step = 
 
 // expected-error@+1 {{'func.func' op place of a layer of 'moe.plain' must be text, got 1 : i64}}
 func.func private @plain_place() attributes {moe.plain = [{kind = "moe", step = "sum", reason = "none", place = 1}]}
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.axes' belongs to a shard.grid}}
+func.func private @axes() attributes {moe.axes = ["ep"]}
+
+// -----
+
+// expected-error@+1 {{'shard.grid' op 'moe.axes' must name each of the 2 dimensions of the grid, got ["ep"]}}
+shard.grid @ep(shape = 2x2) {moe.axes = ["ep"]}
+
+// -----
+
+// expected-error@+1 {{'shard.grid' op 'moe.axes' must give each dimension another name, got ["ep", "ep"]}}
+shard.grid @ep(shape = 2x2) {moe.axes = ["ep", "ep"]}
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.split' of argument 0 must be a grid, as @ep, got 2 : i64}}
+func.func private @split_number(tensor<?x4xf32> {moe.split = 2})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.split' of 'x' names no shard.grid: @ep}}
+func.func private @split_no_grid(tensor<?x4xf32> {moe.name = "x", moe.split = @ep})
+
+// -----
+
+shard.grid @ep(shape = 2)
+// expected-error@+1 {{'func.func' op 'moe.split' divides dimension 0 of result 0 among ranks, so its size must be dynamic, got 'tensor<4x?xf32>'}}
+func.func private @split_static() -> (tensor<4x?xf32> {moe.split = @ep})
+
+// -----
+
+shard.grid @ep(shape = 2)
+// expected-error@+1 {{'func.func' op 'moe.split' is for what a caller gives and takes, but argument 0 is a state; each rank makes its own}}
+func.func private @split_state(tensor<?x4xf32> {moe.split = @ep, moe.state})

@@ -67,13 +67,43 @@ func.func @biases_and_pre_score(%x: tensor<3x8xbf16>, %e: tensor<3x2xi32>, %w: t
   return %out : tensor<3x8xbf16>
 }
 
-shard.grid @ep(shape = 4)
+shard.grid @ep(shape = 2) {moe.axes = ["ep"]}
 
-// CHECK-LABEL: func.func @exchange
-func.func @exchange(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) {
-  // CHECK: moe.all_to_all %{{.*}}, %{{.*}} on @ep : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<2>
-  %recv, %local = moe.all_to_all %rows, %layout on @ep : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<2>
-  // CHECK: moe.all_to_all %{{.*}}, %{{.*}} on @ep return : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<8>
-  %back, %all = moe.all_to_all %recv, %local on @ep return : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<8>
+// CHECK-LABEL: func.func @ranks
+// CHECK-SAME: moe.split = @ep
+// CHECK-SAME: -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "y", moe.split = @ep})
+func.func @ranks(%x: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "x", moe.split = @ep}, %e: tensor<?x2xi32>, %w: tensor<?x2xbf16>)
+    -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "y", moe.split = @ep}) {
+  // CHECK: moe.parameter ["up"] recipe [#moe.cast<bf16>, #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x32x64xbf16>
+  %w1 = moe.parameter ["up"] recipe [#moe.cast<bf16>, #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x32x64xbf16>
+  %w2 = moe.parameter ["down"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x64x32xbf16>
+  // CHECK: recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.pack<columns = 64, pairs = 2>] : memref<4x1x16x64x2xbf16>
+  %w3 = moe.parameter ["down"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.pack<columns = 64, pairs = 2>] : memref<4x1x16x64x2xbf16>
+  // CHECK: moe.dispatch %{{.*}}, %{{.*}} num_experts(8) to @ep : tensor<?x64xbf16>, tensor<?x2xi32> -> tensor<?x64xbf16>, !moe.layout<2>
+  %send, %sent = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x64xbf16>, tensor<?x2xi32> -> tensor<?x64xbf16>, !moe.layout<2>
+  // CHECK: moe.all_to_all %{{.*}}, %{{.*}} on @ep with(%{{.*}}, %{{.*}} : tensor<?x2xi32>, tensor<?x2xbf16>) via(direct) : tensor<?x64xbf16>, !moe.layout<2> -> tensor<?x64xbf16>, !moe.layout<1>, tensor<?x2xi32>, tensor<?x2xbf16>
+  %recv, %got, %re, %rw = moe.all_to_all %send, %sent on @ep with(%e, %w : tensor<?x2xi32>, tensor<?x2xbf16>) via(direct) : tensor<?x64xbf16>, !moe.layout<2> -> tensor<?x64xbf16>, !moe.layout<1>, tensor<?x2xi32>, tensor<?x2xbf16>
+  // CHECK: moe.dispatch %{{.*}}, %{{.*}} num_experts(8) at @ep placement(in_place) : tensor<?x64xbf16>, tensor<?x2xi32> -> tensor<?x64xbf16>, !moe.layout<4>
+  %rows, %here = moe.dispatch %recv, %re num_experts(8) at @ep placement(in_place) : tensor<?x64xbf16>, tensor<?x2xi32> -> tensor<?x64xbf16>, !moe.layout<4>
+  %y = moe.expert %rows, %here, %w1, %w2 {
+  ^bb0(%v: f32):
+    moe.yield %v : f32
+  } : tensor<?x64xbf16>, !moe.layout<4>, tensor<4x32x64xbf16>, tensor<4x64x32xbf16> -> tensor<?x64xbf16>
+  // CHECK: moe.combine %{{.*}}, %{{.*}} weights(%{{.*}} : tensor<?x2xbf16>) sum(<tree, groups = 4>) : tensor<?x64xbf16>, !moe.layout<4> -> tensor<?x64xf32>
+  %part = moe.combine %y, %here weights(%rw : tensor<?x2xbf16>) sum(<tree, groups = 4>) : tensor<?x64xbf16>, !moe.layout<4> -> tensor<?x64xf32>
+  // CHECK: moe.all_to_all %{{.*}}, %{{.*}} on @ep return : tensor<?x64xf32>, !moe.layout<1> -> tensor<?x64xf32>, !moe.layout<2>
+  %back, %gone = moe.all_to_all %part, %got on @ep return : tensor<?x64xf32>, !moe.layout<1> -> tensor<?x64xf32>, !moe.layout<2>
+  // CHECK: moe.combine %{{.*}}, %{{.*}} sum(<tree, groups = 2>) : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xbf16>
+  %out = moe.combine %back, %gone sum(<tree, groups = 2>) : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xbf16>
+  return %out : tensor<?x64xbf16>
+}
+
+// Static numbers of tokens: a row per token and rank, or per token and slot.
+// CHECK-LABEL: func.func @static
+func.func @static(%x: tensor<3x8xf32>, %e: tensor<3x4xi32>, %w: tensor<3x4xf32>) {
+  // CHECK: to @ep : {{.*}} -> tensor<6x8xf32>, !moe.layout<2>
+  %send, %sent = moe.dispatch %x, %e num_experts(8) to @ep : tensor<3x8xf32>, tensor<3x4xi32> -> tensor<6x8xf32>, !moe.layout<2>
+  // CHECK: weights(%{{.*}} : tensor<3x4xf32>) num_experts(8) at @ep : {{.*}} -> tensor<12x8xf32>, !moe.layout<4>
+  %rows, %here = moe.dispatch %x, %e weights(%w : tensor<3x4xf32>) num_experts(8) at @ep : tensor<3x8xf32>, tensor<3x4xi32> -> tensor<12x8xf32>, !moe.layout<4>
   return
 }

@@ -8,8 +8,8 @@ RANKS = """module attributes {moe.level = "spmd"} {
   shard.grid @ep(shape = 4)
   func.func @main(%tokens: tensor<?x64xf32> {moe.name = "x", moe.dims = ["rows", ""]}, %ids: tensor<?x1xi32> {moe.dims = ["rows", ""]})
       -> (tensor<?x64xf32> {moe.name = "y", moe.dims = ["rows", ""]}) {
-    %x, %layout = moe.dispatch %tokens, %ids num_experts(32) : tensor<?x64xf32>, tensor<?x1xi32> -> tensor<?x64xf32>, !moe.layout<32>
-    %y, %l = moe.all_to_all %x, %layout on @ep : tensor<?x64xf32>, !moe.layout<32> -> tensor<?x64xf32>, !moe.layout<8>
+    %x, %layout = moe.dispatch %tokens, %ids num_experts(32) to @ep : tensor<?x64xf32>, tensor<?x1xi32> -> tensor<?x64xf32>, !moe.layout<4>
+    %y, %l = moe.all_to_all %x, %layout on @ep : tensor<?x64xf32>, !moe.layout<4> -> tensor<?x64xf32>, !moe.layout<1>
     return %y : tensor<?x64xf32>
   }
 }

@@ -1,11 +1,7 @@
-//===- DispatchOps.cpp - rules of moe.dispatch, moe.combine, moe.all_to_all ---------------------------------------===//
+//===- DispatchOps.cpp - rules of moe.dispatch and moe.combine ----------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Support/ShapeCheck.h"
-
-#include "mlir/Dialect/Shard/IR/ShardOps.h"
-#include "mlir/IR/PatternMatch.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::moe;
@@ -27,14 +23,46 @@ LogicalResult DispatchOp::verify() {
                          << getNumExpertsAttr().getInt();
   moe_mlir::ShapeCheck check(*this);
   check.size("E", getNumExperts(), "num_experts");
+  if (getTo() && getAt())
+    return emitOpError("goes 'to' the ranks of a grid or stands 'at' one of them, not both");
+  if (getTo() && getWeights())
+    return emitOpError("has weights, which go with the rows of experts; send them along 'with' the exchange");
+  if (getTo() && getPlacement())
+    return emitOpError("has a placement, but the exchange takes rows that go 'to' ranks from the tokens");
+  const int64_t groups = getLayout().getType().getExperts();
   SmallVector<NamedShape> shapes = getShapes();
   check.shapes(ArrayRef(shapes).drop_back());
-  if (int64_t t = check.lookup("T"), k = check.lookup("k"); !ShapedType::isDynamic(t) && !ShapedType::isDynamic(k))
+  int64_t t = check.lookup("T"), k = check.lookup("k");
+  if (getTo() && !ShapedType::isDynamic(t))
+    check.size("R", t * groups, "T.W of layout");
+  else if (!getTo() && !ShapedType::isDynamic(t) && !ShapedType::isDynamic(k))
     check.size("R", t * k, "T.k of experts");
   check.shapes(shapes.back());
-  check.size("E", getLayout().getType().getExperts(), "layout");
+  if (!getTo() && !getAt())
+    check.size("E", groups, "layout");
   check.sameElement("tokens", getTokens().getType(), "rows", getRows().getType());
   return check.result();
+}
+
+LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FlatSymbolRefAttr grid = getToAttr() ? getToAttr() : getAtAttr();
+  if (!grid)
+    return success();
+  FailureOr<int64_t> ranks = verifyGrid(*this, grid, symbols);
+  if (failed(ranks))
+    return failure();
+  const int64_t experts = getNumExperts(), groups = getLayout().getType().getExperts();
+  if (experts % *ranks)
+    return emitOpError() << "cannot divide " << experts << " experts equally among the " << *ranks << " ranks of "
+                         << grid;
+  if (getTo() && groups != *ranks)
+    return emitOpError() << "goes to the " << *ranks << " ranks of " << grid << ", but its layout has " << groups
+                         << " groups";
+  if (getAt() && groups != experts / *ranks)
+    return emitOpError() << "stands at one of the " << *ranks << " ranks of " << grid << ", which has "
+                         << experts / *ranks << " of " << experts << " experts, but its layout has " << groups
+                         << " groups";
+  return success();
 }
 
 SmallVector<NamedShape> CombineOp::getShapes() {
@@ -52,82 +80,10 @@ LogicalResult CombineOp::verify() {
   if (int64_t t = check.lookup("T"), k = check.lookup("k"); !ShapedType::isDynamic(t) && !ShapedType::isDynamic(k))
     check.size("R", t * k, "T.k of weights");
   check.shapes(shapes.back());
-  return check.result();
-}
-
-//===----------------------------------------------------------------------===//
-// AllToAllOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult AllToAllOp::verify() {
-  moe_mlir::ShapeCheck check(*this);
-  check.shape("rows", getRows().getType(), {"R", "H"});
-  check.shape("result", getResult().getType(), {"S", "H"});
-  check.sameElement("rows", getRows().getType(), "result", getResult().getType());
-  return check.result();
-}
-
-/// Number of ranks of a grid; dynamic if one of its sizes is, nothing if no integer holds it.
-static std::optional<int64_t> numRanks(shard::GridOp grid) {
-  if (ShapedType::isDynamicShape(grid.getShape()))
-    return ShapedType::kDynamic;
-  int64_t ranks = 1;
-  for (int64_t size : grid.getShape())
-    if (llvm::MulOverflow(ranks, size, ranks))
-      return std::nullopt;
-  return ranks;
-}
-
-LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto grid = symbols.lookupNearestSymbolFrom<shard::GridOp>(*this, getGridAttr());
-  if (!grid)
-    return emitOpError() << "names no shard.grid: " << getGridAttr();
-  std::optional<int64_t> ranks = numRanks(grid);
-  if (!ranks)
-    return emitOpError() << "names a grid of more ranks than an integer holds: " << getGridAttr();
-  if (ShapedType::isDynamic(*ranks))
-    return success();
-  LayoutType all = getLayout().getType(), local = getResultLayout().getType();
-  if (getInverse())
-    std::swap(all, local);
-  int64_t experts = 0;
-  if (llvm::MulOverflow(local.getExperts(), *ranks, experts))
-    return emitOpError() << "expected a number of experts that an integer holds, got " << *ranks << " ranks of "
-                         << local.getExperts() << " experts";
-  if (all.getExperts() != experts)
-    return emitOpError() << "expected " << *ranks << " ranks of " << local.getExperts() << " experts to make "
-                         << experts << ", got a layout of " << all.getExperts();
+  if (failed(check.result()) || !getSum())
+    return check.result();
+  if (const int64_t groups = getLayout().getType().getExperts(), parts = getSum()->getGroups(); groups % parts)
+    return emitOpError() << "sums by " << parts << " ranges, which do not divide the " << groups
+                         << " groups of its layout";
   return success();
-}
-
-/// An exchange that is undone at once gives what went in.
-LogicalResult AllToAllOp::fold(FoldAdaptor, SmallVectorImpl<OpFoldResult> &results) {
-  auto first = getRows().getDefiningOp<AllToAllOp>();
-  if (!first || getLayout() != first.getResultLayout() || getRows() != first.getResult() ||
-      getGridAttr() != first.getGridAttr() || getInverse() == first.getInverse() ||
-      getResult().getType() != first.getRows().getType() || getResultLayout().getType() != first.getLayout().getType())
-    return failure();
-  results.assign({first.getRows(), first.getLayout()});
-  return success();
-}
-
-namespace {
-/// A rank that is alone keeps its rows. A pattern and not a folder, since it looks at another op of the module.
-struct DropExchangeOfOneRank : OpRewritePattern<AllToAllOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(AllToAllOp op, PatternRewriter &rewriter) const override {
-    auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, op.getGridAttr());
-    if (!grid || numRanks(grid) != 1)
-      return rewriter.notifyMatchFailure(op, "more than one rank");
-    if (op.getRows().getType() != op.getResult().getType())
-      return rewriter.notifyMatchFailure(op, "the rows change their type");
-    rewriter.replaceOp(op, {op.getRows(), op.getLayout()});
-    return success();
-  }
-};
-} // namespace
-
-void AllToAllOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<DropExchangeOfOneRank>(context);
 }

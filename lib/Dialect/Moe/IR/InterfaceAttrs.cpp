@@ -9,6 +9,7 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Moe/IR/PlainLayers.h"
 
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -19,9 +20,9 @@ using namespace mlir;
 using namespace mlir::moe;
 
 static constexpr StringRef moduleNames[] = {"moe.generation", "moe.level", "moe.name", "moe.weights"};
-static constexpr StringRef argumentNames[] = {"moe.dims",       "moe.encoding", "moe.name",   "moe.range",
-                                              "moe.range_plus", "moe.state",    "moe.uniform"};
-static constexpr StringRef resultNames[] = {"moe.dims", "moe.name", "moe.state_of"};
+static constexpr StringRef argumentNames[] = {"moe.dims",       "moe.encoding", "moe.name",  "moe.range",
+                                              "moe.range_plus", "moe.split",    "moe.state", "moe.uniform"};
+static constexpr StringRef resultNames[] = {"moe.dims", "moe.name", "moe.split", "moe.state_of"};
 
 static LogicalResult verifyName(Operation *op, StringRef name, ArrayRef<StringRef> known, const Twine &owner) {
   if (llvm::is_contained(known, name))
@@ -96,12 +97,30 @@ static LogicalResult verifyGeneration(Operation *op, Attribute value) {
   return success();
 }
 
+/// One name per dimension of a grid, each another one.
+static LogicalResult verifyAxes(Operation *op, Attribute value) {
+  auto grid = dyn_cast<shard::GridOp>(op);
+  if (!grid)
+    return op->emitOpError() << "'" << kAxesAttr << "' belongs to a shard.grid";
+  auto names = dyn_cast<ArrayAttr>(value);
+  if (!names || !llvm::all_of(names, isText) || static_cast<int64_t>(names.size()) != grid.getRank())
+    return op->emitOpError() << "'" << kAxesAttr << "' must name each of the " << grid.getRank()
+                             << " dimensions of the grid, got " << value;
+  llvm::SmallDenseSet<Attribute> seen;
+  for (Attribute name : names)
+    if (!seen.insert(name).second)
+      return op->emitOpError() << "'" << kAxesAttr << "' must give each dimension another name, got " << value;
+  return success();
+}
+
 LogicalResult MoeDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   StringRef name = attr.getName();
   bool ofModule = name == "moe.generation" || name == "moe.weights" || name == "moe.level";
   if (!isa<ModuleOp>(op)) {
     if (ofModule)
       return op->emitOpError() << "'" << name << "' belongs to the module";
+    if (name == kAxesAttr)
+      return verifyAxes(op, attr.getValue());
     return name == kPlainAttr ? verifyPlainLayers(op, attr.getValue()) : success();
   }
   if (failed(verifyName(op, name, moduleNames, "a module")))
@@ -137,6 +156,7 @@ struct Slot {
   LogicalResult verifyDims(Attribute value);
   LogicalResult verifyRange(Attribute value);
   LogicalResult verifyRangePlus(StringAttr size);
+  LogicalResult verifySplit(Attribute value);
   LogicalResult verifyStateOf(Attribute value);
 };
 } // namespace
@@ -181,6 +201,22 @@ LogicalResult Slot::verifyRangePlus(StringAttr size) {
                             << ", which is no size of an argument in 'moe.dims'";
 }
 
+LogicalResult Slot::verifySplit(Attribute value) {
+  auto grid = dyn_cast<FlatSymbolRefAttr>(value);
+  if (!grid)
+    return func.emitOpError() << "'moe.split' of " << name << " must be a grid, as @ep, got " << value;
+  if (!SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(func, grid))
+    return func.emitOpError() << "'moe.split' of " << name << " names no shard.grid: " << grid;
+  auto shaped = dyn_cast<ShapedType>(type);
+  if (!shaped || !shaped.hasRank() || shaped.getRank() == 0 || !shaped.isDynamicDim(0))
+    return func.emitOpError() << "'moe.split' divides dimension 0 of " << name
+                              << " among ranks, so its size must be dynamic, got " << type;
+  if (attrs.contains("moe.state") || attrs.contains("moe.state_of"))
+    return func.emitOpError() << "'moe.split' is for what a caller gives and takes, but " << name
+                              << " is a state; each rank makes its own";
+  return success();
+}
+
 LogicalResult Slot::verifyStateOf(Attribute value) {
   auto number = dyn_cast<IntegerAttr>(value);
   int64_t count = func.getNumArguments();
@@ -212,6 +248,8 @@ LogicalResult Slot::verify(NamedAttribute attr) {
     return verifyRange(value);
   if (key == "moe.state_of")
     return verifyStateOf(value);
+  if (key == kSplitAttr)
+    return verifySplit(value);
   if (key == "moe.state" || key == "moe.uniform")
     return isa<UnitAttr>(value) ? success() : wrong("without a value");
   if (!isText(value))

@@ -6,6 +6,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::moe;
@@ -77,6 +78,16 @@ void CapacityAttr::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+LogicalResult SumAttr::verify(EmitError emitError, SumKind, int64_t groups) {
+  if (groups < 1 || !llvm::isPowerOf2_64(groups))
+    return emitError() << "number of groups of a sum must be a power of two, got " << groups;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Recipe steps
 //===----------------------------------------------------------------------===//
 
@@ -109,6 +120,14 @@ LogicalResult TransposeAttr::verify(EmitError emitError, ArrayRef<int64_t> permu
 LogicalResult CastAttr::verify(EmitError emitError, Type element) {
   if (!isa<Float32Type, BFloat16Type, Float16Type>(element))
     return emitError() << "expected a cast to f32, bf16 or f16, got " << element;
+  return success();
+}
+
+LogicalResult ShardAttr::verify(EmitError emitError, int64_t dim, FlatSymbolRefAttr, int64_t ranks) {
+  if (dim != 0)
+    return emitError() << "only dimension 0 of a parameter can be divided among ranks, got " << dim;
+  if (ranks < 1)
+    return emitError() << "number of ranks must be at least 1, got " << ranks;
   return success();
 }
 

@@ -52,5 +52,11 @@ static void printPlacement(OpAsmPrinter &printer, Operation *, PlacementAttr att
   printer << stringifyPlacement(attr.getValue());
 }
 
+static ParseResult parseVia(OpAsmParser &parser, ViaAttr &attr) {
+  return parseKeywordAttr<Via>(parser, attr, symbolizeVia, "way to other ranks", "direct");
+}
+
+static void printVia(OpAsmPrinter &printer, Operation *, ViaAttr attr) { printer << stringifyVia(attr.getValue()); }
+
 #define GET_OP_CLASSES
 #include "moe-mlir/Dialect/Moe/IR/MoeOps.cpp.inc"

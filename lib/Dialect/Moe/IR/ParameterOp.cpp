@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::moe;
@@ -28,7 +29,7 @@ public:
     where = index;
     what = step;
     return llvm::TypeSwitch<Attribute, LogicalResult>(step)
-        .Case<StackAttr, ConcatAttr, SliceAttr, TransposeAttr, CastAttr, PackAttr>([&](auto s) { return undo(s); })
+        .Case<StackAttr, ConcatAttr, SliceAttr, TransposeAttr, CastAttr, ShardAttr, PackAttr>([&](auto s) { return undo(s); })
         .Default([&](Attribute) { return fail() << "is not a recipe step"; });
   }
 
@@ -90,6 +91,18 @@ private:
     return success();
   }
 
+  LogicalResult undo(ShardAttr step) {
+    ArrayRef<Attribute> steps = op.getRecipe()->getValue();
+    if (where + 1 != steps.size() && !(where + 2 == steps.size() && isa<PackAttr>(steps.back())))
+      return fail() << "must be the last step, or stand before #moe.pack";
+    if (failed(checkDim(step.getDim())))
+      return failure();
+    int64_t &size = shape[step.getDim()];
+    if (!ShapedType::isDynamic(size) && llvm::MulOverflow(size, step.getRanks(), size))
+      return fail() << "divides a dimension of more elements than an integer holds";
+    return success();
+  }
+
   LogicalResult undo(PackAttr step) {
     if (where + 1 != op.getRecipe()->size())
       return fail() << "must be the last step";
@@ -136,6 +149,19 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
+LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (Attribute step : getRecipe().value_or(ArrayAttr::get(getContext(), {})))
+    if (auto shard = dyn_cast<ShardAttr>(step)) {
+      FailureOr<int64_t> ranks = verifyGrid(*this, shard.getGrid(), symbols);
+      if (failed(ranks))
+        return failure();
+      if (*ranks != shard.getRanks())
+        return emitOpError() << "divides its result among " << shard.getRanks() << " ranks, but " << shard.getGrid()
+                             << " has " << *ranks;
+    }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Canonicalisation
 //===----------------------------------------------------------------------===//
@@ -163,6 +189,8 @@ static bool isIdentity(Attribute step, size_t sources) {
   if (auto transpose = dyn_cast<TransposeAttr>(step))
     return llvm::all_of(llvm::enumerate(transpose.getPermutation()),
                         [](auto pair) { return static_cast<int64_t>(pair.index()) == pair.value(); });
+  if (auto shard = dyn_cast<ShardAttr>(step))
+    return shard.getRanks() == 1;
   return isa<ConcatAttr>(step) && sources == 1;
 }
 

@@ -194,26 +194,59 @@ struct DenseCombine : OpConversionPattern<CombineOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     LinalgBuilder linalg(b);
-    enum { T, H, K, R };
-    Value rows = single(adaptor.getRows()), weights = single(adaptor.getWeights());
-    Value ids = adaptor.getLayout()[0], rowOf = adaptor.getLayout()[1];
-    OpFoldResult t = linalg.size(ids, 0), h = linalg.size(rows, 1);
+    Value rows = single(adaptor.getRows()), weights = single(adaptor.getWeights()), ids = adaptor.getLayout()[0];
+    const int64_t groups = op.getSum() ? op.getSum()->getGroups() : 1;
+    const int64_t size = op.getLayout().getType().getExperts() / groups;
+    Value sums = sumOfSlots(linalg, b, rows, adaptor.getLayout(), weights, groups, size);
+    for (int64_t left = groups / 2; left > 0; left /= 2)
+      sums = sumOfPairs(linalg, b, sums, left);
+    Type element = elementOf(op.getResult());
+    Value result = linalg.map({linalg.size(ids, 0), linalg.size(rows, 1)}, element, {{sums, {broadcast, 0, 1}}},
+                              [&](Step &step) { return fromF32(step.b, step.in[0], element); });
+    rewriter.replaceOp(op, linalg.cast(result, op.getType()));
+    return success();
+  }
+
+private:
+  static constexpr int64_t broadcast = LinalgBuilder::broadcast;
+
+  /// [groups, T, H]: the weighted rows of each token, in slot order, by ranges of `size` experts.
+  static Value sumOfSlots(LinalgBuilder &linalg, ImplicitLocOpBuilder &b, Value rows, ValueRange layout, Value weights,
+                          int64_t groups, int64_t size) {
+    enum { G, T, H, K, R };
+    Value ids = layout[0], rowOf = layout[1];
     SmallVector<LinalgBuilder::Operand> operands = {{ids, {T, K}}, {rowOf, {T, K}}, {rows, {R, H}}};
     if (weights)
       operands.push_back({weights, {T, K}});
-    Value sum = linalg.reduce({t, h, linalg.size(ids, 1), linalg.size(rows, 0)}, 2, b.getF32FloatAttr(0), operands,
-                              [&](Step &step) -> Value {
-                                Value term = toF32(step.b, step.in[2]);
-                                if (weights)
-                                  term = arith::MulFOp::create(step.b, toF32(step.b, step.in[3]), term);
-                                Value match = isRow(step.b, step.in[0], step.in[1], step.index(R));
-                                return accumulateIf(step, match, arith::AddFOp::create(step.b, step.acc, term));
-                              });
-    Type element = elementOf(op.getResult());
-    Value result =
-        linalg.map({t, h}, element, {{sum, {T, H}}}, [&](Step &step) { return fromF32(step.b, step.in[0], element); });
-    rewriter.replaceOp(op, linalg.cast(result, op.getType()));
-    return success();
+    SmallVector<OpFoldResult> loops = {linalg.size(groups), linalg.size(ids, 0), linalg.size(rows, 1),
+                                       linalg.size(ids, 1), linalg.size(rows, 0)};
+    return linalg.reduce(loops, 3, b.getF32FloatAttr(0), operands, [&](Step &step) -> Value {
+      ImplicitLocOpBuilder &at = step.b;
+      Value term = toF32(at, step.in[2]);
+      if (weights)
+        term = arith::MulFOp::create(at, toF32(at, step.in[3]), term);
+      Value match = isRow(at, step.in[0], step.in[1], step.index(R));
+      if (groups > 1) {
+        Value group = arith::DivUIOp::create(at, toIndex(at, step.in[0]), constantIndex(at, size));
+        match = both(at, match, compare(at, CmpIPredicate::eq, group, step.index(G)));
+      }
+      return accumulateIf(step, match, arith::AddFOp::create(at, step.acc, term));
+    });
+  }
+
+  /// sums[2 * g] + sums[2 * g + 1] for each of `count` pairs.
+  static Value sumOfPairs(LinalgBuilder &linalg, ImplicitLocOpBuilder &b, Value sums, int64_t count) {
+    SmallVector<OpFoldResult> loops = {linalg.size(count), linalg.size(sums, 1), linalg.size(sums, 2)};
+    return linalg.map(loops, b.getF32Type(), {}, [&](Step &step) -> Value {
+      ImplicitLocOpBuilder &at = step.b;
+      Value twice = arith::MulIOp::create(at, step.index(0), constantIndex(at, 2));
+      auto side = [&](int64_t offset) -> Value {
+        Value group = arith::AddIOp::create(at, twice, constantIndex(at, offset));
+        return tensor::ExtractOp::create(at, sums, ValueRange{group, step.index(1), step.index(2)});
+      };
+      Value first = side(0), second = side(1);
+      return arith::AddFOp::create(at, first, second);
+    });
   }
 };
 } // namespace

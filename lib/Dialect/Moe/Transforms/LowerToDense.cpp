@@ -22,10 +22,15 @@ using namespace mlir::moe;
 namespace {
 struct LowerToDense : moe::impl::MoeLowerToDenseBase<LowerToDense> {
   void runOnOperation() override {
-    WalkResult exchanges = getOperation().walk([](AllToAllOp op) -> WalkResult {
-      return op.emitOpError("exchanges rows between ranks; the dense lowering is for one rank");
+    WalkResult ranks = getOperation().walk([](Operation *op) -> WalkResult {
+      auto dispatch = dyn_cast<DispatchOp>(op);
+      if (isa<AllToAllOp>(op) || (dispatch && dispatch.getTo()))
+        return op->emitOpError("exchanges rows between ranks; the dense lowering is for one rank");
+      if (dispatch && dispatch.getAt())
+        return op->emitOpError("is of one of several ranks; the dense lowering is for one rank");
+      return WalkResult::advance();
     });
-    if (exchanges.wasInterrupted())
+    if (ranks.wasInterrupted())
       return signalPassFailure();
 
     TypeConverter converter;

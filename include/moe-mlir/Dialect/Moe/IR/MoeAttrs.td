@@ -28,6 +28,11 @@ def Moe_Placement : Moe_Enum<"Placement", "where experts find the rows of a disp
   I32EnumAttrCase<"Apart", 2, "apart">]>;
 def Moe_PlacementAttr : EnumAttr<Moe_Dialect, Moe_Placement, "placement">;
 
+def Moe_Via : Moe_Enum<"Via", "how rows get to other ranks", [I32EnumAttrCase<"Direct", 0, "direct">]>;
+def Moe_ViaAttr : EnumAttr<Moe_Dialect, Moe_Via, "via">;
+
+def Moe_SumKind : Moe_Enum<"SumKind", "order of a sum", [I32EnumAttrCase<"Tree", 0, "tree">]>;
+
 def Moe_GroupScore : Moe_Enum<"GroupScore", "score of a group of experts", [
   I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Top2Sum", 1, "top2_sum">]>;
 
@@ -70,13 +75,28 @@ def Moe_CapacityAttr : Moe_Attr<"Capacity", "capacity"> {
   let genVerifyDecl = 1;
 }
 
+def Moe_SumAttr : Moe_Attr<"Sum", "sum"> {
+  let summary = "Order in which a token's rows are added: the groups of the layout are cut into `groups` equal ranges";
+  let description = [{
+    `tree`: in each range slots are added in slot order, in f32, starting from +0; a range without slots is +0. Then the ranges
+    are added in pairs, `(0 + 1) + (2 + 3)` and so on. `groups` is a power of two that divides the layout's number of groups.
+
+    A sum over a half of the ranges is one side of the tree, so ranks that own a part of the experts each, and whose sums are added
+    in pairs, give the bits of one rank that owns all of them.
+  }];
+  let parameters = (ins EnumParameter<Moe_SumKind>:$kind, "int64_t":$groups);
+  let assemblyFormat = "`<` $kind `,` `groups` `=` $groups `>`";
+  let genVerifyDecl = 1;
+}
+
 def Moe_ScheduleKind : Moe_Enum<"ScheduleKind", "how a layer's kernels follow each other", [
   I32EnumAttrCase<"Plain", 0, "plain">]>;
 
 def Moe_ScheduleAttr : Moe_Attr<"Schedule", "schedule"> {
   let summary = "The scheduler's decision for an expert layer";
   let description = [{
-    `plain`: dispatch, both products and combine run one after the other, without overlap.
+    `plain`: dispatch, both products and combine run one after the other, without overlap; so do exchanges with other ranks
+    before and after them.
   }];
   let parameters = (ins EnumParameter<Moe_ScheduleKind>:$kind);
   let assemblyFormat = "`<` $kind `>`";
@@ -109,6 +129,17 @@ def Moe_CastAttr : Moe_Attr<"Cast", "cast"> {
   let summary = "Converts the elements, rounding to nearest even";
   let parameters = (ins "::mlir::Type":$element);
   let assemblyFormat = "`<` $element `>`";
+  let genVerifyDecl = 1;
+}
+def Moe_ShardAttr : Moe_Attr<"Shard", "shard"> {
+  let summary = "This rank's part of dimension `dim`, which the `ranks` ranks of a grid share equally";
+  let description = [{
+    Rank r has elements `r * n / ranks ... (r + 1) * n / ranks - 1` of a dimension of `n`; `ranks` is the size of the grid and divides
+    `n`. The weights themselves are whole, in their file and in the archive.
+  }];
+  let parameters = (ins "int64_t":$dim, AttrParameter<"::mlir::FlatSymbolRefAttr", "whose ranks share it">:$grid,
+                        "int64_t":$ranks);
+  let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 def Moe_PackAttr : Moe_Attr<"Pack", "pack"> {

@@ -26,6 +26,10 @@ def Moe_Dialect : Dialect {
     |---|---|---|
     | `moe.plain` | list of `{kind = "moe", ...}` | layers that the import did not recognise, with `layer`, `place`, `step`, `reason`, `at` as text; kinds are `moe`, `router`, `attention`, `norm` |
 
+    | `shard.grid` | value | says |
+    |---|---|---|
+    | `moe.axes` | list of strings | name of each of its dimensions, for `moe-compile --parallel` and messages of the program |
+
     | argument or result | value | says |
     |---|---|---|
     | `moe.name` | string | its name for the caller |
@@ -33,6 +37,7 @@ def Moe_Dialect : Dialect {
     | `moe.range` | `[lo, hi]` | integers of this argument are in this range, both ends included |
     | `moe.range_plus` | string | the last of the positions that start at a value is that many sizes further: `value + size - 1 <= hi` |
     | `moe.uniform` | unit | all values of this argument are equal |
+    | `moe.split` | `@grid` | dimension 0, of n elements, is divided among the grid's W ranks: rank r has `floor(r * n / W) ... floor((r + 1) * n / W) - 1`. States are never divided: each rank makes its own |
     | `moe.state` | unit | the executable owns this argument: zeros at first, kept between calls |
     | `moe.state_of` | integer | this result is the next value of that argument; all are made of what the states held before the call |
     | `moe.encoding` | string | order of a state's elements in memory, from the kernel level on |

@@ -11,8 +11,9 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Moe_Op<string mnemonic, list<Trait> traits = []> : Op<Moe_Dialect, mnemonic, traits>;
 
-// The verifier holds types against these shapes, and graph-check-bounds the sizes that only a run knows. "T" and "k" of
-// an op with a layout are those of the layout, and "R" is their product.
+// The verifier holds types against these shapes, and graph-check-bounds the sizes that only a run knows. "T" of an op with a
+// layout is the number of its tokens, "k" that of its slots, and "R" their product. Slots of a `dispatch to @g` are the ranks of
+// the grid.
 defvar Moe_Shapes = [{
     /// The shape of each operand and result that is a tensor, by symbol.
     ::llvm::SmallVector<::moe_mlir::NamedShape> getShapes();
@@ -22,22 +23,29 @@ defvar Moe_Shapes = [{
 def Moe_FloatTensor : TensorOf<[F32, BF16, F16]>;
 def Moe_IdTensor : TensorOf<[I32, I64]>;
 
-def Moe_ParameterOp : Moe_Op<"parameter", [Pure]> {
+// An op that may name a grid says what is wrong with it once the module is there.
+defvar Moe_NamesGrid = DeclareOpInterfaceMethods<SymbolUserOpInterface>;
+
+def Moe_ParameterOp : Moe_Op<"parameter", [Pure, Moe_NamesGrid]> {
   let summary = "A named weight that lives outside the IR";
   let description = [{
     `sources` are keys of the model's weights; `recipe` says how they become the result: `#moe.stack` joins several
-    sources along a new first dimension, `#moe.concat<d>` along dimension `d`, then slices, transposes, casts and, from
-    the kernel level on, `#moe.pack` into the target's blocks. The module's `moe.weights` attribute names the file.
-    At the kernel level the result is a memref of the packed shape.
+    sources along a new first dimension, `#moe.concat<d>` along dimension `d`, then slices, transposes, casts, from level spmd on
+    `#moe.shard` (this rank's part) and from the kernel level on `#moe.pack` into the target's blocks. The module's
+    `moe.weights` attribute names the file. At the kernel level the result is a memref of the packed shape.
 
     Several sources need `#moe.stack` or `#moe.concat`, which is the first step; `#moe.pack` is the last one and gives a
-    memref. The shapes of the sources are in the file, so the verifier checks the recipe from its result backwards.
+    memref; only it may follow `#moe.shard`. The shapes of the sources are in the file, so the verifier checks the recipe from
+    its result backwards.
 
     ```mlir
+    shard.grid @ep(shape = 2)
+
     %w = moe.parameter ["layers.0.mlp.gate.weight"] : tensor<8x64xf32>
     %t = moe.parameter ["w_in"] recipe [#moe.transpose<[1, 0]>] : tensor<64x8xf32>
     %e = moe.parameter ["experts.0.up", "experts.1.up"] recipe [#moe.stack, #moe.slice<1, 32, 32>]
         : tensor<2x32x64xf32>
+    %h = moe.parameter ["w_in"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x64x64xf32>
     %p = moe.parameter ["w_out"] recipe [#moe.pack<columns = 64, pairs = 2>] : memref<2x32x64x2xbf16>
     ```
   }];
@@ -95,8 +103,8 @@ def Moe_GateOp : Moe_Op<"gate", [Pure, AttrSizedOperandSegments]> {
   let hasCanonicalizer = 1;
 }
 
-def Moe_DispatchOp : Moe_Op<"dispatch", [Pure]> {
-  let summary = "Orders token rows by expert";
+def Moe_DispatchOp : Moe_Op<"dispatch", [Pure, Moe_NamesGrid]> {
+  let summary = "Orders token rows by expert, or by the rank that owns it";
   let description = [{
     `tokens: [T, H]`, `experts: [T, k]` -> `rows: [R, H]` ordered by expert and within an expert by token, and the
     layout that says where each (token, slot) went. `R` is `T.k`, an upper bound: pairs with expert -1 get no row, and
@@ -108,19 +116,45 @@ def Moe_DispatchOp : Moe_Op<"dispatch", [Pure]> {
         : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<8>
     ```
 
+    From level spmd on a layer's experts may be divided among the W ranks of a grid. Rank r owns experts
+    `r * E/W ... (r + 1) * E/W - 1`.
+
+    - `to @g`: groups are the ranks instead of experts. A token gets one row for each rank that owns one of its experts, so slots
+      are ranks: R is T.W, and the layout has W groups. `moe.all_to_all` sends these rows; nothing else reads them.
+    - `at @g`: only the experts of this rank count, renumbered from 0; pairs of others have none. The layout has E/W groups.
+
+    ```mlir
+    shard.grid @ep(shape = 2)
+
+    func.func @both(%x: tensor<?x64xf32>, %experts: tensor<?x2xi32>) -> tensor<?x64xf32> {
+      %send, %sent = moe.dispatch %x, %experts num_experts(8) to @ep
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<2>
+      %rows, %here = moe.dispatch %x, %experts num_experts(8) at @ep
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<4>
+      return %rows : tensor<?x64xf32>
+    }
+    ```
+
     `placement` is a decision of level `scheduled` (graph-place-rows): the rows are `gathered` by a kernel, which is what happens
     without the attribute; or they stay `in_place`, and experts read each one where its token is; or each expert layer gathers
     them for itself, with an odd number of cache lines between them (`apart`), as matrix registers want them. The last two
-    need that only experts read the rows, and that no weights change them.
+    need that only experts read the rows, and that no weights change them. Rows that go `to` ranks have none: the exchange
+    takes them from the tokens.
   }];
   let arguments = (ins Moe_FloatTensor:$tokens, Moe_IdTensor:$experts, Optional<Moe_FloatTensor>:$weights,
-                       I64Attr:$num_experts, OptionalAttr<Moe_PlacementAttr>:$placement);
+                       I64Attr:$num_experts, OptionalAttr<Moe_PlacementAttr>:$placement,
+                       OptionalAttr<FlatSymbolRefAttr>:$to, OptionalAttr<FlatSymbolRefAttr>:$at);
   let results = (outs Moe_FloatTensor:$rows, Moe_LayoutType:$layout);
   let assemblyFormat = [{
     $tokens `,` $experts (`weights` `(` $weights^ `:` type($weights) `)`)? `num_experts` `(` $num_experts `)`
-    (`placement` `(` custom<Placement>($placement)^ `)`)? attr-dict
+    (`to` $to^)? (`at` $at^)? (`placement` `(` custom<Placement>($placement)^ `)`)? attr-dict
     `:` type($tokens) `,` type($experts) `->` type($rows) `,` qualified(type($layout))
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$rows, "::mlir::Type":$layout, "::mlir::Value":$tokens, "::mlir::Value":$experts,
+                   "::mlir::Value":$weights, "::mlir::IntegerAttr":$num_experts, "::mlir::moe::PlacementAttr":$placement), [{
+      build($_builder, $_state, rows, layout, tokens, experts, weights, num_experts, placement, /*to=*/nullptr, /*at=*/nullptr);
+    }]>];
   let extraClassDeclaration = Moe_Shapes;
   let hasVerifier = 1;
 }
@@ -179,49 +213,76 @@ def Moe_CombineOp : Moe_Op<"combine", [Pure]> {
     (pre-score) the rows are summed as they are. The result is rounded once. T, k and R are those of the layout's dispatch,
     which the program checks where types do not show it.
 
+    With `sum(<tree, groups = G>)` ([SumAttr](#sumattr)) the order is another one, which any number of ranks up to G can keep.
+
     ```mlir
     %out = moe.combine %y, %layout weights(%w : tensor<?x2xf32>)
         : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>
+    %same = moe.combine %y, %layout weights(%w : tensor<?x2xf32>) sum(<tree, groups = 4>)
+        : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>
     ```
   }];
-  let arguments = (ins Moe_FloatTensor:$rows, Moe_LayoutType:$layout, Optional<Moe_FloatTensor>:$weights);
+  let arguments = (ins Moe_FloatTensor:$rows, Moe_LayoutType:$layout, Optional<Moe_FloatTensor>:$weights,
+                       OptionalAttr<Moe_SumAttr>:$sum);
   let results = (outs Moe_FloatTensor:$result);
   let assemblyFormat = [{
-    $rows `,` $layout (`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict
+    $rows `,` $layout (`weights` `(` $weights^ `:` type($weights) `)`)? (`sum` `(` $sum^ `)`)? attr-dict
     `:` type($rows) `,` qualified(type($layout)) `->` type($result)
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$rows, "::mlir::Value":$layout, "::mlir::Value":$weights), [{
+      build($_builder, $_state, result, rows, layout, weights, /*sum=*/nullptr);
+    }]>];
   let extraClassDeclaration = Moe_Shapes;
   let hasVerifier = 1;
 }
 
-def Moe_AllToAllOp : Moe_Op<"all_to_all", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "Exchanges ragged groups of rows along an axis of the device grid";
+def Moe_AllToAllOp : Moe_Op<"all_to_all", [Pure, Moe_NamesGrid]> {
+  let summary = "Exchanges ragged groups of rows between the ranks of a grid";
   let description = [{
-    `rows: [R, H]` of all E experts -> the rows that this rank's E/W experts receive from the W ranks of the grid, and
-    their layout. `return` is the inverse of the same exchange. Folds away on a grid of one rank, and when an exchange
-    is returned at once.
+    `rows: [R, H]` are those of a `moe.dispatch to` the same grid, and `layout` is its layout. Each rank gets the rows that are for
+    it: `result: [S, H]` with S = W.room, where `room` is the largest T of all ranks, so that S is equal everywhere and known
+    when the program runs. Row `s * room + i` is the i-th one of the rank that stands `s` places after this rank, own rows first.
+
+    `with`: companions `[T, ...]`, one element or row per token of the sender, arrive per row: `[S, ...]`. Rows that do not exist have
+    -1 in a companion of integers; everything else of them is unspecified. `via(direct)`: rows are stored in the other rank's memory.
+
+    The result's layout, of one group, stands for the exchange. With it `return` is the way back: one row for each that was received,
+    of any width and type, in the order of the rows that were sent; its second result is the layout of that order.
 
     ```mlir
-    shard.grid @ep(shape = 4)
+    shard.grid @ep(shape = 2)
 
-    func.func @there_and_back(%rows: tensor<?x64xf32>, %layout: !moe.layout<8>) -> tensor<?x64xf32> {
-      %recv, %rlayout = moe.all_to_all %rows, %layout on @ep
-          : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>, !moe.layout<2>
-      %back, %blayout = moe.all_to_all %recv, %rlayout on @ep return
-          : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<8>
-      return %back : tensor<?x64xf32>
+    func.func @there_and_back(%x: tensor<?x64xf32>, %experts: tensor<?x2xi32>) -> tensor<?x64xf32> {
+      %send, %sent = moe.dispatch %x, %experts num_experts(8) to @ep
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<2>
+      %recv, %got, %ids = moe.all_to_all %send, %sent on @ep with(%experts : tensor<?x2xi32>) via(direct)
+          : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<1>, tensor<?x2xi32>
+      %back, %gone = moe.all_to_all %recv, %got on @ep return
+          : tensor<?x64xf32>, !moe.layout<1> -> tensor<?x64xf32>, !moe.layout<2>
+      %y = moe.combine %back, %gone sum(<tree, groups = 2>) : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>
+      return %y : tensor<?x64xf32>
     }
     ```
   }];
-  let arguments = (ins Moe_FloatTensor:$rows, Moe_LayoutType:$layout, FlatSymbolRefAttr:$grid, UnitAttr:$inverse);
-  let results = (outs Moe_FloatTensor:$result, Moe_LayoutType:$result_layout);
+  let arguments = (ins Moe_FloatTensor:$rows, Moe_LayoutType:$layout, FlatSymbolRefAttr:$grid,
+                       Variadic<TensorOf<[F32, BF16, F16, I32, I64]>>:$companions, OptionalAttr<Moe_ViaAttr>:$via,
+                       UnitAttr:$inverse);
+  let results = (outs Moe_FloatTensor:$result, Moe_LayoutType:$result_layout,
+                      Variadic<TensorOf<[F32, BF16, F16, I32, I64]>>:$received);
   let assemblyFormat = [{
-    $rows `,` $layout `on` $grid (`return` $inverse^)? attr-dict
+    $rows `,` $layout `on` $grid (`return` $inverse^)? (`with` `(` $companions^ `:` type($companions) `)`)?
+    (`via` `(` custom<Via>($via)^ `)`)? attr-dict
     `:` type($rows) `,` qualified(type($layout)) `->` type($result) `,` qualified(type($result_layout))
+    (`,` type($received)^)?
   }];
+  let extraClassDeclaration = !strconcat(Moe_Shapes, [{
+    /// The exchange that a `return` takes back; null if its layout is of none.
+    AllToAllOp getExchange();
+    /// The dispatch whose rows the exchange sends, or has sent; null if the layout is of none.
+    DispatchOp getDispatch();
+  }]);
   let hasVerifier = 1;
-  let hasFolder = 1;
-  let hasCanonicalizer = 1;
 }
 
 def Moe_YieldOp : Moe_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["ExpertOp"]>]> {

@@ -10,7 +10,7 @@ def MoeLowerToDense : Pass<"moe-lower-to-dense", "::mlir::ModuleOp"> {
     Gate, dispatch, expert and combine become linalg over all tokens, experts and rows, where a comparison of ids takes
     the place of an index (moe-semantics D5). It is slow (the work grows with the square of the tokens) and simple: no
     sort, no gather, and every sum runs in the order of its indices in f32. `!moe.layout` becomes two tensors, the expert
-    and the row of each (token, slot). Parameters and ops of other dialects stay; exchanges between ranks are an error.
+    and the row of each (token, slot). Parameters and ops of other dialects stay; a layer that is divided among ranks is an error.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];

@@ -1,0 +1,36 @@
+//===- Grids.cpp - the grids that moe ops name --------------------------------------------------------------------===//
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+/// Nothing if no integer holds it.
+static std::optional<int64_t> product(ArrayRef<int64_t> sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes)
+    if (llvm::MulOverflow(product, size, product))
+      return std::nullopt;
+  return product;
+}
+
+FailureOr<int64_t> mlir::moe::verifyGrid(Operation *op, FlatSymbolRefAttr name, SymbolTableCollection &symbols) {
+  auto grid = symbols.lookupNearestSymbolFrom<shard::GridOp>(op, name);
+  if (!grid)
+    return op->emitOpError() << "names no shard.grid: " << name;
+  if (ShapedType::isDynamicShape(grid.getShape()))
+    return op->emitOpError() << "names a grid whose size is not known: " << name;
+  std::optional<int64_t> ranks = product(grid.getShape());
+  if (!ranks)
+    return op->emitOpError() << "names a grid of more ranks than an integer holds: " << name;
+  if (*ranks < 1)
+    return op->emitOpError() << "names a grid without ranks: " << name;
+  return *ranks;
+}
+
+int64_t mlir::moe::ranksOf(Operation *op, FlatSymbolRefAttr name) {
+  return *product(SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, name).getShape());
+}

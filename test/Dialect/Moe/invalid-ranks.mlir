@@ -1,0 +1,380 @@
+// Layers that are divided among the ranks of a grid.
+// RUN: moe-opt %s --split-input-file --verify-diagnostics
+
+func.func @no_grid(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op names no shard.grid: @ep}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func private @ep()
+
+func.func @not_a_grid(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op names no shard.grid: @ep}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = ?)
+
+func.func @unknown_size(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op names a grid whose size is not known: @ep}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4294967296x4294967296)
+
+func.func @more_ranks_than_can_be_counted(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op names a grid of more ranks than an integer holds: @ep}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 0)
+
+func.func @no_ranks(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op names a grid without ranks: @ep}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @experts_do_not_divide(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op cannot divide 6 experts equally among the 4 ranks of @ep}}
+  %r, %l = moe.dispatch %x, %e num_experts(6) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @both(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op goes 'to' the ranks of a grid or stands 'at' one of them, not both}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) to @ep at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @weights_to(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op has weights, which go with the rows of experts; send them along 'with' the exchange}}
+  %r, %l = moe.dispatch %x, %e weights(%w : tensor<?x2xf32>) num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @placement_to(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op has a placement, but the exchange takes rows that go 'to' ranks from the tokens}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) to @ep placement(in_place) : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @layout_to(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op goes to the 4 ranks of @ep, but its layout has 8 groups}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<8>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @layout_at(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.dispatch' op stands at one of the 4 ranks of @ep, which has 2 of 8 experts, but its layout has 4 groups}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @rows_to(%x: tensor<3x4xf32>, %e: tensor<3x2xi32>) {
+  // expected-error@+1 {{'moe.dispatch' op R is 12 in T.W of layout but 6 in rows}}
+  %r, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<3x4xf32>, tensor<3x2xi32> -> tensor<6x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_dim(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{only dimension 0 of a parameter can be divided among ranks, got 1}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 1, grid = @ep, ranks = 4>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_no_ranks(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{number of ranks must be at least 1, got 0}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 0>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_ranks(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.parameter' op divides its result among 2 ranks, but @ep has 4}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_no_grid(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.parameter' op names no shard.grid: @tp}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @tp, ranks = 2>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_before_cast(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 0, grid = @ep, ranks = 4>) must be the last step, or stand before #moe.pack}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 4>, #moe.cast<f32>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_of_a_scalar(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 0, grid = @ep, ranks = 4>) names dimension 0 of a tensor of rank 0}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 4>] : tensor<f32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_of_a_stack(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.stack) joins 2 sources to a first dimension of that size}}
+  %0 = moe.parameter ["a", "b"] recipe [#moe.stack, #moe.shard<dim = 0, grid = @ep, ranks = 4>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_no_grid(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op names no shard.grid: @tp}}
+  %r, %rl = moe.all_to_all %s, %sl on @tp : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+shard.grid @tp(shape = 4)
+
+func.func @exchange_other_grid(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op needs the layout of a moe.dispatch 'to' @tp}}
+  %r, %rl = moe.all_to_all %s, %sl on @tp : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_of_experts(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
+  // expected-error@+1 {{'moe.all_to_all' op needs the layout of a moe.dispatch 'to' @ep}}
+  %r, %rl = moe.all_to_all %s, %sl on @ep : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>, !moe.layout<1>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_of_other_rows(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op needs the rows of the dispatch that made its layout}}
+  %r, %rl = moe.all_to_all %x, %sl on @ep : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_layout(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op receives rows of one group, but its layout has 2}}
+  %r, %rl = moe.all_to_all %s, %sl on @ep : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<2>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_hidden(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op H is 4 in rows but 5 in result}}
+  %r, %rl = moe.all_to_all %s, %sl on @ep : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x5xf32>, !moe.layout<1>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_element(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op expected one element type, but rows has 'f32' and result has 'bf16'}}
+  %r, %rl = moe.all_to_all %s, %sl on @ep : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xbf16>, !moe.layout<1>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_static(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op receives as many rows as all ranks need, which only a run knows; dimension 0 of 'tensor<8x4xf32>' must be dynamic}}
+  %r, %rl = moe.all_to_all %s, %sl on @ep : tensor<?x4xf32>, !moe.layout<4> -> tensor<8x4xf32>, !moe.layout<1>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @exchange_via(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{unknown way to other ranks 'air'; one of direct}}
+  %r, %rl = moe.all_to_all %s, %sl on @ep via(air) : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @companions(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op sends 1 companions, but receives 0}}
+  %r, %rl = moe.all_to_all %s, %sl on @ep with(%e : tensor<?x2xi32>) : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @companion_rank(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %c0: tensor<f32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op expected companions of shape [T, ...], got 'tensor<f32>'}}
+  %r, %rl, %c = moe.all_to_all %s, %sl on @ep with(%c0 : tensor<f32>) : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>, tensor<?xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @companion_size(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op C0.1 is 2 in companion 0 but 3 in received companion 0}}
+  %r, %rl, %c = moe.all_to_all %s, %sl on @ep with(%e : tensor<?x2xi32>) : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>, tensor<?x3xi32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @companion_element(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op expected one element type, but companion has 'i32' and received companion has 'i64'}}
+  %r, %rl, %c = moe.all_to_all %s, %sl on @ep with(%e : tensor<?x2xi32>) : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>, tensor<?x2xi64>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @return_of_nothing(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  // expected-error@+1 {{'moe.all_to_all' op needs the layout that a moe.all_to_all on @ep received}}
+  %b, %bl = moe.all_to_all %s, %sl on @ep return : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+shard.grid @tp(shape = 4)
+
+func.func @return_on_another_grid(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  %r, %rl = moe.all_to_all %s, %sl on @ep : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>
+  // expected-error@+1 {{'moe.all_to_all' op needs the layout that a moe.all_to_all on @tp received}}
+  %b, %bl = moe.all_to_all %r, %rl on @tp return : tensor<?x4xf32>, !moe.layout<1> -> tensor<?x4xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @return_layout(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  %r, %rl = moe.all_to_all %s, %sl on @ep : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>
+  // expected-error@+1 {{'moe.all_to_all' op gives back the rows of '!moe.layout<4>', but its layout is '!moe.layout<8>'}}
+  %b, %bl = moe.all_to_all %r, %rl on @ep return : tensor<?x4xf32>, !moe.layout<1> -> tensor<?x4xf32>, !moe.layout<8>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @return_with_companions(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
+  %s, %sl = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  %r, %rl = moe.all_to_all %s, %sl on @ep : tensor<?x4xf32>, !moe.layout<4> -> tensor<?x4xf32>, !moe.layout<1>
+  // expected-error@+1 {{'moe.all_to_all' op goes back the way of its exchange, without companions: 'with' and 'via' belong there}}
+  %b, %bl, %c = moe.all_to_all %r, %rl on @ep return with(%e : tensor<?x2xi32>) : tensor<?x4xf32>, !moe.layout<1> -> tensor<?x4xf32>, !moe.layout<4>, tensor<?x2xi32>
+  return
+}
