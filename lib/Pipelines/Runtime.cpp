@@ -42,14 +42,16 @@ struct KernelLowerForGpu : impl::KernelLowerForGpuBase<KernelLowerForGpu> {
 } // namespace
 
 void buildKernelToRuntimePipeline(OpPassManager &pm) {
+  pm.addPass(kernel::createKernelVerifyWindows());
   pm.addPass(cuda::createCheckCudaHost());
   pm.addPass(kernel::createKernelMarkNoAlias());
   OpPassManager &host = pm.nest<func::FuncOp>();
-  // Equal sizes must be one value before the memory plan compares them.
+  // Equal sizes must be one value before the plans compare them.
   host.addPass(createCanonicalizerPass());
   host.addPass(createCSEPass());
   host.addPass(kernel::createKernelResolveSizes());
-  host.addPass(kernel::createKernelPlanMemory());
+  pm.addPass(kernel::createKernelPlanWindows());
+  pm.addNestedPass<func::FuncOp>(kernel::createKernelPlanMemory());
   pm.addPass(moert::createConvertHostToMoeRt());
   OpPassManager &function = pm.nest<LLVM::LLVMFuncOp>();
   function.addPass(createCanonicalizerPass());

@@ -59,8 +59,10 @@ struct LowerParameter : ConvertOpToLLVMPattern<moe::ParameterOp> {
     auto type = dyn_cast<MemRefType>(op.getType());
     if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
       return op.emitOpError() << "must be a static, contiguous memref at this level, got " << op.getType();
-    int32_t index = state.parameters->number(op.getSources(), op.getRecipeAttr(), type,
-                                               op->getAttrOfType<DenseI64ArrayAttr>(moe::kShapeAttr));
+    FailureOr<WholeParameter> whole = makeWhole(op, *state.axes);
+    if (failed(whole))
+      return failure();
+    int32_t index = state.parameters->number(op.getSources(), *whole);
     Value data = ParameterOp::create(rewriter, op.getLoc(), state.context, rewriter.getI32IntegerAttr(index));
     Value memref = MemRefDescriptor::fromStaticShape(rewriter, op.getLoc(), *getTypeConverter(), type, data);
     rewriter.replaceOp(op, memref);
@@ -114,6 +116,10 @@ struct LowerLaunch : ConvertOpToLLVMPattern<kernel::LaunchOp> {
             slots.push_back(descriptor.size(rewriter, loc, d));
         continue;
       }
+      if (isa<kernel::WindowType>(original.getType())) {
+        llvm::append_range(slots, unpackWindow(rewriter, loc, value));
+        continue;
+      }
       if (isa<FloatType>(value.getType())) // a float's bits lie in the low part of its slot
         value = LLVM::BitcastOp::create(rewriter, loc, rewriter.getIntegerType(value.getType().getIntOrFloatBitWidth()),
                                         value);
@@ -131,6 +137,8 @@ struct LowerLaunch : ConvertOpToLLVMPattern<kernel::LaunchOp> {
     if (Attribute load = op->getAttr("moe.expert_load"))
       if (failed(reportExperts(op, adaptor, load, rewriter)))
         return failure();
+    if (failed(reportTraffic(op, adaptor.getOperands_(), *getTypeConverter(), state, rewriter)))
+      return failure();
     rewriter.eraseOp(op);
     return success();
   }

@@ -1,6 +1,6 @@
 //===- HostToMoeRt.cpp - host functions to calls of the runtime ---------------------------------------------------===//
 //
-// For each host function of the module:
+// The grids of the module are the axes of its programs. For each host function:
 //
 // 1. Read the interface from its attributes.
 // 2. Prepare on memrefs: returned allocations become `moert.output` buffers; whatever else is returned is copied.
@@ -36,6 +36,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 
 using namespace mlir;
 using namespace mlir::moert;
@@ -57,8 +58,8 @@ namespace {
 
 class HostLowering {
 public:
-  HostLowering(func::FuncOp main, const Interface &interface, ParameterTable &parameters)
-      : main(main), interface(interface), parameters(parameters), b(main), loc(main.getLoc()),
+  HostLowering(func::FuncOp main, const Interface &interface, ParameterTable &parameters, const Axes &axes)
+      : main(main), interface(interface), parameters(parameters), axes(axes), b(main), loc(main.getLoc()),
         converter(main.getContext()) {}
 
   LogicalResult run() {
@@ -80,7 +81,7 @@ private:
                                         LLVM::LLVMFunctionType::get(b.getI32Type(), {ptr}));
     function->setAttr(programAttrName, interface.toAttr(context));
     Block *entry = function.addEntryBlock(b);
-    state = {entry->getArgument(0), &parameters};
+    state = {entry->getArgument(0), &parameters, &axes};
     b.setInsertionPointToStart(entry);
     for (unsigned symbol = 0; symbol < interface.symbolCount(); ++symbol)
       if (auto source = interface.sourceOf(symbol))
@@ -178,6 +179,8 @@ private:
   }
 
   LogicalResult convert() {
+    if (failed(insertPhases(function, state.context)))
+      return failure();
     MLIRContext *context = function.getContext();
     RewritePatternSet simplify(context);
     populateExpandShapePatterns(simplify);
@@ -190,6 +193,7 @@ private:
     target.addLegalDialect<MoeRtDialect>();
     RewritePatternSet patterns(context);
     populateHostPatterns(converter, state, patterns);
+    populateWindowPatterns(converter, state, patterns);
     populateAffineToStdConversionPatterns(patterns);
     populateSCFToControlFlowConversionPatterns(patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
@@ -211,6 +215,7 @@ private:
   func::FuncOp main;
   const Interface &interface;
   ParameterTable &parameters;
+  const Axes &axes;
   OpBuilder b;
   Location loc;
   LLVMTypeConverter converter;
@@ -224,12 +229,15 @@ struct ConvertHostToMoeRt : moert::impl::ConvertHostToMoeRtBase<ConvertHostToMoe
   void runOnOperation() override {
     ModuleOp module = getOperation();
     ParameterTable parameters;
+    FailureOr<Axes> axes = Axes::read(module);
+    if (failed(axes))
+      return signalPassFailure();
     bool hasHost = false;
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (function.isExternal())
         continue;
-      FailureOr<Interface> interface = Interface::read(function);
-      if (failed(interface) || failed(HostLowering(function, *interface, parameters).run()))
+      FailureOr<Interface> interface = Interface::read(function, *axes);
+      if (failed(interface) || failed(HostLowering(function, *interface, parameters, *axes).run()))
         return signalPassFailure();
       hasHost = true;
     }
@@ -238,6 +246,10 @@ struct ConvertHostToMoeRt : moert::impl::ConvertHostToMoeRtBase<ConvertHostToMoe
       return signalPassFailure();
     }
     module->setAttr(parametersAttrName, parameters.toAttr(&getContext()));
+    if (!axes->empty())
+      module->setAttr(axesAttrName, axes->toAttr(&getContext()));
+    for (auto grid : llvm::make_early_inc_range(module.getOps<shard::GridOp>()))
+      grid.erase();
   }
 };
 } // namespace

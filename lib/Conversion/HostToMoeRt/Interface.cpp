@@ -15,7 +15,7 @@ int64_t Interface::symbolNumber(StringRef name) {
 }
 
 FailureOr<Interface::Value> Interface::readValue(func::FuncOp function, DictionaryAttr attrs, Type type,
-                                                 std::string defaultName) {
+                                                 std::string defaultName, const Axes &axes) {
   Value value;
   value.name = defaultName;
   if (attrs)
@@ -47,6 +47,8 @@ FailureOr<Interface::Value> Interface::readValue(func::FuncOp function, Dictiona
   if (auto symbol = attrs.getAs<StringAttr>("moe.range_plus"))
     value.symbol = symbolNumber(symbol);
   value.uniform = attrs.contains("moe.uniform");
+  if (auto grid = attrs.getAs<FlatSymbolRefAttr>(moe::kSplitAttr))
+    value.axis = axes.number(grid);
   return value;
 }
 
@@ -62,11 +64,11 @@ static LogicalResult checkNames(func::FuncOp function, ArrayRef<Interface::Value
   return success();
 }
 
-FailureOr<Interface> Interface::read(func::FuncOp function) {
+FailureOr<Interface> Interface::read(func::FuncOp function, const Axes &axes) {
   Interface interface;
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     DictionaryAttr attrs = function.getArgAttrDict(i);
-    FailureOr<Value> value = interface.readValue(function, attrs, type, "input" + std::to_string(i));
+    FailureOr<Value> value = interface.readValue(function, attrs, type, "input" + std::to_string(i), axes);
     if (failed(value))
       return failure();
     bool state = attrs && attrs.contains("moe.state");
@@ -76,7 +78,7 @@ FailureOr<Interface> Interface::read(func::FuncOp function) {
   }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
     FailureOr<Value> value =
-        interface.readValue(function, function.getResultAttrDict(i), type, "output" + std::to_string(i));
+        interface.readValue(function, function.getResultAttrDict(i), type, "output" + std::to_string(i), axes);
     if (failed(value))
       return failure();
     interface.outputValues.push_back(*value);
@@ -102,12 +104,17 @@ std::optional<std::pair<int32_t, int32_t>> Interface::sourceOf(unsigned symbol) 
   return std::nullopt;
 }
 
-int32_t ParameterTable::number(ArrayAttr sources, ArrayAttr recipe, MemRefType type, DenseI64ArrayAttr shape) {
-  Builder b(type.getContext());
-  SmallVector<Attribute> parts = {sources, recipe ? recipe : b.getArrayAttr({}), TypeAttr::get(type)};
-  if (shape)
-    parts.push_back(shape);
-  Attribute identity = b.getArrayAttr(parts);
+int32_t ParameterTable::number(ArrayAttr sources, const WholeParameter &parameter) {
+  Builder b(parameter.type.getContext());
+  NamedAttrList entry;
+  entry.set("sources", sources);
+  entry.set("recipe", parameter.recipe ? parameter.recipe : b.getArrayAttr({}));
+  entry.set("type", TypeAttr::get(parameter.type));
+  if (parameter.shape)
+    entry.set("shape", parameter.shape);
+  if (parameter.axis >= 0)
+    entry.set("axis", b.getI64IntegerAttr(parameter.axis));
+  Attribute identity = entry.getDictionary(b.getContext());
   auto found = entries.find(identity);
   if (found == entries.end()) {
     std::string source = sources.empty() ? "parameter" : cast<StringAttr>(sources[0]).str(), key = source;
@@ -122,14 +129,8 @@ ArrayAttr ParameterTable::toAttr(MLIRContext *context) const {
   Builder b(context);
   SmallVector<Attribute> attrs;
   for (auto &[identity, key] : entries) {
-    auto parts = cast<ArrayAttr>(identity);
-    NamedAttrList entry;
+    NamedAttrList entry(cast<DictionaryAttr>(identity));
     entry.set("key", b.getStringAttr(key));
-    entry.set("sources", parts[0]);
-    entry.set("recipe", parts[1]);
-    entry.set("type", parts[2]);
-    if (parts.size() > 3)
-      entry.set("shape", parts[3]);
     attrs.push_back(entry.getDictionary(context));
   }
   return b.getArrayAttr(attrs);
@@ -152,6 +153,8 @@ DictionaryAttr Interface::toAttr(MLIRContext *context) const {
         entry.set("symbol", b.getI64IntegerAttr(value.symbol));
       if (value.uniform)
         entry.set("uniform", b.getUnitAttr());
+      if (value.axis >= 0)
+        entry.set("axis", b.getI64IntegerAttr(value.axis));
       entries.push_back(entry.getDictionary(context));
     }
     return b.getArrayAttr(entries);

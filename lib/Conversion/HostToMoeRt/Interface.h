@@ -2,6 +2,8 @@
 #ifndef MOE_MLIR_LIB_CONVERSION_HOSTTOMOERT_INTERFACE_H
 #define MOE_MLIR_LIB_CONVERSION_HOSTTOMOERT_INTERFACE_H
 
+#include "Axes.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -13,12 +15,12 @@ namespace mlir::moert {
 /// The parameters that the host functions of a module read. Equal ones have one number.
 class ParameterTable {
 public:
-  int32_t number(ArrayAttr sources, ArrayAttr recipe, MemRefType type, DenseI64ArrayAttr shape);
+  int32_t number(ArrayAttr sources, const WholeParameter &parameter);
   /// The module attribute `moert.parameters`.
   ArrayAttr toAttr(MLIRContext *context) const;
 
 private:
-  llvm::MapVector<Attribute, std::string> entries; ///< [sources, recipe, type] -> key
+  llvm::MapVector<Attribute, std::string> entries; ///< what an entry holds, but for the key
   llvm::StringSet<> keys;
 };
 
@@ -26,7 +28,7 @@ private:
 class Interface {
 public:
   /// Reads the attributes of the function's arguments and results; emits an error if one does not fit.
-  static FailureOr<Interface> read(func::FuncOp function);
+  static FailureOr<Interface> read(func::FuncOp function, const Axes &axes);
 
   struct Value {
     std::string name;
@@ -34,6 +36,7 @@ public:
     SmallVector<int64_t> dims; ///< symbol numbers of the dynamic dimensions, in order
     int64_t lo = 0, hi = -1, symbol = -1;
     bool uniform = false;
+    int32_t axis = -1; ///< among whose ranks dimension 0 is divided
   };
 
   /// An argument's place among the inputs or among the states.
@@ -53,7 +56,8 @@ public:
   DictionaryAttr toAttr(MLIRContext *context) const;
 
 private:
-  FailureOr<Value> readValue(func::FuncOp function, DictionaryAttr attrs, Type type, std::string defaultName);
+  FailureOr<Value> readValue(func::FuncOp function, DictionaryAttr attrs, Type type, std::string defaultName,
+                             const Axes &axes);
   int64_t symbolNumber(StringRef name);
 
   SmallVector<Place> places;

@@ -7,14 +7,16 @@
 //   llvm.func @f(%args: !llvm.ptr, %block: i64, %blocks: i64)        loads the slots, calls
 //   llvm.func internal @f.body(%x: !llvm.ptr {llvm.noalias}, %d0: i64, %n: i64, %block: i64, %blocks: i64)
 //
+// Windows are addresses and numbers by then (kernel-lower-windows).
+//
 // The body rebuilds memref descriptors from the pointer and the sizes; they disappear when memref ops are lowered.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "Memrefs.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
-#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -53,9 +55,10 @@ private:
         continue;
       }
       Type lowered = converter.convertType(type);
-      if (!lowered || !lowered.isIntOrFloat() || lowered.getIntOrFloatBitWidth() > 64)
+      bool isNumber = lowered && lowered.isIntOrFloat() && lowered.getIntOrFloatBitWidth() <= 64;
+      if (!isNumber && !isa_and_nonnull<LLVM::LLVMPointerType>(lowered))
         return func.emitOpError() << "argument " << i << " of type " << type
-                                  << " has no 8-byte slot; kernels take memrefs, integers and floats";
+                                  << " has no 8-byte slot; kernels take memrefs, windows, integers and floats";
       slots.push_back(lowered);
     }
     return success();
@@ -73,10 +76,10 @@ private:
         if (func.getArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName()))
           body.setArgAttr(slot, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
         ValueRange values = entry->getArguments().slice(slot, 1 + memref.getNumDynamicDims());
-        argument.replaceAllUsesWith(makeMemref(memref, values));
+        argument.replaceAllUsesWith(makeMemref(b, loc, converter, memref, values.front(), values.drop_front()));
         slot += values.size();
       } else {
-        argument.replaceAllUsesWith(cast(entry->getArgument(slot++), argument.getType()));
+        argument.replaceAllUsesWith(castTo(b, loc, entry->getArgument(slot++), argument.getType()));
       }
     }
     // The first block of the kernel continues the entry block, the others follow.
@@ -109,41 +112,6 @@ private:
     LLVM::CallOp::create(b, loc, body, values);
     LLVM::ReturnOp::create(b, loc, ValueRange());
     b.setInsertionPointAfter(entry);
-  }
-
-  /// A memref value from its data pointer and dynamic sizes.
-  Value makeMemref(MemRefType type, ValueRange values) {
-    auto constant = [&](int64_t value) -> Value {
-      return LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(value));
-    };
-    auto descriptor = MemRefDescriptor::poison(b, loc, converter.convertType(type));
-    descriptor.setAllocatedPtr(b, loc, values.front());
-    descriptor.setAlignedPtr(b, loc, values.front());
-    descriptor.setOffset(b, loc, constant(0));
-    ValueRange dynamic = values.drop_front();
-    SmallVector<Value> sizes;
-    for (int64_t size : type.getShape()) {
-      if (!ShapedType::isDynamic(size)) {
-        sizes.push_back(constant(size));
-        continue;
-      }
-      sizes.push_back(dynamic.front());
-      dynamic = dynamic.drop_front();
-    }
-    Value stride = constant(1);
-    for (int64_t d = type.getRank() - 1; d >= 0; --d) {
-      descriptor.setSize(b, loc, d, sizes[d]);
-      descriptor.setStride(b, loc, d, stride);
-      if (d)
-        stride = LLVM::MulOp::create(b, loc, stride, sizes[d]);
-    }
-    return cast(descriptor, type);
-  }
-
-  Value cast(Value value, Type type) {
-    if (value.getType() == type)
-      return value;
-    return UnrealizedConversionCastOp::create(b, loc, type, value).getResult(0);
   }
 
   FuncOp func;

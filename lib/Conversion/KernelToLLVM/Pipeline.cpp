@@ -33,6 +33,7 @@ void kernel::buildConvertKernelToLLVMPipeline(OpPassManager &pm) {
   kernels.addPass(createKernelOrderProducts());
   kernels.addPass(createConvertLinalgToLoopsPass());
   pm.addPass(createKernelDistributeBlocks());
+  pm.addPass(createKernelLowerWindows());
   pm.addPass(createConvertKernelFuncToLLVM());
 
   OpPassManager &functions = pm.nest<LLVM::LLVMFuncOp>();

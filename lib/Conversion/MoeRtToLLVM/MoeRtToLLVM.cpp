@@ -123,6 +123,18 @@ private:
       arguments.append({constant(i32, check.getValues().size()), store(op, check.getValues())});
       return call(op, "moert_check_values", arguments);
     }
+    if (auto phase = dyn_cast<PhaseOp>(op))
+      return call(op, "moert_phase", {phase.getContext(), stringAddress(phase.getPhase())});
+    if (auto rank = dyn_cast<RankOp>(op))
+      return call(op, "moert_rank", {rank.getContext(), constant(i32, rank.getAxis())});
+    if (auto agree = dyn_cast<AgreeOp>(op))
+      return call(op, "moert_agree", {agree.getContext(), constant(i32, agree.getAxis()), agree.getValue()});
+    if (auto windows = dyn_cast<WindowsOp>(op))
+      return call(op, "moert_windows", {windows.getContext(), constant(i32, windows.getAxis()), windows.getBytes()});
+    if (auto traffic = dyn_cast<TrafficOp>(op))
+      return call(op, "moert_traffic",
+                  {traffic.getContext(), constant(i32, traffic.getAxis()), traffic.getOffsets(), traffic.getRows(),
+                   constant(i64, traffic.getRowBytes()), constant(i64, traffic.getFixedBytes())});
     // The others take their operands, then their integer attributes in the order of their declaration.
     SmallVector<Value> arguments(op->getOperands());
     for (StringRef attribute : {"index", "dim"})

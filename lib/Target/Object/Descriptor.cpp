@@ -34,6 +34,10 @@ private:
   FailureOr<llvm::Constant *> value(DictionaryAttr entry);
   FailureOr<llvm::Constant *> parameter(DictionaryAttr entry);
   FailureOr<llvm::Constant *> generation(DictionaryAttr program);
+  /// Reads `moert.axes` into `ranks`.
+  LogicalResult readAxes();
+  /// The axis among whose ranks dimension 0 of an entry is divided; -1 if it is whole.
+  FailureOr<int64_t> axisOf(DictionaryAttr entry, StringRef name, MemRefType type);
   LogicalResult checkRole(StringRef role, DictionaryAttr entry, ArrayRef<int64_t> shape, StringRef expected);
   /// All entries of a list of dictionaries, called `name`.
   LogicalResult list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out);
@@ -41,7 +45,7 @@ private:
   struct Shared {
     SmallVector<llvm::Constant *> parameters;
     llvm::GlobalVariable *kernels;
-    llvm::Constant *cuda;
+    llvm::Constant *cuda, *axes;
   };
   FailureOr<llvm::Constant *> program(LLVM::LLVMFuncOp function, DictionaryAttr attr, const Shared &shared);
 
@@ -49,8 +53,36 @@ private:
   ModuleOp module;
   const ObjectOptions &options;
   x86::TargetAttr target;
+  SmallVector<int64_t> ranks; ///< of each axis
+  SmallVector<llvm::Constant *> axes;
 };
 } // namespace
+
+LogicalResult DescriptorBuilder::readAxes() {
+  auto list = module->getAttrOfType<ArrayAttr>(moert::axesAttrName);
+  if (!list)
+    return success();
+  for (Attribute attr : list) {
+    auto entry = dyn_cast<DictionaryAttr>(attr);
+    auto name = entry ? entry.getAs<StringAttr>("name") : StringAttr();
+    auto count = entry ? entry.getAs<IntegerAttr>("ranks") : IntegerAttr();
+    if (!name || name.empty() || !count || count.getInt() < 1 || count.getInt() > INT32_MAX)
+      return error("'" + moert::axesAttrName + "' has an entry without name or ranks");
+    ranks.push_back(count.getInt());
+    axes.push_back(structure({string(name), int32(count.getInt())}));
+  }
+  return success();
+}
+
+FailureOr<int64_t> DescriptorBuilder::axisOf(DictionaryAttr entry, StringRef name, MemRefType type) {
+  Attribute attr = entry.get("axis");
+  if (!attr)
+    return -1;
+  auto axis = dyn_cast<IntegerAttr>(attr);
+  if (!axis || axis.getInt() < 0 || axis.getInt() >= static_cast<int64_t>(ranks.size()) || type.getRank() == 0)
+    return error("'" + name + "' is divided along an axis that '" + moert::axesAttrName + "' does not have");
+  return axis.getInt();
+}
 
 FailureOr<llvm::Constant *> DescriptorBuilder::sizes(MemRefType type, ArrayRef<int64_t> symbols, StringRef name) {
   if (type.getRank() > MOERT_MAX_RANK)
@@ -82,14 +114,16 @@ FailureOr<llvm::Constant *> DescriptorBuilder::value(DictionaryAttr entry) {
     return emitError(module.getLoc()) << "'" << name.getValue() << "' has elements of type " << memref.getElementType()
                                       << ", which the runtime does not have";
   FailureOr<llvm::Constant *> extents = sizes(memref, dims, name);
-  if (failed(extents))
+  FailureOr<int64_t> axis = axisOf(entry, name, memref);
+  if (failed(extents) || failed(axis))
     return failure();
   auto integer = [&](StringRef field, int64_t otherwise) {
     auto attr = entry.getAs<IntegerAttr>(field);
     return attr ? attr.getInt() : otherwise;
   };
   return structure({string(name), int32(*dtype), int32(memref.getRank()), *extents, int64(integer("lo", 0)),
-                    int64(integer("hi", -1)), int32(integer("symbol", -1)), int32(entry.contains("uniform"))});
+                    int64(integer("hi", -1)), int32(integer("symbol", -1)), int32(entry.contains("uniform")),
+                    int32(*axis)});
 }
 
 FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {
@@ -103,9 +137,13 @@ FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {
     return emitError(module.getLoc()) << "parameter '" << key.getValue() << "' has elements of type "
                                       << memref.getElementType() << ", which the runtime does not have";
   FailureOr<llvm::Constant *> extents = sizes(memref, {}, key);
-  if (failed(extents))
+  FailureOr<int64_t> axis = axisOf(entry, key, memref);
+  if (failed(extents) || failed(axis))
     return failure();
-  return structure({string(key), int32(*dtype), int32(memref.getRank()), *extents});
+  if (*axis >= 0 && memref.getDimSize(0) % ranks[*axis])
+    return error("parameter '" + key.getValue() + "' has " + Twine(memref.getDimSize(0)) +
+                 " elements in dimension 0, which " + Twine(ranks[*axis]) + " ranks cannot share equally");
+  return structure({string(key), int32(*dtype), int32(memref.getRank()), *extents, int32(*axis)});
 }
 
 LogicalResult DescriptorBuilder::list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out) {
@@ -242,6 +280,8 @@ FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function
                     shared.kernels,
                     generationInfo,
                     shared.cuda,
+                    int32(axes.size()),
+                    shared.axes,
                     llvmModule.getFunction(function.getName())});
 }
 
@@ -255,8 +295,9 @@ LogicalResult DescriptorBuilder::run(SmallVectorImpl<Descriptor> &descriptors) {
   shared.kernels = llvmModule.getGlobalVariable(moert::kernelTableName, /*AllowInternal=*/true);
   if (programs.empty() || !parameters || !shared.kernels)
     return error("module has no 'moert.program' attribute; run convert-host-to-moert first");
-  if (failed(list(parameters, "parameters", shared.parameters)))
+  if (failed(readAxes()) || failed(list(parameters, "parameters", shared.parameters)))
     return failure();
+  shared.axes = array(axes, "moert.axes");
   shared.cuda = null();
   if (source.cuda) {
     FailureOr<llvm::Constant *> code = makeCudaCode(source, shared.kernels, *this);

@@ -15,7 +15,7 @@ struct Descriptor {
 };
 
 /// Adds a descriptor for each host function of `lowered` (the module of `source` after convert-moert-to-llvm) to
-/// `llvmModule`, from the attributes `moert.program`, `moert.parameters`, `moe.name` and `moe.generation`. Emits an
+/// `llvmModule`, from the attributes `moert.program`, `moert.parameters`, `moert.axes`, `moe.name` and `moe.generation`. Emits an
 /// error if one of them does not fit.
 mlir::LogicalResult addDescriptors(const ProgramModule &source, mlir::ModuleOp lowered, llvm::Module &llvmModule,
                                    const ObjectOptions &options, mlir::x86::TargetAttr target,

@@ -22,7 +22,7 @@ kernel.func @f(%x: memref<?x4x?xf32> {llvm.noalias}, %y: memref<4xbf16>, %s: f32
 
 // -----
 
-// expected-error@+1 {{'kernel.func' op argument 0 of type 'vector<4xf32>' has no 8-byte slot; kernels take memrefs, integers and floats}}
+// expected-error@+1 {{'kernel.func' op argument 0 of type 'vector<4xf32>' has no 8-byte slot; kernels take memrefs, windows, integers and floats}}
 kernel.func @wide(%v: vector<4xf32>, %block: index, %blocks: index) {
   kernel.return
 }

@@ -15,6 +15,8 @@ namespace mlir::moert {
 inline constexpr llvm::StringLiteral programAttrName = "moert.program";
 /// Module attribute with the parameters that its host functions read.
 inline constexpr llvm::StringLiteral parametersAttrName = "moert.parameters";
+/// Module attribute with the grids whose ranks run its programs.
+inline constexpr llvm::StringLiteral axesAttrName = "moert.axes";
 /// Name of the host function of `entry` at the runtime level: "moe_run" for "main", else "moe_run_<entry>".
 std::string hostFunctionName(llvm::StringRef entry);
 /// The inverse.

@@ -13,16 +13,24 @@ def ConvertHostToMoeRt : Pass<"convert-host-to-moert", "::mlir::ModuleOp"> {
     (a memref's data pointer and its dynamic sizes). A launch with `moe.expert_load = {layer = "name", offsets = 3}`
     reports the rows of each expert afterwards; operand 3 is then the memref of offsets (i32, experts + 1 elements).
 
+    A grid (`shard.grid`) becomes an axis of the program, and is erased. Launches pass the address of `moert_peers`, the
+    byte offset and the dynamic size of a window. `moe.phase = "rows to experts"` on a launch is said before it, where it
+    changes. `moe.traffic = {grid = @ep, offsets = 3, row_bytes = 512, fixed_bytes = 12}` counts afterwards what the launch
+    sent: operand 3 is a memref of offsets (i32, ranks + 1 elements) whose differences are the rows for each rank; `rows = 3`
+    instead says that operand 3, an index, is the number of rows for every rank.
+
     What the runtime must know of the program goes into the new function's attribute `moert.program`:
 
     - `inputs`, `outputs`, `states`: `{name, type = memref<...>, dims = [symbol numbers of dynamic dimensions]}` and for
       inputs what the arguments' attributes `moe.range`, `moe.range_plus` and `moe.uniform` say (`lo`, `hi`, `symbol`,
-      `uniform`). Names come from `moe.name`, symbols from `moe.dims`; without them they are made up.
+      `uniform`). Names come from `moe.name`, symbols from `moe.dims`; without them they are made up. `moe.split = @ep`
+      becomes `axis`: dimension 0 is divided among the ranks of that axis.
     - `symbols`: the names of the dynamic sizes.
 
     The module's attribute `moert.parameters` has the parameters of all functions, `{key, sources, recipe, type}` in the order of their
     indices. Equal parameters are one entry; the key is the first source, with a number appended where another recipe uses the same
-    source.
+    source. Of a parameter with `#moe.shard` in its recipe the entry is all of it, without that step, and has the `axis` among
+    whose ranks it is divided. `moert.axes` has the axes, `{name, ranks}`.
 
     Runs after kernel-plan-memory; memory that is neither returned nor in the arena is an error.
   }];

@@ -100,6 +100,17 @@ def KernelDistributeBlocks : Pass<"kernel-distribute-blocks", "::mlir::ModuleOp"
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def KernelLowerWindows : Pass<"kernel-lower-windows", "::mlir::ModuleOp"> {
+  let summary = "Lower windows of kernels to addresses";
+  let description = [{
+    A window that a kernel takes becomes the address of `moert_peers`, a byte offset and, if it is dynamic, its number of
+    rows. A put becomes a copy of the row's bytes, a signal an atomic store with release order, and an await a call of
+    `moert_await`, the only function of the runtime that kernels call. Its result is not looked at: after the launch the
+    runtime ends a call in which a flag did not come. Launches must be gone, as in convert-kernel-to-llvm.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+}
+
 def KernelExpandMath : Pass<"kernel-expand-math"> {
   let summary = "Expand math functions and bf16 arithmetic into what the CPU can do";
   let description = [{
@@ -124,8 +135,8 @@ def ConvertKernelFuncToLLVM : Pass<"convert-kernel-func-to-llvm", "::mlir::Modul
   let description = [{
     Makes of each kernel (after kernel-distribute-blocks) `llvm.func @name(%args: !llvm.ptr, %block: i64, %blocks: i64)`,
     which unpacks the 8-byte slots of `args` and calls the body, an internal function that is inlined later. The slots
-    of a memref are its data pointer, then one i64 per dynamic dimension; of an integer, index or float the value in
-    the low bits. `llvm.noalias` on a kernel's argument goes to the data pointer: that is why the body is a function.
+    of a memref are its data pointer, then one i64 per dynamic dimension; of an integer, index, float or address the
+    value in the low bits. `llvm.noalias` on a kernel's argument goes to the data pointer: that is why the body is a function.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
 }

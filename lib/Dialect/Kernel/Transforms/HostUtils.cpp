@@ -1,6 +1,7 @@
 //===- HostUtils.cpp - buffers and sizes of the host function at the kernel level ---------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -16,6 +17,14 @@ Value kernel::getViewRoot(Value memref) {
   return memref;
 }
 
+ValueRange kernel::getWindowSizes(Value window) {
+  if (auto op = window.getDefiningOp<kernel::WindowOp>())
+    return op.getSizes();
+  if (auto op = window.getDefiningOp<kernel::WindowAtOp>())
+    return op.getSizes();
+  return {};
+}
+
 Value kernel::getMemrefSize(OpBuilder &b, Location loc, Value memref, int64_t dim) {
   auto type = cast<MemRefType>(memref.getType());
   if (!type.isDynamicDim(dim))
@@ -26,6 +35,9 @@ Value kernel::getMemrefSize(OpBuilder &b, Location loc, Value memref, int64_t di
     return alloc.getDynamicSizes()[dynamic];
   if (auto view = dyn_cast_or_null<memref::ViewOp>(def))
     return view.getSizes()[dynamic];
+  if (auto part = dyn_cast_or_null<kernel::PartOp>(def))
+    if (ValueRange sizes = getWindowSizes(part.getWindow()); !sizes.empty())
+      return sizes.front(); // only the first dimension is dynamic
   if (auto cast = dyn_cast_or_null<memref::CastOp>(def))
     return getMemrefSize(b, loc, cast.getSource(), dim);
   if (auto cast = dyn_cast_or_null<memref::ReinterpretCastOp>(def))

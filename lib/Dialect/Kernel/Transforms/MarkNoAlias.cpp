@@ -30,7 +30,10 @@ struct KernelMarkNoAlias : kernel::impl::KernelMarkNoAliasBase<KernelMarkNoAlias
       for (auto [i, operand] : llvm::enumerate(launch.getOperands_())) {
         if (!isa<MemRefType>(operand.getType()))
           continue;
-        auto [entry, isNew] = first.try_emplace(getViewRoot(operand), i);
+        Value root = getViewRoot(operand);
+        if (root.getDefiningOp<PartOp>())
+          bits.set(i); // another argument may be the window, or a part of it
+        auto [entry, isNew] = first.try_emplace(root, i);
         if (!isNew) {
           bits.set(entry->second);
           bits.set(i);

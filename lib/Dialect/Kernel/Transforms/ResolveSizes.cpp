@@ -1,5 +1,7 @@
 //===- ResolveSizes.cpp - sizes of buffers in terms of the host function's arguments ------------------------------===//
 
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 #include "moe-mlir/Support/Greedy.h"
 
@@ -32,6 +34,11 @@ struct ResolveViewSize : OpRewritePattern<memref::DimOp> {
       size = expand.getMixedOutputShape()[*dim];
     } else if (auto cast = dyn_cast<memref::ReinterpretCastOp>(source)) {
       size = cast.getMixedSizes()[*dim];
+    } else if (auto part = dyn_cast<kernel::PartOp>(source)) {
+      ValueRange sizes = kernel::getWindowSizes(part.getWindow());
+      if (*dim || sizes.empty())
+        return failure();
+      size = sizes.front();
     } else if (auto collapse = dyn_cast<memref::CollapseShapeOp>(source)) {
       Value product;
       ReassociationIndices group = collapse.getReassociationIndices()[*dim];

@@ -136,7 +136,7 @@ def Kernel_WindowAtOp : Kernel_Op<"window_at", [Pure]> {
   }];
   let arguments = (ins Kernel_PeersType:$peers, Index:$offset, Variadic<Index>:$sizes);
   let results = (outs Kernel_WindowType:$window);
-  let assemblyFormat = "$peers `[` $offset `]` `(` $sizes `)` attr-dict `:` qualified(type($window))";
+  let assemblyFormat = "$peers `[` $offset `]` `` `(` $sizes `)` attr-dict `:` qualified(type($window))";
   let hasVerifier = 1;
 }
 
@@ -192,7 +192,7 @@ def Kernel_PutOp : Kernel_Op<"put", [Kernel_Ordered]> {
   }];
   let arguments = (ins AnyMemRef:$source, Index:$row, Kernel_WindowType:$window, Index:$peer, Index:$to);
   let assemblyFormat = [{
-    $source `[` $row `]` `,` $window `[` $peer `]` `[` $to `]` attr-dict `:` type($source) `,` qualified(type($window))
+    $source `[` $row `]` `,` $window `[` $peer `]` `` `[` $to `]` attr-dict `:` type($source) `,` qualified(type($window))
   }];
   let hasVerifier = 1;
 }
@@ -216,7 +216,7 @@ def Kernel_SignalOp : Kernel_Op<"signal", [Kernel_Ordered]> {
     that this block wrote before, to any window. Flags only grow. [PutOp](#kernelput-kernelputop) has an example.
   }];
   let arguments = (ins Kernel_Flags:$flags, Index:$peer, Index:$index, I32:$epoch);
-  let assemblyFormat = "$flags `[` $peer `]` `[` $index `]` `,` $epoch attr-dict `:` qualified(type($flags))";
+  let assemblyFormat = "$flags `[` $peer `]` `` `[` $index `]` `,` $epoch attr-dict `:` qualified(type($flags))";
   let hasVerifier = 1;
 }
 

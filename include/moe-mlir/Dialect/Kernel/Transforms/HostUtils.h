@@ -9,6 +9,9 @@ namespace mlir::kernel {
 /// The allocation, parameter or argument that `memref` is a view of (itself if it is not a view).
 Value getViewRoot(Value memref);
 
+/// The dynamic sizes that a window of the host program was made with.
+ValueRange getWindowSizes(Value window);
+
 /// Size of dimension `dim` of `memref`, made at the builder's position from the operands of the views and allocations
 /// that it comes from; a constant for a static dimension.
 Value getMemrefSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);

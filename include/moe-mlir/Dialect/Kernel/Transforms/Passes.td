@@ -26,8 +26,9 @@ def KernelMarkNoAlias : Pass<"kernel-mark-noalias", "::mlir::ModuleOp"> {
   let description = [{
     Sets `llvm.noalias` on a memref argument of a kernel when, at every launch in the module, no other operand that
     comes from the same allocation, parameter or argument of the host function is passed, seen through views. Two
-    operands that share memory stay unmarked, which is right for states that are updated in place. Runs before the
-    memory plan: it gives buffers of one launch disjoint slots, but all of them come from one arena.
+    operands that share memory stay unmarked, which is right for states that are updated in place, and so does a part of a
+    window, which a kernel may reach by the window as well. Runs before the memory plan: it gives buffers of one launch
+    disjoint slots, but all of them come from one arena.
   }];
 }
 
@@ -39,6 +40,62 @@ def KernelResolveSizes : Pass<"kernel-resolve-sizes", "::mlir::func::FuncOp"> {
     of arguments and their products, which is what kernel-plan-memory can compare.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def KernelVerifyWindows : Pass<"kernel-verify-windows", "::mlir::ModuleOp"> {
+  let summary = "Check that ranks exchange what they put, signal and await in an order that ends";
+  let description = [{
+    Follows the launches of each host function, and in a kernel the program of one block. It changes nothing.
+
+    - What is put or stored into another rank's part is followed by a `kernel.signal` in the same kernel; in an
+      `scf.forall`, by one in the same iteration. Another rank's part is never read.
+    - A launch awaits flags that exactly one earlier launch has signalled since the last `kernel.advance` on their grid, and
+      none signals flags twice without one between.
+    - A launch reads the own part of a window that others put to behind a `kernel.await` on flags that were signalled
+      after the put: in a launch between, or in its own program.
+    - `kernel.advance` is alone: one block of a launch whose kernel neither signals nor awaits.
+    - Windows are arguments of kernels, and made at the top level of the host function.
+
+    All ranks run one program, so each await of a program that passes ends, or a rank is lost: by induction over the
+    launches. A program of several ranks for a GPU is an error.
+  }];
+}
+
+def KernelPlanWindows : Pass<"kernel-plan-windows", "::mlir::ModuleOp"> {
+  let summary = "Give all windows of a host function their place in one memory per grid";
+  let description = [{
+    `kernel.window` becomes one `kernel.windows` per grid and function, and a `kernel.window_at` with a byte offset, a
+    multiple of 64, for each. Windows of one name, type and size share a place, all others are disjoint. Sizes are moved in
+    front of the first window. Windows of flags come first and have a constant size: a flag keeps its place from
+    call to call, as it holds an epoch of the past.
+
+    ```mlir
+    shard.grid @ep(shape = 2)
+
+    func.func @main(%n: index) {
+      %rows = kernel.window(%n) on @ep as "rows" : !kernel.window<?x8xf32>
+      %own = kernel.part %rows : !kernel.window<?x8xf32> -> memref<?x8xf32>
+      return
+    }
+    // becomes
+    shard.grid @ep(shape = 2)
+
+    func.func @main(%n: index) {
+      %c0 = arith.constant 0 : index
+      %c32 = arith.constant 32 : index
+      %c63 = arith.constant 63 : index
+      %mask = arith.constant -64 : index
+      %data = arith.muli %n, %c32 : index
+      %round = arith.addi %data, %c63 : index
+      %bytes = arith.andi %round, %mask : index
+      %peers = kernel.windows %bytes on @ep : !kernel.peers
+      %rows = kernel.window_at %peers[%c0](%n) : !kernel.window<?x8xf32>
+      %own = kernel.part %rows : !kernel.window<?x8xf32> -> memref<?x8xf32>
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def KernelPlanMemory : Pass<"kernel-plan-memory", "::mlir::func::FuncOp"> {

@@ -156,6 +156,77 @@ def MoeRt_LaunchOp : MoeRt_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpI
   }];
 }
 
+def MoeRt_RankOp : MoeRt_Op<"rank"> {
+  let summary = "This rank's number on axis `axis` of the program";
+  let description = [{
+    ```mlir
+    %me = moert.rank %ctx, 0
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Index:$axis);
+  let results = (outs I32:$rank);
+  let assemblyFormat = "$context `,` $axis attr-dict";
+}
+
+def MoeRt_AgreeOp : MoeRt_Op<"agree"> {
+  let summary = "The largest of the values of all ranks of an axis";
+  let description = [{
+    All of them call it.
+
+    ```mlir
+    %room = moert.agree %ctx, 0, %tokens
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Index:$axis, I64:$value);
+  let results = (outs I64:$largest);
+  let assemblyFormat = "$context `,` $axis `,` $value attr-dict";
+}
+
+def MoeRt_WindowsOp : MoeRt_Op<"windows"> {
+  let summary = "The windows of an axis (`moert_peers`), at least `bytes` on each rank";
+  let description = [{
+    The same number on all ranks of the axis, which all call it. 64-byte aligned, zero when they are made, and kept
+    between calls.
+
+    ```mlir
+    %peers = moert.windows %ctx, 0, %bytes
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Index:$axis, I64:$bytes);
+  let results = (outs MoeRt_Ptr:$peers);
+  let assemblyFormat = "$context `,` $axis `,` $bytes attr-dict";
+}
+
+def MoeRt_PhaseOp : MoeRt_Op<"phase"> {
+  let summary = "Says what the launches that follow are for";
+  let description = [{
+    In errors and traces.
+
+    ```mlir
+    moert.phase %ctx, "model.layers.0.mlp: rows to experts"
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, StrAttr:$phase);
+  let assemblyFormat = "$context `,` $phase attr-dict";
+}
+
+def MoeRt_TrafficOp : MoeRt_Op<"traffic"> {
+  let summary = "Counts the bytes that this rank has sent to each other rank of an axis";
+  let description = [{
+    To rank `p`, `(offsets ? offsets[p + 1] - offsets[p] : rows) * row_bytes + fixed_bytes`; `offsets` (i32) may be null.
+
+    ```mlir
+    moert.traffic %ctx, 0, %offsets, %rows, row_bytes = 512, fixed_bytes = 12
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Index:$axis, MoeRt_Ptr:$offsets, I64:$rows,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$row_bytes,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$fixed_bytes);
+  let assemblyFormat = [{
+    $context `,` $axis `,` $offsets `,` $rows `,` `row_bytes` `=` $row_bytes `,` `fixed_bytes` `=` $fixed_bytes attr-dict
+  }];
+}
+
 def MoeRt_ExpertLoadOp : MoeRt_Op<"expert_load"> {
   let summary = "Reports how many rows each expert received";
   let description = [{

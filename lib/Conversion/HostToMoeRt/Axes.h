@@ -1,0 +1,44 @@
+//===- Axes.h - the ranks of a program, and what is divided among them --------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_CONVERSION_HOSTTOMOERT_AXES_H
+#define MOE_MLIR_LIB_CONVERSION_HOSTTOMOERT_AXES_H
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::moert {
+
+/// The grids of a module by number.
+class Axes {
+public:
+  /// Emits an error if a grid's number of ranks is not known. A grid of one rank that nothing names is none.
+  static FailureOr<Axes> read(ModuleOp module);
+
+  /// Grids are verified where they are named.
+  int32_t number(FlatSymbolRefAttr grid) const { return ranks.find(grid.getAttr()) - ranks.begin(); }
+  int32_t ranksOf(FlatSymbolRefAttr grid) const { return ranks.find(grid.getAttr())->second; }
+  bool contains(FlatSymbolRefAttr grid) const { return ranks.contains(grid.getAttr()); }
+  bool empty() const { return ranks.empty(); }
+  /// The module attribute `moert.axes`.
+  ArrayAttr toAttr(MLIRContext *context) const;
+
+private:
+  llvm::MapVector<StringAttr, int32_t> ranks;
+};
+
+/// A parameter as the archive has it, which does not know ranks.
+struct WholeParameter {
+  ArrayAttr recipe;
+  MemRefType type;
+  DenseI64ArrayAttr shape; ///< before the pack; null if it is not packed
+  int32_t axis = -1;       ///< among whose ranks dimension 0 is divided
+};
+
+/// `op`, whose type is what this rank has, without the step `#moe.shard` of its recipe. Emits an error if the parts of
+/// the ranks are not one behind the other in the archive.
+FailureOr<WholeParameter> makeWhole(moe::ParameterOp op, const Axes &axes);
+
+} // namespace mlir::moert
+
+#endif // MOE_MLIR_LIB_CONVERSION_HOSTTOMOERT_AXES_H

@@ -1,0 +1,54 @@
+//===- Windows.h - what windows of a host function are, and what a kernel does with them --------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_DIALECT_KERNEL_TRANSFORMS_WINDOWS_H
+#define MOE_MLIR_LIB_DIALECT_KERNEL_TRANSFORMS_WINDOWS_H
+
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace mlir::kernel {
+
+/// Numbers the windows of a host function; those that are the same memory have one number.
+class WindowNumbers {
+public:
+  /// The number of what a `kernel.window` or `kernel.window_at` makes; nothing for another value.
+  std::optional<unsigned> of(Value window);
+  /// The first one with this number.
+  Value first(unsigned number) const { return firsts[number]; }
+  FlatSymbolRefAttr gridOf(unsigned number) const;
+  /// For messages: its name in quotes, or its type.
+  std::string describe(unsigned number) const;
+
+private:
+  std::map<std::vector<const void *>, unsigned> numbers;
+  std::vector<Value> firsts;
+};
+
+/// What a kernel does with windows, by the numbers of its arguments. What is said of "before" holds in the program of
+/// one block.
+struct WindowUses {
+  /// A put, or a store into another rank's part, with the flags that are signalled after it.
+  struct Write {
+    unsigned window;
+    SmallVector<unsigned> signalled;
+  };
+  /// A read of an own part, with the flags that are awaited before it. The argument is a window or a memref.
+  struct Read {
+    unsigned argument;
+    SmallVector<unsigned> awaited;
+  };
+  SmallVector<Write> writes;
+  SmallVector<Read> reads;
+  SmallVector<unsigned> signals, awaits, advances; ///< each flag window once
+
+  /// Emits an error if the kernel breaks a rule that does not depend on its launches.
+  static FailureOr<WindowUses> of(FuncOp kernel);
+};
+
+} // namespace mlir::kernel
+
+#endif // MOE_MLIR_LIB_DIALECT_KERNEL_TRANSFORMS_WINDOWS_H
