@@ -13,12 +13,12 @@
 extern "C" {
 #endif
 
-#define MOERT_ABI_VERSION 2
+#define MOERT_ABI_VERSION 3
 #define MOERT_MAX_RANK 8
 
 /* A function that cannot go on (no memory, an output of the wrong rank, a check that fails) ends the call: it does not
  * return to the program. Programs therefore own nothing that would have to be freed on the way. All functions are
- * called from the thread that runs the program, never from a kernel. */
+ * called from the thread that runs the program, never from a kernel, but for moert_await. */
 
 /* One run of a program on one device of one rank: arena, thread pool, trace. Never global. */
 typedef struct moert_context moert_context;
@@ -74,6 +74,35 @@ int64_t moert_blocks(moert_context *ctx);
  * moved where there are none) describe the launch in traces and reports; they change nothing. */
 void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *args, int64_t blocks, int64_t rows,
                   int64_t work);
+
+/* ---- ranks ------------------------------------------------------------------------------------------------------ */
+
+/* What kernels see of the ranks of an axis. A rank stores to the windows of the others and reads its own. */
+typedef struct moert_peers {
+  char *const *base; /* by rank on the axis: its windows, at this process's addresses */
+  int32_t rank, ranks;
+  uint32_t *epoch;  /* the exchange that this rank is in */
+  uint32_t *abort;  /* not 0: a rank is lost (its number in the job + 1); waits end */
+  uint32_t *status; /* not 0: the first wait that ended without its flag: peer + 1 */
+  int64_t patience; /* nanoseconds that a wait may take */
+} moert_peers;
+
+/* This rank's number on an axis of the program. */
+int32_t moert_rank(moert_context *ctx, int32_t axis);
+/* The largest of the values of all ranks of the axis, which all call it. */
+int64_t moert_agree(moert_context *ctx, int32_t axis, int64_t value);
+/* Windows of at least `bytes` bytes, the same on all ranks of the axis, which all call it: zeroed when they are made,
+ * 64-byte aligned. Grows only; growing zeroes them, and the epoch. Valid until the program returns. */
+const moert_peers *moert_windows(moert_context *ctx, int32_t axis, int64_t bytes);
+/* What the launches that follow are for, in errors and traces. The text stays where it is as long as the program. */
+void moert_phase(moert_context *ctx, const char *phase);
+/* Adds to the bytes that this rank has sent to each other rank p of the axis:
+ * (offsets ? offsets[p+1] - offsets[p] : rows) * row_bytes + fixed_bytes. */
+void moert_traffic(moert_context *ctx, int32_t axis, const int32_t *offsets, int64_t rows, int64_t row_bytes,
+                   int64_t fixed_bytes);
+/* For kernels on a CPU: waits until `flag`, in the own window, has reached `epoch` (their difference is not below zero
+ * as a signed number). 1: all that its peer stored before is there. 0: it did not come, which `status` then says. */
+int32_t moert_await(const moert_peers *peers, const uint32_t *flag, uint32_t epoch, int32_t peer);
 
 /* ---- reports -------------------------------------------------------------------------------------------------- */
 

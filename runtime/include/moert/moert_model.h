@@ -24,14 +24,23 @@ typedef struct moert_value {
   int32_t symbol;
   /* Nonzero: all elements must be equal (rows of one length). */
   int32_t uniform;
+  int32_t axis; /* >= 0: dimension 0 is divided among the ranks of this axis; -1: every rank has all of it */
 } moert_value;
+
+/* Ranks in one direction of the job's grid. A job has as many ranks as the product of all axes; the last one varies
+ * fastest. Of a dimension of n elements that is divided among W ranks, rank r has [n*r/W, n*(r+1)/W). */
+typedef struct moert_axis {
+  const char *name;
+  int32_t ranks;
+} moert_axis;
 
 /* A packed parameter in the archive. `key` is the entry's name there. */
 typedef struct moert_parameter_desc {
   const char *key;
   int32_t dtype;
   int32_t rank;
-  int64_t sizes[MOERT_MAX_RANK]; /* packed sizes */
+  int64_t sizes[MOERT_MAX_RANK]; /* packed sizes of all of it, as in the archive */
+  int32_t axis; /* >= 0: dimension 0 is divided equally among the ranks of this axis; -1: every rank has all of it */
 } moert_parameter_desc;
 
 typedef enum moert_vocabulary { MOERT_VOCAB_NONE = 0, MOERT_VOCAB_BYTES = 1, MOERT_VOCAB_IDS = 2 } moert_vocabulary;
@@ -111,6 +120,8 @@ typedef struct moert_program {
   const moert_kernel *kernels;
   const moert_generation *generation; /* NULL if unknown */
   const moert_cuda_code *cuda;        /* NULL unless device is MOERT_CUDA */
+  int32_t axis_count;                 /* 0: one process runs it */
+  const moert_axis *axes;
   int32_t (*run)(moert_context *ctx); /* 0, or the code given to moert_fail */
 } moert_program;
 
