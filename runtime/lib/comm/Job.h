@@ -3,9 +3,10 @@
 // A job has as many ranks as the product of its program's axes; the last axis varies fastest. Its ranks open their
 // sessions together, and then each run together. In between they need nothing of each other.
 //
-// Whatever happens to a rank, the others find out at once, or by the deadline: a process that ends is seen by the watch,
-// a rank that fails or leaves says so in its page, and one that stands still is waited for no longer than patience. After
-// a failure in a run the job is over: ranks may be at different places, and all later runs fail with the first reason.
+// Whatever happens to a rank, the others find out at once, or by the deadline: a process that ends is seen by the
+// watch, a rank that fails or leaves says so in its page, and one that stands still is waited for no longer than
+// patience. After a failure in a run the job is over: ranks may be at different places, and all later runs fail with
+// the first reason.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_COMM_JOB_H

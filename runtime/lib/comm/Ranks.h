@@ -23,7 +23,8 @@ using ReadVariable = const char *(*)(const char *name);
 
 /// Finds out who this process is. The first launcher whose variables are set counts: our own (MOE_RANK, MOE_RANKS),
 /// torchrun, Open MPI's mpirun, srun, and others that speak PMI. MOE_ROOT=HOST:PORT and MOE_TOKEN replace what a
-/// launcher says; MOE_LISTEN is the number of a socket at which rank 0 was started. A variable that is no number, or a rank that is not below the number of ranks, is an error.
+/// launcher says; MOE_LISTEN is the number of a socket with which rank 0 was started, and which listens already. A
+/// variable that is no number, or a rank that is not below the number of ranks, is an error.
 Status findRanks(ReadVariable read, Ranks &ranks);
 
 /// Sets the place of rank 0 from HOST:PORT.
