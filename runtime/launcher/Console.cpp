@@ -48,17 +48,38 @@ Status print(const std::string &text) {
   return {};
 }
 
-void note(const char *format, ...) {
+static bool isSilent = false;
+
+void silence() {
+  isSilent = true;
+  int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  dup2(nowhere, 1);
+  close(nowhere);
+}
+
+static void writeLine(const char *format, va_list list) {
   char line[1024];
-  va_list list;
-  va_start(list, format);
   int size = std::vsnprintf(line, sizeof line - 1, format, list);
-  va_end(list);
   if (size < 0)
     return;
   size_t length = std::min<size_t>(static_cast<size_t>(size), sizeof line - 2);
   line[length] = '\n';
   (void)writeAll(2, line, length + 1);
+}
+
+void note(const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  if (!isSilent)
+    writeLine(format, list);
+  va_end(list);
+}
+
+void complain(const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  writeLine(format, list);
+  va_end(list);
 }
 
 /// Opens what is read front to back: a file, a pipe, or a device such as a terminal.

@@ -16,8 +16,13 @@ void setUpProcess();
 /// Writes to the standard output at once.
 Status print(const std::string &text);
 
-/// Writes a line to the standard error; what goes wrong there has nobody to hear of it.
+/// Writes a line to the standard error; what goes wrong there has nobody to hear of it. `note` is for what a user may
+/// want to know, `complain` for errors.
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/// From here on nothing but errors is printed: another rank prints the same.
+void silence();
 
 /// Reads a file, a pipe or a device, or the standard input for "-", of at most `limit` bytes. Waits for whoever writes
 /// to a pipe, if there is somebody.

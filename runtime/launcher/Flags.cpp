@@ -196,14 +196,19 @@ static const std::vector<Flag> kFlags = {
      }},
     {"deadline", "SECONDS", Mode::None, false,
      "Fails a run on a GPU that has not ended after so long, and names the kernel. Default: after 600, without its "
-     "name.",
+     "name. Between ranks: fails a wait of one for another. Default: 60.",
      [](Options &o, const char *v) {
        double seconds = 0;
        Status s = parseReal(v, 0.001, 1e6, seconds);
        o.deadline = std::llround(seconds * 1000);
        return s;
      }},
-    {"threads", "N", Mode::None, false, "Threads. Default, and most that it has: the cores that this process may use.",
+    {"ranks", "N", Mode::None, false,
+     "Starts N processes, one for each rank of a model that was compiled for several (--info shows how many). "
+     "torchrun, mpirun and srun start them without it.",
+     [](Options &o, const char *v) { return parseInteger(v, 1, 4096, o.ranks); }},
+    {"threads", "N", Mode::None, false,
+     "Threads of each process. Default: the cores that it may use, divided among ranks. It has no more than cores.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1024, o.threads); }},
     {"pin", nullptr, Mode::None, false, "Binds each thread to a core.",
      [](Options &o, const char *) {

@@ -10,8 +10,6 @@
 
 namespace moert {
 
-constexpr size_t kMaxPromptBytes = size_t(1) << 28;
-
 namespace {
 
 /// One prompt's way through the model.

@@ -1,6 +1,7 @@
 //===- Info.cpp - what a program is -------------------------------------------------------------------------------===//
 
 #include "Modes.h"
+#include "comm/Job.h"
 #include "core/Program.h"
 #include "core/Select.h"
 
@@ -17,6 +18,8 @@ static void list(std::string &text, const char *title, const moert_program &prog
                      printable(program.symbols[value.symbol]).c_str());
     else if (value.lo <= value.hi)
       text += format(", %lld..%lld", static_cast<long long>(value.lo), static_cast<long long>(value.hi));
+    if (int32_t axis = axisOf(program, value); axis >= 0)
+      text += format(", divided on %s", printable(program.axes[axis].name).c_str());
     text += value.uniform ? ", all equal\n" : "\n";
   }
   if (count == 0)
@@ -30,13 +33,20 @@ std::string infoText(const moert_program &program, const std::string &weights) {
              printable(program.name).c_str(), printable(program.entry).c_str(), deviceName(program.device),
              program.compiler, program.build_id, program.target_cpu, program.features);
   uint64_t bytes = 0;
+  uint64_t ownBytes = 0; // of a rank
   for (int32_t i = 0; i < program.parameter_count; ++i) {
     uint64_t size = 0;
     tensorBytes(program.parameters[i].dtype, program.parameters[i].rank, program.parameters[i].sizes, size);
     bytes += size;
+    int32_t axis = axisOf(program, program.parameters[i]);
+    ownBytes += axis < 0 ? size : size / static_cast<uint64_t>(program.axes[axis].ranks);
   }
   text += format("parameters: %d packed arrays, %llu bytes\n", program.parameter_count,
                  static_cast<unsigned long long>(bytes));
+  if (program.axis_count)
+    text += format("ranks:      %lld (%s), each with %llu bytes of parameters\n",
+                   static_cast<long long>(rankCount(program)), printable(axesText(program)).c_str(),
+                   static_cast<unsigned long long>(ownBytes));
   const char *none = program.parameter_count ? "none; --random-weights makes them" : "none";
   text += format("weights:    %s\nkernels:    %d\n",
                  program.parameter_count && !weights.empty() ? printable(weights).c_str() : none, program.kernel_count);

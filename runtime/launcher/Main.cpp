@@ -2,6 +2,7 @@
 
 #include "Console.h"
 #include "Modes.h"
+#include "StartRanks.h"
 #include "core/OutputFile.h"
 #include "core/Select.h"
 
@@ -73,11 +74,14 @@ static Status dump(const moert_program_list &programs, const Options &options) {
   return dumpSource(*selection.program, options.dumpDir);
 }
 
-static Status runSession(const moert_program_list &programs, const Options &options, const char *executable) {
+static Status runSession(const moert_program_list &programs, Options &options, const char *executable) {
   Selection selection;
   if (Status s = selectProgram(programs, orNull(options.entry), orNull(options.device), selection); s.failed())
     return s;
-  if (!options.trace.empty()) {
+  bool isOver = false;
+  if (Status s = becomeRank(*selection.program, options, executable, isOver); s.failed() || isOver)
+    return s;
+  if (!options.trace.empty() && options.rank == 0) {
     SignalsHeld held; // the check makes a file and removes it
     if (Status s = OutputFile::checkStream(options.trace); s.failed())
       return s;
@@ -134,7 +138,7 @@ static Status runCommand(const moert_program_list &programs, int argc, char **ar
 int main(int argc, char **argv) {
   setUpProcess();
   Status status = runCommand(*moert_session_programs(), argc, argv);
-  if (status.failed())
-    note("%s: error: %s", argc ? argv[0] : "model", status.message.c_str());
+  if (status.failed() && !status.message.empty())
+    complain("%s: error: %s", argc ? argv[0] : "model", status.message.c_str());
   return status.code;
 }

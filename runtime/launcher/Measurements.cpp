@@ -48,6 +48,21 @@ std::string memoryLine(const moert_session *session) {
                 static_cast<double>(moert_session_arena_bytes(session)) / (1 << 20));
 }
 
+std::string trafficLines(const moert_session *session, const moert_program &program) {
+  std::string text;
+  for (int32_t axis = 0; axis < program.axis_count; ++axis) {
+    int32_t ranks = 0;
+    const int64_t *bytes = moert_session_traffic(session, axis, &ranks);
+    if (!bytes)
+      continue;
+    text += format("sent on %s by the first rank (bytes, to each rank):", program.axes[axis].name);
+    for (int32_t r = 0; r < ranks; ++r)
+      text += format(" %lld", static_cast<long long>(bytes[r]));
+    text += "\n";
+  }
+  return text;
+}
+
 std::string loadTable(const moert_session *session) {
   std::string text;
   int32_t layers = moert_session_expert_layers(session);

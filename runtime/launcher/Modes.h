@@ -8,6 +8,9 @@
 
 namespace moert {
 
+/// What is read at most.
+constexpr size_t kMaxPromptBytes = size_t(1) << 28, kMaxCallsBytes = size_t(1) << 26;
+
 /// Continues each prompt, from fresh states.
 Status generate(moert_session *session, const moert_program &program, const Options &options);
 

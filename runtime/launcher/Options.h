@@ -44,6 +44,8 @@ struct Options {
   bool pin = false, verifyWeights = false;
   uint64_t randomWeights = 0; // 0: from the archive
   int64_t deadline = 0;       // milliseconds; 0: not given
+  int64_t ranks = 0;          // processes to be started; 0: not given
+  int rank = 0;               // of this process; the first one alone prints and writes files
   bool kernels = false;
   std::string dumpDir;
 
@@ -56,7 +58,7 @@ struct Options {
   Sampling sampling;
 
   Call call;
-  std::string calls;
+  std::string calls, callsText; // the file, and what was read from it before ranks were started
   double rtol = 1e-5, atol = 1e-6;
 
   int64_t promptTokens = -1, decodeTokens = -1, batch = -1, repeat = 5;

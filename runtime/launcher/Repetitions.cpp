@@ -8,7 +8,8 @@
 namespace moert {
 
 Status repeat(moert_session *session, const Options &options, Measurement &measurement) {
-  if (!options.samples.empty()) {
+  bool writes = !options.samples.empty() && options.rank == 0;
+  if (writes) {
     SignalsHeld held; // the check makes a file and removes it
     if (Status s = OutputFile::checkStream(options.samples); s.failed())
       return s;
@@ -17,6 +18,7 @@ Status repeat(moert_session *session, const Options &options, Measurement &measu
   if (Status s = measurement.measure(/*counts=*/false, json); s.failed())
     return s;
   moert_session_clear_expert_load(session);
+  moert_session_clear_traffic(session);
   int64_t done = 0;
   for (; done < options.repeat && (!options.wait || readLine(line)); ++done) {
     if (Status s = measurement.measure(/*counts=*/true, json); s.failed())
@@ -28,7 +30,7 @@ Status repeat(moert_session *session, const Options &options, Measurement &measu
   }
   if (!done)
     return failure(kUserError, "the standard input ended before the first repetition");
-  if (options.samples.empty())
+  if (!writes)
     return {};
   SignalsHeld held(!OutputFile::isStream(options.samples));
   OutputFile samples;

@@ -10,8 +10,6 @@
 
 namespace moert {
 
-constexpr size_t kMaxCallsBytes = size_t(1) << 26;
-
 std::string valueNames(const moert_value *values, int32_t count) {
   std::string text;
   for (int32_t i = 0; i < count; ++i)
@@ -181,7 +179,8 @@ static Status runCall(moert_session *session, const moert_program &program, cons
     if (Status s = sessionStatus(session, code); s.failed())
       return s;
   }
-  if (!call.outputDir.empty()) {
+  bool writes = !call.outputDir.empty() && options.rank == 0;
+  if (writes) {
     if (Status s = checkFileNames(program); s.failed())
       return s;
     if (Status s = makeFolder(call.outputDir); s.failed())
@@ -189,7 +188,7 @@ static Status runCall(moert_session *session, const moert_program &program, cons
   }
   if (Status s = sessionStatus(session, moert_session_run(session)); s.failed())
     return s;
-  if (!call.outputDir.empty())
+  if (writes)
     if (Status s = writeOutputs(session, program, call.outputDir); s.failed())
       return s;
   if (call.outputDir.empty() && call.expected.empty())
@@ -213,10 +212,11 @@ static Status runCall(moert_session *session, const moert_program &program, cons
 Status runTensors(moert_session *session, const moert_program &program, const Options &options) {
   if (options.calls.empty())
     return runCall(session, program, options, options.call);
-  std::string text;
+  std::string text = options.callsText;
   std::vector<Call> calls;
-  if (Status s = readAll(options.calls, kMaxCallsBytes, text); s.failed())
-    return s;
+  if (text.empty())
+    if (Status s = readAll(options.calls, kMaxCallsBytes, text); s.failed())
+      return s;
   if (Status s = parseCalls(text, options.calls, calls); s.failed())
     return s;
   for (size_t i = 0; i < calls.size(); ++i)

@@ -17,8 +17,6 @@
 
 namespace moert {
 
-constexpr uint64_t kMaxPromptBytes = uint64_t(1) << 28;
-
 namespace {
 
 class Server {

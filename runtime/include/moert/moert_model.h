@@ -24,7 +24,9 @@ typedef struct moert_value {
   int32_t symbol;
   /* Nonzero: all elements must be equal (rows of one length). */
   int32_t uniform;
-  int32_t axis; /* >= 0: dimension 0 is divided among the ranks of this axis; -1: every rank has all of it */
+  /* >= 0: dimension 0 is divided among the ranks of this axis; if it is no symbol, its size is that of all of it, and
+   * a multiple of the ranks. -1: every rank has all of it. Means nothing in a program without axes. */
+  int32_t axis;
 } moert_value;
 
 /* Ranks in one direction of the job's grid. A job has as many ranks as the product of all axes; the last one varies
@@ -40,7 +42,7 @@ typedef struct moert_parameter_desc {
   int32_t dtype;
   int32_t rank;
   int64_t sizes[MOERT_MAX_RANK]; /* packed sizes of all of it, as in the archive */
-  int32_t axis; /* >= 0: dimension 0 is divided equally among the ranks of this axis; -1: every rank has all of it */
+  int32_t axis; /* >= 0: dimension 0 is divided equally among the ranks of this axis; -1, or without axes: it is not */
 } moert_parameter_desc;
 
 typedef enum moert_vocabulary { MOERT_VOCAB_NONE = 0, MOERT_VOCAB_BYTES = 1, MOERT_VOCAB_IDS = 2 } moert_vocabulary;

@@ -41,7 +41,11 @@ typedef struct moert_session_options {
   void *stream;            /* cudaStream_t on which a GPU works; NULL: one of the session's own */
   int32_t device_values;   /* nonzero: inputs and outputs are the GPU's, see moert_session_run */
   uint64_t random_weights; /* nonzero: parameters are made from this seed, there is no archive */
-  int64_t deadline_ms;     /* that a run on a GPU may take, see moert_session_run; 0: 600000 */
+  int64_t deadline_ms;     /* that a run on a GPU may take, see moert_session_run; 0: 600000. That a wait for another
+                              rank may take; 0: 60000 */
+  int32_t rank, ranks;     /* which rank of how many this session is; ranks = 0: the environment says it */
+  const char *root;        /* "HOST:PORT", where rank 0 listens; only with ranks */
+  const char *token;       /* what all sessions of the job know, at most 128 bytes; only with ranks; NULL: nothing */
 } moert_session_options;
 
 /* A value of a call: row-major, contiguous. */
@@ -99,6 +103,14 @@ MOERT_API int32_t moert_session_set_input(moert_session *session, int32_t index,
  * before. */
 MOERT_API int32_t moert_session_run(moert_session *session);
 
+/* A program with axes runs as several ranks, each with a session of its own, in a process or a thread. They open
+ * together; each run is one of all of them, with the same inputs, which they divide, and the same outputs, which they
+ * put together. A run ends on all ranks when it fails on one, and the error says on which and why; then the ranks are
+ * not together any more, and every later run fails. Closing needs nobody else. Bytes that this rank has sent to each
+ * rank of an axis since opening or clearing: NULL without such an axis. */
+MOERT_API const int64_t *moert_session_traffic(const moert_session *session, int32_t axis, int32_t *ranks);
+MOERT_API void moert_session_clear_traffic(moert_session *session);
+
 /* Output `index` of the last run; an error if that failed. The data belongs to the session and is valid until its next
  * run; with device_values it is a pointer of the GPU, the same in each run that needs no more memory than those before.
  */
@@ -113,7 +125,8 @@ MOERT_API int32_t moert_session_threads(const moert_session *session);
 MOERT_API int64_t moert_session_state_bytes(const moert_session *session);
 MOERT_API int64_t moert_session_arena_bytes(const moert_session *session);
 
-/* Writes the recorded launches as Chrome/Perfetto JSON. The file appears only when complete. */
+/* Writes the recorded launches as Chrome/Perfetto JSON. The file appears only when complete. All ranks of a program
+ * call it; rank 0 writes one file for them. */
 MOERT_API int32_t moert_session_write_trace(moert_session *session, const char *path);
 
 /* Rows per expert since opening or clearing: number of MoE layers seen, 0 unless the session counts; then name (NULL if

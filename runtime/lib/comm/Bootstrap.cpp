@@ -90,7 +90,7 @@ Status Bootstrap::admit(const Hello &said, const Hello &mine, Socket &socket, in
   if (said.rank <= 0 || said.rank >= count || sockets[said.rank].isOpen())
     return failure(kMismatch, "two processes are rank %d", said.rank);
   if (said.program != mine.program)
-    return failure(kMismatch, "rank %d runs another program than rank 0, or with other weights", said.rank);
+    return failure(kMismatch, "rank %d runs another program or entry than rank 0", said.rank);
   sockets[said.rank] = std::move(socket);
   ++arrived;
   return {};
@@ -100,7 +100,9 @@ Status Bootstrap::listenForRanks(const Ranks &ranks, const Hello &mine) {
   Deadline deadline(patience);
   Socket listening;
   int port = ranks.port;
-  if (Status bad = listenAt(ranks.host, port, listening); bad.failed())
+  if (ranks.listening >= 0)
+    listening = Socket(ranks.listening);
+  else if (Status bad = listenAt(ranks.host, port, listening); bad.failed())
     return bad;
   std::vector<Stranger> strangers;
   for (int arrived = 1; arrived < count;) {
@@ -194,7 +196,7 @@ Status Bootstrap::gather(const void *mine, void *all, size_t bytes) {
   ++exchanges;
   size_t whole = static_cast<size_t>(count) * bytes;
   // Rank 0 gives up first, so that all hear whom it waited for.
-  Deadline deadline(own == 0 ? patience : patience + 2000000000);
+  Deadline deadline(own == 0 ? patience : patience + 500000000);
   if (own != 0) {
     Status bad = sendFrame(sockets[0], mine, bytes, deadline);
     // What rank 0 said before it closed the connection is still to be read.
@@ -211,21 +213,6 @@ Status Bootstrap::gather(const void *mine, void *all, size_t bytes) {
     if (Status bad = sendFrame(sockets[rank], to, whole, deadline); bad.failed())
       return tell(rank, failure(kMismatch, "rank %d %s", rank, bad.message.c_str()));
   return {};
-}
-
-Status Bootstrap::agree(int64_t value, int64_t &largest) {
-  std::vector<int64_t> all(static_cast<size_t>(count));
-  if (Status bad = gather(&value, all.data(), sizeof value); bad.failed())
-    return bad;
-  largest = value;
-  for (int64_t other : all)
-    largest = std::max(largest, other);
-  return {};
-}
-
-Status Bootstrap::barrier() {
-  int64_t ignored = 0;
-  return agree(0, ignored);
 }
 
 } // namespace moert

@@ -11,6 +11,7 @@
 #ifndef MOERT_LIB_COMM_BOOTSTRAP_H
 #define MOERT_LIB_COMM_BOOTSTRAP_H
 
+#include "comm/Group.h"
 #include "comm/Ranks.h"
 #include "comm/Socket.h"
 
@@ -18,20 +19,15 @@
 
 namespace moert {
 
-class Bootstrap {
+class Bootstrap final : public Group {
 public:
   /// Meets the other ranks. `program` is what must be the same for all, as a digest of executable and plan. Each
   /// exchange, the meeting included, may take `nanoseconds`.
   Status join(const Ranks &ranks, uint64_t program, int64_t nanoseconds);
 
-  int rank() const { return own; }
-  int ranks() const { return count; }
-
-  /// Collects `bytes` bytes of each rank, in the order of ranks, on all ranks. Also a barrier.
-  Status gather(const void *mine, void *all, size_t bytes);
-  /// The largest value of all ranks.
-  Status agree(int64_t value, int64_t &largest);
-  Status barrier();
+  int rank() const override { return own; }
+  int ranks() const override { return count; }
+  Status gather(const void *mine, void *all, size_t bytes) override;
 
 private:
   static constexpr size_t kTokenBytes = 128;

@@ -2,17 +2,9 @@
 #ifndef MOERT_LIB_COMM_DEADLINE_H
 #define MOERT_LIB_COMM_DEADLINE_H
 
-#include <cstdint>
-#include <ctime>
+#include "core/Clock.h"
 
 namespace moert {
-
-/// Nanoseconds of a clock that only goes forward.
-inline int64_t now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * int64_t(1000000000) + time.tv_nsec;
-}
 
 class Deadline {
 public:

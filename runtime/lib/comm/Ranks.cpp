@@ -88,21 +88,21 @@ void findRoot(const Reader &env, const Launcher &launcher, Ranks &ranks) {
   ranks.token = job;
 }
 
+} // namespace
+
 Status readRoot(const std::string &root, Ranks &ranks) {
   size_t colon = root.rfind(':');
   std::string port = colon == std::string::npos ? "" : root.substr(colon + 1);
   char *end = nullptr;
   long number = std::strtol(port.c_str(), &end, 10);
   if (colon == 0 || port.empty() || *end || number < 1 || number > 65535)
-    return failure(kUserError, "MOE_ROOT is '%s'; HOST:PORT is expected, where rank 0 listens", root.c_str());
+    return failure(kUserError, "the place of rank 0 is '%s'; HOST:PORT is expected", root.c_str());
   ranks.host = root.substr(0, colon);
   if (ranks.host.size() > 2 && ranks.host.front() == '[' && ranks.host.back() == ']') // [::1]
     ranks.host = ranks.host.substr(1, ranks.host.size() - 2);
   ranks.port = static_cast<int>(number);
   return {};
 }
-
-} // namespace
 
 Status findRanks(ReadVariable read, Ranks &ranks) {
   Reader env(read);
@@ -124,6 +124,9 @@ Status findRanks(ReadVariable read, Ranks &ranks) {
   findRoot(env, *found, ranks);
   if (env.has("MOE_TOKEN"))
     ranks.token = env.text("MOE_TOKEN");
+  if (ranks.rank == 0 && env.has("MOE_LISTEN"))
+    if (Status bad = env.number("MOE_LISTEN", 1 << 20, ranks.listening); bad.failed())
+      return bad;
   return env.has("MOE_ROOT") ? readRoot(env.text("MOE_ROOT"), ranks) : Status();
 }
 

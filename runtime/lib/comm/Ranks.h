@@ -13,6 +13,7 @@ struct Ranks {
   int rank = 0, ranks = 1;
   std::string host = "127.0.0.1"; ///< where rank 0 listens
   int port = 0;
+  int listening = -1;   ///< of rank 0: a socket that listens there already, which it takes over
   std::string token;    ///< what only processes of this job know, or at least what tells it from other jobs
   std::string launcher; ///< for messages: "torchrun"; empty for a single process
 };
@@ -22,8 +23,12 @@ using ReadVariable = const char *(*)(const char *name);
 
 /// Finds out who this process is. The first launcher whose variables are set counts: our own (MOE_RANK, MOE_RANKS),
 /// torchrun, Open MPI's mpirun, srun, and others that speak PMI. MOE_ROOT=HOST:PORT and MOE_TOKEN replace what a
-/// launcher says. A variable that is no number, or a rank that is not below the number of ranks, is an error.
+/// launcher says; MOE_LISTEN is the number of a socket with which rank 0 was started, and which listens already. A
+/// variable that is no number, or a rank that is not below the number of ranks, is an error.
 Status findRanks(ReadVariable read, Ranks &ranks);
+
+/// Sets the place of rank 0 from HOST:PORT.
+Status readRoot(const std::string &root, Ranks &ranks);
 
 } // namespace moert
 

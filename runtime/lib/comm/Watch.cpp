@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 namespace moert {
 
@@ -33,9 +34,10 @@ Status Watch::begin(int own, const std::vector<int64_t> &all) {
   return {};
 }
 
-Status Watch::start(Bootstrap &ranks, uint32_t *word) {
+Status Watch::start(Group &ranks, uint32_t *word, std::vector<const uint32_t *> words) {
   stop();
   abort = word;
+  goodbyes = std::move(words);
   int64_t mine = getpid();
   std::vector<int64_t> all(static_cast<size_t>(ranks.ranks()));
   if (Status bad = ranks.gather(&mine, all.data(), sizeof mine); bad.failed())
@@ -69,13 +71,18 @@ void *Watch::main(void *argument) {
   std::vector<pollfd> ready{{watch.wake.descriptor(), POLLIN, 0}};
   for (const Socket &process : watch.processes)
     ready.push_back({process.descriptor(), POLLIN, 0}); // those below 0 are left out by poll
-  while (poll(ready.data(), ready.size(), -1) < 0 && errno == EINTR) {
-  }
-  for (size_t i = 1; i < ready.size() && !ready[0].revents; ++i) {
-    if (!ready[i].revents)
+  while (!ready[0].revents) {
+    if (poll(ready.data(), ready.size(), -1) < 0)
       continue;
-    __atomic_store_n(watch.abort, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
-    break;
+    for (size_t i = 1; i < ready.size(); ++i) {
+      if (!ready[i].revents)
+        continue;
+      ready[i] = {-1, 0, 0};
+      uint32_t none = 0;
+      if (watch.goodbyes.empty() || !__atomic_load_n(watch.goodbyes[i - 1], __ATOMIC_ACQUIRE))
+        __atomic_compare_exchange_n(watch.abort, &none, static_cast<uint32_t>(i), false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE);
+    }
   }
   return nullptr;
 }

@@ -1,15 +1,17 @@
 //===- Watch.h - notices that another rank has ended --------------------------------------------------------------===//
 //
 // A thread sleeps until a process of the job ends, and then sets the abort word, by which all waits in kernels end. So
-// a rank that was killed costs the others no deadline. Between its start and its stop no rank may leave the job.
+// a rank that was killed costs the others no deadline. A rank that leaves the job says so before its process ends.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_COMM_WATCH_H
 #define MOERT_LIB_COMM_WATCH_H
 
-#include "comm/Bootstrap.h"
+#include "comm/Group.h"
+#include "comm/Socket.h"
 
 #include <pthread.h>
+#include <vector>
 
 namespace moert {
 
@@ -20,8 +22,9 @@ public:
   Watch &operator=(const Watch &) = delete;
   ~Watch() { stop(); }
 
-  /// All ranks call it, on one host. `abort` becomes the number of the first rank that ends, plus one.
-  Status start(Bootstrap &ranks, uint32_t *abort);
+  /// All ranks call it, on one host. `abort`, if it is 0, becomes the number of a rank that ends, plus one. `goodbyes`
+  /// are words by rank; who has set its own ends as it should. Without them nobody should.
+  Status start(Group &ranks, uint32_t *abort, std::vector<const uint32_t *> goodbyes = {});
   void stop();
 
 private:
@@ -32,6 +35,7 @@ private:
   std::vector<Socket> processes; ///< by rank; none for this process
   Socket wake;                   ///< readable when the thread shall end
   uint32_t *abort = nullptr;
+  std::vector<const uint32_t *> goodbyes;
   pthread_t thread;
   bool isRunning = false;
 };

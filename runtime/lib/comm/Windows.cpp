@@ -2,6 +2,8 @@
 
 #include "comm/Windows.h"
 
+#include "comm/Mapping.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -37,14 +39,14 @@ Status Windows::map(int rank, int fd, size_t bytes, uint64_t file) {
                    "what is found as the window of rank %d is another file; ranks of one host see each other's "
                    "processes under the same numbers",
                    rank);
-  void *base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (base == MAP_FAILED)
+  char *base = mapShared(fd, file, bytes);
+  if (!base)
     return failure(kUserError, "cannot map the window of rank %d: %s", rank, std::strerror(errno));
-  parts[static_cast<size_t>(rank)] = static_cast<char *>(base);
+  parts[static_cast<size_t>(rank)] = base;
   return {};
 }
 
-Status Windows::open(Bootstrap &ranks, size_t bytes) {
+Status Windows::open(Group &ranks, size_t bytes) {
   close();
   struct Offer {
     int64_t process;
@@ -105,7 +107,7 @@ Status Windows::open(Bootstrap &ranks, size_t bytes) {
 void Windows::close() {
   for (char *part : parts)
     if (part)
-      munmap(part, size);
+      unmapShared(part);
   parts.clear();
   size = 0;
 }

@@ -8,7 +8,10 @@
 #ifndef MOERT_LIB_COMM_WINDOWS_H
 #define MOERT_LIB_COMM_WINDOWS_H
 
-#include "comm/Bootstrap.h"
+#include "comm/Group.h"
+#include "comm/Socket.h"
+
+#include <vector>
 
 namespace moert {
 
@@ -20,7 +23,7 @@ public:
   ~Windows() { close(); }
 
   /// Gives each rank a window of `bytes` zero bytes (the same for all). All ranks call it; it fails on all or on none.
-  Status open(Bootstrap &ranks, size_t bytes);
+  Status open(Group &ranks, size_t bytes);
   void close();
 
   /// Each rank's window, at this process's addresses.

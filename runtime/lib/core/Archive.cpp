@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace moert {
 
@@ -136,6 +137,15 @@ Status Archive::verify() const {
       return failure(kUserError, "weights '%s' are damaged: the data of entry '%s' has another checksum", path.c_str(),
                      key(entries[i]).c_str());
   return {};
+}
+
+void Archive::release(const void *begin, uint64_t bytes) {
+  auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), from = reinterpret_cast<uint64_t>(begin);
+  uint64_t first = alignTo(from, page), last = (from + bytes) / page * page;
+  // The addresses stay taken, so that nothing else comes to lie there which the destructor would unmap.
+  if (first < last)
+    (void)mmap(reinterpret_cast<void *>(first), last - first, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 } // namespace moert

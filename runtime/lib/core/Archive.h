@@ -29,6 +29,11 @@ public:
   /// Reads all data and compares checksums; the error names the first damaged entry.
   Status verify() const;
 
+  /// Gives back whole pages of this range of an entry's data, which then must not be read any more.
+  void release(const void *begin, uint64_t bytes);
+
+  /// What tells this archive from others: it depends on all data.
+  uint64_t identity() const { return header.header_checksum; }
   uint64_t entryCount() const { return count; }
   uint64_t fileSize() const { return size; }
 
@@ -43,7 +48,7 @@ private:
   std::string path;
   const char *base = nullptr;
   uint64_t size = 0;
-  ArchiveHeader header;
+  ArchiveHeader header = {};
   const ArchiveEntry *entries = nullptr;
   uint64_t count = 0;
   const char *strings = nullptr;

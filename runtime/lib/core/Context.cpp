@@ -7,18 +7,12 @@
 
 using namespace moert;
 
-/// Whether `status` is a failure, which then becomes the call's. To be asked in a condition: nothing that owns memory
-/// may be alive when the call is left.
-static bool failed(moert_context *ctx, Status status) {
+bool moert_context::hasFailed(Status status) {
   if (!status.failed())
     return false;
-  ctx->failure = std::move(status);
+  failure = std::move(status);
   return true;
 }
-
-/// Ends the call from a function that has no way to return an error. A compiled program owns nothing that would have
-/// to be freed on the way out, so leaving its frames behind is safe.
-[[noreturn]] static void leave(moert_context *ctx) { longjmp(ctx->leave, 1); }
 
 static Status outOfMemory(const char *what, uint64_t bytes) {
   return failure(kUserError, "out of memory: %s needs %llu bytes", what, static_cast<unsigned long long>(bytes));
@@ -40,8 +34,8 @@ static std::string fillIn(const char *message, int32_t count, const int64_t *val
 
 /// Memory on the device, or the end of the call.
 static void *reserveOnDevice(moert_context *ctx, DeviceBlock &block, uint64_t bytes, const char *what) {
-  if (failed(ctx, ctx->device->reserve(block, bytes, what)))
-    leave(ctx);
+  if (ctx->hasFailed(ctx->device->reserve(block, bytes, what)))
+    ctx->leaveCall();
   return block.base;
 }
 
@@ -56,14 +50,14 @@ void *moert_output(moert_context *ctx, int32_t index, int32_t rank, const int64_
   Tensor &output = ctx->outputs[index];
   uint64_t bytes = 0;
   if (rank != declared.rank || !tensorBytes(declared.dtype, rank, sizes, bytes)) {
-    failed(ctx, failure(kInternal, "the program asked for output '%s' with an invalid size", declared.name));
-    leave(ctx);
+    ctx->hasFailed(failure(kInternal, "the program asked for output '%s' with an invalid size", declared.name));
+    ctx->leaveCall();
   }
   if (ctx->device) {
     output.data = output.view = reserveOnDevice(ctx, output.block, bytes, declared.name);
   } else {
-    if (!output.memory.reserve(bytes) && failed(ctx, outOfMemory(declared.name, bytes)))
-      leave(ctx);
+    if (!output.memory.reserve(bytes) && ctx->hasFailed(outOfMemory(declared.name, bytes)))
+      ctx->leaveCall();
     output.data = output.view = output.memory.data();
   }
   output.dtype = declared.dtype;
@@ -82,8 +76,8 @@ void *moert_state(moert_context *ctx, int32_t index) {
 const void *moert_parameter(moert_context *ctx, int32_t index) {
   if (const void *view = ctx->parameters.view(index))
     return view;
-  if (failed(ctx, ctx->parameters.fetch(index)))
-    leave(ctx);
+  if (ctx->hasFailed(ctx->parameters.fetch(index)))
+    ctx->leaveCall();
   return ctx->parameters.view(index);
 }
 
@@ -91,8 +85,8 @@ void *moert_arena(moert_context *ctx, int64_t bytes) {
   if (ctx->device && bytes >= 0)
     return reserveOnDevice(ctx, ctx->arenaBlock, static_cast<uint64_t>(bytes), "scratch memory");
   if ((bytes < 0 || !ctx->arena.reserve(static_cast<size_t>(bytes))) &&
-      failed(ctx, outOfMemory("scratch memory", static_cast<uint64_t>(bytes))))
-    leave(ctx);
+      ctx->hasFailed(outOfMemory("scratch memory", static_cast<uint64_t>(bytes))))
+    ctx->leaveCall();
   return ctx->arena.data();
 }
 
@@ -101,17 +95,19 @@ int64_t moert_blocks(moert_context *ctx) { return ctx->device ? ctx->device->blo
 void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *args, int64_t blocks, int64_t rows,
                   int64_t work) {
   if (ctx->device) {
-    if (failed(ctx, ctx->calls.launch(*ctx->device, *ctx->program, kernel, args, blocks, rows, work, !!ctx->trace)))
-      leave(ctx);
+    if (ctx->hasFailed(ctx->calls.launch(*ctx->device, *ctx->program, kernel, args, blocks, rows, work, !!ctx->trace)))
+      ctx->leaveCall();
     return;
   }
   if (!ctx->trace) {
     ctx->pool.run(kernel->fn, args, blocks);
-    return;
+  } else {
+    int64_t begin = now();
+    ctx->pool.run(kernel->fn, args, blocks);
+    ctx->trace->launch(kernel->name, begin, now(), blocks, rows, work, ctx->phase);
   }
-  int64_t begin = now();
-  ctx->pool.run(kernel->fn, args, blocks);
-  ctx->trace->launch(kernel->name, begin, now(), blocks, rows, work);
+  if (ctx->job && ctx->job->isDisturbed() && ctx->hasFailed(ctx->job->why()))
+    ctx->leaveCall();
 }
 
 void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *offsets, int32_t experts) {
@@ -119,18 +115,18 @@ void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *off
     return;
   if (!ctx->device)
     ctx->load->add(layer, offsets, experts);
-  else if (failed(ctx, ctx->calls.expertLoad(*ctx->device, layer, offsets, experts)))
-    leave(ctx);
+  else if (ctx->hasFailed(ctx->calls.expertLoad(*ctx->device, layer, offsets, experts)))
+    ctx->leaveCall();
 }
 
 void moert_check(moert_context *ctx, int32_t holds, const char *message) {
-  if (!holds && failed(ctx, failure(kUserError, "%s", message)))
-    leave(ctx);
+  if (!holds && ctx->hasFailed(failure(kUserError, "%s", message)))
+    ctx->leaveCall();
 }
 
 void moert_check_values(moert_context *ctx, int32_t holds, const char *message, int32_t count, const int64_t *values) {
-  if (!holds && failed(ctx, failure(kUserError, "%s", fillIn(message, count, values).c_str())))
-    leave(ctx);
+  if (!holds && ctx->hasFailed(failure(kUserError, "%s", fillIn(message, count, values).c_str())))
+    ctx->leaveCall();
 }
 
 int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {

@@ -2,10 +2,12 @@
 #ifndef MOERT_LIB_CORE_CONTEXT_H
 #define MOERT_LIB_CORE_CONTEXT_H
 
+#include "comm/Job.h"
 #include "core/DeviceCalls.h"
 #include "core/ExpertLoad.h"
 #include "core/Inputs.h"
 #include "core/Parameters.h"
+#include "core/RankValues.h"
 #include "core/Trace.h"
 #include "cpu/Pool.h"
 
@@ -20,6 +22,10 @@ struct moert_context {
   std::unique_ptr<moert::Device> device; // null: the program runs on the CPU
   bool deviceValues = false;             // inputs and outputs are the device's, and a run does not wait
   moert::DeviceCalls calls;
+  std::unique_ptr<moert::Job> job; // null: the program has no axes
+  moert::RankValues rankValues;
+  std::vector<std::vector<int64_t>> traffic; // bytes sent, by axis and by rank on it
+  const char *phase = nullptr;               // what the launches are for; null: the program did not say
   moert::Parameters parameters;
   std::vector<moert::Tensor> inputs, outputs;
   std::vector<int64_t> symbols;
@@ -41,6 +47,13 @@ struct moert_context {
   // Left by moert_fail, or by a function that cannot return an error, through `leave`.
   moert::Status failure;
   jmp_buf leave;
+
+  /// Whether `status` is a failure, which then becomes the call's. To be asked in a condition: nothing that owns memory
+  /// may be alive when the call is left.
+  bool hasFailed(moert::Status status);
+  /// Ends the call from a function that has no way to return an error. A compiled program owns nothing that would have
+  /// to be freed on the way out, so leaving its frames behind is safe.
+  [[noreturn]] void leaveCall() { longjmp(leave, 1); }
 
   /// Makes states for the current symbols, or checks that the present ones fit.
   moert::Status prepareStates();

@@ -17,6 +17,7 @@ struct Tensor {
   void *view = nullptr; // as the program sees it: the same, or a copy on the device
   bool present = false; // inputs: given for this call; outputs: asked for by the program
   Memory memory;        // used by outputs, and by inputs that have to be copied
+  Memory whole;         // of an output that the ranks of a job have parts of
   DeviceBlock block;    // behind the view, if it is a copy
 };
 

@@ -2,12 +2,17 @@
 
 #include "core/Parameters.h"
 
+#include "comm/Job.h"
 #include "core/RandomWeights.h"
+
+#include <algorithm>
 
 namespace moert {
 
-Status Parameters::open(const moert_program &opened, const Archive &archive, uint64_t newSeed, Device *newDevice) {
+Status Parameters::open(const moert_program &opened, Archive &archive, uint64_t newSeed, Device *newDevice,
+                        Job *newJob) {
   program = &opened;
+  job = newJob;
   seed = newSeed;
   device = newDevice;
   auto count = static_cast<size_t>(opened.parameter_count);
@@ -21,22 +26,65 @@ Status Parameters::open(const moert_program &opened, const Archive &archive, uin
   else
     views = mapped;
   views.resize(count);
+  return job && !seed ? takeParts(archive) : Status();
+}
+
+Parameters::Part Parameters::part(int32_t index) const {
+  const moert_parameter_desc &wanted = program->parameters[index];
+  Part result;
+  tensorBytes(wanted.dtype, wanted.rank, wanted.sizes, result.whole);
+  result.bytes = result.whole;
+  if (int32_t axis = job ? axisOf(*program, wanted) : -1; axis >= 0) {
+    const Group &ranks = job->axis(axis);
+    result.bytes /= static_cast<uint64_t>(ranks.ranks());
+    result.begin = result.bytes * static_cast<uint64_t>(ranks.rank());
+  }
+  return result;
+}
+
+Status Parameters::takeParts(Archive &archive) {
+  made.resize(mapped.size());
+  for (int32_t i = 0; i < program->parameter_count; ++i) {
+    auto at = static_cast<size_t>(i);
+    auto *whole = static_cast<const char *>(mapped[at]);
+    Part own = part(i);
+    if (own.bytes == own.whole)
+      continue;
+    views[at] = whole + own.begin;
+    // Kernels count on it; parts of packed weights are aligned as they are.
+    if (own.begin % kArchiveAlignment != 0) {
+      if (!made[at].reserve(own.bytes))
+        return outOfMemory(i, own.bytes);
+      std::memcpy(made[at].data(), views[at], own.bytes);
+      views[at] = made[at].data();
+    }
+    // An entry may be the parameter of several descriptions.
+    auto isOther = [&](const void *data) { return data == whole; };
+    if (std::count_if(mapped.begin(), mapped.end(), isOther) > 1)
+      continue;
+    archive.release(whole, own.begin);
+    archive.release(whole + own.begin + own.bytes, own.whole - own.begin - own.bytes);
+  }
   return {};
+}
+
+Status Parameters::outOfMemory(int32_t index, uint64_t bytes) const {
+  return failure(kUserError, "out of memory: parameter '%s' needs %llu bytes", program->parameters[index].key,
+                 static_cast<unsigned long long>(bytes));
 }
 
 Status Parameters::fetch(int32_t index) {
   const moert_parameter_desc &wanted = program->parameters[index];
   auto at = static_cast<size_t>(index);
-  uint64_t bytes = 0;
-  tensorBytes(wanted.dtype, wanted.rank, wanted.sizes, bytes);
+  Part own = part(index);
+  uint64_t bytes = own.bytes;
   Memory passing;
   Memory &memory = device ? passing : made[at];
   const void *data = seed ? nullptr : mapped[at];
   if (seed) {
     if (!memory.reserve(bytes))
-      return failure(kUserError, "out of memory: parameter '%s' needs %llu bytes", wanted.key,
-                     static_cast<unsigned long long>(bytes));
-    fillRandom(seed, wanted.key, wanted.dtype, memory.data(), bytes);
+      return outOfMemory(index, bytes);
+    fillRandom(seed, wanted.key, wanted.dtype, memory.data(), bytes, own.begin);
     data = memory.data();
   }
   if (device) {

@@ -2,6 +2,8 @@
 
 #include "core/Program.h"
 
+#include <algorithm>
+
 namespace moert {
 
 const char *dtypeName(int32_t dtype) {
@@ -31,7 +33,30 @@ static bool validValue(const moert_program &program, const moert_value &value) {
   for (int32_t i = 0; i < value.rank; ++i)
     if (value.sizes[i] < -static_cast<int64_t>(program.symbol_count))
       return false;
+  int32_t axis = axisOf(program, value);
+  if (axis < -1 || axis >= std::max(program.axis_count, 0) || (axis >= 0 && value.rank == 0))
+    return false;
+  if (axis >= 0 && value.sizes[0] > 0 && value.sizes[0] % program.axes[axis].ranks != 0)
+    return false;
   return value.symbol < program.symbol_count;
+}
+
+/// The last axis varies fastest in the number of a rank.
+static bool validAxes(const moert_program &program) {
+  int64_t ranks = 1;
+  for (int32_t a = 0; a < program.axis_count; ++a) {
+    if (!program.axes[a].name || program.axes[a].ranks < 1 || program.axes[a].ranks > (1 << 16) / ranks)
+      return false;
+    ranks *= program.axes[a].ranks;
+  }
+  for (int32_t i = 0; i < program.parameter_count; ++i) {
+    const moert_parameter_desc &parameter = program.parameters[i];
+    int32_t axis = axisOf(program, parameter);
+    if (axis < -1 || axis >= std::max(program.axis_count, 0) ||
+        (axis >= 0 && (parameter.rank == 0 || parameter.sizes[0] % program.axes[axis].ranks != 0)))
+      return false;
+  }
+  return true;
 }
 
 /// Symbols get their values from inputs: hidden states, which are allocated before the program runs, may use no others.
@@ -80,8 +105,10 @@ Status validateProgram(const moert_program &program) {
       !program.features || !program.weights || !program.run)
     return invalid(program, "a field is missing");
   if (program.input_count < 0 || program.output_count < 0 || program.state_count < 0 || program.parameter_count < 0 ||
-      program.symbol_count < 0 || program.kernel_count < 0)
+      program.symbol_count < 0 || program.kernel_count < 0 || program.axis_count < 0)
     return invalid(program, "a count is negative");
+  if (!validAxes(program))
+    return invalid(program, "its axes, or a parameter that is divided by them");
   for (int32_t i = 0; i < program.input_count; ++i)
     if (!validValue(program, program.inputs[i]))
       return invalid(program, "the type of an input");

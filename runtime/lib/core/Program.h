@@ -19,6 +19,11 @@ std::string describe(const moert_program &program, const moert_value &value);
 /// Checks a program's description: ABI version, counts, ranks, dtypes, symbols, the indices of the generation info.
 Status validateProgram(const moert_program &program);
 
+/// The axis by which a value or a parameter is divided, or -1. Descriptions of a program without axes leave it out.
+template <typename Described> int32_t axisOf(const moert_program &program, const Described &described) {
+  return program.axis_count > 0 ? described.axis : -1;
+}
+
 /// Resolves a dimension of a declaration; -1 for a symbol that has no value.
 inline int64_t resolveSize(int64_t size, const std::vector<int64_t> &symbols) {
   return size >= 0 ? size : symbols[static_cast<size_t>(-(size + 1))];

@@ -33,28 +33,30 @@ static uint64_t encode(int32_t dtype, int byte) {
   }
 }
 
-template <typename Element> static void fill(uint64_t start, int32_t dtype, Element *data, uint64_t count) {
+template <typename Element>
+static void fill(uint64_t start, int32_t dtype, void *bytes, uint64_t size, uint64_t skipped) {
+  auto *data = static_cast<Element *>(bytes);
+  uint64_t first = skipped / sizeof(Element), end = first + size / sizeof(Element);
   Element values[256];
   for (int b = 0; b < 256; ++b)
     values[b] = static_cast<Element>(encode(dtype, b));
-  for (uint64_t i = 0; i < count; i += 8) {
+  for (uint64_t i = first; i < end;) {
     uint64_t word = mix(start + i / 8 * 0x9e3779b97f4a7c15u);
-    uint64_t left = count - i < 8 ? count - i : 8;
-    for (uint64_t b = 0; b < left; ++b)
-      data[i + b] = values[word >> (8 * b) & 0xff];
+    for (uint64_t last = end < (i | 7) + 1 ? end : (i | 7) + 1; i < last; ++i)
+      data[i - first] = values[word >> (8 * (i & 7)) & 0xff];
   }
 }
 
-void fillRandom(uint64_t seed, const char *key, int32_t dtype, void *data, uint64_t bytes) {
+void fillRandom(uint64_t seed, const char *key, int32_t dtype, void *data, uint64_t bytes, uint64_t skipped) {
   uint64_t start = mix(seed) ^ checksum(key, std::strlen(key));
   switch (dtype) {
   case MOERT_F64:
-    return fill(start, dtype, static_cast<uint64_t *>(data), bytes / 8);
+    return fill<uint64_t>(start, dtype, data, bytes, skipped);
   case MOERT_F32:
-    return fill(start, dtype, static_cast<uint32_t *>(data), bytes / 4);
+    return fill<uint32_t>(start, dtype, data, bytes, skipped);
   case MOERT_BF16:
   case MOERT_F16:
-    return fill(start, dtype, static_cast<uint16_t *>(data), bytes / 2);
+    return fill<uint16_t>(start, dtype, data, bytes, skipped);
   default:
     if (bytes)
       std::memset(data, 0, bytes);

@@ -13,8 +13,9 @@
 
 namespace moert {
 
-/// Fills an array of `bytes` bytes of type `dtype`.
-void fillRandom(uint64_t seed, const char *key, int32_t dtype, void *data, uint64_t bytes);
+/// Fills an array of `bytes` bytes of type `dtype`, or that part of one which begins `skipped` bytes behind its
+/// beginning.
+void fillRandom(uint64_t seed, const char *key, int32_t dtype, void *data, uint64_t bytes, uint64_t skipped = 0);
 
 } // namespace moert
 

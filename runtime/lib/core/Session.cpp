@@ -32,12 +32,9 @@ static bool hasCpuTwin(const moert_program_list &programs, const moert_program &
 
 Status Session::openDevice(const moert_program_list &programs, const Selection &selection,
                            const moert_session_options &options) {
-  if (options.deadline_ms < 0)
-    return failure(kUserError, "a deadline of %lld ms: expected 0 or more",
-                   static_cast<long long>(options.deadline_ms));
   if (program->device == MOERT_CPU) {
-    if (options.deadline_ms)
-      return failure(kUserError, "a deadline is for runs on a GPU: this program is for the cpu");
+    if (options.deadline_ms && !context.job)
+      return failure(kUserError, "a deadline is for runs on a GPU or of several ranks: this program is for one cpu");
     if (options.device_values || options.stream)
       return failure(kUserError, "values of a GPU, or its stream, need a program for it: this one is for the cpu");
     return {};
@@ -74,7 +71,7 @@ Status Session::openWeights(const moert_session_options &options) {
       if (Status s = archive.verify(); s.failed())
         return s;
   }
-  return context.parameters.open(*program, archive, options.random_weights, context.device.get());
+  return context.parameters.open(*program, archive, options.random_weights, context.device.get(), context.job.get());
 }
 
 Status Session::open(const moert_program_list *list, const moert_session_options &options) {
@@ -87,6 +84,18 @@ Status Session::open(const moert_program_list *list, const moert_session_options
   program = selection.program;
   if (Status s = validateProgram(*program); s.failed())
     return s;
+  if (options.deadline_ms < 0)
+    return failure(kUserError, "a deadline of %lld ms: expected 0 or more",
+                   static_cast<long long>(options.deadline_ms));
+  if (Status s = joinRanks(options); s.failed())
+    return s;
+  Status opened = openAlone(programs, selection, options);
+  // The others hear why, if it failed.
+  return context.job ? context.job->start(opened, options.random_weights + archive.identity()) : opened;
+}
+
+Status Session::openAlone(const moert_program_list &programs, const Selection &selection,
+                          const moert_session_options &options) {
   if (Status s = checkFeatures(program->features); s.failed())
     return s;
   if (options.threads < 0 || options.threads > 1024)
@@ -105,19 +114,28 @@ Status Session::open(const moert_program_list *list, const moert_session_options
     context.trace.reset(new Trace);
   if (options.count_experts)
     context.load.reset(new ExpertLoad);
-  int cores = availableCores();
-  context.blocks = options.threads ? options.threads : cores;
+  return startPool(options);
+}
+
+Status Session::startPool(const moert_session_options &options) {
+  // Ranks share the cores of their host.
+  int cores = availableCores(), ranks = context.job ? context.job->ranks() : 1;
+  context.blocks = options.threads ? options.threads : std::max(cores / ranks, 1);
   // Threads that share a core help nobody. The blocks stay as many as was asked for: results do not depend on them, but
   // a test can show that.
-  return context.pool.start(context.device ? 1 : std::min<int>(context.blocks, cores), options.pin != 0);
+  int threads = context.device ? 1 : std::min<int>(context.blocks, cores);
+  return context.pool.start(threads, options.pin != 0, context.job ? context.job->rank() * threads : 0);
+}
+
+static bool holds(const Memory &memory, const void *data) {
+  auto *base = static_cast<const char *>(memory.data()), *at = static_cast<const char *>(data);
+  return base && std::less_equal<>()(base, at) && std::less<>()(at, base + memory.capacity());
 }
 
 /// Whether the address lies in memory that the next run writes or moves: that of an output.
 static bool isOutputs(const std::vector<Tensor> &outputs, const void *data) {
   return std::any_of(outputs.begin(), outputs.end(), [&](const Tensor &output) {
-    auto *base = static_cast<const char *>(output.memory.data());
-    return base && std::less_equal<>()(base, static_cast<const char *>(data)) &&
-           std::less<>()(static_cast<const char *>(data), base + output.memory.capacity());
+    return holds(output.memory, data) || holds(output.whole, data);
   });
 }
 
@@ -155,17 +173,27 @@ Status Session::setInput(int32_t index, int32_t dtype, int32_t rank, const int64
   return {};
 }
 
-Status Session::runOnce() {
-  for (int32_t i = 0; i < program->input_count; ++i)
-    if (!context.inputs[i].present)
-      return failure(kUserError, "input '%s' is missing", program->inputs[i].name);
+Status Session::bindSymbols() {
   std::fill(context.symbols.begin(), context.symbols.end(), -1);
   for (int32_t i = 0; i < program->input_count; ++i)
     if (Status s = bindSizes(*program, i, context.inputs[i], context.symbols); s.failed())
       return s;
+  return {};
+}
+
+Status Session::runOnce() {
+  for (int32_t i = 0; i < program->input_count; ++i)
+    if (!context.inputs[i].present)
+      return failure(kUserError, "input '%s' is missing", program->inputs[i].name);
+  if (Status s = bindSymbols(); s.failed())
+    return s;
   for (int32_t i = 0; i < program->input_count && !context.deviceValues; ++i)
     if (Status s = checkElements(*program, i, context.inputs[i], context.symbols); s.failed())
       return s;
+  return context.job ? runTogether() : runChecked();
+}
+
+Status Session::runChecked() {
   if (context.device)
     if (Status s = context.device->begin(); s.failed())
       return s;
@@ -212,5 +240,5 @@ Status Session::writeTrace(const char *path) const {
     return failure(kUserError, "the session was opened without a trace");
   if (!path)
     return failure(kUserError, "there is no file for the trace: its name is NULL");
-  return context.trace->write(path, program->name);
+  return context.job ? writeRankTraces(path) : context.trace->write(path, program->name);
 }

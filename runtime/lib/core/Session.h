@@ -31,7 +31,20 @@ private:
   Status openDevice(const moert_program_list &programs, const Selection &selection,
                     const moert_session_options &options);
   Status openWeights(const moert_session_options &options);
+  /// All that a rank opens for itself.
+  Status openAlone(const moert_program_list &programs, const Selection &selection,
+                   const moert_session_options &options);
+  Status startPool(const moert_session_options &options);
+  /// Meets the other ranks of a program with axes.
+  Status joinRanks(const moert_session_options &options);
+  /// Gives the symbols the sizes of the inputs.
+  Status bindSymbols();
   Status runOnce();
+  /// One rank's part of a run, and what ranks do before and after it.
+  Status runChecked();
+  Status runTogether();
+  /// A file with the events of all ranks.
+  Status writeRankTraces(const char *path) const;
 };
 
 } // namespace moert

@@ -2,6 +2,7 @@
 
 #include "core/Session.h"
 
+#include <algorithm>
 #include <new>
 
 using namespace moert;
@@ -122,6 +123,25 @@ int64_t moert_session_arena_bytes(const moert_session *session) {
 
 int32_t moert_session_write_trace(moert_session *session, const char *path) {
   return moert_session::perform(session, [&](Session &s) { return s.writeTrace(path); });
+}
+
+const int64_t *moert_session_traffic(const moert_session *session, int32_t axis, int32_t *ranks) {
+  return moert_session::ask(session, static_cast<const int64_t *>(nullptr), [&](const Session &s) -> const int64_t * {
+    if (axis < 0 || static_cast<size_t>(axis) >= s.context.traffic.size())
+      return nullptr;
+    const std::vector<int64_t> &sent = s.context.traffic[static_cast<size_t>(axis)];
+    if (ranks)
+      *ranks = static_cast<int32_t>(sent.size());
+    return sent.data();
+  });
+}
+
+void moert_session_clear_traffic(moert_session *session) {
+  moert_session::perform(session, [](Session &s) {
+    for (std::vector<int64_t> &sent : s.context.traffic)
+      std::fill(sent.begin(), sent.end(), 0);
+    return Status{};
+  });
 }
 
 int32_t moert_session_expert_layers(const moert_session *session) {

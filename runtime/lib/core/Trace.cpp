@@ -20,32 +20,63 @@ std::string jsonEscape(const char *text) {
   return escaped;
 }
 
+const char *const Trace::head = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+const char *const Trace::tail = "\n]}\n";
+
+static double micros(int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+static std::string phaseText(const char *phase) {
+  return phase ? format(",\"phase\":\"%s\"", jsonEscape(phase).c_str()) : "";
+}
+
+Status Trace::print(int process, const std::string &name, int64_t origin, Flush flush, void *to) const {
+  std::string text =
+      format("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":1,\"args\":{\"name\":\"%s\"}}", process,
+             jsonEscape(name.c_str()).c_str());
+  for (size_t i = 0; i < calls.size(); ++i)
+    text += format(",\n{\"name\":\"call %zu\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,"
+                   "\"dur\":%.3f,\"args\":{\"sizes\":\"%s\"}}",
+                   i, process, micros(calls[i].begin - origin), micros(calls[i].end - calls[i].begin),
+                   jsonEscape(calls[i].sizes.c_str()).c_str());
+  for (const Event &e : events) {
+    text += format(",\n{\"name\":\"%s\",\"cat\":\"launch\",\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,"
+                   "\"args\":{\"rows\":%lld,\"work\":%lld,\"blocks\":%lld%s}}",
+                   jsonEscape(e.name).c_str(), process, micros(e.begin - origin), micros(e.end - e.begin),
+                   static_cast<long long>(e.rows), static_cast<long long>(e.work), static_cast<long long>(e.blocks),
+                   phaseText(e.phase).c_str());
+    if (text.size() > 1 << 15)
+      if (Status s = flush(to, text); s.failed())
+        return s;
+  }
+  for (const Transfer &t : transfers) {
+    std::string bytes;
+    for (int64_t count : t.bytes)
+      bytes += format("%s%lld", bytes.empty() ? "" : ",", static_cast<long long>(count));
+    text += format(",\n{\"name\":\"sent on %s\",\"cat\":\"traffic\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":1,"
+                   "\"ts\":%.3f,\"args\":{\"bytes\":[%s]%s}}",
+                   jsonEscape(t.axis).c_str(), process, micros(t.at - origin), bytes.c_str(),
+                   phaseText(t.phase).c_str());
+    if (text.size() > 1 << 15)
+      if (Status s = flush(to, text); s.failed())
+        return s;
+  }
+  return flush(to, text);
+}
+
 Status Trace::write(const std::string &path, const char *program) const {
   OutputFile file;
   if (Status s = file.openStream(path); s.failed())
     return s;
-  auto micros = [&](int64_t ns) { return static_cast<double>(ns) / 1e3; };
-  std::string text = format("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"name\":\"process_name\",\"ph\":\"M\","
-                            "\"pid\":1,\"tid\":1,\"args\":{\"name\":\"%s\"}}",
-                            jsonEscape(program).c_str());
-  for (size_t i = 0; i < calls.size(); ++i)
-    text += format(",\n{\"name\":\"call %zu\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,"
-                   "\"dur\":%.3f,\"args\":{\"sizes\":\"%s\"}}",
-                   i, micros(calls[i].begin - start), micros(calls[i].end - calls[i].begin),
-                   jsonEscape(calls[i].sizes.c_str()).c_str());
-  for (const Event &e : events) {
-    text += format(",\n{\"name\":\"%s\",\"cat\":\"launch\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,"
-                   "\"args\":{\"rows\":%lld,\"work\":%lld,\"blocks\":%lld}}",
-                   jsonEscape(e.name).c_str(), micros(e.begin - start), micros(e.end - e.begin),
-                   static_cast<long long>(e.rows), static_cast<long long>(e.work), static_cast<long long>(e.blocks));
-    if (text.size() > 1 << 15) {
-      if (Status s = file.write(text); s.failed())
-        return s;
-      text.clear();
-    }
-  }
-  text += "\n]}\n";
-  if (Status s = file.write(text); s.failed())
+  auto flush = [](void *to, std::string &text) {
+    Status s = static_cast<OutputFile *>(to)->write(text);
+    text.clear();
+    return s;
+  };
+  if (Status s = file.write(head); s.failed())
+    return s;
+  if (Status s = print(1, program, start, flush, &file); s.failed())
+    return s;
+  if (Status s = file.write(tail); s.failed())
     return s;
   return file.commit();
 }

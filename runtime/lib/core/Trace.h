@@ -2,19 +2,12 @@
 #ifndef MOERT_LIB_CORE_TRACE_H
 #define MOERT_LIB_CORE_TRACE_H
 
+#include "core/Clock.h"
 #include "core/Status.h"
 
-#include <ctime>
 #include <vector>
 
 namespace moert {
-
-/// Time that never jumps, in nanoseconds.
-inline int64_t now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<int64_t>(t.tv_sec) * 1000000000 + t.tv_nsec;
-}
 
 /// Records launches and calls; writes them in the JSON form that Perfetto and chrome://tracing read. Times there are
 /// microseconds since the trace began.
@@ -22,18 +15,38 @@ class Trace {
 public:
   Trace() : start(now()) {}
 
-  void launch(const char *name, int64_t begin, int64_t end, int64_t blocks, int64_t rows, int64_t work) {
-    events.push_back({name, begin, end, blocks, rows, work});
+  /// `phase`: what the launch is for, or null.
+  void launch(const char *name, int64_t begin, int64_t end, int64_t blocks, int64_t rows, int64_t work,
+              const char *phase = nullptr) {
+    events.push_back({name, begin, end, blocks, rows, work, phase});
+  }
+  /// Bytes that this rank has sent to each rank of an axis.
+  void sent(const char *axis, int64_t at, const std::vector<int64_t> &bytes, const char *phase) {
+    transfers.push_back({axis, phase, at, bytes});
   }
   /// A span around all launches of one call. `sizes`: the call's symbols, "batch=1 tokens=16".
   void call(int64_t begin, int64_t end, const std::string &sizes) { calls.push_back({begin, end, sizes}); }
 
   Status write(const std::string &path, const char *program) const;
 
+  int64_t begin() const { return start; }
+  /// The events as they stand in a file, each behind a comma, of a process of that number and name. Times count from
+  /// `origin`. `flush` is given what has come together, from time to time and at the end, and empties it.
+  using Flush = Status (*)(void *to, std::string &text);
+  Status print(int process, const std::string &name, int64_t origin, Flush flush, void *to) const;
+  /// What stands before and behind the events.
+  static const char *const head, *const tail;
+
 private:
   struct Event {
     const char *name;
     int64_t begin, end, blocks, rows, work;
+    const char *phase;
+  };
+  struct Transfer {
+    const char *axis, *phase;
+    int64_t at;
+    std::vector<int64_t> bytes;
   };
   struct Call {
     int64_t begin, end;
@@ -41,6 +54,7 @@ private:
   };
   int64_t start;
   std::vector<Event> events;
+  std::vector<Transfer> transfers;
   std::vector<Call> calls;
 };
 

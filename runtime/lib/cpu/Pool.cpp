@@ -93,7 +93,7 @@ static void pinTo(int core) {
 
 int availableCores() { return static_cast<int>(cores().size()); }
 
-Status Pool::start(int threads, bool pin) {
+Status Pool::start(int threads, bool pin, int others) {
   std::vector<int> list = cores();
   slots.reset(new (std::nothrow) Slot[static_cast<size_t>(threads)]);
   chosen.reset(new (std::nothrow) int[static_cast<size_t>(threads)]());
@@ -108,7 +108,7 @@ Status Pool::start(int threads, bool pin) {
   for (int t = 0; t < threads; ++t) {
     slots[t].pool = this;
     slots[t].index = t;
-    slots[t].core = pin ? list[static_cast<size_t>(t) % list.size()] : -1;
+    slots[t].core = pin ? list[static_cast<size_t>(others + t) % list.size()] : -1;
   }
   for (int t = 1; t < threads && !error; ++t) {
     error = pthread_create(&slots[t].thread, nullptr, main, &slots[t]);

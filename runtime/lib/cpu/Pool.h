@@ -38,8 +38,8 @@ public:
   ~Pool() { stop(); }
 
   /// Starts `threads - 1` workers; the thread that calls run() is the remaining one. `pin`: binds thread t to the t-th
-  /// core of the affinity mask (modulo its size), the caller included, until stop().
-  Status start(int threads, bool pin);
+  /// core of the affinity mask behind the first `others` (modulo its size), the caller included, until stop().
+  Status start(int threads, bool pin, int others = 0);
   void stop();
   int threads() const { return count; }
 

@@ -71,8 +71,8 @@ TEST(Bootstrap, AnotherProgramIsRefused) {
   std::vector<Ending> endings = runWithOdd(
       3, 1, [](const Ranks &ranks) { return meet(ranks, 1); }, [](const Ranks &ranks) { return meet(ranks, 2); });
   // A rank that had not arrived by then finds nobody.
-  EXPECT_EQ(endings[0].text, "rank 1 runs another program than rank 0, or with other weights");
-  EXPECT_EQ(endings[1].text, "rank 1 runs another program than rank 0, or with other weights");
+  EXPECT_EQ(endings[0].text, "rank 1 runs another program or entry than rank 0");
+  EXPECT_EQ(endings[1].text, "rank 1 runs another program or entry than rank 0");
 }
 
 TEST(Bootstrap, TwoProcessesAreNotOneRank) {

@@ -23,14 +23,14 @@ std::vector<Ending> lose(int count, int lost) {
       return bad.message;
     if (windows.open(group, 4096).failed() || watch.start(group, &abort).failed())
       return "no windows";
-    Peers peers{windows.bases(), ranks.rank, ranks.ranks, &abort, &status, 60 * second};
+    moert_peers peers{windows.bases(), ranks.rank, ranks.ranks, nullptr, &abort, &status, 60 * second};
     if (ranks.rank == lost) {
       usleep(200000);
       raise(SIGKILL);
     }
     const uint32_t *flag = reinterpret_cast<uint32_t *>(peers.base[ranks.rank]);
-    bool came = await(peers, flag, 1, 40);
-    std::string text = came ? "came" : "place " + std::to_string(status) + " abort " + std::to_string(abort);
+    bool came = moert_await(&peers, flag, 1, 39);
+    std::string text = came ? "came" : "status " + std::to_string(status) + " abort " + std::to_string(abort);
     watch.stop();
     return text;
   });
@@ -43,7 +43,7 @@ TEST(LostRank, AKilledOneEndsTheWaitsOfTheOthersAtOnce) {
       if (rank == lost)
         EXPECT_EQ(endings[static_cast<size_t>(rank)].signal, SIGKILL);
       else {
-        EXPECT_EQ(endings[static_cast<size_t>(rank)].text, "place 40 abort " + std::to_string(lost + 1));
+        EXPECT_EQ(endings[static_cast<size_t>(rank)].text, "status 40 abort " + std::to_string(lost + 1));
         EXPECT_LT(endings[static_cast<size_t>(rank)].seconds, 10);
       }
   }
@@ -59,16 +59,16 @@ TEST(LostRank, AStoppedOneEndsThemByDeadline) {
       return "no windows";
     if (ranks.rank == 1)
       raise(SIGSTOP);
-    Peers peers{windows.bases(), ranks.rank, ranks.ranks, &abort, &status, second / 4};
-    bool came = await(peers, reinterpret_cast<uint32_t *>(peers.base[0]), 1, 7);
-    return came ? "came" : "place " + std::to_string(status);
+    moert_peers peers{windows.bases(), ranks.rank, ranks.ranks, nullptr, &abort, &status, second / 4};
+    bool came = moert_await(&peers, reinterpret_cast<uint32_t *>(peers.base[0]), 1, 6);
+    return came ? "came" : "status " + std::to_string(status);
   };
   job.start(0, wait);
   job.start(1, wait);
   // Rank 0 has given up long before rank 1 may go on.
   sleep(2);
   kill(job.process(1), SIGCONT);
-  EXPECT_EQ(job.wait()[0].text, "place 7");
+  EXPECT_EQ(job.wait()[0].text, "status 7");
 }
 
 TEST(LostRank, AnExchangeNamesWhoWasKilled) {

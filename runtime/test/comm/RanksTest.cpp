@@ -84,7 +84,7 @@ TEST(Ranks, NonsenseIsAnError) {
             "WORLD_SIZE is '99999999999999999999'; a number from 0 to 65536 is expected");
   for (const char *root : {"host", ":5", "host:", "host:0", "host:70000", "host:5x"})
     EXPECT_EQ(error({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MOE_ROOT", root}}),
-              "MOE_ROOT is '" + std::string(root) + "'; HOST:PORT is expected, where rank 0 listens");
+              "the place of rank 0 is '" + std::string(root) + "'; HOST:PORT is expected");
 }
 
 } // namespace

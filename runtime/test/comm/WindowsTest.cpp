@@ -17,21 +17,21 @@ using namespace moert::test;
 namespace {
 
 /// Joins and opens windows; calls `body` with what kernels see.
-std::string withWindows(const Ranks &ranks, size_t bytes, const std::function<std::string(const Peers &)> &body) {
+std::string withWindows(const Ranks &ranks, size_t bytes, const std::function<std::string(const moert_peers &)> &body) {
   Bootstrap group;
   Windows windows;
   if (Status bad = group.join(ranks, 1, 20 * second); bad.failed())
     return bad.message;
   if (Status bad = windows.open(group, bytes); bad.failed())
     return bad.message;
-  uint32_t abort = 0, status = 0;
-  std::string text = body({windows.bases(), ranks.rank, ranks.ranks, &abort, &status, 10 * second});
+  uint32_t epoch = 0, abort = 0, status = 0;
+  std::string text = body({windows.bases(), ranks.rank, ranks.ranks, &epoch, &abort, &status, 10 * second});
   return group.barrier().failed() ? "no barrier" : text;
 }
 
 /// Each rank sends rows of 512 bytes to each other one, epoch after epoch. A window holds a flag and a buffer per
 /// sender, and a flag per receiver by which it says that the buffer may be written again.
-std::string exchange(const Peers &peers) {
+std::string exchange(const moert_peers &peers) {
   constexpr int rows = 20, rowWords = 128;
   size_t stride = 128 + rows * rowWords * sizeof(uint32_t);
   auto part = [&](int owner, int sender) { return peers.base[owner] + static_cast<size_t>(sender) * stride; };
@@ -39,7 +39,7 @@ std::string exchange(const Peers &peers) {
   for (uint32_t epoch = 1; epoch <= 200; ++epoch) {
     for (int i = 1; i < peers.ranks; ++i) {
       int peer = (peers.rank + i) % peers.ranks;
-      if (!await(peers, word(part(peers.rank, peer) + 64), epoch - 1, 1))
+      if (!moert_await(&peers, word(part(peers.rank, peer) + 64), epoch - 1, peer))
         return "no room";
       uint32_t *to = word(part(peer, peers.rank) + 128);
       for (int j = 0; j < rows * rowWords; ++j)
@@ -48,7 +48,7 @@ std::string exchange(const Peers &peers) {
     }
     for (int i = 1; i < peers.ranks; ++i) {
       int peer = (peers.rank + i) % peers.ranks;
-      if (!await(peers, word(part(peers.rank, peer)), epoch, 2))
+      if (!moert_await(&peers, word(part(peers.rank, peer)), epoch, peer))
         return "nothing came";
       const uint32_t *from = word(part(peers.rank, peer) + 128);
       for (int j = 0; j < rows * rowWords; ++j)
@@ -69,19 +69,20 @@ TEST(Windows, RowsArriveWholeAndInOrder) {
 
 TEST(Windows, EpochsWrapAround) {
   uint32_t abort = 0, status = 0, flag = UINT32_MAX - 1;
-  Peers peers{nullptr, 0, 1, &abort, &status, second / 100};
-  EXPECT_TRUE(await(peers, &flag, UINT32_MAX - 1, 1));
-  EXPECT_FALSE(await(peers, &flag, 2, 5)) << "2 comes after UINT32_MAX - 1";
+  moert_peers peers{nullptr, 0, 1, nullptr, &abort, &status, second / 100};
+  EXPECT_TRUE(moert_await(&peers, &flag, UINT32_MAX - 1, 0));
+  EXPECT_FALSE(moert_await(&peers, &flag, 2, 4)) << "2 comes after UINT32_MAX - 1";
   EXPECT_EQ(status, 5u);
-  EXPECT_FALSE(await(peers, &flag, UINT32_MAX, 6));
+  peers.patience = 60 * second; // after a wait that failed the next one ends at once
+  EXPECT_FALSE(moert_await(&peers, &flag, UINT32_MAX, 5));
   EXPECT_EQ(status, 5u) << "the first wait that failed";
   flag = 3;
-  EXPECT_TRUE(await(peers, &flag, UINT32_MAX, 7));
+  EXPECT_TRUE(moert_await(&peers, &flag, UINT32_MAX, 6)) << "what has come is there";
 }
 
 TEST(Windows, AWindowIsZeroAndWhatWasAskedFor) {
   for (const Ending &ending : Job(2).run([](const Ranks &ranks) {
-         return withWindows(ranks, 3 << 20, [](const Peers &peers) -> std::string {
+         return withWindows(ranks, 3 << 20, [](const moert_peers &peers) -> std::string {
            for (size_t i = 0; i < 3 << 20; ++i)
              if (peers.base[peers.rank][i])
                return "not zero";
@@ -93,7 +94,7 @@ TEST(Windows, AWindowIsZeroAndWhatWasAskedFor) {
 
 TEST(Windows, DifferentSizesAreRefusedOnAllRanks) {
   for (const Ending &ending : Job(2).run([](const Ranks &ranks) {
-         return withWindows(ranks, ranks.rank ? 4096 : 8192, [](const Peers &) { return "opened"; });
+         return withWindows(ranks, ranks.rank ? 4096 : 8192, [](const moert_peers &) { return "opened"; });
        }))
     EXPECT_NE(ending.text.find(" wants a window of "), std::string::npos) << ending.text;
 }
@@ -105,7 +106,7 @@ TEST(Windows, MemoryThatCannotBeHadIsAnErrorOnAllRanks) {
     std::signal(SIGXFSZ, SIG_IGN);
     if (ranks.rank == 1)
       setrlimit(RLIMIT_FSIZE, &limit);
-    return withWindows(ranks, 4 << 20, [](const Peers &) { return "opened"; });
+    return withWindows(ranks, 4 << 20, [](const moert_peers &) { return "opened"; });
   });
   EXPECT_EQ(endings[0].text, "rank 1 cannot have a window of 4194304 bytes");
   EXPECT_EQ(endings[1].text, "cannot have a window of 4194304 bytes: File too large");
@@ -153,7 +154,7 @@ TEST(Windows, AnotherFileIsNoWindow) {
 
 TEST(Windows, NothingHasAName) {
   for (const Ending &ending : Job(2).run([](const Ranks &ranks) {
-         return withWindows(ranks, 4096, [](const Peers &) -> std::string {
+         return withWindows(ranks, 4096, [](const moert_peers &) -> std::string {
            return system("ls /dev/shm | grep -q moe") == 0 ? "a segment in /dev/shm" : "fine";
          });
        }))

@@ -144,7 +144,7 @@ TEST(CudaDeadline, IsRefusedWhereNobodyWaits) {
   };
   moert_session_options options = within(20);
   options.device = "cpu";
-  EXPECT_EQ(error(options), "a deadline is for runs on a GPU: this program is for the cpu");
+  EXPECT_EQ(error(options), "a deadline is for runs on a GPU or of several ranks: this program is for one cpu");
   options.device = nullptr;
   options.device_values = 1;
   EXPECT_EQ(error(options), "a deadline is for runs that wait for the GPU, which one on its own values does not");

@@ -136,5 +136,5 @@ def test_deadline(scale, emulated, binaries, x, tmp_path):
     emulated(*x[1], "--entry", "scale", "--weights", binaries / "scale.weights", "--deadline", "0.5")
     assert np.array_equal(result(tmp_path), x[0] * W)
     cpu = (*x[1], "--entry", "scale", "--device", "cpu")
-    assert scale.error(*cpu, "--deadline", 5) == "a deadline is for runs on a GPU: this program is for the cpu"
+    assert scale.error(*cpu, "--deadline", 5) == "a deadline is for runs on a GPU or of several ranks: this program is for one cpu"
     assert scale.error(*cpu, "--deadline", 0) == "--deadline: expected a number in 0.001..1e+06, got '0'"

@@ -72,14 +72,14 @@ static int32_t run(moert_context *ctx) {
 }
 
 static const moert_value inputs[] = {
-    {"tokens", MOERT_I64, 2, {-1, -2}, 0, kVocabulary - 1, -1, 0},
-    {"position", MOERT_I64, 1, {-1}, 0, kCache - 1, 1, 1},
-    {"keep", MOERT_I64, 1, {-3}, 0, kCache - 1, -1, 0},
+    {"tokens", MOERT_I64, 2, {-1, -2}, 0, kVocabulary - 1, -1, 0, -1},
+    {"position", MOERT_I64, 1, {-1}, 0, kCache - 1, 1, 1, -1},
+    {"keep", MOERT_I64, 1, {-3}, 0, kCache - 1, -1, 0, -1},
 };
-static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0}};
-static const moert_value states[] = {{"history", MOERT_I64, 2, {-1, kCache}, 1, 0, -1, 0}};
+static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0, -1}};
+static const moert_value states[] = {{"history", MOERT_I64, 2, {-1, kCache}, 1, 0, -1, 0, -1}};
 static const char *const symbols[] = {"batch", "sequence", "kept"};
-static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}}};
+static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}, -1}};
 static const int64_t eos[] = {0};
 static const moert_generation generation = {kTokens,     kPosition, kKeep, 0,  MOERT_VOCAB_BYTES,
                                             kVocabulary, kCache,    1,     eos};
@@ -107,6 +107,8 @@ static const moert_program program = {
     parameters,
     kernels,
     &generation,
+    NULL,
+    0,
     NULL,
     run,
 };

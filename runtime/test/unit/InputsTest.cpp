@@ -16,9 +16,9 @@ using namespace moert;
 namespace {
 
 const moert_value kInputs[] = {
-    {"tokens", MOERT_I64, 2, {-1, -2}, 0, 9, -1, 0},
-    {"position", MOERT_I64, 1, {-1}, 0, 15, 1, 1},
-    {"mask", MOERT_BOOL, 1, {3}, 0, 1, -1, 0},
+    {"tokens", MOERT_I64, 2, {-1, -2}, 0, 9, -1, 0, -1},
+    {"position", MOERT_I64, 1, {-1}, 0, 15, 1, 1, -1},
+    {"mask", MOERT_BOOL, 1, {3}, 0, 1, -1, 0, -1},
 };
 const char *const kSymbols[] = {"batch", "sequence"};
 

@@ -45,6 +45,20 @@ TEST(RandomWeights, DependOnSeedAndKeyOnly) {
   EXPECT_NE(a, make<float>(7, "v", MOERT_F32, 100));
 }
 
+/// A rank makes its part of a parameter alone.
+TEST(RandomWeights, OfAPartAreThoseOfTheWhole) {
+  auto whole = make<uint16_t>(7, "w", MOERT_BF16, 1003);
+  for (size_t begin : {0, 1, 7, 8, 9, 500, 1003})
+    for (size_t count : {size_t(0), size_t(1), size_t(8), size_t(61), 1003 - begin}) {
+      if (begin + count > whole.size())
+        continue;
+      std::vector<uint16_t> part(count + 1, 1);
+      fillRandom(7, "w", MOERT_BF16, part.data(), 2 * count, 2 * begin);
+      EXPECT_TRUE(std::equal(part.begin(), part.end() - 1, whole.begin() + static_cast<ptrdiff_t>(begin)));
+      EXPECT_EQ(part.back(), 1) << "nothing behind the part";
+    }
+}
+
 TEST(RandomWeights, AreZeroWhereTheyAreIntegers) {
   EXPECT_EQ(make<int64_t>(7, "w", MOERT_I64, 3), (std::vector<int64_t>{0, 0, 0}));
   EXPECT_EQ(make<uint8_t>(7, "w", MOERT_BOOL, 2), (std::vector<uint8_t>{0, 0}));

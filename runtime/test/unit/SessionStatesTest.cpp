@@ -239,7 +239,16 @@ const std::map<std::string, Check> kFunctions = {
        expectCode(state, s, moert_session_write_trace(s, nullptr), 1, "its name is NULL");
        expectCode(state, s, moert_session_write_trace(s, ""), 1, "No such file or directory");
      }},
-    // The toy layer has no experts.
+    // The toy layer has neither ranks nor experts.
+    {"moert_session_traffic",
+     [](const State &, moert_session *s) {
+       int32_t ranks = 0;
+       for (int32_t axis : {-1, 0, INT32_MIN, INT32_MAX}) {
+         EXPECT_EQ(moert_session_traffic(s, axis, &ranks), nullptr);
+         EXPECT_EQ(moert_session_traffic(s, axis, nullptr), nullptr);
+       }
+     }},
+    {"moert_session_clear_traffic", [](const State &, moert_session *s) { moert_session_clear_traffic(s); }},
     {"moert_session_expert_layers",
      [](const State &, moert_session *s) { EXPECT_EQ(moert_session_expert_layers(s), 0); }},
     {"moert_session_expert_load",

@@ -1,0 +1,23 @@
+//===- RankProcesses.h - the processes of a job's ranks -----------------------------------------------------------===//
+#ifndef MOERT_LAUNCHER_RANKPROCESSES_H
+#define MOERT_LAUNCHER_RANKPROCESSES_H
+
+#include "core/Status.h"
+
+namespace moert {
+
+struct RankJob {
+  int count = 0;
+  std::string executable, token;
+  bool readsInput = false; ///< each rank gets a copy of the standard input
+  int64_t patience = 0;    ///< milliseconds that ranks wait for one another
+};
+
+/// Starts the ranks and waits for them. Returns in each rank's process, too, where the environment says which one it
+/// is; where they were started, `isOver` is set. The outcome is that of the rank that failed first. A second after
+/// that, those that still run are killed; so are all if this process is.
+Status runRanks(const RankJob &job, bool &isOver);
+
+} // namespace moert
+
+#endif // MOERT_LAUNCHER_RANKPROCESSES_H

@@ -1,0 +1,191 @@
+//===- Job.cpp - the ranks of a program ---------------------------------------------------------------------------===//
+
+#include "comm/Job.h"
+
+#include "moert/archive.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace moert {
+
+int64_t rankCount(const moert_program &program) {
+  int64_t count = 1;
+  for (int32_t a = 0; a < program.axis_count; ++a)
+    count *= program.axes[a].ranks;
+  return count;
+}
+
+std::string axesText(const moert_program &program) {
+  std::string text;
+  for (int32_t a = 0; a < program.axis_count; ++a)
+    text += format("%s%s = %d", a ? ", " : "", program.axes[a].name, program.axes[a].ranks);
+  return text;
+}
+
+Status checkRankCount(const moert_program &program, const Ranks &ranks) {
+  auto count = static_cast<int>(rankCount(program));
+  if (ranks.ranks == count)
+    return {};
+  std::string axes = axesText(program);
+  if (ranks.launcher.empty())
+    return failure(kUserError,
+                   "the program is for %d ranks (%s), and this is one process: start it with --ranks %d, or by "
+                   "torchrun, mpirun or srun",
+                   count, axes.c_str(), count);
+  return failure(kUserError, "the program is for %d ranks (%s), but %s has %d", count, axes.c_str(),
+                 ranks.launcher.c_str(), ranks.ranks);
+}
+
+void Job::makeGroups(const moert_program &program) {
+  int stride = ranks();
+  for (int32_t a = 0; a < program.axis_count; ++a) {
+    int count = program.axes[a].ranks;
+    stride /= count;
+    int coordinate = rank() / stride % count;
+    std::vector<int> members;
+    for (int i = 0; i < count; ++i)
+      members.push_back(rank() + (i - coordinate) * stride);
+    groups.emplace_back(new ControlGroup(std::move(members), coordinate));
+    windows.emplace_back(new Windows);
+  }
+  std::vector<int> members;
+  for (int i = 0; i < ranks(); ++i)
+    members.push_back(i);
+  groups.emplace_back(new ControlGroup(std::move(members), rank()));
+}
+
+Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanoseconds) {
+  patience = nanoseconds;
+  std::string identity = std::string(program.build_id) + " " + program.entry + " " + axesText(program);
+  Status met = bootstrap.join(ranks, checksum(identity.data(), identity.size()), patience);
+  if (met.failed())
+    return failure(met.code, "rank %d could not meet the others: %s", ranks.rank, met.message.c_str());
+  makeGroups(program);
+  return {};
+}
+
+Status Job::shareOutcome(const Status &opened, uint64_t weights) {
+  struct Outcome {
+    uint64_t weights;
+    int32_t code;
+    char text[196];
+  } mine{weights, opened.code, {}};
+  std::memcpy(mine.text, opened.message.data(), std::min(opened.message.size(), sizeof mine.text - 1));
+  std::vector<Outcome> all(static_cast<size_t>(ranks()));
+  Status shared = bootstrap.gather(&mine, all.data(), sizeof mine);
+  if (opened.failed())
+    return opened;
+  if (shared.failed())
+    return failure(shared.code, "rank %d was opening its session: %s", rank(), shared.message.c_str());
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].code)
+      return failure(all[i].code, "rank %zu failed: %s", i, all[i].text);
+    if (all[i].weights != all[0].weights)
+      return failure(kUserError, "rank %zu has other weights than rank 0", i);
+  }
+  return {};
+}
+
+Status Job::start(const Status &opened, uint64_t weights) {
+  if (Status s = shareOutcome(opened, weights); s.failed())
+    return s;
+  size_t bytes = sizeof(ControlPage);
+  for (const auto &group : groups)
+    bytes += group->slotBytes();
+  std::vector<const uint32_t *> goodbyes;
+  Status s = pages.open(bootstrap, bytes);
+  for (int i = 0; i < ranks() && !s.failed(); ++i)
+    goodbyes.push_back(&page(i).goodbye);
+  if (!s.failed())
+    s = watch.start(bootstrap, &page(rank()).abort, std::move(goodbyes));
+  if (s.failed())
+    return failure(s.code, "rank %d was opening its session: %s", rank(), s.message.c_str());
+  moert_peers waits{};
+  waits.abort = &page(rank()).abort;
+  waits.patience = patience;
+  size_t offset = sizeof(ControlPage);
+  for (const auto &group : groups) {
+    group->place(pages.bases(), offset, waits);
+    offset += group->slotBytes();
+  }
+  isStarted = true;
+  return {};
+}
+
+/// Sets the words that end the waits of other ranks: all, or those that have begun a run after the last one of this
+/// rank.
+void Job::abortOthers(bool onlyLater) {
+  for (int i = 0; i < ranks(); ++i) {
+    if (i == rank() || (onlyLater && __atomic_load_n(&page(i).run, __ATOMIC_SEQ_CST) == runs))
+      continue;
+    uint32_t none = 0;
+    __atomic_compare_exchange_n(&page(i).abort, &none, static_cast<uint32_t>(rank()) + 1, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_ACQUIRE);
+  }
+}
+
+// Of one rank that begins a run and another one that leaves before it, at least one sees what the other one wrote.
+Status Job::begin() {
+  if (over.failed())
+    return over;
+  phase = "the start of a run";
+  __atomic_store_n(&page(rank()).run, ++runs, __ATOMIC_SEQ_CST);
+  for (int i = 0; i < ranks(); ++i) {
+    uint32_t none = 0;
+    if (__atomic_load_n(&page(i).goodbye, __ATOMIC_SEQ_CST) != kStays)
+      __atomic_compare_exchange_n(&page(rank()).abort, &none, static_cast<uint32_t>(i) + 1, false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE);
+  }
+  return isDisturbed() ? fail(why()) : Status();
+}
+
+void Job::leave() {
+  if (isStarted && page(rank()).goodbye == kStays) {
+    __atomic_store_n(&page(rank()).goodbye, kLeft, __ATOMIC_SEQ_CST);
+    abortOthers(/*onlyLater=*/true);
+  }
+  isStarted = false;
+  watch.stop();
+}
+
+Status Job::fail(Status status) {
+  if (over.failed() || !isStarted)
+    return status;
+  over = status;
+  ControlPage &own = page(rank());
+  bool isTold = __atomic_load_n(&own.abort, __ATOMIC_ACQUIRE) != 0;
+  own.code = status.code;
+  own.isWhole = isTold || isDisturbed();
+  std::memcpy(own.text, status.message.data(), std::min(status.message.size(), sizeof own.text - 1));
+  __atomic_store_n(&own.goodbye, kFailed, __ATOMIC_SEQ_CST);
+  if (!isTold)
+    abortOthers(/*onlyLater=*/false);
+  return status;
+}
+
+Status Job::why() const {
+  int waited = -1; // for this rank
+  for (const auto &group : groups)
+    if (uint32_t status = __atomic_load_n(&group->status, __ATOMIC_RELAXED); status && waited < 0)
+      waited = group->member(static_cast<int>(status) - 1);
+  uint32_t abort = __atomic_load_n(&page(rank()).abort, __ATOMIC_ACQUIRE);
+  if (!abort)
+    return failure(kUserError, "rank %d waited %g s for rank %d in \"%s\"", rank(),
+                   static_cast<double>(patience) / 1e9, waited, phase);
+  int lost = static_cast<int>(abort) - 1;
+  const ControlPage &other = page(lost);
+  uint32_t goodbye = __atomic_load_n(&other.goodbye, __ATOMIC_ACQUIRE);
+  if (goodbye == kFailed && other.isWhole)
+    return failure(other.code, "%s", other.text);
+  if (goodbye == kFailed)
+    return failure(other.code, "rank %d failed: %s", lost, other.text);
+  const char *ended = goodbye == kLeft ? "left the job" : "ended";
+  if (waited < 0)
+    return failure(kUserError, "rank %d %s while rank %d was in \"%s\"", lost, ended, rank(), phase);
+  std::string whom = waited == lost ? "it" : format("rank %d", waited);
+  return failure(kUserError, "rank %d %s while rank %d waited for %s in \"%s\"", lost, ended, rank(), whom.c_str(),
+                 phase);
+}
+
+} // namespace moert

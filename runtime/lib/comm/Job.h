@@ -1,0 +1,101 @@
+//===- Job.h - the ranks of a program -----------------------------------------------------------------------------===//
+//
+// A job has as many ranks as the product of its program's axes; the last axis varies fastest. Its ranks open their
+// sessions together, and then each run together. In between they need nothing of each other.
+//
+// Whatever happens to a rank, the others find out at once, or by the deadline: a process that ends is seen by the
+// watch, a rank that fails or leaves says so in its page, and one that stands still is waited for no longer than
+// patience. After a failure in a run the job is over: ranks may be at different places, and all later runs fail with
+// the first reason.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef MOERT_LIB_COMM_JOB_H
+#define MOERT_LIB_COMM_JOB_H
+
+#include "comm/Bootstrap.h"
+#include "comm/Control.h"
+#include "comm/Watch.h"
+#include "comm/Windows.h"
+#include "moert/moert_model.h"
+
+#include <memory>
+
+namespace moert {
+
+/// The number of ranks that a program needs, and "ep = 2" or "dp = 2, ep = 4" for messages.
+int64_t rankCount(const moert_program &program);
+std::string axesText(const moert_program &program);
+/// Whether those who were started are as many as the program needs.
+Status checkRankCount(const moert_program &program, const Ranks &ranks);
+
+class Job {
+public:
+  Job() = default;
+  Job(const Job &) = delete;
+  Job &operator=(const Job &) = delete;
+  ~Job() { leave(); }
+
+  /// Meets the other ranks of the program. A wait for them may take `nanoseconds`, here and in all that follows.
+  Status join(const moert_program &program, const Ranks &ranks, int64_t nanoseconds);
+  /// To be called when the session has opened all that it needs, or could not: `opened` becomes the failure of each
+  /// rank. `weights` tells archives apart.
+  Status start(const Status &opened, uint64_t weights);
+  /// Tells the others that this rank needs nothing of them any more. They may still be in the run that it has done.
+  void leave();
+
+  int rank() const { return bootstrap.rank(); }
+  int ranks() const { return bootstrap.ranks(); }
+  int64_t nanoseconds() const { return patience; }
+  ControlGroup &axis(int32_t index) { return *groups[static_cast<size_t>(index)]; }
+  ControlGroup &all() { return *groups.back(); }
+
+  /// Begins a run, or whatever else all ranks do together.
+  Status begin();
+  /// Ends the job by a failure of this rank, which the others are told unless they know.
+  Status fail(Status status);
+  /// What the ranks are doing, for messages; the text stays.
+  void setPhase(const char *text) { phase = text; }
+
+  /// Whether a wait has failed or a rank is lost: two loads.
+  bool isDisturbed() const {
+    uint32_t word = __atomic_load_n(&page(rank()).abort, __ATOMIC_RELAXED);
+    for (const auto &group : groups)
+      word |= __atomic_load_n(&group->status, __ATOMIC_RELAXED);
+    return word;
+  }
+  /// Which rank waited for which, in which phase, and why in vain.
+  Status why() const;
+
+  /// The largest value of the axis's ranks.
+  Status agree(int32_t axis, int64_t value, int64_t &largest);
+  /// Windows of so many bytes for the axis.
+  Status openWindows(int32_t axis, size_t bytes);
+  /// Collects data of any size: `sizes` bytes of each rank of the group, one after the other.
+  /// Without `to` this rank only gives.
+  Status collect(ControlGroup &group, const void *mine, const std::vector<uint64_t> &sizes, char *to);
+
+private:
+  /// From here on flags are reset. They are compared by signed differences, and a program may go on for long.
+  static constexpr uint32_t kLastEpoch = 1u << 30;
+  static constexpr size_t kPiece = size_t(1) << 20;
+
+  ControlPage &page(int rank) const { return *reinterpret_cast<ControlPage *>(pages.bases()[rank]); }
+  void makeGroups(const moert_program &program);
+  void abortOthers(bool onlyLater);
+  Status shareOutcome(const Status &opened, uint64_t weights);
+
+  Bootstrap bootstrap;
+  int64_t patience = 0;
+  std::vector<std::unique_ptr<ControlGroup>> groups; ///< by axis, and then all ranks
+  std::vector<std::unique_ptr<Windows>> windows;     ///< by axis
+  Windows pages, pieces;
+  Watch watch;
+  const char *phase = "";
+  uint32_t runs = 0;
+  bool isStarted = false;
+  Status over; ///< why no run is possible any more
+};
+
+} // namespace moert
+
+#endif // MOERT_LIB_COMM_JOB_H

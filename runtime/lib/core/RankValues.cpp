@@ -1,0 +1,86 @@
+//===- RankValues.cpp - inputs and outputs that ranks have parts of -----------------------------------------------===//
+
+#include "core/RankValues.h"
+
+namespace moert {
+
+/// Where the part of a rank begins: floor(size * rank / ranks), without a product that might overflow.
+static int64_t partBegin(int64_t size, int64_t rank, int64_t ranks) {
+  return size / ranks * rank + size % ranks * rank / ranks;
+}
+
+static Status outOfMemory(const char *name, uint64_t bytes) {
+  return failure(kUserError, "out of memory: %s needs %llu bytes", name, static_cast<unsigned long long>(bytes));
+}
+
+/// Bytes of one element of dimension 0.
+static uint64_t rowBytes(const Tensor &tensor) {
+  uint64_t bytes = dtypeSize(tensor.dtype);
+  for (int32_t d = 1; d < tensor.rank; ++d)
+    bytes *= static_cast<uint64_t>(tensor.sizes[d]);
+  return bytes;
+}
+
+Status RankValues::divide(Job &job, const moert_program &program, std::vector<Tensor> &inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    int32_t axis = axisOf(program, program.inputs[i]);
+    if (axis < 0)
+      continue;
+    Tensor &input = inputs[i];
+    const Group &ranks = job.axis(axis);
+    int64_t begin = partBegin(input.sizes[0], ranks.rank(), ranks.ranks());
+    int64_t end = partBegin(input.sizes[0], ranks.rank() + 1, ranks.ranks());
+    uint64_t bytes = static_cast<uint64_t>(end - begin) * rowBytes(input);
+    char *part = static_cast<char *>(input.data) + static_cast<uint64_t>(begin) * rowBytes(input);
+    // Kernels count on the alignment of what they get. The whole, if it is a copy, is not needed any more.
+    if (reinterpret_cast<uintptr_t>(part) % kArchiveAlignment != 0) {
+      if (input.data != input.memory.data() && !input.memory.reserve(bytes))
+        return outOfMemory(program.inputs[i].name, bytes);
+      std::memmove(input.memory.data(), part, bytes);
+      part = static_cast<char *>(input.memory.data());
+    }
+    input.sizes[0] = end - begin;
+    input.data = input.view = part;
+  }
+  return {};
+}
+
+Status RankValues::gatherOne(Job &job, ControlGroup &ranks, const char *name, Tensor &output) {
+  struct Part {
+    int64_t rows;
+    uint64_t rowBytes;
+  } mine{output.sizes[0], rowBytes(output)};
+  if (!ranks.tell(&mine, sizeof mine))
+    return job.why();
+  int64_t rows = 0;
+  sizes.clear();
+  for (int peer = 0; peer < ranks.ranks(); ++peer) {
+    Part part;
+    std::memcpy(&part, ranks.take(peer), sizeof part);
+    if (part.rowBytes != mine.rowBytes)
+      return failure(kInternal, "rank %d has rows of %llu bytes in output '%s', rank %d of %llu", ranks.member(peer),
+                     static_cast<unsigned long long>(part.rowBytes), name, job.rank(),
+                     static_cast<unsigned long long>(mine.rowBytes));
+    rows += part.rows;
+    sizes.push_back(static_cast<uint64_t>(part.rows) * part.rowBytes);
+  }
+  uint64_t bytes = static_cast<uint64_t>(rows) * mine.rowBytes;
+  if (!output.whole.reserve(bytes))
+    return outOfMemory(name, bytes);
+  if (Status s = job.collect(ranks, output.data, sizes, static_cast<char *>(output.whole.data())); s.failed())
+    return s;
+  output.data = output.whole.data();
+  output.sizes[0] = rows;
+  return {};
+}
+
+Status RankValues::gather(Job &job, const moert_program &program, std::vector<Tensor> &outputs) {
+  job.setPhase("the gathering of outputs");
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (int32_t axis = axisOf(program, program.outputs[i]); axis >= 0 && job.axis(axis).ranks() > 1)
+      if (Status s = gatherOne(job, job.axis(axis), program.outputs[i].name, outputs[i]); s.failed())
+        return s;
+  return {};
+}
+
+} // namespace moert

@@ -1,0 +1,102 @@
+//===- SessionRanks.cpp - sessions of programs that several ranks run ---------------------------------------------===//
+
+#include "core/OutputFile.h"
+#include "core/Session.h"
+
+#include <cstdlib>
+
+using namespace moert;
+
+/// A wait for another rank, unless the session has a deadline.
+constexpr int64_t kPatience = int64_t(60) * 1000000000;
+
+static const char *readEnvironment(const char *name) { return std::getenv(name); }
+
+static Status findOwnPlace(const moert_session_options &options, Ranks &ranks) {
+  if (!options.ranks)
+    return findRanks(readEnvironment, ranks);
+  ranks.rank = options.rank;
+  ranks.ranks = options.ranks;
+  ranks.launcher = "the session";
+  if (options.rank < 0 || options.rank >= options.ranks)
+    return failure(kUserError, "rank %d of %d ranks; ranks count from 0", options.rank, options.ranks);
+  if (options.token)
+    ranks.token = options.token;
+  if (options.ranks > 1 && !options.root)
+    return failure(kUserError, "the session does not say where rank 0 is (HOST:PORT)");
+  return options.root ? readRoot(options.root, ranks) : Status();
+}
+
+Status Session::joinRanks(const moert_session_options &options) {
+  if (program->axis_count == 0)
+    return options.ranks > 1 ? failure(kUserError, "the program is for one process, but the session is one of %d ranks",
+                                       options.ranks)
+                             : Status();
+  if (program->device != MOERT_CPU)
+    return failure(kUnsupported, "a program of several ranks runs on CPUs in this release (--device cpu)");
+  Ranks ranks;
+  // One that is alone needs nobody, whatever the variables say.
+  if (rankCount(*program) > 1 || options.ranks)
+    if (Status s = findOwnPlace(options, ranks); s.failed())
+      return s;
+  if (Status s = checkRankCount(*program, ranks); s.failed())
+    return s;
+  context.job.reset(new Job);
+  for (int32_t a = 0; a < program->axis_count; ++a)
+    context.traffic.emplace_back(static_cast<size_t>(program->axes[a].ranks), 0);
+  return context.job->join(*program, ranks, options.deadline_ms ? options.deadline_ms * 1000000 : kPatience);
+}
+
+// What was wrong with the inputs was found on all of them, by all ranks: none has begun then.
+Status Session::runTogether() {
+  Job &job = *context.job;
+  if (Status s = job.begin(); s.failed())
+    return s;
+  context.phase = nullptr;
+  Status status = RankValues::divide(job, *program, context.inputs);
+  if (!status.failed())
+    status = bindSymbols();
+  if (!status.failed())
+    status = runChecked();
+  if (!status.failed())
+    status = context.rankValues.gather(job, *program, context.outputs);
+  return status.failed() ? job.fail(status) : status;
+}
+
+Status Session::writeRankTraces(const char *path) const {
+  Job &job = *context.job;
+  if (Status s = job.begin(); s.failed())
+    return s;
+  job.setPhase("the gathering of traces");
+  // Times of one host; rank 0 has the first row.
+  std::vector<int64_t> origins(static_cast<size_t>(job.ranks()));
+  int64_t origin = context.trace->begin();
+  if (job.all().gather(&origin, origins.data(), sizeof origin).failed())
+    return job.fail(job.why());
+  std::string text;
+  auto flush = [](void *to, std::string &piece) {
+    *static_cast<std::string *>(to) += piece;
+    piece.clear();
+    return Status();
+  };
+  std::string name = format("%s, rank %d", program->name, job.rank());
+  (void)context.trace->print(job.rank() + 1, name, origins[0], flush, &text);
+  text += job.rank() + 1 < job.ranks() ? ",\n" : Trace::tail;
+  std::vector<uint64_t> sizes(static_cast<size_t>(job.ranks()));
+  uint64_t size = text.size(), total = 0;
+  if (job.all().gather(&size, sizes.data(), sizeof size).failed())
+    return job.fail(job.why());
+  for (uint64_t one : sizes)
+    total += one;
+  std::string all(job.rank() == 0 ? total : 0, ' ');
+  if (Status s = job.collect(job.all(), text.data(), sizes, job.rank() == 0 ? &all[0] : nullptr); s.failed())
+    return job.fail(s);
+  if (job.rank() != 0)
+    return {};
+  OutputFile file;
+  if (Status s = file.openStream(path); s.failed())
+    return s;
+  if (Status s = file.write(Trace::head + all); s.failed())
+    return s;
+  return file.commit();
+}
