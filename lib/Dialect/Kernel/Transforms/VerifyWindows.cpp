@@ -48,7 +48,7 @@ public:
       if (failed(launch ? follow(launch) : checkHostRead(&op)))
         return failure();
     }
-    return success();
+    return checkUntold();
   }
 
 private:
@@ -81,23 +81,42 @@ private:
     auto toWindows = [&](ArrayRef<unsigned> numbers) {
       return llvm::map_to_vector(numbers, [&](unsigned number) { return *arguments[number]; });
     };
-    SmallVector<unsigned> signals = toWindows(uses.signals), awaits = toWindows(uses.awaits);
-    if (failed(advance(launch, toWindows(uses.advances))) || failed(await(launch, awaits, signals)) ||
+    SmallVector<unsigned> signals = toWindows(uses.signals), awaits = toWindows(uses.awaits), meetings;
+    if (launch.getSingle()) // one block does what it says in order
+      meetings = toWindows(uses.meetings);
+    if (failed(advance(launch, toWindows(uses.advances))) || failed(await(launch, awaits, signals, meetings)) ||
         failed(signal(launch, signals)))
       return failure();
+    // A signal tells of all that earlier launches have put.
+    if (!signals.empty())
+      for (auto &[window, where] : std::exchange(untold, {}))
+        pending[window].push_back(signals);
     for (const WindowUses::Read &read : uses.reads)
       if (std::optional<unsigned> window = arguments[read.argument])
         if (failed(checkRead(launch, *window, toWindows(read.awaited))))
           return failure();
     for (const WindowUses::Write &write : uses.writes)
       for (const WindowUses::Read &read : uses.reads)
-        if (arguments[read.argument] == arguments[write.window])
+        if (arguments[read.argument] == arguments[write.window] &&
+            !(meet(toWindows(write.signalled), meetings) && meet(toWindows(read.awaited), meetings)))
           return error(launch) << "reads " << windows.describe(*arguments[write.window])
                                << " while it writes to that of other ranks; read it in a later launch, behind an await";
+    for (const WindowUses::Write &write : uses.writes) {
+      if (write.signalled.empty())
+        untold[*arguments[write.window]] = launch;
+      else
+        pending[*arguments[write.window]].push_back(toWindows(write.signalled));
+    }
     for (auto &[window, writes] : pending)
       llvm::erase_if(writes, [&](ArrayRef<unsigned> flags) { return meet(flags, awaits); });
-    for (const WindowUses::Write &write : uses.writes)
-      pending[*arguments[write.window]].push_back(toWindows(write.signalled));
+    return success();
+  }
+
+  /// At the end of the function every rank knows what was put to it.
+  LogicalResult checkUntold() {
+    for (auto &[window, launch] : untold)
+      return error(launch) << "writes to " << windows.describe(window)
+                           << " of other ranks, but no kernel.signal follows; they cannot know when to read";
     return success();
   }
 
@@ -111,11 +130,15 @@ private:
     return success();
   }
 
-  LogicalResult await(LaunchOp launch, ArrayRef<unsigned> flags, ArrayRef<unsigned> signals) {
+  LogicalResult await(LaunchOp launch, ArrayRef<unsigned> flags, ArrayRef<unsigned> signals,
+                      ArrayRef<unsigned> meetings) {
     for (unsigned window : flags) {
+      if (llvm::is_contained(meetings, window))
+        continue;
       if (llvm::is_contained(signals, window))
         return error(launch) << "awaits " << windows.describe(window)
-                             << " in the launch that signals it, whose blocks run in any order; await in a later one";
+                             << " in the launch that signals it, whose blocks run in any order; await in a later one, or "
+                                "behind the signal in a launch with 'single'";
       FlatSymbolRefAttr grid = windows.gridOf(window);
       auto last = signalled.find(window);
       if (last == signalled.end() || last->second != exchanges[grid])
@@ -142,6 +165,9 @@ private:
   }
 
   LogicalResult checkRead(Operation *op, unsigned window, ArrayRef<unsigned> awaited) {
+    if (untold.contains(window))
+      return error(op) << "reads " << windows.describe(window)
+                       << ", which ranks put to, but no kernel.signal stands between, nor an await";
     for (ArrayRef<unsigned> flags : pending.lookup(window))
       if (!meet(flags, awaited))
         return error(op) << "reads " << windows.describe(window) << ", which ranks put to, but " << awaitedText(flags)
@@ -185,6 +211,7 @@ private:
   llvm::DenseMap<Attribute, unsigned> exchanges; ///< of each grid, so far
   llvm::DenseMap<unsigned, unsigned> signalled;  ///< the exchange in which flags were
   llvm::MapVector<unsigned, SmallVector<SmallVector<unsigned>>> pending; ///< flags that tell of what was put
+  llvm::MapVector<unsigned, LaunchOp> untold;                            ///< put, and not yet signalled
 };
 
 struct KernelVerifyWindows : kernel::impl::KernelVerifyWindowsBase<KernelVerifyWindows> {

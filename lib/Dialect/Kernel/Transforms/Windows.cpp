@@ -81,8 +81,9 @@ public:
 
   FailureOr<WindowUses> run() {
     WalkResult found = kernel.walk([&](Operation *op) { return WalkResult(gather(op)); });
-    if (found.wasInterrupted() || failed(checkAdvances()) || failed(finishWrites()))
+    if (found.wasInterrupted() || failed(checkAdvances()))
       return failure();
+    finishWrites();
     for (BlockArgument argument : kernel.getArguments())
       if (isa<MemRefType>(argument.getType()))
         collectReads(argument, argument.getArgNumber());
@@ -98,6 +99,7 @@ public:
     uses.signals = windowsOf(signals);
     uses.awaits = windowsOf(awaits);
     uses.advances = windowsOf(advances);
+    collectMeetings();
     return uses;
   }
 
@@ -181,16 +183,25 @@ private:
     return success();
   }
 
-  LogicalResult finishWrites() {
+  void finishWrites() {
     for (auto [op, window] : writes) {
       Operation *write = op;
-      SmallVector<unsigned> after = flagsWhere(signals, [&](Operation *op) { return isBefore(write, op); });
-      if (after.empty())
-        return op->emitOpError("writes to another rank, but no kernel.signal follows it in this kernel (inside the same "
-                               "scf.forall); that rank cannot know when to read");
-      uses.writes.push_back({window, after});
+      uses.writes.push_back({window, flagsWhere(signals, [&](Operation *op) { return isBefore(write, op); })});
     }
-    return success();
+  }
+
+  /// All awaits of a meeting's flags stand behind a signal of them.
+  void collectMeetings() {
+    for (unsigned window : uses.awaits) {
+      auto isOther = [&](std::pair<Operation *, unsigned> use) { return use.second != window; };
+      bool isBehind = llvm::all_of(awaits, [&](std::pair<Operation *, unsigned> await) {
+        return isOther(await) || llvm::any_of(signals, [&](std::pair<Operation *, unsigned> signal) {
+          return !isOther(signal) && isBefore(signal.first, await.first);
+        });
+      });
+      if (isBehind)
+        uses.meetings.push_back(window);
+    }
   }
 
   static SmallVector<unsigned> flagsWhere(const Found &found, llvm::function_ref<bool(Operation *)> holds) {

@@ -31,7 +31,8 @@ private:
 /// What a kernel does with windows, by the numbers of its arguments. What is said of "before" holds in the program of
 /// one block.
 struct WindowUses {
-  /// A put, or a store into another rank's part, with the flags that are signalled after it.
+  /// A put, or a store into another rank's part, with the flags that are signalled after it; none where a later launch
+  /// signals.
   struct Write {
     unsigned window;
     SmallVector<unsigned> signalled;
@@ -44,6 +45,7 @@ struct WindowUses {
   SmallVector<Write> writes;
   SmallVector<Read> reads;
   SmallVector<unsigned> signals, awaits, advances; ///< each flag window once
+  SmallVector<unsigned> meetings;                  ///< flag windows that are signalled, and behind that awaited
 
   /// Emits an error if the kernel breaks a rule that does not depend on its launches.
   static FailureOr<WindowUses> of(FuncOp kernel);
