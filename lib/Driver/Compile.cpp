@@ -175,6 +175,11 @@ int Compiler::checkLevels() {
     console.error("--to=" + levelName(*options.to) + " comes before level " + levelName(input.level) + " of the input");
     return kUserError;
   }
+  if (!options.parallel.empty() && input.level > Level::Graph) {
+    console.error("--parallel divides a program of level graph among ranks; '" + options.input + "' is at level " +
+                  levelName(input.level) + " already, and runs on the ranks that it names");
+    return kUserError;
+  }
   if (options.report && input.level > Level::Kernel) {
     console.error("--report describes level kernel; the input is at level " + levelName(input.level) + " already");
     return kUserError;
@@ -224,6 +229,7 @@ int Compiler::read() {
 int Compiler::lower(Level target) {
   // What the module says already stands, edited or not (readTarget has compared it with the command line).
   PipelineOptions device;
+  device.parallel = options.parallel;
   std::string flags, cpuFlag = " --target-cpu=" + cpu;
   if (!input.module.get()->hasAttr(mlir::kernel::targetAttrName)) {
     device.target = gpu.empty() ? "cpu:" + cpu : "cuda:" + gpu;
@@ -240,6 +246,8 @@ int Compiler::lower(Level target) {
       forCpu = input.module.get().clone();
       forCpu.get()->removeAttr(mlir::kernel::targetAttrName);
     }
+    if (input.level == Level::Graph && !options.parallel.empty())
+      command += " --parallel=" + options.parallel;
     if (int status =
             runPasses(phase, arrowPipeline(input.level, device), command + (isChosen ? flags : ""), *input.module))
       return status;

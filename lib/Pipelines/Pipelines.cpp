@@ -12,9 +12,10 @@ std::string moe_mlir::importPipeline() { return "import-to-graph,moe-verify-leve
 
 std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options) {
   std::string setTarget = "kernel-set-target{" + (options.target.empty() ? "" : "target=" + options.target) + "}";
+  std::string partition = "moe-partition" + (options.parallel.empty() ? "" : "{parallel=" + options.parallel + "}");
   switch (level) {
   case Level::Graph:
-    return "moe-verify-level{level=graph},moe-partition,moe-verify-level{level=spmd},moe-set-level{level=spmd}";
+    return "moe-verify-level{level=graph}," + partition + ",moe-verify-level{level=spmd},moe-set-level{level=spmd}";
   case Level::Spmd:
     return setTarget + ",moe-check-cuda,moe-schedule,graph-to-scheduled,moe-verify-level{level=scheduled},"
                        "moe-set-level{level=scheduled}";
@@ -40,21 +41,30 @@ struct ArrowOptions : PassPipelineOptions<ArrowOptions> {
                                             "decides, and this machine if it has none"),
                              llvm::cl::init("")};
 };
+
+struct PartitionOptions : PassPipelineOptions<PartitionOptions> {
+  Option<std::string> parallel{*this, "parallel",
+                               llvm::cl::desc("ranks that share the experts, as in 'ep=4,tokens=split,groups=8'"),
+                               llvm::cl::init("")};
+};
 } // namespace
 
-template <Level level> static void registerArrow() {
+static PipelineOptions optionsOf(const ArrowOptions &options) { return {options.target, ""}; }
+static PipelineOptions optionsOf(const PartitionOptions &options) { return {"", options.parallel}; }
+
+template <Level level, typename Options> static void registerArrow() {
   const Level next = static_cast<Level>(static_cast<int>(level) + 1);
   static const std::string name = ("moe-" + levelName(level) + "-to-" + levelName(next)).str();
   static const std::string text = ("From level " + levelName(level) + " to level " + levelName(next)).str();
-  PassPipelineRegistration<ArrowOptions>(name, text, [](OpPassManager &pm, const ArrowOptions &options) {
-    if (failed(buildArrow(pm, level, {options.target})))
-      llvm::report_fatal_error("a pass of this pipeline is not registered");
+  PassPipelineRegistration<Options>(name, text, [](OpPassManager &pm, const Options &options) {
+    if (failed(buildArrow(pm, level, optionsOf(options))))
+      llvm::report_fatal_error("a pass of this pipeline is not registered, or does not take its options");
   });
 }
 
 void moe_mlir::registerArrowPipelines() {
-  registerArrow<Level::Graph>();
-  registerArrow<Level::Spmd>();
-  registerArrow<Level::Scheduled>();
-  registerArrow<Level::Kernel>();
+  registerArrow<Level::Graph, PartitionOptions>();
+  registerArrow<Level::Spmd, ArrowOptions>();
+  registerArrow<Level::Scheduled, ArrowOptions>();
+  registerArrow<Level::Kernel, ArrowOptions>();
 }

@@ -12,6 +12,12 @@ namespace moe_mlir {
 #define GEN_PASS_DEF_MOESCHEDULE
 #include "moe-mlir/Pipelines/Passes.h.inc"
 
+/// Whether other ranks have experts of this layer.
+static bool isDivided(moe::ExpertOp op) {
+  auto dispatch = op.getLayout().getDefiningOp<moe::DispatchOp>();
+  return dispatch && dispatch.getAt();
+}
+
 namespace {
 struct MoeSchedule : impl::MoeScheduleBase<MoeSchedule> {
   using MoeScheduleBase::MoeScheduleBase;
@@ -25,7 +31,8 @@ struct MoeSchedule : impl::MoeScheduleBase<MoeSchedule> {
       remark::analysis(op.getLoc(), remark::RemarkOpts::name("Schedule")
                                         .category("moe-schedule")
                                         .function(function ? function.getName() : StringRef()))
-          << remark::add("plain: the layer does not communicate, there is nothing to overlap")
+          << (isDivided(op) ? "plain: exchanges between ranks and products follow each other, without overlap"
+                            : "plain: the layer does not communicate, there is nothing to overlap")
           << remark::metric("experts", op.getLayout().getType().getExperts());
     });
   }

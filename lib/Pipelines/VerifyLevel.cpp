@@ -1,5 +1,7 @@
 //===- VerifyLevel.cpp - moe-verify-level: the contract of each level ---------------------------------------------===//
 
+#include "RankContract.h"
+
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Levels.h"
 #include "moe-mlir/Pipelines/Passes.h"
@@ -25,8 +27,8 @@ namespace moe_mlir {
 
 /// Dialects whose ops a level may hold.
 static ArrayRef<StringRef> dialectsOf(Level level) {
-  static constexpr StringRef tensors[] = {"arith", "func", "index", "linalg", "math", "moe",
-                                          "nn",    "scf",  "shard", "tensor", "ub"};
+  static constexpr StringRef tensors[] = {"arith", "func", "index",  "linalg", "math",
+                                          "moe",   "nn",   "scf",    "tensor", "ub"};
   static constexpr StringRef buffers[] = {"affine", "arith", "func",   "index", "kernel",
                                           "linalg", "math",  "memref", "scf",   "ub"};
   static constexpr StringRef calls[] = {"emitc", "llvm", "moert"};
@@ -50,8 +52,8 @@ static bool belongs(Operation *op, Level level) {
     return level != Level::Runtime;
   if (isa<shard::GridOp>(op)) // ranks exist until kernels have become machine code
     return level != Level::Graph && level != Level::Runtime;
-  if (level == Level::Graph && (isa<moe::AllToAllOp>(op) || op->getName().getDialectNamespace() == "shard"))
-    return false;
+  if (level == Level::Graph ? isa<moe::AllToAllOp>(op) : isa<shard::AllReduceOp>(op))
+    return level == Level::Spmd || level == Level::Scheduled;
   return llvm::is_contained(dialectsOf(level), op->getName().getDialectNamespace());
 }
 
@@ -86,6 +88,9 @@ static StringRef fault(Operation *op, Level level) {
   auto dispatch = dyn_cast<moe::DispatchOp>(op);
   if (dispatch && level == Level::Graph && (dispatch.getTo() || dispatch.getAt()))
     return "is divided among ranks, which level spmd decides";
+  if (level == Level::Spmd || level == Level::Scheduled)
+    if (StringRef why = whyNotOfRank(op); !why.empty())
+      return why;
   if (lacksResource(op))
     return "is a 'dense_resource' that the file does not hold";
   if (level != Level::Scheduled && llvm::any_of(op->getResultTypes(), isEncoded))

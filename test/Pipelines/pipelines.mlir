@@ -1,13 +1,15 @@
 // The passes of each arrow. (The module is empty: the last arrow misses its host function, after printing.)
 // RUN: moe-opt %s --moe-graph-to-spmd --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=SPMD
+// RUN: moe-opt %s --moe-graph-to-spmd=parallel=ep=2,tokens=split --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: moe-opt %s --moe-spmd-to-scheduled --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=SCHEDULED
 // RUN: moe-opt %s --moe-scheduled-to-kernel --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=KERNEL
 // RUN: not moe-opt %s --moe-kernel-to-runtime --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=RUNTIME
 
 // SPMD: moe-verify-level{level=graph},
-// SPMD-NEXT: moe-partition,
+// SPMD-NEXT: moe-partition{parallel={{.*}}},
 // SPMD-NEXT: moe-verify-level{level=spmd},
 // SPMD-NEXT: moe-set-level{level=spmd}
+// RANKS: moe-partition{parallel=ep=2,tokens=split},
 // SCHEDULED: kernel-set-target{{.*}},
 // SCHEDULED-NEXT: moe-check-cuda,
 // SCHEDULED-NEXT: moe-schedule,

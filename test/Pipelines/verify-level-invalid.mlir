@@ -1,5 +1,7 @@
 // RUN: split-file %s %t
 // RUN: moe-opt %t/graph.mlir --verify-diagnostics --moe-verify-level=level=graph
+// RUN: moe-opt %t/ranks.mlir --split-input-file --verify-diagnostics --moe-verify-level=level=spmd
+// RUN: moe-opt %t/ranks.mlir --split-input-file --verify-diagnostics --moe-verify-level=level=scheduled
 // RUN: moe-opt %t/kernel.mlir --verify-diagnostics --moe-verify-level=level=kernel
 // RUN: moe-opt %t/runtime.mlir --verify-diagnostics --moe-verify-level=level=runtime
 
@@ -14,6 +16,8 @@ func.func @foreign(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) {
   %n = memref.alloc() : memref<4xf32>
   // expected-error@+1 {{level graph: 'moe.dispatch' is divided among ranks, which level spmd decides}}
   %s, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<1>
+  // expected-error@+1 {{level graph: 'shard.all_reduce' is not an op of this level}}
+  %a = shard.all_reduce %x on @ep grid_axes = [0] : tensor<?x4xf32> -> tensor<?x4xf32>
   // expected-error@+1 {{level graph: 'moe.all_to_all' is not an op of this level}}
   %0, %1 = moe.all_to_all %s, %l on @ep : tensor<?x4xf32>, !moe.layout<1> -> tensor<?x4xf32>, !moe.layout<1>
   return
@@ -31,7 +35,75 @@ func.func @region(%x: tensor<4xi32>) -> tensor<4xi32> {
   return %y : tensor<4xi32>
 }
 
+//--- ranks.mlir
+shard.grid @ep(shape = 2)
+
+func.func @rows_to(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
+  // expected-error@+1 {{'moe.dispatch' has rows for ranks that another op than moe.all_to_all reads; they exist on their way only}}
+  %s, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
+  return %s : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+
+func.func @sum_of_nothing(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
+  // expected-error@+1 {{'moe.dispatch' has a layout of ranks, of which moe.combine sums what its moe.all_to_all 'return' gives; nothing else uses it}}
+  %s, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
+  %y = moe.combine %x, %l : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+
+func.func @sum_of_received(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
+  %s, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
+  // expected-error@+1 {{'moe.all_to_all' received rows whose layout another op than its moe.all_to_all 'return' uses}}
+  %r, %rl = moe.all_to_all %s, %l on @ep : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>, !moe.layout<1>
+  %y = moe.combine %r, %rl : tensor<?x4xf32>, !moe.layout<1> -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+
+func.func @ids_stayed(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
+  %s, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
+  %r, %rl = moe.all_to_all %s, %l on @ep : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>, !moe.layout<1>
+  // expected-error@+1 {{'moe.dispatch' stands at a rank and reads what a moe.all_to_all on its grid received: tokens, and companions of the same exchange}}
+  %a, %al = moe.dispatch %r, %e num_experts(8) at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return %a : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+
+func.func @tokens_of_others(%x: tensor<?x4xf32> {moe.split = @ep}, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
+  %n = arith.negf %x : tensor<?x4xf32>
+  // expected-error@+1 {{'moe.dispatch' stands at a rank, but its tokens are divided among the ranks; exchange them before, or take 'moe.split' from the inputs}}
+  %a, %al = moe.dispatch %n, %e num_experts(8) at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
+  return %a : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+
+func.func @other_collective(%x: tensor<4x4xf32>) -> tensor<8x4xf32> {
+  // expected-error@+1 {{'shard.all_gather' is not an op of this level}}
+  %y = shard.all_gather %x on @ep grid_axes = [0] gather_axis = 0 : tensor<4x4xf32> -> tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
+}
+
 //--- kernel.mlir
+// Ranks are known to the kernels of a host program.
+shard.grid @ep(shape = 2)
+
 // expected-error@+1 {{level kernel: 'func.func' works on tensors; this level has buffers only}}
 func.func @host(%x: tensor<4xf32>, %m: memref<4xf32>) {
   // expected-error@+1 {{level kernel: 'nn.silu' is not an op of this level}}
@@ -50,6 +122,9 @@ llvm.func @kernel(%args: !llvm.ptr, %block: i64, %blocks: i64) {
   %1 = builtin.unrealized_conversion_cast %0 : i64 to index
   llvm.return
 }
+
+// expected-error@+1 {{level runtime: 'shard.grid' is not an op of this level}}
+shard.grid @ep(shape = 2)
 
 // expected-error@+1 {{level runtime: 'func.func' is not an op of this level}}
 func.func @left_over() {

@@ -1,6 +1,7 @@
 //===- moe-compile.cpp - compiles an exported model into an executable --------------------------------------------===//
 
 #include "moe-mlir/Driver/Driver.h"
+#include "moe-mlir/Pipelines/Parallel.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Config/llvm-config.h"
@@ -18,6 +19,7 @@ moe-compile: from an exported Mixture-of-Experts model to an executable
   ./model --generate "Once upon a time"       run it; ./model --help says more
   moe-compile model.pt2 --emit=lib -o m.so    a shared object with a C API (moert/session.h)
   moe-compile model.pt2 --target=cuda:sm_90a  the MoE layers of a model for a GPU, and for the CPU
+  moe-compile model.pt2 --parallel=ep=4 -o m  for 4 processes that share the experts; ./m --ranks 4 starts them
 
 The program passes through the levels graph, spmd, scheduled, kernel and runtime. Every level is text:
 
@@ -77,6 +79,12 @@ static WordOption<Entry>
     entry("entry", cl::desc("What to compile of a model"), cl::cat(category), cl::init(Entry::Main),
           cl::values(clEnumValN(Entry::Main, "main", "all of it (default for the CPU)"),
                      clEnumValN(Entry::Layers, "layers", "each of its MoE layers, as layerN_moe (default for a GPU)")));
+static cl::opt<std::string>
+    parallel("parallel", cl::value_desc("ep=N,..."), cl::cat(category),
+             cl::desc("Divide the experts of every layer among N ranks, processes that run one program: ep=4. "
+                      "tokens=split (default where the first input can be divided) gives each rank a part of the batch, "
+                      "tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
+                      "gives the same bits"));
 static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::cat(category),
                                       cl::desc("CPU to compile for, x86-64-v3 or newer: native (default), x86-64-v3, "
                                                "x86-64-v4, sapphirerapids, znver4, ..."));
@@ -142,7 +150,7 @@ static bool hasEmptyName() {
     usageError("the name of the input is empty");
     return true;
   }
-  for (const cl::opt<std::string> *option : {&outputFile, &target, &targetCpu, &weights, &dumpFolder})
+  for (const cl::opt<std::string> *option : {&outputFile, &target, &parallel, &targetCpu, &weights, &dumpFolder})
     if (option->getNumOccurrences() && option->empty()) {
       usageError("the value of " + Twine(option == &outputFile ? "-" : "--") + option->ArgStr + " is empty");
       return true;
@@ -182,6 +190,7 @@ int main(int argc, char **argv) {
   options.output = outputFile;
   options.emit = emit;
   options.target = target;
+  options.parallel = parallel;
   if (targetCpu.getNumOccurrences())
     options.targetCpu = targetCpu;
   if (entry.getNumOccurrences())
@@ -203,6 +212,11 @@ int main(int argc, char **argv) {
     return usageError("-q and -v exclude each other");
   if (options.output == "-" && !options.to)
     return usageError("-o - needs --to=LEVEL: a program is not written to standard output");
+  std::string error;
+  if (!options.parallel.empty() && !parseParallel(options.parallel, error))
+    return usageError("--parallel=" + options.parallel + ": " + error);
+  if (!options.parallel.empty() && options.to == Level::Graph)
+    return usageError("--parallel makes level spmd, which --to=graph does not reach");
   if (options.report && options.to && *options.to < Level::Kernel)
     return usageError("--report describes level kernel, which --to=" + toLevel + " does not reach");
   if (options.report == "-" && options.to && (options.output.empty() || options.output == "-"))

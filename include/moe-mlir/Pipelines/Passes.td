@@ -31,16 +31,73 @@ def KernelSetTarget : Pass<"kernel-set-target", "::mlir::ModuleOp"> {
 def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
   let summary = "From the logical program to one rank's program";
   let description = [{
-    Without options the program stays as it is.
+    Without `parallel` the program stays as it is. With `ep=W` the W ranks of a grid share the experts of every layer: rank r owns
+    experts `r * E/W ... (r + 1) * E/W - 1`, and reads their weights only (`#moe.shard`).
+
+    - `tokens=split`: dimension 0 of the first input (`batch` of a model, `tokens` of a layer) and of all that have a size of
+      that name is divided, too (`moe.split`). A token goes once to each rank that owns one of its experts, with its ids and weights,
+      and that rank's sum comes back. No op may mix elements of that dimension; the first one that does is an error.
+    - `tokens=replicated`: every rank has all tokens, computes what its experts give, and the ranks add their sums.
+
+    Without `tokens` they are split if the first input has a name for its dimension 0.
+
+    `groups=G` cuts the experts of a layer into G ranges, whose sums are added in pairs (`sum(<tree, groups = G>)` of `moe.combine`):
+    a power of two that W divides and that divides E, else the largest one up to 8. All W give the bits of `ep=1`, which is
+    the ordinary layer with this order of its sums; programs without `parallel` sum in the order of slots.
+
+    Remarks of category `moe-partition` say what was decided for each layer. A program that has a grid is divided already;
+    `parallel` is an error there.
+
+    ```mlir
+    func.func @layer(%x: tensor<?x64xf32> {moe.dims = ["tokens", ""]}, %ids: tensor<?x2xi32> {moe.dims = ["tokens", ""]})
+        -> tensor<?x64xf32> {
+      %w1 = moe.parameter ["up"] : tensor<8x32x64xf32>
+      %w2 = moe.parameter ["down"] : tensor<8x64x32xf32>
+      %rows, %layout = moe.dispatch %x, %ids num_experts(8)
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<8>
+      %made = moe.expert %rows, %layout, %w1, %w2 {
+      ^bb0(%v: f32):
+        moe.yield %v : f32
+      } : tensor<?x64xf32>, !moe.layout<8>, tensor<8x32x64xf32>, tensor<8x64x32xf32> -> tensor<?x64xf32>
+      %y = moe.combine %made, %layout : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>
+      return %y : tensor<?x64xf32>
+    }
+    // becomes
+    shard.grid @ep(shape = 2) {moe.axes = ["ep"]}
+    func.func @layer(%x: tensor<?x64xf32> {moe.dims = ["tokens", ""], moe.split = @ep},
+                     %ids: tensor<?x2xi32> {moe.dims = ["tokens", ""], moe.split = @ep})
+        -> (tensor<?x64xf32> {moe.split = @ep}) {
+      %w1 = moe.parameter ["up"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x32x64xf32>
+      %w2 = moe.parameter ["down"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x64x32xf32>
+      %send, %sent = moe.dispatch %x, %ids num_experts(8) to @ep
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<2>
+      %recv, %got, %rids = moe.all_to_all %send, %sent on @ep with(%ids : tensor<?x2xi32>) via(direct)
+          : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<1>, tensor<?x2xi32>
+      %rows, %layout = moe.dispatch %recv, %rids num_experts(8) at @ep
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<4>
+      %made = moe.expert %rows, %layout, %w1, %w2 {
+      ^bb0(%v: f32):
+        moe.yield %v : f32
+      } : tensor<?x64xf32>, !moe.layout<4>, tensor<4x32x64xf32>, tensor<4x64x32xf32> -> tensor<?x64xf32>
+      %part = moe.combine %made, %layout sum(<tree, groups = 4>) : tensor<?x64xf32>, !moe.layout<4> -> tensor<?x64xf32>
+      %back, %gone = moe.all_to_all %part, %got on @ep return
+          : tensor<?x64xf32>, !moe.layout<1> -> tensor<?x64xf32>, !moe.layout<2>
+      %y = moe.combine %back, %sent sum(<tree, groups = 2>) : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>
+      return %y : tensor<?x64xf32>
+    }
+    ```
   }];
+  let options = [Option<"parallel", "parallel", "std::string", "",
+                        "ranks that share the experts, as in 'ep=4,tokens=split,groups=8'">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::shard::ShardDialect"];
 }
 
 def MoeSchedule : Pass<"moe-schedule", "::mlir::ModuleOp"> {
   let summary = "Decide how the kernels of each expert layer follow each other";
   let description = [{
-    Gives every `moe.expert` that has none a schedule, and a remark of category `moe-schedule` that says why. A layer
-    without communication has nothing to hide, so it gets `<plain>`: dispatch, experts and combine one after the other. A
-    schedule that is there, by hand or from an earlier run, is kept.
+    Gives every `moe.expert` that has none a schedule, and a remark of category `moe-schedule` that says why. Every
+    layer gets `<plain>`: dispatch, experts and combine one after the other, and exchanges with other ranks before and after
+    them. A schedule that is there, by hand or from an earlier run, is kept.
 
     ```mlir
     %y = moe.expert %rows, %layout, %w1, %w2 schedule(<plain>) {
@@ -59,11 +116,15 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
 
     | level | ops | and |
     |---|---|---|
-    | `graph` | `moe nn linalg tensor arith math scf func`, `cf.assert` | no grid, no `moe.all_to_all`, no schedule |
-    | `spmd` | the same, and `shard.grid` | `moe.all_to_all`, which names its grid; no schedule |
+    | `graph` | `moe nn linalg tensor arith math scf func`, `cf.assert` | no grid, no `moe.all_to_all`, no dispatch `to` or `at` ranks, no schedule |
+    | `spmd` | the same, and `shard.grid`, `shard.all_reduce` | what names a grid belongs together, as below; no schedule |
     | `scheduled` | the same | every `moe.expert` has a schedule, every product its `kernel.tiles`; decisions can be carried out |
-    | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter`, `cf.assert` | no tensors |
+    | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter`, `shard.grid`, `cf.assert` | no tensors |
     | `runtime` | `moert llvm`, `emitc` for CUDA kernels | |
+
+    Of one rank's program (`spmd`, `scheduled`): rows of a `moe.dispatch to` go to their `moe.all_to_all` only, and its layout to
+    that op and to the `moe.combine` of what came back; the layout of received rows goes to its `return` only; a `moe.dispatch at`
+    reads tokens and companions of one exchange, or tokens of which every rank has all.
 
     Up to `scheduled`, bodies of linalg ops and activations hold scalars: `arith`, `math` (but `math.ipowi`) and `scf` on i1,
     i8, i16, i32, i64, index, f16, bf16, f32 and f64, `nn.silu`, `linalg.index`, and `tensor.extract` and `tensor.dim` of tensors

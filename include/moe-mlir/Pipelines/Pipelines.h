@@ -14,6 +14,8 @@ struct PipelineOptions {
   /// What kernels are for, see makeTarget (Targets.h). If it is empty, the module's `kernel.target` decides, and this
   /// machine if it has none.
   std::string target = "";
+  /// How the program is divided among ranks, see parseParallel (Parallel.h); of the arrow from level graph. Empty: not.
+  std::string parallel = "";
 };
 
 /// The passes that make level graph of an imported model (`aten.call` ops), in the syntax of `moe-opt --pass-pipeline`.

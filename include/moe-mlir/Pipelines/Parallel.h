@@ -1,0 +1,31 @@
+//===- Parallel.h - how a program is divided among ranks ------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_PIPELINES_PARALLEL_H
+#define MOE_MLIR_PIPELINES_PARALLEL_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace moe_mlir {
+
+/// What `moe-compile --parallel` and the option of moe-partition say: "ep=4,tokens=split,groups=8".
+struct ParallelSpec {
+  enum class Tokens { Split, Replicated };
+
+  int64_t ranks = 1;             ///< ep: ranks that share the experts of each layer
+  std::optional<Tokens> tokens;  ///< None: split where the first input can be.
+  std::optional<int64_t> groups; ///< None: 8, or as many as divide the experts.
+};
+
+/// None with a message in `error` if the text is none. It has no line break and no period.
+std::optional<ParallelSpec> parseParallel(llvm::StringRef text, std::string &error);
+
+/// The groups that a layer's sum has, the same for every number of ranks that shares its experts. None with a message in
+/// `error` if there are none of that kind.
+std::optional<int64_t> sumGroups(const ParallelSpec &spec, int64_t experts, std::string &error);
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_PIPELINES_PARALLEL_H

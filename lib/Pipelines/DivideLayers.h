@@ -1,0 +1,32 @@
+//===- DivideLayers.h - MoE layers divided among ranks --------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_PIPELINES_DIVIDELAYERS_H
+#define MOE_MLIR_LIB_PIPELINES_DIVIDELAYERS_H
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Pipelines/Parallel.h"
+
+namespace moe_mlir {
+
+/// What is made of one dispatch: the experts that read its rows, and the sums of theirs.
+struct DividedLayer {
+  mlir::moe::DispatchOp dispatch;
+  llvm::SmallVector<mlir::moe::ExpertOp> experts;
+  llvm::SmallVector<mlir::moe::CombineOp> combines;
+  int64_t groups = 1; ///< of the sum over all experts
+
+  int64_t numExperts() { return dispatch.getLayout().getType().getExperts(); }
+};
+
+/// Collects the layer of a dispatch. Says what of it cannot be divided.
+mlir::FailureOr<DividedLayer> gatherLayer(mlir::moe::DispatchOp dispatch, const ParallelSpec &spec);
+
+/// Gives a sum the order that all numbers of ranks share. Fails if it has another one.
+mlir::LogicalResult setSum(mlir::moe::CombineOp combine, int64_t groups);
+
+/// Rewrites the layer for one of the `ranks` of `grid`: tokens go to the ranks of their experts and their sums come back
+/// (`exchange`), or each rank has all tokens and the ranks add their sums.
+mlir::LogicalResult divideLayer(DividedLayer &layer, mlir::FlatSymbolRefAttr grid, int64_t ranks, bool exchange);
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_LIB_PIPELINES_DIVIDELAYERS_H

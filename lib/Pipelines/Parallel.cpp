@@ -1,0 +1,88 @@
+//===- Parallel.cpp - how a program is divided among ranks --------------------------------------------------------===//
+
+#include "moe-mlir/Pipelines/Parallel.h"
+
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+
+/// Groups of a sum where nobody says another number.
+static constexpr int64_t kDefaultGroups = 8;
+
+static bool parsePowerOfTwo(StringRef name, StringRef text, int64_t &value, std::string &error) {
+  if (!text.getAsInteger(10, value) && value > 0 && isPowerOf2_64(value))
+    return true;
+  error = (name + " must be a power of two, got '" + text + "'").str();
+  return false;
+}
+
+static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std::string &error) {
+  if (name == "ep")
+    return parsePowerOfTwo(name, value, spec.ranks, error);
+  if (name == "groups")
+    return parsePowerOfTwo(name, value, spec.groups.emplace(), error);
+  if (name != "tokens") {
+    error = ("unknown field '" + name + "'; one of ep, tokens, groups").str();
+    return false;
+  }
+  if (value != "split" && value != "replicated") {
+    error = ("tokens must be split or replicated, got '" + value + "'").str();
+    return false;
+  }
+  spec.tokens = value == "split" ? ParallelSpec::Tokens::Split : ParallelSpec::Tokens::Replicated;
+  return true;
+}
+
+std::optional<ParallelSpec> moe_mlir::parseParallel(StringRef text, std::string &error) {
+  ParallelSpec spec;
+  SmallVector<StringRef> fields;
+  SmallSet<StringRef, 4> seen;
+  text.split(fields, ',');
+  for (StringRef field : fields) {
+    auto [name, value] = field.split('=');
+    if (!field.contains('=')) {
+      error = ("expected fields as in ep=4,tokens=split,groups=8, got '" + field + "'").str();
+      return std::nullopt;
+    }
+    if (!parseField(name, value, spec, error))
+      return std::nullopt;
+    if (!seen.insert(name).second) {
+      error = (name + " is given twice").str();
+      return std::nullopt;
+    }
+  }
+  if (!seen.contains("ep")) {
+    error = "ep is missing, the number of ranks that share the experts, as in ep=4";
+    return std::nullopt;
+  }
+  if (spec.groups && *spec.groups < spec.ranks) {
+    error = "groups=" + std::to_string(*spec.groups) + " is less than ep=" + std::to_string(spec.ranks) +
+            ", but each rank sums at least one group";
+    return std::nullopt;
+  }
+  return spec;
+}
+
+std::optional<int64_t> moe_mlir::sumGroups(const ParallelSpec &spec, int64_t experts, std::string &error) {
+  const std::string layer = "a layer of " + std::to_string(experts) + " experts";
+  if (experts % spec.ranks) {
+    error = "ep=" + std::to_string(spec.ranks) + " does not divide " + layer + " equally";
+    return std::nullopt;
+  }
+  if (spec.groups) {
+    if (experts % *spec.groups == 0)
+      return *spec.groups;
+    error = "groups=" + std::to_string(*spec.groups) + " does not divide " + layer + " equally";
+    return std::nullopt;
+  }
+  if (spec.ranks > kDefaultGroups) {
+    error = "ep=" + std::to_string(spec.ranks) + " is more than the " + std::to_string(kDefaultGroups) +
+            " groups that sums have; add groups=" + std::to_string(spec.ranks);
+    return std::nullopt;
+  }
+  return std::min(kDefaultGroups, experts & -experts);
+}
