@@ -3,9 +3,9 @@
 // CHECK: shard.grid @ep(shape = 2)
 shard.grid @ep(shape = 2)
 
-// CHECK-LABEL: kernel.func @send
+// CHECK-LABEL: kernel.func @give
 // CHECK-SAME: (%[[X:.*]]: memref<?x256xbf16>, %[[ROWS:.*]]: !kernel.window<?x256xbf16>, %[[CAME:.*]]: !kernel.window<?xi32>, %[[N:.*]]: index, %[[ME:.*]]: index)
-kernel.func @send(%x: memref<?x256xbf16>, %rows: !kernel.window<?x256xbf16>, %came: !kernel.window<?xi32>, %n: index, %me: index) {
+kernel.func @give(%x: memref<?x256xbf16>, %rows: !kernel.window<?x256xbf16>, %came: !kernel.window<?xi32>, %n: index, %me: index) {
   // CHECK: scf.forall (%[[PEER:.*]]) in (2)
   scf.forall (%peer) in (2) {
     %c0 = arith.constant 0 : index
@@ -70,8 +70,8 @@ func.func @main(%x: memref<?x256xbf16>, %y: memref<?x256xbf16>) {
   %counts = kernel.window() on @ep as "counts" : !kernel.window<2xi32>
   // CHECK: kernel.launch @begin(%[[CAME]]) single
   kernel.launch @begin(%came) single rows(%c2) work(%c2) : !kernel.window<?xi32>
-  // CHECK: kernel.launch @send(%{{.*}}, %[[ROWS]], %[[CAME]], %{{.*}}, %[[ME]]) rows(%{{.*}}) work(%{{.*}}) : memref<?x256xbf16>, !kernel.window<?x256xbf16>, !kernel.window<?xi32>, index, index
-  kernel.launch @send(%x, %rows, %came, %t, %me) rows(%c2) work(%c2)
+  // CHECK: kernel.launch @give(%{{.*}}, %[[ROWS]], %[[CAME]], %{{.*}}, %[[ME]]) rows(%{{.*}}) work(%{{.*}}) : memref<?x256xbf16>, !kernel.window<?x256xbf16>, !kernel.window<?xi32>, index, index
+  kernel.launch @give(%x, %rows, %came, %t, %me) rows(%c2) work(%c2)
       : memref<?x256xbf16>, !kernel.window<?x256xbf16>, !kernel.window<?xi32>, index, index
   kernel.launch @receive(%rows, %came, %y) rows(%c2) work(%c2)
       : !kernel.window<?x256xbf16>, !kernel.window<?xi32>, memref<?x256xbf16>
