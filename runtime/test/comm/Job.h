@@ -61,12 +61,15 @@ public:
     children.push_back({child, Socket(ends[0])});
   }
 
-  pid_t process(int rank) const { return children[rank].process; }
+  /// Of the one that was started as number `index`.
+  pid_t process(int index) const { return children[static_cast<size_t>(index)].process; }
 
-  /// Waits for all that were started, in that order.
-  std::vector<Ending> wait() {
+  /// Waits for all that were started, in that order. `then` is done when the first `count` have ended.
+  std::vector<Ending> wait(const std::function<void()> &then = nullptr, size_t count = 0) {
     std::vector<Ending> endings;
     for (Child &child : children) {
+      if (then && endings.size() == count)
+        then();
       Ending ending;
       char buffer[4096];
       for (ssize_t got; (got = read(child.output.descriptor(), buffer, sizeof buffer)) > 0;)

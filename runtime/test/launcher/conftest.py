@@ -1,7 +1,7 @@
 """Options and fixtures of the launcher's tests: which executables to run, and how.
 
 The executables are toy programs (../toy) with the real launcher: `bigram` generates text, `layer` works on arrays, `scale` has entries
-and a program for CUDA; it is there if the CUDA runtime is.
+and a program for CUDA; it is there if the CUDA runtime is. `rows` and `bigram2` are for several ranks.
 """
 
 import os
@@ -17,15 +17,16 @@ def pytest_addoption(parser):
     parser.addoption("--binaries", required=True, help="folder with the toy executables and their archives")
     parser.addoption("--lld", help="ld.lld; the toys are linked from the prelinked objects first")
     parser.addoption("--prelinked", help="folder with moert_launcher.o and moert_session.o")
-    parser.addoption("--objects", help="objects of the toys: bigram,layer,scale")
+    parser.addoption("--objects", help="objects of the toys: bigram,layer,scale,bigram2,rows")
 
 
+TOYS = ["bigram", "layer", "scale", "bigram2", "rows"]
 LIBRARIES = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libm.so.6"]
 
 
 def link(config, kind, toy, output):
     """Links as moe-compile does, without an environment; returns the files that lld read."""
-    objects = dict(zip(["bigram", "layer", "scale"], config.getoption("--objects").split(",")))
+    objects = dict(zip(TOYS, config.getoption("--objects").split(",")))
     first = {
         "exe": ["-pie", "-dynamic-linker", "/lib64/ld-linux-x86-64.so.2"],
         "lib": ["-shared", "-Bsymbolic"],
@@ -47,11 +48,13 @@ def binaries(pytestconfig, tmp_path_factory):
     if not pytestconfig.getoption("--lld"):
         return built
     folder = tmp_path_factory.mktemp("linked")
-    for toy in ("bigram", "layer", "scale"):
+    for toy in TOYS:
         if not (built / toy).exists():
             continue
         link(pytestconfig, "exe", toy, folder / toy)
-        (folder / f"{toy}.weights").symlink_to(built / f"{toy}.weights")
+        weights = f"{toy.rstrip('2')}.weights"
+        if not (folder / weights).exists():
+            (folder / weights).symlink_to(built / weights)
     for other in ("unsupported", "unknown"):
         (folder / other).symlink_to(built / other)
     return folder
@@ -87,6 +90,16 @@ class Program:
 @pytest.fixture
 def bigram(binaries):
     return Program(binaries / "bigram")
+
+
+@pytest.fixture
+def bigram2(binaries):
+    return Program(binaries / "bigram2")
+
+
+@pytest.fixture
+def rows(binaries):
+    return Program(binaries / "rows")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 //===- Weights.cpp - writes the archives of the toy programs ------------------------------------------------------===//
 //
-//   toy_weights bigram|layer|scale FILE
+//   toy_weights bigram|layer|scale|rows FILE
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -28,6 +28,14 @@ int main(int argc, char **argv) {
     std::vector<float> values = table();
     writer.add("table", MOERT_F32, {256, 256}, values.data());
     writer.buildId = "00112233445566778899aabbccddeeff";
+  } else if (std::strcmp(argv[1], "rows") == 0) {
+    for (int ranks = 1; ranks <= 4; ++ranks) {
+      std::vector<float> values;
+      for (int i = 0; i < 2 * ranks * 16; ++i)
+        values.push_back(static_cast<float>(1 + i % 29));
+      writer.add("w" + std::to_string(ranks), MOERT_F32, {2 * ranks, 16}, values.data());
+    }
+    writer.buildId = "89abcdef0123456789abcdef01234567";
   } else {
     float w[8] = {1, 2, -1, 0.5, 0.25, 3, -2, 1};
     writer.add("w", MOERT_F32, {8}, w);

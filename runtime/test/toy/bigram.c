@@ -6,6 +6,15 @@
 
 #include <stddef.h>
 
+/* With TOY_RANKS, rows of the batch are divided among so many ranks. */
+#ifdef TOY_RANKS
+enum { kAxis = 0, kAxes = 1 };
+static const moert_axis axes[] = {{"dp", TOY_RANKS}};
+#else
+enum { kAxis = -1, kAxes = 0 };
+#define axes NULL
+#endif
+
 #ifndef TOY_FEATURES
 #define TOY_FEATURES "sse,sse2"
 #endif
@@ -72,11 +81,11 @@ static int32_t run(moert_context *ctx) {
 }
 
 static const moert_value inputs[] = {
-    {"tokens", MOERT_I64, 2, {-1, -2}, 0, kVocabulary - 1, -1, 0, -1},
-    {"position", MOERT_I64, 1, {-1}, 0, kCache - 1, 1, 1, -1},
+    {"tokens", MOERT_I64, 2, {-1, -2}, 0, kVocabulary - 1, -1, 0, kAxis},
+    {"position", MOERT_I64, 1, {-1}, 0, kCache - 1, 1, 1, kAxis},
     {"keep", MOERT_I64, 1, {-3}, 0, kCache - 1, -1, 0, -1},
 };
-static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0, -1}};
+static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0, kAxis}};
 static const moert_value states[] = {{"history", MOERT_I64, 2, {-1, kCache}, 1, 0, -1, 0, -1}};
 static const char *const symbols[] = {"batch", "sequence", "kept"};
 static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}, -1}};
@@ -108,8 +117,8 @@ static const moert_program program = {
     kernels,
     &generation,
     NULL,
-    0,
-    NULL,
+    kAxes,
+    axes,
     run,
 };
 

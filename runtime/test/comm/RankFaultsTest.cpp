@@ -1,0 +1,204 @@
+//===- RankFaultsTest.cpp - a rank that fails, ends or stands still, wherever it is -------------------------------===//
+
+#include "Job.h"
+#include "RankSession.h"
+#include "moert/archive.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+using namespace moert;
+using namespace moert::test;
+
+namespace {
+
+const char *const kArchive = TOY_ROWS_WEIGHTS;
+constexpr int64_t kDeadline = 1000; // milliseconds
+constexpr double kMost = 2.5;       // seconds: deadline, one more, and what the test itself takes
+
+/// What a rank says that runs a few calls.
+std::string work(const Ranks &ranks, const char *entry = "rows3", const char *weights = kArchive,
+                 const char *token = "token", float atEnd = 0) {
+  RankSession s;
+  if (s.open(entry, ranks.rank, ranks.ranks, ranks.port, kDeadline, weights, token))
+    return s.error();
+  RowsCall call(12, ranks.ranks);
+  for (int i = 0; i < 3; ++i) {
+    if (atEnd && i == 2)
+      call.x[call.x.size() - 1] = atEnd;
+    if (s.run(call))
+      return s.error();
+  }
+  return s.check(call);
+}
+
+/// After whatever has happened, ranks that are started anew work.
+void expectNextRunWorks() {
+  for (const Ending &ending : Job(3).run([](const Ranks &ranks) { return work(ranks); }))
+    EXPECT_EQ(ending.text, "fine");
+}
+
+TEST(RankFaults, ARankThatIsKilledOrStoppedInARunIsNamed) {
+  // Where rank 1 ends, and where the others then wait: what it has sent before has come.
+  const char *const places[][2] = {{"layer 0: rows to ranks", "layer 0: rows to ranks"},
+                                   {"layer 0: rows back", "layer 1: rows to ranks"},
+                                   {"the end", "the end"}};
+  for (const auto &[phase, waiting] : places)
+    for (int signal : {SIGKILL, SIGSTOP}) {
+      setenv("TOY_FAULT", ("1 " + std::to_string(signal) + " " + phase).c_str(), 1);
+      Job job(3);
+      for (int rank : {0, 2, 1})
+        job.start(rank, [](const Ranks &ranks) { return work(ranks); });
+      // The survivors are waited for first.
+      std::vector<Ending> endings = job.wait([&] { kill(job.process(2), SIGKILL); }, 2);
+      unsetenv("TOY_FAULT");
+      EXPECT_EQ(endings[2].signal, SIGKILL);
+      for (size_t i : {0, 1}) {
+        // That a process has ended is found out wherever one is.
+        std::string own = i ? "rank 2" : "rank 0", stopped = " waited 1 s for rank 1 in \"" + std::string(waiting) + "\"";
+        if (signal == SIGKILL)
+          EXPECT_EQ(endings[i].text.rfind("rank 1 ended while " + own + " wa", 0), 0u) << endings[i].text;
+        else // who gives up first tells the other one
+          EXPECT_TRUE(endings[i].text == "rank 0" + stopped || endings[i].text == "rank 2" + stopped)
+              << endings[i].text;
+        EXPECT_LT(endings[i].seconds, signal == SIGKILL ? 1 : kMost);
+      }
+    }
+  expectNextRunWorks();
+}
+
+TEST(RankFaults, ARankThatNeverStartsIsNamed) {
+  Job job(3);
+  for (int rank : {0, 2})
+    job.start(rank, [](const Ranks &ranks) { return work(ranks); });
+  for (const Ending &ending : job.wait()) {
+    EXPECT_NE(ending.text.find("could not meet the others: 1 of 3 ranks did not arrive in time: rank 1"),
+              std::string::npos)
+        << ending.text;
+    EXPECT_LT(ending.seconds, kMost);
+  }
+  expectNextRunWorks();
+}
+
+/// All do the same but rank 1.
+std::vector<Ending> runWithOther(const std::function<std::string(const Ranks &)> &other) {
+  return Job(3).run([&](const Ranks &ranks) { return ranks.rank == 1 ? other(ranks) : work(ranks); });
+}
+
+TEST(RankFaults, AStrangerIsNotLetIn) {
+  for (const Ending &ending : runWithOther([](const Ranks &r) { return work(r, "rows3", kArchive, "another"); })) {
+    EXPECT_NE(ending.text.find("could not meet the others: "), std::string::npos) << ending.text;
+    EXPECT_LT(ending.seconds, kMost);
+  }
+  expectNextRunWorks();
+}
+
+TEST(RankFaults, WhoRunsSomethingElseIsRefused) {
+  std::vector<Ending> endings = runWithOther([](Ranks ranks) {
+    ranks.ranks = 2; // and the program for two ranks
+    return work(ranks, "rows2");
+  });
+  EXPECT_NE(endings[0].text.find("rank 1 was started as one of 2 ranks, rank 0 as one of 3"), std::string::npos);
+  endings = Job(4).run([](const Ranks &r) { return work(r, r.rank == 2 ? "grid" : "rows4"); });
+  EXPECT_NE(endings[0].text.find("rank 2 runs another program or entry than rank 0"), std::string::npos);
+}
+
+TEST(RankFaults, OtherWeightsAreRefused) {
+  std::string others = testing::TempDir() + "others.weights";
+  writeArchive(others, 3, 16, 2);
+  for (const Ending &ending : runWithOther([&](const Ranks &r) { return work(r, "rows3", others.c_str()); }))
+    EXPECT_EQ(ending.text, "rank 1 has other weights than rank 0");
+  std::vector<Ending> endings = runWithOther([](const Ranks &r) { return work(r, "rows3", "/none"); });
+  EXPECT_EQ(endings[1].text, "cannot open weights '/none': No such file or directory");
+  for (size_t i : {0, 2}) {
+    EXPECT_EQ(endings[i].text, "rank 1 failed: " + endings[1].text);
+    EXPECT_LT(endings[i].seconds, 1);
+  }
+  expectNextRunWorks();
+}
+
+TEST(RankFaults, ARankThatEndsWhileItOpensIsNamed) {
+  for (int signal : {SIGKILL, SIGSTOP}) {
+    Job job(3);
+    auto other = [&](const Ranks &ranks) -> std::string {
+      Bootstrap group;
+      std::string identity = "89abcdef0123456789abcdef01234567 rows3 ep = 3";
+      Ranks own = ranks;
+      own.token = "token";
+      if (group.join(own, checksum(identity.data(), identity.size()), 20 * second).failed())
+        return "not met";
+      raise(signal);
+      return "";
+    };
+    for (int rank : {0, 2})
+      job.start(rank, [](const Ranks &ranks) { return work(ranks); });
+    job.start(1, other);
+    std::vector<Ending> endings = job.wait([&] { kill(job.process(2), SIGKILL); }, 2);
+    std::string what = signal == SIGKILL ? "closed the connection" : "did not answer in time";
+    for (size_t i : {0, 1}) {
+      EXPECT_EQ(endings[i].text, std::string(i ? "rank 2" : "rank 0") + " was opening its session: rank 1 " + what);
+      EXPECT_LT(endings[i].seconds, kMost);
+    }
+  }
+  expectNextRunWorks();
+}
+
+TEST(RankFaults, WhatOneRankRefusesIsToldToAll) {
+  // The last token is that of rank 2.
+  std::vector<Ending> endings =
+      Job(3).run([](const Ranks &r) { return work(r, "rows3", kArchive, "token", 669); });
+  EXPECT_EQ(endings[2].text, "the program does not like 669");
+  for (size_t i : {0, 1}) {
+    EXPECT_EQ(endings[i].text, "rank 2 failed: the program does not like 669");
+    EXPECT_LT(endings[i].seconds, 1);
+  }
+  expectNextRunWorks();
+}
+
+TEST(RankFaults, ARankThatLeavesEarlyIsNamed) {
+  std::vector<Ending> endings = runWithOther([](const Ranks &ranks) -> std::string {
+    RankSession s;
+    if (s.open("rows3", ranks.rank, 3, ranks.port, kDeadline, kArchive) || s.run(RowsCall(12, 3)))
+      return s.error();
+    return "left";
+  });
+  EXPECT_EQ(endings[1].text, "left");
+  for (size_t i : {0, 2}) {
+    EXPECT_EQ(endings[i].text.rfind("rank 1 left the job while rank " + std::to_string(i) + " wa", 0), 0u)
+        << endings[i].text;
+    EXPECT_LT(endings[i].seconds, 1);
+  }
+}
+
+/// Inputs that all ranks refuse alike leave the ranks together.
+TEST(RankFaults, InputsThatAreWrongEndNothing) {
+  for (const Ending &ending : Job(2).run([](const Ranks &ranks) -> std::string {
+         RankSession s;
+         if (s.open("rows2", ranks.rank, 2, ranks.port, kDeadline, kArchive))
+           return s.error();
+         RowsCall bad(12, 2), good(12, 2);
+         bad.to[11] = 2; // a token of rank 1
+         if (!s.run(bad) || s.error() != "input 'to': element 11 is 2, outside 0..1")
+           return "taken: " + s.error();
+         return s.run(good) ? s.error() : s.check(good);
+       }))
+    EXPECT_EQ(ending.text, "fine");
+}
+
+TEST(RankFaults, AfterAFailureTheRanksAreNotTogether) {
+  std::vector<Ending> endings = Job(2).run([](const Ranks &ranks) -> std::string {
+    RankSession s;
+    if (s.open("rows2", ranks.rank, 2, ranks.port, kDeadline, kArchive))
+      return s.error();
+    RowsCall bad(12, 2), good(12, 2);
+    bad.x[0] = 669;
+    if (!s.run(bad))
+      return "taken";
+    std::string first = s.error();
+    return s.run(good) && s.error() == first ? first : "another reason: " + s.error();
+  });
+  EXPECT_EQ(endings[0].text, "the program does not like 669");
+  EXPECT_EQ(endings[1].text, "rank 0 failed: the program does not like 669");
+}
+
+} // namespace
