@@ -2,55 +2,166 @@
 // RUN: moe-opt %s --kernel-verify-windows --split-input-file --verify-diagnostics
 
 // What is put is signalled.
+shard.grid @ep(shape = 2)
+kernel.func @begin(%came: !kernel.window<2xi32>) {
+  kernel.advance %came : !kernel.window<2xi32>
+  kernel.return
+}
 kernel.func @k(%x: memref<2x8xf32>, %rows: !kernel.window<2x8xf32>, %n: index) {
-  // expected-error@+1 {{'kernel.put' op writes to another rank, but no kernel.signal follows it in this kernel (inside the same scf.forall); that rank cannot know when to read}}
   kernel.put %x[%n], %rows[%n][%n] : memref<2x8xf32>, !kernel.window<2x8xf32>
   kernel.return
+}
+func.func @main(%x: memref<2x8xf32>, %n: index, %e: i32, %p: i1, %v: f32) {
+  %rows = kernel.window() on @ep as "rows" : !kernel.window<2x8xf32>
+  %came = kernel.window() on @ep as "came" : !kernel.window<2xi32>
+  kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
+  // expected-error@+1 {{'kernel.launch' op of @k writes to 'rows' of other ranks, but no kernel.signal follows; they cannot know when to read}}
+  kernel.launch @k(%x, %rows, %n) rows(%n) work(%n) : memref<2x8xf32>, !kernel.window<2x8xf32>, index
+  return
 }
 
 // -----
 
 // A signal before it does not count.
+shard.grid @ep(shape = 2)
+kernel.func @begin(%came: !kernel.window<2xi32>) {
+  kernel.advance %came : !kernel.window<2xi32>
+  kernel.return
+}
 kernel.func @k(%x: memref<2x8xf32>, %rows: !kernel.window<2x8xf32>, %came: !kernel.window<2xi32>, %n: index, %e: i32) {
   kernel.signal %came[%n][%n], %e : !kernel.window<2xi32>
-  // expected-error@+1 {{'kernel.put' op writes to another rank, but no kernel.signal follows it}}
   kernel.put %x[%n], %rows[%n][%n] : memref<2x8xf32>, !kernel.window<2x8xf32>
   kernel.return
+}
+func.func @main(%x: memref<2x8xf32>, %n: index, %e: i32, %p: i1, %v: f32) {
+  %rows = kernel.window() on @ep as "rows" : !kernel.window<2x8xf32>
+  %came = kernel.window() on @ep as "came" : !kernel.window<2xi32>
+  kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
+  // expected-error@+1 {{'kernel.launch' op of @k writes to 'rows' of other ranks, but no kernel.signal follows; they cannot know when to read}}
+  kernel.launch @k(%x, %rows, %came, %n, %e) rows(%n) work(%n) : memref<2x8xf32>, !kernel.window<2x8xf32>, !kernel.window<2xi32>, index, i32
+  return
 }
 
 // -----
 
 // Nor does one behind the scf.forall, which another block may reach first.
+shard.grid @ep(shape = 2)
+kernel.func @begin(%came: !kernel.window<2xi32>) {
+  kernel.advance %came : !kernel.window<2xi32>
+  kernel.return
+}
 kernel.func @k(%x: memref<2x8xf32>, %rows: !kernel.window<2x8xf32>, %came: !kernel.window<2xi32>, %n: index, %e: i32) {
   scf.forall (%peer) in (2) {
-  // expected-error@+1 {{'kernel.put' op writes to another rank, but no kernel.signal follows it}}
     kernel.put %x[%n], %rows[%peer][%n] : memref<2x8xf32>, !kernel.window<2x8xf32>
   }
   kernel.signal %came[%n][%n], %e : !kernel.window<2xi32>
   kernel.return
 }
+func.func @main(%x: memref<2x8xf32>, %n: index, %e: i32, %p: i1, %v: f32) {
+  %rows = kernel.window() on @ep as "rows" : !kernel.window<2x8xf32>
+  %came = kernel.window() on @ep as "came" : !kernel.window<2xi32>
+  kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
+  // expected-error@+1 {{'kernel.launch' op of @k writes to 'rows' of other ranks, but no kernel.signal follows; they cannot know when to read}}
+  kernel.launch @k(%x, %rows, %came, %n, %e) rows(%n) work(%n) : memref<2x8xf32>, !kernel.window<2x8xf32>, !kernel.window<2xi32>, index, i32
+  return
+}
 
 // -----
 
 // Nor does one in the other branch.
+shard.grid @ep(shape = 2)
+kernel.func @begin(%came: !kernel.window<2xi32>) {
+  kernel.advance %came : !kernel.window<2xi32>
+  kernel.return
+}
 kernel.func @k(%x: memref<2x8xf32>, %rows: !kernel.window<2x8xf32>, %came: !kernel.window<2xi32>, %n: index, %e: i32, %p: i1) {
   scf.if %p {
-  // expected-error@+1 {{'kernel.put' op writes to another rank, but no kernel.signal follows it}}
     kernel.put %x[%n], %rows[%n][%n] : memref<2x8xf32>, !kernel.window<2x8xf32>
   } else {
     kernel.signal %came[%n][%n], %e : !kernel.window<2xi32>
   }
   kernel.return
 }
+func.func @main(%x: memref<2x8xf32>, %n: index, %e: i32, %p: i1, %v: f32) {
+  %rows = kernel.window() on @ep as "rows" : !kernel.window<2x8xf32>
+  %came = kernel.window() on @ep as "came" : !kernel.window<2xi32>
+  kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
+  // expected-error@+1 {{'kernel.launch' op of @k writes to 'rows' of other ranks, but no kernel.signal follows; they cannot know when to read}}
+  kernel.launch @k(%x, %rows, %came, %n, %e, %p) rows(%n) work(%n) : memref<2x8xf32>, !kernel.window<2x8xf32>, !kernel.window<2xi32>, index, i32, i1
+  return
+}
 
 // -----
 
 // The same holds for a store into another rank's part.
+shard.grid @ep(shape = 2)
+kernel.func @begin(%came: !kernel.window<2xi32>) {
+  kernel.advance %came : !kernel.window<2xi32>
+  kernel.return
+}
 kernel.func @k(%rows: !kernel.window<2x8xf32>, %n: index, %v: f32) {
   %there = kernel.part %rows[%n] : !kernel.window<2x8xf32> -> memref<2x8xf32>
-  // expected-error@+1 {{'memref.store' op writes to another rank, but no kernel.signal follows it}}
   memref.store %v, %there[%n, %n] : memref<2x8xf32>
   kernel.return
+}
+func.func @main(%x: memref<2x8xf32>, %n: index, %e: i32, %p: i1, %v: f32) {
+  %rows = kernel.window() on @ep as "rows" : !kernel.window<2x8xf32>
+  %came = kernel.window() on @ep as "came" : !kernel.window<2xi32>
+  kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
+  // expected-error@+1 {{'kernel.launch' op of @k writes to 'rows' of other ranks, but no kernel.signal follows; they cannot know when to read}}
+  kernel.launch @k(%rows, %n, %v) rows(%n) work(%n) : !kernel.window<2x8xf32>, index, f32
+  return
+}
+
+// -----
+
+// What is put is not read before a signal.
+shard.grid @ep(shape = 2)
+kernel.func @begin(%came: !kernel.window<2xi32>) {
+  kernel.advance %came : !kernel.window<2xi32>
+  kernel.return
+}
+kernel.func @k(%x: memref<2x8xf32>, %rows: !kernel.window<2x8xf32>, %n: index) {
+  kernel.put %x[%n], %rows[%n][%n] : memref<2x8xf32>, !kernel.window<2x8xf32>
+  kernel.return
+}
+kernel.func @read(%own: memref<2x8xf32>, %x: memref<2x8xf32>, %n: index) {
+  %v = memref.load %own[%n, %n] : memref<2x8xf32>
+  memref.store %v, %x[%n, %n] : memref<2x8xf32>
+  kernel.return
+}
+func.func @main(%x: memref<2x8xf32>, %n: index, %e: i32, %p: i1, %v: f32) {
+  %rows = kernel.window() on @ep as "rows" : !kernel.window<2x8xf32>
+  %came = kernel.window() on @ep as "came" : !kernel.window<2xi32>
+  kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
+  %own = kernel.part %rows : !kernel.window<2x8xf32> -> memref<2x8xf32>
+  kernel.launch @k(%x, %rows, %n) rows(%n) work(%n) : memref<2x8xf32>, !kernel.window<2x8xf32>, index
+  // expected-error@+1 {{'kernel.launch' op of @read reads 'rows', which ranks put to, but no kernel.signal stands between, nor an await}}
+  kernel.launch @read(%own, %x, %n) rows(%n) work(%n) : memref<2x8xf32>, memref<2x8xf32>, index
+  return
+}
+
+// -----
+
+// One block signals before it awaits.
+shard.grid @ep(shape = 2)
+kernel.func @begin(%came: !kernel.window<2xi32>) {
+  kernel.advance %came : !kernel.window<2xi32>
+  kernel.return
+}
+kernel.func @meet(%came: !kernel.window<2xi32>, %n: index) {
+  %epoch = kernel.epoch %came : !kernel.window<2xi32> -> i32
+  kernel.await %came[%n] reach %epoch from %n : !kernel.window<2xi32>
+  kernel.signal %came[%n][%n], %epoch : !kernel.window<2xi32>
+  kernel.return
+}
+func.func @main(%x: memref<2x8xf32>, %n: index, %e: i32, %p: i1, %v: f32) {
+  %rows = kernel.window() on @ep as "rows" : !kernel.window<2x8xf32>
+  %came = kernel.window() on @ep as "came" : !kernel.window<2xi32>
+  kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
+  // expected-error@+1 {{'kernel.launch' op of @meet awaits 'came' in the launch that signals it, whose blocks run in any order; await in a later one, or behind the signal in a launch with 'single'}}
+  kernel.launch @meet(%came, %n) single rows(%n) work(%n) : !kernel.window<2xi32>, index
+  return
 }
 
 // -----
@@ -247,7 +358,7 @@ kernel.func @both(%came: !kernel.window<2xi32>, %me: index) {
 func.func @main(%n: index) {
   %came = kernel.window() on @ep as "came" : !kernel.window<2xi32>
   kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
-  // expected-error@+1 {{'kernel.launch' op of @both awaits 'came' in the launch that signals it, whose blocks run in any order; await in a later one}}
+  // expected-error@+1 {{'kernel.launch' op of @both awaits 'came' in the launch that signals it, whose blocks run in any order; await in a later one, or behind the signal in a launch with 'single'}}
   kernel.launch @both(%came, %n) rows(%n) work(%n) : !kernel.window<2xi32>, index
   return
 }

@@ -101,3 +101,48 @@ func.func @main(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %n: index) {
   kernel.launch @use_rows(%rows, %ownCounts, %y) rows(%n) work(%n) : !kernel.window<?x8xf32>, memref<2xi64>, memref<?x8xf32>
   return
 }
+
+// Rows by one launch, the flags by the next: one block tells how many there are, signals, awaits and reads what it was told.
+kernel.func @send(%x: memref<?x8xf32>, %rows: !kernel.window<?x8xf32>, %n: index) {
+  scf.forall (%peer, %i) in (2, %n) {
+    kernel.put %x[%i], %rows[%peer][%i] : memref<?x8xf32>, !kernel.window<?x8xf32>
+  }
+  kernel.return
+}
+
+kernel.func @meet(%came: !kernel.window<2xi32>, %told: !kernel.window<2xi32>, %own: memref<2xi32>, %y: memref<2xi32>, %me: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %count = arith.constant 3 : i32
+  %epoch = kernel.epoch %came : !kernel.window<2xi32> -> i32
+  scf.for %peer = %c0 to %c2 step %c1 {
+    %there = kernel.part %told[%peer] : !kernel.window<2xi32> -> memref<2xi32>
+    memref.store %count, %there[%me] : memref<2xi32>
+    kernel.signal %came[%peer][%me], %epoch : !kernel.window<2xi32>
+  }
+  scf.for %peer = %c0 to %c2 step %c1 {
+    kernel.await %came[%peer] reach %epoch from %peer : !kernel.window<2xi32>
+  }
+  %v = memref.load %own[%c0] : memref<2xi32>
+  memref.store %v, %y[%c0] : memref<2xi32>
+  kernel.return
+}
+
+// CHECK-LABEL: func.func @plain
+func.func @plain(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %z: memref<2xi32>, %n: index) {
+  %me = kernel.rank on @ep : index
+  %room = kernel.agree %n on @ep : index
+  %rows = kernel.window(%room) on @ep as "plain rows" : !kernel.window<?x8xf32>
+  %told = kernel.window() on @ep as "told" : !kernel.window<2xi32>
+  %counts = kernel.window() on @ep as "plain counts" : !kernel.window<2xi64>
+  %came = kernel.window() on @ep as "plain came" : !kernel.window<2xi32>
+  kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
+  kernel.launch @send(%x, %rows, %n) rows(%n) work(%n) : memref<?x8xf32>, !kernel.window<?x8xf32>, index
+  %own = kernel.part %told : !kernel.window<2xi32> -> memref<2xi32>
+  kernel.launch @meet(%came, %told, %own, %z, %me) single rows(%n) work(%n)
+      : !kernel.window<2xi32>, !kernel.window<2xi32>, memref<2xi32>, memref<2xi32>, index
+  %mine = kernel.part %counts : !kernel.window<2xi64> -> memref<2xi64>
+  kernel.launch @use_rows(%rows, %mine, %y) rows(%n) work(%n) : !kernel.window<?x8xf32>, memref<2xi64>, memref<?x8xf32>
+  return
+}
