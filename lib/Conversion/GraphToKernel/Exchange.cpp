@@ -58,7 +58,7 @@ static LaunchOp emitSend(GraphLowering &lowering, OpBuilder &host, Location loc,
   int64_t bytes = 0;
   for (const Traveller &traveller : travellers)
     bytes += rowBytes(traveller.source);
-  LaunchOp launch = b.launch(host, "send", tokens, mulSizes(host, loc, {tokens, host.getIndexAttr(ranks.count)}));
+  LaunchOp launch = b.launch(host, "send_rows", tokens, mulSizes(host, loc, {tokens, host.getIndexAttr(ranks.count)}));
   setTraffic(launch, ranks, {layout.offsets, Value(), bytes, 0});
   return launch;
 }
@@ -91,7 +91,7 @@ static LaunchOp emitAnnouncement(GraphLowering &lowering, OpBuilder &host, Locat
     })[0];
     b.store(b.toI32(sum), arrived, b.idx(ranks.count));
   };
-  LaunchOp launch = emitMeeting(lowering, host, loc, ranks, exchange.came, "announce", tell, listen);
+  LaunchOp launch = emitMeeting(lowering, host, loc, ranks, exchange.came, "announce_rows", tell, listen);
   setTraffic(launch, ranks, {Value(), Value(), 0, announcementBytes + flagBytes});
   return launch;
 }
@@ -141,7 +141,7 @@ static LaunchOp emitReturn(GraphLowering &lowering, OpBuilder &host, Location lo
     });
   });
   OpFoldResult rows = sizeOf(host, loc, sums, 0);
-  LaunchOp launch = b.launch(host, "send_back", rows, mulSizes(host, loc, sizesOf(host, loc, sums)));
+  LaunchOp launch = b.launch(host, "send_sums", rows, mulSizes(host, loc, sizesOf(host, loc, sums)));
   setTraffic(launch, ranks, {exchange.arrived, Value(), rowBytes(sums), 0});
   return launch;
 }

@@ -35,7 +35,7 @@ static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc,
   });
   Value count = getValueOrCreateConstantIndexOp(host, loc, rows);
   b.arg(count);
-  LaunchOp launch = b.launch(host, "give", rows, mulSizes(host, loc, sizesOf(host, loc, summand)));
+  LaunchOp launch = b.launch(host, "give_sums", rows, mulSizes(host, loc, sizesOf(host, loc, summand)));
   setTraffic(launch, ranks, {Value(), count, rowBytes(summand), 0});
   return launch;
 }

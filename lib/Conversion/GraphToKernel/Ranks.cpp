@@ -55,7 +55,7 @@ void mlir::kernel::emitAdvance(GraphLowering &lowering, OpBuilder &host, Locatio
                                Value flags) {
   KernelBuilder b(lowering.kernels, loc);
   AdvanceOp::create(b, b.arg(flags));
-  b.launch(host, "advance", host.getIndexAttr(ranks.count), host.getIndexAttr(1), /*single=*/true);
+  b.launch(host, "next_exchange", host.getIndexAttr(ranks.count), host.getIndexAttr(1), /*single=*/true);
 }
 
 LaunchOp mlir::kernel::emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks,
@@ -81,7 +81,7 @@ LaunchOp mlir::kernel::emitMeeting(GraphLowering &lowering, OpBuilder &host, Loc
 
 LaunchOp mlir::kernel::emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks,
                                    Value flags) {
-  return emitMeeting(lowering, host, loc, ranks, flags, "meet", nullptr, nullptr);
+  return emitMeeting(lowering, host, loc, ranks, flags, "meet_ranks", nullptr, nullptr);
 }
 
 /// The experts that `op`'s results lead to through other ops of the layer.

@@ -19,9 +19,9 @@ def compile_for(source, folder, ranks, *flags, tokens=None, groups=None):
 
 def run(program, ranks, *words, threads=1, environment=None, timeout=300):
     """Runs the program as a job of `ranks` processes; returns what the launcher's process gives."""
-    command = [program, "--threads", str(threads), "--deadline", str(DEADLINE), *map(str, words)]
+    command = [program, "--threads", str(threads), *map(str, words)]
     if ranks > 1:
-        command[1:1] = ["--ranks", str(ranks)]
+        command[1:1] = ["--ranks", str(ranks), "--deadline", str(DEADLINE)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(environment or {})})
 
 

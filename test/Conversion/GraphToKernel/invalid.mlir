@@ -17,10 +17,18 @@ func.func @elementwise(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 shard.grid @ep(shape = 4)
-func.func @exchange(%tokens: tensor<?x64xf32>, %ids: tensor<?x1xi32>) -> tensor<?x64xf32> {
-  %rows, %layout = moe.dispatch %tokens, %ids num_experts(8) to @ep : tensor<?x64xf32>, tensor<?x1xi32> -> tensor<?x64xf32>, !moe.layout<4>
-  // expected-error @+1 {{'moe.all_to_all' op exchanges rows between the ranks of @ep; one process runs the model}}
-  %r, %l = moe.all_to_all %rows, %layout on @ep : tensor<?x64xf32>, !moe.layout<4> -> tensor<?x64xf32>, !moe.layout<1>
+func.func @rounded(%x: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
+  // expected-error @+1 {{'shard.all_reduce' op adds tensors of f32, so that it rounds nothing}}
+  %r = shard.all_reduce %x on @ep grid_axes = [0] : tensor<?x64xbf16> -> tensor<?x64xbf16>
+  return %r : tensor<?x64xbf16>
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+func.func @largest(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{'shard.all_reduce' op adds up what the ranks of axis 0 have; reduction = <sum>, grid_axes = [0]}}
+  %r = shard.all_reduce %x on @ep grid_axes = [0] reduction = max : tensor<?x64xf32> -> tensor<?x64xf32>
   return %r : tensor<?x64xf32>
 }
 

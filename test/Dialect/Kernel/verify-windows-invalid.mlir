@@ -125,7 +125,7 @@ kernel.func @k(%x: memref<2x8xf32>, %rows: !kernel.window<2x8xf32>, %n: index) {
   kernel.put %x[%n], %rows[%n][%n] : memref<2x8xf32>, !kernel.window<2x8xf32>
   kernel.return
 }
-kernel.func @read(%own: memref<2x8xf32>, %x: memref<2x8xf32>, %n: index) {
+kernel.func @look(%own: memref<2x8xf32>, %x: memref<2x8xf32>, %n: index) {
   %v = memref.load %own[%n, %n] : memref<2x8xf32>
   memref.store %v, %x[%n, %n] : memref<2x8xf32>
   kernel.return
@@ -136,8 +136,8 @@ func.func @main(%x: memref<2x8xf32>, %n: index, %e: i32, %p: i1, %v: f32) {
   kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
   %own = kernel.part %rows : !kernel.window<2x8xf32> -> memref<2x8xf32>
   kernel.launch @k(%x, %rows, %n) rows(%n) work(%n) : memref<2x8xf32>, !kernel.window<2x8xf32>, index
-  // expected-error@+1 {{'kernel.launch' op of @read reads 'rows', which ranks put to, but no kernel.signal stands between, nor an await}}
-  kernel.launch @read(%own, %x, %n) rows(%n) work(%n) : memref<2x8xf32>, memref<2x8xf32>, index
+  // expected-error@+1 {{'kernel.launch' op of @look reads 'rows', which ranks put to, but no kernel.signal stands between, nor an await}}
+  kernel.launch @look(%own, %x, %n) rows(%n) work(%n) : memref<2x8xf32>, memref<2x8xf32>, index
   return
 }
 
