@@ -1,6 +1,6 @@
 //===- CudaCost.cpp - how long a kernel takes on a GPU ------------------------------------------------------------===//
 //
-// A model of the kernels that lib/Conversion/KernelToEmitC writes. Blocks take whole tiles, so the slowest one has the
+// A model of the kernels that lib/Conversion/KernelToCuda makes. Blocks take whole tiles, so the slowest one has the
 // number of tiles per multiprocessor, rounded up. A step of a tile takes as long as its slowest resource: the tensor
 // cores, shared memory (written once, read by both warpgroups), or the way from the L2 cache. Loads overlap products
 // and, across tiles, the epilogue; the epilogue does not overlap products, and neither does the walk over the records
@@ -18,22 +18,22 @@
 
 using namespace moe_mlir;
 
-static constexpr int64_t kRows = 128, kFewRows = 16, kRowBytes = 128, kLanesOfRow = 4;
-static constexpr int64_t kStripColumns = 128;
-// Cycles that are assumed: a wgmma of 16 columns; the epilogue of few rows; a record of the layout, which is a load
-// that the next one waits for, and divisions. Results go from registers to memory at so many bytes per cycle, in whole
-// sectors of 32 bytes if a thread stores 8 or more.
-static constexpr double kNarrowProduct = 32, kEpilogueOfFew = 300, kRecord = 275, kStoredBytes = 30;
+static constexpr int64_t kRowBytes = 128, kLanesOfRow = 4, kStripColumns = 128;
+static constexpr int64_t kProductRows = 64, kProductDepth = 16; // of a wgmma
+// Cycles that are assumed: a wgmma of few columns, at least; the epilogue of few rows, for each of them; a record of the
+// layout, which is a load that the next one waits for, and divisions. Results go from registers to memory at so many
+// bytes per cycle, in whole sectors of 32 bytes if a thread stores 8 or more.
+static constexpr double kNarrowProduct = 32, kEpilogueOfFew = 300. / 16, kRecord = 275, kStoredBytes = 30;
 
-double moe_mlir::expectedRowTiles(int64_t groups, int64_t rows) {
+double moe_mlir::expectedRowTiles(int64_t groups, int64_t rows, int64_t tileRows) {
   if (groups <= 1)
-    return double(llvm::divideCeil(rows, kRows));
+    return double(llvm::divideCeil(rows, tileRows));
   // The sum over j of the chance that a group has more than j tiles; the rows of a group are nearly normal.
   const double mean = double(rows) / double(groups);
   const double deviation = std::sqrt(mean * (1 - 1 / double(groups)));
   double tiles = 0;
-  for (int64_t j = 0; j * kRows <= rows; ++j) {
-    double chance = std::erfc((double(j * kRows) + 0.5 - mean) / (deviation * std::sqrt(2.))) / 2;
+  for (int64_t j = 0; j * tileRows <= rows; ++j) {
+    double chance = std::erfc((double(j * tileRows) + 0.5 - mean) / (deviation * std::sqrt(2.))) / 2;
     tiles += chance;
     if (chance < 1e-9)
       break;
@@ -42,8 +42,8 @@ double moe_mlir::expectedRowTiles(int64_t groups, int64_t rows) {
 }
 
 /// Cycles of the multiprocessor for the results of a tile of many rows.
-static double epilogueCycles(const CudaDevice &device, const CudaEpilogue &epilogue, int64_t blockColumns) {
-  const double results = double(kRows * blockColumns / epilogue.columns);
+static double epilogueCycles(const CudaDevice &device, const CudaEpilogue &epilogue, const CudaTile &tile) {
+  const double results = double(tile.rows * tile.columns / epilogue.columns);
   // An instruction of 128 lanes per cycle; special functions have units of their own.
   const double computed =
       std::max(double(epilogue.operations) / (device.vectorFlops / 2), double(epilogue.specials) / device.specials);
@@ -53,28 +53,30 @@ static double epilogueCycles(const CudaDevice &device, const CudaEpilogue &epilo
   return results * std::max(computed, stored); // warps store while others compute
 }
 
-CudaEstimate moe_mlir::estimateProduct(const CudaDevice &device, const CudaProduct &p, int64_t blockColumns,
+CudaEstimate moe_mlir::estimateProduct(const CudaDevice &device, const CudaProduct &p, const CudaTile &tile,
                                        int64_t bytes) {
   const int64_t active = std::max<int64_t>(std::min(p.groups, p.rows), 1);
   const int64_t rowsEach = llvm::divideCeil(p.rows, active);
-  const bool byThreads = p.elementBytes == 4, few = !byThreads && rowsEach <= kFewRows;
+  const bool byThreads = p.elementBytes == 4, few = !byThreads && rowsEach <= tile.fewRows;
   const int64_t depthOfStep = kRowBytes / p.elementBytes;
   // Few rows are multiplied strip by strip, whatever the columns of a block.
-  const int64_t columns = few ? std::min(blockColumns, kStripColumns) : blockColumns;
-  const double rowTiles = few ? double(active) : expectedRowTiles(active, p.rows);
+  const int64_t columns = few ? std::min(tile.columns, kStripColumns) : tile.columns;
+  const double rowTiles = few ? double(active) : expectedRowTiles(active, p.rows, tile.rows);
   const double tiles = rowTiles * double(llvm::divideCeil(p.columns, columns));
   const double rounds = std::ceil(tiles / double(device.multiprocessors));
   const double steps = double(llvm::divideCeil(p.depth, depthOfStep)), pieces = double(columns) / 64;
 
-  const double weights = double(columns) * kRowBytes, rows = double(few ? rowsEach : kRows) * kRowBytes;
+  const double weights = double(columns) * kRowBytes, rows = double(few ? rowsEach : tile.rows) * kRowBytes;
   const double rate = byThreads ? device.vectorFlops : device.tensorFlops;
-  const double multiply = few ? pieces * 4 * kNarrowProduct : 2. * kRows * double(columns * depthOfStep) / rate;
-  const double read = few         ? weights + pieces * kFewRows * kRowBytes
-                      : byThreads ? kLanesOfRow * rows + kRows / 2 * weights
+  const double product = 2. * kProductRows * double(tile.fewRows * kProductDepth) / rate;
+  const double multiply = few ? pieces * double(depthOfStep / kProductDepth) * std::max(product, kNarrowProduct)
+                              : 2. * tile.rows * double(columns * depthOfStep) / rate;
+  const double read = few         ? weights + pieces * tile.fewRows * kRowBytes
+                      : byThreads ? kLanesOfRow * rows + tile.rows / 2 * weights
                                   : rows + 2 * weights;
   const double shared = (weights + rows + read) / device.sharedBytes;
   const double cache = (weights + rows) / device.cacheBytes;
-  const double epilogue = few ? kEpilogueOfFew : epilogueCycles(device, p.epilogue, columns);
+  const double epilogue = few ? kEpilogueOfFew * tile.fewRows : epilogueCycles(device, p.epilogue, tile);
   // Every block walks over the records of all experts that have rows; without groups there are none.
   const double records = p.groups > 1 ? double(active) : 0;
 
@@ -116,19 +118,20 @@ CudaEstimate moe_mlir::estimateRows(const CudaDevice &device, const CudaRows &p)
   return result;
 }
 
-int64_t moe_mlir::chooseColumns(const CudaDevice &device, const CudaProduct &weight, int64_t least, int64_t most) {
+int64_t moe_mlir::chooseColumns(const CudaDevice &device, const CudaProduct &weight, int64_t least, CudaTile largest) {
   auto score = [&](int64_t columns) {
+    const CudaTile tile{largest.rows, columns, largest.fewRows};
     double sum = 0;
     for (bool few : {false, true}) {
       CudaProduct product = weight;
       product.rows = nominalRows(weight.groups, few);
-      const CudaEstimate estimate = estimateProduct(device, product, columns);
+      const CudaEstimate estimate = estimateProduct(device, product, tile);
       sum += estimate.seconds / estimate.floor;
     }
     return sum;
   };
-  int64_t best = std::min(least, most);
-  for (int64_t columns = 2 * best; columns <= most; columns *= 2)
+  int64_t best = std::min(least, largest.columns);
+  for (int64_t columns = 2 * best; columns <= largest.columns; columns *= 2)
     if (score(columns) < score(best))
       best = columns;
   return best;

@@ -5,6 +5,7 @@
 
 #include "moe-mlir/Conversion/KernelToEmitC/Launch.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/SetVector.h"
@@ -98,7 +99,8 @@ GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, cons
                         0,
                         type.getElementTypeBitWidth() / 8,
                         epilogueOf(kernel)};
-    work.products.push_back({product, mma.getAcc().getType().getRows(), block[2]});
+    const int64_t fewRows = cuda::PlanAttr::of(kernel).getFewRows();
+    work.products.push_back({product, {mma.getAcc().getType().getRows(), block[2], fewRows}});
   });
   work.blocks = 1;
   if (!weights.empty() || launch.getSingle())
@@ -113,8 +115,8 @@ GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, cons
 GpuKernel moe_mlir::describeGpuKernel(const GpuWork &work, const cuda::CudaLaunch &shape) {
   GpuKernel result;
   for (const GpuWork::Product &product : work.products) {
-    result.tileRows = std::max(result.tileRows, product.tileRows);
-    result.tileColumns = std::max(result.tileColumns, product.tileColumns);
+    result.tileRows = std::max(result.tileRows, product.tile.rows);
+    result.tileColumns = std::max(result.tileColumns, product.tile.columns);
   }
   result.stages = shape.stages;
   result.threads = shape.threads;
@@ -138,7 +140,7 @@ CudaEstimate moe_mlir::timeOnGpu(const CudaDevice &device, const GpuWork &work, 
     product.sizes.rows = rows;
     // Bytes are counted for the whole launch: one product has all of them, or each its own.
     CudaEstimate part =
-        estimateProduct(device, product.sizes, product.tileColumns, work.products.size() == 1 ? bytes : 0);
+        estimateProduct(device, product.sizes, product.tile, work.products.size() == 1 ? bytes : 0);
     result.seconds += part.seconds;
     if (result.terms.empty())
       result.terms = part.terms;

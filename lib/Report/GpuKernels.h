@@ -22,7 +22,7 @@ struct GpuWork {
   /// A product with one weight: `rows` is left to the launch.
   struct Product {
     CudaProduct sizes;
-    int64_t tileRows, tileColumns;
+    CudaTile tile;
   };
   std::vector<Product> products; ///< none: a row program
   SizeExpr blocks;               ///< of a row program: those with work

@@ -22,6 +22,14 @@ struct CudaProduct {
   CudaEpilogue epilogue;
 };
 
+/// What a kernel with products decides beforehand, in its types and its plan.
+struct CudaTile {
+  int64_t rows, columns;
+  /// A tile of at most so many rows is computed with swapped operands, and so many are multiplied whatever it has; 0:
+  /// none is.
+  int64_t fewRows;
+};
+
 /// One part of an estimate: what a resource takes by itself, on the multiprocessor that takes longest.
 struct CudaTerm {
   llvm::StringLiteral name;
@@ -37,12 +45,13 @@ struct CudaEstimate {
   llvm::SmallVector<CudaTerm, 6> terms;
 };
 
-/// For tiles of 128 rows (or a few) x `blockColumns` columns. `bytes` that the launch moves; none: those of the sizes.
-CudaEstimate estimateProduct(const CudaDevice &device, const CudaProduct &product, int64_t blockColumns,
+/// `bytes` that the launch moves; none: those of the sizes.
+CudaEstimate estimateProduct(const CudaDevice &device, const CudaProduct &product, const CudaTile &tile,
                              int64_t bytes = 0);
 
-/// Row tiles of 128 that `groups` have on average, if `rows` are drawn evenly: the last one of each group is ragged.
-double expectedRowTiles(int64_t groups, int64_t rows);
+/// Tiles of `tileRows` rows that `groups` have on average, if `rows` are drawn evenly: the last one of each group is
+/// ragged.
+double expectedRowTiles(int64_t groups, int64_t rows, int64_t tileRows);
 
 /// A row program: bytes of device memory, operations on f32, and how many blocks have work.
 struct CudaRows {
@@ -52,9 +61,9 @@ struct CudaRows {
 /// As if each multiprocessor with work were always busy with what takes longest: memory, or its operations.
 CudaEstimate estimateRows(const CudaDevice &device, const CudaRows &rows);
 
-/// Columns of a tile, `least` to `most` by doubling: those with the best sum of estimate / floor for many rows and for
-/// few.
-int64_t chooseColumns(const CudaDevice &device, const CudaProduct &weight, int64_t least, int64_t most);
+/// Columns of a tile, `least` to those of `largest` by doubling: those with the best sum of estimate / floor for many
+/// rows and for few.
+int64_t chooseColumns(const CudaDevice &device, const CudaProduct &weight, int64_t least, CudaTile largest);
 
 /// Rows that a choice for a weight of `groups` assumes: those of 8192 tokens, or of 8. An expert weight gets 8 rows per
 /// token.

@@ -61,10 +61,11 @@ Value Emitter::integer(Location loc, Type type, int64_t value) {
   return emitc::LiteralOp::create(b, loc, type, std::to_string(value));
 }
 
-Value Emitter::call(Operation *op, Type result, StringRef callee, ValueRange arguments, Type parameter) {
-  ArrayAttr parameters = parameter ? b.getTypeArrayAttr(parameter) : ArrayAttr();
-  return emitc::CallOpaqueOp::create(b, op->getLoc(), result, callee, arguments, /*args=*/ArrayAttr(), parameters)
-      .getResult(0);
+Value Emitter::call(Operation *op, Type result, StringRef callee, ValueRange arguments, Attribute parameter) {
+  ArrayAttr parameters = parameter ? b.getArrayAttr(parameter) : ArrayAttr();
+  auto emitted = emitc::CallOpaqueOp::create(b, op->getLoc(), result ? TypeRange(result) : TypeRange(), callee,
+                                             arguments, /*args=*/ArrayAttr(), parameters);
+  return result ? emitted.getResult(0) : Value();
 }
 
 LogicalResult Emitter::report(Operation *op, const Twine &why) {

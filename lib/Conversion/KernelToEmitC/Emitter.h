@@ -62,8 +62,13 @@ private:
   /// Gives the single result of `op` its C++ value.
   LogicalResult set(Operation *op, Value value);
   Value integer(Location loc, Type type, int64_t value);
-  /// Calls `callee`, or `callee<parameter>`.
-  Value call(Operation *op, Type result, StringRef callee, ValueRange arguments, Type parameter = Type());
+  /// Calls `callee`, or `callee<parameter>`. Null if `result` is: nothing is returned.
+  Value call(Operation *op, Type result, StringRef callee, ValueRange arguments, Attribute parameter = Attribute());
+  /// The same, of a function that has no op.
+  Value call(Operation *op, Type result, cuda::DeviceFunction callee, ValueRange arguments,
+             Attribute parameter = Attribute()) {
+    return call(op, result, cuda::stringifyDeviceFunction(callee), arguments, parameter);
+  }
   /// A variable of type `type`, set to `start` unless that is null.
   Value variable(Location loc, Type type, Value start);
   Value read(Location loc, Value variable);

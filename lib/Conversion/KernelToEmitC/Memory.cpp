@@ -9,6 +9,7 @@
 
 using namespace mlir;
 using namespace mlir::kernel;
+using mlir::cuda::DeviceFunction;
 
 Value Emitter::address(Operation *op, Value memref, ValueRange indices) {
   const Buffer &buffer = buffers.at(memref);
@@ -28,23 +29,21 @@ Value Emitter::address(Operation *op, Value memref, ValueRange indices) {
 
 LogicalResult Emitter::emitMemory(Operation *op) {
   if (auto load = dyn_cast<memref::LoadOp>(op))
-    return set(op,
-               call(op, convert(load.getType()), "moe::loadGlobal", address(op, load.getMemRef(), load.getIndices())));
+    return set(op, call(op, convert(load.getType()), DeviceFunction::LoadGlobal,
+                        address(op, load.getMemRef(), load.getIndices())));
   if (auto store = dyn_cast<memref::StoreOp>(op)) {
     Value to = address(op, store.getMemRef(), store.getIndices());
-    emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::storeGlobal",
-                                ValueRange{to, get(store.getValueToStore())});
+    call(op, Type(), DeviceFunction::StoreGlobal, {to, get(store.getValueToStore())});
     return success();
   }
   if (auto load = dyn_cast<vector::LoadOp>(op)) {
     Value from = address(op, load.getBase(), load.getIndices());
     Type type = convert(load.getVectorType());
-    return set(op, call(op, type, "moe::loadVector", from, type));
+    return set(op, call(op, type, DeviceFunction::LoadVector, from, TypeAttr::get(type)));
   }
   if (auto store = dyn_cast<vector::StoreOp>(op)) {
     Value to = address(op, store.getBase(), store.getIndices());
-    emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::storeVector",
-                                ValueRange{to, get(store.getValueToStore())});
+    call(op, Type(), DeviceFunction::StoreVector, {to, get(store.getValueToStore())});
     return success();
   }
   if (isa<ub::PoisonOp>(op) && isa<VectorType>(op->getResult(0).getType()))
@@ -54,10 +53,10 @@ LogicalResult Emitter::emitMemory(Operation *op) {
     Value at = extract.hasDynamicPosition()
                    ? get(extract.getDynamicPosition()[0])
                    : integer(op->getLoc(), b.getI64Type(), extract.getStaticPosition()[0]);
-    return set(op, call(op, convert(extract.getType()), "moe::element", {get(extract.getSource()), at}));
+    return set(op, call(op, convert(extract.getType()), DeviceFunction::Element, {get(extract.getSource()), at}));
   }
   if (auto insert = dyn_cast<vector::InsertOp>(op); insert && insert.getDynamicPosition().size() == 1)
-    return set(op, call(op, convert(insert.getType()), "moe::withElement",
+    return set(op, call(op, convert(insert.getType()), DeviceFunction::WithElement,
                         {get(insert.getDest()), get(insert.getDynamicPosition()[0]), get(insert.getValueToStore())}));
   if (auto dim = dyn_cast<memref::DimOp>(op)) {
     std::optional<int64_t> number = getConstantIntValue(dim.getIndex());

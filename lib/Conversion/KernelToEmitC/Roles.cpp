@@ -27,9 +27,9 @@ LogicalResult Emitter::emitRole(cuda::RoleOp role) {
   // A thread of the launch has as many registers as all can have; they are given by 8.
   const int64_t launched = cuda::registersOfBlock / launch.threads / 8 * 8, wanted = role.getRegisters();
   if (wanted != launched) {
-    StringRef function = wanted < launched ? role.getDecreaseFunction() : role.getIncreaseFunction();
-    ArrayAttr number = b.getArrayAttr(b.getI32IntegerAttr(wanted));
-    emitc::CallOpaqueOp::create(b, role.getLoc(), TypeRange(), function, ValueRange(), /*args=*/ArrayAttr(), number);
+    using Function = cuda::DeviceFunction;
+    Function function = wanted < launched ? Function::DecreaseRegisters : Function::IncreaseRegisters;
+    call(role, Type(), function, {}, b.getI32IntegerAttr(wanted));
   }
   return emitBlock(role.getBody().front());
 }

@@ -8,6 +8,7 @@
 
 using namespace mlir;
 using namespace mlir::kernel;
+using mlir::cuda::DeviceFunction;
 
 static bool isStorageOnly(Type type) { return type.isBF16() || type.isF16(); }
 
@@ -21,7 +22,7 @@ LogicalResult Emitter::emitConstant(Operation *op) {
       return set(op, emitc::ConstantOp::create(b, op->getLoc(), type, number));
     auto wide = FloatAttr::get(b.getF32Type(), number.getValueAsDouble());
     Value value = emitc::ConstantOp::create(b, op->getLoc(), b.getF32Type(), wide);
-    return set(op, call(op, type, "moe::fromFloat", value, type));
+    return set(op, call(op, type, DeviceFunction::FromFloat, value, TypeAttr::get(type)));
   }
   // Literals are printed where they are used; a constant would be a variable.
   if (auto number = dyn_cast<IntegerAttr>(constant.getValue())) {
@@ -51,6 +52,7 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
     Value first = emitc::CmpOp::create(b, loc, b.getI1Type(), predicate, operand(0), operand(1));
     return set(op, emitc::ConditionalOp::create(b, loc, type, first, operand(0), operand(1)));
   };
+  auto called = [&](DeviceFunction callee) { return set(op, call(op, type, callee, {operand(0), operand(1)})); };
   bool isBool = source.isInteger(1);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<arith::AddFOp, arith::AddIOp>([&](auto) { return binary(emitc::AddOp()); })
@@ -61,7 +63,7 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
         constexpr auto both = arith::FastMathFlags::afn | arith::FastMathFlags::arcp;
         if (!arith::bitEnumContainsAll(div.getFastmath(), both))
           return binary(emitc::DivOp());
-        return set(op, call(op, type, "moe::approximateQuotient", {operand(0), operand(1)}));
+        return called(DeviceFunction::ApproximateQuotient);
       })
       .Case<arith::DivSIOp>([&](auto) { return binary(emitc::DivOp()); })
       .Case<arith::RemSIOp>([&](auto) { return binary(emitc::RemOp()); })
@@ -87,12 +89,10 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
           return failure();
         return isa<arith::DivUIOp>(op) ? binary(emitc::DivOp()) : binary(emitc::RemOp());
       })
-      .Case<arith::MaximumFOp>([&](auto) { return set(op, call(op, type, "moe::maximum", {operand(0), operand(1)})); })
-      .Case<arith::MinimumFOp>([&](auto) { return set(op, call(op, type, "moe::minimum", {operand(0), operand(1)})); })
-      .Case<arith::MaxNumFOp>(
-          [&](auto) { return set(op, call(op, type, "moe::maximumNumber", {operand(0), operand(1)})); })
-      .Case<arith::MinNumFOp>(
-          [&](auto) { return set(op, call(op, type, "moe::minimumNumber", {operand(0), operand(1)})); })
+      .Case<arith::MaximumFOp>([&](auto) { return called(DeviceFunction::Maximum); })
+      .Case<arith::MinimumFOp>([&](auto) { return called(DeviceFunction::Minimum); })
+      .Case<arith::MaxNumFOp>([&](auto) { return called(DeviceFunction::MaximumNumber); })
+      .Case<arith::MinNumFOp>([&](auto) { return called(DeviceFunction::MinimumNumber); })
       .Case<arith::NegFOp>([&](auto) { return set(op, emitc::UnaryMinusOp::create(b, loc, type, operand(0))); })
       .Case<arith::SelectOp>(
           [&](auto) { return set(op, emitc::ConditionalOp::create(b, loc, type, operand(0), operand(1), operand(2))); })
@@ -180,9 +180,9 @@ LogicalResult Emitter::emitCast(Operation *op) {
   Type from = op->getOperand(0).getType(), to = op->getResult(0).getType(), type = convert(to);
   Value value = get(op->getOperand(0));
   if (isStorageOnly(from))
-    return to.isF32() ? set(op, call(op, type, "moe::toFloat", value)) : failure();
+    return to.isF32() ? set(op, call(op, type, DeviceFunction::ToFloat, value)) : failure();
   if (isStorageOnly(to))
-    return from.isF32() ? set(op, call(op, type, "moe::fromFloat", value, type)) : failure();
+    return from.isF32() ? set(op, call(op, type, DeviceFunction::FromFloat, value, TypeAttr::get(type))) : failure();
   if (value.getType() == type) // index and i64
     return set(op, value);
   bool isUnsigned = isa<arith::ExtUIOp, arith::IndexCastUIOp>(op);
@@ -199,16 +199,27 @@ LogicalResult Emitter::emitCast(Operation *op) {
 LogicalResult Emitter::emitMath(Operation *op) {
   if (!op->getDialect() || op->getDialect()->getNamespace() != "math" || !op->getResult(0).getType().isF32())
     return failure();
-  static const llvm::StringMap<StringRef> names = {
-      {"absf", "abs"}, {"ceil", "ceil"}, {"cos", "cos"}, {"erf", "erf"},     {"exp", "exp"},   {"floor", "floor"},
-      {"fma", "fma"},  {"log", "log"},   {"sin", "sin"}, {"rsqrt", "rsqrt"}, {"sqrt", "sqrt"}, {"tanh", "tanh"}};
-  auto name = names.find(op->getName().stripDialect());
-  if (name == names.end())
+  using Callee = std::optional<DeviceFunction>;
+  auto callee = llvm::TypeSwitch<Operation *, Callee>(op)
+                    .Case([](math::AbsFOp) { return DeviceFunction::Abs; })
+                    .Case([](math::CeilOp) { return DeviceFunction::Ceil; })
+                    .Case([](math::CosOp) { return DeviceFunction::Cos; })
+                    .Case([](math::ErfOp) { return DeviceFunction::Erf; })
+                    .Case([](math::ExpOp exp) {
+                      return arith::bitEnumContainsAny(exp.getFastmath(), arith::FastMathFlags::afn)
+                                 ? DeviceFunction::ApproximateExp
+                                 : DeviceFunction::Exp;
+                    })
+                    .Case([](math::FloorOp) { return DeviceFunction::Floor; })
+                    .Case([](math::FmaOp) { return DeviceFunction::Fma; })
+                    .Case([](math::LogOp) { return DeviceFunction::Log; })
+                    .Case([](math::RsqrtOp) { return DeviceFunction::Rsqrt; })
+                    .Case([](math::SinOp) { return DeviceFunction::Sin; })
+                    .Case([](math::SqrtOp) { return DeviceFunction::Sqrt; })
+                    .Case([](math::TanhOp) { return DeviceFunction::Tanh; })
+                    .Default([](Operation *) { return Callee(); });
+  if (!callee)
     return failure();
-  std::string function = ("moe::" + name->second).str();
-  if (auto exp = dyn_cast<math::ExpOp>(op))
-    if (arith::bitEnumContainsAny(exp.getFastmath(), arith::FastMathFlags::afn))
-      function = "moe::approximateExp";
   SmallVector<Value> arguments = llvm::map_to_vector(op->getOperands(), [&](Value value) { return get(value); });
-  return set(op, call(op, b.getF32Type(), function, arguments));
+  return set(op, call(op, b.getF32Type(), *callee, arguments));
 }

@@ -9,6 +9,7 @@
 
 using namespace mlir;
 using namespace mlir::kernel;
+using mlir::cuda::DeviceFunction;
 
 LogicalResult Emitter::emitThreads(Operation *op) {
   auto number = [&](StringRef callee) {
@@ -22,7 +23,7 @@ LogicalResult Emitter::emitThreads(Operation *op) {
   if (auto size = dyn_cast<gpu::GridDimOp>(op))
     return size.getDimension() == gpu::Dimension::x ? number(cuda::BlockCountOp::getFunction()) : failure();
   // A warp has 32 threads.
-  auto warps = [&](StringRef callee, auto tag) {
+  auto warps = [&](auto callee, auto tag) {
     using Op = decltype(tag);
     Type i32 = b.getI32Type();
     Value value = Op::create(b, op->getLoc(), i32, call(op, i32, callee, {}), integer(op->getLoc(), i32, 32));
@@ -31,31 +32,31 @@ LogicalResult Emitter::emitThreads(Operation *op) {
   if (isa<gpu::SubgroupIdOp>(op))
     return warps(cuda::ThreadIndexOp::getFunction(), emitc::DivOp());
   if (isa<gpu::NumSubgroupsOp>(op))
-    return warps("moe::threadCount", emitc::DivOp());
+    return warps(DeviceFunction::ThreadCount, emitc::DivOp());
   if (isa<gpu::LaneIdOp>(op))
     return warps(cuda::ThreadIndexOp::getFunction(), emitc::RemOp());
   if (isa<NVVM::SyncWarpOp>(op)) {
-    emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::syncWarp", ValueRange());
+    call(op, Type(), DeviceFunction::SyncWarp, {});
     return success();
   }
   if (isa<gpu::BarrierOp>(op)) {
-    emitc::CallOpaqueOp::create(b, op->getLoc(), TypeRange(), "moe::syncBlock", ValueRange());
+    call(op, Type(), DeviceFunction::SyncBlock, {});
     return success();
   }
   if (auto match = dyn_cast<NVVM::MatchSyncOp>(op)) {
     if (match.getKind() != NVVM::MatchSyncKind::any)
       return failure();
-    return set(op, call(op, b.getI32Type(), "moe::matchWarp", get(match.getVal())));
+    return set(op, call(op, b.getI32Type(), DeviceFunction::MatchWarp, get(match.getVal())));
   }
   if (isa<math::CtPopOp>(op) && op->getResult(0).getType().isInteger(32))
-    return set(op, call(op, b.getI32Type(), "moe::countBits", get(op->getOperand(0))));
+    return set(op, call(op, b.getI32Type(), DeviceFunction::CountBits, get(op->getOperand(0))));
   if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
-    StringRef callee = shuffle.getMode() == gpu::ShuffleMode::XOR   ? "moe::shuffleXor"
-                       : shuffle.getMode() == gpu::ShuffleMode::UP  ? "moe::shuffleUp"
-                       : shuffle.getMode() == gpu::ShuffleMode::IDX ? "moe::broadcast"
-                                                                    : "";
-    if (callee.empty() || !shuffle.getValid().use_empty())
+    const gpu::ShuffleMode mode = shuffle.getMode();
+    if (mode == gpu::ShuffleMode::DOWN || !shuffle.getValid().use_empty())
       return failure();
+    DeviceFunction callee = mode == gpu::ShuffleMode::XOR  ? DeviceFunction::ShuffleXor
+                            : mode == gpu::ShuffleMode::UP ? DeviceFunction::ShuffleUp
+                                                           : DeviceFunction::Broadcast;
     Value value = call(op, convert(shuffle.getShuffleResult().getType()), callee,
                        {get(shuffle.getValue()), get(shuffle.getOffset())});
     values[shuffle.getShuffleResult()] = value;

@@ -26,8 +26,7 @@ def test_nobody_asks_which_kind_a_target_is():
 
 
 def test_kernel_text_is_made_of_ops():
-    """Text that the conversion writes word for word is comments and pragmas, literals are constants; a function of the device library that has an
-    op is named by the op alone."""
+    """Text that the conversion writes word for word is comments and pragmas, literals are constants."""
     files = {path.name: path.read_text() for path in sources("Conversion/KernelToCuda", "Conversion/KernelToEmitC")}
     text = "\n".join(files.values())
     verbatim = re.findall(r"\bline\(loc,\s*(?:[^\n;]*\? )?(.)(..)", text)
@@ -35,13 +34,34 @@ def test_kernel_text_is_made_of_ops():
     assert text.count("VerbatimOp::create") == 1, "in Emitter::line"
     literals = re.findall(r"LiteralOp::create\(([^;]*)\);", text)
     assert len(literals) == 2 and all("std::to_string(value)" in each or '"false" : "true"' in each for each in literals), literals
-    named = set(re.findall(r"moe::\w+", "\n".join(path.read_text() for path in (ROOT / "include/moe-mlir/Dialect/Cuda/IR").glob("*.td"))))
-    assert len(named) > 30
-    in_code = set(re.findall(r'"(moe::\w+)', text))
-    assert in_code & named == set()
+
+
+def strings(path):
+    """String literals of a source file."""
+    found = re.finditer(r'#include .*|//.*|"((?:[^"\\\n]|\\.)*)"', path.read_text())
+    return [match[1] for match in found if match[1] is not None]
+
+
+def test_the_dialect_names_the_functions_that_kernels_call():
+    """A conversion calls the function of an op, or one of the dialect's table: no string names one. Types are named by strings."""
     library = "\n".join(path.read_text() for path in (ROOT / "runtime" / "device").rglob("*.cuh"))
-    missing = [name for name in named | in_code - {"moe::"} if not re.search(rf"\b{name[5:]}\b|wgmma##SUFFIX", library)]
-    assert missing == []
+    functions = set(re.findall(r"MOE_DEVICE (?:constexpr )?[\w:<>, ]+? (\w+)\(", library))
+    assert len(functions) > 90
+    every = {name for path in sources("Conversion") for text in strings(path) for name in re.findall(r"(?<![:\w])moe::\w*", text)}
+    assert every == {"moe::Bf16", "moe::F16", "moe::Vector"}
+    of_kernels = {text for path in sources("Conversion/KernelToCuda", "Conversion/KernelToEmitC") for text in strings(path)}
+    assert len(of_kernels) > 50 and of_kernels & functions == set()
+
+
+def test_the_table_of_functions_has_no_others():
+    """Each is called by a conversion, and none has an op."""
+    files = {path.name: path.read_text() for path in (ROOT / "include/moe-mlir/Dialect/Cuda/IR").glob("*.td")}
+    table = re.findall(r'Cuda_(?:Math)?Function<"(\w+)"', files["CudaFunctions.td"])
+    calls = "\n".join(path.read_text() for path in sources("Conversion/KernelToCuda", "Conversion/KernelToEmitC"))
+    called = re.findall(r"Function::(\w+)", calls)
+    assert len(table) > 30 and sorted(name[0].upper() + name[1:] for name in table) == sorted(set(called))
+    of_ops = {name for file, text in files.items() if file != "CudaFunctions.td" for name in re.findall(r'"moe::(\w+)"', text)}
+    assert len(of_ops) > 30 and of_ops & set(table) == set()
 
 
 def test_one_matcher_of_products():

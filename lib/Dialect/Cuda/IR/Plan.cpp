@@ -78,15 +78,21 @@ RowPlanAttr RowPlanAttr::of(Operation *kernel, bool isBlockWork) {
 
 /// As many stages as fit: they only hide how long a load takes. The form for few rows always pays: where a kernel's
 /// columns do not allow it, its lowering leaves it out.
+PlanAttr PlanAttr::of(Operation *kernel) {
+  if (auto plan = kernel->getAttrOfType<PlanAttr>(kernel::planAttrName))
+    return plan;
+  const int64_t stage = stageBytesOf(cast<kernel::FuncOp>(kernel));
+  const int64_t stages = std::clamp<int64_t>(plannedBytes / stage, 3, mostStages);
+  return get(kernel->getContext(), stages, plannedFewRows, Arrival::Lag, ProxyFence::Shared, /*load_registers=*/56,
+             /*multiply_registers=*/224);
+}
+
 Attribute TargetAttr::choosePlan(Operation *kernel) const {
-  int64_t stage = stageBytesOf(cast<kernel::FuncOp>(kernel));
   if (kernel->walk([](WarpRolesOp) { return WalkResult::interrupt(); }).wasInterrupted())
     return {}; // the plan has become roles
-  if (!stage) {
+  if (!stageBytesOf(cast<kernel::FuncOp>(kernel))) {
     WalkResult shared = kernel->walk([](scf::ParallelOp) { return WalkResult::interrupt(); });
     return RowPlanAttr::of(kernel, shared.wasInterrupted());
   }
-  int64_t stages = std::clamp<int64_t>(plannedBytes / stage, 3, mostStages);
-  return PlanAttr::get(getContext(), stages, /*few_rows=*/16, Arrival::Lag, ProxyFence::Shared,
-                       /*load_registers=*/56, /*multiply_registers=*/224);
+  return PlanAttr::of(kernel);
 }

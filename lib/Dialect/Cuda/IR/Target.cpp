@@ -84,7 +84,8 @@ kernel::ProductTiles TargetAttr::getTilesOf(RankedTensorType weight, bool halves
     return tiles;
   // A piece of weights for few rows has 64 columns of each half.
   const int64_t least = halves ? 128 : 64;
-  tiles.columns = moe_mlir::chooseColumns(getNumbers(), productOf(weight, halves), least, tiles.blockColumns);
+  tiles.columns = moe_mlir::chooseColumns(getNumbers(), productOf(weight, halves), least,
+                                          {tiles.rows, tiles.blockColumns, plannedFewRows});
   tiles.blockColumns = tiles.columns;
   return tiles;
 }
@@ -110,11 +111,12 @@ SmallVector<kernel::TileEstimate> TargetAttr::estimateTiles(RankedTensorType wei
   SmallVector<kernel::TileEstimate> estimates;
   if (!weight.hasStaticShape())
     return estimates;
-  const int64_t columns = getTilesOf(weight, halves).blockColumns;
+  const kernel::ProductTiles tiles = getTilesOf(weight, halves);
   for (bool few : {false, true}) {
     moe_mlir::CudaProduct product = productOf(weight, halves);
     product.rows = moe_mlir::nominalRows(product.groups, few);
-    moe_mlir::CudaEstimate estimate = moe_mlir::estimateProduct(getNumbers(), product, columns);
+    moe_mlir::CudaEstimate estimate =
+        moe_mlir::estimateProduct(getNumbers(), product, {tiles.rows, tiles.blockColumns, plannedFewRows});
     estimates.push_back({product.rows, estimate.seconds, estimate.floor, getNumbers().name.str()});
   }
   return estimates;

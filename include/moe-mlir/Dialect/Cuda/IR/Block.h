@@ -17,6 +17,7 @@ constexpr int64_t sharedBytes = 227 * 1024;  ///< that a block may have
 constexpr int64_t plannedBytes = 200 * 1024; ///< of the stages, at most, where nobody asks for more
 constexpr int64_t mostStages = 8;
 constexpr int64_t fewRowsUnit = 16, mostFewRows = 64; ///< of the form for few rows
+constexpr int64_t plannedFewRows = 16;                ///< those of a tile that a plan gives that form
 constexpr int64_t registersOfBlock = 65536, leastRegisters = 24, mostRegisters = 240; ///< of a thread
 constexpr int64_t threadsOfBlock = 1024, threadsOfSm = 2048, blocksOfSm = 32; ///< at most
 

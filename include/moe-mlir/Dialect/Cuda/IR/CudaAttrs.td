@@ -93,6 +93,10 @@ def Cuda_PlanAttr : AttrDef<Cuda_Dialect, "Plan", [DeclareAttrInterfaceMethods<K
     AttrParameter<"int64_t", "registers of a thread that multiplies">:$multiply_registers);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The plan of `kernel`, which has products, or the one that is chosen if it has none.
+    static PlanAttr of(::mlir::Operation *kernel);
+  }];
 }
 
 def Cuda_RowPlanAttr : AttrDef<Cuda_Dialect, "RowPlan", [DeclareAttrInterfaceMethods<Kernel_PlanAttrInterface>]> {

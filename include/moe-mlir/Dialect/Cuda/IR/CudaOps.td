@@ -3,6 +3,7 @@
 #define MOE_MLIR_DIALECT_CUDA_IR_CUDAOPS
 
 include "moe-mlir/Dialect/Cuda/IR/CudaAttrs.td"
+include "moe-mlir/Dialect/Cuda/IR/CudaFunctions.td"
 include "moe-mlir/Dialect/Cuda/IR/CudaInterfaces.td"
 include "moe-mlir/Dialect/Cuda/IR/CudaTypes.td"
 include "mlir/IR/BuiltinAttributes.td"
@@ -16,7 +17,7 @@ class Cuda_Op<string mnemonic, list<Trait> traits = []> : Op<Cuda_Dialect, mnemo
 /// `templates` and `constants` are initialisers of lists: of attributes, where `number` and `name` make one, and of
 /// numbers.
 class Cuda_Call<string mnemonic, string function, string templates = "", string constants = "", list<Trait> traits = []>
-    : Cuda_Op<mnemonic, !listconcat([Cuda_CallOpInterface]<Trait>, traits)> {
+    : Cuda_Op<mnemonic, !listconcat([Cuda_CallOpInterface]<Trait>, traits)>, Cuda_Contract {
   string cFunction = function;
   let extraClassDeclaration = [{
     static ::llvm::StringRef getFunction() { return "}] # function # [{"; }

@@ -107,6 +107,9 @@ def Cuda_FenceProxyOp : Cuda_Call<"fence_proxy", "moe::fenceProxy", "name(getFen
 def Cuda_CopyAsyncOp : Cuda_Call<"copy_async", "moe::copyAsync"> {
   let summary = "Starts a copy of the first `bytes` of 16 bytes into shared memory; the others become zeros";
   let description = "Calls `moe::copyAsync`.";
+  let gpu = "`cp.async.cg` of 16 bytes, of which the first ones are read and the others zeros";
+  let emulation = "alignment, bounds on both sides; the source visible; all that it overwrites; nobody touches the "
+                  "target before the wait";
   let arguments = (ins I32:$to, AnyMemRef:$source, Variadic<Index>:$indices, I32:$bytes);
   let assemblyFormat = "$source `[` $indices `]` `->` $to `,` $bytes attr-dict `:` type($source)";
 }

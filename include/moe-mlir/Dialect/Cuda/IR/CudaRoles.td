@@ -45,11 +45,6 @@ def Cuda_RoleOp : Cuda_Op<"role", [NoTerminator, NoRegionArguments, SingleBlock,
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `warps` `(` $warps `)` `registers` `(` $registers `)` $body attr-dict";
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// Called with the number as template argument, if the launch gave fewer or more.
-    static ::llvm::StringRef getIncreaseFunction() { return "moe::increaseRegisters"; }
-    static ::llvm::StringRef getDecreaseFunction() { return "moe::decreaseRegisters"; }
-  }];
 }
 
 def Cuda_TensorMapOp : Cuda_Op<"tensor_map", [Pure]> {

@@ -4,21 +4,22 @@
 
 // Threads and blocks.
 
-class Cuda_Number<string mnemonic, string function> : Cuda_Call<mnemonic, function, "", "", [Pure]> {
+class Cuda_Number<string mnemonic, string function, string register> : Cuda_Call<mnemonic, function, "", "", [Pure]> {
   let description = "Calls `" # function # "`.";
+  let gpu = "`" # register # "`";
   let results = (outs I32:$number);
   let assemblyFormat = "attr-dict";
 }
 
-def Cuda_ThreadIndexOp : Cuda_Number<"thread_index", "moe::threadIndex"> {
+def Cuda_ThreadIndexOp : Cuda_Number<"thread_index", "moe::threadIndex", "threadIdx.x"> {
   let summary = "Number of the thread in its block";
 }
 
-def Cuda_BlockIndexOp : Cuda_Number<"block_index", "moe::blockIndex"> {
+def Cuda_BlockIndexOp : Cuda_Number<"block_index", "moe::blockIndex", "blockIdx.x"> {
   let summary = "Number of the block";
 }
 
-def Cuda_BlockCountOp : Cuda_Number<"block_count", "moe::blockCount"> {
+def Cuda_BlockCountOp : Cuda_Number<"block_count", "moe::blockCount", "gridDim.x"> {
   let summary = "Blocks of the launch";
 }
 
@@ -100,6 +101,8 @@ def Cuda_AccumulatorsOp : Cuda_Call<"accumulators", "moe::accumulators", "number
 def Cuda_GetOp : Cuda_Call<"get", "moe::get"> {
   let summary = "An accumulator";
   let description = "Calls `moe::get`.";
+  let gpu = "a register";
+  let emulation = "no wgmma in flight on it";
   let arguments = (ins Cuda_AccumulatorsType:$accumulators, I32:$element);
   let results = (outs F32:$value);
   let assemblyFormat = "$accumulators `[` $element `]` attr-dict `:` type($accumulators)";
@@ -108,6 +111,8 @@ def Cuda_GetOp : Cuda_Call<"get", "moe::get"> {
 def Cuda_SetOp : Cuda_Call<"set", "moe::set"> {
   let summary = "Gives an accumulator a value";
   let description = "Calls `moe::set`.";
+  let gpu = "a register";
+  let emulation = "no wgmma in flight on it";
   let arguments = (ins Cuda_AccumulatorsType:$accumulators, I32:$element, F32:$value);
   let assemblyFormat = "$value `->` $accumulators `[` $element `]` attr-dict `:` type($accumulators)";
 }
@@ -115,12 +120,17 @@ def Cuda_SetOp : Cuda_Call<"set", "moe::set"> {
 def Cuda_WgmmaFenceOp : Cuda_Call<"wgmma_fence", "moe::wgmmaFence"> {
   let summary = "Before the first product, and between an access to accumulators and a product on them";
   let description = "Calls `moe::wgmmaFence`.";
+  let gpu = "`wgmma.fence`";
+  let emulation = "needed before the first wgmma and after each access to accumulators";
   let assemblyFormat = "attr-dict";
 }
 
 class Cuda_Wgmma<string type, string function> : Cuda_Call<"wgmma_" # type, function> {
   let summary = "A product of 64 x N x 16 elements of " # type # " by a warpgroup";
   let description = "Calls `" # function # "`. With `accumulate` it is added to what the accumulators hold.";
+  let gpu = "`wgmma.mma_async` m64nNk16, f32 += " # type # " * " # type # ", N from the type of the accumulators";
+  let emulation = "the same operands in 128 threads; reserved bits and alignment of descriptors; operands written, "
+                  "visible, fenced";
   let arguments = (ins Cuda_AccumulatorsType:$accumulators, I64:$left, I64:$right, I1:$accumulate);
   let assemblyFormat = "$accumulators `,` $left `,` $right `,` $accumulate attr-dict `:` type($accumulators)";
 }
@@ -131,6 +141,8 @@ def Cuda_WgmmaF16Op : Cuda_Wgmma<"f16", "moe::wgmmaF16">;
 def Cuda_WgmmaCommitOp : Cuda_Call<"wgmma_commit", "moe::wgmmaCommit"> {
   let summary = "Closes the group of the products issued since the last one";
   let description = "Calls `moe::wgmmaCommit`.";
+  let gpu = "`wgmma.commit_group`";
+  let emulation = "the same groups in 128 threads";
   let assemblyFormat = "attr-dict";
 }
 
@@ -140,6 +152,8 @@ def Cuda_WgmmaWaitOp : Cuda_Call<"wgmma_wait", "moe::wgmmaWait", "number(getPend
     Calls `moe::wgmmaWait`. Before accumulators are read the op names them: that keeps the compiler from moving their
     uses in front of it.
   }];
+  let gpu = "`wgmma.wait_group`";
+  let emulation = "names the wgmma that not all threads have issued";
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$pending, Optional<Cuda_AccumulatorsType>:$accumulators);
   let assemblyFormat = "`pending` `(` $pending `)` ($accumulators^ `:` type($accumulators))? attr-dict";
 }
@@ -165,6 +179,9 @@ def Cuda_LoadFourOp : Cuda_Call<"load_four", "moe::loadFour", "", "", [MemoryEff
 def Cuda_StoreSharedOp : Cuda_Call<"store_shared", "moe::storeShared"> {
   let summary = "Stores 16 bytes in shared memory";
   let description = "Calls `moe::storeShared`.";
+  let gpu = "`st.shared` of 4, 8 or 16 bytes";
+  let emulation = "bounds, alignment; earlier writes and reads visible; no TMA or wgmma in flight there; no mbarrier "
+                  "there";
   let arguments = (ins I32:$to, Cuda_ChunkType:$chunk);
   let assemblyFormat = "$chunk `->` $to attr-dict";
 }
@@ -172,6 +189,8 @@ def Cuda_StoreSharedOp : Cuda_Call<"store_shared", "moe::storeShared"> {
 def Cuda_LoadSharedOp : Cuda_Call<"load_shared", "moe::loadShared", "::mlir::TypeAttr::get(getType())"> {
   let summary = "Four f32 from shared memory";
   let description = "Calls `moe::loadShared`.";
+  let gpu = "`ld.shared` of 4, 8 or 16 bytes";
+  let emulation = "bounds, alignment; written, visible; no TMA load in flight; no mbarrier there";
   let arguments = (ins I32:$address);
   let results = (outs VectorOfLengthAndType<[4], [F32]>:$result);
   let assemblyFormat = "$address attr-dict `:` type($result)";
