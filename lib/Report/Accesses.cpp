@@ -134,6 +134,11 @@ void AccessCounter::visit(Operation *op) {
     indices.push_back(bounds.of(store.getBody().getArgument(1)));
     return add(store.getDest(), indices, /*isWrite=*/true);
   }
+  if (auto put = dyn_cast<kernel::PutOp>(op)) { // what goes to other ranks is no memory of this one
+    SmallVector<Bounds> indices(cast<MemRefType>(put.getSource().getType()).getRank());
+    indices.front() = bounds.of(put.getRow());
+    return add(put.getSource(), indices, /*isWrite=*/false);
+  }
   if (isa<memref::DimOp, scf::ForOp, scf::ForallOp, scf::IfOp>(op))
     return;
   // Any other op may do anything with its buffers.

@@ -92,6 +92,8 @@ SizeExpr HostSizes::compute(Operation *op) {
     return table.floorDiv(operand(0) + operand(1) - 1, operand(1));
   if (isa<arith::RemSIOp, arith::RemUIOp>(op))
     return operand(0) - table.floorDiv(operand(0), operand(1)) * operand(1);
+  if (isa<kernel::AgreeOp>(op)) // as if this rank had the most
+    return operand(0);
   if (isa<kernel::BlocksOp>(op))
     return table.named("blocks");
   return unknown();
@@ -110,6 +112,12 @@ std::optional<SizeExpr> HostSizes::computeSum(scf::ForOp loop, unsigned result) 
 }
 
 SizeExpr HostSizes::size(Value memref, int64_t dim) {
+  if (auto window = dyn_cast<kernel::WindowType>(memref.getType())) {
+    if (dim || !window.isDynamic())
+      return window.getShape()[dim];
+    ValueRange rows = kernel::getWindowSizes(memref);
+    return rows.empty() ? unknown() : scalar(rows.front());
+  }
   auto type = cast<MemRefType>(memref.getType());
   if (!type.isDynamicDim(dim))
     return type.getDimSize(dim);
@@ -146,6 +154,7 @@ SizeExpr HostSizes::computeSize(Value memref, int64_t dim) {
           product = product * size(collapse.getSrc(), source);
         return product;
       })
+      .Case([&](kernel::PartOp part) { return size(part.getWindow(), dim); })
       .Case([&](memref::ReinterpretCastOp cast) { return fold(cast.getMixedSizes()[dim]); })
       .Case([&](memref::SubViewOp view) {
         return view.getDroppedDims().any() ? unknown() : fold(view.getMixedSizes()[dim]);

@@ -24,6 +24,8 @@ IndexBounds::IndexBounds(kernel::FuncOp kernel, kernel::LaunchOp launch, HostSiz
 }
 
 Value IndexBounds::operandFor(Value value) {
+  if (auto part = value.getDefiningOp<kernel::PartOp>(); part && !part.getPeer())
+    value = part.getWindow();
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || argument.getOwner() != &kernel.getBody().front())
     return {};

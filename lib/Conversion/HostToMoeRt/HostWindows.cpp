@@ -127,6 +127,7 @@ LogicalResult moert::reportTraffic(kernel::LaunchOp op, ValueRange operands, con
   auto grid = dict ? dict.getAs<FlatSymbolRefAttr>("grid") : FlatSymbolRefAttr();
   bool isRight = grid && state.axes->contains(grid);
   int64_t offsetsNumber = -1, rowsNumber = -1, rowBytes = 0, fixedBytes = 0;
+  size_t known = 1; // the grid
   for (auto [name, value] : {std::pair<StringRef, int64_t *>{"offsets", &offsetsNumber},
                              {"rows", &rowsNumber},
                              {"row_bytes", &rowBytes},
@@ -135,7 +136,9 @@ LogicalResult moert::reportTraffic(kernel::LaunchOp op, ValueRange operands, con
       auto number = dyn_cast<IntegerAttr>(field);
       isRight &= number && number.getInt() >= 0;
       *value = number ? number.getInt() : 0;
+      ++known;
     }
+  isRight &= dict && dict.size() == known;
   auto typeOf = [&](int64_t number) {
     return number < static_cast<int64_t>(operands.size()) ? op.getOperands_()[number].getType() : Type();
   };

@@ -52,7 +52,7 @@ public:
     else if (isa<AdvanceOp>(op))
       lowerAdvance();
     else
-      return op->emitOpError("uses a window; what can be done with one is said by ops of this dialect");
+      return op->emitOpError("uses a window, which only ops of the kernel dialect can do");
     op->erase();
     return success();
   }

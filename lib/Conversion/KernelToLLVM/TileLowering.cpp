@@ -34,6 +34,8 @@ Value kernel::rootOf(Value memref) {
   if (!view)
     return {};
   Value root = memref::skipViewLikeOps(view);
+  if (auto part = root.getDefiningOp<PartOp>())
+    root = part.getWindow(); // all parts as one: this rank may be the peer
   auto arg = dyn_cast<BlockArgument>(root);
   bool isKnown = arg ? isa<kernel::FuncOp>(arg.getOwner()->getParentOp())
                      : isa<memref::AllocOp, memref::AllocaOp>(root.getDefiningOp());

@@ -29,7 +29,8 @@ void populateLowerStoreTilePatterns(RewritePatternSet &patterns, const TypeConve
 /// returns what the terminator yields.
 SmallVector<Value> cloneRegionBody(OpBuilder &builder, Block &block, ValueRange arguments);
 
-/// The memory that `memref` is a view of: an argument of the kernel or what it allocates; null if that is not known.
+/// The memory that `memref` is a view of: an argument of the kernel (a buffer or a window) or what it allocates; null if
+/// that is not known.
 /// Different roots are different memory: arguments overlap only where nothing is written that another block reads.
 Value rootOf(Value memref);
 

@@ -12,6 +12,11 @@
 // IR-DAG: declare i64 @moert_blocks(ptr)
 // IR-DAG: declare void @moert_launch(ptr, ptr, ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_expert_load(ptr, ptr, ptr, i32)
+// IR-DAG: declare i32 @moert_rank(ptr, i32)
+// IR-DAG: declare i64 @moert_agree(ptr, i32, i64)
+// IR-DAG: declare ptr @moert_windows(ptr, i32, i64)
+// IR-DAG: declare void @moert_phase(ptr, ptr)
+// IR-DAG: declare void @moert_traffic(ptr, i32, ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_check(ptr, i32, ptr)
 // IR-DAG: declare void @moert_check_values(ptr, i32, ptr, i32, ptr)
 // IR-DAG: @moert_kernels = internal constant [2 x { ptr, ptr }] [{ ptr, ptr } { ptr @[[A:.*]], ptr @a }, { ptr, ptr } { ptr @[[B:.*]], ptr @b }]
@@ -45,6 +50,15 @@ llvm.func @b(%args: !llvm.ptr, %block: i64, %blocks: i64) {
 // CHECK: %[[A:.*]] = llvm.getelementptr %{{.*}}[0]
 // CHECK: llvm.call @moert_launch(%[[CTX]], %[[A]], %[[SLOTS]],
 // CHECK: llvm.call @moert_expert_load
+// CHECK: llvm.call @moert_rank(%[[CTX]], %{{.*}}) : (!llvm.ptr, i32) -> i32
+// CHECK: %[[AXIS:.*]] = llvm.mlir.constant(1 : i32)
+// CHECK: %[[ROOM:.*]] = llvm.call @moert_agree(%[[CTX]], %[[AXIS]], %[[N]])
+// CHECK: %[[PEERS:.*]] = llvm.call @moert_windows(%[[CTX]], %{{.*}}, %[[ROOM]])
+// CHECK: %[[TEXT:.*]] = llvm.mlir.addressof @[[PHASE:.*]] : !llvm.ptr
+// CHECK: llvm.call @moert_phase(%[[CTX]], %[[TEXT]])
+// CHECK: %[[ROWBYTES:.*]] = llvm.mlir.constant(512 : i64)
+// CHECK: %[[FIXED:.*]] = llvm.mlir.constant(12 : i64)
+// CHECK: llvm.call @moert_traffic(%[[CTX]], %{{.*}}, %[[PEERS]], %[[ROOM]], %[[ROWBYTES]], %[[FIXED]])
 // CHECK: %[[EQUAL:.*]] = llvm.icmp "eq"
 // CHECK: %[[HOLDS:.*]] = llvm.zext %[[EQUAL]] : i1 to i32
 // CHECK: llvm.call @moert_check(%[[CTX]], %[[HOLDS]], %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr) -> ()
@@ -62,6 +76,11 @@ llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   moert.launch %ctx, @b(%x, %n, %y) blocks(%n) rows(%n) work(%n) : !llvm.ptr, i64, !llvm.ptr
   moert.launch %ctx, @a(%s) blocks(%blocks) rows(%n) work(%n) : !llvm.ptr
   moert.expert_load %ctx, "layers.0", %m, 4
+  %me = moert.rank %ctx, 1
+  %room = moert.agree %ctx, 1, %n
+  %peers = moert.windows %ctx, 1, %room
+  moert.phase %ctx, "rows to experts"
+  moert.traffic %ctx, 1, %peers, %room, row_bytes = 512, fixed_bytes = 12
   %equal = llvm.icmp "eq" %n, %blocks : i64
   moert.check %ctx, %equal, "not the same"
   moert.check %ctx, %equal, "{0} and {1}"(%n, %n)

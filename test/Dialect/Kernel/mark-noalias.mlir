@@ -19,6 +19,22 @@ kernel.func @unused(%a: memref<4xf32>) {
   kernel.return
 }
 
+// A part of a window may be what another argument leads to; the buffer beside it is apart.
+// CHECK: kernel.func @part(%{{.*}}: memref<4xf32>, %{{.*}}: !kernel.window<4xf32>, %{{.*}}: memref<4xf32> {llvm.noalias})
+kernel.func @part(%a: memref<4xf32>, %w: !kernel.window<4xf32>, %b: memref<4xf32>) {
+  kernel.return
+}
+
+shard.grid @ep(shape = 2)
+
+func.func @ranks(%x: memref<4xf32>) {
+  %n = arith.constant 4 : index
+  %w = kernel.window() on @ep as "w" : !kernel.window<4xf32>
+  %own = kernel.part %w : !kernel.window<4xf32> -> memref<4xf32>
+  kernel.launch @part(%own, %w, %x) rows(%n) work(%n) : memref<4xf32>, !kernel.window<4xf32>, memref<4xf32>
+  return
+}
+
 func.func @main(%x: memref<2x2xf32>) {
   %n = arith.constant 4 : index
   %a = memref.alloc() : memref<4xf32>

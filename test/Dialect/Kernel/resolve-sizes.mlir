@@ -22,3 +22,18 @@ func.func @main(%x: memref<?x?x96xf32> {moe.dims = ["batch", "seq", ""]}, %p: me
   %again = arith.divui %elements, %c96 : index
   return %t, %b, %again : index, index, index
 }
+
+shard.grid @ep(shape = 2)
+
+// The size of a part is what its window was made with.
+// CHECK-LABEL: func.func @part
+// CHECK-SAME: (%[[N:.*]]: index)
+// CHECK-NOT: memref.dim
+// CHECK: return %[[N]]
+func.func @part(%n: index) -> index {
+  %c0 = arith.constant 0 : index
+  %w = kernel.window(%n) on @ep as "w" : !kernel.window<?x8xf32>
+  %own = kernel.part %w : !kernel.window<?x8xf32> -> memref<?x8xf32>
+  %size = memref.dim %own, %c0 : memref<?x8xf32>
+  return %size : index
+}

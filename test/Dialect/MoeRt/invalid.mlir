@@ -51,3 +51,19 @@ llvm.func @experts(%ctx: !llvm.ptr, %p: !llvm.ptr) {
   moert.expert_load %ctx, "layer", %p, 0
   llvm.return
 }
+
+// -----
+
+llvm.func @axis(%ctx: !llvm.ptr) {
+  // expected-error@+1 {{attribute 'axis' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
+  %0 = moert.rank %ctx, -1
+  llvm.return
+}
+
+// -----
+
+llvm.func @bytes(%ctx: !llvm.ptr, %p: !llvm.ptr, %n: i64) {
+  // expected-error@+1 {{attribute 'row_bytes' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  moert.traffic %ctx, 0, %p, %n, row_bytes = -1, fixed_bytes = 0
+  llvm.return
+}

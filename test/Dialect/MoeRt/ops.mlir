@@ -24,6 +24,16 @@ llvm.func @run(%ctx: !llvm.ptr) -> i32 {
   moert.launch %ctx, @linear(%x, %m, %y) blocks(%n) rows(%m) work(%m) : !llvm.ptr, i64, !llvm.ptr
   // CHECK: moert.launch %{{.*}}, @linear() blocks(%{{.*}}) rows(%{{.*}}) work(%{{.*}}){{$}}
   moert.launch %ctx, @linear() blocks(%n) rows(%m) work(%m)
+  // CHECK: moert.rank %{{.*}}, 0
+  %me = moert.rank %ctx, 0
+  // CHECK: moert.agree %{{.*}}, 0, %{{.*}}
+  %room = moert.agree %ctx, 0, %m
+  // CHECK: moert.windows %{{.*}}, 1, %{{.*}}
+  %peers = moert.windows %ctx, 1, %room
+  // CHECK: moert.phase %{{.*}}, "rows to experts"
+  moert.phase %ctx, "rows to experts"
+  // CHECK: moert.traffic %{{.*}}, 0, %{{.*}}, %{{.*}}, row_bytes = 512, fixed_bytes = 12
+  moert.traffic %ctx, 0, %peers, %room, row_bytes = 512, fixed_bytes = 12
   // CHECK: moert.expert_load %{{.*}}, "model.layers.0.mlp", %{{.*}}, 8
   moert.expert_load %ctx, "model.layers.0.mlp", %a, 8
   // CHECK: moert.check %{{.*}}, %{{.*}}, "an index is outside dimension 0"

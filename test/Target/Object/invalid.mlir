@@ -7,6 +7,9 @@
 // RUN: not moe-translate --moe-to-object %t/logits.mlir 2>&1 | FileCheck %s --check-prefix=LOGITS
 // RUN: not moe-translate --moe-to-object %t/length.mlir 2>&1 | FileCheck %s --check-prefix=LENGTH
 // RUN: not moe-translate --moe-to-object %t/keep.mlir 2>&1 | FileCheck %s --check-prefix=KEEP
+// RUN: not moe-translate --moe-to-object %t/axis.mlir 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not moe-translate --moe-to-object %t/ranks.mlir 2>&1 | FileCheck %s --check-prefix=RANKS
+// RUN: not moe-translate --moe-to-object %t/part.mlir 2>&1 | FileCheck %s --check-prefix=PART
 
 //--- target.mlir
 // TARGET: error: module has no 'kernel.target' attribute; run kernel-set-target first
@@ -96,6 +99,41 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
                                              {name = "at", type = memref<?xi64>, dims = array<i64: 0>}],
                                    outputs = [{name = "l", type = memref<?x?x32xf32>, dims = array<i64: 0, 1>}],
                                    states = [], symbols = ["b", "s", "v"]}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- axis.mlir
+// AXIS: error: 'x' is divided along an axis that 'moert.axes' does not have
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moert.axes = [{name = "ep", ranks = 2}], moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [{name = "x", type = memref<?xf32>, dims = array<i64: 0>, axis = 1}], outputs = [],
+                                   states = [], symbols = ["n"]}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- ranks.mlir
+// RANKS: error: 'moert.axes' has an entry without name or ranks
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moert.axes = [{name = "ep", ranks = 0}], moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- part.mlir
+// PART: error: parameter 'w' has 3 elements in dimension 0, which 2 ranks cannot share equally
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moert.axes = [{name = "ep", ranks = 2}],
+                   moert.parameters = [{key = "w", sources = ["w"], recipe = [], type = memref<3xf32>, axis = 0}]} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
     %0 = llvm.mlir.constant(0 : i32) : i32
     llvm.return %0 : i32
   }
