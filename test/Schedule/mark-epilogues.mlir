@@ -78,3 +78,39 @@ func.func @broadcast(%x: tensor<1x8xf32>, %w: tensor<1x8xf32>, %y: tensor<5x1xf3
   } -> tensor<5x1xf32>
   return %r : tensor<5x1xf32>
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+shard.grid @ep(shape = 2)
+
+// The sum of what came back has an epilogue. A rank's own sum has none where the ranks' sum comes between.
+// CHECK-LABEL: func.func @ranks
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<?x8xf32>, tensor<?x8xf32>) {{.*}} attrs = {kernel.epilogue = 0 : i64}
+// CHECK: shard.all_reduce
+// CHECK-NOT: kernel.epilogue
+func.func @ranks(%x: tensor<?x8xf32> {moe.dims = ["t", ""]}, %e: tensor<?x3xi32> {moe.dims = ["t", ""]}) -> (tensor<?x8xf32>, tensor<?x8xf32>) {
+  %send, %sent = moe.dispatch %x, %e num_experts(4) to @ep : tensor<?x8xf32>, tensor<?x3xi32> -> tensor<?x8xf32>, !moe.layout<2>
+  %recv, %got, %re = moe.all_to_all %send, %sent on @ep with(%e : tensor<?x3xi32>) : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>, !moe.layout<1>, tensor<?x3xi32>
+  %rows, %here = moe.dispatch %recv, %re num_experts(4) at @ep : tensor<?x8xf32>, tensor<?x3xi32> -> tensor<?x8xf32>, !moe.layout<2>
+  %part = moe.combine %rows, %here sum(<tree, groups = 2>) : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>
+  %back, %gone = moe.all_to_all %part, %got on @ep return : tensor<?x8xf32>, !moe.layout<1> -> tensor<?x8xf32>, !moe.layout<2>
+  %sum = moe.combine %back, %sent sum(<tree, groups = 2>) : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%sum, %x : tensor<?x8xf32>, tensor<?x8xf32>) outs(%x : tensor<?x8xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  } -> tensor<?x8xf32>
+  %own, %ol = moe.dispatch %x, %e num_experts(4) at @ep : tensor<?x8xf32>, tensor<?x3xi32> -> tensor<?x8xf32>, !moe.layout<2>
+  %all = moe.combine %own, %ol sum(<tree, groups = 2>) : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>
+  %ranks = shard.all_reduce %all on @ep grid_axes = [0] : tensor<?x8xf32> -> tensor<?x8xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%ranks : tensor<?x8xf32>) outs(%x : tensor<?x8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = math.absf %p : f32
+    linalg.yield %s : f32
+  } -> tensor<?x8xf32>
+  return %y, %z : tensor<?x8xf32>, tensor<?x8xf32>
+}

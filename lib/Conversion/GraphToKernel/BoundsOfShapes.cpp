@@ -51,7 +51,8 @@ void mlir::kernel::boundShapes(Bounds &bounds, Operation *op) {
   Symbols symbols(bounds, op);
   // Rows belong to the layout of their dispatch: kernels find them by its places.
   Value layout;
-  if (auto dispatch = dyn_cast<moe::DispatchOp>(op))
+  auto dispatch = dyn_cast<moe::DispatchOp>(op);
+  if (dispatch)
     layout = dispatch.getLayout();
   else if (auto expert = dyn_cast<moe::ExpertOp>(op))
     layout = expert.getLayout();
@@ -67,7 +68,8 @@ void mlir::kernel::boundShapes(Bounds &bounds, Operation *op) {
     if (!pairs)
       return bounds.wrong(op, "needs a layout that a moe.dispatch of the same function makes");
     symbols.size("T", pairs->first, "the layout");
-    symbols.size("k", pairs->second, "the layout");
+    if (!dispatch || !dispatch.getTo()) // slots of that layout are ranks, and not those of the ids
+      symbols.size("k", pairs->second, "the layout");
     symbols.size("R", pairs->first * pairs->second, "the layout");
   }
   for (const moe_mlir::NamedShape &shape : shapesOf(op))

@@ -13,8 +13,10 @@ token, C rows per expert.
 
 from .capacity import apply_capacity, capacity, locations, needed_capacity
 from .dispatch import (
+    add_in_pairs,
     combine_buffer,
     combine_rows,
+    combine_tree,
     dense_combine,
     dense_dispatch,
     dense_mask,
@@ -32,10 +34,12 @@ __all__ = [
     "Experts",
     "Groups",
     "activate",
+    "add_in_pairs",
     "apply_capacity",
     "capacity",
     "combine_buffer",
     "combine_rows",
+    "combine_tree",
     "dense_combine",
     "dense_dispatch",
     "dense_mask",

@@ -57,6 +57,25 @@ def combine_rows(y, ids, experts, weights=None):
     return out
 
 
+def combine_tree(y, ids, experts, groups, weights=None):
+    """As `combine_rows`, in the order of `sum(<tree, groups = G>)`: the experts are cut into G equal ranges, inside of
+    which slots are added in slot order, and the ranges in pairs."""
+    pairs, _ = sort_pairs(ids, experts)
+    sums = np.zeros((groups, ids.shape[0], y.shape[1]), dtype=y.dtype)
+    for row in np.lexsort((pairs[:, 1], pairs[:, 0])):
+        token, slot = pairs[row]
+        scale = 1 if weights is None else weights[token, slot]
+        sums[ids[token, slot] // (experts // groups), token] += y[row] * scale
+    return add_in_pairs(sums)
+
+
+def add_in_pairs(sums):
+    """`[G, ...]` -> the sum over G, a power of two: (0 + 1) + (2 + 3) and so on."""
+    while len(sums) > 1:
+        sums = sums[0::2] + sums[1::2]
+    return sums[0]
+
+
 def dense_mask(ids, experts, capacity, weights=None):
     """`[T, E, C]`: 1, or the pair's weight, where a token has a row."""
     rows = locations(ids, experts)

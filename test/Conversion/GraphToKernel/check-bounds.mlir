@@ -104,3 +104,39 @@ func.func @positions(%cache: tensor<?x4x32x8xf32> {moe.dims = ["b", "", "", ""],
   %next = nn.cache_update %cache, %rows positions(%at) : tensor<?x4x32x8xf32>, tensor<?x?x4x8xf32>, tensor<?xi64>
   return %next : tensor<?x4x32x8xf32>
 }
+
+// -----
+
+// Layers of ranks: slots of a dispatch to ranks are ranks, what arrives has as many rows as companions, and what comes back those
+// that were sent.
+// CHECK-LABEL: func.func @ranks
+// CHECK-NOT: kernel.check
+shard.grid @ep(shape = 2)
+func.func @ranks(%x: tensor<?x8xf32> {moe.dims = ["t", ""]}, %e: tensor<?x3xi32> {moe.dims = ["t", ""]}, %w: tensor<?x3xf32> {moe.dims = ["t", ""]},
+                 %y: tensor<?x8xf32> {moe.dims = ["t", ""]}) -> tensor<?x8xf32> {
+  %send, %sent = moe.dispatch %x, %e num_experts(4) to @ep : tensor<?x8xf32>, tensor<?x3xi32> -> tensor<?x8xf32>, !moe.layout<2>
+  %recv, %got, %re, %rw = moe.all_to_all %send, %sent on @ep with(%e, %w : tensor<?x3xi32>, tensor<?x3xf32>) : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>, !moe.layout<1>, tensor<?x3xi32>, tensor<?x3xf32>
+  %rows, %here = moe.dispatch %recv, %re num_experts(4) at @ep : tensor<?x8xf32>, tensor<?x3xi32> -> tensor<?x8xf32>, !moe.layout<2>
+  %part = moe.combine %rows, %here weights(%rw : tensor<?x3xf32>) sum(<tree, groups = 2>) : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>
+  %back, %gone = moe.all_to_all %part, %got on @ep return : tensor<?x8xf32>, !moe.layout<1> -> tensor<?x8xf32>, !moe.layout<2>
+  %sum = moe.combine %back, %gone sum(<tree, groups = 2>) : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>
+  %all = shard.all_reduce %sum on @ep grid_axes = [0] : tensor<?x8xf32> -> tensor<?x8xf32>
+  %out = linalg.add ins(%all, %y : tensor<?x8xf32>, tensor<?x8xf32>) outs(%x : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %out : tensor<?x8xf32>
+}
+
+// -----
+
+// Companions of other tokens, and rows that are not those that were received.
+// CHECK-LABEL: func.func @other_rows
+// CHECK: "T is {0} in the layout but {1} in companion 0 (moe.all_to_all
+// CHECK: "S is {0} in the exchange but {1} in rows (moe.all_to_all
+// CHECK-NOT: kernel.check
+shard.grid @ep(shape = 2)
+func.func @other_rows(%x: tensor<?x8xf32> {moe.dims = ["t", ""]}, %e: tensor<?x3xi32> {moe.dims = ["t", ""]}, %w: tensor<?x3xf32>) -> tensor<?x8xf32> {
+  %send, %sent = moe.dispatch %x, %e num_experts(4) to @ep : tensor<?x8xf32>, tensor<?x3xi32> -> tensor<?x8xf32>, !moe.layout<2>
+  %recv, %got, %rw = moe.all_to_all %send, %sent on @ep with(%w : tensor<?x3xf32>) : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>, !moe.layout<1>, tensor<?x3xf32>
+  %back, %gone = moe.all_to_all %x, %got on @ep return : tensor<?x8xf32>, !moe.layout<1> -> tensor<?x8xf32>, !moe.layout<2>
+  %sum = moe.combine %back, %gone : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>
+  return %sum : tensor<?x8xf32>
+}

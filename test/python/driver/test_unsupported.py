@@ -4,17 +4,6 @@ import json
 
 from compiling import compile_model, expect_error, files, pack, refuse
 
-RANKS = """module attributes {moe.level = "spmd"} {
-  shard.grid @ep(shape = 4)
-  func.func @main(%tokens: tensor<?x64xf32> {moe.name = "x", moe.dims = ["rows", ""]}, %ids: tensor<?x1xi32> {moe.dims = ["rows", ""]})
-      -> (tensor<?x64xf32> {moe.name = "y", moe.dims = ["rows", ""]}) {
-    %x, %layout = moe.dispatch %tokens, %ids num_experts(32) to @ep : tensor<?x64xf32>, tensor<?x1xi32> -> tensor<?x64xf32>, !moe.layout<4>
-    %y, %l = moe.all_to_all %x, %layout on @ep : tensor<?x64xf32>, !moe.layout<4> -> tensor<?x64xf32>, !moe.layout<1>
-    return %y : tensor<?x64xf32>
-  }
-}
-"""
-
 PRODUCT = """module attributes {moe.level = "graph"} {
   func.func @main(%x: tensor<?x4xf32> {moe.name = "x", moe.dims = ["rows", ""]})
       -> (tensor<?x4xf32> {moe.name = "y", moe.dims = ["rows", ""]}) {
@@ -26,11 +15,6 @@ PRODUCT = """module attributes {moe.level = "graph"} {
 """
 
 NODE = "program.graph_module.graph.nodes.1"
-
-
-def test_several_ranks(tmp_path):
-    (tmp_path / "a.mlir").write_text(RANKS)
-    refuse(tmp_path / "a.mlir", 2, "'moe.all_to_all' op exchanges rows between the ranks of @ep; one process runs the model")
 
 
 def test_dropout_of_training(tmp_path):

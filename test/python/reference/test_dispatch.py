@@ -63,3 +63,42 @@ def test_rows_are_ordered_by_expert_then_token():
     pairs, counts = ref.sort_pairs(np.array([[2, 0], [0, 2], [-1, 2]]), 4)
     assert pairs.tolist() == [[0, 1], [1, 0], [0, 0], [1, 1], [2, 1]]
     assert counts.tolist() == [2, 0, 3, 0]
+
+
+def rows_of(tokens, experts, k):
+    x, ids, weights = routing(tokens, experts, k)
+    rows, _ = ref.dispatch_rows(x.astype(np.float32), ids, experts)
+    return rows, ids, weights.astype(np.float32)
+
+
+def test_a_tree_of_one_range_is_the_slot_order():
+    rows, ids, weights = rows_of(31, 8, 3)
+    ids[4, 1] = ids[7] = -1
+    rows = rows[: (ids >= 0).sum()]
+    assert (ref.combine_tree(rows, ids, 8, 1, weights) == ref.combine_rows(rows, ids, 8, weights)).all()
+    assert np.allclose(ref.combine_tree(rows, ids, 8, 4), ref.combine_rows(rows, ids, 8))
+
+
+def test_the_order_of_a_tree():
+    """In f32 1 is lost beside 2**24. Slots 1, 2**24, -2**24 of experts 0, 2, 3: only a tree over two ranges or more keeps 1."""
+    big = np.float32(2**24)
+    rows, ids = np.array([[1], [big], [-big]], dtype=np.float32), np.array([[0, 2, 3]])
+    assert [ref.combine_tree(rows, ids, 4, groups).item() for groups in (1, 2, 4)] == [0, 1, 1]
+    # Slots 2**24, 1, -2**24 of experts 0, 1, 0: a range of both loses 1.
+    rows, ids = np.array([[big], [-big], [1]], dtype=np.float32), np.array([[0, 1, 0]])
+    assert [ref.combine_tree(rows, ids, 4, groups).item() for groups in (1, 2, 4)] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_a_tree_does_not_show_the_number_of_ranks(ranks):
+    """Each rank sums the pairs of its experts as a smaller tree; the ranks' sums are added in pairs."""
+    rows, ids, weights = rows_of(40, 16, 6)
+    owned = 16 // ranks
+    pairs, _ = ref.sort_pairs(ids, 16)
+    owner = ids[pairs[:, 0], pairs[:, 1]] // owned
+    sums = []
+    for rank in range(ranks):
+        local = np.where(ids // owned == rank, ids - rank * owned, -1)
+        sums.append(ref.combine_tree(rows[owner == rank], local, owned, 8 // ranks, weights))
+    assert (ref.add_in_pairs(np.stack(sums)) == ref.combine_tree(rows, ids, 16, 8, weights)).all()
+    assert (ref.combine_tree(rows, ids, 16, 8, weights) != ref.combine_rows(rows, ids, 16, weights)).any()

@@ -70,3 +70,10 @@ def test_permuting_tokens_permutes_the_result():
     order = np.random.default_rng(5).permutation(17)
     out = ref.moe_layer(x, logits, weights, 2)
     assert np.allclose(ref.moe_layer(x[order], logits[order], weights, 2), out[order])
+
+
+def test_the_order_of_a_sum_is_no_part_of_its_value():
+    x, logits, weights = layer(17, 6, 5, 8)
+    for pre_score in (False, True):
+        out = ref.moe_layer(x, logits, weights, 3, pre_score=pre_score)
+        assert np.allclose(ref.moe_layer(x, logits, weights, 3, pre_score=pre_score, groups=4), out)

@@ -1,0 +1,124 @@
+"""--parallel: what it makes of level spmd, and the faults that it may have."""
+
+import re
+
+import pytest
+
+from moe_mlir.testing.compiling import export_model
+from moe_mlir.testing.models import tiny_model
+
+from compiling import compile_model, expect_error, files
+from readme import ROOT
+
+(LAYER,) = re.findall(r"^```mlir\n(module .*?)^```", (ROOT / "docs" / "Compiler.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def layer(tmp_path):
+    path = tmp_path / "in" / "layer.mlir"
+    path.parent.mkdir()
+    path.write_text(LAYER)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    export_model(tiny_model("mixtral"), folder / "model.pt2", max_cache_len=128)
+    return folder / "model.pt2"
+
+
+def spmd(source, *flags):
+    done = compile_model(source, "--to=spmd", "-o", "-", "-q", "--weights=none", *flags)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+FAULTS = [
+    ("tokens=split", "ep is missing, the number of ranks that share the experts, as in ep=4"),
+    ("ep=3", "ep must be a power of two, got '3'"),
+    ("ep=0", "ep must be a power of two, got '0'"),
+    ("ep=-2", "ep must be a power of two, got '-2'"),
+    ("ep=", "ep must be a power of two, got ''"),
+    ("ep=2,groups=6", "groups must be a power of two, got '6'"),
+    ("ep=8,groups=4", "groups=4 is less than ep=8, but each rank sums at least one group"),
+    ("ep=2,tokens=both", "tokens must be split or replicated, got 'both'"),
+    ("ep=2,tp=2", "unknown field 'tp'; one of ep, tokens, groups"),
+    ("ep=2,ep=4", "ep is given twice"),
+    ("ep=2,", "expected fields as in ep=4,tokens=split,groups=8, got ''"),
+    ("2", "expected fields as in ep=4,tokens=split,groups=8, got '2'"),
+]
+
+
+@pytest.mark.parametrize("spec,text", FAULTS)
+def test_faults(spec, text, layer):
+    process = compile_model(layer, f"--parallel={spec}", "-o", layer.parent / "out", "--weights=none")
+    expect_error(process, 1, f"--parallel={spec}: {text}; see moe-compile --help")
+    assert len(process.stderr.splitlines()) == 1 and files(layer.parent) == ["layer.mlir"]
+
+
+def test_empty(layer):
+    expect_error(compile_model(layer, "--parallel="), 1, "the value of --parallel is empty; see moe-compile --help")
+
+
+def test_a_level_that_is_not_reached(layer):
+    expect_error(compile_model(layer, "--parallel=ep=2", "--to=graph"), 1, "--parallel makes level spmd, which --to=graph does not reach")
+
+
+def test_experts_that_cannot_be_divided(layer):
+    process = compile_model(layer, "--parallel=ep=16", "-o", layer.parent / "out", "--weights=none", "--progress=none")
+    expect_error(process, 2, "layer.mlir:10: 'moe.dispatch' op cannot be divided: ep=16 does not divide a layer of 8 experts equally")
+    assert files(layer.parent) == ["layer.mlir"]
+
+
+def test_without_the_flag_nothing_is_divided(layer):
+    text = spmd(layer)
+    assert "@ep" not in text and "sum(" not in text
+    assert text.replace('"spmd"', '"graph"') == compile_model(layer, "--to=graph", "-o", "-", "-q", "--weights=none").stdout
+
+
+def test_one_rank_sums_as_several(layer):
+    text = spmd(layer, "--parallel=ep=1")
+    assert "@ep" not in text and text.count("sum(<tree, groups = 8>)") == 1
+
+
+def test_tokens(layer):
+    split, all_tokens = spmd(layer, "--parallel=ep=2"), spmd(layer, "--parallel=ep=2,tokens=replicated,groups=4")
+    assert split == spmd(layer, "--parallel=ep=2,tokens=split,groups=8")
+    assert split.count("moe.split = @ep") == 2 and split.count("moe.all_to_all") == 2
+    assert "moe.split" not in all_tokens and all_tokens.count("shard.all_reduce") == 1
+    assert "sum(<tree, groups = 2>)" in all_tokens
+
+
+def test_a_level_by_hand(layer):
+    """The text of a divided program compiles without the flag, which would have no effect on it."""
+    text = spmd(layer, "--parallel=ep=2")
+    edited = layer.parent / "edited.mlir"
+    edited.write_text(text.replace("sum(<tree, groups = 4>)", "sum(<tree, groups = 2>)"))
+    done = compile_model(edited, "--to=scheduled", "-o", "-", "-q")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("moe.all_to_all") == done.stdout.count("sum(<tree, groups = 2>)") == 2
+    process = compile_model(edited, "--parallel=ep=2", "--to=scheduled", "-o", "-")
+    expect_error(process, 1, f"--parallel divides a program of level graph among ranks; '{edited}' is at level spmd already, and runs "
+                 "on the ranks that it names")
+
+
+def test_a_graph_names_no_ranks(layer):
+    layer.write_text(spmd(layer, "--parallel=ep=2").replace('"spmd"', '"graph"'))
+    process = compile_model(layer, "--to=spmd", "-o", "-", "--progress=none")
+    assert process.returncode == 2 and "level graph: 'shard.grid' is not an op of this level" in process.stderr
+
+
+def test_models(model, tmp_path):
+    """A model divides its batch; of its layers each is divided by itself, on one grid."""
+    whole = spmd(model, "--parallel=ep=2")
+    (line,) = re.findall(r"^  func.func @main.*", whole, re.M)
+    assert re.search(r'"batch", "seq"\], moe.name = "input_ids",.*?moe.split = @ep', line) and line.count("moe.split = @ep") == 3
+    assert "moe.state, moe.split" not in line and "moe.split = @ep, moe.state" not in line
+    layers = spmd(model, "--parallel=ep=4", "--entry=layers")
+    assert layers.count("shard.grid") == 1 and layers.count("func.func @layer") == 3 == layers.count("moe.split = @ep}) {")
+
+
+def test_remarks(layer):
+    done = compile_model(layer, "--parallel=ep=2", "--to=spmd", "-o", "-", "-v", "--weights=none")
+    assert "4 of 8 experts on each of 2 ranks; a token has at most 2 rows, each with 140 bytes there and 256 back" in done.stderr
