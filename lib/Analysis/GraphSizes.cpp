@@ -148,23 +148,19 @@ std::optional<std::pair<SizeExpr, SizeExpr>> GraphSizes::pairs(Value layout) {
   auto dispatch = exchange && exchange.getInverse() ? exchange.getDispatch() : layout.getDefiningOp<moe::DispatchOp>();
   if (!dispatch)
     return std::nullopt;
-  SizeExpr tokens = size(dispatch.getExperts(), 0);
-  return std::pair(tokens, dispatch.getTo() ? SizeExpr(dispatch.getLayout().getType().getExperts())
-                                            : size(dispatch.getExperts(), 1));
+  return std::pair(size(dispatch.getExperts(), 0), dispatch.getTo()
+                                                       ? SizeExpr(dispatch.getLayout().getType().getExperts())
+                                                       : size(dispatch.getExperts(), 1));
 }
 
 /// A dimension of an nn or moe op's result is that of the first operand with the same symbol.
 std::optional<SizeExpr> GraphSizes::bySymbol(OpResult tensor, int64_t dim) {
   Operation *op = tensor.getOwner();
-  if (auto dispatch = dyn_cast<moe::DispatchOp>(op); dispatch && dim == 0) {
-    auto [tokens, slots] = *pairs(dispatch.getLayout());
-    return tokens * slots;
-  }
+  if (auto dispatch = dyn_cast<moe::DispatchOp>(op); dispatch && dim == 0)
+    return pairs(dispatch.getLayout())->first * pairs(dispatch.getLayout())->second;
   if (auto exchange = dyn_cast<moe::AllToAllOp>(op); exchange && dim == 0) {
-    if (exchange.getInverse())
-      return size(exchange.getDispatch().getRows(), 0);
-    // What arrives with the rows has as many as they are.
-    return tensor == exchange.getResult() ? std::nullopt : std::optional(size(exchange.getResult(), 0));
+    Value rows = exchange.getInverse() ? Value(exchange.getDispatch().getRows()) : exchange.getResult();
+    return tensor == rows ? std::nullopt : std::optional(size(rows, 0)); // companions have one per row
   }
   if (auto combine = dyn_cast<moe::CombineOp>(op); combine && dim == 0) {
     auto known = pairs(combine.getLayout());

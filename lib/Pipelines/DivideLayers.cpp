@@ -1,9 +1,9 @@
 //===- DivideLayers.cpp - MoE layers divided among ranks ----------------------------------------------------------===//
 //
-// Gather: a layer is a dispatch, the experts that read its rows, and the combines that sum them. What else reads rows or
-// the layout would see those of one rank, and is refused.
-// Rewrite: the experts' weights become this rank's part of them. With an exchange the dispatch becomes three ops (to the
-// ranks, the exchange, at this rank) and each combine three as well (of this rank's experts, the way back, of the ranks).
+// Gather: a layer is a dispatch, the experts that read its rows, and the combines that sum them. What else reads rows
+// or the layout would see those of one rank, and is refused.
+// Rewrite: the experts' weights become this rank's part of them. With an exchange the dispatch becomes three ops (to
+// the ranks, the exchange, at this rank), and so does each combine (of this rank's experts, the way back, of ranks).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -78,7 +78,8 @@ FailureOr<DividedLayer> moe_mlir::gatherLayer(moe::DispatchOp dispatch, const Pa
     Value rows = user->getOperand(0);
     auto maker = rows.getDefiningOp<moe::ExpertOp>();
     if (rows != dispatch.getRows() && !(maker && maker.getLayout() == dispatch.getLayout()))
-      return user->emitOpError("reads other rows than those of its layout, so its experts cannot be divided among ranks");
+      return user->emitOpError("reads other rows than those of its layout, so its experts cannot be divided among "
+                               "ranks");
     if (auto expert = dyn_cast<moe::ExpertOp>(user)) {
       if (failed(checkWeights(expert)) || failed(checkReaders(expert.getResult(), dispatch)))
         return failure();
@@ -105,8 +106,9 @@ static moe::SumAttr treeOf(MLIRContext *context, int64_t groups) {
 LogicalResult moe_mlir::setSum(moe::CombineOp combine, int64_t groups) {
   moe::SumAttr wanted = treeOf(combine.getContext(), groups);
   if (combine.getSum() && *combine.getSum() != wanted)
-    return combine.emitOpError() << "sums by " << combine.getSum()->getGroups() << " groups, but is to do so by " << groups
-                                 << "; take its clause away, or say groups=" << combine.getSum()->getGroups();
+    return combine.emitOpError() << "sums by " << combine.getSum()->getGroups() << " groups, but is to do so by "
+                                 << groups << "; take its clause away, or say groups="
+                                 << combine.getSum()->getGroups();
   combine.setSumAttr(wanted);
   return success();
 }
@@ -208,8 +210,8 @@ LogicalResult Rewriter::checkWeightsOfSums() {
     llvm::SetVector<Operation *> makers;
     if (combine.getWeights() && (failed(getBackwardSlice(combine.getWeights(), &makers, options)) ||
                                  makers.contains(layer.dispatch)))
-      return combine.emitOpError("has weights that depend on its own experts, so they cannot travel with the tokens; use "
-                                 "tokens=replicated");
+      return combine.emitOpError("has weights that depend on its own experts, so they cannot travel with the tokens; "
+                                 "use tokens=replicated");
   }
   return success();
 }

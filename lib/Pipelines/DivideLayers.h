@@ -23,8 +23,8 @@ mlir::FailureOr<DividedLayer> gatherLayer(mlir::moe::DispatchOp dispatch, const 
 /// Gives a sum the order that all numbers of ranks share. Fails if it has another one.
 mlir::LogicalResult setSum(mlir::moe::CombineOp combine, int64_t groups);
 
-/// Rewrites the layer for one of the `ranks` of `grid`: tokens go to the ranks of their experts and their sums come back
-/// (`exchange`), or each rank has all tokens and the ranks add their sums.
+/// Rewrites the layer for one of the `ranks` of `grid`: tokens go to the ranks of their experts and their sums come
+/// back (`exchange`), or each rank has all tokens and the ranks add their sums.
 mlir::LogicalResult divideLayer(DividedLayer &layer, mlir::FlatSymbolRefAttr grid, int64_t ranks, bool exchange);
 
 } // namespace moe_mlir

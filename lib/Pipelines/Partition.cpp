@@ -53,7 +53,8 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
     std::string error;
     spec = *parseParallel(parallel, error);
     for (auto grid : getOperation().getOps<shard::GridOp>()) {
-      grid.emitOpError("says how the program is divided among ranks already, so nothing else can; leave 'parallel' out");
+      grid.emitOpError("says how the program is divided among ranks already, so nothing else can; leave 'parallel' "
+                       "out");
       return signalPassFailure();
     }
     for (auto func : getOperation().getOps<func::FuncOp>())

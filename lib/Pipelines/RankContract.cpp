@@ -45,7 +45,8 @@ static StringRef whyNotTo(moe::DispatchOp op) {
     auto combine = dyn_cast<moe::CombineOp>(user);
     auto back = combine ? combine.getRows().getDefiningOp<moe::AllToAllOp>() : moe::AllToAllOp();
     if (!back || !back.getInverse() || back.getDispatch() != op)
-      return "has a layout of ranks, of which moe.combine sums what its moe.all_to_all 'return' gives; nothing else uses it";
+      return "has a layout of ranks, of which moe.combine sums what its moe.all_to_all 'return' gives; nothing else "
+             "uses it";
   }
   return "";
 }

@@ -1,8 +1,8 @@
 //===- SplitTokens.cpp - whether a function's inputs can be divided among ranks -----------------------------------===//
 //
-// The ops of the function are visited in order. Each says of its results whether they are ranges, given that some of its
-// operands are; what it does to dimension 0 is read from its indexing maps or from the letters of its shapes. Ops that
-// move tensors without computing are in SplitTensors.cpp.
+// The ops of the function are visited in order. Each says of its results whether they are ranges, given that some of
+// its operands are; what it does to dimension 0 is read from its indexing maps or from the letters of its shapes. Ops
+// that move tensors without computing are in SplitTensors.cpp.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -202,7 +202,8 @@ LogicalResult SplitTokens::visitElements(Operation *op) {
 /// The letter that dimension 0 has, and whether it may be 1 instead.
 static std::pair<StringRef, bool> firstLetter(const NamedShape &shape) {
   ArrayRef<StringRef> dims = shape.dims;
-  if (dims.front() == "..." && cast<ShapedType>(shape.value.getType()).getRank() + 1 == static_cast<int64_t>(dims.size()))
+  const size_t rank = cast<ShapedType>(shape.value.getType()).getRank();
+  if (dims.front() == "..." && rank + 1 == dims.size())
     dims = dims.drop_front();
   auto [one, bound] = dims.empty() ? std::pair<StringRef, StringRef>() : dims.front().split('|');
   return {bound.empty() ? one : bound, !bound.empty()};

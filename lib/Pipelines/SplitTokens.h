@@ -12,8 +12,8 @@ namespace moe_mlir {
 /// The name of dimension 0 of the first input of `func`; null if it has none.
 mlir::StringAttr splitDimension(mlir::func::FuncOp func);
 
-/// Each rank gets a range of that dimension of all inputs that have it. This is right if no op mixes its elements: what a
-/// function computes for a range is that range of what it computes for all.
+/// Each rank gets a range of that dimension of all inputs that have it. This is right if no op mixes its elements: what
+/// a function computes for a range is that range of what it computes for all.
 class SplitTokens {
 public:
   SplitTokens(mlir::func::FuncOp func, mlir::StringAttr dimension)

@@ -82,8 +82,8 @@ static WordOption<Entry>
 static cl::opt<std::string>
     parallel("parallel", cl::value_desc("ep=N,..."), cl::cat(category),
              cl::desc("Divide the experts of every layer among N ranks, processes that run one program: ep=4. "
-                      "tokens=split (default where the first input can be divided) gives each rank a part of the batch, "
-                      "tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
+                      "tokens=split (default where the first input can be divided) gives each rank a part of the "
+                      "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
                       "gives the same bits"));
 static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::cat(category),
                                       cl::desc("CPU to compile for, x86-64-v3 or newer: native (default), x86-64-v3, "

@@ -19,11 +19,11 @@ struct ParallelSpec {
   std::optional<int64_t> groups; ///< None: 8, or as many as divide the experts.
 };
 
-/// None with a message in `error` if the text is none. It has no line break and no period.
+/// None with a message in `error`, a part of a sentence, if the text is none.
 std::optional<ParallelSpec> parseParallel(llvm::StringRef text, std::string &error);
 
-/// The groups that a layer's sum has, the same for every number of ranks that shares its experts. None with a message in
-/// `error` if there are none of that kind.
+/// The groups that a layer's sum has, the same for every number of ranks that shares its experts. None with a message
+/// in `error` if there are none of that kind.
 std::optional<int64_t> sumGroups(const ParallelSpec &spec, int64_t experts, std::string &error);
 
 } // namespace moe_mlir

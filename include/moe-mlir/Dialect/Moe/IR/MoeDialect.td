@@ -10,7 +10,7 @@ def Moe_Dialect : Dialect {
   let summary = "Mixture-of-Experts layers: gate, dispatch, expert, combine, all_to_all";
   let description = [{
     Value semantics on tensors. Every policy that changes a result is an attribute, an operand or a region.
-    Sizes: T tokens, H hidden, E experts, k experts per token, I expert intermediate, R rows after dispatch (T.k).
+    Sizes: T tokens, H hidden, E experts, k experts per token, I expert intermediate, R rows after dispatch (T.k), W ranks.
 
     What a caller of the program must know stands in attributes of the module and of the host function's arguments and
     results. Every level keeps them, and the dialect verifies them; a name that is not in these tables is an error.
