@@ -38,10 +38,11 @@ bool RankErrors::hasFailure() const {
 }
 
 bool RankErrors::isRelayed(const std::string &failure) const {
-  if (failure.compare(0, 5, "rank ") != 0)
+  size_t at = failure.find("rank "); // behind "call 3: ", for example
+  if (at == std::string::npos)
     return false;
   char *rest = nullptr;
-  unsigned long other = std::strtoul(failure.c_str() + 5, &rest, 10);
+  unsigned long other = std::strtoul(failure.c_str() + at + 5, &rest, 10);
   std::string what = rest;
   bool tells = what.compare(0, 9, " failed: ") == 0 || what.compare(0, 14, " left the job ") == 0;
   return tells && other < ranks.size() && !ranks[other].failure.empty() && ranks[other].failure != failure;

@@ -62,6 +62,8 @@ Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanos
   if (met.failed())
     return failure(met.code, "rank %d could not meet the others: %s", ranks.rank, met.message.c_str());
   makeGroups(program);
+  for (int32_t i = 0; i < program.output_count; ++i)
+    collects = collects || program.outputs[i].axis >= 0;
   return {};
 }
 
@@ -95,6 +97,8 @@ Status Job::start(const Status &opened, uint64_t weights) {
     bytes += group->slotBytes();
   std::vector<const uint32_t *> goodbyes;
   Status s = pages.open(bootstrap, bytes);
+  if (collects && !s.failed()) // else when somebody wants it
+    s = pieces.open(bootstrap, 2 * kPiece);
   for (int i = 0; i < ranks() && !s.failed(); ++i)
     goodbyes.push_back(&page(i).goodbye);
   if (!s.failed())

@@ -92,7 +92,7 @@ private:
   Watch watch;
   const char *phase = "";
   uint32_t runs = 0;
-  bool isStarted = false;
+  bool isStarted = false, collects = false;
   Status over; ///< why no run is possible any more
 };
 
