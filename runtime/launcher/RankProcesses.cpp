@@ -185,9 +185,10 @@ void RankProcesses::reap() {
       continue;
     ranks[i].process = -1;
     someEnded = true;
-    if (outcome.failed() || isLate || how == 0)
-      continue;
+    // Of a rank that was killed and others that found that out, the end may be seen in any order.
     int signal = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    if (how == 0 || isLate || (outcome.failed() && (!signal || outcome.code > 128)))
+      continue;
     outcome.code = signal ? 128 + signal : WEXITSTATUS(how);
     if (signal)
       outcome.message = format("rank %zu was ended by signal %d (%s)", i, signal, strsignal(signal));
