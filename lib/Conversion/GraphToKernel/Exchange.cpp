@@ -25,11 +25,34 @@ struct Traveller {
 };
 } // namespace
 
+/// Exchanges that are on their way at the same time have windows of their own, by this number. An exchange is over when
+/// all that returns from it has returned; of one without a way back nobody knows.
+static unsigned numberOf(moe::AllToAllOp op, const GraphLowering &lowering) {
+  llvm::SmallDenseSet<unsigned> taken;
+  for (auto &[other, exchange] : lowering.exchanges) {
+    auto returns = llvm::make_filter_range(other->getUsers(), llvm::IsaPred<moe::AllToAllOp>);
+    bool isOver = !returns.empty() && llvm::all_of(returns, [&](Operation *back) {
+      return back->getBlock() == op->getBlock() && back->isBeforeInBlock(op);
+    });
+    if (!isOver)
+      taken.insert(exchange->number);
+  }
+  unsigned number = 0;
+  while (taken.contains(number))
+    ++number;
+  return number;
+}
+
+/// "rows"; "rows 1" of the second exchange at a time.
+static std::string nameOf(const RowExchange &exchange, const Twine &name) {
+  return exchange.number ? (name + " " + Twine(exchange.number)).str() : name.str();
+}
+
 /// A window with `room` rows of each rank, like those of `rows`.
 static Value windowFor(OpBuilder &host, Location loc, const RowExchange &exchange, const Twine &name, Value rows) {
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, rows);
   sizes[0] = mulSizes(host, loc, {exchange.room, host.getIndexAttr(exchange.ranks.count)});
-  return exchange.ranks.window(host, loc, name, getElementTypeOrSelf(rows), sizes);
+  return exchange.ranks.window(host, loc, nameOf(exchange, name), getElementTypeOrSelf(rows), sizes);
 }
 
 /// Sends the tokens' and companions' rows to the ranks of `layout`.
@@ -69,7 +92,8 @@ static LaunchOp emitAnnouncement(GraphLowering &lowering, OpBuilder &host, Locat
                                  const LayoutBuffers &layout) {
   const Ranks &ranks = exchange.ranks;
   Value announcements =
-      ranks.window(host, loc, "announcements", host.getI32Type(), {host.getIndexAttr(ranks.count), host.getIndexAttr(2)});
+      ranks.window(host, loc, nameOf(exchange, "announcements"), host.getI32Type(),
+                   {host.getIndexAttr(ranks.count), host.getIndexAttr(2)});
   Value mine = ownPart(host, loc, announcements);
   auto tell = [&](KernelBuilder &b, Value peer, Value distance) {
     Value offsets = b.arg(layout.offsets), there = partOf(b, b.arg(announcements), peer);
@@ -166,11 +190,11 @@ private:
     LayoutBuffers layout(adaptor.getLayout());
     Value tokens = rewriter.getRemappedValue(dispatch.getTokens());
     auto exchange = std::make_shared<RowExchange>(
-        RowExchange{Ranks(rewriter, loc, lowering.module, op.getGrid()), layerName(op), layout.values()});
+        RowExchange{Ranks(rewriter, loc, lowering.module, op.getGrid()), layerName(op), layout.values(), {}, {}, {}, {}});
     const Ranks &ranks = exchange->ranks;
     exchange->room = ranks.largest(rewriter, loc, sizeOf(rewriter, loc, tokens, 0));
-    exchange->came = ranks.flags(rewriter, loc, "came");
-    exchange->returned = ranks.flags(rewriter, loc, "returned");
+    exchange->number = numberOf(op, lowering);
+    exchange->came = ranks.flags(rewriter, loc, nameOf(*exchange, "came"));
     exchange->arrived = allocate(rewriter, loc, rewriter.getI32Type(),
                                  OpFoldResult(rewriter.getIndexAttr(ranks.count + 1)));
     exchange->firsts = allocate(rewriter, loc, rewriter.getI32Type(), OpFoldResult(rewriter.getIndexAttr(ranks.count)));
@@ -202,12 +226,16 @@ private:
   SmallVector<SmallVector<Value>> lowerReturn(moe::AllToAllOp op, OneToNOpAdaptor adaptor,
                                               ConversionPatternRewriter &rewriter) const {
     Location loc = op.getLoc();
-    const RowExchange &exchange = *lowering.exchanges.lookup(op.getLayout().getDefiningOp());
-    Value sums = adaptor.getRows()[0], window = windowFor(rewriter, loc, exchange, "sums", sums);
+    RowExchange &exchange = *lowering.exchanges.lookup(op.getLayout().getDefiningOp());
+    // Several experts of one dispatch return by themselves.
+    std::string which = exchange.returns ? " of " + std::to_string(exchange.returns) : "";
+    ++exchange.returns;
+    Value sums = adaptor.getRows()[0], window = windowFor(rewriter, loc, exchange, "sums" + which, sums);
+    Value returned = exchange.ranks.flags(rewriter, loc, nameOf(exchange, "returned" + which));
     StringRef phase = "sums to tokens";
     // The rows have room for all tokens of each rank already.
     setPhase(emitReturn(lowering, rewriter, loc, exchange, sums, window), exchange.layer, phase);
-    LaunchOp meeting = emitMeeting(lowering, rewriter, loc, exchange.ranks, exchange.returned);
+    LaunchOp meeting = emitMeeting(lowering, rewriter, loc, exchange.ranks, returned);
     setPhase(meeting, exchange.layer, phase);
     setTraffic(meeting, exchange.ranks, {Value(), Value(), 0, flagBytes});
     return {{ownPart(rewriter, loc, window)}, exchange.layout};

@@ -28,9 +28,11 @@ struct RowExchange {
   std::string layer;
   SmallVector<Value> layout; ///< of the dispatch to the ranks
   Value room;                ///< the largest number of tokens of a rank
-  Value came, returned;      ///< windows of flags
+  Value came;                ///< window of flags
   Value arrived;             ///< [W + 1] i32: rows that came from the ranks before each; the last is their number
   Value firsts;              ///< [W] i32: where each rank wants the sums of its rows
+  unsigned number = 0;       ///< among those that are on their way at the same time
+  unsigned returns = 0;      ///< that were emitted
 };
 
 /// This rank's part of a window, for launches as any buffer.
