@@ -67,7 +67,7 @@ def KernelPlanWindows : Pass<"kernel-plan-windows", "::mlir::ModuleOp"> {
     `kernel.window` becomes one `kernel.windows` per grid and function, and a `kernel.window_at` with a byte offset, a
     multiple of 64, for each. Windows of one name, type and size share a place, all others are disjoint. Sizes are moved in
     front of the first window. Windows of flags come first and have a constant size: a flag keeps its place from
-    call to call, as it holds an epoch of the past.
+    call to call, as it holds an epoch of the past. Other windows of constant size follow, then the rest.
 
     ```mlir
     shard.grid @ep(shape = 2)
