@@ -55,7 +55,8 @@ TEST(RankFaults, ARankThatIsKilledOrStoppedInARunIsNamed) {
       EXPECT_EQ(endings[2].signal, SIGKILL);
       for (size_t i : {0, 1}) {
         // That a process has ended is found out wherever one is.
-        std::string own = i ? "rank 2" : "rank 0", stopped = " waited 1 s for rank 1 in \"" + std::string(waiting) + "\"";
+        std::string own = i ? "rank 2" : "rank 0";
+        std::string stopped = std::string(" waited 1 s for rank 1 in \"") + waiting + "\"";
         if (signal == SIGKILL)
           EXPECT_EQ(endings[i].text.rfind("rank 1 ended while " + own + " wa", 0), 0u) << endings[i].text;
         else // who gives up first tells the other one
