@@ -31,10 +31,9 @@ static unsigned numberOf(moe::AllToAllOp op, const GraphLowering &lowering) {
   llvm::SmallDenseSet<unsigned> taken;
   for (auto &[other, exchange] : lowering.exchanges) {
     auto returns = llvm::make_filter_range(other->getUsers(), llvm::IsaPred<moe::AllToAllOp>);
-    bool isOver = !returns.empty() && llvm::all_of(returns, [&](Operation *back) {
-      return back->getBlock() == op->getBlock() && back->isBeforeInBlock(op);
-    });
-    if (!isOver)
+    auto isBack = [&](Operation *back) { return back->getBlock() == op->getBlock() && back->isBeforeInBlock(op); };
+    bool isOver = !returns.empty() && llvm::all_of(returns, isBack);
+    if (!isOver && other->getBlock() == op->getBlock())
       taken.insert(exchange->number);
   }
   unsigned number = 0;
