@@ -27,7 +27,7 @@ def bodies(text):
     """Of functions made of others: each name, and the text of all its overloads."""
     text = re.sub(r"//.*", "", text)
     found = {}
-    for match in re.finditer(r"MOE_DEVICE (?:constexpr )?[\w:<>, ]+? (\w+)\([^{;]*\{", text):
+    for match in re.finditer(r"MOE_DEVICE (?:constexpr )?[\w:<>, ]+? \*?(\w+)\([^{;]*\{", text):
         depth, end = 1, match.end()
         while depth:
             depth += {"{": 1, "}": -1}.get(text[end], 0)

@@ -1,8 +1,8 @@
 //===- device.cuh - the one include of a kernel text --------------------------------------------------------------===//
 //
 // Kernel text is ordinary C++ and calls of this library. Its primitives come from sm90/ (one GPU instruction each) or,
-// with MOE_EMULATION defined, from the emulated machine in ../emulation; elements.cuh, layout.cuh and pipeline.cuh are
-// the same text on both sides. docs/Cuda.md has the contract of every function.
+// with MOE_EMULATION defined, from the emulated machine in ../emulation; elements.cuh, layout.cuh, pipeline.cuh,
+// exchange.cuh and schedule.cuh are the same text on both sides. docs/Cuda.md has the contract of every function.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -40,4 +40,5 @@
 #include "elements.cuh"
 #include "layout.cuh"
 #include "pipeline.cuh"
+#include "exchange.cuh"
 #include "schedule.cuh"

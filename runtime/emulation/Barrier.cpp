@@ -24,7 +24,7 @@ int takeBarrierSlot(Where where) {
   if (block.barrierSlots == kBarrierSlots)
     fail("more than " + std::to_string(kBarrierSlots) + " mbarriers in a block; one that copies arrive at counts twice",
          where);
-  return machine->options.threads + block.barrierSlots++;
+  return Clock::width - kStoreSlots - kBarrierSlots + block.barrierSlots++;
 }
 
 std::string tooManyArrivals(const Barrier &barrier) {

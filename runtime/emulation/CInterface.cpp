@@ -14,10 +14,7 @@ static int report(const std::string &text, char *message, size_t size) {
   return !text.empty();
 }
 
-#pragma GCC visibility push(default)
-
-int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const moe_emulation_options *options,
-                         char *message, size_t size) {
+static Options optionsOf(const moe_emulation_options *options) {
   Options o;
   o.blocks = options->blocks;
   o.threads = options->threads;
@@ -31,7 +28,25 @@ int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const m
   if (options->resident_blocks)
     o.residentBlocks = options->resident_blocks;
   o.firstBlocks = options->first_blocks;
-  return report(launch(o, [=] { kernel(args); }).fault, message, size);
+  return o;
+}
+
+#pragma GCC visibility push(default)
+
+int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const moe_emulation_options *options,
+                         char *message, size_t size) {
+  return report(launch(optionsOf(options), [=] { kernel(args); }).fault, message, size);
+}
+
+int moe_emulation_launch_ranks(const moe_emulation_step *steps, size_t count, int32_t ranks,
+                               const moe_emulation_options *schedule, char *message, size_t size) {
+  std::vector<std::vector<Launch>> launches(ranks);
+  for (size_t i = 0; i < count; ++i) {
+    const moe_emulation_step &step = steps[i];
+    launches.at(step.rank).push_back(
+        {optionsOf(&step.options), [kernel = step.kernel, args = step.args] { kernel(args); }, step.name});
+  }
+  return report(launchRanks(optionsOf(schedule), launches).fault, message, size);
 }
 
 void moe_emulation_register(const void *base, size_t bytes, const char *name, int access) {

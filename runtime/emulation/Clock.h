@@ -13,24 +13,48 @@
 
 namespace moe::emulation {
 
-/// For every slot of every block the last epoch known. A block's slots are its threads, then its mbarriers
-/// (asynchronous loads that complete there, and copies of threads apart from them), then the threads that store tiles.
-/// Blocks from which nothing was learnt take no memory.
+/// Where a block stands among the launches of ranks.
+struct LaunchNumber {
+  int rank;
+  uint32_t number;
+};
+
+/// For every slot of every block the last epoch known, and for every rank how many of its launches are known to have
+/// ended: all that they did is known then. A block's slots are its threads, then its mbarriers (asynchronous loads that
+/// complete there, and copies of threads apart from them), then the threads that store tiles. Blocks from which nothing
+/// was learnt take no memory.
 class Clock {
 public:
   /// Slots of a block, set by each launch.
   static inline int width = 0;
+  /// Of each block that has begun.
+  static inline std::vector<LaunchNumber> launches;
 
   uint32_t get(int block, int slot) const {
-    return size_t(block) < blocks.size() && blocks[block] ? blocks[block][slot] : 0;
+    if (size_t(block) < blocks.size() && blocks[block])
+      return blocks[block][slot];
+    return hasEnded(size_t(block)) ? ~0u : 0;
+  }
+  /// The first `count` launches of `rank` have ended.
+  void end(int rank, uint32_t count) {
+    if (ended.size() <= size_t(rank))
+      ended.resize(rank + 1);
+    if (ended[rank] >= count)
+      return;
+    ended[rank] = count;
+    for (size_t b = 0; b < blocks.size(); ++b)
+      if (blocks[b] && hasEnded(b))
+        blocks[b].reset();
   }
   void raise(int block, int slot, uint32_t epoch) {
     uint32_t &known = slots(block)[slot];
     known = std::max(known, epoch);
   }
   void join(const Clock &other) {
+    for (size_t rank = 0; rank < other.ended.size(); ++rank)
+      end(int(rank), other.ended[rank]);
     for (size_t b = 0; b < other.blocks.size(); ++b)
-      if (other.blocks[b]) {
+      if (other.blocks[b] && !hasEnded(b)) {
         uint32_t *to = slots(b);
         const uint32_t *from = other.blocks[b].get();
         for (int i = 0; i < width; ++i)
@@ -39,6 +63,9 @@ public:
   }
   /// Is everything in `other` known here?
   bool includes(const Clock &other) const {
+    for (size_t rank = 0; rank < other.ended.size(); ++rank)
+      if (other.ended[rank] > (rank < ended.size() ? ended[rank] : 0))
+        return false;
     for (size_t b = 0; b < other.blocks.size(); ++b)
       if (other.blocks[b])
         for (int i = 0; i < width; ++i)
@@ -47,12 +74,17 @@ public:
     return true;
   }
   void clear() {
+    ended.clear();
     for (auto &block : blocks)
       if (block)
         std::fill_n(block.get(), width, 0u);
   }
 
 private:
+  bool hasEnded(size_t block) const {
+    return !ended.empty() && size_t(launches[block].rank) < ended.size() &&
+           ended[launches[block].rank] > launches[block].number;
+  }
   uint32_t *slots(size_t block) {
     if (blocks.size() <= block)
       blocks.resize(block + 1);
@@ -61,6 +93,7 @@ private:
     return blocks[block].get();
   }
   std::vector<std::unique_ptr<uint32_t[]>> blocks;
+  std::vector<uint32_t> ended; // by rank
 };
 
 /// What a synchronisation hands over: the writes that ordinary accesses may see, and those of them that the async proxy

@@ -72,7 +72,7 @@ void commitCopies() {
     queue.batches[number].landed = true;
     return;
   }
-  machine->events.push_back([&t, number] {
+  machine->later([&t, number] {
     land(t, t.copies.batches[number]);
     wakeWaiting(t);
   });
@@ -112,7 +112,7 @@ void arriveWhenCopied(uint32_t address, Where where) {
     barrier.copySlot = takeBarrierSlot(where);
   queue.arrivals.push_back({&barrier, queue.batches.size(), where});
   queue.batches.emplace_back();
-  machine->events.push_back([&t] { happenArrival(t); });
+  machine->later([&t] { happenArrival(t); });
 }
 
 void waitCopies(uint32_t pending, Where where) {

@@ -11,7 +11,7 @@ std::string hex(uint32_t value) {
 }
 
 static std::string nameOf(const Thread &thread) {
-  return "block " + std::to_string(thread.block->id) + " warp " + std::to_string(thread.warp()) + " lane " +
+  return machine->namesOfBlocks[thread.block->id] + " warp " + std::to_string(thread.warp()) + " lane " +
          std::to_string(thread.lane());
 }
 
@@ -51,7 +51,7 @@ void reportDeadlock() {
       int threads = 0;
       for (auto &[warp, count] : warps)
         threads += count;
-      text += "\n    block " + std::to_string(block) + ", warps " + std::to_string(warps.begin()->first) + " to " +
+      text += "\n    " + machine->namesOfBlocks[block] + ", warps " + std::to_string(warps.begin()->first) + " to " +
               std::to_string(warps.rbegin()->first) + ": " + std::to_string(threads) + " threads " + what;
     }
   fault(text, nullptr, nullptr);

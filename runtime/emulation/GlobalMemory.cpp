@@ -13,7 +13,7 @@ namespace moe::emulation {
 
 namespace {
 
-/// The last write in this launch.
+/// The last write.
 struct Cell {
   enum Kind : uint8_t { None, Ordinary, Async, Atomic } kind = None;
   int16_t slot = 0;
@@ -21,22 +21,43 @@ struct Cell {
   uint32_t epoch = 0;
 };
 
+/// Threads that have read a cell, and when each did last.
+class Readers {
+public:
+  void raise(int block, int slot, uint32_t epoch) {
+    for (Cell &reader : readers)
+      if (reader.block == block && reader.slot == slot) {
+        reader.epoch = epoch;
+        return;
+      }
+    readers.push_back({Cell::None, int16_t(slot), block, epoch});
+  }
+  bool knownTo(const Clock &clock) const {
+    return std::all_of(readers.begin(), readers.end(),
+                       [&](const Cell &r) { return clock.get(r.block, r.slot) >= r.epoch; });
+  }
+  void clear() { readers.clear(); }
+
+private:
+  std::vector<Cell> readers;
+};
+
 struct Buffer {
   const unsigned char *base;
   size_t bytes;
   std::string name;
   bool writable, isWindow;
-  size_t unit = 4;            // bytes per cell: as small as the smallest store so far
-  std::vector<Cell> cells;    // none if nobody writes: weights may be large
-  std::vector<Clock> readers; // of a window: who has read each cell since it was written
+  size_t unit = 4;              // bytes per cell: as small as the smallest store so far
+  std::vector<Cell> cells;      // none if nobody writes: weights may be large
+  std::vector<Readers> readers; // of a window: who has read each cell since it was written
 
   void refine(size_t newUnit) {
     std::vector<Cell> finer((bytes + newUnit - 1) / newUnit);
     for (size_t i = 0; i < finer.size(); ++i)
       finer[i] = cells[i * newUnit / unit];
-    std::vector<Clock> finerReaders(isWindow ? finer.size() : 0);
+    std::vector<Readers> finerReaders(isWindow ? finer.size() : 0);
     for (size_t i = 0; i < finerReaders.size(); ++i)
-      finerReaders[i].join(readers[i * newUnit / unit]);
+      finerReaders[i] = readers[i * newUnit / unit];
     cells = std::move(finer);
     readers = std::move(finerReaders);
     unit = newUnit;
@@ -50,6 +71,7 @@ struct AtomicWord {
 };
 
 std::vector<Buffer> buffers;
+std::map<const unsigned char *, size_t> numbers; // of buffers, by their ends; empty if they overlap
 std::map<const void *, AtomicWord> atomics;
 
 /// The cells of an access that has been found in a registered buffer.
@@ -75,21 +97,45 @@ void registerGlobal(const void *base, size_t bytes, std::string name, bool writa
   if (isWindow)
     buffers.back().readers.resize((bytes + 3) / 4);
 }
-void clearGlobals() { buffers.clear(); }
+void clearGlobals() {
+  buffers.clear();
+  numbers.clear();
+}
+
+/// Programs have many buffers.
+static void numberBuffers() {
+  numbers.clear();
+  for (size_t i = 0; i < buffers.size(); ++i)
+    numbers.emplace(buffers[i].base + buffers[i].bytes, i);
+  const unsigned char *end = nullptr;
+  bool overlap = numbers.size() != buffers.size();
+  for (auto &[next, i] : numbers) {
+    overlap |= buffers[i].base < end;
+    end = next;
+  }
+  if (overlap)
+    numbers.clear();
+}
 
 void forgetGlobalAccesses() {
+  numberBuffers();
   atomics.clear();
   for (Buffer &buffer : buffers) {
     std::fill(buffer.cells.begin(), buffer.cells.end(), Cell{});
-    for (Clock &readers : buffer.readers)
-      readers = Clock();
+    for (Readers &readers : buffer.readers)
+      readers.clear();
   }
 }
 
 static Access find(const void *p, size_t bytes, const char *what, Where where) {
   auto *first = static_cast<const unsigned char *>(p);
+  if (auto found = numbers.upper_bound(first); found != numbers.end()) {
+    Buffer &buffer = buffers[found->second];
+    if (first >= buffer.base && first + bytes <= found->first)
+      return {buffer, size_t(first - buffer.base), bytes};
+  }
   for (Buffer &buffer : buffers)
-    if (first >= buffer.base && first + bytes <= buffer.base + buffer.bytes)
+    if (numbers.empty() && first >= buffer.base && first + bytes <= buffer.base + buffer.bytes)
       return {buffer, size_t(first - buffer.base), bytes};
   fail(std::string(what) + " of " + std::to_string(bytes) + " bytes outside every registered buffer", where);
 }
@@ -118,18 +164,27 @@ static void requireOrdered(Access &access, const char *what, Where where) {
       return;
     std::string writer = "the atomic updates of it";
     if (cell.kind == Cell::Ordinary)
-      writer = "the store of block " + std::to_string(cell.block) + " thread " + std::to_string(cell.slot);
+      writer = "the store of " + machine->namesOfBlocks[cell.block] + " thread " + std::to_string(cell.slot);
     if (cell.kind == Cell::Async)
-      writer = "the TMA store of block " + std::to_string(cell.block);
+      writer = "the TMA store of " + machine->namesOfBlocks[cell.block];
     fail(std::string(what) + " of " + access.place() + " is not ordered after " + writer, where);
   });
+}
+
+/// Whether an earlier launch of the calling thread's rank has written: then its end was a fence of all proxies.
+static bool isOfEarlierLaunch(const Cell &cell) {
+  if (cell.kind == Cell::None || cell.kind == Cell::Atomic)
+    return false;
+  const LaunchNumber writer = Clock::launches[cell.block];
+  const Stream &own = *self().block->stream;
+  return writer.rank == own.rank && writer.number < own.present;
 }
 
 static void requireFenced(Access &access, const char *what, Where where) {
   Thread &t = self();
   access.eachCell([&](const Cell &cell, const void *p) {
-    if (cell.kind != Cell::Async && !includes(t.knowledge.asyncGlobal, cell, p))
-      fail(std::string(what) + " of " + access.place() + ": ordinary store of block " + std::to_string(cell.block) +
+    if (cell.kind != Cell::Async && !isOfEarlierLaunch(cell) && !includes(t.knowledge.asyncGlobal, cell, p))
+      fail(std::string(what) + " of " + access.place() + ": ordinary store of " + machine->namesOfBlocks[cell.block] +
                " before it, without fence.proxy.async of global memory in between",
            where);
   });
@@ -148,7 +203,7 @@ static void requireRead(Access &access, const char *what, Where where) {
   Thread &t = self();
   if (access.buffer.isWindow)
     access.eachCell([&](Cell &cell, const void *) {
-      if (!t.knowledge.seen.includes(access.buffer.readers[&cell - access.buffer.cells.data()]))
+      if (!access.buffer.readers[&cell - access.buffer.cells.data()].knownTo(t.knowledge.seen))
         fail(std::string(what) + " of " + access.place() + " is not ordered after a load of it", where);
     });
 }
@@ -196,7 +251,7 @@ void checkGlobalStore(const void *p, size_t bytes, Where where) {
 void checkStreamedLoad(const void *p, size_t bytes, Where where) {
   Access access = findAligned(p, bytes, "load", where);
   access.eachCell([&](const Cell &cell, const void *) {
-    if (cell.kind != Cell::None)
+    if (cell.kind != Cell::None && !isOfEarlierLaunch(cell))
       fail("streamed load of " + access.place() + ", which this launch writes", where);
   });
 }
@@ -244,6 +299,14 @@ uint32_t compareExchange(uint32_t *p, uint32_t expected, uint32_t value, Where w
     machine->madeProgress();
   }
   return before;
+}
+
+void storeRelease(uint32_t *p, uint32_t value, Where where) {
+  AtomicWord &word = atomicWord(p, "release store", where);
+  word.released.clear();
+  publish(word.released);
+  *p = value;
+  machine->madeProgress();
 }
 
 uint32_t loadAcquire(const uint32_t *p, Where where) {

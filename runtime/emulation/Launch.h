@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 struct CUtensorMap;
 
@@ -39,6 +40,18 @@ struct Report {
 };
 
 Report launch(const Options &options, const std::function<void()> &kernel);
+
+/// A launch of a rank; `name` appears in messages.
+struct Launch {
+  Options options; // seed, timing, skewed and strict are those of all
+  std::function<void()> kernel;
+  std::string name;
+};
+
+/// Ranks side by side, each a GPU with a stream: a launch begins when the one before it on its rank has ended, and sees
+/// what that has written. Nothing orders two ranks but the flags that they release and acquire. `schedule` has seed,
+/// timing, skewed and strict; skewed lets some ranks run ahead too.
+Report launchRanks(const Options &schedule, const std::vector<std::vector<Launch>> &ranks);
 
 /// Kernels may access only registered memory. `name` appears in messages. Of a window, which ranks write to, reads are
 /// recorded too: a store onto what another thread may still have to read is a fault.

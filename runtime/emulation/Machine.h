@@ -80,6 +80,7 @@ void checkStreamedLoad(const void *p, size_t bytes, Where where);
 uint32_t addGlobal(uint32_t *p, uint32_t value, bool acquire, bool release, Where where);
 uint32_t compareExchange(uint32_t *p, uint32_t expected, uint32_t value, Where where);
 uint32_t loadAcquire(const uint32_t *p, Where where);
+void storeRelease(uint32_t *p, uint32_t value, Where where);
 
 void backOff(Where where);
 uint64_t globalTime();

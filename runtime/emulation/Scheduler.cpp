@@ -32,6 +32,10 @@ void Machine::madeProgress() {
   ++progress;
   wakeAll(polling);
 }
+void Machine::later(std::function<void()> happen) {
+  ++stream->events;
+  events.push_back({stream, std::move(happen)});
+}
 void suspend(Thread::State state, std::string reason, Where where) {
   Thread &thread = self();
   thread.state = state;
@@ -62,18 +66,18 @@ uint64_t globalTime() { return machine->time += 10; }
 //===--------------------------------------------------------------------------------------------------------------===//
 
 static void endBlock(Block &block) {
-  --machine->residentBlocks;
+  --block.stream->residentBlocks;
   for (auto &[address, barrier] : block.barriers)
     if (barrier.bytes)
-      fault("block " + std::to_string(block.id) + " ends while mbarrier " + hex(address) + " still expects " +
+      fault(machine->namesOfBlocks[block.id] + " ends while mbarrier " + hex(address) + " still expects " +
                 std::to_string(barrier.bytes) + " bytes",
             nullptr, nullptr);
   for (TileStore &store : block.stores)
     if (!store.read)
-      fault("block " + std::to_string(block.id) + " ends while a TMA store still reads its shared memory", nullptr,
+      fault(machine->namesOfBlocks[block.id] + " ends while a TMA store still reads its shared memory", nullptr,
             &store.where);
   if (std::optional<uint32_t> address = block.shared.findInFlight())
-    fault("block " + std::to_string(block.id) + " ends while " + block.shared.granule(*address).inFlight() +
+    fault(machine->namesOfBlocks[block.id] + " ends while " + block.shared.granule(*address).inFlight() +
               " writes its shared memory at " + hex(*address),
           nullptr, nullptr);
   block.shared.release(); // of large grids, only the resident blocks take memory
@@ -81,7 +85,7 @@ static void endBlock(Block &block) {
 
 static void endThread(Thread &thread) {
   thread.state = Thread::Ended;
-  --machine->liveThreads;
+  --thread.block->stream->liveThreads;
   ++machine->progress;
   if (!thread.inFlight.empty())
     fault("thread ends with wgmma in flight on its accumulators", &thread, nullptr);
@@ -98,19 +102,36 @@ static void endThread(Thread &thread) {
 static void threadMain(void *argument) {
   Thread &thread = *static_cast<Thread *>(argument);
   try {
-    (*machine->kernel)();
+    thread.block->launch->kernel();
   } catch (const Unwind &) {
   }
   endThread(thread);
 }
 
-static void startBlock() {
+static int blocksOf(const Options &options) {
+  return options.firstBlocks ? std::min(options.firstBlocks, options.blocks) : options.blocks;
+}
+
+static int registersOf(const Options &options) {
+  return options.registersPerThread ? options.registersPerThread
+                                    : std::min(248, kRegistersPerBlock / options.threads / 8 * 8);
+}
+
+static void startBlock(Stream &stream) {
   Machine &m = *machine;
   auto block = std::make_unique<Block>();
-  const int threads = m.options.threads;
-  block->id = m.startedBlocks++;
+  block->stream = &stream;
+  block->launch = &stream.launches[stream.present];
+  const Options &options = block->launch->options;
+  const int threads = options.threads;
+  block->id = int(Clock::launches.size());
+  block->index = stream.startedBlocks++;
+  Clock::launches.push_back({stream.rank, uint32_t(stream.present)});
+  const std::string &name = block->launch->name;
+  m.namesOfBlocks.push_back((name.empty() ? "" : "rank " + std::to_string(stream.rank) + " " + name + " ") + "block " +
+                            std::to_string(block->index));
   block->live = threads;
-  block->shared.allocate(m.options.sharedBytes);
+  block->shared.allocate(options.sharedBytes);
   block->warps = std::vector<Warp>(threads / 32);
   for (Warp &warp : block->warps)
     warp.live = 32;
@@ -121,15 +142,45 @@ static void startBlock() {
     auto thread = std::make_unique<Thread>();
     thread->block = block.get();
     thread->slot = i;
-    thread->registers = m.options.registersPerThread;
+    thread->registers = registersOf(options);
+    thread->knowledge.join(stream.knowledge);
     thread->knowledge.seen.raise(block->id, i, thread->epoch);
     thread->fiber.start(threadMain, thread.get());
     m.ready.push_back(thread.get());
     block->threads.push_back(std::move(thread));
   }
-  m.liveThreads += threads;
-  ++m.residentBlocks;
+  stream.liveThreads += threads;
+  ++stream.residentBlocks;
   m.blocks.push_back(std::move(block));
+}
+
+/// What the launch has written is visible to the next one of its rank; what it has learnt from others, as it was learnt.
+static void endLaunch(Stream &stream) {
+  Machine &m = *machine;
+  const uint32_t ended = uint32_t(stream.present) + 1;
+  for (auto &block : m.blocks)
+    if (block->stream == &stream)
+      for (auto &thread : block->threads) {
+        stream.knowledge.seen.join(thread->knowledge.seen);
+        stream.knowledge.asyncGlobal.join(thread->knowledge.asyncGlobal);
+      }
+  stream.knowledge.seen.end(stream.rank, ended);
+  std::erase_if(m.blocks, [&](auto &block) { return block->stream == &stream; });
+  stream.startedBlocks = 0;
+  ++stream.present;
+  ++m.progress;
+}
+
+/// Begins what can begin. Returns whether the rank has ended.
+static bool advance(Stream &stream) {
+  for (; stream.present < stream.launches.size(); endLaunch(stream)) {
+    const Options &options = stream.launches[stream.present].options;
+    while (stream.startedBlocks < blocksOf(options) && stream.residentBlocks < options.residentBlocks)
+      startBlock(stream);
+    if (stream.liveThreads || stream.events || stream.startedBlocks < blocksOf(options))
+      return false;
+  }
+  return true;
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -141,10 +192,14 @@ static size_t pickThread() {
   size_t best = m.nextRandom() % m.ready.size();
   if (!m.options.skewed)
     return best;
-  // A fixed preference among warps, drawn from the seed: some run far ahead, others starve.
+  // A fixed preference among ranks, and among the warps of one, drawn from the seed: some run far ahead, others starve.
+  auto drawn = [&](uint64_t number) {
+    return (number * 0x9e3779b97f4a7c15 ^ m.options.seed * 0xd1342543de82ef95) >> 40;
+  };
   auto rank = [&](size_t i) {
-    const uint64_t warp = uint64_t(m.ready[i]->block->id) * 64 + m.ready[i]->warp();
-    return (warp * 0x9e3779b97f4a7c15 ^ m.options.seed * 0xd1342543de82ef95) >> 40;
+    const Block &block = *m.ready[i]->block;
+    const uint64_t warp = drawn(uint64_t(block.id) * 64 + m.ready[i]->warp());
+    return m.streams.size() == 1 ? warp : drawn(block.stream->rank) << 24 | warp;
   };
   for (int tries = 0; tries < 6; ++tries) {
     const size_t other = m.nextRandom() % m.ready.size();
@@ -161,7 +216,9 @@ static void runThread() {
   m.ready[i] = m.ready.back();
   m.ready.pop_back();
   m.self = thread;
-  position = {thread->slot, m.options.threads, thread->block->id, m.options.blocks};
+  m.stream = thread->block->stream;
+  const Options &options = thread->block->launch->options;
+  position = {thread->slot, options.threads, thread->block->index, options.blocks};
   ++m.report.switches;
   thread->fiber.resume();
   if (thread->fiber.overflowed())
@@ -173,10 +230,12 @@ static void runEvent() {
   Machine &m = *machine;
   if (m.options.timing != Timing::Eager)
     std::swap(m.events.front(), m.events[m.nextRandom() % m.events.size()]);
-  const std::function<void()> happen = std::move(m.events.front());
+  const Event event = std::move(m.events.front());
   m.events.pop_front();
+  m.stream = event.stream;
   m.madeProgress();
-  happen();
+  event.happen();
+  --event.stream->events;
 }
 
 /// Nothing can run: time passes, and all who poll try again.
@@ -194,10 +253,13 @@ static void run() {
   Machine &m = *machine;
   int stalls = 0;
   uint64_t lastProgress = ~uint64_t(0);
-  const int blocks = m.options.firstBlocks ? std::min(m.options.firstBlocks, m.options.blocks) : m.options.blocks;
-  while (m.report.ok() && (m.liveThreads || m.startedBlocks < blocks || !m.events.empty())) {
-    while (m.startedBlocks < blocks && m.residentBlocks < m.options.residentBlocks)
-      startBlock();
+  auto haveEnded = [&] {
+    size_t ended = 0;
+    for (auto &stream : m.streams)
+      ended += advance(*stream);
+    return ended == m.streams.size();
+  };
+  while (m.report.ok() && !haveEnded()) {
     const bool eventFirst = m.options.timing == Timing::Eager ||
                             (m.options.timing == Timing::Random && (m.nextRandom() & 15) == 0) || m.ready.empty();
     if (!m.events.empty() && eventFirst) {
@@ -227,25 +289,36 @@ static void checkOptions(const Options &options) {
     fault("launch: more than 65536 registers", nullptr, nullptr);
 }
 
-Report launch(const Options &options, const std::function<void()> &kernel) {
+Report launchRanks(const Options &schedule, const std::vector<std::vector<Launch>> &ranks) {
   Machine m;
   machine = &m;
-  m.options = options;
-  m.kernel = &kernel;
-  m.random = options.seed * 0x9e3779b97f4a7c15 + 0x1234567;
-  checkOptions(options);
+  m.options = schedule;
+  m.random = schedule.seed * 0x9e3779b97f4a7c15 + 0x1234567;
+  int threads = 0; // of the largest block
+  for (const std::vector<Launch> &launches : ranks) {
+    m.streams.push_back(std::make_unique<Stream>());
+    m.streams.back()->rank = int(m.streams.size()) - 1;
+    m.streams.back()->launches = launches;
+    for (const Launch &launch : launches) {
+      checkOptions(launch.options);
+      threads = std::max(threads, launch.options.threads);
+    }
+  }
   if (m.report.ok()) {
-    if (!m.options.registersPerThread)
-      m.options.registersPerThread = std::min(248, kRegistersPerBlock / options.threads / 8 * 8);
     for (int i = 0; i < 8; ++i) // neighbouring seeds start alike
       m.nextRandom();
-    Clock::width = options.threads + kBarrierSlots + kStoreSlots;
+    Clock::width = threads + kBarrierSlots + kStoreSlots;
+    Clock::launches.clear();
     forgetGlobalAccesses();
     run();
   }
   const Report report = m.report;
   machine = nullptr;
   return report;
+}
+
+Report launch(const Options &options, const std::function<void()> &kernel) {
+  return launchRanks(options, {{{options, kernel, ""}}});
 }
 
 } // namespace moe::emulation

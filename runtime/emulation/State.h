@@ -90,8 +90,21 @@ struct Warp {
   std::vector<Thread *> waiters;
 };
 
+/// The launches of a rank, one after the other.
+struct Stream {
+  int rank = 0;
+  std::vector<Launch> launches;
+  size_t present = 0; // the launch that runs
+  int startedBlocks = 0, residentBlocks = 0, liveThreads = 0;
+  int events = 0;      // that have not happened yet
+  Knowledge knowledge; // what the next launch begins with
+};
+
 struct Block {
-  int id = 0, live = 0;
+  int id = 0, live = 0; // the id counts blocks of all launches
+  int index = 0;        // in its launch
+  Stream *stream = nullptr;
+  const Launch *launch = nullptr;
   SharedMemory shared;
   std::map<uint32_t, Barrier> barriers; // by address
   Meeting named[16];
@@ -105,21 +118,29 @@ struct Block {
   std::vector<Thread *> registerWaiters;
 };
 
+struct Event {
+  Stream *stream;
+  std::function<void()> happen;
+};
+
 struct Machine {
-  Options options;
+  Options options; // the schedule
   Report report;
-  const std::function<void()> *kernel = nullptr;
+  std::vector<std::unique_ptr<Stream>> streams;
   std::vector<std::unique_ptr<Block>> blocks;
   std::vector<Thread *> ready, polling;
-  std::deque<std::function<void()>> events; // asynchronous work that has not happened yet
+  std::deque<Event> events; // asynchronous work that has not happened yet
   Thread *self = nullptr;
+  Stream *stream = nullptr;               // whose thread runs, or whose event happens
+  std::vector<std::string> namesOfBlocks; // by id
   uint64_t random = 0, progress = 0, time = 0;
-  int startedBlocks = 0, residentBlocks = 0, liveThreads = 0;
 
   uint64_t nextRandom();
   void wake(Thread *thread);
   void wakeAll(std::vector<Thread *> &threads);
   void madeProgress();
+  /// Asynchronous work of what runs now.
+  void later(std::function<void()> happen);
 };
 
 extern Machine *machine;

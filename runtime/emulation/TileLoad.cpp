@@ -70,7 +70,7 @@ void loadTile2d(uint32_t to, const CUtensorMap *opaque, uint32_t barrierAddress,
   const int half = map.boxHeight >= 16 ? int(map.boxHeight) / 2 : int(map.boxHeight);
   for (int first = 0; first < int(map.boxHeight); first += half) {
     const int rows = std::min(half, int(map.boxHeight) - first);
-    machine->events.push_back([=, &block, &barrier] { land(block, map, to, barrier, x, y, first, rows); });
+    machine->later([=, &block, &barrier] { land(block, map, to, barrier, x, y, first, rows); });
   }
 }
 

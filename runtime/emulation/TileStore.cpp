@@ -62,12 +62,12 @@ void storeTile2d(const CUtensorMap *opaque, uint32_t from, int x, int y, Where w
     markTileTarget(map.at(x, y, row, byte), bytes, slot, t.stores.epoch, where);
   });
   ++machine->report.tileStores;
-  machine->events.push_back([=, &block] {
+  machine->later([=, &block] {
     auto box = std::make_shared<std::vector<unsigned char>>(map.boxBytes());
     for (uint32_t i = 0; i < box->size(); i += 16)
       memcpy(&(*box)[i], block.shared.at(map.swizzled(from + i)), 16);
     block.stores[number].read = true;
-    machine->events.push_back([=, &block] {
+    machine->later([=, &block] {
       map.insideRows(x, y, 0, int(map.boxHeight), [&](int row, uint32_t byte, uint32_t bytes) {
         memcpy(map.at(x, y, row, byte), &(*box)[row * map.rowOfBox() + byte], bytes);
       });

@@ -129,7 +129,7 @@ void wgmma(Registers &d, uint64_t a, uint64_t b, Element element, bool accumulat
   d.lastProduct = number;
   if (++product.issued == 128) {
     Block &block = *t.block;
-    machine->events.push_back([&block, &warpgroup] { executeNext(block, warpgroup); });
+    machine->later([&block, &warpgroup] { executeNext(block, warpgroup); });
   }
 }
 

@@ -37,6 +37,20 @@ typedef void (*moe_emulation_kernel)(void *const *args);
 int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const struct moe_emulation_options *options,
                          char *message, size_t size);
 
+/* A launch of a rank; `name` appears in messages. */
+struct moe_emulation_step {
+  int32_t rank;
+  moe_emulation_kernel kernel;
+  void *const *args;
+  struct moe_emulation_options options; /* the schedule's seed, timing, skewed and strict hold for all */
+  const char *name;
+};
+
+/* Ranks 0 to `ranks` - 1 side by side, each a GPU with a stream of its steps, in their order. A launch sees what the one
+   before it on its rank has written; nothing but flags orders two ranks. */
+int moe_emulation_launch_ranks(const struct moe_emulation_step *steps, size_t count, int32_t ranks,
+                               const struct moe_emulation_options *schedule, char *message, size_t size);
+
 /* Kernels may access only registered memory; `name` appears in messages. `access`: 0 to read, 1 to write too, 2 for a
    window, where a store onto what another thread may still have to read is a fault. */
 void moe_emulation_register(const void *base, size_t bytes, const char *name, int access);

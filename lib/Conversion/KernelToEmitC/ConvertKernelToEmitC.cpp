@@ -75,7 +75,7 @@ LogicalResult Emitter::report(Operation *op, const Twine &why) {
 
 LogicalResult Emitter::emitOp(Operation *op) {
   using Emit = LogicalResult (Emitter::*)(Operation *);
-  if (succeeded(emitStructure(op)))
+  if (succeeded(emitStructure(op)) || succeeded(emitWindows(op)))
     return success();
   if (hasReported)
     return failure();
@@ -111,18 +111,46 @@ static void eraseUnused(emitc::FuncOp func) {
       op->erase();
 }
 
+SmallVector<Type> Emitter::slotTypes(Type argument) const {
+  SmallVector<Type> types;
+  auto window = dyn_cast<WindowType>(argument);
+  auto memref = window ? window.getPart() : dyn_cast<MemRefType>(argument);
+  Type element = convert(memref ? memref.getElementType() : argument);
+  if (!element)
+    return types;
+  if (window)
+    types = {emitc::PointerType::get(emitc::OpaqueType::get(argument.getContext(), "const moe::Peers")), b.getI64Type()};
+  else
+    types.push_back(memref ? emitc::PointerType::get(element) : element);
+  if (memref)
+    types.append(memref.getNumDynamicDims(), b.getI64Type());
+  return types;
+}
+
+void Emitter::bind(BlockArgument argument, Block::args_iterator &next) {
+  auto window = dyn_cast<WindowType>(argument.getType());
+  auto memref = window ? window.getPart() : dyn_cast<MemRefType>(argument.getType());
+  Value first = *next++, offset = window ? *next++ : Value();
+  SmallVector<Value> sizes;
+  for (int64_t size : memref ? memref.getShape() : ArrayRef<int64_t>())
+    sizes.push_back(ShapedType::isDynamic(size) ? *next++ : integer(argument.getLoc(), b.getI64Type(), size));
+  if (window)
+    windows[argument] = {first, offset, sizes};
+  else if (memref)
+    buffers[argument] = {first, sizes};
+  else
+    values[argument] = first;
+}
+
 emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   SmallVector<Type> types;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
-    auto memref = dyn_cast<MemRefType>(type);
-    Type element = convert(memref ? memref.getElementType() : type);
-    if (!element) {
+    SmallVector<Type> slots = slotTypes(type);
+    if (slots.empty()) {
       func.emitOpError() << "argument " << i << " of type " << type << " has no C++ form";
       return nullptr;
     }
-    types.push_back(memref ? emitc::PointerType::get(element) : element);
-    if (memref)
-      types.append(memref.getNumDynamicDims(), b.getI64Type());
+    types.append(slots);
   }
   // Tensor maps are arguments after the others.
   SmallVector<cuda::TensorMapOp> maps(func.getBody().front().getOps<cuda::TensorMapOp>());
@@ -134,17 +162,8 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   Block *entry = emitted.addEntryBlock();
   b.setInsertionPointToStart(entry);
   auto next = entry->args_begin();
-  for (Value argument : func.getArguments()) {
-    auto memref = dyn_cast<MemRefType>(argument.getType());
-    if (!memref) {
-      values[argument] = *next++;
-      continue;
-    }
-    Buffer buffer{*next++, {}};
-    for (int64_t size : memref.getShape())
-      buffer.sizes.push_back(ShapedType::isDynamic(size) ? *next++ : integer(func.getLoc(), b.getI64Type(), size));
-    buffers[argument] = buffer;
-  }
+  for (BlockArgument argument : func.getArguments())
+    bind(argument, next);
   for (cuda::TensorMapOp map : maps)
     values[map.getMap()] = *next++;
   launch = launchOf(func);

@@ -12,7 +12,7 @@
 namespace mlir::kernel {
 
 /// Writes a kernel op by op as emitc. An emitter of a group of ops (Scalars.cpp, ControlFlow.cpp, Memory.cpp,
-/// Threads.cpp, Calls.cpp) returns failure without a message for an op that it cannot write; the innermost such op is
+/// Threads.cpp, Windows.cpp, Calls.cpp) returns failure without a message for an op that it cannot write; the innermost such op is
 /// reported.
 class Emitter {
 public:
@@ -32,6 +32,11 @@ private:
     Value pointer;
     SmallVector<Value> sizes;
   };
+  /// What a window is: who the ranks are, where it is in the memory of each, and the sizes of a part.
+  struct Window {
+    Value peers, offset;
+    SmallVector<Value> sizes;
+  };
 
   LogicalResult emitOp(Operation *op);
   /// Says why `op` cannot be written, where that is more than that it has no form.
@@ -44,6 +49,7 @@ private:
   LogicalResult emitControlFlow(Operation *op);
   LogicalResult emitMemory(Operation *op);
   LogicalResult emitThreads(Operation *op);
+  LogicalResult emitWindows(Operation *op);
 
   // Calls of the device library, and the roles of warps around them (Calls.cpp, Roles.cpp).
   LogicalResult emitCall(Operation *op);
@@ -54,6 +60,12 @@ private:
   // How the kernel is launched, in its attributes, bounds and first lines (Launch.cpp).
   void setLaunch(emitc::FuncOp func);
   void describeLaunch(emitc::FuncOp func);
+
+  /// The types of the slots of an argument: one, and one more for each dynamic dimension; of a window an offset too.
+  /// Empty if it has no C++ form.
+  SmallVector<Type> slotTypes(Type argument) const;
+  /// Takes the slots of `argument` from `next` on.
+  void bind(BlockArgument argument, Block::args_iterator &next);
 
   /// A comment or a pragma; `{}` are the arguments.
   void line(Location loc, const Twine &text, ValueRange arguments = {});
@@ -78,6 +90,7 @@ private:
   OpBuilder &b;
   DenseMap<Value, Value> values;
   DenseMap<Value, Buffer> buffers;
+  DenseMap<Value, Window> windows;
   bool hasReported = false;
 
   cuda::CudaLaunch launch; ///< of the kernel that is written

@@ -35,6 +35,10 @@ void LaneDistribution::run(Operation *op) {
     return run(loop);
   if (!writesMemory(op))
     return;
+  if (isa<PutOp>(op)) { // of all lanes, behind what they have written
+    b.setInsertionPoint(op);
+    return meet(op->getLoc());
+  }
   if (auto branch = dyn_cast<scf::IfOp>(op)) {
     run(*branch.thenBlock());
     if (branch.elseBlock())
@@ -45,6 +49,9 @@ void LaneDistribution::run(Operation *op) {
 }
 
 void LaneDistribution::run(scf::ForOp loop) {
+  if (loop.walk([](Operation *op) { return isExchange(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+          .wasInterrupted())
+    return run(*loop.getBody());
   FailureOr<SmallVector<LaneReduction>> reductions = matchLaneReductions(loop);
   bool independent = hasIndependentStores(loop);
   if (succeeded(reductions) && independent && (writesMemory(loop) || !reductions->empty()))
@@ -58,7 +65,10 @@ void LaneDistribution::run(scf::ForOp loop) {
   if (FailureOr<LaneCursor> cursor = matchLaneCursor(loop); succeeded(cursor))
     return takeTurns(loop, *cursor);
   bool hasLoops = loop.getBody()->walk([](scf::ForOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  if (hasLoops)
+  // Shuffles hand on 4 bytes, so where a loop carries more, all lanes compute it.
+  bool handsOn = llvm::all_of(loop.getResultTypes(),
+                              [](Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() == 32; });
+  if (hasLoops || !handsOn)
     return run(*loop.getBody());
   onLaneZero(loop.getOperation());
 }

@@ -43,12 +43,13 @@ static void planRows(FuncOp func, CudaLaunch &launch) {
   launch.blocksPerSm = std::clamp<int64_t>(fitting, 1, plan.getBlocksPerSm());
 }
 
-/// The slot of an argument: a memref has one, and one for each of its dynamic dimensions.
+/// The slot of an argument: a memref has one, and one for each of its dynamic dimensions; a window an offset too.
 static int64_t slotOf(BlockArgument argument) {
   int64_t slot = 0;
   for (BlockArgument before : argument.getOwner()->getArguments().take_front(argument.getArgNumber())) {
-    auto memref = dyn_cast<MemRefType>(before.getType());
-    slot += 1 + (memref ? memref.getNumDynamicDims() : 0);
+    auto window = dyn_cast<WindowType>(before.getType());
+    auto memref = window ? window.getPart() : dyn_cast<MemRefType>(before.getType());
+    slot += (window ? 2 : 1) + (memref ? memref.getNumDynamicDims() : 0);
   }
   return slot;
 }

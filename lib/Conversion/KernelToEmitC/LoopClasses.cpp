@@ -18,10 +18,13 @@ using namespace mlir::kernel;
 bool kernel::writesMemory(Operation *op) {
   return op
       ->walk([](Operation *nested) {
-        return isa<memref::StoreOp, vector::StoreOp>(nested) ? WalkResult::interrupt() : WalkResult::advance();
+        return isa<memref::StoreOp, vector::StoreOp>(nested) || isExchange(nested) ? WalkResult::interrupt()
+                                                                                   : WalkResult::advance();
       })
       .wasInterrupted();
 }
+
+bool kernel::isExchange(Operation *op) { return isa<PutOp, SignalOp, AwaitOp, AdvanceOp>(op); }
 
 /// Whether `indices` are different in each iteration.
 static bool areDistinct(scf::ForOp loop, ValueRange indices) {

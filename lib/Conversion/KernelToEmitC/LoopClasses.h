@@ -37,8 +37,11 @@ constexpr int64_t kLanes = 32;
 /// On a loop whose body is written once for each iteration, or for as many as the attribute says.
 constexpr llvm::StringLiteral kUnrollAttr = "unroll";
 
-/// Whether `op` or anything in it writes to memory.
+/// Whether `op` or anything in it writes to memory, of this rank or another one.
 bool writesMemory(Operation *op);
+
+/// Whether `op` writes to other ranks or waits for them, in an order that lanes keep.
+bool isExchange(Operation *op);
 
 /// Whether the iterations of `loop` touch different elements: it says so (`kernel.independent`), or each store has the
 /// induction variable itself as an index, or its quotient and remainder by one number, and a memref that is written is

@@ -23,7 +23,8 @@ MOE_DEVICE uint32_t addGlobal(uint32_t *p, uint32_t value) {
   return before;
 }
 
-/// What the adding thread knew at its addRelease is known to a thread that reads the result with loadAcquire.
+/// What the writing thread knew at its addRelease or storeRelease is known to a thread that reads the result with
+/// loadAcquire.
 MOE_DEVICE uint32_t loadAcquire(const uint32_t *p) {
   uint32_t v;
   asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
@@ -31,6 +32,9 @@ MOE_DEVICE uint32_t loadAcquire(const uint32_t *p) {
 }
 MOE_DEVICE void addRelease(uint32_t *p, uint32_t value) {
   asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
+}
+MOE_DEVICE void storeRelease(uint32_t *p, uint32_t value) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
 }
 /// Both, between the blocks of a launch; returns the value before.
 MOE_DEVICE uint32_t addAcquireRelease(uint32_t *p, uint32_t value) {

@@ -55,6 +55,18 @@ class Options(ctypes.Structure):
     ]
 
 
+class Step(ctypes.Structure):
+    """moe_emulation_step."""
+
+    _fields_ = [
+        ("rank", ctypes.c_int32),
+        ("kernel", ctypes.c_void_p),
+        ("args", ctypes.c_void_p),
+        ("options", Options),
+        ("name", ctypes.c_char_p),
+    ]
+
+
 def schedules(strict=False):
     """Each timing of asynchronous work, with warps that keep step and with warps that run far ahead."""
     for i, (skewed, timing) in enumerate(itertools.product((False, True), TIMINGS)):
@@ -95,6 +107,7 @@ class Emulator:
         self.library = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
         self.compiler = compiler
         self.library.moe_emulation_launch.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_char_p, ctypes.c_size_t]
+        self.library.moe_emulation_launch_ranks.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
         self.library.moe_emulation_register.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_int]
         self.library.moe_emulation_encode_tile_2d.argtypes = (
             [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32]
@@ -171,20 +184,43 @@ class Emulator:
         access the arrays among them and those of `buffers`, and write those that NumPy lets write. In those named by `windows`
         a store onto what another thread may still have to read breaks a rule.
         """
-        self.library.moe_emulation_clear()
-        arrays = {k: v for k, v in arguments.items() if isinstance(v, np.ndarray)}
-        for name, array in {**arrays, **(buffers or {})}.items():
-            self.library.moe_emulation_register(
-                array.ctypes.data, extent(array), name.encode(), 2 if name in windows else array.flags.writeable
-            )
+        self.register({**{k: v for k, v in arguments.items() if isinstance(v, np.ndarray)}, **(buffers or {})}, windows)
         values = [argument_value(v) for v in arguments.values()]
         pointers = (ctypes.c_void_p * len(values))(*[address for address, _ in values])
-        schedule = {"seed": 1, "timing": "random", **schedule}
-        schedule["timing"] = TIMINGS[schedule["timing"]]
-        options = Options(blocks=blocks, threads=threads, shared_bytes=shared, **schedule)
+        options = options_of(blocks, threads, shared, **schedule)
         message = ctypes.create_string_buffer(1 << 14)
         self.library.moe_emulation_launch(kernel, pointers, ctypes.addressof(options), message, len(message))
         return message.value.decode()
+
+    def launch_ranks(self, ranks, buffers, windows=(), **schedule):
+        """Runs ranks side by side, each with its launches (name, kernel, arguments, blocks, threads, shared) one after the other.
+
+        `arguments` are as those of `launch`, but all memory is in `buffers`, named arrays. Returns the rule that was broken, or "".
+        """
+        self.register(buffers, windows)
+        kept, steps = [], []
+        for rank, launches in enumerate(ranks):
+            for name, kernel, arguments, blocks, threads, shared in launches:
+                values = [argument_value(v) for v in arguments]
+                pointers = (ctypes.c_void_p * len(values))(*[address for address, _ in values])
+                kept += [values, pointers]
+                options = options_of(blocks, threads, shared, **schedule)
+                steps.append(Step(rank, kernel, ctypes.addressof(pointers), options, name.encode()))
+        steps = (Step * len(steps))(*steps)
+        options = options_of(1, 32, 0, **schedule)
+        message = ctypes.create_string_buffer(1 << 14)
+        self.library.moe_emulation_launch_ranks(steps, len(steps), len(ranks), ctypes.addressof(options), message, len(message))
+        return message.value.decode()
+
+    def register(self, arrays, windows):
+        self.library.moe_emulation_clear()
+        for name, array in arrays.items():
+            access = 2 if name in windows else array.flags.writeable
+            self.library.moe_emulation_register(array.ctypes.data, extent(array), name.encode(), access)
+
+
+def options_of(blocks, threads, shared, seed=1, timing="random", **schedule):
+    return Options(blocks=blocks, threads=threads, shared_bytes=shared, seed=seed, timing=TIMINGS[timing], **schedule)
 
 
 class TensorMap:

@@ -709,9 +709,9 @@ func.func @main(%n: index, %came: !kernel.window<2xi32>) {
 
 // -----
 
-// Programs of several ranks run on CPUs.
+// Executables of several ranks run on CPUs.
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
-  // expected-error@+1 {{'shard.grid' op is of a program of several ranks, which runs on CPUs for now: use --target=cpu}}
+  // expected-error@+1 {{'shard.grid' op is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no executable yet: use --target=cpu}}
   shard.grid @ep(shape = 2)
 }
 
@@ -720,7 +720,7 @@ module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, col
 // Also one whose grid went.
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   kernel.func @begin(%came: !kernel.window<2xi32>) {
-    // expected-error@+1 {{'kernel.advance' op is of a program of several ranks, which runs on CPUs for now: use --target=cpu}}
+    // expected-error@+1 {{'kernel.advance' op is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no executable yet: use --target=cpu}}
     kernel.advance %came : !kernel.window<2xi32>
     kernel.return
   }

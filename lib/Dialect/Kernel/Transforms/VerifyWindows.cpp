@@ -226,8 +226,6 @@ private:
     Operation *first = findFirst();
     if (!first)
       return success();
-    if (kernel::isOffloaded(getOperation()))
-      return first->emitOpError("is of a program of several ranks, which runs on CPUs for now: use --target=cpu");
     llvm::DenseMap<StringAttr, WindowUses> kernels;
     for (auto kernel : getOperation().getOps<FuncOp>()) {
       FailureOr<WindowUses> uses = WindowUses::of(kernel);
@@ -238,6 +236,9 @@ private:
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(HostOrder(function, kernels).run()))
         return failure();
+    if (kernel::isOffloaded(getOperation()))
+      return first->emitOpError("is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no "
+                                "executable yet: use --target=cpu");
     return success();
   }
 

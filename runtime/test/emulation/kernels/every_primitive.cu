@@ -46,6 +46,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   x = shuffleXor(x, 1) + shuffleUp(x, 1) + broadcast(x, 0) + float(ballotWarp(x > 0)) +
       float(countBits(matchWarp(x)));
   addGlobal(words, 1u);
+  storeRelease(words, 1u);
   addRelease(words, addAcquireRelease(words, 1u));
   compareExchangeRelease(words, loadAcquire(words + 1), uint32_t(waitCounter(words, 1, words + 1, globalTime())));
   backOff();

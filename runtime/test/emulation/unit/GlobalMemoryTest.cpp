@@ -99,6 +99,37 @@ TEST(GlobalMemory, AtomicUpdates) {
   });
 }
 
+/// A store with release hands over what the thread knew, as addRelease does, and nothing of who wrote before.
+TEST(GlobalMemory, ReleaseStores) {
+  Buffer<uint32_t> buffer(2, "buffer");
+  auto exchange = [&](bool released) {
+    if (threadIndex())
+      return;
+    if (blockIndex() == 0) {
+      storeGlobal(buffer + 0, 7u);
+      if (released)
+        storeRelease(buffer + 1, 1u);
+      else
+        storeGlobal(buffer + 1, 1u);
+    } else {
+      while (loadAcquire(buffer + 1) == 0)
+        backOff();
+      EXPECT_EQ(loadGlobal(buffer + 0), 7u);
+    }
+  };
+  for (int i = 0; i < 3; ++i) {
+    buffer.data[1] = 0;
+    Options options = kTwoBlocks;
+    options.seed = i;
+    EXPECT_EQ(moe::emulation::launch(options, [&] { exchange(true); }).fault, "");
+  }
+  buffer.data[1] = 0;
+  EXPECT_FAULT(kTwoBlocks, "load of buffer at byte 0 is not ordered after the store of block 0",
+               [&] { exchange(false); });
+  EXPECT_FAULT(kTwoBlocks, "misaligned release store of 4 bytes",
+               [&] { storeRelease(reinterpret_cast<uint32_t *>(reinterpret_cast<char *>(buffer + 0) + 2), 1u); });
+}
+
 /// The block that is last to add sees what all have written.
 TEST(GlobalMemory, LastBlockSeesAll) {
   Buffer<uint32_t> buffer(5, "buffer");

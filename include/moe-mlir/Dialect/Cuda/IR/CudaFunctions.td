@@ -61,6 +61,13 @@ def Cuda_DeviceFunction : Cuda_Enum<"DeviceFunction", "function that kernels cal
   Cuda_Function<"maximumNumber", 32, "`max`, `min`: the other operand if one is NaN">,
   Cuda_Function<"minimumNumber", 33, "`max`, `min`: the other operand if one is NaN">,
   Cuda_Function<"approximateExp", 34>,
-  Cuda_Function<"approximateQuotient", 35>]>;
+  Cuda_Function<"approximateQuotient", 35>,
+  Cuda_Function<"partOf", 36>,
+  Cuda_Function<"ownPart", 37>,
+  Cuda_Function<"putRow", 38>,
+  Cuda_Function<"presentEpoch", 39>,
+  Cuda_Function<"nextExchange", 40>,
+  Cuda_Function<"signalRank", 41>,
+  Cuda_Function<"awaitRank", 42>]>;
 
 #endif // MOE_MLIR_DIALECT_CUDA_IR_CUDAFUNCTIONS

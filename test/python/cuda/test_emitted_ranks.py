@@ -1,0 +1,80 @@
+"""Programs of several ranks on the emulated GPU: whole layers have the bits of the CPU's, whatever the interleaving of the ranks."""
+
+import numpy as np
+import pytest
+from rank_layers import TYPES, RankedLayer, bits, kernel_level, on_cpu
+from rank_program import PATIENCE, RankedProgram
+
+LAYERS = [
+    RankedLayer(13, 64, 40, 8, 3, "bf16"),
+    RankedLayer(9, 36, 24, 4, 2, "f32"),
+    RankedLayer(10, 40, 32, 8, 2, "bf16", layers=2),
+    RankedLayer(1, 64, 40, 8, 3, "bf16"),  # ranks without tokens
+]
+# Ranks keep step, or some run far ahead.
+INTERLEAVINGS = [{"seed": 1, "timing": "random"}, {"seed": 2, "timing": "lazy"}, *({"seed": s, "timing": "eager", "skewed": True} for s in (3, 4)), {"seed": 5, "timing": "random", "skewed": True}]
+
+
+def name_of(layer):
+    return f"{layer.tokens}-{layer.H}-{layer.E}-{layer.element}-{layer.layers}"
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """Function: layer -> the CPU's output, once."""
+    done = {}
+
+    def get(layer):
+        if layer not in done:
+            done[layer] = on_cpu(layer, tmp_path_factory.mktemp("cpu"))
+        return done[layer]
+
+    return get
+
+
+def whole(outputs, split, element):
+    """The ranks' outputs as one; with replicated tokens all have the same."""
+    if not split:
+        for output in outputs[1:]:
+            np.testing.assert_array_equal(output, outputs[0])
+    return (np.concatenate(outputs) if split else outputs[0]).view(TYPES[element])
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("tokens", ["split", "replicated"])
+@pytest.mark.parametrize("layer", LAYERS, ids=name_of)
+def test_bits_of_the_cpu(layer, tokens, ranks, expected, tmp_path):
+    program = RankedProgram(kernel_level(layer, ranks, tokens, tmp_path), ranks, tmp_path / "kernels")
+    for schedule in INTERLEAVINGS:
+        fault, outputs, status = program.run(bits(layer.inputs()), bits(layer.weights()), tokens == "split", **schedule)
+        assert fault == "", (schedule, fault)
+        assert status == [0] * ranks
+        actual = whole(outputs, tokens == "split", layer.element)
+        np.testing.assert_array_equal(actual.astype(np.float32), expected(layer).astype(np.float32), str(schedule))
+
+
+@pytest.mark.parametrize("tokens", ["split", "replicated"])
+def test_any_number_of_exchanges_before(tokens, expected, tmp_path):
+    """The epoch wraps around, and windows hold what calls before have left."""
+    layer = LAYERS[2]
+    program = RankedProgram(kernel_level(layer, 2, tokens, tmp_path), 2, tmp_path / "kernels")
+    for epoch in (1, 0x7FFFFFFF, 0xFFFFFFFF):
+        fault, outputs, status = program.run(bits(layer.inputs()), bits(layer.weights()), tokens == "split", epoch=epoch)
+        assert (fault, status) == ("", [0, 0])
+        np.testing.assert_array_equal(whole(outputs, tokens == "split", layer.element).astype(np.float32), expected(layer).astype(np.float32))
+
+
+@pytest.mark.parametrize("tokens", ["split", "replicated"])
+def test_a_silent_rank(tokens, tmp_path):
+    """A rank that stops before its first flag: every other one gives up, once, and says whom it waited for; no rule is broken."""
+    layer = LAYERS[0]
+    program = RankedProgram(kernel_level(layer, 2, tokens, tmp_path), 2, tmp_path / "kernels")
+    ranks = iter(range(2))
+
+    def edit(launches):
+        first = next(i for i, launch in enumerate(launches) if launch[0].startswith(("announce", "meet")))
+        return launches[:first] if next(ranks) == 1 else launches
+
+    fault, _, status = program.run(bits(layer.inputs()), bits(layer.weights()), tokens == "split", edit)
+    assert (fault, status) == ("", [2, 0])
+    assert PATIENCE == 10**9

@@ -1,0 +1,158 @@
+"""Faults planted in the exchanges of several ranks, one at a time: in the kernels' text, in the device library, in the launches, in the
+windows. The emulation names the rule that is broken; "wrong result" means that only the numbers tell, "status" that a rank gives up."""
+
+import re
+import shutil
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from emulated import DEVICE
+from rank_layers import RankedLayer, bits, kernel_level
+from rank_program import RankedProgram
+from test_emitted_ranks import INTERLEAVINGS, whole
+
+LAYER = RankedLayer(10, 40, 32, 8, 2, "bf16", layers=2)
+AWAIT = re.compile(r"^ *moe::awaitRank\([^\n]*\n", re.M)
+SIGNAL = re.compile(r"^ *moe::signalRank\([^\n]*\n", re.M)
+
+
+def without(pattern, kernel):
+    """Takes the first statement like this out of a kernel."""
+
+    def change(text):
+        start = text.index(f" {kernel}(")
+        changed, count = pattern.subn("", text[start:], count=1)
+        assert count
+        return text[:start] + changed
+
+    return change
+
+
+def replaced(old, new, kernel=None):
+    def change(text):
+        start = text.index(f" {kernel}(") if kernel else 0
+        assert old in text[start:], old
+        return text[:start] + text[start:].replace(old, new, 1)
+
+    return change
+
+
+def signal_first(text):
+    """The flag of announce_rows goes before what it tells of: no lane has stored anything when lane 0 signals."""
+    start = text.index(" announce_rows(")
+    (signal,) = SIGNAL.findall(text[start : text.index("\n}", start)])
+    loop = re.compile(r"(?=^ *if \([^\n]*\{\n(?: *moe::storeGlobal\(|[^\n]*\n){0,12}?)", re.M)
+    body = SIGNAL.sub("", text[start:], count=1)
+    store = body.index("moe::storeGlobal(")
+    at = body.rindex("\n", 0, store) + 1
+    assert loop
+    return text[:start] + body[:at] + signal + body[at:]
+
+
+def dropped(name, number=0):
+    """The launches without the one of this name, counted from 0."""
+
+    def edit(launches):
+        places = [i for i, launch in enumerate(launches) if launch[0].startswith(name)]
+        return [launch for i, launch in enumerate(launches) if i != places[number]]
+
+    return edit
+
+
+@dataclass
+class Fault:
+    name: str
+    found: str
+    text: object = None  # what happens to the kernels' text
+    library: tuple = ()  # (file, old, new) of the device library
+    launches: object = None
+    shrink: tuple = ()
+    tokens: str = "split"
+
+
+FAULTS = [
+    Fault("rows are not waited for", "load of announcements", without(AWAIT, "announce_rows")),
+    Fault("sums are not waited for", "load of sums", without(AWAIT, "meet_ranks")),
+    Fault("summands are not waited for", "load of summands", without(AWAIT, "meet_ranks"), tokens="replicated"),
+    Fault("rows are not signalled", "status", without(SIGNAL, "announce_rows")),
+    Fault("sums are not signalled", "status", without(SIGNAL, "meet_ranks")),
+    Fault("a signal without release", "is not ordered after the store of", library=("exchange.cuh", "storeRelease(partOf<uint32_t>", "storeGlobal(partOf<uint32_t>")),
+    Fault("a wait without acquire", "is not ordered after the atomic updates of it", library=("pipeline.cuh", "int32_t(loadAcquire(counter MOE_FROM_CALLER)", "int32_t(loadGlobal(counter MOE_FROM_CALLER)")),
+    Fault("the signal before what it tells of", "load of announcements", signal_first),
+    Fault("the exchange is not counted", "not ordered", launches=dropped("next_exchange", 1)),
+    Fault("a wait for the exchange before", "not ordered", library=("exchange.cuh", "+ index, epoch,", "+ index, epoch - 1,")),
+    Fault("rows go to another rank", "not ordered", library=("exchange.cuh", "partOf<T>(peers, offset, peer MOE_FROM_CALLER) + to * kCount", "partOf<T>(peers, offset, 0 MOE_FROM_CALLER) + to * kCount")),
+    Fault("flags go to another rank", "status", library=("exchange.cuh", "partOf<uint32_t>(peers, offset, peer MOE_FROM_CALLER)", "partOf<uint32_t>(peers, offset, loadGlobal(&peers->rank))")),
+    Fault("rows are a row off", "wrong result", library=("exchange.cuh", "source + row * kCount", "source")),
+    Fault("a window for rows is too small", "outside every registered buffer", shrink=("rows",)),
+    Fault("a window for summands is too small", "outside every registered buffer", shrink=("summands",), tokens="replicated"),
+    Fault("rows are sent behind the signal", "not ordered", launches=lambda launches: swapped(launches, "send_rows", "announce_rows")),
+    Fault("sums are read before the meeting", "load of sums", launches=lambda launches: swapped(launches, "meet_ranks", "combine_40_bf16")),
+    Fault("the halves of the summands' window do not take turns", "is not ordered after a load of it", lambda text: halves_stay(text), tokens="replicated"),
+    Fault("a rank does not meet", "status", launches=dropped("meet_ranks")),
+]
+
+
+def swapped(launches, first, second):
+    names = [launch[0] for launch in launches]
+    i = next(i for i, name in enumerate(names) if name.startswith(first))
+    j = next(j for j in range(i, len(names)) if names[j].startswith(second))
+    launches[i], launches[j] = launches[j], launches[i]
+    return launches
+
+
+def halves_stay(text):
+    """Which half is the epoch's lowest bit."""
+    changed, count = re.subn(r"\b(v\d+) & 1\b|\b(v\d+) & (v\d+)\b", "0", text)
+    assert count
+    return changed
+
+
+@pytest.fixture(scope="module")
+def levels(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("levels")
+    return {tokens: kernel_level(LAYER, 2, tokens, folder) for tokens in ("split", "replicated")}
+
+
+def findings(program, fault, expected):
+    """What each interleaving finds; "" is nothing."""
+    for schedule in INTERLEAVINGS:
+        split = fault.tokens == "split"
+        edit = fault.launches or (lambda launches: launches)
+        found, outputs, status = program.run(bits(LAYER.inputs()), bits(LAYER.weights()), split, edit, fault.shrink, **schedule)
+        if found:
+            yield found
+        elif any(status):
+            yield f"status {status}"
+        else:
+            outputs = outputs if split else outputs[:1]
+            right = np.array_equal(whole(outputs, split, LAYER.element), expected[fault.tokens])
+            yield "" if right else "wrong result"
+
+
+@pytest.fixture(scope="module")
+def expected(levels, tmp_path_factory):
+    results = {}
+    for tokens, level in levels.items():
+        program = RankedProgram(level, 2, tmp_path_factory.mktemp(tokens))
+        fault, outputs, status = program.run(bits(LAYER.inputs()), bits(LAYER.weights()), tokens == "split")
+        assert (fault, status) == ("", [0, 0])
+        results[tokens] = whole(outputs, tokens == "split", LAYER.element)
+    return results
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_is_found(fault, levels, expected, tmp_path):
+    device = DEVICE
+    if fault.library:
+        file, old, new = fault.library
+        device = tmp_path / "device"
+        shutil.copytree(DEVICE, device)
+        (tmp_path / "emulation").symlink_to(DEVICE.parent / "emulation")
+        text = (device / file).read_text()
+        assert old in text, old
+        (device / file).write_text(text.replace(old, new))
+    program = RankedProgram(levels[fault.tokens], 2, tmp_path / "kernels", fault.text or (lambda text: text), device)
+    results = list(findings(program, fault, expected))
+    assert any(fault.found in result for result in results), results
