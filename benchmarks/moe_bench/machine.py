@@ -1,16 +1,13 @@
 """The machine's limits, measured: read bandwidth and peak arithmetic (native/machine.cpp)."""
 
 import ctypes
-import hashlib
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 from .errors import BenchError
+from .nativecode import build
 
 SOURCE = Path(__file__).parent / "native" / "machine.cpp"
-COMPILERS = ("clang++-22", "clang++", "g++", "c++")
 
 # Twice what the last cache level of a large Xeon holds; whoever reads more has the same bandwidth.
 LARGEST_READ = 1 << 30
@@ -21,7 +18,7 @@ class Machine:
     """Limits of `cores`, a list of CPU numbers. The library is compiled into `folder` once per source and compiler."""
 
     def __init__(self, folder, cores):
-        library = ctypes.CDLL(str(_compile(Path(folder))))
+        library = ctypes.CDLL(str(build(Path(folder), [SOURCE], what="measure the machine")))
         self._cores = (ctypes.c_int32 * len(cores))(*cores)
         self._read, self._f32, self._bf16 = library.machine_read, library.machine_peak_f32, library.machine_peak_bf16
         self._read_file = library.machine_read_file
@@ -54,20 +51,3 @@ class Machine:
         """Floating-point operations per second of the fastest instruction for `dtype`."""
         function = self._bf16 if dtype == "bfloat16" else self._f32
         return function(self._cores, len(self._cores), ctypes.c_double(seconds))
-
-
-def _compile(folder):
-    compiler = next(filter(None, map(shutil.which, [*filter(None, [os.environ.get("CXX")]), *COMPILERS])), None)
-    if compiler is None:
-        raise BenchError(f"a C++ compiler is needed to measure the machine; none of {', '.join(COMPILERS)} was found")
-    command = [compiler, "-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread", str(SOURCE)]
-    key = hashlib.sha256(" ".join(command).encode() + SOURCE.read_bytes()).hexdigest()[:16]
-    target = folder / f"machine-{key}.so"
-    if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f"machine-{key}.{os.getpid()}.tmp"
-        done = subprocess.run([*command, "-o", str(temporary)], capture_output=True, text=True)
-        if done.returncode:
-            raise BenchError(f"cannot compile {SOURCE.name}: {done.stderr.strip() or done.stdout.strip()}", 70)
-        os.replace(temporary, target)
-    return target

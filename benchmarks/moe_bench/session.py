@@ -24,6 +24,10 @@ class Options(ctypes.Structure):
         ("device_values", ctypes.c_int32),
         ("random_weights", ctypes.c_uint64),
         ("deadline_ms", ctypes.c_int64),
+        ("rank", ctypes.c_int32),
+        ("ranks", ctypes.c_int32),
+        ("root", ctypes.c_char_p),
+        ("token", ctypes.c_char_p),
     ]
 
 
@@ -34,33 +38,51 @@ class Tensor(ctypes.Structure):
 
 
 class Session:
-    """An open session of the library at `path`, its threads bound to cores."""
+    """An open session of the library at `path`, its threads bound to cores. `options` are further ones; the environment says which rank it is."""
 
-    def __init__(self, path, threads):
-        api = self._api = ctypes.CDLL(str(path))
+    def __init__(self, path, threads, **options):
+        api = self.api = ctypes.CDLL(str(path))
         api.moert_session_programs.restype = ctypes.c_void_p
         api.moert_session_error.restype = ctypes.c_char_p
         for name in ("state_bytes", "arena_bytes"):
             getattr(api, f"moert_session_{name}").restype = ctypes.c_int64
-        self._handle = ctypes.c_void_p()
-        options = Options(threads=threads, pin=1)
+        self.handle = ctypes.c_void_p()
+        options = Options(threads=threads, pin=1, **options)
         programs = ctypes.c_void_p(api.moert_session_programs())
-        self._check(api.moert_session_open(programs, ctypes.byref(options), ctypes.byref(self._handle)))
+        self._check(api.moert_session_open(programs, ctypes.byref(options), ctypes.byref(self.handle)))
 
     @property
     def threads(self):
-        return self._api.moert_session_threads(self._handle)
+        return self.api.moert_session_threads(self.handle)
 
     def own_bytes(self):
         """Bytes of states and scratch memory."""
-        return self._api.moert_session_state_bytes(self._handle) + self._api.moert_session_arena_bytes(self._handle)
+        return self.api.moert_session_state_bytes(self.handle) + self.api.moert_session_arena_bytes(self.handle)
+
+    def expert_rows(self):
+        """Rows that each expert has received, [layers][experts], of a session that counts them; begins again from 0."""
+        layers = []
+        for layer in range(self.api.moert_session_expert_layers(self.handle)):
+            experts, rows = ctypes.c_int32(), ctypes.POINTER(ctypes.c_int64)()
+            self.api.moert_session_expert_load(self.handle, layer, ctypes.byref(experts), ctypes.byref(rows))
+            layers.append(rows[: experts.value])
+        self.api.moert_session_clear_expert_load(self.handle)
+        return layers
+
+    def write_trace(self, path):
+        """Of a session that traces; all ranks call it."""
+        self._check(self.api.moert_session_write_trace(self.handle, str(path).encode()))
+
+    def close(self):
+        self.api.moert_session_close(self.handle)
+        self.handle = None
 
     def reset(self):
-        self._api.moert_session_reset(self._handle)
+        self.api.moert_session_reset(self.handle)
 
     def find(self, kind, name):
         """Index of an "input" or "output"."""
-        index = getattr(self._api, f"moert_session_find_{kind}")(self._handle, name.encode())
+        index = getattr(self.api, f"moert_session_find_{kind}")(self.handle, name.encode())
         if index < 0:
             raise BenchError(f"the model has no {kind} '{name}'")
         return index
@@ -74,15 +96,15 @@ class Session:
 
         def run():
             for given in prepared:
-                self._check(self._api.moert_session_set_input(self._handle, *given))
-            self._check(self._api.moert_session_run(self._handle))
+                self._check(self.api.moert_session_set_input(self.handle, *given))
+            self._check(self.api.moert_session_run(self.handle))
 
         return run
 
     def output(self, index):
         """(dtype, number of elements, address) of an output of the last run; the session owns the data."""
         tensor = Tensor()
-        self._check(self._api.moert_session_output(self._handle, index, ctypes.byref(tensor)))
+        self._check(self.api.moert_session_output(self.handle, index, ctypes.byref(tensor)))
         count = 1
         for size in tensor.sizes[: tensor.rank]:
             count *= size
@@ -90,5 +112,5 @@ class Session:
 
     def _check(self, code):
         if code:
-            text = self._api.moert_session_error(self._handle) if self._handle else b"out of memory"
+            text = self.api.moert_session_error(self.handle) if self.handle else b"out of memory"
             raise BenchError(text.decode(errors="replace"), code)

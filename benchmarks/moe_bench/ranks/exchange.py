@@ -1,0 +1,82 @@
+"""Exchanges of rows between ranks: the compiled program's beside those of Open MPI and gloo."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ..errors import BenchError
+from ..nativecode import build
+from ..report import time_text
+from ..worker import interpreter, python_path
+from . import rows
+from .windows import free_port
+
+SOURCE = Path(__file__).resolve().parents[1] / "native" / "ranks" / "exchange.cpp"
+OURS, PEERS, ASIDE = "compiled", ("openmpi", "gloo"), "openmpi, counts known"
+TIMEOUT = 900
+
+
+def libraries(artifacts, wanted):
+    """{"<row bytes>-<returns>": path} of the programs that these rows need."""
+    return {f"{size}-{r}": str(artifacts.library(size, r)) for size in sorted({row.row_bytes for row in wanted}) for r in ("all", "first")}
+
+
+def measure(wanted, made, folder, cores, rounds, turn_seconds):
+    """Raw samples of all rows: {"row", "round", "side", "seconds": [...]}, of our side also "exchange_seconds"."""
+    mpirun = shutil.which("mpirun")
+    if mpirun is None:
+        raise BenchError("there is no mpirun; scripts/bootstrap installs openmpi-bin")
+    native = build(folder, [SOURCE], what="time exchanges")
+    with tempfile.TemporaryDirectory() as temporary:
+        plan, samples = Path(temporary) / "plan.json", Path(temporary) / "samples"
+        asked = {"rows": [(r.pair_bytes, r.routing) for r in wanted], "rounds": rounds, "turn_seconds": turn_seconds, "cores": cores, "port": free_port()}
+        plan.write_text(json.dumps({**asked, "libraries": made, "native": str(native), "samples": str(samples)}))
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        command = [mpirun, *root, "--oversubscribe", "--bind-to", "none", "-n", str(rows.RANKS), interpreter(), "-m", "moe_bench.ranks.exchange_worker", str(plan)]
+        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": python_path()}, capture_output=True, text=True, timeout=TIMEOUT)
+        if done.returncode:
+            raise BenchError(f"the exchanges failed with exit code {done.returncode}:\n{done.stderr.strip()[-2000:]}", 3 if done.returncode == 3 else 70)
+        return [json.loads(line) for line in samples.read_text().splitlines()]
+
+
+def summarize(row, samples):
+    """Medians over the rounds, each the median of its calls.
+
+    ratio     the better peer's time over that of our exchange
+    call      the same over our whole call, which finds out where the rows go, too
+    """
+    own = [s for s in samples if s["row"] == row.name]
+
+    def turns(side, key="seconds"):
+        return [statistics.median(s[key]) for s in sorted(own, key=lambda s: s["round"]) if s["side"] == side]
+
+    peers = {peer: turns(peer) for peer in PEERS}
+    best = min(peers, key=lambda peer: statistics.median(peers[peer]))
+    exchange, call = turns(OURS, "exchange_seconds"), turns(OURS)
+    ratios = [p / e for p, e in zip(peers[best], exchange)]
+    return {
+        "type": "row", "row": row.name, "rounds": len(exchange), "seconds": statistics.median(exchange), "call_seconds": statistics.median(call),
+        "peer": best, "peers": {peer: statistics.median(times) for peer, times in peers.items()}, "known_seconds": statistics.median(turns(ASIDE)),
+        "ratio": statistics.median(ratios), "low": min(ratios), "high": max(ratios),
+        "call_ratio": statistics.median(p / c for p, c in zip(peers[best], call)), "goal": row.goal,
+    }  # fmt: skip
+
+
+def missed(summaries):
+    """Lines of what misses its goal."""
+    return [f"{s['row']}: {s['ratio']:.2f} times {s['peer']}, goal {s['goal']:g}" for s in summaries if s["ratio"] < s["goal"]]
+
+
+def table(summaries):
+    head = f"{'row':<24} {'exchange':>9} {'(call)':>9} {'openmpi':>9} {'(known)':>9} {'gloo':>9} {'ratio':>6} {'(rounds)':>13} {'goal':>5} {'(call)':>6}"
+    lines = [head]
+    for s in summaries:
+        times = (s["seconds"], s["call_seconds"], s["peers"]["openmpi"], s["known_seconds"], s["peers"]["gloo"])
+        lines.append(
+            f"{s['row']:<24} " + " ".join(f"{time_text(t):>9}" for t in times) + f" {s['ratio']:6.2f} {s['low']:5.2f}..{s['high']:<6.2f} {s['goal']:5.2f} {s['call_ratio']:6.2f}"
+        )
+    return "\n".join(lines)
