@@ -1,7 +1,10 @@
 """Programs of several ranks in tests: compiled for a number of them, and run on one host."""
 
 import os
+import struct
 import subprocess
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -55,3 +58,36 @@ def assert_same_bits(actual, expected):
             assert a[name].shape == array.shape and a[name].dtype == array.dtype, f"call {index}, '{name}'"
             different = (a[name].view(np.uint8) != array.view(np.uint8)).sum() if array.size else 0
             assert not different, f"call {index}, '{name}': {different} bytes differ"
+
+
+def part_of(count, rank, ranks):
+    """The elements that `rank` has of `count` divided ones, a slice."""
+    return slice(rank * count // ranks, (rank + 1) * count // ranks)
+
+
+def children_of(process):
+    """Numbers of the processes that a process has started, in that order."""
+    text = "".join(Path(f"/proc/{process}/task/{task}/children").read_text() for task in os.listdir(f"/proc/{process}/task"))
+    return [int(word) for word in text.split()]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An array in an archive of weights: its place in the file in bytes."""
+
+    sizes: tuple
+    offset: int
+    size: int
+
+
+def entries_of(archive):
+    """{key: Entry} of an archive of weights; its format is in moert/archive.h."""
+    data = Path(archive).read_bytes()
+    table, _, _, count = struct.unpack_from("<4Q", data, 56)
+    entries, names = {}, table + 112 * count
+    for place in range(table, names, 112):
+        key_offset, key_size, _, rank, _ = struct.unpack_from("<QIiiI", data, place)
+        sizes = struct.unpack_from(f"<{rank}q", data, place + 24)
+        offset, size, _ = struct.unpack_from("<3Q", data, place + 88)
+        entries[data[names + key_offset :][:key_size].decode()] = Entry(sizes, offset, size)
+    return entries
