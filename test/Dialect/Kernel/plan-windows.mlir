@@ -15,8 +15,8 @@ kernel.func @use(%a: !kernel.window<?x8xf32>, %b: !kernel.window<?x6xi8>, %c: !k
   kernel.return
 }
 
-// Flags first, whose places are constant: 64 bytes each, as 2 and 17 flags need. Then what follows, in its order: 40 bytes
-// as 64, n * 32 rounded up to 64, m * 32 in the same way, n * 6.
+// Flags first, 64 bytes for each two. Then what else has a constant size, 40 bytes as 64, and then the others in their
+// order: n * 32 rounded up to a multiple of 64, the largest m * 32 in the same way, n * 6.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: (%[[X:.*]]: memref<4xf32>, %[[N:.*]]: index, %[[M:.*]]: index)
 // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
@@ -55,11 +55,11 @@ kernel.func @use(%a: !kernel.window<?x8xf32>, %b: !kernel.window<?x6xi8>, %c: !k
 // CHECK-NOT: kernel.window(
 func.func @main(%x: memref<4xf32>, %n: index, %m: index) {
   %c2 = arith.constant 2 : index
-  %c = kernel.window() on @ep as "counts" : !kernel.window<5xi64>
   %a = kernel.window(%n) on @ep as "rows" : !kernel.window<?x8xf32>
   %room = kernel.agree %m on @ep : index
   %other = kernel.window(%room) on @ep as "rows" : !kernel.window<?x8xf32>
   %b = kernel.window(%n) on @ep as "rows" : !kernel.window<?x6xi8>
+  %c = kernel.window() on @ep as "counts" : !kernel.window<5xi64>
   %came = kernel.window(%c2) on @ep as "came" : !kernel.window<?xi32>
   %returned = kernel.window() on @ep as "returned" : !kernel.window<2xi32>
   %again = kernel.window(%n) on @ep as "rows" : !kernel.window<?x8xf32>

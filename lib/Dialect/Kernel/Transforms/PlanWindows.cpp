@@ -4,7 +4,8 @@
 // the arena are, by their liveness; those of one name, type and size are the same memory, which the order of launches
 // allows (docs/rationale/exchange.md).
 //
-// Flags must keep their place when other sizes change from call to call: what lies there is compared with the epoch.
+// Flags must keep their place when other sizes change from call to call: what lies there is compared with the epoch. So
+// they come first, and then whatever else has a constant size.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -125,7 +126,10 @@ private:
     for (unsigned number : order)
       if (holdsFlags(number))
         flags.insert(number);
-    llvm::stable_sort(order, [&](unsigned a, unsigned b) { return flags.contains(a) && !flags.contains(b); });
+    auto turn = [&](unsigned number) {
+      return flags.contains(number) ? 0 : constantRows(windowsOf[number].front()) ? 1 : 2;
+    };
+    llvm::stable_sort(order, [&](unsigned a, unsigned b) { return turn(a) < turn(b); });
 
     Operation *first = windowsOf[numbersOfGrid.front()].front();
     for (unsigned number : order) {
