@@ -20,9 +20,9 @@ using namespace moe_mlir;
 
 static constexpr int64_t kRowBytes = 128, kLanesOfRow = 4, kStripColumns = 128;
 static constexpr int64_t kProductRows = 64, kProductDepth = 16; // of a wgmma
-// Cycles that are assumed: a wgmma of few columns, at least; the epilogue of few rows, for each of them; a record of the
-// layout, which is a load that the next one waits for, and divisions. Results go from registers to memory at so many
-// bytes per cycle, in whole sectors of 32 bytes if a thread stores 8 or more.
+// Cycles that are assumed: a wgmma of few columns, at least; the epilogue of few rows, for each of these; a record of
+// the layout, which is a load that the next one waits for, and divisions. Results go from registers to memory at so
+// many bytes per cycle, in whole sectors of 32 bytes if a thread stores 8 or more.
 static constexpr double kNarrowProduct = 32, kEpilogueOfFew = 300. / 16, kRecord = 275, kStoredBytes = 30;
 
 double moe_mlir::expectedRowTiles(int64_t groups, int64_t rows, int64_t tileRows) {

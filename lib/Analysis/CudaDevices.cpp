@@ -3,7 +3,6 @@
 #include "moe-mlir/Analysis/CudaDevices.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace moe_mlir;
 
@@ -25,7 +24,10 @@ const CudaDevice *moe_mlir::findCudaDevice(llvm::StringRef keyOrArch) {
 }
 
 std::string moe_mlir::cudaDeviceKeys() {
-  return llvm::join(llvm::map_range(kDevices, [](const CudaDevice &device) { return device.key.str(); }), " or ");
+  std::string keys;
+  for (const CudaDevice &device : kDevices)
+    keys += (keys.empty() ? "" : &device == std::end(kDevices) - 1 ? " or " : ", ") + device.key.str();
+  return keys;
 }
 
 std::string moe_mlir::cudaDeviceNames(llvm::StringRef prefix) {

@@ -83,6 +83,7 @@ static CudaEpilogue epilogueOf(kernel::FuncOp kernel) {
 GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, const cuda::CudaLaunch &shape,
                             HostSizes &host, SizeTable &table) {
   GpuWork work;
+  auto target = cast<cuda::TargetAttr>(kernel::targetOf(kernel->getParentOfType<ModuleOp>()));
   llvm::SetVector<Value> weights;
   kernel.walk([&](kernel::MmaOp mma) {
     if (!weights.insert(mma.getB()))
@@ -99,8 +100,8 @@ GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, cons
                         0,
                         type.getElementTypeBitWidth() / 8,
                         epilogueOf(kernel)};
-    const int64_t fewRows = cuda::PlanAttr::of(kernel).getFewRows();
-    work.products.push_back({product, {mma.getAcc().getType().getRows(), block[2], fewRows}});
+    cuda::PlanAttr plan = cuda::PlanAttr::of(kernel, target);
+    work.products.push_back({product, {mma.getAcc().getType().getRows(), block[2], plan.getFewRows()}});
   });
   work.blocks = 1;
   if (!weights.empty() || launch.getSingle())

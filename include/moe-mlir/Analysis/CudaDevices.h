@@ -36,7 +36,7 @@ llvm::ArrayRef<CudaDevice> cudaDevices();
 const CudaDevice *findCudaDevice(llvm::StringRef keyOrArch);
 /// "h200 or h100".
 std::string cudaDeviceKeys();
-/// "cuda:h200, cuda:h100 or cuda:sm_90a": what --target takes, with `prefix` before each.
+/// "cuda:h200, cuda:h100, cuda:sm_90a": what --target takes, with `prefix` before each.
 std::string cudaDeviceNames(llvm::StringRef prefix);
 
 } // namespace moe_mlir

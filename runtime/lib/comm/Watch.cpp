@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,6 +27,9 @@ Status Watch::begin(int own, const std::vector<int64_t> &all) {
   wake = Socket(eventfd(0, EFD_CLOEXEC));
   if (!wake.isOpen())
     return failure(kUserError, "cannot open an eventfd: %s", std::strerror(errno));
+  ready.assign(1, {wake.descriptor(), POLLIN, 0});
+  for (const Socket &process : processes)
+    ready.push_back({process.descriptor(), POLLIN, 0}); // those below 0 are left out by poll
   if (int error = pthread_create(&thread, nullptr, main, this))
     return failure(kUserError, "cannot start a thread: %s", std::strerror(error));
   isRunning = true;
@@ -68,9 +70,7 @@ void Watch::stop() {
 
 void *Watch::main(void *argument) {
   Watch &watch = *static_cast<Watch *>(argument);
-  std::vector<pollfd> ready{{watch.wake.descriptor(), POLLIN, 0}};
-  for (const Socket &process : watch.processes)
-    ready.push_back({process.descriptor(), POLLIN, 0}); // those below 0 are left out by poll
+  std::vector<pollfd> &ready = watch.ready;
   while (!ready[0].revents) {
     if (poll(ready.data(), ready.size(), -1) < 0)
       continue;

@@ -10,6 +10,7 @@
 #include "comm/Group.h"
 #include "comm/Socket.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <vector>
 
@@ -34,6 +35,7 @@ private:
 
   std::vector<Socket> processes; ///< by rank; none for this process
   Socket wake;                   ///< readable when the thread shall end
+  std::vector<pollfd> ready; ///< the wake, and then the processes
   uint32_t *abort = nullptr;
   std::vector<const uint32_t *> goodbyes;
   pthread_t thread;

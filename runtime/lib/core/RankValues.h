@@ -1,7 +1,7 @@
 //===- RankValues.h - inputs and outputs that ranks have parts of -------------------------------------------------===//
 //
-// Every rank is given all of an input, and gets all of an output: who computes which part of it is the program's business
-// alone.
+// Every rank is given all of an input, and gets all of an output: who computes which part of it is the program's
+// business alone.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_CORE_RANKVALUES_H

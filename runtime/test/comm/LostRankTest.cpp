@@ -49,6 +49,36 @@ TEST(LostRank, AKilledOneEndsTheWaitsOfTheOthersAtOnce) {
   }
 }
 
+/// The end of a rank that has said goodbye is none of a loss, and the next one is.
+TEST(LostRank, AGoodbyeIsHeard) {
+  std::vector<Ending> endings = Job(3).run([](const Ranks &ranks) -> std::string {
+    Bootstrap group;
+    Windows windows;
+    Watch watch;
+    uint32_t abort = 0;
+    if (group.join(ranks, 1, 20 * second).failed() || windows.open(group, 4096).failed())
+      return "no windows";
+    std::vector<const uint32_t *> goodbyes;
+    for (int rank = 0; rank < 3; ++rank)
+      goodbyes.push_back(reinterpret_cast<uint32_t *>(windows.bases()[rank]));
+    if (watch.start(group, &abort, goodbyes).failed())
+      return "no watch";
+    if (ranks.rank == 1) {
+      signal(reinterpret_cast<uint32_t *>(windows.bases()[1]), 1);
+      _exit(0);
+    }
+    usleep(300000);
+    uint32_t before = __atomic_load_n(&abort, __ATOMIC_ACQUIRE);
+    if (ranks.rank == 2)
+      usleep(200000), raise(SIGKILL);
+    for (int i = 0; i < 2000 && !__atomic_load_n(&abort, __ATOMIC_ACQUIRE); ++i)
+      usleep(1000);
+    watch.stop();
+    return std::to_string(before) + " " + std::to_string(abort);
+  });
+  EXPECT_EQ(endings[0].text, "0 3");
+}
+
 TEST(LostRank, AStoppedOneEndsThemByDeadline) {
   Job job(2);
   auto wait = [](const Ranks &ranks) -> std::string {

@@ -20,7 +20,9 @@ TEST(Threads, WhatWasStoredBeforeASignalIsThereAfterTheWait) {
   uint32_t abort = 0;
   std::vector<uint32_t> status(count), wrong(count);
   auto run = [&](int rank) {
-    moert_peers peers{bases.data(), rank, count, nullptr, &abort, &status[static_cast<size_t>(rank)], int64_t(60) * 1000000000};
+    moert_peers peers{bases.data(), rank,   count,
+                      nullptr,      &abort, &status[static_cast<size_t>(rank)],
+                      int64_t(60) * 1000000000};
     auto part = [&](int owner, int sender) {
       return reinterpret_cast<uint32_t *>(peers.base[owner]) + sender * (words + 2);
     };

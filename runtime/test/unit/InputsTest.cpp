@@ -103,6 +103,38 @@ TEST(Program, IsValidated) {
   EXPECT_TRUE(validateProgram(program).failed());
 }
 
+TEST(Program, AxesAreValidated) {
+  moert_program program = makeProgram();
+  moert_axis axes[] = {{"dp", 2}, {"ep", 4}};
+  moert_value inputs[] = {kInputs[0], kInputs[1], kInputs[2]};
+  moert_parameter_desc parameter = {"w", MOERT_F32, 2, {8, 3}, 1};
+  program.axis_count = 2;
+  program.axes = axes;
+  program.inputs = inputs;
+  program.parameters = &parameter;
+  program.parameter_count = 1;
+  EXPECT_EQ(validateProgram(program).message, "");
+  auto refuses = [&](auto &field, auto wrong) {
+    auto right = field;
+    field = wrong;
+    EXPECT_EQ(validateProgram(program).code, kInternal);
+    field = right;
+    EXPECT_EQ(validateProgram(program).message, "");
+  };
+  refuses(inputs[0].axis, 2);
+  refuses(inputs[0].axis, -2);
+  refuses(inputs[2].axis, 0); // three elements that two ranks cannot share equally
+  refuses(parameter.axis, 2);
+  refuses(parameter.sizes[0], int64_t(9));
+  refuses(parameter.rank, 0);
+  refuses(axes[0].ranks, 0);
+  refuses(axes[0].ranks, 1 << 15); // more ranks in all than there may be
+  refuses(program.axis_count, -1);
+  program.axis_count = 0; // then they mean nothing
+  parameter.axis = inputs[0].axis = 7;
+  EXPECT_EQ(validateProgram(program).message, "");
+}
+
 TEST(Features, AreChecked) {
   EXPECT_FALSE(checkFeatures("").failed());
   EXPECT_FALSE(checkFeatures("sse,sse2,").failed());

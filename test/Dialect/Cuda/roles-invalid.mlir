@@ -423,3 +423,22 @@ kernel.func @no_arrivals() {
 kernel.func @large(%ring: !cuda.ring<stages = 4, bytes = 4611686018427387904>) {
   kernel.return
 }
+
+// -----
+
+kernel.func @four_warpgroups(%d: i64, %true: i1) {
+  cuda.warp_roles {
+    cuda.role @load warps(4) registers(40) {
+    }
+    cuda.role @multiply warps(8) registers(208) {
+      %narrow = cuda.accumulators : <128>
+      cuda.wgmma_bf16 %narrow, %d, %d, %true : <128>
+      %wide = cuda.accumulators : <256>
+      // expected-error@+1 {{'cuda.wgmma_bf16' op has 256 columns, of which a thread holds 128 accumulators; in a block of 512 threads it starts with 128 registers}}
+      cuda.wgmma_bf16 %wide, %d, %d, %true : <256>
+    }
+    cuda.role @count warps(4) registers(24) {
+    }
+  }
+  kernel.return
+}

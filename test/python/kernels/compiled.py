@@ -123,12 +123,12 @@ class Program:
 class ValueDescriptor(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
                 ("sizes", ctypes.c_int64 * 8), ("lo", ctypes.c_int64), ("hi", ctypes.c_int64),
-                ("symbol", ctypes.c_int32), ("uniform", ctypes.c_int32)]
+                ("symbol", ctypes.c_int32), ("uniform", ctypes.c_int32), ("axis", ctypes.c_int32)]
 
 
 class ParameterDescriptor(ctypes.Structure):
     _fields_ = [("key", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
-                ("sizes", ctypes.c_int64 * 8)]
+                ("sizes", ctypes.c_int64 * 8), ("axis", ctypes.c_int32)]
 
 
 class Generation(ctypes.Structure):
@@ -145,7 +145,8 @@ class ProgramDescriptor(ctypes.Structure):
         ("inputs", ctypes.POINTER(ValueDescriptor)), ("outputs", ctypes.POINTER(ValueDescriptor)),
         ("states", ctypes.POINTER(ValueDescriptor)), ("symbols", ctypes.POINTER(ctypes.c_char_p)),
         ("parameters", ctypes.POINTER(ParameterDescriptor)), ("kernels", ctypes.c_void_p),
-        ("generation", ctypes.POINTER(Generation)), ("cuda", ctypes.c_void_p), ("run", ctypes.c_void_p)]
+        ("generation", ctypes.POINTER(Generation)), ("cuda", ctypes.c_void_p), ("axis_count", ctypes.c_int32),
+        ("axes", ctypes.c_void_p), ("run", ctypes.c_void_p)]
 
 
 def pack(weight, pairs=1, columns=64):

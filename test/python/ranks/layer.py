@@ -65,7 +65,7 @@ func.func @main(%x: tensor<?x{h}x{t}> {{moe.dims = ["tokens", ""], moe.name = "x
   return %y : tensor<?x{h}x{t}>
 }}
 """)
-    return [f"--weights={folder / 'layer.safetensors'}"]
+    return ["--from=graph", f"--weights={folder / 'layer.safetensors'}"]
 
 
 def route(layer, ranks, rng):

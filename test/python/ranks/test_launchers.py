@@ -13,7 +13,8 @@ from moe_mlir.testing.paths import TINY_MOE
 from moe_mlir.testing.ranks import compile_for, run
 
 TOKENS = 200
-WORDS = ["--generate", "The value of ", "--max-new-tokens", str(TOKENS), "--threads", "1", "--deadline", "30"]
+WORDS = ["--generate", "The value of ", "--max-new-tokens", str(TOKENS)]
+RANK = [*WORDS, "--threads", "1", "--deadline", "30"]  # what a launcher starts
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def programs(tmp_path_factory):
     from moe_mlir.exporting.load import load_model
 
     folder = tmp_path_factory.mktemp("launchers")
-    export_model(load_model(TINY_MOE, torch.float32), folder / "tiny.pt2")
+    export_model(load_model(TINY_MOE, torch.float32), folder / "tiny.pt2", vocabulary="bytes")
     made = {ranks: compile_for(folder / "tiny.pt2", folder / str(ranks), ranks) for ranks in (1, 2, 4)}
     plain = run(made[1], 1, *WORDS)
     assert plain.returncode == 0 and len(plain.stdout) > 100, plain.stderr
@@ -39,7 +40,7 @@ def environment(**variables):
 
 def start(program, variables):
     """A process for each dict of variables; what they write, and their exit codes."""
-    ranks = [subprocess.Popen([program, *WORDS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**own)) for own in variables]
+    ranks = [subprocess.Popen([program, *RANK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**own)) for own in variables]
     results = [rank.communicate(timeout=120) for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0] * len(ranks), results
     return [out for out, _ in results]
@@ -55,7 +56,7 @@ def test_own_launcher(programs, ranks):
 def test_torchrun(programs):
     made, text = programs
     torchrun = Path(sys.executable).with_name("torchrun")
-    done = subprocess.run([torchrun, "--nproc-per-node=2", "--master-port=29871", "--no-python", made[2], *WORDS], capture_output=True, text=True,
+    done = subprocess.run([torchrun, "--nproc-per-node=2", "--master-port=29871", "--no-python", made[2], *RANK], capture_output=True, text=True,
                           env=environment(), timeout=200)
     assert (done.returncode, done.stdout) == (0, text), done.stderr
 
@@ -64,7 +65,7 @@ def test_mpirun(programs):
     made, text = programs
     mpirun = shutil.which("mpirun")
     assert mpirun, "scripts/bootstrap installs openmpi-bin"
-    command = [mpirun, "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "-n", "2", made[2], *WORDS]
+    command = [mpirun, "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "-n", "2", made[2], *RANK]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=200)
     assert (done.returncode, done.stdout) == (0, text), done.stderr
 
@@ -77,7 +78,7 @@ def test_variables_of_slurm(programs):
 
 def test_one_process_is_told_what_to_do(programs):
     made, _ = programs
-    done = subprocess.run([made[2], *WORDS], capture_output=True, text=True, env=environment(), timeout=60)
+    done = subprocess.run([made[2], *RANK], capture_output=True, text=True, env=environment(), timeout=60)
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "--ranks 2" in done.stderr, done.stderr
 
 

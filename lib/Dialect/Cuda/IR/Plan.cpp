@@ -76,23 +76,23 @@ RowPlanAttr RowPlanAttr::of(Operation *kernel, bool isBlockWork) {
   return isBlockWork ? get(kernel->getContext(), threadsOfBlock, 1) : get(kernel->getContext(), 256, 4);
 }
 
-/// As many stages as fit: they only hide how long a load takes. The form for few rows always pays: where a kernel's
-/// columns do not allow it, its lowering leaves it out.
-PlanAttr PlanAttr::of(Operation *kernel) {
+PlanAttr PlanAttr::of(Operation *kernel, TargetAttr target) {
   if (auto plan = kernel->getAttrOfType<PlanAttr>(kernel::planAttrName))
     return plan;
-  const int64_t stage = stageBytesOf(cast<kernel::FuncOp>(kernel));
-  const int64_t stages = std::clamp<int64_t>(plannedBytes / stage, 3, mostStages);
-  return get(kernel->getContext(), stages, plannedFewRows, Arrival::Lag, ProxyFence::Shared, /*load_registers=*/56,
-             /*multiply_registers=*/224);
+  return dyn_cast_or_null<PlanAttr>(target.choosePlan(kernel));
 }
 
+/// As many stages as fit: they only hide how long a load takes. The form for few rows always pays: where a kernel's
+/// columns do not allow it, its lowering leaves it out.
 Attribute TargetAttr::choosePlan(Operation *kernel) const {
+  int64_t stage = stageBytesOf(cast<kernel::FuncOp>(kernel));
   if (kernel->walk([](WarpRolesOp) { return WalkResult::interrupt(); }).wasInterrupted())
     return {}; // the plan has become roles
-  if (!stageBytesOf(cast<kernel::FuncOp>(kernel))) {
+  if (!stage) {
     WalkResult shared = kernel->walk([](scf::ParallelOp) { return WalkResult::interrupt(); });
     return RowPlanAttr::of(kernel, shared.wasInterrupted());
   }
-  return PlanAttr::of(kernel);
+  int64_t stages = std::clamp<int64_t>(plannedBytes / stage, 3, mostStages);
+  return PlanAttr::get(getContext(), stages, plannedFewRows, Arrival::Lag, ProxyFence::Shared, /*load_registers=*/56,
+                       /*multiply_registers=*/224);
 }

@@ -17,6 +17,23 @@ LogicalResult RoleOp::verify() {
   return success();
 }
 
+/// ptxas finds a product's registers among those that a thread starts with, whatever its role gets later (C7602): its
+/// accumulators, and two for each descriptor.
+static LogicalResult verifyProducts(WarpRolesOp roles, int64_t threads) {
+  const int64_t launched = registersOfBlock / threads / 8 * 8;
+  WalkResult result = roles.walk([&](Operation *op) -> WalkResult {
+    if (!isa<WgmmaBf16Op, WgmmaF16Op>(op))
+      return WalkResult::advance();
+    int64_t columns = cast<AccumulatorsType>(op->getOperand(0).getType()).getColumns();
+    if (columns / 2 + 4 <= launched)
+      return WalkResult::advance();
+    return op->emitOpError() << "has " << columns << " columns, of which a thread holds " << columns / 2
+                             << " accumulators; in a block of " << threads << " threads it starts with " << launched
+                             << " registers";
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult WarpRolesOp::verifyRegions() {
   if (!isa_and_nonnull<kernel::FuncOp>((*this)->getParentOp()))
     return emitOpError("is not at the top level of a kernel");
@@ -41,6 +58,8 @@ LogicalResult WarpRolesOp::verifyRegions() {
   if (registers > registersOfBlock)
     return emitOpError() << "has roles that need " << registers << " registers; a multiprocessor has "
                          << registersOfBlock;
+  if (failed(verifyProducts(*this, 32 * warps)))
+    return failure();
   return verifyRings(*this);
 }
 

@@ -94,8 +94,8 @@ def Cuda_PlanAttr : AttrDef<Cuda_Dialect, "Plan", [DeclareAttrInterfaceMethods<K
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The plan of `kernel`, which has products, or the one that is chosen if it has none.
-    static PlanAttr of(::mlir::Operation *kernel);
+    /// The plan of `kernel`, or the one that `target` chooses if it has none. Null: it has no products.
+    static PlanAttr of(::mlir::Operation *kernel, TargetAttr target);
   }];
 }
 
