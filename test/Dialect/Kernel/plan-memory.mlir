@@ -74,3 +74,29 @@ func.func @views(%m: index, %n: index) {
   kernel.launch @use_flat(%d) rows(%m) work(%m) : memref<?xf32>
   return
 }
+
+// -----
+
+shard.grid @ep(shape = 2)
+kernel.func @exchange(%w: !kernel.window<?x4xf32>, %own: memref<?x4xf32>, %x: memref<?x4xf32>) {
+  kernel.return
+}
+
+// Windows have a plan of their own: the arena holds the buffer beside them.
+// CHECK-LABEL: func.func @windows
+// CHECK-SAME: (%[[N:.*]]: index)
+// CHECK-DAG: %[[C16:.*]] = arith.constant 16 : index
+// CHECK-DAG: %[[W:.*]] = kernel.window(%[[N]]) on @ep as "rows" : !kernel.window<?x4xf32>
+// CHECK-DAG: %[[OWN:.*]] = kernel.part %[[W]]
+// CHECK: arith.muli %[[N]], %[[C16]]
+// CHECK-NOT: arith.muli
+// CHECK: memref.alloc(%{{.*}}) {kernel.arena} : memref<?xi8>
+// CHECK: %[[X:.*]] = memref.view
+// CHECK: kernel.launch @exchange(%[[W]], %[[OWN]], %[[X]])
+func.func @windows(%n: index) {
+  %w = kernel.window(%n) on @ep as "rows" : !kernel.window<?x4xf32>
+  %own = kernel.part %w : !kernel.window<?x4xf32> -> memref<?x4xf32>
+  %x = memref.alloc(%n) : memref<?x4xf32>
+  kernel.launch @exchange(%w, %own, %x) rows(%n) work(%n) : !kernel.window<?x4xf32>, memref<?x4xf32>, memref<?x4xf32>
+  return
+}

@@ -178,7 +178,7 @@ def Kernel_PutOp : Kernel_Op<"put", [Kernel_Ordered]> {
   let summary = "Copies a row to another rank's part of a window (kernel)";
   let description = [{
     `source[row, ...]`, all of its trailing dimensions, becomes row `to` of the part of rank `peer` (which may be this
-    one). It is visible there only through a later signal of the same block.
+    one). It is visible there only through a later signal, of the same block or of a later launch.
 
     ```mlir
     kernel.func @send(%x: memref<?x256xbf16>, %rows: !kernel.window<?x256xbf16>, %came: !kernel.window<2xi32>,
@@ -213,7 +213,7 @@ def Kernel_SignalOp : Kernel_Op<"signal", [Kernel_Ordered]> {
   let summary = "Stores the epoch to a flag of another rank (kernel)";
   let description = [{
     Flag `index` of the part of rank `peer` becomes `epoch`, with release order for the whole system: who sees it sees all
-    that this block wrote before, to any window. Flags only grow. [PutOp](#kernelput-kernelputop) has an example.
+    that this block and earlier launches wrote before, to any window. Flags only grow. [PutOp](#kernelput-kernelputop) has an example.
   }];
   let arguments = (ins Kernel_Flags:$flags, Index:$peer, Index:$index, I32:$epoch);
   let assemblyFormat = "$flags `[` $peer `]` `` `[` $index `]` `,` $epoch attr-dict `:` qualified(type($flags))";

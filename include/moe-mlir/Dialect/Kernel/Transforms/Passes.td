@@ -47,10 +47,10 @@ def KernelVerifyWindows : Pass<"kernel-verify-windows", "::mlir::ModuleOp"> {
   let description = [{
     Follows the launches of each host function, and in a kernel the program of one block. It changes nothing.
 
-    - What is put or stored into another rank's part is followed by a `kernel.signal` in the same kernel; in an
-      `scf.forall`, by one in the same iteration. Another rank's part is never read.
+    - What is put or stored into another rank's part is signalled: by a `kernel.signal` that follows in the same kernel, in
+      an `scf.forall` in the same iteration, or else by a later launch. Another rank's part is never read.
     - A launch awaits flags that exactly one earlier launch has signalled since the last `kernel.advance` on their grid, and
-      none signals flags twice without one between.
+      none signals flags twice without one between. A launch of one block (`single`) may await behind its own signal.
     - A launch reads the own part of a window that others put to behind a `kernel.await` on flags that were signalled
       after the put: in a launch between, or in its own program.
     - `kernel.advance` is alone: one block of a launch whose kernel neither signals nor awaits.
