@@ -63,8 +63,21 @@ func.func @main(%x: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "x"
   return %out : tensor<?x64xbf16>
 }
 
-// Two exchanges at a time have windows of their own; the third one takes those of the first again.
-// CHECK-LABEL: func.func @two_at_a_time(%x0: tensor<?x64xf32>, %x1: tensor<?x64xf32>, %x2: tensor<?x64xf32>, %e: tensor<?x2xi32>)
+// Two exchanges at a time have windows of their own; the third one takes those of the first again, and returns twice.
+// CHECK-LABEL: func.func @two_at_a_time
+// CHECK: as "came" :
+// CHECK: as "rows" :
+// CHECK: as "came 1" :
+// CHECK: as "rows 1" :
+// CHECK: as "sums" :
+// CHECK: as "sums 1" :
+// CHECK: as "came" :
+// CHECK: as "rows" :
+// CHECK: as "sums" :
+// CHECK: as "returned" :
+// CHECK: as "sums of 1" :
+// CHECK: as "returned of 1" :
+func.func @two_at_a_time(%x0: tensor<?x64xf32>, %x1: tensor<?x64xf32>, %x2: tensor<?x64xf32>, %e: tensor<?x2xi32>)
     -> (tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>) {
   %send0, %sent0 = moe.dispatch %x0, %e num_experts(8) to @ep : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<2>
   %recv0, %got0 = moe.all_to_all %send0, %sent0 on @ep : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<1>
