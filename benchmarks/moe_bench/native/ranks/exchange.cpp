@@ -2,7 +2,7 @@
 // linked: the caller gives their functions.
 //
 // A call of MPI packs the rows by rank, tells the counts (unless they are known) and exchanges the rows. Behind each
-// call a byte of each cache line that came from the other rank is read, and timed by itself: whoever stores into another
+// call a byte of each cache line that came from the other rank is read, and timed by itself: who stores into another
 // process's memory leaves the lines in the sender's cache, and the receiver pays when it reads them.
 
 #include <cstdint>
