@@ -1,6 +1,7 @@
 """Command line of the benchmark of several ranks."""
 
 import argparse
+import statistics
 from pathlib import Path
 
 from .. import commandline
@@ -164,13 +165,13 @@ class Benchmark:
         with programs.Pair(self._settled("decode"), self._cores, self._results.record, self._options.turn_seconds, before_round) as pair:
             call = programs.decode_call(row, checkpoint)
             summary, expert_rows = pair.measure(row.name, call, self._options.rounds, programs.LIMITS["decode"])
-        most = {name: max(rate[name] for rate in rates) for name in machines}
-        summary["bound"] = bound.bound(dense, expert, expert_rows, rows.RANKS, **most)
+        summary["bound"] = statistics.median(bound.bound(dense, expert, expert_rows, rows.RANKS, **rate) for rate in rates)
         active = [sum(n > 0 for n in layer) for layer in expert_rows]
-        summary.update({"dense_bytes": dense, "expert_bytes": expert, "active_experts": active, **most})
+        typical = {name: statistics.median(rate[name] for rate in rates) for name in machines}
+        summary.update({"dense_bytes": dense, "expert_bytes": expert, "active_experts": active, **typical})
         self._one(summary)
         gigabytes = f"{dense / 1e9:.3f} GB for every rank, {sum(active) * expert / 1e9:.3f} GB of experts in all"
-        text = f"bytes of a step: {gigabytes}; {most['bandwidth'] / 1e9:.1f} GB/s, one core {most['core_bandwidth'] / 1e9:.1f}"
+        text = f"bytes of a step: {gigabytes}; {typical['bandwidth'] / 1e9:.1f} GB/s, one core {typical['core_bandwidth'] / 1e9:.1f}"
         return report.missed([summary]), "\n".join([report.HEADER, report.line(summary), text])
 
     def _one(self, summary):
