@@ -26,7 +26,8 @@ def libraries(artifacts, wanted):
 
 
 def measure(wanted, made, folder, cores, rounds, turn_seconds):
-    """Raw samples of all rows: {"row", "round", "side", "seconds": [...]}, of our side also "exchange_seconds"."""
+    """Raw samples of all rows: {"row", "round", "side", "seconds": [...], "reading_seconds": [...]}, of our side also
+    "exchange_seconds", without what comes before it."""
     mpirun = shutil.which("mpirun")
     if mpirun is None:
         raise BenchError("there is no mpirun; scripts/bootstrap installs openmpi-bin")
@@ -46,23 +47,29 @@ def measure(wanted, made, folder, cores, rounds, turn_seconds):
 def summarize(row, samples):
     """Medians over the rounds, each the median of its calls.
 
-    ratio     the better peer's time over that of our exchange
+    ratio     the better peer's time over that of our exchange, both with the reading of what came
     call      the same over our whole call, which finds out where the rows go, too
+    unread    the first without the reading
     """
-    own = [s for s in samples if s["row"] == row.name]
+    own = sorted((s for s in samples if s["row"] == row.name), key=lambda s: s["round"])
 
-    def turns(side, key="seconds"):
-        return [statistics.median(s[key]) for s in sorted(own, key=lambda s: s["round"]) if s["side"] == side]
+    def turns(side, key="seconds", with_reading=True):
+        chosen = [s for s in own if s["side"] == side]
+        return [statistics.median(s[key]) + with_reading * statistics.median(s["reading_seconds"]) for s in chosen]
+
+    def ratios(ours):
+        return [p / o for p, o in zip(peers[best], ours)]
 
     peers = {peer: turns(peer) for peer in PEERS}
     best = min(peers, key=lambda peer: statistics.median(peers[peer]))
     exchange, call = turns(OURS, "exchange_seconds"), turns(OURS)
-    ratios = [p / e for p, e in zip(peers[best], exchange)]
+    unread, unread_peer = turns(OURS, "exchange_seconds", False), turns(best, "seconds", False)
     return {
         "type": "row", "row": row.name, "rounds": len(exchange), "seconds": statistics.median(exchange), "call_seconds": statistics.median(call),
-        "peer": best, "peers": {peer: statistics.median(times) for peer, times in peers.items()}, "known_seconds": statistics.median(turns(ASIDE)),
-        "ratio": statistics.median(ratios), "low": min(ratios), "high": max(ratios),
-        "call_ratio": statistics.median(p / c for p, c in zip(peers[best], call)), "goal": row.goal,
+        "unread_seconds": statistics.median(unread), "peer": best, "peers": {peer: statistics.median(times) for peer, times in peers.items()},
+        "known_seconds": statistics.median(turns(ASIDE)), "ratio": statistics.median(ratios(exchange)), "low": min(ratios(exchange)),
+        "high": max(ratios(exchange)), "call_ratio": statistics.median(ratios(call)),
+        "unread_ratio": statistics.median(p / o for p, o in zip(unread_peer, unread)), "goal": row.goal,
     }  # fmt: skip
 
 
@@ -72,11 +79,10 @@ def missed(summaries):
 
 
 def table(summaries):
-    head = f"{'row':<24} {'exchange':>9} {'(call)':>9} {'openmpi':>9} {'(known)':>9} {'gloo':>9} {'ratio':>6} {'(rounds)':>13} {'goal':>5} {'(call)':>6}"
+    head = f"{'row':<24} {'exchange':>9} {'(unread)':>9} {'(call)':>9} {'openmpi':>9} {'(known)':>9} {'gloo':>9} {'ratio':>6} {'(rounds)':>13} {'goal':>5} {'(unread)':>8} {'(call)':>6}"
     lines = [head]
     for s in summaries:
-        times = (s["seconds"], s["call_seconds"], s["peers"]["openmpi"], s["known_seconds"], s["peers"]["gloo"])
-        lines.append(
-            f"{s['row']:<24} " + " ".join(f"{time_text(t):>9}" for t in times) + f" {s['ratio']:6.2f} {s['low']:5.2f}..{s['high']:<6.2f} {s['goal']:5.2f} {s['call_ratio']:6.2f}"
-        )
+        times = (s["seconds"], s["unread_seconds"], s["call_seconds"], s["peers"]["openmpi"], s["known_seconds"], s["peers"]["gloo"])
+        ratio = f"{s['ratio']:6.2f} {s['low']:5.2f}..{s['high']:<6.2f} {s['goal']:5.2f} {s['unread_ratio']:8.2f} {s['call_ratio']:6.2f}"
+        lines.append(f"{s['row']:<24} " + " ".join(f"{time_text(t):>9}" for t in times) + f" {ratio}")
     return "\n".join(lines)

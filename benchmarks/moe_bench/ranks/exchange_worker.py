@@ -42,8 +42,38 @@ class Rows(ctypes.Structure):
                 ("row_bytes", ctypes.c_int64), ("counts", ctypes.c_void_p), ("to_come", ctypes.c_void_p)]  # fmt: skip
 
 
+class Came(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("nanoseconds", ctypes.c_void_p)]
+
+
+def windows_of_this_process():
+    """The memory of all windows, as arrays of bytes."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if "moe-window" in line:
+            begin, end = (int(address, 16) for address in line.split(maxsplit=1)[0].split("-"))
+            yield np.frombuffer((ctypes.c_uint8 * (end - begin)).from_address(begin), np.uint8)
+
+
+def address_in_windows(rows):
+    """Where these rows stand one after the other."""
+    for memory in windows_of_this_process() if len(rows) else ():
+        at = memory.tobytes().find(rows[0].tobytes())
+        if at >= 0 and np.array_equal(memory[at : at + rows.nbytes], rows.reshape(-1)):
+            return memory.ctypes.data + at
+    if len(rows):
+        raise BenchError("the rows that came are in no window", 3)
+    return rows.ctypes.data
+
+
 def pointer(function):
     return ctypes.cast(function, ctypes.c_void_p)
+
+
+def timed(count, address, size, call):
+    """Seconds of so many calls, and of reading the `size` bytes that each left at the address: `call` is given memory for both."""
+    times, reading = (ctypes.c_int64 * count)(), (ctypes.c_int64 * count)()
+    call(times, ctypes.byref(Came(address, size, ctypes.addressof(reading))))
+    return [t * 1e-9 for t in times], [t * 1e-9 for t in reading]
 
 
 class Case:
@@ -57,6 +87,8 @@ class Case:
         parts = [x[ids == rank] for x, ids in given]
         self.to_come = np.array([len(part) for part in parts], np.int32)
         self.expected = parts
+        self.others = parts[(rank + 1) % ranks]  # rows of the other rank, of two
+        self.others_place = int(self.to_come[: (rank + 1) % ranks].sum())
         self.packed, self.received = np.empty_like(self.x), np.empty((int(self.to_come.sum()), row.row_bytes), np.uint8)
 
     @staticmethod
@@ -95,7 +127,7 @@ class Rank:
         for index in range(self._plan["rounds"]):
             for side in SIDES if index % 2 == 0 else SIDES[::-1]:
                 self._mpi.MPI_Barrier(ctypes.c_void_p(self._handles[2]))
-                turns.append((index, side, self._together(calls[side](count[side]))))
+                turns.append((index, side, [self._together(times) for times in calls[side](count[side])]))
         self._record(row, turns, self._exchanges(session))
         session.close()
 
@@ -126,10 +158,10 @@ class Rank:
     def _record(self, row, turns, exchanges):
         if self.rank:
             return
-        ours = sum(len(seconds) for _, side, seconds in turns if side == OURS)
+        ours = sum(len(seconds) for _, side, (seconds, _) in turns if side == OURS)
         exchanges = exchanges[len(exchanges) - ours :]  # without the trial
-        for index, side, seconds in turns:
-            sample = {"row": row.name, "round": index, "side": side, "seconds": seconds}
+        for index, side, (seconds, reading) in turns:
+            sample = {"row": row.name, "round": index, "side": side, "seconds": seconds, "reading_seconds": reading}
             if side == OURS:
                 sample["exchange_seconds"], exchanges = exchanges[: len(seconds)], exchanges[len(seconds) :]
             self._file.write(json.dumps(sample) + "\n")
@@ -142,16 +174,22 @@ class Rank:
             given.sizes[:] = [len(array), columns]
         functions = [pointer(getattr(session.api, f"moert_session_{name}")) for name in ("set_input", "run")]
 
+        nothing = ctypes.c_int64()
+        if self._native.exchange_session(*functions, session.handle, inputs, 2, 1, ctypes.byref(nothing), ctypes.byref(Came(None, 0, ctypes.addressof(nothing)))):
+            raise BenchError(session.api.moert_session_error(session.handle).decode(), 70)
+        address = address_in_windows(case.others)
+
         def run(count):
-            times = (ctypes.c_int64 * count)()
-            if self._native.exchange_session(*functions, session.handle, inputs, 2, count, times):
-                raise BenchError(session.api.moert_session_error(session.handle).decode(), 70)
-            return [t * 1e-9 for t in times]
+            def call(times, came):
+                if self._native.exchange_session(*functions, session.handle, inputs, 2, count, times, came):
+                    raise BenchError(session.api.moert_session_error(session.handle).decode(), 70)
+
+            return timed(count, address, case.others.nbytes, call)
 
         return run
 
     def _check_session(self, session, case):
-        self._session_calls(session, case)(1)
+        self._session_calls(session, case)
         _, count, address = session.output(session.find("output", "y"))
         received = np.frombuffer((ctypes.c_uint8 * (2 * count)).from_address(address), np.uint8).reshape(-1, case.row.row_bytes)
         room = len(received) // self.ranks  # of each source; the own rows are first
@@ -167,10 +205,11 @@ class Rank:
         rows = Rows(*data, len(case.x), case.row.row_bytes, case.counts.ctypes.data, case.to_come.ctypes.data)
 
         def run(count):
-            times = (ctypes.c_int64 * count)()
-            if self._native.exchange_mpi(ctypes.byref(mpi), ctypes.byref(rows), count, times):
-                raise BenchError("Open MPI's exchange failed", 70)
-            return [t * 1e-9 for t in times]
+            def call(times, came):
+                if self._native.exchange_mpi(ctypes.byref(mpi), ctypes.byref(rows), count, times, came):
+                    raise BenchError("Open MPI's exchange failed", 70)
+
+            return timed(count, self._others_address(case), case.others.nbytes, call)
 
         return run
 
@@ -181,16 +220,22 @@ class Rank:
         sizes = [ctypes.c_int64(n) for n in (len(case.x), case.row.row_bytes)]
 
         def run(count):
-            times = []
-            for _ in range(count):
-                begin = time.perf_counter()
-                self._native.exchange_pack(*data, *sizes)
-                dist.all_to_all_single(come, counts)
-                dist.all_to_all_single(received, packed, come.tolist(), counts.tolist())
-                times.append(time.perf_counter() - begin)
-            return times
+            def call(times, came):
+                for i in range(count):
+                    begin = time.perf_counter_ns()
+                    self._native.exchange_pack(*data, *sizes)
+                    dist.all_to_all_single(come, counts)
+                    dist.all_to_all_single(received, packed, come.tolist(), counts.tolist())
+                    times[i] = time.perf_counter_ns() - begin
+                    self._native.exchange_read(came, i)
+
+            return timed(count, self._others_address(case), case.others.nbytes, call)
 
         return run
+
+    @staticmethod
+    def _others_address(case):
+        return case.received.ctypes.data + case.others_place * case.row.row_bytes
 
     def _check(self, side, case, call):
         case.received[...] = 0

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 from ..artifacts import Artifacts, archive_of, compile_command, run, stamp_of
-from ..compilers.artifacts import link_equal
 from ..errors import BenchError
 from ..layers.artifacts import LayerArtifacts, layer_command
 from ..pagecache import settle
@@ -45,10 +44,9 @@ class RankModels(Artifacts):
         return target
 
 
-def share_archive(libraries):
-    """Makes the archives of {"one", "ranks"} one file, whose pages are large if they can be; returns (whether they are one, share of large pages)."""
-    one, ranks = (archive_of(libraries[side]) for side in SIDES)
-    return link_equal(ranks, one), settle(one)
+def settle_archives(libraries):
+    """Brings the archives of {"one", "ranks"} into pages as large as can be had; returns their shares. They differ in the program's name alone, but are two files."""
+    return {side: settle(archive_of(library)) for side, library in libraries.items()}
 
 
 def layer_call(row, data):

@@ -1,7 +1,9 @@
 // Timed calls of both sides of an exchange of rows, so that no interpreter stands between them. Libraries are not
 // linked: the caller gives their functions.
 //
-// A call of MPI packs the rows by rank, tells the counts (unless they are known) and exchanges the rows.
+// A call of MPI packs the rows by rank, tells the counts (unless they are known) and exchanges the rows. Behind each
+// call a byte of each cache line that came from the other rank is read, and timed by itself: who stores into another
+// process's memory leaves the lines in the sender's cache, and the receiver pays when it reads them.
 
 #include <cstdint>
 #include <cstring>
@@ -15,9 +17,28 @@ int64_t now() {
   return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
+/// What came from another rank, and how long it took to read in each call.
+struct Came {
+  const char *data;
+  int64_t bytes;
+  int64_t *nanoseconds;
+};
+
+void read(const Came &came, int32_t call) {
+  constexpr int64_t line = 64;
+  int64_t begin = now();
+  unsigned sum = 0;
+  for (int64_t at = 0; at < came.bytes; at += line)
+    sum += static_cast<unsigned char>(came.data[at]);
+  asm volatile("" : : "r"(sum) : "memory");
+  came.nanoseconds[call] = now() - begin;
+}
+
 } // namespace
 
 extern "C" {
+
+void exchange_read(const Came *came, int32_t call) { read(*came, call); }
 
 /// moert_session_set_input, moert_session_run.
 using SetInput = int32_t (*)(void *, int32_t, int32_t, int32_t, const int64_t *, const void *);
@@ -31,7 +52,7 @@ struct Input {
 
 /// Runs a session so many times; 0, or the code of its failure.
 int32_t exchange_session(SetInput setInput, Run run, void *session, const Input *inputs, int32_t count, int32_t calls,
-                         int64_t *nanoseconds) {
+                         int64_t *nanoseconds, const Came *came) {
   for (int32_t i = 0; i < calls; ++i) {
     int64_t begin = now();
     for (int32_t k = 0; k < count; ++k)
@@ -41,6 +62,7 @@ int32_t exchange_session(SetInput setInput, Run run, void *session, const Input 
     if (int32_t bad = run(session))
       return bad;
     nanoseconds[i] = now() - begin;
+    read(*came, i);
   }
   return 0;
 }
@@ -72,7 +94,7 @@ struct Rows {
   const int32_t *countsToCome; ///< from each rank, where they are known
 };
 
-int32_t exchange_mpi(const Mpi *mpi, const Rows *rows, int32_t calls, int64_t *nanoseconds) {
+int32_t exchange_mpi(const Mpi *mpi, const Rows *rows, int32_t calls, int64_t *nanoseconds, const Came *came) {
   constexpr int most = 64;
   int told[most], sizes[most], places[most], sizesThere[most], placesThere[most];
   for (int32_t i = 0; i < calls; ++i) {
@@ -97,6 +119,7 @@ int32_t exchange_mpi(const Mpi *mpi, const Rows *rows, int32_t calls, int64_t *n
                                  mpi->bytes, mpi->world))
       return bad;
     nanoseconds[i] = now() - begin;
+    read(*came, i);
   }
   return 0;
 }

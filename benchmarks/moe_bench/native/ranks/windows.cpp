@@ -130,7 +130,8 @@ private:
       } else {
         if (!moert_await(&peers, &own.came, epoch, 0))
           return false;
-        other.took = now() - own.begin;
+        int64_t seen = now(); // before another line of the sender's is fetched
+        other.took = seen - own.begin;
         isLast = own.begin == 0;
         if (isRead)
           readLines(peers.base[1] + kRows, bytes);
