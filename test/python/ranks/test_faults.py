@@ -1,0 +1,25 @@
+"""Whatever happens to a rank at whatever time: the others end in time and say which rank and when, nothing stays behind, and
+the next job runs. MOE_FAULTS says how many faults are drawn; faults.py prints what they were."""
+
+import os
+
+import pytest
+
+from faults import FAULTS, Jobs
+
+COUNT = int(os.environ.get("MOE_FAULTS") or (40 if os.environ.get("MOE_TEST_FULL") else 12))
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    return Jobs(tmp_path_factory.mktemp("faults"))
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_fault(jobs, seed):
+    jobs.try_fault(seed)
+
+
+def test_of_every_kind():
+    """What an ordinary run draws."""
+    assert len(FAULTS) == 9
