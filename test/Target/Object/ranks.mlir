@@ -11,9 +11,9 @@
 // RUN: moe-compile %s --weights=none --emit=obj -o %t.driver.o --report=%t.txt -q
 // RUN: llvm-nm %t.driver.o | FileCheck %s --check-prefix=SYMBOLS
 // RUN: FileCheck %s --check-prefix=REPORT --input-file=%t.txt
-// A GPU has no windows yet.
+// A GPU has kernels, and no executable yet.
 // RUN: sed 's/kernel.target = [^>]*>, //' %s | not moe-opt --kernel-set-target=target=cuda:h200 --kernel-to-runtime 2>&1 | FileCheck %s --check-prefix=GPU
-// GPU: error: 'shard.grid' op is of a program of several ranks, which runs on CPUs for now: use --target=cpu
+// GPU: error: 'shard.grid' op is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no executable yet: use --target=cpu
 
 // SYMBOLS-NOT: U {{[^m]}}
 // SYMBOLS-DAG: D moert_model_programs
