@@ -1,8 +1,8 @@
-//===- exchange.cuh - the ranks of an axis: their windows, and flags that tell of what was put there ---------------===//
+//===- exchange.cuh - the ranks of an axis: their windows, and flags that tell of what was put there --------------===//
 //
-// Built on the primitives, the same text for the GPU and for the emulation. A rank whose wait has ended without its flag
-// says so in its status word. From then on it waits for nothing and tells nobody anything: its launches come to an end,
-// with whatever is in its windows, and the others' deadlines or the abort word end theirs.
+// Built on the primitives, the same text for the GPU and for the emulation. A rank whose wait has ended without its
+// flag says so in its status word. From then on it waits for nothing and tells nobody anything: its launches come to an
+// end, with whatever is in its windows, and the others' deadlines or the abort word end theirs.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -82,8 +82,8 @@ MOE_DEVICE void signalRank(const Peers *peers, int64_t offset, int64_t peer, int
     storeRelease(partOf<uint32_t>(peers, offset, peer MOE_FROM_CALLER) + index, epoch MOE_FROM_CALLER);
 }
 
-/// One thread: until flag `index` of this rank's part has reached `epoch`, which `peer` gives it. TMA may read what came
-/// too.
+/// One thread: until flag `index` of this rank's part has reached `epoch`, which `peer` gives it. What came may be read
+/// by TMA too.
 MOE_DEVICE void awaitRank(const Peers *peers, int64_t offset, int64_t index, uint32_t epoch, int64_t peer MOE_CALLER) {
   uint32_t *status = loadGlobal(&peers->status MOE_FROM_CALLER);
   if (loadAcquire(status MOE_FROM_CALLER))

@@ -154,7 +154,8 @@ static void startBlock(Stream &stream) {
   m.blocks.push_back(std::move(block));
 }
 
-/// What the launch has written is visible to the next one of its rank; what it has learnt from others, as it was learnt.
+/// What the launch has written is visible to the next one of its rank, and what it has learnt from others as it was
+/// learnt.
 static void endLaunch(Stream &stream) {
   Machine &m = *machine;
   const uint32_t ended = uint32_t(stream.present) + 1;

@@ -46,8 +46,8 @@ struct moe_emulation_step {
   const char *name;
 };
 
-/* Ranks 0 to `ranks` - 1 side by side, each a GPU with a stream of its steps, in their order. A launch sees what the one
-   before it on its rank has written; nothing but flags orders two ranks. */
+/* Ranks 0 to `ranks` - 1 side by side, each a GPU with a stream of its steps, in their order. A launch sees what the
+   one before it on its rank has written; nothing but flags orders two ranks. */
 int moe_emulation_launch_ranks(const struct moe_emulation_step *steps, size_t count, int32_t ranks,
                                const struct moe_emulation_options *schedule, char *message, size_t size);
 

@@ -119,7 +119,8 @@ SmallVector<Type> Emitter::slotTypes(Type argument) const {
   if (!element)
     return types;
   if (window)
-    types = {emitc::PointerType::get(emitc::OpaqueType::get(argument.getContext(), "const moe::Peers")), b.getI64Type()};
+    types = {emitc::PointerType::get(emitc::OpaqueType::get(argument.getContext(), "const moe::Peers")),
+             b.getI64Type()};
   else
     types.push_back(memref ? emitc::PointerType::get(element) : element);
   if (memref)

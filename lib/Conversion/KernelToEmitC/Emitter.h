@@ -12,8 +12,8 @@
 namespace mlir::kernel {
 
 /// Writes a kernel op by op as emitc. An emitter of a group of ops (Scalars.cpp, ControlFlow.cpp, Memory.cpp,
-/// Threads.cpp, Windows.cpp, Calls.cpp) returns failure without a message for an op that it cannot write; the innermost such op is
-/// reported.
+/// Threads.cpp, Windows.cpp, Calls.cpp) returns failure without a message for an op that it cannot write; the innermost
+/// such op is reported.
 class Emitter {
 public:
   explicit Emitter(OpBuilder &b) : b(b) {}

@@ -40,3 +40,23 @@ kernel.func @dimension(%x: memref<?x4xf32>) {
   memref.store %f, %x[%c0, %c0] : memref<?x4xf32>
   kernel.return
 }
+
+// -----
+
+// Threads of a product have roles, and none of them is the one that signals.
+kernel.func @roles(%flags: !kernel.window<2xi32>, %n: index, %epoch: i32) {
+  cuda.warp_roles {
+    cuda.role @one warps(4) registers(40) {
+      // expected-error@+1 {{'kernel.signal' op is in a kernel with products, whose threads have roles; exchange in a launch of its own}}
+      kernel.signal %flags[%n][%n], %epoch : !kernel.window<2xi32>
+    }
+  }
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{'kernel.func' op argument 0 of type '!kernel.window<2xf64>' has no C++ form}}
+kernel.func @element(%rows: !kernel.window<2xf64>) {
+  kernel.return
+}

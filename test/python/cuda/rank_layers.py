@@ -49,7 +49,8 @@ func.func @main(%x0: tensor<?x{h}x{t}> {{moe.dims = ["tokens", ""], moe.name = "
         """Mostly zeros, so that sums stay small."""
         random = np.random.default_rng(self.H + self.E)
         shapes = {"up": (self.E, 2 * self.I, self.H), "down": (self.E, self.H, self.I)}
-        return {f"{name}{n}": (random.integers(-1, 2, shape) * (random.random(shape) < 0.3)).astype(TYPES[self.element]) for n in range(self.layers) for name, shape in shapes.items()}
+        names = [(f"{name}{n}", shape) for n in range(self.layers) for name, shape in shapes.items()]
+        return {name: (random.integers(-1, 2, shape) * (random.random(shape) < 0.3)).astype(TYPES[self.element]) for name, shape in names}
 
     def inputs(self):
         """Pairs without an expert too; weights are halves and quarters."""
@@ -83,7 +84,8 @@ def on_cpu(layer, folder):
     folder.mkdir(parents=True, exist_ok=True)
     save_file(layer.weights(), folder / "weights.safetensors")
     (folder / "layer.mlir").write_text(layer.graph())
-    command = [BUILD / "bin" / "moe-compile", folder / "layer.mlir", "--from=graph", f"--weights={folder / 'weights.safetensors'}", "--parallel=ep=1", "-q", "-o", folder / "model"]
+    flags = ["--from=graph", f"--weights={folder / 'weights.safetensors'}", "--parallel=ep=1", "-q"]
+    command = [BUILD / "bin" / "moe-compile", folder / "layer.mlir", *flags, "-o", folder / "model"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     words = []

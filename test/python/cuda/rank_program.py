@@ -141,15 +141,19 @@ class RankedProgram:
         self.functions = self.emulator.load(library, self.emulator.names(changed))
 
     def run(self, inputs, weights, split, edit=lambda launches: launches, shrink=(), epoch=0, **schedule):
-        """(the rule that was broken or "", the output, status words). `inputs` are whole, and divided if `split`; `edit` may change the
-        launches of a rank; windows named in `shrink` have a row less than the program thinks."""
+        """(the rule that was broken or "", each rank's first output, status words). `inputs` are whole, and divided if `split`; `edit` may change the
+        launches of a rank; windows named in `shrink` have half of what the program thinks."""
         parts = [{name: a[part_of(len(a), r, self.ranks)] if split else a for name, a in inputs.items()} for r in range(self.ranks)]
         evaluations = evaluate_ranks(self.function, [{name: a.shape for name, a in part.items()} for part in parts])
         job = Job(self, evaluations, parts, weights, shrink, epoch)
         launches = [edit([job.step(rank, launch) for launch in e.plan.launches]) for rank, e in enumerate(evaluations)]
         fault = self.emulator.launch_ranks(launches, job.registered, job.windows, **schedule)
-        outputs = [job.buffers[rank][e.plan.outputs[0]] for rank, e in enumerate(evaluations)]
-        return fault, outputs, [int(words[2]) for words in job.words]
+        self.outputs = [[job.buffers[rank][i] for i in e.plan.outputs] for rank, e in enumerate(evaluations)]
+        return fault, [outputs[0] for outputs in self.outputs], [int(words[2]) for words in job.words]
+
+    def output(self, rank, number):
+        """Of the last run."""
+        return self.outputs[rank][number]
 
 
 class Job:
@@ -193,7 +197,7 @@ class Job:
         while name in self.registered:
             name += "'"
         self.windows.add(name)
-        self.register(name, part[: len(part) - shrunk])
+        self.register(name, part[: len(part) // 2] if shrunk else part)
         return part
 
     def buffer(self, rank, number, buffer, inputs, weights, parts):

@@ -48,7 +48,7 @@ def test_the_dialect_names_the_functions_that_kernels_call():
     functions = set(re.findall(r"MOE_DEVICE (?:constexpr )?[\w:<>, ]+? (\w+)\(", library))
     assert len(functions) > 90
     every = {name for path in sources("Conversion") for text in strings(path) for name in re.findall(r"(?<![:\w])moe::\w*", text)}
-    assert every == {"moe::Bf16", "moe::F16", "moe::Vector"}
+    assert every == {"moe::Bf16", "moe::F16", "moe::Peers", "moe::Vector"}
     of_kernels = {text for path in sources("Conversion/KernelToCuda", "Conversion/KernelToEmitC") for text in strings(path)}
     assert len(of_kernels) > 50 and of_kernels & functions == set()
 
