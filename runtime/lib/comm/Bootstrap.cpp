@@ -11,6 +11,8 @@ namespace moert {
 
 static constexpr char magic[8] = {'m', 'o', 'e', 'c', 'o', 'm', 'm', '1'};
 static constexpr size_t kTextBytes = 200, kMaxStrangers = 256;
+/// In here: the status is rank 0's, whole, and not one of the connection to it.
+static constexpr int32_t kToldBefore = -1;
 
 /// The first thing that a rank says.
 struct Bootstrap::Hello {
@@ -75,7 +77,7 @@ Status Bootstrap::receiveFrame(const Socket &from, void *data, size_t bytes, Dea
       return failure(kUserError, "sent nonsense");
     if (Status bad = from.receive(text, frame.bytes, deadline); bad.failed())
       return bad;
-    return failure(kMismatch, "%s", text);
+    return failure(kToldBefore, "%s", text);
   }
   if (frame.exchange != exchanges || frame.bytes != bytes)
     return failure(kUserError, "is at another place of the program: exchange %u of %llu bytes, not %u of %zu",
@@ -85,12 +87,12 @@ Status Bootstrap::receiveFrame(const Socket &from, void *data, size_t bytes, Dea
 
 Status Bootstrap::admit(const Hello &said, const Hello &mine, Socket &socket, int &arrived) {
   if (said.ranks != mine.ranks)
-    return failure(kMismatch, "rank %d was started as one of %d ranks, rank 0 as one of %d", said.rank, said.ranks,
+    return failure(kUserError, "rank %d was started as one of %d ranks, rank 0 as one of %d", said.rank, said.ranks,
                    mine.ranks);
   if (said.rank <= 0 || said.rank >= count || sockets[said.rank].isOpen())
-    return failure(kMismatch, "two processes are rank %d", said.rank);
+    return failure(kUserError, "two processes are rank %d", said.rank);
   if (said.program != mine.program)
-    return failure(kMismatch, "rank %d runs another program or entry than rank 0", said.rank);
+    return failure(kUserError, "rank %d runs another program or entry than rank 0", said.rank);
   sockets[said.rank] = std::move(socket);
   ++arrived;
   return {};
@@ -203,15 +205,16 @@ Status Bootstrap::gather(const void *mine, void *all, size_t bytes) {
     Status heard = receiveFrame(sockets[0], to, whole, deadline);
     if (!heard.failed() && !bad.failed())
       return {};
-    bool isTold = heard.code == kMismatch;
-    return isTold ? heard : failure(heard.code, "rank 0 %s", heard.message.c_str());
+    if (heard.code == kToldBefore)
+      return failure(kUserError, "%s", heard.message.c_str());
+    return failure(heard.code, "rank 0 %s", heard.message.c_str());
   }
   for (int rank = 1; rank < count; ++rank)
     if (Status bad = receiveFrame(sockets[rank], to + static_cast<size_t>(rank) * bytes, bytes, deadline); bad.failed())
-      return tell(rank, failure(kMismatch, "rank %d %s", rank, bad.message.c_str()));
+      return tell(rank, failure(kUserError, "rank %d %s", rank, bad.message.c_str()));
   for (int rank = 1; rank < count; ++rank)
     if (Status bad = sendFrame(sockets[rank], to, whole, deadline); bad.failed())
-      return tell(rank, failure(kMismatch, "rank %d %s", rank, bad.message.c_str()));
+      return tell(rank, failure(kUserError, "rank %d %s", rank, bad.message.c_str()));
   return {};
 }
 

@@ -73,7 +73,7 @@ Status Windows::open(Group &ranks, size_t bytes) {
     if (!offer.isMade)
       return failure(kUserError, "rank %d cannot have a window of %zu bytes", rank, bytes);
     if (offer.bytes != bytes)
-      return failure(kMismatch, "rank %d wants a window of %llu bytes, rank %d one of %zu", rank,
+      return failure(kUserError, "rank %d wants a window of %llu bytes, rank %d one of %zu", rank,
                      static_cast<unsigned long long>(offer.bytes), ranks.rank(), bytes);
   }
   parts.assign(static_cast<size_t>(ranks.ranks()), nullptr);

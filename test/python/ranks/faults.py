@@ -1,7 +1,7 @@
 """Random faults of jobs of ranks: what a job does when a rank is killed or stopped at any time, is late or never comes, runs
 something else or gets no memory, and when two jobs run at once.
 
-    python test/python/ranks/faults.py COUNT    # prints a table of what was tried, by fault and phase
+    python test/python/ranks/faults.py COUNT [SECONDS]    # prints a table of what was tried, by fault and phase
 """
 
 import collections
@@ -76,7 +76,7 @@ class Jobs:
         """A job without a fault, which must come out as always."""
         begin, job = time.monotonic(), new_job()
         self.check_well(ranks, [self.start(ranks, rank, job) for rank in range(ranks)])
-        self.seconds.setdefault(ranks, time.monotonic() - begin)
+        self.seconds[ranks] = time.monotonic() - begin
 
     def check_well(self, ranks, processes):
         for process in processes:
@@ -89,7 +89,7 @@ class Jobs:
     def try_fault(self, seed):
         """Starts a job with a fault drawn from `seed`, checks its end, and that a good one runs afterwards."""
         draw = random.Random(seed)
-        fault = draw.choices(list(FAULTS), list(FAULTS.values()))[0]
+        fault = kind_of(draw)
         ranks = draw.choice(list(self.programs))
         victim, job, before = draw.randrange(ranks), new_job(), shared_files()
         options = {"other weights": {"words": ["--random-weights", "7"]}, "other program": {"program": self.others[ranks]},
@@ -106,7 +106,7 @@ class Jobs:
             time.sleep(waits[fault])
             processes[victim] = self.start(ranks, victim, job)
         if fault in ("killed", "stopped") or (second and draw.random() < 0.5):
-            time.sleep(draw.uniform(0, 1.1 * self.seconds[ranks]))
+            time.sleep(draw.uniform(0, self.seconds[ranks]))
             begin = time.monotonic()
             processes[victim].send_signal(signal.SIGSTOP if fault == "stopped" else signal.SIGKILL)
             struck = True
@@ -150,6 +150,12 @@ class Jobs:
             phases.append(phase)
         # What the first one to notice says: others may only hear of it.
         return min(phases, key=lambda phase: (phase == "the work was done", phase))
+
+
+def kind_of(draw):
+    """The fault of a seed, or the first thing that a source of random numbers says."""
+    draw = random.Random(draw) if isinstance(draw, int) else draw
+    return draw.choices(list(FAULTS), list(FAULTS.values()))[0]
 
 
 def text_of(file):
@@ -223,12 +229,15 @@ def main():
     with tempfile.TemporaryDirectory(prefix="moe-faults-") as folder:
         os.environ.setdefault("MOE_TEST_RESULTS", folder + "/results")
         jobs, begin, outcomes = Jobs(Path(folder)), time.monotonic(), []
+        limit = begin + float(sys.argv[2]) if len(sys.argv) > 2 else float("inf")
         for seed in range(int(sys.argv[1])):
+            if time.monotonic() > limit:
+                break
             try:
                 outcomes.append(jobs.try_fault(seed))
             except Exception as error:
                 print(f"seed {seed}: {type(error).__name__} {error}", flush=True)
-        print(f"{len(outcomes)} of {sys.argv[1]} jobs ended as they should, in {time.monotonic() - begin:.0f} s")
+        print(f"{len(outcomes)} jobs ended as they should, in {time.monotonic() - begin:.0f} s")
         print(table(outcomes))
 
 
