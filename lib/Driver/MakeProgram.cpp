@@ -166,6 +166,7 @@ int Compiler::makeProgram() {
   }
   for (auto [program, archive] : zip_equal(programs, archives)) {
     program.buildId = computeBuildId(program.module, archive.weights.id());
+    program.weightsId = archive.weights.archiveId();
     program.weightsPath = archive.weights.areRandom() ? "" : sys::path::filename(archive.final).str();
   }
   Expected<std::string> object = isObject ? *program : outputs.scratch(final, "program.o");
@@ -181,7 +182,7 @@ int Compiler::makeProgram() {
   for (auto [program, archive] : zip_equal(programs, archives)) {
     if (archive.temporary.empty())
       continue;
-    if (Error error = archive.weights.write(archive.temporary, archive.final, program.buildId, console))
+    if (Error error = archive.weights.write(archive.temporary, archive.final, console))
       return fail(std::move(error));
     written += (&archive == &archives.back() ? " and " : ", ") + archive.final;
   }

@@ -6,6 +6,8 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
 
 using namespace llvm;
 using namespace moe_mlir;
@@ -79,6 +81,25 @@ int ProgramWeights::plan(mlir::DictionaryAttr parameter, const WeightSource *sou
   return kOk;
 }
 
+/// Which ranks read which part of a parameter is no matter of the archive.
+static std::string computeArchiveId(mlir::ArrayAttr parameters, StringRef contentId) {
+  SHA256 hash;
+  auto add = [&](StringRef part) {
+    hash.update(part);
+    hash.update(StringRef("\0", 1));
+  };
+  for (auto parameter : parameters.getAsRange<mlir::DictionaryAttr>()) {
+    mlir::NamedAttrList entries(parameter);
+    entries.erase("axis");
+    std::string text;
+    raw_string_ostream(text) << mlir::Attribute(entries.getDictionary(parameters.getContext()));
+    add(text);
+  }
+  add(contentId);
+  add("moe-compile " MOE_VERSION);
+  return toHex(hash.final(), /*LowerCase=*/true).substr(0, 32);
+}
+
 int ProgramWeights::open(mlir::ModuleOp module, const WeightsFile &file, Console &console) {
   auto parameters = module->getAttrOfType<mlir::ArrayAttr>("moert.parameters");
   if (!parameters || parameters.empty())
@@ -96,13 +117,14 @@ int ProgramWeights::open(mlir::ModuleOp module, const WeightsFile &file, Console
   for (mlir::Attribute parameter : parameters)
     if (int status = plan(cast<mlir::DictionaryAttr>(parameter), file.get(), console))
       return status;
+  ownId = computeArchiveId(parameters, contentId);
   return kOk;
 }
 
-Error ProgramWeights::write(StringRef path, StringRef name, StringRef buildId, Console &console) const {
+Error ProgramWeights::write(StringRef path, StringRef name, Console &console) const {
   ArchiveOptions options;
   options.name = name.str();
   uint64_t total = std::max<uint64_t>(bytes(), 1);
   options.progress = [&](uint64_t done) { console.update(static_cast<unsigned>(done * 100 / total)); };
-  return writeArchive(path, buildId, entries, options);
+  return writeArchive(path, ownId, entries, options);
 }

@@ -22,12 +22,15 @@ public:
   bool areRandom() const { return random; }
   uint64_t bytes() const { return archiveSize(entries); }
   /// Writes the archive to `path`, which messages call `name`; progress goes to the console.
-  llvm::Error write(llvm::StringRef path, llvm::StringRef name, llvm::StringRef buildId, Console &console) const;
+  llvm::Error write(llvm::StringRef path, llvm::StringRef name, Console &console) const;
+  /// 32 hex digits, the same for equal parameters of equal files: programs that differ otherwise share an archive, as
+  /// those for different numbers of ranks.
+  llvm::StringRef archiveId() const { return ownId; }
 
 private:
   int plan(mlir::DictionaryAttr parameter, const WeightSource *source, Console &console);
 
-  std::string contentId;
+  std::string contentId, ownId;
   bool random = false;
   std::vector<ArchiveEntryPlan> entries;
 };

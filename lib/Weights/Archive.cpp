@@ -190,9 +190,9 @@ static void writeData(File &file, Layout &layout, ArrayRef<ArchiveEntryPlan> pla
     helper.join();
 }
 
-Error moe_mlir::writeArchive(StringRef path, StringRef buildId, ArrayRef<ArchiveEntryPlan> plans,
+Error moe_mlir::writeArchive(StringRef path, StringRef weightsId, ArrayRef<ArchiveEntryPlan> plans,
                              const ArchiveOptions &options) {
-  assert(buildId.size() == sizeof(ArchiveHeader::build_id) && "a build id has 32 digits");
+  assert(weightsId.size() == sizeof(ArchiveHeader::weights_id) && "an id has 32 digits");
   Layout layout(plans);
   File file(path, options.name);
   file.reserve(layout.fileSize);
@@ -205,7 +205,7 @@ Error moe_mlir::writeArchive(StringRef path, StringRef buildId, ArrayRef<Archive
   file.write(table.data(), table.size(), layout.tableOffset);
 
   ArchiveHeader header = {};
-  std::memcpy(header.build_id, buildId.data(), sizeof header.build_id);
+  std::memcpy(header.weights_id, weightsId.data(), sizeof header.weights_id);
   header.file_size = layout.fileSize;
   header.table_offset = layout.tableOffset;
   header.table_size = layout.tableSize;

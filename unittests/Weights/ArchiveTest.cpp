@@ -56,7 +56,7 @@ TEST_F(ArchiveTest, HasTheDocumentedForm) {
   std::memcpy(&header, file.data(), sizeof header);
   EXPECT_EQ(StringRef(header.magic, 8), StringRef(moert::kArchiveMagic, 8));
   EXPECT_EQ(header.version, moert::kArchiveVersion);
-  EXPECT_EQ(StringRef(header.build_id, 32), kBuildId);
+  EXPECT_EQ(StringRef(header.weights_id, 32), kBuildId);
   EXPECT_EQ(header.file_size, file.size());
   EXPECT_EQ(header.header_checksum, moert::checksum(&header, offsetof(ArchiveHeader, header_checksum)));
   EXPECT_EQ(header.entry_count, 4u);

@@ -29,9 +29,9 @@ struct ArchiveOptions {
 uint64_t archiveSize(llvm::ArrayRef<ArchiveEntryPlan> entries);
 
 /// Writes an archive as `moert/archive.h` describes it; the bytes depend on the arguments only, not on the threads.
-/// Memory stays at a few MiB per thread whatever the size. `buildId`: 32 hex digits. The file is created or
+/// Memory stays at a few MiB per thread whatever the size. `weightsId`: 32 hex digits. The file is created or
 /// overwritten; on failure it is left behind incomplete, so give a temporary name and rename.
-llvm::Error writeArchive(llvm::StringRef path, llvm::StringRef buildId, llvm::ArrayRef<ArchiveEntryPlan> entries,
+llvm::Error writeArchive(llvm::StringRef path, llvm::StringRef weightsId, llvm::ArrayRef<ArchiveEntryPlan> entries,
                          const ArchiveOptions &options = {});
 
 } // namespace moe_mlir

@@ -255,13 +255,14 @@ FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function
     generationInfo = *found;
   }
   auto name = module->getAttrOfType<StringAttr>("moe.name");
-  std::string buildId = source.buildId.empty() ? std::string(32, '0') : source.buildId;
+  auto idOf = [](StringRef id) { return id.empty() ? std::string(32, '0') : id.str(); };
   auto kernelCount = cast<llvm::ArrayType>(shared.kernels->getValueType())->getNumElements();
   return structure({int32(MOERT_ABI_VERSION),
                     int32(source.cuda ? MOERT_CUDA : MOERT_CPU),
                     string(name ? name.getValue() : "model"),
                     string(entry),
-                    string(buildId),
+                    string(idOf(source.buildId)),
+                    string(idOf(source.weightsId)),
                     string(options.compiler),
                     string(target.getCpu()),
                     string(cpuinfoFeatures(target)),

@@ -39,7 +39,7 @@ struct ArchiveHeader {
   char magic[8];
   uint32_t version;
   uint32_t header_size; // sizeof(ArchiveHeader)
-  char build_id[32];    // hex digits, without terminator; equals moert_program::build_id
+  char weights_id[32];  // hex digits, without terminator; equals moert_program::weights_id
   uint64_t file_size;
   uint64_t table_offset;
   uint64_t table_size; // entries and strings together, bytes

@@ -108,7 +108,8 @@ typedef struct moert_program {
   int32_t device;         /* moert_device_kind */
   const char *name;       /* model name */
   const char *entry;      /* name of the function: "main", "layer0_moe" */
-  const char *build_id;   /* 32 hex digits; the archive carries the same */
+  const char *build_id;   /* 32 hex digits: equal for equal programs */
+  const char *weights_id; /* 32 hex digits that the archive carries: equal for equal weights, whatever reads them */
   const char *compiler;   /* version of moe-compile */
   const char *target_cpu; /* LLVM's name of the CPU whose instructions it uses */
   const char *features;   /* instruction sets the code uses, "avx2,fma,...", names as in /proc/cpuinfo */

@@ -20,7 +20,7 @@ Status Archive::damaged(const char *what) const {
   return failure(kUserError, "weights '%s' are damaged: %s", path.c_str(), what);
 }
 
-Status Archive::open(const char *file, const char *buildId) {
+Status Archive::open(const char *file, const char *weightsId) {
   path = file;
   InputFile input(path);
   if (input.kind)
@@ -38,12 +38,12 @@ Status Archive::open(const char *file, const char *buildId) {
   // Read from the disk in pages of 2 MiB, where the file system can: translating addresses of small pages costs a
   // stream of weights up to a third of its speed. A kernel that cannot says so, and nothing is lost.
   (void)madvise(mapped, size, MADV_HUGEPAGE);
-  if (Status s = checkHeader(buildId); s.failed())
+  if (Status s = checkHeader(weightsId); s.failed())
     return s;
   return checkTable();
 }
 
-Status Archive::checkHeader(const char *buildId) {
+Status Archive::checkHeader(const char *weightsId) {
   std::memcpy(&header, base, sizeof header);
   if (std::memcmp(header.magic, kArchiveMagic, sizeof header.magic) != 0)
     return failure(kUserError, "weights '%s' are not a weight archive", path.c_str());
@@ -56,9 +56,9 @@ Status Archive::checkHeader(const char *buildId) {
   if (header.file_size != size)
     return failure(kUserError, "weights '%s' are damaged: %llu bytes long instead of %llu", path.c_str(),
                    static_cast<unsigned long long>(size), static_cast<unsigned long long>(header.file_size));
-  if (std::memcmp(header.build_id, buildId, sizeof header.build_id) != 0)
+  if (std::memcmp(header.weights_id, weightsId, sizeof header.weights_id) != 0)
     return failure(kUserError, "weights '%s' belong to another build: %.32s, this program needs %.32s", path.c_str(),
-                   header.build_id, buildId);
+                   header.weights_id, weightsId);
   return {};
 }
 

@@ -19,8 +19,8 @@ public:
   Archive &operator=(const Archive &) = delete;
   ~Archive();
 
-  /// Maps the file and checks everything but the data. `buildId`: 32 hex digits that the file must carry.
-  Status open(const char *path, const char *buildId);
+  /// Maps the file and checks everything but the data. `weightsId`: 32 hex digits that the file must carry.
+  Status open(const char *path, const char *weightsId);
 
   /// The entry with that key, or null.
   const ArchiveEntry *find(const char *key) const;
@@ -38,7 +38,7 @@ public:
   uint64_t fileSize() const { return size; }
 
 private:
-  Status checkHeader(const char *buildId);
+  Status checkHeader(const char *weightsId);
   Status checkTable();
   Status checkEntry(const ArchiveEntry &entry, uint64_t index);
   Status damaged(const char *what) const;

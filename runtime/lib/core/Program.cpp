@@ -100,8 +100,9 @@ Status validateProgram(const moert_program &program) {
   if (program.abi_version != MOERT_ABI_VERSION)
     return failure(kInternal, "the program was compiled for runtime ABI %u, this runtime has ABI %u",
                    program.abi_version, MOERT_ABI_VERSION);
-  if (!program.name || !program.entry || !program.build_id ||
-      std::strlen(program.build_id) != sizeof(ArchiveHeader::build_id) || !program.compiler || !program.target_cpu ||
+  if (!program.name || !program.entry || !program.build_id || !program.weights_id ||
+      std::strlen(program.build_id) != sizeof(ArchiveHeader::weights_id) ||
+      std::strlen(program.weights_id) != sizeof(ArchiveHeader::weights_id) || !program.compiler || !program.target_cpu ||
       !program.features || !program.weights || !program.run)
     return invalid(program, "a field is missing");
   if (program.input_count < 0 || program.output_count < 0 || program.state_count < 0 || program.parameter_count < 0 ||

@@ -65,7 +65,7 @@ Status Session::openWeights(const moert_session_options &options) {
     if (path.empty())
       return failure(kUserError, "the program was compiled without weights (--weights=none): run it with "
                                  "--random-weights SEED");
-    if (Status s = archive.open(path.c_str(), program->build_id); s.failed())
+    if (Status s = archive.open(path.c_str(), program->weights_id); s.failed())
       return s;
     if (options.verify_weights)
       if (Status s = archive.verify(); s.failed())

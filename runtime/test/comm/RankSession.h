@@ -40,7 +40,7 @@ inline void writeArchive(const std::string &path, int ranks, int64_t width, floa
   ArchiveWriter writer;
   std::vector<float> elements(static_cast<size_t>(2 * ranks * width), value);
   writer.add("w" + std::to_string(ranks), MOERT_F32, {2 * ranks, width}, elements.data());
-  writer.buildId = "89abcdef0123456789abcdef01234567";
+  writer.weightsId = "89abcdef0123456789abcdef01234567";
   std::string bytes = writer.finish();
   FILE *file = std::fopen(path.c_str(), "wb");
   std::fwrite(bytes.data(), 1, bytes.size(), file);

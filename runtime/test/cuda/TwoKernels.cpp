@@ -44,7 +44,7 @@ TwoKernels::TwoKernels()
   program.device = MOERT_CUDA;
   program.name = "two-kernels";
   program.entry = "main";
-  program.build_id = "00000000000000000000000000000000";
+  program.build_id = program.weights_id = "00000000000000000000000000000000";
   program.compiler = program.target_cpu = program.features = program.weights = "";
   program.input_count = program.output_count = program.state_count = program.symbol_count = 1;
   program.parameter_count = program.kernel_count = 2;

@@ -28,7 +28,7 @@ static void seal(std::string &file, bool entries) {
     end += sizeof entry;
   }
   header.file_size = file.size();
-  std::memset(header.build_id, '0', sizeof header.build_id);
+  std::memset(header.weights_id, '0', sizeof header.weights_id);
   if (header.table_offset <= file.size() && header.table_size <= file.size() - header.table_offset)
     header.table_checksum = checksum(file.data() + header.table_offset, header.table_size);
   sealArchiveHeader(header);

@@ -8,7 +8,7 @@
 #include <vector>
 
 struct ArchiveWriter {
-  std::string buildId = std::string(32, '0');
+  std::string weightsId = std::string(32, '0');
   std::vector<moert::ArchiveEntry> entries;
   std::string data, strings;
 
@@ -34,7 +34,7 @@ struct ArchiveWriter {
     std::string table(reinterpret_cast<const char *>(entries.data()), entries.size() * sizeof(moert::ArchiveEntry));
     table += strings;
     moert::ArchiveHeader header = {};
-    std::memcpy(header.build_id, buildId.data(), sizeof header.build_id);
+    std::memcpy(header.weights_id, weightsId.data(), sizeof header.weights_id);
     header.table_offset = moert::kArchiveFirstAlignment + data.size();
     header.table_size = table.size();
     header.table_checksum = moert::checksum(table.data(), table.size());

@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
   if (std::strcmp(argv[1], "bigram") == 0) {
     std::vector<float> values = table();
     writer.add("table", MOERT_F32, {256, 256}, values.data());
-    writer.buildId = "00112233445566778899aabbccddeeff";
+    writer.weightsId = "00112233445566778899aabbccddeeff";
   } else if (std::strcmp(argv[1], "rows") == 0) {
     for (int ranks = 1; ranks <= 4; ++ranks) {
       std::vector<float> values;
@@ -35,12 +35,12 @@ int main(int argc, char **argv) {
         values.push_back(static_cast<float>(1 + i % 29));
       writer.add("w" + std::to_string(ranks), MOERT_F32, {2 * ranks, 16}, values.data());
     }
-    writer.buildId = "89abcdef0123456789abcdef01234567";
+    writer.weightsId = "89abcdef0123456789abcdef01234567";
   } else {
     float w[8] = {1, 2, -1, 0.5, 0.25, 3, -2, 1};
     writer.add("w", MOERT_F32, {8}, w);
     bool layer = std::strcmp(argv[1], "layer") == 0;
-    writer.buildId = layer ? "ffeeddccbbaa99887766554433221100" : "0123456789abcdef0123456789abcdef";
+    writer.weightsId = layer ? "ffeeddccbbaa99887766554433221100" : "0123456789abcdef0123456789abcdef";
   }
   std::string bytes = writer.finish();
   FILE *file = std::fopen(argv[2], "wb");

@@ -99,6 +99,7 @@ static const moert_program program = {
     "toy-bigram",
     "main",
     "00112233445566778899aabbccddeeff",
+    "00112233445566778899aabbccddeeff",
     "0.1.0",
     "x86-64",
     TOY_FEATURES,

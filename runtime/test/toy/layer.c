@@ -68,6 +68,7 @@ static const moert_program program = {
     "toy-layer",
     "main",
     "ffeeddccbbaa99887766554433221100",
+    "ffeeddccbbaa99887766554433221100",
     "0.1.0",
     "x86-64",
     "sse2",

@@ -167,6 +167,7 @@ static const char *const symbols[] = {"tokens", "ranks"};
    "toy-rows",                                                                                                         \
    #name,                                                                                                              \
    "89abcdef0123456789abcdef01234567",                                                                                 \
+   "89abcdef0123456789abcdef01234567",                                                                                 \
    "0.1.0",                                                                                                            \
    "x86-64",                                                                                                           \
    "sse2",                                                                                                             \

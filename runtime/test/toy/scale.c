@@ -56,6 +56,7 @@ static const moert_cuda_code cuda = {"sm_90a", 1, images, launches, "// the devi
    "toy-scale",                                                                                                        \
    entry,                                                                                                              \
    "0123456789abcdef0123456789abcdef",                                                                                 \
+   "0123456789abcdef0123456789abcdef",                                                                                 \
    "0.1.0",                                                                                                            \
    "x86-64",                                                                                                           \
    "sse2",                                                                                                             \

@@ -104,7 +104,7 @@ TEST_F(ArchiveTest, VerifyNamesTheDamagedEntry) {
 }
 
 TEST_F(ArchiveTest, RefusesOtherFiles) {
-  writer.buildId = std::string(32, '1');
+  writer.weightsId = std::string(32, '1');
   EXPECT_TRUE(contains(open(writer.finish()).message, "belong to another build: 1111"));
   EXPECT_TRUE(contains(open(std::string(1000, 'x')).message, "not a weight archive"));
   Archive archive;

@@ -29,7 +29,7 @@ moert_program makeProgram() {
   program.abi_version = MOERT_ABI_VERSION;
   program.name = "test";
   program.entry = "main";
-  program.build_id = "00000000000000000000000000000000";
+  program.build_id = program.weights_id = "00000000000000000000000000000000";
   program.compiler = program.target_cpu = program.features = program.weights = "";
   program.inputs = kInputs;
   program.input_count = 3;
@@ -96,6 +96,9 @@ TEST(Program, IsValidated) {
   EXPECT_TRUE(validateProgram(program).failed());
   program = makeProgram();
   program.build_id = "short";
+  EXPECT_TRUE(validateProgram(program).failed());
+  program = makeProgram();
+  program.weights_id = "short";
   EXPECT_TRUE(validateProgram(program).failed());
   program = makeProgram();
   moert_generation generation = {0, 1, 2, 0, MOERT_VOCAB_BYTES, 10, 16, 0, nullptr};

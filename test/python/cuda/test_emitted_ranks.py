@@ -1,5 +1,8 @@
 """Programs of several ranks on the emulated GPU: whole layers have the bits of the CPU's, whatever the interleaving of the ranks."""
 
+import itertools
+import os
+
 import numpy as np
 import pytest
 import rank_ring
@@ -49,9 +52,15 @@ def whole(outputs, split, element):
     return (np.concatenate(outputs) if split else outputs[0]).view(TYPES[element])
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("tokens", ["split", "replicated"])
-@pytest.mark.parametrize("layer", LAYERS, ids=name_of)
+def cases():
+    """All layers on two ranks; four of them take long, so that an ordinary run has one in each precision."""
+    for layer, tokens in itertools.product(LAYERS, ["split", "replicated"]):
+        yield layer, tokens, 2
+        if os.environ.get("MOE_TEST_FULL") or (layer.element, layer.tokens, tokens) in [("f32", 9, "split"), ("bf16", 1, "replicated")]:
+            yield layer, tokens, 4
+
+
+@pytest.mark.parametrize("layer,tokens,ranks", cases(), ids=lambda value: name_of(value) if isinstance(value, RankedLayer) else str(value))
 def test_bits_of_the_cpu(layer, tokens, ranks, expected, tmp_path):
     program = RankedProgram(kernel_level(layer, ranks, tokens, tmp_path), ranks, tmp_path / "kernels")
     for schedule in INTERLEAVINGS:

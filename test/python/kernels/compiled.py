@@ -140,7 +140,7 @@ class Generation(ctypes.Structure):
 class ProgramDescriptor(ctypes.Structure):
     """`moert_program`; the C compiler's view of it is what shim.c uses."""
     _fields_ = [("abi_version", ctypes.c_uint32), ("device", ctypes.c_int32)] + [
-        (name, ctypes.c_char_p) for name in ("name", "entry", "build_id", "compiler", "target_cpu", "features", "weights")] + [
+        (name, ctypes.c_char_p) for name in ("name", "entry", "build_id", "weights_id", "compiler", "target_cpu", "features", "weights")] + [
         (name + "_count", ctypes.c_int32) for name in ("input", "output", "state", "parameter", "symbol", "kernel")] + [
         ("inputs", ctypes.POINTER(ValueDescriptor)), ("outputs", ctypes.POINTER(ValueDescriptor)),
         ("states", ctypes.POINTER(ValueDescriptor)), ("symbols", ctypes.POINTER(ctypes.c_char_p)),

@@ -1,6 +1,7 @@
 """Programs of ranks are edited as text: at level spmd numbers change as NumPy says, and what breaks a contract is refused;
 at level kernel kernel-verify-windows finds what would let ranks wait in vain, or read what has not come."""
 
+import re
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -144,8 +145,8 @@ def test_replicated_tokens_are_not_divided(texts, tmp_path):
 @pytest.mark.parametrize(
     "pattern,replacement,message",
     [
-        (r"weights\(%received#1", "weights(%arg2", "T is 36 in the layout but 8 in weights"),
-        (r'(moe.name = "ids"), moe.split = @ep', r"\1", "input 'ids' has size 33 in dimension 0, but 'tokens' is 8 in an earlier input"),
+        (r"weights\(%received#1", "weights(%arg2", r"T is 36 in the layout but [89] in weights"),  # 33 tokens on four ranks
+        (r'(moe.name = "ids"), moe.split = @ep', r"\1", r"input 'ids' has size 33 in dimension 0, but 'tokens' is [89] in an earlier input"),
     ],
 )
 def test_refused_by_the_program(pattern, replacement, message, texts, tmp_path):
@@ -157,7 +158,7 @@ def test_refused_by_the_program(pattern, replacement, message, texts, tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
         files += ["--input", f"{name}=@{tmp_path}/{name}.npy"]
     done = run(program, RANKS, *files)
-    assert done.returncode == 1 and message in done.stderr, done.stderr
+    assert done.returncode == 1 and re.search(message, done.stderr), done.stderr
 
 
 def launch(name):
