@@ -31,6 +31,14 @@ std::vector<Ending> lose(int count, int lost) {
     const uint32_t *flag = reinterpret_cast<uint32_t *>(peers.base[ranks.rank]);
     bool came = moert_await(&peers, flag, 1, 39);
     std::string text = came ? "came" : "status " + std::to_string(status) + " abort " + std::to_string(abort);
+    // Who ends while another one has not yet looked could be taken for the lost one.
+    for (int rank = 0; rank < ranks.ranks; ++rank)
+      signal(reinterpret_cast<uint32_t *>(peers.base[rank]) + 1 + ranks.rank, 1);
+    uint32_t none = 0, ignored = 0;
+    moert_peers survivors{windows.bases(), ranks.rank, ranks.ranks, nullptr, &none, &ignored, 5 * second};
+    for (int rank = 0; rank < ranks.ranks; ++rank)
+      if (rank != lost)
+        moert_await(&survivors, flag + 1 + rank, 1, rank);
     watch.stop();
     return text;
   });
