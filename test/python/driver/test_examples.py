@@ -57,4 +57,5 @@ def test_training_goes_on_from_the_checkpoint(tmp_path):
 
 def test_every_example_is_known():
     """A new folder in examples/ needs tests as well."""
-    assert [path.name for path in (ROOT / "examples").iterdir()] == ["tiny-moe"]
+    assert sorted(path.name for path in (ROOT / "examples").iterdir()) == ["expert-parallel", "tiny-moe"]
+    assert (ROOT / "test/python/ranks/test_example.py").is_file()

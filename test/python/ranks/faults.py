@@ -44,7 +44,7 @@ class Jobs:
 
     def __init__(self, folder):
         self.folder = folder
-        layers = {"layer": LAYER, "other": Drawn(8, 1, 16, 16, True, "f32", 9, "random")}
+        layers = {"layer": LAYER, "other": Drawn(8, 1, 16, 17, True, "f32", 9, "random")}
         self.programs, self.others = {}, {}
         for name, layer in layers.items():
             (folder / name).mkdir()
