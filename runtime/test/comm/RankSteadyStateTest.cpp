@@ -20,6 +20,10 @@ void *operator new(std::size_t size) {
   allocations.fetch_add(1);
   return std::malloc(size);
 }
+void *operator new(std::size_t size, const std::nothrow_t &) noexcept {
+  allocations.fetch_add(1);
+  return std::malloc(size);
+}
 void operator delete(void *p) noexcept { std::free(p); }
 void operator delete(void *p, std::size_t) noexcept { std::free(p); }
 
