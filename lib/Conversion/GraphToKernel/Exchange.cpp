@@ -12,6 +12,8 @@
 
 #include "Exchange.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -52,6 +54,18 @@ static Value windowFor(OpBuilder &host, Location loc, const RowExchange &exchang
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, rows);
   sizes[0] = mulSizes(host, loc, {exchange.room, host.getIndexAttr(exchange.ranks.count)});
   return exchange.ranks.window(host, loc, nameOf(exchange, name), getElementTypeOrSelf(rows), sizes);
+}
+
+/// Kernels count rows in i32. What the ranks agree on also bounds what another rank could have this one index.
+static void emitRoomCheck(OpBuilder &host, Location loc, const RowExchange &exchange) {
+  int64_t most = std::numeric_limits<int32_t>::max() / exchange.ranks.count;
+  Value limit = arith::ConstantIndexOp::create(host, loc, most);
+  Value fits = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::sle, exchange.room, limit);
+  CheckOp::create(host, loc, fits,
+                  host.getStringAttr("a rank has {0} tokens; the rows of all ranks are numbered in 32 bits, so that each "
+                                     "can have " +
+                                     Twine(most)),
+                  ValueRange{exchange.room});
 }
 
 /// Sends the tokens' and companions' rows to the ranks of `layout`.
@@ -192,6 +206,7 @@ private:
         RowExchange{Ranks(rewriter, loc, lowering.module, op.getGrid()), layerName(op), layout.values(), {}, {}, {}, {}});
     const Ranks &ranks = exchange->ranks;
     exchange->room = ranks.largest(rewriter, loc, sizeOf(rewriter, loc, tokens, 0));
+    emitRoomCheck(rewriter, loc, *exchange);
     exchange->number = numberOf(op, lowering);
     exchange->came = ranks.flags(rewriter, loc, nameOf(*exchange, "came"));
     exchange->arrived = allocate(rewriter, loc, rewriter.getI32Type(),
@@ -232,7 +247,6 @@ private:
     Value sums = adaptor.getRows()[0], window = windowFor(rewriter, loc, exchange, "sums" + which, sums);
     Value returned = exchange.ranks.flags(rewriter, loc, nameOf(exchange, "returned" + which));
     StringRef phase = "sums to tokens";
-    // The rows have room for all tokens of each rank already.
     setPhase(emitReturn(lowering, rewriter, loc, exchange, sums, window), exchange.layer, phase);
     LaunchOp meeting = emitMeeting(lowering, rewriter, loc, exchange.ranks, returned);
     setPhase(meeting, exchange.layer, phase);

@@ -27,16 +27,17 @@ static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc,
                          Value summand, Value window) {
   OpFoldResult rows = sizeOf(host, loc, summand, 0);
   KernelBuilder b(lowering.kernels, loc);
-  Value from = b.arg(summand), to = b.arg(window), own = b.arg(ranks.own);
-  Value first = firstRow(b, ranks, b.arg(flags), b.dim(from, 0), own);
-  b.forall({b.idx(ranks.count), b.dim(from, 0)}, [&](ValueRange at) {
+  Value from = b.arg(summand), to = b.arg(window), own = b.arg(ranks.own), count = b.indexArg(rows);
+  Value first = firstRow(b, ranks, b.arg(flags), count, own);
+  b.forall({b.idx(ranks.count), count}, [&](ValueRange at) {
     Value peer = rankBehind(b, ranks, own, b.add(at[0], b.idx(1)));
     PutOp::create(b, from, at[1], to, peer, b.add(first, at[1]));
   });
-  Value count = getValueOrCreateConstantIndexOp(host, loc, rows);
-  b.arg(count);
   LaunchOp launch = b.launch(host, "give_sums", rows, mulSizes(host, loc, sizesOf(host, loc, summand)));
-  setTraffic(launch, ranks, {Value(), count, rowBytes(summand), 0});
+  if (std::optional<int64_t> known = getConstantIntValue(rows))
+    setTraffic(launch, ranks, {Value(), Value(), 0, *known * rowBytes(summand)});
+  else
+    setTraffic(launch, ranks, {Value(), cast<Value>(rows), rowBytes(summand), 0});
   return launch;
 }
 
@@ -59,7 +60,7 @@ static void emitSum(GraphLowering &lowering, OpBuilder &host, Location loc, cons
            mulSizes(host, loc, {sizes[0], sizes[1], host.getIndexAttr(ranks.count)}));
 }
 
-/// Every rank has to be given the same rows: checked once per call, as all of its layers have as many.
+/// Every rank has to be given the same rows. The ranks agree once per call where all layers have as many.
 static void emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFoldResult rows) {
   if (getConstantIntValue(rows))
     return;

@@ -11,6 +11,8 @@ shard.grid @ep(shape = 2)
 // CHECK-NOT: gather
 // CHECK: kernel.rank on @ep : index
 // CHECK: %[[ROOM:.*]] = kernel.agree %{{.*}} on @ep : index
+// CHECK: %[[FITS:.*]] = arith.cmpi sle, %[[ROOM]], %c1073741823
+// CHECK: kernel.check %[[FITS]], "a rank has {0} tokens; the rows of all ranks are numbered in 32 bits, so that each can have 1073741823"(%[[ROOM]])
 // CHECK: %[[CAME:.*]] = kernel.window() on @ep as "came" : !kernel.window<2xi32>
 // CHECK: %[[ALL:.*]] = arith.muli %[[ROOM]], %c2
 // CHECK: %[[ROWS:.*]] = kernel.window(%[[ALL]]) on @ep as "rows" : !kernel.window<?x64xbf16>

@@ -21,6 +21,15 @@ func.func @main(%x: tensor<?x64xf32> {moe.dims = ["tokens", ""], moe.name = "x"}
   return %y : tensor<?x64xf32>
 }
 
+// A number of rows that is known needs no agreement, and its bytes are a constant.
+// CHECK-LABEL: func.func @known
+// CHECK-NOT: kernel.agree
+// CHECK: kernel.launch @give_sums{{.*}}moe.traffic = {fixed_bytes = 2304 : i64, grid = @ep, row_bytes = 0 : i64}
+func.func @known(%x: tensor<9x64xf32>) -> tensor<9x64xf32> {
+  %y = shard.all_reduce %x on @ep grid_axes = [0] : tensor<9x64xf32> -> tensor<9x64xf32>
+  return %y : tensor<9x64xf32>
+}
+
 // CHECK-LABEL: kernel.func @sum_of_ranks_64
 // CHECK: %[[E:.*]] = kernel.epoch
 // CHECK: arith.andi %[[E]], %c1_i32

@@ -33,14 +33,15 @@ def draw(seed):
     return Drawn(experts, k, source.randint(1, 70), source.randint(1, 60), source.random() < 0.7, source.choice(list(TYPES)), tokens, source.choice(ROUTINGS))
 
 
-def write(layer, folder):
-    """Writes layer.mlir and its weights to the folder; returns the flags to compile them."""
+def write(layer, folder, fixed=False):
+    """Writes layer.mlir and its weights to the folder; returns the flags to compile them. fixed: the number of tokens is no size of the call."""
     generator = torch.Generator().manual_seed(layer.experts * 1000 + layer.hidden)
     rows = layer.inner * (2 if layer.gated else 1)
     shapes = {"up": (layer.experts, rows, layer.hidden), "down": (layer.experts, layer.hidden, layer.inner)}
     weights = {name: (torch.randn(shape, generator=generator) / shape[-1] ** 0.5).to(TYPES[layer.dtype]) for name, shape in shapes.items()}
     save_file(weights, folder / "layer.safetensors")
     e, i, h, k, t = layer.experts, layer.inner, layer.hidden, layer.k, layer.dtype
+    n, r, dims = (layer.tokens, layer.tokens * k, "") if fixed else ("?", "?", 'moe.dims = ["tokens", ""], ')
     region = f"""gated {{
   ^bb0(%g: f32, %u: f32):
     %s = nn.silu %g : f32
@@ -52,17 +53,17 @@ def write(layer, folder):
     moe.yield %s : f32
   }"""
     (folder / "layer.mlir").write_text(f"""
-func.func @main(%x: tensor<?x{h}x{t}> {{moe.dims = ["tokens", ""], moe.name = "x"}},
-                %ids: tensor<?x{k}xi32> {{moe.dims = ["tokens", ""], moe.name = "ids"}},
-                %w: tensor<?x{k}x{t}> {{moe.dims = ["tokens", ""], moe.name = "weights"}})
-    -> (tensor<?x{h}x{t}> {{moe.dims = ["tokens", ""], moe.name = "y"}}) {{
+func.func @main(%x: tensor<{n}x{h}x{t}> {{{dims}moe.name = "x"}},
+                %ids: tensor<{n}x{k}xi32> {{{dims}moe.name = "ids"}},
+                %w: tensor<{n}x{k}x{t}> {{{dims}moe.name = "weights"}})
+    -> (tensor<{n}x{h}x{t}> {{{dims}moe.name = "y"}}) {{
   %up = moe.parameter ["up"] : tensor<{e}x{rows}x{h}x{t}>
   %down = moe.parameter ["down"] : tensor<{e}x{h}x{i}x{t}>
-  %rows, %layout = moe.dispatch %x, %ids num_experts({e}) : tensor<?x{h}x{t}>, tensor<?x{k}xi32> -> tensor<?x{h}x{t}>, !moe.layout<{e}>
+  %rows, %layout = moe.dispatch %x, %ids num_experts({e}) : tensor<{n}x{h}x{t}>, tensor<{n}x{k}xi32> -> tensor<{r}x{h}x{t}>, !moe.layout<{e}>
   %r = moe.expert %rows, %layout, %up, %down {region}
-      : tensor<?x{h}x{t}>, !moe.layout<{e}>, tensor<{e}x{rows}x{h}x{t}>, tensor<{e}x{h}x{i}x{t}> -> tensor<?x{h}x{t}>
-  %y = moe.combine %r, %layout weights(%w : tensor<?x{k}x{t}>) : tensor<?x{h}x{t}>, !moe.layout<{e}> -> tensor<?x{h}x{t}>
-  return %y : tensor<?x{h}x{t}>
+      : tensor<{r}x{h}x{t}>, !moe.layout<{e}>, tensor<{e}x{rows}x{h}x{t}>, tensor<{e}x{h}x{i}x{t}> -> tensor<{r}x{h}x{t}>
+  %y = moe.combine %r, %layout weights(%w : tensor<{n}x{k}x{t}>) : tensor<{r}x{h}x{t}>, !moe.layout<{e}> -> tensor<{n}x{h}x{t}>
+  return %y : tensor<{n}x{h}x{t}>
 }}
 """)
     return ["--from=graph", f"--weights={folder / 'layer.safetensors'}"]

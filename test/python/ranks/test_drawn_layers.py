@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from layer import draw, inputs_of, write
+from layer import Drawn, draw, inputs_of, write
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 COUNT = 500 if os.environ.get("MOE_TEST_FULL") else 30
@@ -23,3 +23,14 @@ def test_same_bits(seed, tmp_path):
     program = compile_for(tmp_path / "layer.mlir", tmp_path / "ranks", ranks, *flags, tokens=tokens, groups=4)
     for threads in (1, 3):
         assert_same_bits(outputs_of(program, ranks, calls, tmp_path / f"threads{threads}", threads=threads), expected)
+
+
+def test_a_fixed_number_of_tokens(tmp_path):
+    """Nothing to divide: all ranks take all tokens, and sizes are constants in their programs."""
+    layer = Drawn(8, 3, 20, 12, True, "bf16", 9, "random")
+    flags = write(layer, tmp_path, fixed=True)
+    calls = [inputs_of(layer, 4, 0), inputs_of(layer, 4, 1)]
+    expected = outputs_of(compile_for(tmp_path / "layer.mlir", tmp_path / "one", 1, *flags), 1, calls, tmp_path / "expected")
+    assert np.abs(expected[0]["y"]).sum() > 0
+    program = compile_for(tmp_path / "layer.mlir", tmp_path / "ranks", 4, *flags)
+    assert_same_bits(outputs_of(program, 4, calls, tmp_path / "actual"), expected)
