@@ -60,7 +60,7 @@ def cases():
             yield layer, tokens, 4
 
 
-@pytest.mark.parametrize("layer,tokens,ranks", cases(), ids=lambda value: name_of(value) if isinstance(value, RankedLayer) else str(value))
+@pytest.mark.parametrize("layer,tokens,ranks", list(cases()), ids=lambda value: name_of(value) if isinstance(value, RankedLayer) else str(value))
 def test_bits_of_the_cpu(layer, tokens, ranks, expected, tmp_path):
     program = RankedProgram(kernel_level(layer, ranks, tokens, tmp_path), ranks, tmp_path / "kernels")
     for schedule in INTERLEAVINGS:
