@@ -18,7 +18,7 @@ extern "C" {
 
 /* A function that cannot go on (no memory, an output of the wrong rank, a check that fails) ends the call: it does not
  * return to the program. Programs therefore own nothing that would have to be freed on the way. All functions are
- * called from the thread that runs the program, never from a kernel, but for moert_await. */
+ * called from the thread that runs the program, never from a kernel, but for moert_await and moert_await_arrivals. */
 
 /* One run of a program on one device of one rank: arena, thread pool, trace. Never global. */
 typedef struct moert_context moert_context;
@@ -74,6 +74,24 @@ int64_t moert_blocks(moert_context *ctx);
  * moved where there are none) describe the launch in traces and reports; they change nothing. */
 void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *args, int64_t blocks, int64_t rows,
                   int64_t work);
+
+/* A launch in a group. */
+typedef struct moert_member {
+  const moert_kernel *kernel;
+  const void *args;
+  int64_t blocks; /* of each phase, at least 1 */
+  int64_t phases; /* at least 1; block b of phase s is called with the number s * blocks + b */
+  int64_t lag;    /* at least 0 */
+  int64_t rows, work;
+} moert_member;
+
+/* Runs all blocks of several launches at the same time, on a CPU, and returns when they are done. Blocks start in
+ * order: of phase + lag, of the members, of their numbers. A block may wait for others that start before it. */
+void moert_launch_group(moert_context *ctx, const moert_member *members, int32_t count);
+/* For kernels on a CPU: waits until `counter`, to which other blocks of the group add, has reached `arrivals`. 1: all
+ * that they stored before is there. 0: it took too long, and the call ends behind the launch. Outside of a group it
+ * only looks. */
+int32_t moert_await_arrivals(const int32_t *counter, int64_t arrivals);
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------ */
 

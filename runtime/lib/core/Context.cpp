@@ -7,6 +7,9 @@
 
 using namespace moert;
 
+/// How long a block waits for others of its group, in a program of one rank, before it takes the program for wrong.
+constexpr int64_t kArrivalPatience = int64_t(60) * 1000000000;
+
 bool moert_context::hasFailed(Status status) {
   if (!status.failed())
     return false;
@@ -106,7 +109,20 @@ void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *ar
     ctx->pool.run(kernel->fn, args, blocks);
     ctx->trace->launch(kernel->name, begin, now(), blocks, rows, work, ctx->phase);
   }
-  if (ctx->job && ctx->job->isDisturbed() && ctx->hasFailed(ctx->job->why()))
+  ctx->checkRanks();
+}
+
+void moert_launch_group(moert_context *ctx, const moert_member *members, int32_t count) {
+  if (ctx->device && ctx->hasFailed(failure(kUnsupported, "a GPU runs no group of launches in this release")))
+    ctx->leaveCall();
+  int64_t begin = ctx->trace ? now() : 0;
+  bool isOver = ctx->group.run(ctx->pool, members, count, ctx->job ? ctx->job->nanoseconds() : kArrivalPatience);
+  if (ctx->trace)
+    ctx->trace->group(members, count, begin, now(), ctx->phase);
+  ctx->checkRanks();
+  if (!isOver && ctx->hasFailed(failure(kInternal, "a block of '%s' waited for arrivals that did not come%s%s",
+                                        members[count - 1].kernel->name, ctx->phase ? ", in " : "",
+                                        ctx->phase ? ctx->phase : "")))
     ctx->leaveCall();
 }
 
@@ -135,6 +151,11 @@ int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {
 }
 
 } // extern "C"
+
+void moert_context::checkRanks() {
+  if (job && job->isDisturbed() && hasFailed(job->why()))
+    leaveCall();
+}
 
 Status moert_context::runProgram() {
   failure.code = kFine;

@@ -9,7 +9,7 @@
 #include "core/Parameters.h"
 #include "core/RankValues.h"
 #include "core/Trace.h"
-#include "cpu/Pool.h"
+#include "cpu/GroupLaunch.h"
 
 #include <csetjmp>
 #include <memory>
@@ -18,6 +18,7 @@
 struct moert_context {
   const moert_program *program = nullptr;
   moert::Pool pool;
+  moert::GroupLaunch group;
   int32_t blocks = 1;                    // of a launch on the CPU, unless the program wants others
   std::unique_ptr<moert::Device> device; // null: the program runs on the CPU
   bool deviceValues = false;             // inputs and outputs are the device's, and a run does not wait
@@ -62,6 +63,9 @@ struct moert_context {
   /// Runs the program once; inputs are bound and checked.
   moert::Status run();
   uint64_t arenaBytes() const { return device ? arenaBlock.size : arena.capacity(); }
+
+  /// Ends the call if a rank is lost. Behind a launch.
+  void checkRanks();
 
 private:
   moert::Status runProgram();

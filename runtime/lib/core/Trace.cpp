@@ -4,6 +4,8 @@
 
 #include "core/OutputFile.h"
 
+#include <algorithm>
+
 namespace moert {
 
 std::string jsonEscape(const char *text) {
@@ -27,6 +29,21 @@ static double micros(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
 static std::string phaseText(const char *phase) {
   return phase ? format(",\"phase\":\"%s\"", jsonEscape(phase).c_str()) : "";
+}
+
+void Trace::group(const moert_member *members, int32_t count, int64_t begin, int64_t end, const char *phase) {
+  std::string name;
+  int64_t blocks = 0, rows = 0, work = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    name += format("%s%s", i ? " + " : "", members[i].kernel->name);
+    blocks += members[i].blocks * members[i].phases;
+    rows = std::max(rows, members[i].rows);
+    work += members[i].work;
+  }
+  auto known = std::find_if(names.begin(), names.end(), [&](const auto &other) { return *other == name; });
+  if (known == names.end())
+    known = names.insert(known, std::make_unique<std::string>(name));
+  launch((*known)->c_str(), begin, end, blocks, rows, work, phase);
 }
 
 Status Trace::print(int process, const std::string &name, int64_t origin, Flush flush, void *to) const {

@@ -4,7 +4,9 @@
 
 #include "core/Clock.h"
 #include "core/Status.h"
+#include "moert/moert.h"
 
+#include <memory>
 #include <vector>
 
 namespace moert {
@@ -20,6 +22,8 @@ public:
               const char *phase = nullptr) {
     events.push_back({name, begin, end, blocks, rows, work, phase});
   }
+  /// Launches that ran at the same time, as one: "send + multiply".
+  void group(const moert_member *members, int32_t count, int64_t begin, int64_t end, const char *phase);
   /// Bytes that this rank has sent to each rank of an axis.
   void sent(const char *axis, int64_t at, const std::vector<int64_t> &bytes, const char *phase) {
     transfers.push_back({axis, phase, at, bytes});
@@ -53,6 +57,7 @@ private:
     std::string sizes;
   };
   int64_t start;
+  std::vector<std::unique_ptr<std::string>> names; ///< of groups
   std::vector<Event> events;
   std::vector<Transfer> transfers;
   std::vector<Call> calls;
