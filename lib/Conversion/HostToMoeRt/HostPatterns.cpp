@@ -99,73 +99,6 @@ struct LowerArena : ConvertOpToLLVMPattern<memref::AllocOp> {
   HostState &state;
 };
 
-struct LowerLaunch : ConvertOpToLLVMPattern<kernel::LaunchOp> {
-  LowerLaunch(const LLVMTypeConverter &converter, HostState &state) : ConvertOpToLLVMPattern(converter), state(state) {}
-
-  LogicalResult matchAndRewrite(kernel::LaunchOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Type i64 = rewriter.getI64Type();
-    SmallVector<Value> slots;
-    for (auto [original, value] : llvm::zip(op.getOperands_(), adaptor.getOperands_())) {
-      if (auto type = dyn_cast<MemRefType>(original.getType())) {
-        MemRefDescriptor descriptor(value);
-        slots.push_back(descriptor.bufferPtr(rewriter, loc, *getTypeConverter(), type));
-        for (int64_t d = 0; d < type.getRank(); ++d)
-          if (type.isDynamicDim(d))
-            slots.push_back(descriptor.size(rewriter, loc, d));
-        continue;
-      }
-      if (isa<kernel::WindowType>(original.getType())) {
-        llvm::append_range(slots, unpackWindow(rewriter, loc, value));
-        continue;
-      }
-      if (isa<FloatType>(value.getType())) // a float's bits lie in the low part of its slot
-        value = LLVM::BitcastOp::create(rewriter, loc, rewriter.getIntegerType(value.getType().getIntOrFloatBitWidth()),
-                                        value);
-      if (value.getType() != i64)
-        value = LLVM::ZExtOp::create(rewriter, loc, i64, value);
-      slots.push_back(value);
-    }
-    Value blocks;
-    if (op.getSingle())
-      blocks = LLVM::ConstantOp::create(rewriter, loc, i64, rewriter.getI64IntegerAttr(1));
-    else
-      blocks = BlocksOp::create(rewriter, loc, i64, state.context);
-    LaunchOp::create(rewriter, loc, state.context, op.getKernelAttr(), slots, blocks, adaptor.getRows(),
-                     adaptor.getWork());
-    if (Attribute load = op->getAttr("moe.expert_load"))
-      if (failed(reportExperts(op, adaptor, load, rewriter)))
-        return failure();
-    if (failed(reportTraffic(op, adaptor.getOperands_(), *getTypeConverter(), state, rewriter)))
-      return failure();
-    rewriter.eraseOp(op);
-    return success();
-  }
-
-  LogicalResult reportExperts(kernel::LaunchOp op, OpAdaptor adaptor, Attribute attr,
-                              ConversionPatternRewriter &rewriter) const {
-    auto dict = dyn_cast<DictionaryAttr>(attr);
-    auto layer = dict ? dict.getAs<StringAttr>("layer") : StringAttr();
-    auto number = dict ? dict.getAs<IntegerAttr>("offsets") : IntegerAttr();
-    MemRefType type;
-    if (number && number.getInt() >= 0 && number.getInt() < static_cast<int64_t>(op.getOperands_().size()))
-      type = dyn_cast<MemRefType>(op.getOperands_()[number.getInt()].getType());
-    if (!layer || !type || type.getRank() != 1 || !type.hasStaticShape() || !type.getElementType().isInteger(32) ||
-        type.getDimSize(0) < 1)
-      return op.emitOpError() << "'moe.expert_load' must be {layer = \"name\", offsets = <number of an operand of type "
-                                 "memref<experts + 1 x i32>>}, got "
-                              << attr;
-    MemRefDescriptor offsets(adaptor.getOperands_()[number.getInt()]);
-    ExpertLoadOp::create(rewriter, op.getLoc(), state.context, layer,
-                         offsets.bufferPtr(rewriter, op.getLoc(), *getTypeConverter(), type),
-                         rewriter.getI32IntegerAttr(type.getDimSize(0) - 1));
-    return success();
-  }
-
-  HostState &state;
-};
-
 struct LowerAssert : ConvertOpToLLVMPattern<cf::AssertOp> {
   LowerAssert(const LLVMTypeConverter &converter, HostState &state) : ConvertOpToLLVMPattern(converter), state(state) {}
 
@@ -194,5 +127,5 @@ struct LowerCheck : ConvertOpToLLVMPattern<kernel::CheckOp> {
 } // namespace
 
 void moert::populateHostPatterns(const LLVMTypeConverter &converter, HostState &state, RewritePatternSet &patterns) {
-  patterns.add<LowerParameter, LowerBlocks, LowerArena, LowerLaunch, LowerAssert, LowerCheck>(converter, state);
+  patterns.add<LowerParameter, LowerBlocks, LowerArena, LowerAssert, LowerCheck>(converter, state);
 }

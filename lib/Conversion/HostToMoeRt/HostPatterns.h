@@ -25,8 +25,11 @@ struct HostState {
 Value makeMemref(OpBuilder &b, Location loc, const LLVMTypeConverter &converter, MemRefType type, Value data,
                  ValueRange dynamicSizes);
 
-/// Parameters, launches, the arena and checks to ops of `moert`; `state` outlives the patterns.
+/// Parameters, the arena and checks to ops of `moert`; `state` outlives the patterns.
 void populateHostPatterns(const LLVMTypeConverter &converter, HostState &state, RewritePatternSet &patterns);
+
+/// Launches and groups of them to ops of `moert`; `state` outlives the patterns.
+void populateLaunchPatterns(const LLVMTypeConverter &converter, HostState &state, RewritePatternSet &patterns);
 
 /// Ranks and windows to ops of `moert`, and their types to those of LLVM; `state` outlives the patterns.
 void populateWindowPatterns(LLVMTypeConverter &converter, HostState &state, RewritePatternSet &patterns);

@@ -193,6 +193,7 @@ private:
     target.addLegalDialect<MoeRtDialect>();
     RewritePatternSet patterns(context);
     populateHostPatterns(converter, state, patterns);
+    populateLaunchPatterns(converter, state, patterns);
     populateWindowPatterns(converter, state, patterns);
     populateAffineToStdConversionPatterns(patterns);
     populateSCFToControlFlowConversionPatterns(patterns);

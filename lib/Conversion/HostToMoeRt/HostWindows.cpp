@@ -100,6 +100,7 @@ SmallVector<Value> moert::unpackWindow(OpBuilder &b, Location loc, Value window)
 LogicalResult moert::insertPhases(LLVM::LLVMFuncOp function, Value context) {
   Block *block = nullptr;
   StringAttr last;
+  llvm::SmallPtrSet<Operation *, 4> groups;
   WalkResult found = function.walk([&](kernel::LaunchOp launch) -> WalkResult {
     Attribute attr = launch->getAttr(phaseAttrName);
     if (!attr)
@@ -107,12 +108,18 @@ LogicalResult moert::insertPhases(LLVM::LLVMFuncOp function, Value context) {
     auto phase = dyn_cast<StringAttr>(attr);
     if (!phase || phase.empty())
       return launch.emitOpError() << "'" << phaseAttrName << "' must say what the launch is for, got " << attr;
-    if (phase != last || launch->getBlock() != block) {
-      OpBuilder b(launch);
+    // A group is for what the first of its launches that says so is for.
+    Operation *whole = launch;
+    if (auto group = dyn_cast<kernel::LaunchGroupOp>(launch->getParentOp())) {
+      if (whole = group; !groups.insert(whole).second)
+        return WalkResult::advance();
+    }
+    if (phase != last || whole->getBlock() != block) {
+      OpBuilder b(whole);
       PhaseOp::create(b, launch.getLoc(), context, phase);
     }
     last = phase;
-    block = launch->getBlock();
+    block = whole->getBlock();
     return WalkResult::advance();
   });
   return failure(found.wasInterrupted());

@@ -96,6 +96,15 @@ static void serialize(scf::ParallelOp parallel) {
   parallel.erase();
 }
 
+/// The first number of a kernel with phases is phase * blocks + block. Returns the block.
+static Value separate(PhaseOp phase, Value number, Value blocks) {
+  OpBuilder b = OpBuilder::atBlockBegin(phase->getBlock());
+  phase.replaceAllUsesWith(arith::DivUIOp::create(b, phase.getLoc(), number, blocks).getResult());
+  Value block = arith::RemUIOp::create(b, phase.getLoc(), number, blocks);
+  phase.erase();
+  return block;
+}
+
 namespace {
 struct KernelDistributeBlocks : kernel::impl::KernelDistributeBlocksBase<KernelDistributeBlocks> {
   void runOnOperation() override {
@@ -124,6 +133,8 @@ struct KernelDistributeBlocks : kernel::impl::KernelDistributeBlocksBase<KernelD
       if (failed(func.insertArgument(i, index, DictionaryAttr(), func.getLoc())))
         return failure();
     Value block = func.getArgument(count), blocks = func.getArgument(count + 1);
+    for (auto phase : llvm::make_early_inc_range(func.getBody().front().getOps<PhaseOp>()))
+      block = separate(phase, block, blocks);
     SmallVector<scf::ForallOp> loops;
     func.walk([&](scf::ForallOp forall) { loops.push_back(forall); });
     for (scf::ForallOp forall : loops)

@@ -34,6 +34,7 @@ void kernel::buildConvertKernelToLLVMPipeline(OpPassManager &pm) {
   kernels.addPass(createConvertLinalgToLoopsPass());
   pm.addPass(createKernelDistributeBlocks());
   pm.addPass(createKernelLowerWindows());
+  pm.addPass(createKernelLowerCounters());
   pm.addPass(createConvertKernelFuncToLLVM());
 
   OpPassManager &functions = pm.nest<LLVM::LLVMFuncOp>();

@@ -17,6 +17,9 @@ namespace mlir::moert {
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h.inc"
 } // namespace mlir::moert
 
+/// Fields of moert_member, 8 bytes each.
+static constexpr int64_t slotsOfMember = 7;
+
 namespace {
 class Lowering {
 public:
@@ -27,7 +30,8 @@ public:
   LogicalResult run() {
     SmallVector<Operation *> ops;
     module.walk([&](Operation *op) {
-      if (isa_and_nonnull<MoeRtDialect>(op->getDialect()))
+      bool isMember = isa_and_nonnull<LaunchGroupOp>(op->getParentOp());
+      if (isa_and_nonnull<MoeRtDialect>(op->getDialect()) && !isMember)
         ops.push_back(op);
     });
     if (ops.empty() && module.lookupSymbol(kernelTableName))
@@ -107,6 +111,8 @@ private:
     b.setInsertionPoint(op);
     if (auto launch = dyn_cast<LaunchOp>(op))
       return lowerLaunch(launch);
+    if (auto group = dyn_cast<LaunchGroupOp>(op))
+      return lowerGroup(group);
     if (auto output = dyn_cast<OutputOp>(op))
       return call(op, "moert_output",
                   {output.getContext(), constant(i32, output.getIndex()), constant(i32, output.getSizes().size()),
@@ -143,19 +149,54 @@ private:
     call(op, ("moert_" + op->getName().stripDialect()).str(), arguments);
   }
 
-  void lowerLaunch(LaunchOp launch) {
+  /// The address of the launched kernel's entry in the table.
+  Value kernelOf(LaunchOp launch) {
     Value table = LLVM::AddressOfOp::create(b, launch.getLoc(), ptr, kernelTableName);
     auto entry = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr});
     auto number = static_cast<int32_t>(kernelNumbers.lookup(launch.getKernelAttr().getAttr()));
-    Value kernel = LLVM::GEPOp::create(b, launch.getLoc(), ptr, entry, table, ArrayRef<LLVM::GEPArg>{number});
+    return LLVM::GEPOp::create(b, launch.getLoc(), ptr, entry, table, ArrayRef<LLVM::GEPArg>{number});
+  }
+
+  void lowerLaunch(LaunchOp launch) {
     call(launch, "moert_launch",
-         {launch.getContext(), kernel, store(launch, launch.getArguments()), launch.getBlocks(), launch.getRows(),
-          launch.getWork()});
+         {launch.getContext(), kernelOf(launch), store(launch, launch.getArguments()), launch.getBlocks(),
+          launch.getRows(), launch.getWork()});
+  }
+
+  /// The members stand in the slot buffer one after the other, and behind them the slots of each.
+  void lowerGroup(LaunchGroupOp group) {
+    Location loc = group.getLoc();
+    auto members = llvm::to_vector(group.getBody().front().getOps<LaunchOp>());
+    SmallVector<Value> values(members.size() * slotsOfMember);
+    for (auto [i, member] : llvm::enumerate(members)) {
+      Value slots = LLVM::GEPOp::create(b, loc, ptr, i64, slotBuffer(group),
+                                        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(values.size())});
+      Value described[slotsOfMember] = {kernelOf(member),
+                                        slots,
+                                        member.getBlocks(),
+                                        constant(i64, member.getPhases().value_or(1)),
+                                        constant(i64, member.getLag().value_or(0)),
+                                        member.getRows(),
+                                        member.getWork()};
+      llvm::copy(described, values.begin() + i * slotsOfMember);
+      llvm::append_range(values, member.getArguments());
+    }
+    call(group, "moert_launch_group", {group.getContext(), store(group, values), constant(i32, members.size())});
   }
 
   /// Stores 8-byte values in the function's slot buffer and returns its address. One buffer serves all calls: its
   /// content is only read during a call.
   Value store(Operation *op, ValueRange values) {
+    Value buffer = slotBuffer(op);
+    for (auto [i, value] : llvm::enumerate(values)) {
+      Value address =
+          LLVM::GEPOp::create(b, op->getLoc(), ptr, i64, buffer, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      LLVM::StoreOp::create(b, op->getLoc(), value, address);
+    }
+    return buffer;
+  }
+
+  Value slotBuffer(Operation *op) {
     auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
     LLVM::AllocaOp &buffer = slotBuffers[function];
     if (!buffer) {
@@ -163,6 +204,8 @@ private:
       function.walk([&](Operation *nested) {
         if (auto launch = dyn_cast<LaunchOp>(nested))
           size = std::max<int64_t>(size, launch.getArguments().size());
+        else if (auto group = dyn_cast<LaunchGroupOp>(nested))
+          size = std::max(size, slotsOf(group));
         else if (auto output = dyn_cast<OutputOp>(nested))
           size = std::max<int64_t>(size, output.getSizes().size());
         else if (auto check = dyn_cast<CheckOp>(nested))
@@ -172,12 +215,14 @@ private:
       b.setInsertionPointToStart(&function.getBody().front());
       buffer = LLVM::AllocaOp::create(b, function.getLoc(), ptr, i64, constant(i64, size), /*alignment=*/8);
     }
-    for (auto [i, value] : llvm::enumerate(values)) {
-      Value address =
-          LLVM::GEPOp::create(b, op->getLoc(), ptr, i64, buffer, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
-      LLVM::StoreOp::create(b, op->getLoc(), value, address);
-    }
     return buffer;
+  }
+
+  static int64_t slotsOf(LaunchGroupOp group) {
+    int64_t size = 0;
+    for (auto launch : group.getBody().front().getOps<LaunchOp>())
+      size += slotsOfMember + launch.getArguments().size();
+    return size;
   }
 
   Value constant(Type type, int64_t value) {

@@ -25,6 +25,25 @@ kernel.func @part(%a: memref<4xf32>, %w: !kernel.window<4xf32>, %b: memref<4xf32
   kernel.return
 }
 
+// While a launch of a group runs, another one writes to what both have.
+// CHECK: kernel.func @member(%{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32> {llvm.noalias})
+kernel.func @member(%a: memref<4xf32>, %b: memref<4xf32>) {
+  kernel.return
+}
+// CHECK: kernel.func @other(%{{.*}}: memref<4xf32>)
+kernel.func @other(%a: memref<4xf32>) {
+  kernel.return
+}
+
+func.func @group(%x: memref<4xf32>, %y: memref<4xf32>, %n: index) {
+  kernel.launch_group {
+    kernel.launch @member(%x, %y) rows(%n) work(%n) : memref<4xf32>, memref<4xf32>
+    kernel.launch @other(%x) rows(%n) work(%n) : memref<4xf32>
+  }
+  kernel.launch @other(%y) rows(%n) work(%n) : memref<4xf32>
+  return
+}
+
 shard.grid @ep(shape = 2)
 
 func.func @ranks(%x: memref<4xf32>) {

@@ -67,3 +67,31 @@ llvm.func @bytes(%ctx: !llvm.ptr, %p: !llvm.ptr, %n: i64) {
   moert.traffic %ctx, 0, %p, %n, row_bytes = -1, fixed_bytes = 0
   llvm.return
 }
+
+// -----
+
+llvm.func @k(!llvm.ptr, i64, i64)
+llvm.func @phases(%ctx: !llvm.ptr, %n: i64) {
+  // expected-error@+1 {{'moert.launch' op has phases or a lag, but is not in a moert.launch_group}}
+  moert.launch %ctx, @k() blocks(%n) phases(2) rows(%n) work(%n)
+  llvm.return
+}
+
+// -----
+
+llvm.func @empty(%ctx: !llvm.ptr) {
+  // expected-error@+1 {{'moert.launch_group' op has no launch}}
+  moert.launch_group %ctx {
+  }
+  llvm.return
+}
+
+// -----
+
+llvm.func @other(%ctx: !llvm.ptr) {
+  moert.launch_group %ctx {
+    // expected-error@+1 {{'moert.blocks' op stands in a moert.launch_group, which has launches only}}
+    %n = moert.blocks %ctx
+  }
+  llvm.return
+}

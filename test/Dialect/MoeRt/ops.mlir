@@ -24,6 +24,12 @@ llvm.func @run(%ctx: !llvm.ptr) -> i32 {
   moert.launch %ctx, @linear(%x, %m, %y) blocks(%n) rows(%m) work(%m) : !llvm.ptr, i64, !llvm.ptr
   // CHECK: moert.launch %{{.*}}, @linear() blocks(%{{.*}}) rows(%{{.*}}) work(%{{.*}}){{$}}
   moert.launch %ctx, @linear() blocks(%n) rows(%m) work(%m)
+  // CHECK: moert.launch_group %{{.*}} {
+  // CHECK-NEXT: moert.launch %{{.*}}, @{{.*}}(%{{.*}}) blocks(%{{.*}}) phases(2) lag(1) rows(%{{.*}}) work(%{{.*}}) : i64
+  // CHECK-NEXT: }
+  moert.launch_group %ctx {
+    moert.launch %ctx, @linear(%m) blocks(%m) phases(2) lag(1) rows(%m) work(%m) : i64
+  }
   // CHECK: moert.rank %{{.*}}, 0
   %me = moert.rank %ctx, 0
   // CHECK: moert.agree %{{.*}}, 0, %{{.*}}

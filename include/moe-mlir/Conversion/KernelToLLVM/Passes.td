@@ -95,7 +95,8 @@ def KernelDistributeBlocks : Pass<"kernel-distribute-blocks", "::mlir::ModuleOp"
     Two index arguments, block and blocks, are added to each kernel. `scf.forall` becomes a loop over the block's range
     [total * block / blocks, total * (block + 1) / blocks) of the flattened (row-major) index space, and
     `kernel.block_id` becomes the first one. The ranges only depend on the two numbers, and each index runs exactly once
-    whatever the number of blocks is: results cannot depend on the number of threads.
+    whatever the number of blocks is: results cannot depend on the number of threads. A kernel with `kernel.phase` gets
+    phase * blocks + block as its first number, and takes it apart.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -105,8 +106,17 @@ def KernelLowerWindows : Pass<"kernel-lower-windows", "::mlir::ModuleOp"> {
   let description = [{
     A window that a kernel takes becomes the address of `moert_peers`, a byte offset and, if it is dynamic, its number of
     rows. A put becomes a copy of the row's bytes, a signal an atomic store with release order, and an await a call of
-    `moert_await`, the only function of the runtime that kernels call. Its result is not looked at: after the launch the
+    `moert_await`, which kernels may call. Its result is not looked at: after the launch the
     runtime ends a call in which a flag did not come. Launches must be gone, as in convert-kernel-to-llvm.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+}
+
+def KernelLowerCounters : Pass<"kernel-lower-counters", "::mlir::ModuleOp"> {
+  let summary = "Lower counters of arrivals to atomic operations";
+  let description = [{
+    `kernel.arrive` becomes an atomic addition with release order, and `kernel.await_arrivals` a call of
+    `moert_await_arrivals`, whose result is not looked at: after the launch the runtime ends a call in which one was missing.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
 }

@@ -69,6 +69,9 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (auto [i, e, a] : llvm::enumerate(expected, actual))
     if (e != a)
       return emitOpError() << "argument " << i << " of " << getKernelAttr() << " is " << a << ", expected " << e;
+  if (uint64_t phases = getPhases().value_or(1); phases > 1 && callee.getBody().getOps<PhaseOp>().empty())
+    return emitOpError() << "has " << phases << " phases, but " << getKernelAttr()
+                         << " does not ask for its phase (kernel.phase): it would do its work " << phases << " times";
   return success();
 }
 

@@ -35,3 +35,18 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          << kernel.getFunctionType();
   return success();
 }
+
+LogicalResult LaunchOp::verify() {
+  if ((getPhases() || getLag()) && !isa<LaunchGroupOp>((*this)->getParentOp()))
+    return emitOpError("has phases or a lag, but is not in a moert.launch_group");
+  return success();
+}
+
+LogicalResult LaunchGroupOp::verify() {
+  if (getBody().front().empty())
+    return emitOpError("has no launch");
+  for (Operation &op : getBody().front())
+    if (!isa<LaunchOp>(op))
+      return op.emitOpError("stands in a moert.launch_group, which has launches only");
+  return success();
+}

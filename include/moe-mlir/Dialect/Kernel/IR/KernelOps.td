@@ -168,16 +168,26 @@ def Kernel_LaunchOp : Kernel_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserO
     resident blocks). `rows` and `work` (floating-point operations, or elements moved) describe the launch in traces
     and reports; they change nothing.
 
+    `blocks(n)` says how many blocks there are. With `phases(n)` there are so many for each phase, whose number the kernel
+    asks for (`kernel.phase`), and those of a phase start behind those of the one before. `lag(k)` is for a member of a
+    `kernel.launch_group`: its phases stand k behind those of the others.
+
     ```mlir
     kernel.launch @linear(%x, %w, %y) rows(%m) work(%flops) : memref<?x128xf32>, memref<2x128x64xf32>, memref<?x128xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$operands_, Index:$rows, Index:$work,
-                       UnitAttr:$single);
+                       UnitAttr:$single, OptionalAttr<I64Attr>:$blocks, OptionalAttr<I64Attr>:$phases,
+                       OptionalAttr<I64Attr>:$lag);
   let assemblyFormat = [{
-    $kernel `(` $operands_ `)` (`single` $single^)? `rows` `(` $rows `)` `work` `(` $work `)` attr-dict
-    (`:` type($operands_)^)?
+    $kernel `(` $operands_ `)` (`single` $single^)? (`blocks` `(` $blocks^ `)`)? (`phases` `(` $phases^ `)`)?
+    (`lag` `(` $lag^ `)`)? `rows` `(` $rows `)` `work` `(` $work `)` attr-dict (`:` type($operands_)^)?
   }];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$kernel, "::mlir::ValueRange":$operands, "::mlir::Value":$rows,
+                                 "::mlir::Value":$work, "bool":$single), [{
+    build($_builder, $_state, kernel, operands, rows, work, single, {}, {}, {});
+  }]>];
+  let hasVerifier = 1;
 }
 
 def Kernel_CheckOp : Kernel_Op<"check"> {
@@ -314,5 +324,6 @@ def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ReturnLike, ParentOne
 }
 
 include "moe-mlir/Dialect/Kernel/IR/KernelWindows.td"
+include "moe-mlir/Dialect/Kernel/IR/KernelGroups.td"
 
 #endif // MOE_MLIR_DIALECT_KERNEL_IR_KERNELOPS

@@ -24,9 +24,9 @@ def KernelSpecializeRowTiles : Pass<"kernel-specialize-row-tiles", "::mlir::kern
 def KernelMarkNoAlias : Pass<"kernel-mark-noalias", "::mlir::ModuleOp"> {
   let summary = "Mark kernel arguments whose memory no other argument of the launch shares";
   let description = [{
-    Sets `llvm.noalias` on a memref argument of a kernel when, at every launch in the module, no other operand that
-    comes from the same allocation, parameter or argument of the host function is passed, seen through views. Two
-    operands that share memory stay unmarked, which is right for states that are updated in place, and so does a part of a
+    Sets `llvm.noalias` on a memref argument of a kernel when, at every launch in the module, no other operand of it, or
+    of the launches of its group, comes from the same allocation, parameter or argument of the host function, seen
+    through views. Two operands that share memory stay unmarked, which is right for states that are updated in place, and so does a part of a
     window, which a kernel may reach by the window as well. Runs before the memory plan: it gives buffers of one launch
     disjoint slots, but all of them come from one arena.
   }];
@@ -56,8 +56,17 @@ def KernelVerifyWindows : Pass<"kernel-verify-windows", "::mlir::ModuleOp"> {
     - `kernel.advance` is alone: one block of a launch whose kernel neither signals nor awaits.
     - Windows are arguments of kernels, and made at the top level of the host function.
 
+    In a `kernel.launch_group` a member also awaits what another one signals:
+
+    - Blocks that signal start before those that await. Where both index the flags by `kernel.phase`, this holds for each
+      phase; otherwise all phases that signal stand before all that await.
+    - What a member writes and another one uses is ordered by a wait: the use by one of them stands in front of a signal
+      or an arrival (in the same iteration), and that by the other one behind a wait for it.
+    - Counters of arrivals are set to zero by a launch before, which stores nothing else to them; one launch arrives at
+      them, and who awaits them stands behind it.
+
     All ranks run one program, so each await of a program that passes ends, or a rank is lost: by induction over the
-    launches. A program of several ranks for a GPU is an error.
+    launches, and in a group over the order in which blocks start. A program of several ranks for a GPU is an error.
   }];
 }
 

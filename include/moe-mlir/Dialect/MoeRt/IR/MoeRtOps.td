@@ -135,7 +135,8 @@ def MoeRt_LaunchOp : MoeRt_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpI
   let description = [{
     `arguments` are the kernel's slots: pointers and i64 values, packed in order, 8 bytes each. The kernel is an
     `llvm.func` that takes the slots' address, the number of its block and the number of blocks. `rows` and `work`
-    (floating-point operations, or elements moved) describe the launch in traces.
+    (floating-point operations, or elements moved) describe the launch in traces. `phases` and `lag` are for launches in
+    a `moert.launch_group`.
 
     ```mlir
     llvm.func @linear(!llvm.ptr, i64, i64)
@@ -149,11 +150,38 @@ def MoeRt_LaunchOp : MoeRt_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpI
     ```
   }];
   let arguments = (ins MoeRt_Ptr:$context, FlatSymbolRefAttr:$kernel, Variadic<MoeRt_Slot>:$arguments,
-                       I64:$blocks, I64:$rows, I64:$work);
+                       I64:$blocks, I64:$rows, I64:$work, OptionalAttr<I64Attr>:$phases, OptionalAttr<I64Attr>:$lag);
   let assemblyFormat = [{
-    $context `,` $kernel `(` $arguments `)` `blocks` `(` $blocks `)` `rows` `(` $rows `)` `work` `(` $work `)` attr-dict
-    (`:` type($arguments)^)?
+    $context `,` $kernel `(` $arguments `)` `blocks` `(` $blocks `)` (`phases` `(` $phases^ `)`)? (`lag` `(` $lag^ `)`)?
+    `rows` `(` $rows `)` `work` `(` $work `)` attr-dict (`:` type($arguments)^)?
   }];
+  let hasVerifier = 1;
+}
+
+def MoeRt_LaunchGroupOp : MoeRt_Op<"launch_group", [NoTerminator, NoRegionArguments, SingleBlock]> {
+  let summary = "Runs the blocks of several launches at the same time";
+  let description = [{
+    The region has launches only. Their blocks start in the order of `phase + lag`, then of the launches, then of the blocks'
+    numbers; `blocks` is for each phase. A kernel gets `phase * blocks + block` as the number of its block.
+
+    ```mlir
+    llvm.func @multiply(!llvm.ptr, i64, i64)
+    llvm.func @give(!llvm.ptr, i64, i64)
+
+    llvm.func @run(%ctx: !llvm.ptr, %x: !llvm.ptr, %m: i64, %y: !llvm.ptr, %work: i64) {
+      %blocks = moert.blocks %ctx
+      moert.launch_group %ctx {
+        moert.launch %ctx, @multiply(%x, %m, %y) blocks(%blocks) phases(8) rows(%m) work(%work) : !llvm.ptr, i64, !llvm.ptr
+        moert.launch %ctx, @give(%y, %m) blocks(%blocks) phases(8) lag(1) rows(%m) work(%m) : !llvm.ptr, i64
+      }
+      llvm.return
+    }
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$context attr-dict-with-keyword $body";
+  let hasVerifier = 1;
 }
 
 def MoeRt_RankOp : MoeRt_Op<"rank"> {
