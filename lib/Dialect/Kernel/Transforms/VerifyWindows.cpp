@@ -4,8 +4,11 @@
 // 2. Walk the launches of each host function in order, with the state of each window: the exchange in which its flags
 //    were signalled last, and what was put to it and not yet awaited.
 //
+// Launches of a group are one step of this walk. What holds for counters and other memory is in Counters.cpp.
+//
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "Counters.h"
 #include "Windows.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Ranks.h"
@@ -26,8 +29,17 @@ namespace mlir::kernel {
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h.inc"
 } // namespace mlir::kernel
 
+/// The launches that an op of the host function is, or runs at the same time.
+static SmallVector<LaunchOp> launchesOf(Operation &op) {
+  if (auto group = dyn_cast<LaunchGroupOp>(op))
+    return llvm::to_vector(group.getMembers());
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    return {launch};
+  return {};
+}
+
 namespace {
-/// The launches of a host function.
+/// The launches of a host function, and windows.
 class HostOrder {
 public:
   HostOrder(func::FuncOp function, const llvm::DenseMap<StringAttr, WindowUses> &kernels)
@@ -36,7 +48,8 @@ public:
   LogicalResult run() {
     Block &block = function.getBody().front();
     WalkResult nested = function.walk([&](Operation *op) {
-      if (op->getBlock() == &block || !touchesWindow(op))
+      Operation *whole = isa<LaunchGroupOp>(op->getParentOp()) ? op->getParentOp() : op;
+      if (whole->getBlock() == &block || !touchesWindow(op))
         return WalkResult::advance();
       op->emitOpError("stands inside a region; a host function exchanges rows at its top level");
       return WalkResult::interrupt();
@@ -44,8 +57,8 @@ public:
     if (nested.wasInterrupted())
       return failure();
     for (Operation &op : block) {
-      auto launch = dyn_cast<LaunchOp>(op);
-      if (failed(launch ? follow(launch) : checkHostRead(&op)))
+      SmallVector<LaunchOp> launches = launchesOf(op);
+      if (failed(launches.empty() ? checkHostRead(&op) : follow(launches)))
         return failure();
     }
     return checkUntold();
@@ -67,48 +80,104 @@ private:
     return isa<WindowType>(operand.getType()) ? windows.of(operand) : std::nullopt;
   }
 
-  LogicalResult follow(LaunchOp launch) {
-    auto found = kernels.find(launch.getKernelAttr().getAttr());
-    if (found == kernels.end())
-      return success();
-    const WindowUses &uses = found->second;
+  /// A launch, and what it does with the windows of this function.
+  struct Member {
+    LaunchOp launch;
+    const WindowUses *uses;
     SmallVector<std::optional<unsigned>> arguments;
+    SmallVector<unsigned> signals, awaits, meetings;
+
+    FlatSymbolRefAttr kernel() const { return LaunchOp(launch).getKernelAttr(); }
+    SmallVector<unsigned> toWindows(ArrayRef<unsigned> numbers) const {
+      return llvm::map_to_vector(numbers, [&](unsigned number) { return *arguments[number]; });
+    }
+    bool isByPhase(unsigned window) const { return llvm::is_contained(toWindows(uses->byPhase), window); }
+  };
+
+  FailureOr<Member> describe(LaunchOp launch) {
+    Member member{launch, &kernels.find(launch.getKernelAttr().getAttr())->second, {}, {}, {}, {}};
     for (Value operand : launch.getOperands_()) {
-      arguments.push_back(windowOf(operand));
-      if (isa<WindowType>(operand.getType()) && !arguments.back())
+      member.arguments.push_back(windowOf(operand));
+      if (isa<WindowType>(operand.getType()) && !member.arguments.back())
         return error(launch) << "is given a window that no kernel.window makes";
     }
-    auto toWindows = [&](ArrayRef<unsigned> numbers) {
-      return llvm::map_to_vector(numbers, [&](unsigned number) { return *arguments[number]; });
-    };
-    SmallVector<unsigned> signals = toWindows(uses.signals), awaits = toWindows(uses.awaits), meetings;
+    member.signals = member.toWindows(member.uses->signals);
+    member.awaits = member.toWindows(member.uses->awaits);
     if (launch.getSingle()) // one block does what it says in order
-      meetings = toWindows(uses.meetings);
-    if (failed(advance(launch, toWindows(uses.advances))) || failed(await(launch, awaits, signals, meetings)) ||
-        failed(signal(launch, signals)))
-      return failure();
+      member.meetings = member.toWindows(member.uses->meetings);
+    return member;
+  }
+
+  /// Launches that run at the same time; one if there is no group.
+  LogicalResult follow(ArrayRef<LaunchOp> launches) {
+    SmallVector<Member, 1> members;
+    SmallVector<unsigned> signals;
+    for (LaunchOp launch : launches) {
+      if (!kernels.contains(launch.getKernelAttr().getAttr()))
+        continue;
+      FailureOr<Member> member = describe(launch);
+      if (failed(member))
+        return failure();
+      members.push_back(*member);
+      llvm::append_range(signals, member->signals);
+    }
+    for (const Member &member : members)
+      if (failed(advance(member.launch, member.toWindows(member.uses->advances))))
+        return failure();
+    for (const Member &member : members)
+      if (failed(await(members, member)))
+        return failure();
+    for (const Member &member : members)
+      if (failed(signal(member.launch, member.signals)))
+        return failure();
     // A signal tells of all that earlier launches have put.
     if (!signals.empty())
       for (auto &[window, where] : std::exchange(untold, {}))
         pending[window].push_back(signals);
-    for (const WindowUses::Read &read : uses.reads)
-      if (std::optional<unsigned> window = arguments[read.argument])
-        if (failed(checkRead(launch, *window, toWindows(read.awaited))))
+    for (const Member &member : members) {
+      for (const WindowUses::Read &read : member.uses->reads)
+        if (std::optional<unsigned> window = member.arguments[read.argument])
+          if (failed(checkRead(member.launch, *window, member.toWindows(read.awaited))))
+            return failure();
+      for (const Member &writer : members)
+        if (failed(checkShared(writer, member)))
           return failure();
-    for (const WindowUses::Write &write : uses.writes)
-      for (const WindowUses::Read &read : uses.reads)
-        if (arguments[read.argument] == arguments[write.window] &&
-            !(meet(toWindows(write.signalled), meetings) && meet(toWindows(read.awaited), meetings)))
-          return error(launch) << "reads " << windows.describe(*arguments[write.window])
-                               << " while it writes to that of other ranks; read it in a later launch, behind an await";
-    for (const WindowUses::Write &write : uses.writes) {
-      if (write.signalled.empty())
-        untold[*arguments[write.window]] = launch;
-      else
-        pending[*arguments[write.window]].push_back(toWindows(write.signalled));
     }
+    for (const Member &member : members)
+      for (const WindowUses::Write &write : member.uses->writes) {
+        if (write.signalled.empty())
+          untold[*member.arguments[write.window]] = member.launch;
+        else
+          pending[*member.arguments[write.window]].push_back(member.toWindows(write.signalled));
+      }
     for (auto &[window, writes] : pending)
-      llvm::erase_if(writes, [&](ArrayRef<unsigned> flags) { return meet(flags, awaits); });
+      llvm::erase_if(writes, [&](ArrayRef<unsigned> flags) {
+        return llvm::any_of(members, [&](const Member &member) { return meet(flags, member.awaits); });
+      });
+    return success();
+  }
+
+  /// What `reader` reads while `writer`, which may be itself, writes to it on other ranks.
+  LogicalResult checkShared(const Member &writer, const Member &reader) {
+    for (const WindowUses::Write &write : writer.uses->writes)
+      for (const WindowUses::Read &read : reader.uses->reads) {
+        if (reader.arguments[read.argument] != writer.arguments[write.window])
+          continue;
+        SmallVector<unsigned> signalled = writer.toWindows(write.signalled), awaited = reader.toWindows(read.awaited);
+        std::string name = windows.describe(*reader.arguments[read.argument]);
+        bool isOne = reader.launch == writer.launch;
+        if (isOne && !(meet(signalled, reader.meetings) && meet(awaited, reader.meetings)))
+          return error(reader.launch) << "reads " << name
+                                      << " while it writes to that of other ranks; read it in a later launch, behind "
+                                         "an await";
+        if (!isOne && signalled.empty())
+          return error(reader.launch) << "reads " << name << ", to which " << writer.kernel()
+                                      << " writes at the same time without a kernel.signal behind it";
+        if (!isOne && !meet(signalled, awaited))
+          return error(reader.launch) << "reads " << name << ", to which " << writer.kernel()
+                                      << " writes at the same time, but " << awaitedText(signalled)
+                                      << " not awaited before";
+      }
     return success();
   }
 
@@ -125,25 +194,38 @@ private:
       return success();
     if (!launch.getSingle())
       return error(launch) << "advances the epoch in each of its blocks; launch it with 'single'";
+    if (isa<LaunchGroupOp>(launch->getParentOp()))
+      return error(launch) << "advances the epoch while others of its group run; it must stand before the group";
     for (unsigned window : flags)
       ++exchanges[windows.gridOf(window)];
     return success();
   }
 
-  LogicalResult await(LaunchOp launch, ArrayRef<unsigned> flags, ArrayRef<unsigned> signals,
-                      ArrayRef<unsigned> meetings) {
-    for (unsigned window : flags) {
-      if (llvm::is_contained(meetings, window))
+  LogicalResult await(ArrayRef<Member> members, const Member &member) {
+    for (unsigned window : member.awaits) {
+      if (llvm::is_contained(member.meetings, window))
         continue;
-      if (llvm::is_contained(signals, window))
-        return error(launch) << "awaits " << windows.describe(window)
-                             << " in the launch that signals it, whose blocks run in any order; await in a later one, or "
-                                "behind the signal in a launch with 'single'";
+      const Member *signaller =
+          llvm::find_if(members, [&](const Member &other) { return llvm::is_contained(other.signals, window); });
+      if (signaller == &member)
+        return error(member.launch) << "awaits " << windows.describe(window)
+                                    << " in the launch that signals it, whose blocks run in any order; await in a "
+                                       "later one, or behind the signal in a launch with 'single'";
       FlatSymbolRefAttr grid = windows.gridOf(window);
       auto last = signalled.find(window);
+      if (signaller != members.end()) {
+        bool byPhase = signaller->isByPhase(window) && member.isByPhase(window);
+        if (Place::of(signaller->launch, signaller - members.begin())
+                .startsBefore(Place::of(member.launch, &member - members.begin()), byPhase))
+          continue;
+        return error(member.launch) << "awaits " << windows.describe(window) << ", but blocks of "
+                                    << signaller->kernel()
+                                    << " that signal it do not start before; move the launch behind it, or raise its "
+                                       "lag";
+      }
       if (last == signalled.end() || last->second != exchanges[grid])
-        return error(launch) << "awaits " << windows.describe(window)
-                             << ", which no launch has signalled since the last kernel.advance on " << grid;
+        return error(member.launch) << "awaits " << windows.describe(window)
+                                    << ", which no launch has signalled since the last kernel.advance on " << grid;
     }
     return success();
   }
@@ -223,6 +305,8 @@ struct KernelVerifyWindows : kernel::impl::KernelVerifyWindowsBase<KernelVerifyW
 
 private:
   LogicalResult verify() {
+    if (failed(verifyCounters()))
+      return failure();
     Operation *first = findFirst();
     if (!first)
       return success();
@@ -239,6 +323,47 @@ private:
     if (kernel::isOffloaded(getOperation()))
       return first->emitOpError("is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no "
                                 "executable yet: use --target=cpu");
+    return success();
+  }
+
+  /// Also of programs of one rank. Without groups and counters there is nothing to look at.
+  LogicalResult verifyCounters() {
+    Operation *first = nullptr;
+    getOperation().walk([&](Operation *op) {
+      if (!isa<LaunchGroupOp, ArriveOp, AwaitArrivalsOp>(op))
+        return WalkResult::advance();
+      first = op;
+      return WalkResult::interrupt();
+    });
+    if (!first)
+      return success();
+    llvm::DenseMap<StringAttr, BufferUses> kernels;
+    for (auto kernel : getOperation().getOps<FuncOp>())
+      kernels[kernel.getSymNameAttr()] = BufferUses::of(kernel);
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      Block &block = function.getBody().front();
+      WalkResult nested = function.walk([&](LaunchOp launch) {
+        bool isMember = isa<LaunchGroupOp>(launch->getParentOp());
+        const BufferUses &uses = kernels[launch.getKernelAttr().getAttr()];
+        if (uses.arrives.empty() && uses.awaits.empty() && !isMember)
+          return WalkResult::advance();
+        if ((isMember ? launch->getParentOp() : launch)->getBlock() == &block)
+          return WalkResult::advance();
+        launch.emitOpError("stands inside a region; a host function has groups and counters at its top level");
+        return WalkResult::interrupt();
+      });
+      if (nested.wasInterrupted())
+        return failure();
+      CounterOrder order(kernels);
+      for (Operation &op : block)
+        if (failed(order.follow(launchesOf(op))))
+          return failure();
+    }
+    if (kernel::isOffloaded(getOperation()))
+      return first->emitOpError("is of launches that run at the same time, which is not for a GPU in this release: use "
+                                "--target=cpu, or launch them one after the other");
     return success();
   }
 

@@ -60,9 +60,7 @@ std::string WindowNumbers::describe(unsigned number) const {
 // A kernel
 //===----------------------------------------------------------------------===//
 
-/// Whether a block does `second` after `first`. Blocks share the iterations of an scf.forall, so what is done in one is
-/// before what is in the same iteration only.
-static bool isBefore(Operation *first, Operation *second) {
+bool kernel::isBefore(Operation *first, Operation *second) {
   auto shared = first->getParentOfType<scf::ForallOp>();
   if (shared && shared != second->getParentOfType<scf::ForallOp>())
     return false;
@@ -99,6 +97,9 @@ public:
     uses.signals = windowsOf(signals);
     uses.awaits = windowsOf(awaits);
     uses.advances = windowsOf(advances);
+    for (unsigned window : windowsOf(llvm::to_vector(llvm::concat<std::pair<Operation *, unsigned>>(signals, awaits))))
+      if (isByPhase(window))
+        uses.byPhase.push_back(window);
     collectMeetings();
     return uses;
   }
@@ -202,6 +203,16 @@ private:
       if (isBehind)
         uses.meetings.push_back(window);
     }
+  }
+
+  /// Whether the flags of a window are those of the running phase, wherever they are used.
+  bool isByPhase(unsigned window) const {
+    return llvm::all_of(signals, [&](std::pair<Operation *, unsigned> use) {
+             return use.second != window || cast<SignalOp>(use.first).getIndex().getDefiningOp<PhaseOp>();
+           }) &&
+           llvm::all_of(awaits, [&](std::pair<Operation *, unsigned> use) {
+             return use.second != window || cast<AwaitOp>(use.first).getIndex().getDefiningOp<PhaseOp>();
+           });
   }
 
   static SmallVector<unsigned> flagsWhere(const Found &found, llvm::function_ref<bool(Operation *)> holds) {

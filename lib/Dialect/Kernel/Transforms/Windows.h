@@ -28,6 +28,10 @@ private:
   std::vector<Value> firsts;
 };
 
+/// Whether a block does `second` after `first`. Blocks share the iterations of an scf.forall, so what is done in one is
+/// before what is in the same iteration only.
+bool isBefore(Operation *first, Operation *second);
+
 /// What a kernel does with windows, by the numbers of its arguments. What is said of "before" holds in the program of
 /// one block.
 struct WindowUses {
@@ -46,6 +50,7 @@ struct WindowUses {
   SmallVector<Read> reads;
   SmallVector<unsigned> signals, awaits, advances; ///< each flag window once
   SmallVector<unsigned> meetings;                  ///< flag windows that are signalled, and behind that awaited
+  SmallVector<unsigned> byPhase;                   ///< flag windows that are used by the number of the phase only
 
   /// Emits an error if the kernel breaks a rule that does not depend on its launches.
   static FailureOr<WindowUses> of(FuncOp kernel);
