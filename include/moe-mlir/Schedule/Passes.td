@@ -105,4 +105,31 @@ def GraphApproximateActivations : Pass<"graph-approximate-activations", "::mlir:
   }];
 }
 
+def GraphSharedTensors : Pass<"graph-shared-tensors", "::mlir::func::FuncOp"> {
+  let summary = "Say along which dimensions layers can be cut so that communication hides under computation";
+  let description = [{
+    For each `moe.expert`: a remark of category `graph-shared-tensors` with the dimensions of its rows, which a dispatch or other ranks
+    deliver, along which it works piece by piece, and the same of each `moe.combine` that reads its result (COMET, section 3.1). A
+    dimension is independent if only parallel iterators of the consumer's dense lowering (`moe-lower-to-dense`) index it. So
+    experts can begin with some of the rows, and sums can be made of some of the columns.
+
+    `rows=` and `results=` name the dimension (`rows` or `columns`) of a cut that is planned for one or the other; a cut
+    that the consumer does not allow is an error which names the dimension.
+
+    ```mlir
+    // graph-shared-tensors: cut rows along {rows}; cut results along {columns}
+    %y = moe.expert %rows, %layout, %w, %w {
+    ^bb0(%v: f32):
+      moe.yield %v : f32
+    } : tensor<?x64xf32>, !moe.layout<8>, tensor<8x64x64xf32>, tensor<8x64x64xf32> -> tensor<?x64xf32>
+    %z = moe.combine %y, %layout : tensor<?x64xf32>, !moe.layout<8> -> tensor<?x64xf32>
+    ```
+  }];
+  let options = [
+    Option<"rows", "rows", "std::string", /*default=*/"", "cut of the rows that experts read: rows or columns">,
+    Option<"results", "results", "std::string", /*default=*/"", "cut of the experts' results: rows or columns">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 #endif // MOE_MLIR_SCHEDULE_PASSES

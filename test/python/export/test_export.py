@@ -86,7 +86,7 @@ def test_loaded_program_decodes_as_eager(family, tmp_path):
 
 
 def test_sliding_window_holds_beyond_the_window(tmp_path):
-    model = tiny_model("mixtral", sliding_window=5)
+    model = tiny_model("mixtral", sliding_window=5, num_hidden_layers=1)
     moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32)
     module = torch.export.load(tmp_path / "m.pt2").module(check_guards=False)
     states = {key: torch.zeros(1, 2, 32, 16) for key in extra(tmp_path / "m.pt2")["states"]}
@@ -153,7 +153,7 @@ def test_returned_experts(force, tmp_path):
 
 def test_model_comes_back_as_it_was(tmp_path, monkeypatch):
     monkeypatch.delenv("TRANSFORMERS_SDPA_FORCE_GQA", raising=False)
-    model = tiny_model("mixtral").train()
+    model = tiny_model("mixtral", num_hidden_layers=1).train()
     model.set_experts_implementation("eager")
     before = {name: (value.data_ptr(), value.shape, value.stride()) for name, value in model.named_parameters()}
     moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32, force_experts=True)
@@ -175,7 +175,7 @@ def break_position(monkeypatch):
 def test_a_cache_written_at_the_wrong_place_is_caught(dtype, tmp_path, monkeypatch):
     break_position(monkeypatch)
     with pytest.raises(moe_mlir.MismatchError, match=r"differs from the model for batch 2 in chunks of 5\+3"):
-        moe_mlir.export(tiny_model("mixtral", dtype=dtype), tmp_path / "m.pt2", max_cache_len=32)
+        moe_mlir.export(tiny_model("mixtral", dtype=dtype, num_hidden_layers=1), tmp_path / "m.pt2", max_cache_len=32)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -206,7 +206,7 @@ def test_an_operand_of_another_layer_is_caught(operand, tmp_path, monkeypatch):
 
 
 def test_cast_on_export(tmp_path):
-    model = tiny_model("olmoe", vocab_size=256)
+    model = tiny_model("olmoe", vocab_size=256, num_hidden_layers=1)
     moe_mlir.export(model, tmp_path / "m.pt2", dtype="bfloat16", max_cache_len=16, vocabulary="bytes", name="little")
     data = extra(tmp_path / "m.pt2")
     assert (data["dtype"], data["vocabulary"], data["model"]) == ("bfloat16", "bytes", "little")

@@ -328,16 +328,16 @@ def test_sizes_that_do_not_fit(name):
     operation = OPERATIONS[name]
     rng = np.random.default_rng([len(name), 5])
     dtype = {"f32": np.float32, "i32": np.int32}[re.search(r"(f32|i32)>", operation.result).group(1)]
+    draws = [operation.draw(rng, fits=draw % 3 == 0) for draw in range(DRAWS)]
     answers = set()
-    for draw in range(DRAWS):
-        inputs, sizes, fits = operation.draw(rng, fits=draw % 3 == 0)
-        try:
-            result = run_guarded(operation.program, list(inputs.values()), outputs=[dtype])[0]
-        except Stopped as stopped:
-            assert not fits, f"{sizes}: {stopped}"
-            assert re.search(r" \([a-z_]+\.\w+ at .*:\d+\)(: -?\d+ -?\d+)?", str(stopped)), str(stopped)
+    results = run_guarded(operation.program, [list(inputs.values()) for inputs, _, _ in draws], outputs=[dtype])
+    for (inputs, sizes, fits), result in zip(draws, results, strict=True):
+        if isinstance(result, Stopped):
+            assert not fits, f"{sizes}: {result}"
+            assert re.search(r" \([a-z_]+\.\w+ at .*:\d+\)(: -?\d+ -?\d+)?", str(result)), str(result)
             answers.add("stopped")
             continue
+        [result] = result
         # Sizes that do not fit may still leave nothing to do.
         assert fits or result.size == 0, f"{sizes} ran"
         if fits and result.size:

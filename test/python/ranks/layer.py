@@ -29,8 +29,14 @@ def draw(seed):
     source = random.Random(seed)
     experts = source.choice([4, 4, 8, 16])
     k = source.choice([1, 2, 3, experts])
-    tokens = source.choice([0, 1, 2, 3, 5, 9, 33, 70])
-    return Drawn(experts, k, source.randint(1, 70), source.randint(1, 60), source.random() < 0.7, source.choice(list(TYPES)), tokens, source.choice(ROUTINGS))
+    hidden, inner, gated, dtype = source.randint(1, 70), source.randint(1, 60), source.random() < 0.7, source.choice(list(TYPES))
+    return Drawn(experts, k, hidden, inner, gated, dtype, **rows(seed))
+
+
+def rows(seed):
+    """What differs from call to call of a layer."""
+    source = random.Random(f"rows {seed}")
+    return {"tokens": source.choice([0, 1, 2, 3, 5, 9, 33, 70]), "routing": source.choice(ROUTINGS)}
 
 
 def write(layer, folder, fixed=False):

@@ -5,6 +5,7 @@
 #include "mlir/Pass/Pass.h"
 
 namespace mlir {
+class ModuleOp;
 class RewritePatternSet;
 class TypeConverter;
 
@@ -18,6 +19,9 @@ void populateDenseGatePatterns(const TypeConverter &converter, RewritePatternSet
 /// moe.dispatch, moe.expert, moe.combine -> dense linalg; the converter turns a layout into (expert, row) of each
 /// (token, slot).
 void populateDenseRowsPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+
+/// What moe-lower-to-dense does; what it creates must be loaded (its dependent dialects).
+LogicalResult lowerToDense(ModuleOp module);
 
 #define GEN_PASS_REGISTRATION
 #include "moe-mlir/Dialect/Moe/Transforms/Passes.h.inc"
