@@ -4,7 +4,11 @@
 
 #include "Layout.h"
 
+#include "moe-mlir/Dialect/Moe/IR/LayerName.h"
+
 namespace mlir::kernel {
+
+using moe::layerName;
 
 /// The ranks of a grid, as the host program sees them.
 struct Ranks {
@@ -55,15 +59,21 @@ LaunchOp emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, con
                      StringRef name, PeerProgram before, llvm::function_ref<void(KernelBuilder &)> after);
 LaunchOp emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags);
 
-/// [T, W] i32: r where rank r owns one of the token's experts [T, k], else -1.
-Value emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value experts,
-                 int64_t numExperts);
-/// [T, k] i32: this rank's experts, numbered from 0; -1 for those of others.
-Value emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value experts,
-                     int64_t numExperts);
+/// The experts of a layer: how many, and the table that orders them (null: by number).
+struct Experts {
+  explicit Experts(moe::DispatchOp op) : count(op.getNumExperts()), order(op.getOrderAttr()) {}
 
-/// The layer's name in reports, by the weights of the experts that an op's results lead to.
-std::string layerName(Operation *op);
+  int64_t count;
+  moe::OrderAttr order;
+};
+
+/// [T, W] i32: r where rank r owns one of the token's experts [T, k], else -1.
+Value emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value ids,
+                 const Experts &experts);
+/// [T, k] i32: the experts at `each` places from `rank * each` on, numbered from 0; -1 for others.
+Value emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, Value rank, int64_t each, Value ids,
+                     const Experts &experts);
+
 /// What a launch is for, in errors and traces: "model.layers.0.mlp: rows to experts".
 void setPhase(LaunchOp launch, StringRef layer, StringRef phase);
 /// What a launch sends to each other rank. Rows: as the operand `offsets` (W + 1 numbers) says, or `rows` for each.

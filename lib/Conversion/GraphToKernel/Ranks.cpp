@@ -84,28 +84,6 @@ LaunchOp mlir::kernel::emitMeeting(GraphLowering &lowering, OpBuilder &host, Loc
   return emitMeeting(lowering, host, loc, ranks, flags, "meet_ranks", nullptr, nullptr);
 }
 
-/// The experts that `op`'s results lead to through other ops of the layer.
-static moe::ExpertOp expertBehind(Operation *op) {
-  if (auto expert = dyn_cast<moe::ExpertOp>(op))
-    return expert;
-  for (Operation *user : op->getUsers())
-    if (isa<moe::ExpertOp, moe::DispatchOp, moe::AllToAllOp>(user))
-      if (moe::ExpertOp expert = expertBehind(user))
-        return expert;
-  return {};
-}
-
-std::string mlir::kernel::layerName(Operation *op) {
-  moe::ExpertOp expert = expertBehind(op);
-  auto weight = expert ? expert.getWIn().getDefiningOp<moe::ParameterOp>() : moe::ParameterOp();
-  if (!weight)
-    return "moe";
-  StringRef key = cast<StringAttr>(weight.getSources()[0]).getValue();
-  if (size_t end = key.find(".experts"); end != StringRef::npos)
-    return key.take_front(end).str();
-  return key.rsplit('.').first.str();
-}
-
 void mlir::kernel::setPhase(LaunchOp launch, StringRef layer, StringRef phase) {
   launch->setAttr("moe.phase", StringAttr::get(launch.getContext(), layer + ": " + phase));
 }
