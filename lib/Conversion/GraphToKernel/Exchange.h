@@ -53,11 +53,14 @@ void emitAdvance(GraphLowering &lowering, OpBuilder &host, Location loc, const R
 
 using PeerProgram = llvm::function_ref<void(KernelBuilder &, Value peer, Value distance)>;
 
-/// A launch of one block that raises this rank's flag at each rank, and then waits for theirs: behind it is all that
-/// earlier launches of any rank have put. `before` runs in front of each flag, `after` once behind the waits.
-LaunchOp emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
-                     StringRef name, PeerProgram before, llvm::function_ref<void(KernelBuilder &)> after);
-LaunchOp emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags);
+/// A launch of one block that raises this rank's flag at each rank, which tells of all that earlier launches have put.
+/// `before` runs in front of each flag.
+LaunchOp emitSignal(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
+                    StringRef name = "signal_ranks", PeerProgram before = nullptr);
+/// A launch of one block that waits for the flags of all ranks: behind it is all that they have told of. `after` runs
+/// once behind the waits. Launches that need nothing of it come to stand before it (kernel-delay-waits).
+LaunchOp emitAwait(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
+                   StringRef name = "await_ranks", llvm::function_ref<void(KernelBuilder &)> after = nullptr);
 
 /// The experts of a layer: how many, and the table that orders them (null: by number).
 struct Experts {
