@@ -24,8 +24,7 @@ using namespace moe_mlir;
 // Gather
 //===----------------------------------------------------------------------===//
 
-/// The operands of an expert layer that have one entry per expert.
-static SmallVector<OpOperand *> weightsOf(moe::ExpertOp expert) {
+SmallVector<OpOperand *> moe_mlir::weightsOf(moe::ExpertOp expert) {
   SmallVector<OpOperand *> operands = {&expert.getWInMutable(), &expert.getWOutMutable()};
   for (MutableOperandRange bias : {expert.getBInMutable(), expert.getBOutMutable()})
     for (OpOperand &operand : bias)
@@ -187,7 +186,7 @@ moe::DispatchOp Rewriter::dispatchAt(Value tokens, Value ids, Value weights, Typ
   moe::DispatchOp all = layer.dispatch;
   return moe::DispatchOp::create(b, all.getLoc(), rows, layoutOf(layer.numExperts() / ranks), tokens, ids, weights,
                                  all.getNumExpertsAttr(), /*placement=*/moe::PlacementAttr(),
-                                 /*to=*/FlatSymbolRefAttr(), /*at=*/grid);
+                                 /*to=*/FlatSymbolRefAttr(), /*at=*/grid, all.getOrderAttr());
 }
 
 moe::CombineOp Rewriter::partialSum(moe::CombineOp combine, Value weights, int64_t tokens) {
@@ -233,7 +232,7 @@ LogicalResult Rewriter::exchange() {
   RankedTensorType rows = withRows(all.getTokens(), any);
   auto to = moe::DispatchOp::create(b, all.getLoc(), rows, layoutOf(ranks), all.getTokens(), all.getExperts(),
                                     /*weights=*/Value(), all.getNumExpertsAttr(), /*placement=*/moe::PlacementAttr(),
-                                    /*to=*/grid, /*at=*/FlatSymbolRefAttr());
+                                    /*to=*/grid, /*at=*/FlatSymbolRefAttr(), all.getOrderAttr());
   SmallVector<Type> received;
   for (Value companion : companions)
     received.push_back(withRows(companion, any));

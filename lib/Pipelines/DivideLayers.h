@@ -20,6 +20,12 @@ struct DividedLayer {
 /// Collects the layer of a dispatch. Says what of it cannot be divided.
 mlir::FailureOr<DividedLayer> gatherLayer(mlir::moe::DispatchOp dispatch, const ParallelSpec &spec);
 
+/// The operands of an expert layer that have one entry per expert.
+llvm::SmallVector<mlir::OpOperand *> weightsOf(mlir::moe::ExpertOp expert);
+
+/// Puts the layer's experts where `orders` says.
+mlir::LogicalResult orderExperts(DividedLayer &layer, const ExpertOrders &orders);
+
 /// Gives a sum the order that all numbers of ranks share. Fails if it has another one.
 mlir::LogicalResult setSum(mlir::moe::CombineOp combine, int64_t groups);
 

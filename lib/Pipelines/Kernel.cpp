@@ -39,6 +39,7 @@ void moe_mlir::buildScheduledToKernelPipeline(OpPassManager &pm) {
   pm.addPass(kernel::createConvertGraphToKernel());
   // Kernels keep their shape: canonicalization would fold a forall of one iteration into code that every block runs.
   pm.addNestedPass<func::FuncOp>(createCSEPass());
+  pm.addPass(kernel::createKernelDelayWaits());
   pm.addPass(kernel::createKernelChoosePlans());
   pm.addPass(createMoeSetLevel({levelName(Level::Kernel).str()}));
 }

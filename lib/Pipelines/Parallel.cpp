@@ -25,8 +25,10 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
     return parsePowerOfTwo(name, value, spec.ranks, error);
   if (name == "groups")
     return parsePowerOfTwo(name, value, spec.groups.emplace(), error);
+  if (name == "experts")
+    return (spec.experts = ExpertOrders::read(value, error)) != nullptr;
   if (name != "tokens") {
-    error = ("unknown field '" + name + "'; one of ep, tokens, groups").str();
+    error = ("unknown field '" + name + "'; one of ep, tokens, groups, experts").str();
     return false;
   }
   if (value != "split" && value != "replicated") {

@@ -8,6 +8,7 @@
 #include "DivideLayers.h"
 #include "SplitTokens.h"
 
+#include "moe-mlir/Dialect/Moe/IR/LayerName.h"
 #include "moe-mlir/Pipelines/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -58,8 +59,12 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
       return signalPassFailure();
     }
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (!func.isExternal() && failed(spec.ranks == 1 ? orderSums(func) : divide(func)))
+      if (!func.isExternal() && failed(divide(func)))
         return signalPassFailure();
+    if (spec.experts && !spec.experts->namesOnly(names, error)) {
+      getOperation().emitError(error);
+      return signalPassFailure();
+    }
   }
 
 private:
@@ -75,8 +80,8 @@ private:
     return failure(result.wasInterrupted());
   }
 
-  LogicalResult divide(func::FuncOp func) {
-    SmallVector<DividedLayer> layers;
+  /// The layers of a function, with their experts in order.
+  LogicalResult gather(func::FuncOp func, SmallVectorImpl<DividedLayer> &layers) {
     WalkResult result = func.walk([&](moe::DispatchOp dispatch) {
       FailureOr<DividedLayer> layer = gatherLayer(dispatch, spec);
       if (failed(layer))
@@ -86,7 +91,21 @@ private:
     });
     if (result.wasInterrupted())
       return failure();
-    if (layers.empty())
+    for (DividedLayer &layer : layers) {
+      if (spec.experts && failed(orderExperts(layer, *spec.experts)))
+        return failure();
+      names.push_back(moe::layerName(layer.dispatch));
+    }
+    return success();
+  }
+
+  LogicalResult divide(func::FuncOp func) {
+    SmallVector<DividedLayer> layers;
+    if (spec.ranks == 1 && !spec.experts)
+      return orderSums(func);
+    if (failed(gather(func, layers)))
+      return failure();
+    if (layers.empty() || spec.ranks == 1)
       return success();
 
     StringAttr dimension = splitDimension(func);
@@ -149,6 +168,7 @@ private:
   }
 
   ParallelSpec spec;
+  SmallVector<std::string> names; ///< of layers
 };
 } // namespace
 } // namespace moe_mlir

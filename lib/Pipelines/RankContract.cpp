@@ -8,6 +8,8 @@
 
 #include "RankContract.h"
 
+#include "DivideLayers.h"
+
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -66,7 +68,26 @@ static StringRef whyNotAt(moe::DispatchOp op) {
   return "";
 }
 
+/// A table that one of them lacks would send tokens to other experts' weights.
+static StringRef whyNotOrdered(moe::ExpertOp op) {
+  auto dispatch = op.getLayout().getDefiningOp<moe::DispatchOp>();
+  if (!dispatch)
+    return "";
+  for (OpOperand *operand : weightsOf(op)) {
+    auto parameter = operand->get().getDefiningOp<moe::ParameterOp>();
+    moe::OrderAttr order;
+    if (parameter && parameter.getRecipe())
+      for (auto step : parameter.getRecipe()->getAsRange<Attribute>())
+        order = isa<moe::OrderAttr>(step) ? cast<moe::OrderAttr>(step) : order;
+    if (order != dispatch.getOrderAttr())
+      return "has weights in another order of experts than its moe.dispatch; give both one #moe.order";
+  }
+  return "";
+}
+
 StringRef moe_mlir::whyNotOfRank(Operation *op) {
+  if (auto expert = dyn_cast<moe::ExpertOp>(op))
+    return whyNotOrdered(expert);
   if (auto dispatch = dyn_cast<moe::DispatchOp>(op))
     return dispatch.getTo() ? whyNotTo(dispatch) : dispatch.getAt() ? whyNotAt(dispatch) : "";
   auto exchange = dyn_cast<moe::AllToAllOp>(op);

@@ -88,6 +88,8 @@ static StringRef fault(Operation *op, Level level) {
   auto dispatch = dyn_cast<moe::DispatchOp>(op);
   if (dispatch && level == Level::Graph && (dispatch.getTo() || dispatch.getAt()))
     return "is divided among ranks, which level spmd decides";
+  if (dispatch && level == Level::Graph && dispatch.getOrder())
+    return "has an order of its experts, which level spmd decides";
   if (level == Level::Spmd || level == Level::Scheduled)
     if (StringRef why = whyNotOfRank(op); !why.empty())
       return why;

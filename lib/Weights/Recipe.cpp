@@ -42,6 +42,7 @@ static Error applyStep(View &view, mlir::Attribute step) {
   return TypeSwitch<mlir::Attribute, Error>(step)
       .Case([&](moe::SliceAttr slice) { return view.slice(slice.getDim(), slice.getOffset(), slice.getSize()); })
       .Case([&](moe::TransposeAttr transpose) { return view.transpose(transpose.getPermutation()); })
+      .Case([&](moe::OrderAttr order) { return view.reorder(order.getExperts()); })
       .Case([&](moe::CastAttr cast) -> Error {
         std::optional<moert_dtype> dtype = dtypeOf(cast.getElement());
         if (!dtype)

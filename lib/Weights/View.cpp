@@ -1,4 +1,4 @@
-//===- View.cpp - joins, slices and transposes of weights, on indices ---------------------------------------------===//
+//===- View.cpp - joins, slices, transposes and orders of weights, on indices -------------------------------------===//
 
 #include "moe-mlir/Weights/Dtype.h"
 #include "moe-mlir/Weights/Recipe.h"
@@ -150,6 +150,26 @@ Error View::transpose(ArrayRef<int64_t> permutation) {
     apply(box.sizes);
     apply(box.strides);
   }
+  return Error::success();
+}
+
+Error View::reorder(ArrayRef<int32_t> order) {
+  if (sizes.empty() || sizes.front() != static_cast<int64_t>(order.size()))
+    return error("an order of {0} entries for dimension 0 of {1}", order.size(), shape(sizes));
+  SmallVector<int64_t> places(order.size());
+  for (auto [place, entry] : enumerate(order))
+    places[entry] = place;
+  std::vector<Box> entries;
+  for (const Box &box : boxes)
+    for (int64_t i = 0; i < box.sizes[0]; ++i) {
+      Box &entry = entries.emplace_back(box);
+      entry.origin[0] = places[box.origin[0] + i];
+      entry.sizes[0] = 1;
+      entry.data += i * box.strides[0] * static_cast<int64_t>(moert::dtypeSize(dtype));
+    }
+  // Readers go through the boxes in this order.
+  llvm::sort(entries, [](const Box &a, const Box &b) { return a.origin[0] < b.origin[0]; });
+  boxes = std::move(entries);
   return Error::success();
 }
 

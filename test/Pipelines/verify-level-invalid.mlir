@@ -16,6 +16,8 @@ func.func @foreign(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) {
   %n = memref.alloc() : memref<4xf32>
   // expected-error@+1 {{level graph: 'moe.dispatch' is divided among ranks, which level spmd decides}}
   %s, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<1>
+  // expected-error@+1 {{level graph: 'moe.dispatch' has an order of its experts, which level spmd decides}}
+  %o, %ol = moe.dispatch %x, %e num_experts(2) order(<[1, 0]>) : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
   // expected-error@+1 {{level graph: 'shard.all_reduce' is not an op of this level}}
   %a = shard.all_reduce %x on @ep grid_axes = [0] : tensor<?x4xf32> -> tensor<?x4xf32>
   // expected-error@+1 {{level graph: 'moe.all_to_all' is not an op of this level}}
@@ -88,6 +90,20 @@ func.func @tokens_of_others(%x: tensor<?x4xf32> {moe.split = @ep}, %e: tensor<?x
   // expected-error@+1 {{'moe.dispatch' stands at a rank, but its tokens are divided among the ranks; exchange them before, or take 'moe.split' from the inputs}}
   %a, %al = moe.dispatch %n, %e num_experts(8) at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
   return %a : tensor<?x4xf32>
+}
+
+// -----
+
+func.func @weights_by_number(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
+  %w1 = moe.parameter ["up"] recipe [#moe.order<[1, 0]>] : tensor<2x4x4xf32>
+  %w2 = moe.parameter ["down"] : tensor<2x4x4xf32>
+  %r, %l = moe.dispatch %x, %e num_experts(2) order(<[1, 0]>) : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
+  // expected-error@+1 {{'moe.expert' has weights in another order of experts than its moe.dispatch; give both one #moe.order}}
+  %y = moe.expert %r, %l, %w1, %w2 schedule(<plain>) {
+  ^bb0(%v: f32):
+    moe.yield %v : f32
+  } : tensor<?x4xf32>, !moe.layout<2>, tensor<2x4x4xf32>, tensor<2x4x4xf32> -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
 }
 
 // -----

@@ -84,7 +84,7 @@ static cl::opt<std::string>
              cl::desc("Divide the experts of every layer among N ranks, processes that run one program: ep=4. "
                       "tokens=split (default where the first input can be divided) gives each rank a part of the "
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
-                      "gives the same bits"));
+                      "gives the same bits. experts=FILE (JSON) says which expert stands where"));
 static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::cat(category),
                                       cl::desc("CPU to compile for, x86-64-v3 or newer: native (default), x86-64-v3, "
                                                "x86-64-v4, sapphirerapids, znver4, ..."));

@@ -125,6 +125,21 @@ TEST_F(RecipeTest, Transpose) {
   EXPECT_EQ(run<float>({t.blob(MOERT_F32)}, "[#moe.transpose<[2, 0, 1]>]", {4, 2, 3}), expected);
 }
 
+TEST_F(RecipeTest, Order) {
+  Tensor<float> t({3, 2}, 1);
+  EXPECT_EQ(run<float>({t.blob(MOERT_F32)}, "[#moe.order<[2, 0, 1]>]", {3, 2}),
+            (std::vector<float>{5, 6, 1, 2, 3, 4}));
+  // Entries of several sources, behind steps that leave a part of them, and in parts of an entry.
+  Tensor<float> a({2, 2}, 1), b({2, 2}, 10);
+  std::vector<Blob> both = {a.blob(MOERT_F32), b.blob(MOERT_F32)};
+  EXPECT_EQ(run<float>(both, "[#moe.concat<0>, #moe.slice<0, 1, 3>, #moe.order<[1, 2, 0]>]", {3, 2}),
+            (std::vector<float>{10, 11, 12, 13, 3, 4}));
+  EXPECT_EQ(run<float>(both, "[#moe.stack, #moe.order<[1, 0]>, #moe.transpose<[2, 1, 0]>]", {2, 2, 2}),
+            (std::vector<float>{10, 1, 12, 3, 11, 2, 13, 4}));
+  EXPECT_EQ(run<float>(both, "[#moe.concat<1>, #moe.order<[1, 0]>]", {2, 4}),
+            (std::vector<float>{3, 4, 12, 13, 1, 2, 10, 11}));
+}
+
 TEST_F(RecipeTest, CastsRunInOrder) {
   std::vector<float> data = {1.0f, 1.00390625f, 1.01171875f};
   Blob blob = Blob::contiguous(MOERT_F32, {3}, ArrayRef(reinterpret_cast<char *>(data.data()), 12));

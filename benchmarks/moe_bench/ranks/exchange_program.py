@@ -27,7 +27,7 @@ FIRST = {
 }
 
 # Launches between the agreement on sizes and the rows' arrival; what stands before them is the routing.
-LAUNCHES = ("next_exchange", "send_rows", "announce_rows")
+LAUNCHES = ("next_exchange", "send_rows", "announce_rows", "await_rows")
 
 
 def text(row_bytes, returns):

@@ -2,6 +2,8 @@
 #ifndef MOE_MLIR_PIPELINES_PARALLEL_H
 #define MOE_MLIR_PIPELINES_PARALLEL_H
 
+#include "moe-mlir/Pipelines/ExpertOrders.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -17,6 +19,7 @@ struct ParallelSpec {
   int64_t ranks = 1;             ///< ep: ranks that share the experts of each layer
   std::optional<Tokens> tokens;  ///< None: split where the first input can be.
   std::optional<int64_t> groups; ///< None: 8, or as many as divide the experts.
+  std::shared_ptr<const ExpertOrders> experts; ///< Null: ordered by number.
 };
 
 /// None with a message in `error`, a part of a sentence, if the text is none.

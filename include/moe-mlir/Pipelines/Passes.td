@@ -45,6 +45,10 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
     a power of two that W divides and that divides E, else the largest one up to 8. All W give the bits of `ep=1`, which is
     the ordinary layer with this order of its sums; programs without `parallel` sum in the order of slots.
 
+    `experts=FILE` orders experts by a JSON file: ranks own places, and a list has the expert of each place (`#moe.order` on the
+    dispatch and in the recipes of the weights). The file is one list for all layers, an object of lists by the name of the layer,
+    or `{"physical_to_logical_map": [..]}` with one for each layer of the model. Sums are grouped by place.
+
     Remarks of category `moe-partition` say what was decided for each layer. A program that has a grid is divided already;
     `parallel` is an error there.
 

@@ -93,6 +93,9 @@ def GraphMarkEpilogues : Pass<"graph-mark-epilogues", "::mlir::func::FuncOp"> {
     last dimension, with `kernel.epilogue = i`, the number of that operand: its body runs on the producer's values before
     they are stored. What else it reads must be there before the producer runs. Of two producers that one op consumes, the
     last one has it in its epilogue. Without the attribute the op is a kernel of its own.
+
+    In a program of several ranks an op that needs an exchange is no epilogue of a product that does not (of a shared expert), which
+    can then run while rows are on their way (kernel-delay-waits).
   }];
   let dependentDialects = ["::mlir::kernel::KernelDialect"];
 }

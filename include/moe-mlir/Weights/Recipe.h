@@ -1,8 +1,8 @@
 //===- Recipe.h - from the model's weights to packed parameters -----------------------------------------*- C++ -*-===//
 //
 // A `moe.parameter` names source tensors and a recipe. Everything in a recipe but the last two kinds of steps moves
-// elements without changing them, so it is done on indices: stack, concat, slice and transpose build a `View`, a set of
-// strided boxes of mapped memory. Casts and packing happen while a small piece of the result is written.
+// elements without changing them, so it is done on indices: stack, concat, slice, transpose and order build a `View`, a
+// set of strided boxes of mapped memory. Casts and packing happen while a small piece of the result is written.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_WEIGHTS_RECIPE_H
@@ -30,6 +30,8 @@ struct View {
   static llvm::Expected<View> concat(llvm::ArrayRef<View> parts, int64_t dim);
   llvm::Error slice(int64_t dim, int64_t offset, int64_t size);
   llvm::Error transpose(llvm::ArrayRef<int64_t> permutation);
+  /// Entry i of dimension 0 becomes what entry `order[i]` was; `order` is a permutation.
+  llvm::Error reorder(llvm::ArrayRef<int32_t> order);
   llvm::Error cast(moert_dtype to);
 
   moert_dtype resultType() const { return casts.empty() ? dtype : casts.back(); }

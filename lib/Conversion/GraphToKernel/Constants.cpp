@@ -5,6 +5,30 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
+/// Name of the global with this content; equal constants share one.
+static StringRef globalFor(GraphLowering &lowering, ElementsAttr elements, MemRefType type, Location loc) {
+  unsigned number = 0;
+  for (auto global : lowering.module.getOps<memref::GlobalOp>()) {
+    if (global.getInitialValue() == Attribute(elements) && global.getType() == type)
+      return global.getSymName();
+    ++number;
+  }
+  OpBuilder b = OpBuilder::atBlockBegin(lowering.module.getBody());
+  std::string name = "constant_" + shapeName(type.getShape()) + "_" + typeName(type.getElementType());
+  while (lowering.module.lookupSymbol(name))
+    name = "constant_" + std::to_string(number++);
+  auto global = memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type, elements,
+                                         /*constant=*/true, /*alignment=*/b.getI64IntegerAttr(64));
+  return global.getSymName();
+}
+
+Value mlir::kernel::emitTable(GraphLowering &lowering, OpBuilder &host, Location loc, ArrayRef<int32_t> values) {
+  const int64_t size = values.size();
+  auto type = MemRefType::get(size, host.getI32Type());
+  auto elements = DenseElementsAttr::get(RankedTensorType::get(size, host.getI32Type()), values);
+  return memref::GetGlobalOp::create(host, loc, type, globalFor(lowering, elements, type, loc));
+}
+
 namespace {
 struct ConstantLowering : GraphPattern<arith::ConstantOp> {
   using GraphPattern::GraphPattern;
@@ -24,26 +48,8 @@ struct ConstantLowering : GraphPattern<arith::ConstantOp> {
       rewriter.replaceOp(op, result);
       return success();
     }
-    rewriter.replaceOpWithNewOp<memref::GetGlobalOp>(op, type, globalFor(elements, type, loc));
+    rewriter.replaceOpWithNewOp<memref::GetGlobalOp>(op, type, globalFor(lowering, elements, type, loc));
     return success();
-  }
-
-private:
-  /// Name of the global with this content; equal constants share one.
-  StringRef globalFor(ElementsAttr elements, MemRefType type, Location loc) const {
-    unsigned number = 0;
-    for (auto global : lowering.module.getOps<memref::GlobalOp>()) {
-      if (global.getInitialValue() == Attribute(elements) && global.getType() == type)
-        return global.getSymName();
-      ++number;
-    }
-    OpBuilder b = OpBuilder::atBlockBegin(lowering.module.getBody());
-    std::string name = "constant_" + shapeName(type.getShape()) + "_" + typeName(type.getElementType());
-    while (lowering.module.lookupSymbol(name))
-      name = "constant_" + std::to_string(number++);
-    auto global = memref::GlobalOp::create(b, loc, name, b.getStringAttr("private"), type, elements,
-                                           /*constant=*/true, /*alignment=*/b.getI64IntegerAttr(64));
-    return global.getSymName();
   }
 };
 } // namespace

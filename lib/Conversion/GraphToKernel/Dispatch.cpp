@@ -46,12 +46,15 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
     int64_t count = op.getNumExperts();
     if (std::optional<StringRef> grid = op.getTo()) {
       Ranks ranks(rewriter, loc, lowering.module, *grid);
-      groups = emitOwners(lowering, rewriter, loc, ranks, groups, count);
+      groups = emitOwners(lowering, rewriter, loc, ranks, groups, Experts(op));
       count = ranks.count;
     } else if (std::optional<StringRef> grid = op.getAt()) {
       Ranks ranks(rewriter, loc, lowering.module, *grid);
-      groups = emitOwnExperts(lowering, rewriter, loc, ranks, groups, count);
       count /= ranks.count;
+      groups = emitOwnExperts(lowering, rewriter, loc, ranks.own, count, groups, Experts(op));
+    } else if (op.getOrder()) {
+      Value first = arith::ConstantIndexOp::create(rewriter, loc, 0);
+      groups = emitOwnExperts(lowering, rewriter, loc, first, count, groups, Experts(op));
     }
     OpFoldResult t = sizeOf(rewriter, loc, groups, 0), k = sizeOf(rewriter, loc, groups, 1);
     OpFoldResult pairs = mulSizes(rewriter, loc, {t, k});
@@ -74,7 +77,7 @@ private:
   /// What the gate counted, if it chose among the same groups.
   std::optional<PairCounts> countsOf(moe::DispatchOp op) const {
     auto known = lowering.pairCounts.find(op.getExperts());
-    if (known == lowering.pairCounts.end() || op.getTo() || op.getAt() ||
+    if (known == lowering.pairCounts.end() || op.getTo() || op.getAt() || op.getOrder() ||
         op.getExperts().getDefiningOp<moe::GateOp>().getNumExperts() != static_cast<int64_t>(op.getNumExperts()))
       return std::nullopt;
     return PairCounts{known->second.first, known->second.second};

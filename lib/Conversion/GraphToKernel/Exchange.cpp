@@ -99,21 +99,33 @@ static LaunchOp emitSend(GraphLowering &lowering, OpBuilder &host, Location loc,
   return launch;
 }
 
-/// Tells every rank how many rows it gets and where their sums go, and waits for what the others tell. That is a number
-/// from outside, which a fault there may have damaged: it is limited to what the window holds.
+/// What ranks tell each other of the rows that they send: where their sums go, and how many they are.
+static Value announcementsOf(OpBuilder &host, Location loc, const RowExchange &exchange) {
+  return exchange.ranks.window(host, loc, nameOf(exchange, "announcements"), host.getI32Type(),
+                               {host.getIndexAttr(exchange.ranks.count), host.getIndexAttr(2)});
+}
+
+/// Tells every rank how many rows it gets and where their sums go.
 static LaunchOp emitAnnouncement(GraphLowering &lowering, OpBuilder &host, Location loc, const RowExchange &exchange,
-                                 const LayoutBuffers &layout) {
+                                 const LayoutBuffers &layout, Value announcements) {
   const Ranks &ranks = exchange.ranks;
-  Value announcements =
-      ranks.window(host, loc, nameOf(exchange, "announcements"), host.getI32Type(),
-                   {host.getIndexAttr(ranks.count), host.getIndexAttr(2)});
-  Value mine = ownPart(host, loc, announcements);
   auto tell = [&](KernelBuilder &b, Value peer, Value distance) {
     Value offsets = b.arg(layout.offsets), there = partOf(b, b.arg(announcements), peer);
     Value first = b.load(offsets, peer), end = b.load(offsets, b.add(peer, b.idx(1)));
     b.store(first, there, {distance, b.idx(0)});
     b.store(arith::SubIOp::create(b, end, first), there, {distance, b.idx(1)});
   };
+  LaunchOp launch = emitSignal(lowering, host, loc, ranks, exchange.came, "announce_rows", tell);
+  setTraffic(launch, ranks, {Value(), Value(), 0, announcementBytes + flagBytes});
+  return launch;
+}
+
+/// Waits for what the others tell. Those are numbers from outside, which a fault there may have damaged: they are
+/// limited to what the window holds.
+static LaunchOp emitArrival(GraphLowering &lowering, OpBuilder &host, Location loc, const RowExchange &exchange,
+                            Value announcements) {
+  const Ranks &ranks = exchange.ranks;
+  Value mine = ownPart(host, loc, announcements);
   auto listen = [&](KernelBuilder &b) {
     Value told = b.arg(mine), arrived = b.arg(exchange.arrived), firsts = b.arg(exchange.firsts);
     Value room = b.arg(exchange.room), all = b.mul(room, b.idx(ranks.count)), own = b.arg(ranks.own);
@@ -128,9 +140,7 @@ static LaunchOp emitAnnouncement(GraphLowering &lowering, OpBuilder &host, Locat
     })[0];
     b.store(b.toI32(sum), arrived, b.idx(ranks.count));
   };
-  LaunchOp launch = emitMeeting(lowering, host, loc, ranks, exchange.came, "announce_rows", tell, listen);
-  setTraffic(launch, ranks, {Value(), Value(), 0, announcementBytes + flagBytes});
-  return launch;
+  return emitAwait(lowering, host, loc, ranks, exchange.came, "await_rows", listen);
 }
 
 /// In a kernel: how many rows of `peer` have come.
@@ -221,7 +231,9 @@ private:
     emitAdvance(lowering, rewriter, loc, ranks, exchange->came);
     StringRef phase = "rows to experts";
     setPhase(emitSend(lowering, rewriter, loc, *exchange, layout, travellers), exchange->layer, phase);
-    setPhase(emitAnnouncement(lowering, rewriter, loc, *exchange, layout), exchange->layer, phase);
+    Value announcements = announcementsOf(rewriter, loc, *exchange);
+    setPhase(emitAnnouncement(lowering, rewriter, loc, *exchange, layout, announcements), exchange->layer, phase);
+    setPhase(emitArrival(lowering, rewriter, loc, *exchange, announcements), exchange->layer, phase);
 
     SmallVector<SmallVector<Value>> results = {{ownPart(rewriter, loc, travellers[0].window)}};
     // Nothing but the way back reads this layout, and that has the exchange.
@@ -248,9 +260,10 @@ private:
     Value returned = exchange.ranks.flags(rewriter, loc, nameOf(exchange, "returned" + which));
     StringRef phase = "sums to tokens";
     setPhase(emitReturn(lowering, rewriter, loc, exchange, sums, window), exchange.layer, phase);
-    LaunchOp meeting = emitMeeting(lowering, rewriter, loc, exchange.ranks, returned);
-    setPhase(meeting, exchange.layer, phase);
-    setTraffic(meeting, exchange.ranks, {Value(), Value(), 0, flagBytes});
+    LaunchOp signal = emitSignal(lowering, rewriter, loc, exchange.ranks, returned);
+    setPhase(signal, exchange.layer, phase);
+    setTraffic(signal, exchange.ranks, {Value(), Value(), 0, flagBytes});
+    setPhase(emitAwait(lowering, rewriter, loc, exchange.ranks, returned), exchange.layer, phase);
     return {{ownPart(rewriter, loc, window)}, exchange.layout};
   }
 };

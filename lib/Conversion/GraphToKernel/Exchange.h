@@ -4,7 +4,11 @@
 
 #include "Layout.h"
 
+#include "moe-mlir/Dialect/Moe/IR/LayerName.h"
+
 namespace mlir::kernel {
+
+using moe::layerName;
 
 /// The ranks of a grid, as the host program sees them.
 struct Ranks {
@@ -49,21 +53,30 @@ void emitAdvance(GraphLowering &lowering, OpBuilder &host, Location loc, const R
 
 using PeerProgram = llvm::function_ref<void(KernelBuilder &, Value peer, Value distance)>;
 
-/// A launch of one block that raises this rank's flag at each rank, and then waits for theirs: behind it is all that
-/// earlier launches of any rank have put. `before` runs in front of each flag, `after` once behind the waits.
-LaunchOp emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
-                     StringRef name, PeerProgram before, llvm::function_ref<void(KernelBuilder &)> after);
-LaunchOp emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags);
+/// A launch of one block that raises this rank's flag at each rank, which tells of all that earlier launches have put.
+/// `before` runs in front of each flag.
+LaunchOp emitSignal(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
+                    StringRef name = "signal_ranks", PeerProgram before = nullptr);
+/// A launch of one block that waits for the flags of all ranks: behind it is all that they have told of. `after` runs
+/// once behind the waits. Launches that need nothing of it come to stand before it (kernel-delay-waits).
+LaunchOp emitAwait(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
+                   StringRef name = "await_ranks", llvm::function_ref<void(KernelBuilder &)> after = nullptr);
+
+/// The experts of a layer: how many, and the table that orders them (null: by number).
+struct Experts {
+  explicit Experts(moe::DispatchOp op) : count(op.getNumExperts()), order(op.getOrderAttr()) {}
+
+  int64_t count;
+  moe::OrderAttr order;
+};
 
 /// [T, W] i32: r where rank r owns one of the token's experts [T, k], else -1.
-Value emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value experts,
-                 int64_t numExperts);
-/// [T, k] i32: this rank's experts, numbered from 0; -1 for those of others.
-Value emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value experts,
-                     int64_t numExperts);
+Value emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value ids,
+                 const Experts &experts);
+/// [T, k] i32: the experts at `each` places from `rank * each` on, numbered from 0; -1 for others.
+Value emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, Value rank, int64_t each, Value ids,
+                     const Experts &experts);
 
-/// The layer's name in reports, by the weights of the experts that an op's results lead to.
-std::string layerName(Operation *op);
 /// What a launch is for, in errors and traces: "model.layers.0.mlp: rows to experts".
 void setPhase(LaunchOp launch, StringRef layer, StringRef phase);
 /// What a launch sends to each other rank. Rows: as the operand `offsets` (W + 1 numbers) says, or `rows` for each.

@@ -24,7 +24,8 @@ Value GateProgram::isExpert(KernelBuilder &b, Value id) {
 std::optional<PairCounts> GateProgram::countsForLayout() {
   bool wanted = llvm::any_of(op.getExperts().getUsers(), [&](Operation *user) {
     auto dispatch = dyn_cast<moe::DispatchOp>(user);
-    return dispatch && dispatch.getExperts() == op.getExperts() && int64_t(dispatch.getNumExperts()) == numExperts;
+    return dispatch && dispatch.getExperts() == op.getExperts() && !dispatch.getOrder() &&
+           int64_t(dispatch.getNumExperts()) == numExperts;
   });
   if (!wanted || hasCapacity())
     return std::nullopt;

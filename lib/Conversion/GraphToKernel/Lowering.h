@@ -86,6 +86,8 @@ struct Box {
 void emitCopy(GraphLowering &lowering, OpBuilder &host, Location loc, Box source, Box dest,
               ArrayRef<OpFoldResult> sizes);
 void emitFill(GraphLowering &lowering, OpBuilder &host, Location loc, Value scalar, Value memref);
+/// A constant buffer of these numbers.
+Value emitTable(GraphLowering &lowering, OpBuilder &host, Location loc, ArrayRef<int32_t> values);
 
 /// The buffer behind a chain of views.
 Value bufferBehind(Value memref);

@@ -1,55 +1,86 @@
 //===- Owners.cpp - experts as ranks see them: whose they are, and which are here ---------------------------------===//
+//
+// Ranks own places, `each` of them in a row. An expert stands at the place of its number, or where a table says.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Exchange.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
 
-/// In a kernel: expert `id`'s number among those of rank `rank`; negative or at least `each` if it is another's.
-static Value numberAt(KernelBuilder &b, Value id, Value rank, int64_t each) {
-  return b.sub(b.toIndex(id), b.mul(rank, b.idx(each)));
-}
-
 static Value isBelow(KernelBuilder &b, Value number, int64_t limit) {
   // Unsigned: negative numbers are out of range as well.
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number, b.idx(limit));
 }
 
-Value mlir::kernel::emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks,
-                               Value experts, int64_t numExperts) {
-  OpFoldResult tokens = sizeOf(host, loc, experts, 0);
-  int64_t each = numExperts / ranks.count;
+namespace {
+/// In a kernel: where experts stand.
+class Places {
+public:
+  Places(GraphLowering &lowering, OpBuilder &host, KernelBuilder &b, const Experts &experts) : count(experts.count) {
+    if (experts.order)
+      table = b.arg(emitTable(lowering, host, b.getLoc(), moe::OrderAttr(experts.order).getPlaces()));
+  }
+
+  /// The place of expert `id` (integer), counted from the first one of rank `rank`; negative or at least `each` if it
+  /// is another rank's, or no expert.
+  Value numberAt(KernelBuilder &b, Value id, Value rank, int64_t each) const {
+    return b.sub(placeOf(b, b.toIndex(id)), b.mul(rank, b.idx(each)));
+  }
+
+private:
+  Value placeOf(KernelBuilder &b, Value id) const {
+    if (!table)
+      return id;
+    // Ids may come from another rank.
+    Value inside = b.max(b.idx(0), b.min(id, b.idx(count - 1)));
+    return arith::SelectOp::create(b, isBelow(b, id, count), b.toIndex(b.load(table, inside)), b.idx(-1));
+  }
+
+  int64_t count;
+  Value table;
+};
+} // namespace
+
+static StringRef suffix(const Experts &experts) { return experts.order ? "_ordered" : ""; }
+
+Value mlir::kernel::emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value ids,
+                               const Experts &experts) {
+  OpFoldResult tokens = sizeOf(host, loc, ids, 0);
+  int64_t each = experts.count / ranks.count;
   Value owners = allocate(host, loc, host.getI32Type(), {tokens, host.getIndexAttr(ranks.count)});
   KernelBuilder b(lowering.kernels, loc);
-  Value ids = b.arg(experts), to = b.arg(owners);
+  Value from = b.arg(ids), to = b.arg(owners);
+  Places places(lowering, host, b, experts);
   Value none = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
   Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
-  b.forall({b.dim(ids, 0), b.idx(ranks.count)}, [&](ValueRange at) {
-    Value isOwner = b.loop(b.idx(0), b.dim(ids, 1), 1, no, [&](Value j, ValueRange before) {
-      Value owns = isBelow(b, numberAt(b, b.load(ids, {at[0], j}), at[1], each), each);
+  b.forall({b.dim(from, 0), b.idx(ranks.count)}, [&](ValueRange at) {
+    Value isOwner = b.loop(b.idx(0), b.dim(from, 1), 1, no, [&](Value j, ValueRange before) {
+      Value owns = isBelow(b, places.numberAt(b, b.load(from, {at[0], j}), at[1], each), each);
       return SmallVector<Value>{arith::OrIOp::create(b, before[0], owns)};
     })[0];
     b.store(arith::SelectOp::create(b, isOwner, b.toI32(at[1]), none), to, at);
   });
-  b.launch(host, "owners_" + Twine(numExperts), tokens,
-           mulSizes(host, loc, {tokens, host.getIndexAttr(ranks.count), sizeOf(host, loc, experts, 1)}));
+  b.launch(host, "owners_" + Twine(experts.count) + suffix(experts), tokens,
+           mulSizes(host, loc, {tokens, host.getIndexAttr(ranks.count), sizeOf(host, loc, ids, 1)}));
   return owners;
 }
 
-Value mlir::kernel::emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks,
-                                   Value experts, int64_t numExperts) {
-  SmallVector<OpFoldResult> sizes = sizesOf(host, loc, experts);
-  int64_t each = numExperts / ranks.count;
+Value mlir::kernel::emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, Value rank, int64_t each,
+                                   Value ids, const Experts &experts) {
+  SmallVector<OpFoldResult> sizes = sizesOf(host, loc, ids);
   Value here = allocate(host, loc, host.getI32Type(), sizes);
   KernelBuilder b(lowering.kernels, loc);
-  Value ids = b.arg(experts), to = b.arg(here), own = b.arg(ranks.own);
+  Value from = b.arg(ids), to = b.arg(here), own = b.arg(rank);
+  Places places(lowering, host, b, experts);
   Value none = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
-  b.forall({b.dim(ids, 0)}, [&](ValueRange at) {
-    b.loop(b.idx(0), b.dim(ids, 1), 1, [&](Value j) {
-      Value number = numberAt(b, b.load(ids, {at[0], j}), own, each);
+  b.forall({b.dim(from, 0)}, [&](ValueRange at) {
+    b.loop(b.idx(0), b.dim(from, 1), 1, [&](Value j) {
+      Value number = places.numberAt(b, b.load(from, {at[0], j}), own, each);
       b.store(arith::SelectOp::create(b, isBelow(b, number, each), b.toI32(number), none), to, {at[0], j});
     });
   });
-  b.launch(host, "own_experts_" + Twine(each), sizes[0], mulSizes(host, loc, sizes));
+  b.launch(host, "own_experts_" + Twine(each) + suffix(experts), sizes[0], mulSizes(host, loc, sizes));
   return here;
 }

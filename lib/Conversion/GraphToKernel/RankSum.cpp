@@ -98,9 +98,10 @@ struct RankSumLowering : GraphPattern<shard::AllReduceOp> {
     StringRef phase = "sum over ranks";
     emitAdvance(lowering, rewriter, loc, ranks, flags);
     setPhase(emitGive(lowering, rewriter, loc, ranks, flags, summand, window), layer, phase);
-    LaunchOp meeting = emitMeeting(lowering, rewriter, loc, ranks, flags);
-    setPhase(meeting, layer, phase);
-    setTraffic(meeting, ranks, {Value(), Value(), 0, 4});
+    LaunchOp signal = emitSignal(lowering, rewriter, loc, ranks, flags);
+    setPhase(signal, layer, phase);
+    setTraffic(signal, ranks, {Value(), Value(), 0, 4});
+    setPhase(emitAwait(lowering, rewriter, loc, ranks, flags), layer, phase);
     Value result = allocate(rewriter, loc, memrefOf(op.getResult()), sizesOf(rewriter, loc, adaptor.getInput()));
     emitSum(lowering, rewriter, loc, ranks, flags, window, asMatrix(rewriter, loc, result));
     rewriter.replaceOp(op, result);

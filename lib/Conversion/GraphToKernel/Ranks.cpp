@@ -58,9 +58,8 @@ void mlir::kernel::emitAdvance(GraphLowering &lowering, OpBuilder &host, Locatio
   b.launch(host, "next_exchange", host.getIndexAttr(ranks.count), host.getIndexAttr(1), /*single=*/true);
 }
 
-LaunchOp mlir::kernel::emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks,
-                                   Value flags, StringRef name, PeerProgram before,
-                                   llvm::function_ref<void(KernelBuilder &)> after) {
+LaunchOp mlir::kernel::emitSignal(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks,
+                                  Value flags, StringRef name, PeerProgram before) {
   KernelBuilder b(lowering.kernels, loc);
   Value came = b.arg(flags), own = b.arg(ranks.own), all = b.idx(ranks.count);
   Value epoch = EpochOp::create(b, b.getI32Type(), came);
@@ -71,39 +70,20 @@ LaunchOp mlir::kernel::emitMeeting(GraphLowering &lowering, OpBuilder &host, Loc
       before(b, peer, distance);
     SignalOp::create(b, came, peer, distance, epoch);
   });
+  return b.launch(host, name, host.getIndexAttr(ranks.count), host.getIndexAttr(ranks.count), /*single=*/true);
+}
+
+LaunchOp mlir::kernel::emitAwait(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks,
+                                 Value flags, StringRef name, llvm::function_ref<void(KernelBuilder &)> after) {
+  KernelBuilder b(lowering.kernels, loc);
+  Value came = b.arg(flags), own = b.arg(ranks.own), all = b.idx(ranks.count);
+  Value epoch = EpochOp::create(b, b.getI32Type(), came);
   b.loop(b.idx(0), all, 1, [&](Value distance) {
     AwaitOp::create(b, came, distance, epoch, rankBehind(b, ranks, own, distance));
   });
   if (after)
     after(b);
   return b.launch(host, name, host.getIndexAttr(ranks.count), host.getIndexAttr(ranks.count), /*single=*/true);
-}
-
-LaunchOp mlir::kernel::emitMeeting(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks,
-                                   Value flags) {
-  return emitMeeting(lowering, host, loc, ranks, flags, "meet_ranks", nullptr, nullptr);
-}
-
-/// The experts that `op`'s results lead to through other ops of the layer.
-static moe::ExpertOp expertBehind(Operation *op) {
-  if (auto expert = dyn_cast<moe::ExpertOp>(op))
-    return expert;
-  for (Operation *user : op->getUsers())
-    if (isa<moe::ExpertOp, moe::DispatchOp, moe::AllToAllOp>(user))
-      if (moe::ExpertOp expert = expertBehind(user))
-        return expert;
-  return {};
-}
-
-std::string mlir::kernel::layerName(Operation *op) {
-  moe::ExpertOp expert = expertBehind(op);
-  auto weight = expert ? expert.getWIn().getDefiningOp<moe::ParameterOp>() : moe::ParameterOp();
-  if (!weight)
-    return "moe";
-  StringRef key = cast<StringAttr>(weight.getSources()[0]).getValue();
-  if (size_t end = key.find(".experts"); end != StringRef::npos)
-    return key.take_front(end).str();
-  return key.rsplit('.').first.str();
 }
 
 void mlir::kernel::setPhase(LaunchOp launch, StringRef layer, StringRef phase) {

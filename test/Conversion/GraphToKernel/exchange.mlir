@@ -22,6 +22,7 @@ shard.grid @ep(shape = 2)
 // CHECK: kernel.launch @send_rows({{.*}}%[[OFFSETS]]{{.*}}%[[ROWS]]{{.*}}moe.phase = "mlp: rows to experts", moe.traffic = {fixed_bytes = 0 : i64, grid = @ep, offsets = 2 : i64, row_bytes = 140 : i64}
 // CHECK: %[[TOLD:.*]] = kernel.window() on @ep as "announcements" : !kernel.window<2x2xi32>
 // CHECK: kernel.launch @announce_rows(%[[CAME]], {{.*}}) single {{.*}}fixed_bytes = 12
+// CHECK: kernel.launch @await_rows(%[[CAME]], {{.*}}) single
 // CHECK: %[[OWN:.*]] = kernel.part %[[ROWS]] : !kernel.window<?x64xbf16> -> memref<?x64xbf16>
 // CHECK: kernel.launch @received_ids(
 // The layer on what came: its experts read rows from the window itself.
@@ -36,7 +37,8 @@ shard.grid @ep(shape = 2)
 // CHECK: %[[SUMS:.*]] = kernel.window(%[[ALL]]) on @ep as "sums" : !kernel.window<?x64xf32>
 // CHECK: %[[BACK:.*]] = kernel.window() on @ep as "returned" : !kernel.window<2xi32>
 // CHECK: kernel.launch @send_sums({{.*}}%[[SUMS]]{{.*}}moe.phase = "mlp: sums to tokens"{{.*}}row_bytes = 256
-// CHECK: kernel.launch @meet_ranks(%[[BACK]],
+// CHECK: kernel.launch @signal_ranks(%[[BACK]], {{.*}}fixed_bytes = 4
+// CHECK: kernel.launch @await_ranks(%[[BACK]],
 // CHECK: %[[MINE:.*]] = kernel.part %[[SUMS]]
 // CHECK: kernel.launch @combine_64_bf16_top2_tree2(%[[MINE]],
 func.func @main(%x: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "x", moe.split = @ep},

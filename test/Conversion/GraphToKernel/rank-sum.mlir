@@ -14,7 +14,8 @@ shard.grid @ep(shape = 4)
 // CHECK: %[[FLAGS:.*]] = kernel.window() on @ep as "given" : !kernel.window<4xi32>
 // CHECK: kernel.launch @next_exchange(%[[FLAGS]]) single
 // CHECK: kernel.launch @give_sums({{.*}}moe.phase = "moe: sum over ranks", moe.traffic = {{.*}}row_bytes = 256
-// CHECK: kernel.launch @meet_ranks(%[[FLAGS]],
+// CHECK: kernel.launch @signal_ranks(%[[FLAGS]],
+// CHECK: kernel.launch @await_ranks(%[[FLAGS]],
 // CHECK: kernel.launch @sum_of_ranks_64(
 func.func @main(%x: tensor<?x64xf32> {moe.dims = ["tokens", ""], moe.name = "x"}) -> (tensor<?x64xf32> {moe.dims = ["tokens", ""], moe.name = "y"}) {
   %y = shard.all_reduce %x on @ep grid_axes = [0] : tensor<?x64xf32> -> tensor<?x64xf32>

@@ -1,5 +1,7 @@
 // RUN: moe-opt %s --verify-roundtrip | FileCheck %s
 
+// CHECK: #[[ORDER:order]] = #moe.order<[0, 3, 1, 2]>
+
 // CHECK-LABEL: func.func @layer
 func.func @layer(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %wr = moe.parameter ["gate"] : tensor<8x64xf32>
@@ -96,6 +98,20 @@ func.func @ranks(%x: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "x
   // CHECK: moe.combine %{{.*}}, %{{.*}} sum(<tree, groups = 2>) : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xbf16>
   %out = moe.combine %back, %gone sum(<tree, groups = 2>) : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xbf16>
   return %out : tensor<?x64xbf16>
+}
+
+// An order is an alias: what names it changes with it.
+// CHECK-LABEL: func.func @ordered
+func.func @ordered(%x: tensor<?x64xbf16>, %e: tensor<?x2xi32>) -> tensor<2x32x64xbf16> {
+  // CHECK: moe.parameter ["up"] recipe [#[[ORDER]], #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<2x32x64xbf16>
+  %w = moe.parameter ["up"] recipe [#moe.order<[0, 3, 1, 2]>, #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<2x32x64xbf16>
+  // CHECK: moe.dispatch %{{.*}}, %{{.*}} num_experts(4) order(#[[ORDER]]) : tensor<?x64xbf16>, tensor<?x2xi32> -> tensor<?x64xbf16>, !moe.layout<4>
+  %all, %layout = moe.dispatch %x, %e num_experts(4) order(<[0, 3, 1, 2]>) : tensor<?x64xbf16>, tensor<?x2xi32> -> tensor<?x64xbf16>, !moe.layout<4>
+  // CHECK: num_experts(4) order(#[[ORDER]]) to @ep :
+  %send, %sent = moe.dispatch %x, %e num_experts(4) order(#moe.order<[0, 3, 1, 2]>) to @ep : tensor<?x64xbf16>, tensor<?x2xi32> -> tensor<?x64xbf16>, !moe.layout<2>
+  // CHECK: num_experts(4) order(#[[ORDER]]) at @ep placement(in_place) :
+  %rows, %here = moe.dispatch %x, %e num_experts(4) order(<[0, 3, 1, 2]>) at @ep placement(in_place) : tensor<?x64xbf16>, tensor<?x2xi32> -> tensor<?x64xbf16>, !moe.layout<2>
+  return %w : tensor<2x32x64xbf16>
 }
 
 // Static numbers of tokens: a row per token and rank, or per token and slot.

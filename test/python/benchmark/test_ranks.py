@@ -83,9 +83,9 @@ def test_the_exchange_in_a_trace():
         return {"cat": "launch", "pid": rank + 1, "name": name, "ts": begin, "dur": took}
 
     calls = [launch(rank, name, at + shift, 1) for at in (10, 50) for rank in (0, 1)
-             for shift, name in enumerate(("owners_2", "next_exchange", "send_rows", "announce_rows", "copy"))]  # fmt: skip
+             for shift, name in enumerate(("owners_2", "next_exchange", "send_rows", "announce_rows", "await_rows", "copy"))]  # fmt: skip
     trace = {"traceEvents": [{"name": "process_name", "ph": "M", "pid": 1}, {"cat": "call", "name": "call 0", "pid": 1, "ts": 0, "dur": 9}, *calls]}
-    assert exchange_program.durations(trace) == {rank: pytest.approx([3e-6, 3e-6]) for rank in (0, 1)}
+    assert exchange_program.durations(trace) == {rank: pytest.approx([4e-6, 4e-6]) for rank in (0, 1)}
 
 
 @two_cores

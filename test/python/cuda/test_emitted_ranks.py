@@ -109,7 +109,7 @@ def test_compiles_for_a_gpu(layer, tokens, tmp_path):
     assert cubin is not None, log
     assert "warning" not in log and "(C75" not in log, log
     found = usages(log)
-    assert {"next_exchange", "meet_ranks", "send_rows" if tokens == "split" else "give_sums"} <= set(found)
+    assert {"next_exchange", "signal_ranks", "await_ranks", "send_rows" if tokens == "split" else "give_sums"} <= set(found)
     for kernel, usage in found.items():
         assert (usage.spills, usage.stack, usage.shared) == (0, 0, 0), kernel
         if kernel.startswith(("next", "announce", "meet", "send", "give")):

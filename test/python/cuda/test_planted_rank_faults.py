@@ -75,11 +75,11 @@ RING_FAULTS = [
 ]
 
 FAULTS = [
-    Fault("rows are not waited for", "load of announcements", without(AWAIT, "announce_rows")),
-    Fault("sums are not waited for", "load of sums", without(AWAIT, "meet_ranks")),
-    Fault("summands are not waited for", "load of summands", without(AWAIT, "meet_ranks"), tokens="replicated"),
+    Fault("rows are not waited for", "load of announcements", without(AWAIT, "await_rows")),
+    Fault("sums are not waited for", "load of sums", without(AWAIT, "await_ranks")),
+    Fault("summands are not waited for", "load of summands", without(AWAIT, "await_ranks"), tokens="replicated"),
     Fault("rows are not signalled", "not ordered", without(SIGNAL, "announce_rows")),
-    Fault("sums are not signalled", "not ordered", without(SIGNAL, "meet_ranks")),
+    Fault("sums are not signalled", "not ordered", without(SIGNAL, "signal_ranks")),
     Fault("a signal without release", "is not ordered after the store of", library=("exchange.cuh", "storeRelease(partOf<uint32_t>", "storeGlobal(partOf<uint32_t>")),
     Fault("a wait without acquire", "is not ordered after the atomic updates of it", library=("pipeline.cuh", "int32_t(loadAcquire(counter MOE_FROM_CALLER)", "int32_t(loadGlobal(counter MOE_FROM_CALLER)")),
     Fault("the signal before what it tells of", "load of announcements", signal_first),
@@ -91,9 +91,10 @@ FAULTS = [
     Fault("a window for rows is too small", "outside every registered buffer", shrink=("rows",)),
     Fault("a window for summands is too small", "outside every registered buffer", shrink=("summands",), tokens="replicated"),
     Fault("rows are sent behind the signal", "not ordered", launches=lambda launches: swapped(launches, "send_rows", "announce_rows")),
-    Fault("sums are read before the meeting", "load of sums", launches=lambda launches: swapped(launches, "meet_ranks", "combine_40_bf16")),
+    Fault("sums are read before the wait", "load of sums", launches=lambda launches: swapped(launches, "await_ranks", "combine_40_bf16")),
     Fault("the halves of the summands' window do not take turns", "is not ordered after a load of it", lambda text: halves_stay(text), tokens="replicated"),
-    Fault("a launch that meets is missing", "not ordered", launches=dropped("meet_ranks")),
+    Fault("a launch that signals is missing", "not ordered", launches=dropped("signal_ranks")),
+    Fault("a launch that waits is missing", "load of sums", launches=dropped("await_ranks")),
 ]
 
 

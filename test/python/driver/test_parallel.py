@@ -43,7 +43,7 @@ FAULTS = [
     ("ep=2,groups=6", "groups must be a power of two, got '6'"),
     ("ep=8,groups=4", "groups=4 is less than ep=8, but each rank sums at least one group"),
     ("ep=2,tokens=both", "tokens must be split or replicated, got 'both'"),
-    ("ep=2,tp=2", "unknown field 'tp'; one of ep, tokens, groups"),
+    ("ep=2,tp=2", "unknown field 'tp'; one of ep, tokens, groups, experts"),
     ("ep=2,ep=4", "ep is given twice"),
     ("ep=2,", "expected fields as in ep=4,tokens=split,groups=8, got ''"),
     ("2", "expected fields as in ep=4,tokens=split,groups=8, got '2'"),

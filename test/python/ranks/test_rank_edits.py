@@ -165,16 +165,9 @@ def launch(name):
     return rf"kernel\.launch @{name}\("
 
 
-def loops_swapped(kernel):
-    """The wait of a meeting stands before its signals."""
-    first, second = kernel.index("    scf.for"), kernel.rindex("    scf.for")
-    end = kernel.index("    kernel.return")
-    return kernel[:first] + kernel[second:end] + kernel[first:second] + kernel[end:]
-
-
 def reads_where_it_writes(kernel):
     """Loads from the part of another rank before the store to it."""
-    store = line_of(r"memref\.store %\w+, %\w+\[%arg8, %c0\]", kernel)
+    store = line_of(r"memref\.store %\w+, %\w+\[%arg4, %c0\]", kernel)
     return kernel.replace(store, substitute(r"memref\.store %\w+, (.*)", r"%look = memref.load \1", store) + store)
 
 
@@ -185,26 +178,28 @@ def other_row(kernel):
 PLANTED = {
     # name: (tokens, edit, message)
     "no signal of rows": ("split", lambda text: in_kernel("announce_rows", lambda k: without(r"kernel\.signal", k), text),
-                          "of @announce_rows awaits 'came', which no launch has signalled since the last kernel.advance on @ep"),
-    "no wait for rows": ("split", lambda text: in_kernel("announce_rows", lambda k: without(r"kernel\.await", k), text),
-                         "of @announce_rows reads 'announcements' while it writes to that of other ranks"),
-    "no signal of sums": ("split", lambda text: in_kernel("meet_ranks", lambda k: without(r"kernel\.signal", k), text),
-                          "of @meet_ranks awaits 'returned', which no launch has signalled since the last kernel.advance on @ep"),
-    "no wait for sums": ("split", lambda text: in_kernel("meet_ranks", lambda k: without(r"kernel\.await", k), text),
+                          "of @await_rows awaits 'came', which no launch has signalled since the last kernel.advance on @ep"),
+    "no wait for rows": ("split", lambda text: in_kernel("await_rows", lambda k: without(r"kernel\.await", k), text),
+                         "of @await_rows reads 'announcements', which ranks put to, but 'came' is not awaited before"),
+    "no signal of sums": ("split", lambda text: in_kernel("signal_ranks", lambda k: without(r"kernel\.signal", k), text),
+                          "of @await_ranks awaits 'returned', which no launch has signalled since the last kernel.advance on @ep"),
+    "no wait for sums": ("split", lambda text: in_kernel("await_ranks", lambda k: without(r"kernel\.await", k), text),
                          "reads 'sums', which ranks put to, but 'returned' is not awaited before"),
-    "wait before the signal": ("split", lambda text: in_kernel("meet_ranks", loops_swapped, text),
-                               "of @meet_ranks awaits 'returned' in the launch that signals it, whose blocks run in any order"),
+    "wait before the signal": ("split", lambda text: behind(launch("signal_ranks"), launch("await_ranks"), text),
+                               "of @await_ranks awaits 'returned', which no launch has signalled since the last kernel.advance on @ep"),
+    "wait for rows before the signal": ("split", lambda text: behind(launch("announce_rows"), launch("await_rows"), text),
+                                        "of @await_rows awaits 'came', which no launch has signalled since the last kernel.advance on @ep"),
     "no announcement": ("split", lambda text: without(launch("announce_rows"), text),
-                        "of @received_ids reads 'companion0', which ranks put to, but no kernel.signal stands between, nor an await"),
-    "no meeting": ("split", lambda text: without(launch("meet_ranks"), text),
-                   "reads 'sums', which ranks put to, but no kernel.signal stands between, nor an await"),
-    "two meetings": ("split", lambda text: doubled(launch("meet_ranks"), text),
-                     "of @meet_ranks signals 'returned' a second time in one exchange; a launch with kernel.advance must stand between"),
-    "flags of the way there": ("split", lambda text: substitute(r"(@meet_ranks\()%\w+", r"\1" + line_of('as "came"', text).split()[0], text),
-                               "of @meet_ranks signals 'came' a second time in one exchange"),
+                        "of @await_rows awaits 'came', which no launch has signalled since the last kernel.advance on @ep"),
+    "no wait": ("split", lambda text: without(launch("await_ranks"), text),
+                "reads 'sums', which ranks put to, but 'returned' is not awaited before"),
+    "two signals": ("split", lambda text: doubled(launch("signal_ranks"), text),
+                    "of @signal_ranks signals 'returned' a second time in one exchange; a launch with kernel.advance must stand between"),
+    "flags of the way there": ("split", lambda text: substitute(r"(@signal_ranks\()%\w+", r"\1" + line_of('as "came"', text).split()[0], text),
+                               "of @signal_ranks signals 'came' a second time in one exchange"),
     "rows behind their announcement": ("split", lambda text: behind(launch("send_rows"), launch("announce_rows"), text),
                                        "of @received_ids reads 'companion0', which ranks put to, but no kernel.signal stands between"),
-    "sums behind their signal": ("split", lambda text: behind(launch("send_sums"), launch("meet_ranks"), text),
+    "sums behind their signal": ("split", lambda text: behind(launch("send_sums"), launch("signal_ranks"), text),
                                  "reads 'sums', which ranks put to, but no kernel.signal stands between, nor an await"),
     "no new exchange": ("split", lambda text: without(launch("next_exchange"), text),
                         "of @announce_rows signals 'came' before a kernel.advance on @ep; flags that are as old would pass for it"),
@@ -212,22 +207,20 @@ PLANTED = {
                                     "of @announce_rows signals 'came' before a kernel.advance on @ep"),
     "a new exchange by each block": ("split", lambda text: substitute(r"(@next_exchange\(%\w+\)) single", r"\1", text),
                                      "of @next_exchange advances the epoch in each of its blocks; launch it with 'single'"),
-    "a meeting of many blocks": ("split", lambda text: substitute(r"(@meet_ranks\([^)]*\)) single", r"\1", text),
-                                 "of @meet_ranks awaits 'returned' in the launch that signals it"),
-    "a new exchange in a meeting": ("split", lambda text: in_kernel("meet_ranks", lambda k: substitute(
+    "a new exchange in a wait": ("split", lambda text: in_kernel("await_ranks", lambda k: substitute(
         r"( *)kernel\.return", r"\1kernel.advance %arg0 : !kernel.window<4xi32>\n\1kernel.return", k), text),
-                                    "'kernel.advance' op stands in a kernel that signals or awaits; it needs a launch of its own"),
+                                 "'kernel.advance' op stands in a kernel that signals or awaits; it needs a launch of its own"),
     "a look at another rank": ("split", lambda text: in_kernel("announce_rows", reads_where_it_writes, text),
                                "'memref.load' op reads another rank's part of a window, which may only be stored to"),
-    "a meeting of some": ("split", lambda text: text.replace(line := line_of(launch("meet_ranks"), text),
-                                                             "%yes = arith.constant true\nscf.if %yes {\n" + line + "}\n"),
+    "a wait of some": ("split", lambda text: text.replace(line := line_of(launch("await_ranks"), text),
+                                                          "%yes = arith.constant true\nscf.if %yes {\n" + line + "}\n"),
                           "op stands inside a region; a host function exchanges rows at its top level"),
     "no new sum": ("replicated", lambda text: without(launch("next_exchange"), text),
-                   "of @meet_ranks signals 'given' before a kernel.advance on @ep"),
-    "a sum of what has not come": ("replicated", lambda text: without(launch("meet_ranks"), text),
-                                   "reads 'summands', which ranks put to, but no kernel.signal stands between, nor an await"),
-    "a sum before the wait": ("replicated", lambda text: behind(launch("meet_ranks"), launch(r"sum_of_ranks_\w+"), text),
-                              "reads 'summands', which ranks put to, but no kernel.signal stands between, nor an await"),
+                   "of @signal_ranks signals 'given' before a kernel.advance on @ep"),
+    "a sum of what has not come": ("replicated", lambda text: without(launch("await_ranks"), text),
+                                   "reads 'summands', which ranks put to, but 'given' is not awaited before"),
+    "a sum before the wait": ("replicated", lambda text: behind(launch("await_ranks"), launch(r"sum_of_ranks_\w+"), text),
+                              "reads 'summands', which ranks put to, but 'given' is not awaited before"),
 }
 
 

@@ -23,6 +23,8 @@ LogicalResult DispatchOp::verify() {
                          << getNumExpertsAttr().getInt();
   moe_mlir::ShapeCheck check(*this);
   check.size("E", getNumExperts(), "num_experts");
+  if (OrderAttr order = getOrderAttr())
+    check.size("E", order.getExperts().size(), "order");
   if (getTo() && getAt())
     return emitOpError("goes 'to' the ranks of a grid or stands 'at' one of them, not both");
   if (getTo() && getWeights())

@@ -117,6 +117,27 @@ LogicalResult TransposeAttr::verify(EmitError emitError, ArrayRef<int64_t> permu
   return success();
 }
 
+LogicalResult OrderAttr::verify(EmitError emitError, ArrayRef<int32_t> experts) {
+  const int64_t count = experts.size();
+  llvm::SmallBitVector seen(count);
+  for (int32_t expert : experts) {
+    if (expert < 0 || expert >= count)
+      return emitError() << "an order of " << count << " experts has each of 0 to " << count - 1 << " once, got "
+                         << expert;
+    if (seen.test(expert))
+      return emitError() << "an order of " << count << " experts has each of them once, got " << expert << " again";
+    seen.set(expert);
+  }
+  return success();
+}
+
+SmallVector<int32_t> OrderAttr::getPlaces() {
+  SmallVector<int32_t> places(getExperts().size());
+  for (auto [place, expert] : llvm::enumerate(getExperts()))
+    places[expert] = place;
+  return places;
+}
+
 LogicalResult CastAttr::verify(EmitError emitError, Type element) {
   if (!isa<Float32Type, BFloat16Type, Float16Type>(element))
     return emitError() << "expected a cast to f32, bf16 or f16, got " << element;

@@ -29,7 +29,8 @@ public:
     where = index;
     what = step;
     return llvm::TypeSwitch<Attribute, LogicalResult>(step)
-        .Case<StackAttr, ConcatAttr, SliceAttr, TransposeAttr, CastAttr, ShardAttr, PackAttr>([&](auto s) { return undo(s); })
+        .Case<StackAttr, ConcatAttr, SliceAttr, TransposeAttr, OrderAttr, CastAttr, ShardAttr, PackAttr>(
+            [&](auto s) { return undo(s); })
         .Default([&](Attribute) { return fail() << "is not a recipe step"; });
   }
 
@@ -81,6 +82,16 @@ private:
     for (auto [to, from] : llvm::enumerate(permutation))
       before[from] = shape[to];
     shape = std::move(before);
+    return success();
+  }
+
+  LogicalResult undo(OrderAttr step) {
+    if (failed(checkDim(0)))
+      return failure();
+    int64_t &size = shape.front(), count = step.getExperts().size();
+    if (!ShapedType::isDynamic(size) && size != count)
+      return fail() << "orders " << count << " entries of dimension 0, but " << size << " are needed";
+    size = count;
     return success();
   }
 

@@ -31,11 +31,23 @@ static Value accumulateIf(Step &step, Value condition, Value next) {
   return arith::SelectOp::create(step.b, condition, next, step.acc);
 }
 
-/// The expert of each (token, slot) as i32.
-static Value expertOfPair(LinalgBuilder &linalg, ImplicitLocOpBuilder &b, Value experts) {
+/// The expert of each (token, slot) as i32, or where it stands in an order.
+static Value expertOfPair(LinalgBuilder &linalg, ImplicitLocOpBuilder &b, Value experts, OrderAttr order) {
+  Value places;
+  if (order) {
+    auto type = RankedTensorType::get(order.getExperts().size(), b.getI32Type());
+    places = arith::ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef<int32_t>(order.getPlaces())));
+  }
   return linalg.map(linalg.sizes(experts), b.getI32Type(), {{experts, {0, 1}}}, [&](Step &step) -> Value {
     Value id = step.in[0];
-    return id.getType().isInteger(32) ? id : arith::TruncIOp::create(step.b, step.b.getI32Type(), id).getResult();
+    if (!id.getType().isInteger(32))
+      id = arith::TruncIOp::create(step.b, step.b.getI32Type(), id);
+    if (!places)
+      return id;
+    Value zero = arith::ConstantOp::create(step.b, step.b.getI32IntegerAttr(0));
+    Value inside = arith::IndexCastOp::create(step.b, step.b.getIndexType(), arith::MaxSIOp::create(step.b, id, zero));
+    Value place = tensor::ExtractOp::create(step.b, places, inside);
+    return arith::SelectOp::create(step.b, isExpert(step.b, id), place, id);
   });
 }
 
@@ -73,7 +85,7 @@ struct DenseDispatch : OpConversionPattern<DispatchOp> {
   LogicalResult matchAndRewrite(DispatchOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     LinalgBuilder linalg(b);
-    Value tokens = adaptor.getTokens(), ids = expertOfPair(linalg, b, adaptor.getExperts());
+    Value tokens = adaptor.getTokens(), ids = expertOfPair(linalg, b, adaptor.getExperts(), op.getOrderAttr());
     Value rows = rowOfPair(linalg, b, ids);
     Type element = elementOf(tokens);
 

@@ -42,6 +42,19 @@ def KernelResolveSizes : Pass<"kernel-resolve-sizes", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def KernelDelayWaits : Pass<"kernel-delay-waits", "::mlir::ModuleOp"> {
+  let summary = "Launch what needs no other rank while its rows are on their way";
+  let description = [{
+    Moves launches of the host function, and changes none. A launch that does not need what a wait is for (a shared expert)
+    goes in front of the launch that awaits; one that a signal does not need goes behind the launch that signals. So ranks
+    send early and wait late. A program without waits stays as it is, and so does one that has been through the pass.
+
+    Launches keep their order if both touch windows, or if one of them writes a buffer that the other one uses, seen
+    through views. Nothing moves over the start of another exchange, nor over an op that is not known to be harmless; in
+    particular no launch moves in front of a `kernel.check` that must wait itself.
+  }];
+}
+
 def KernelVerifyWindows : Pass<"kernel-verify-windows", "::mlir::ModuleOp"> {
   let summary = "Check that ranks exchange what they put, signal and await in an order that ends";
   let description = [{

@@ -5,6 +5,7 @@
 include "moe-mlir/Dialect/Moe/IR/MoeDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
 
 // Enumerations that ops print as plain keywords, by custom<Score> and custom<Renormalize>: the default printer of an
 // EnumAttr leaves a blank after the opening parenthesis.
@@ -40,7 +41,7 @@ def Moe_Rounding : Moe_Enum<"Rounding", "rounding of a capacity", [
   I32EnumAttrCase<"Tutel", 0, "tutel">, I32EnumAttrCase<"DeepSpeed", 1, "deepspeed">,
   I32EnumAttrCase<"MegaBlocks", 2, "megablocks">]>;
 
-class Moe_Attr<string name, string attrMnemonic> : AttrDef<Moe_Dialect, name> {
+class Moe_Attr<string name, string attrMnemonic, list<Trait> traits = []> : AttrDef<Moe_Dialect, name, traits> {
   let mnemonic = attrMnemonic;
 }
 
@@ -124,6 +125,34 @@ def Moe_TransposeAttr : Moe_Attr<"Transpose", "transpose"> {
   let parameters = (ins ArrayRefParameter<"int64_t">:$permutation);
   let assemblyFormat = "`<` `[` $permutation `]` `>`";
   let genVerifyDecl = 1;
+}
+def Moe_OrderAttr : Moe_Attr<"Order", "order", [OpAsmAttrInterface]> {
+  let summary = "Another order of a layer's experts: place i has expert `experts[i]`";
+  let description = [{
+    A permutation of 0 ... E-1. On `moe.dispatch` it says which expert each group is; as a step of a recipe it orders dimension 0 of
+    the weights alike: entry i is entry `experts[i]` of the source. Ranks own places, not experts, so this is the table that says
+    which rank owns which expert. It is printed once, as an alias, and what names it changes with it:
+
+    ```mlir
+    #order = #moe.order<[0, 3, 1, 2]>
+    shard.grid @ep(shape = 2)
+
+    func.func @experts_0_and_3_on_rank_0(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>) -> (tensor<?x64xf32>, tensor<2x32x64xf32>) {
+      %up = moe.parameter ["up"] recipe [#order, #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<2x32x64xf32>
+      %rows, %here = moe.dispatch %x, %e num_experts(4) order(#order) at @ep
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<2>
+      return %rows, %up : tensor<?x64xf32>, tensor<2x32x64xf32>
+    }
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int32_t">:$experts);
+  let assemblyFormat = "`<` `[` $experts `]` `>`";
+  let extraClassDeclaration = [{
+    /// The other way round: the place of each expert.
+    ::llvm::SmallVector<int32_t> getPlaces();
+  }];
+  let genVerifyDecl = 1;
+  let genMnemonicAlias = 1;
 }
 def Moe_CastAttr : Moe_Attr<"Cast", "cast"> {
   let summary = "Converts the elements, rounding to nearest even";

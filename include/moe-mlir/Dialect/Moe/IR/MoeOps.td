@@ -31,7 +31,7 @@ def Moe_ParameterOp : Moe_Op<"parameter", [Pure, Moe_NamesGrid]> {
   let description = [{
     `sources` are keys of the model's weights; `recipe` says how they become the result: `#moe.stack` joins several
     sources along a new first dimension, `#moe.concat<d>` along dimension `d`, then slices, transposes, casts, from level spmd on
-    `#moe.shard` (this rank's part) and from the kernel level on `#moe.pack` into the target's blocks. The module's
+    `#moe.order` (of experts) and `#moe.shard` (this rank's part) and from the kernel level on `#moe.pack` into the target's blocks. The module's
     `moe.weights` attribute names the file. At the kernel level the result is a memref of the packed shape.
 
     Several sources need `#moe.stack` or `#moe.concat`, which is the first step; `#moe.pack` is the last one and gives a
@@ -116,8 +116,11 @@ def Moe_DispatchOp : Moe_Op<"dispatch", [Pure, Moe_NamesGrid]> {
         : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<8>
     ```
 
+    `order(#moe.order<[..]>)`, from level spmd on: group p is expert `order[p]` ([OrderAttr](#orderattr)), as the weights of
+    the experts are ordered by their recipes. `experts` keeps its ids.
+
     From level spmd on a layer's experts may be divided among the W ranks of a grid. Rank r owns experts
-    `r * E/W ... (r + 1) * E/W - 1`.
+    `r * E/W ... (r + 1) * E/W - 1`, or with `order` those of these places.
 
     - `to @g`: groups are the ranks instead of experts. A token gets one row for each rank that owns one of its experts, so slots
       are ranks: R is T.W, and the layout has W groups. `moe.all_to_all` sends these rows; nothing else reads them.
@@ -143,17 +146,19 @@ def Moe_DispatchOp : Moe_Op<"dispatch", [Pure, Moe_NamesGrid]> {
   }];
   let arguments = (ins Moe_FloatTensor:$tokens, Moe_IdTensor:$experts, Optional<Moe_FloatTensor>:$weights,
                        I64Attr:$num_experts, OptionalAttr<Moe_PlacementAttr>:$placement,
-                       OptionalAttr<FlatSymbolRefAttr>:$to, OptionalAttr<FlatSymbolRefAttr>:$at);
+                       OptionalAttr<FlatSymbolRefAttr>:$to, OptionalAttr<FlatSymbolRefAttr>:$at,
+                       OptionalAttr<Moe_OrderAttr>:$order);
   let results = (outs Moe_FloatTensor:$rows, Moe_LayoutType:$layout);
   let assemblyFormat = [{
     $tokens `,` $experts (`weights` `(` $weights^ `:` type($weights) `)`)? `num_experts` `(` $num_experts `)`
-    (`to` $to^)? (`at` $at^)? (`placement` `(` custom<Placement>($placement)^ `)`)? attr-dict
+    (`order` `(` $order^ `)`)? (`to` $to^)? (`at` $at^)? (`placement` `(` custom<Placement>($placement)^ `)`)? attr-dict
     `:` type($tokens) `,` type($experts) `->` type($rows) `,` qualified(type($layout))
   }];
   let builders = [
     OpBuilder<(ins "::mlir::Type":$rows, "::mlir::Type":$layout, "::mlir::Value":$tokens, "::mlir::Value":$experts,
                    "::mlir::Value":$weights, "::mlir::IntegerAttr":$num_experts, "::mlir::moe::PlacementAttr":$placement), [{
-      build($_builder, $_state, rows, layout, tokens, experts, weights, num_experts, placement, /*to=*/nullptr, /*at=*/nullptr);
+      build($_builder, $_state, rows, layout, tokens, experts, weights, num_experts, placement, /*to=*/nullptr, /*at=*/nullptr,
+            /*order=*/nullptr);
     }]>];
   let extraClassDeclaration = Moe_Shapes;
   let hasVerifier = 1;
