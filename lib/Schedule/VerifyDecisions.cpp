@@ -59,6 +59,9 @@ private:
     if (auto update = dyn_cast<nn::CacheUpdateOp>(op); update && update.getInPlace())
       if (std::string why = whyNotInPlace(update); !why.empty())
         return "in place " + why;
+    if (auto expert = dyn_cast<moe::ExpertOp>(op))
+      if (std::string why = whyNotOverlapped(expert); !why.empty())
+        return why;
     if (auto dispatch = dyn_cast<moe::DispatchOp>(op))
       if (std::string why = whyNotPlaced(dispatch, placementOf(dispatch)); !why.empty())
         return why;

@@ -37,6 +37,9 @@ std::string whyNotPlaced(moe::DispatchOp op, moe::Placement placement);
 /// Where experts find the rows of `op`.
 moe::Placement placementOf(moe::DispatchOp op);
 
+/// Why the schedule of an expert layer that overlaps cannot be carried out; empty if it can.
+std::string whyNotOverlapped(moe::ExpertOp op);
+
 /// A product that an op computes: its weight [.., N, K], and whether gate and up columns share a block.
 struct Product {
   RankedTensorType weight;

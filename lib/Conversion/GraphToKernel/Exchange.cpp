@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Exchange.h"
+#include "Overlap.h"
 
 #include <limits>
 
@@ -44,13 +44,12 @@ static unsigned numberOf(moe::AllToAllOp op, const GraphLowering &lowering) {
   return number;
 }
 
-/// "rows"; "rows 1" of the second exchange at a time.
-static std::string nameOf(const RowExchange &exchange, const Twine &name) {
+std::string mlir::kernel::nameOf(const RowExchange &exchange, const Twine &name) {
   return exchange.number ? (name + " " + Twine(exchange.number)).str() : name.str();
 }
 
-/// A window with `room` rows of each rank, like those of `rows`.
-static Value windowFor(OpBuilder &host, Location loc, const RowExchange &exchange, const Twine &name, Value rows) {
+Value mlir::kernel::windowFor(OpBuilder &host, Location loc, const RowExchange &exchange, const Twine &name,
+                              Value rows) {
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, rows);
   sizes[0] = mulSizes(host, loc, {exchange.room, host.getIndexAttr(exchange.ranks.count)});
   return exchange.ranks.window(host, loc, nameOf(exchange, name), getElementTypeOrSelf(rows), sizes);
@@ -143,8 +142,7 @@ static LaunchOp emitArrival(GraphLowering &lowering, OpBuilder &host, Location l
   return emitAwait(lowering, host, loc, ranks, exchange.came, "await_rows", listen);
 }
 
-/// In a kernel: how many rows of `peer` have come.
-static Value rowsOf(KernelBuilder &b, Value arrived, Value peer) {
+Value mlir::kernel::rowsOf(KernelBuilder &b, Value arrived, Value peer) {
   return b.sub(b.toIndex(b.load(arrived, b.add(peer, b.idx(1)))), b.toIndex(b.load(arrived, peer)));
 }
 
@@ -230,7 +228,13 @@ private:
           {companion[0], windowFor(rewriter, loc, *exchange, "companion" + Twine(i), companion[0])});
     emitAdvance(lowering, rewriter, loc, ranks, exchange->came);
     StringRef phase = "rows to experts";
-    setPhase(emitSend(lowering, rewriter, loc, *exchange, layout, travellers), exchange->layer, phase);
+    ArrayRef<Traveller> sent = travellers;
+    if (moe::overlapOf(op)) {
+      exchange->tokens = tokens;
+      exchange->rows = travellers[0].window;
+      sent = sent.drop_front();
+    }
+    setPhase(emitSend(lowering, rewriter, loc, *exchange, layout, sent), exchange->layer, phase);
     Value announcements = announcementsOf(rewriter, loc, *exchange);
     setPhase(emitAnnouncement(lowering, rewriter, loc, *exchange, layout, announcements), exchange->layer, phase);
     setPhase(emitArrival(lowering, rewriter, loc, *exchange, announcements), exchange->layer, phase);
@@ -244,6 +248,7 @@ private:
       Value received = ownPart(rewriter, loc, companion.window);
       if (getElementTypeOrSelf(received).isInteger())
         received = emitReceivedIds(lowering, rewriter, loc, *exchange, received);
+      exchange->received[result] = received;
       results.push_back({received});
     }
     return results;
@@ -253,6 +258,10 @@ private:
                                               ConversionPatternRewriter &rewriter) const {
     Location loc = op.getLoc();
     RowExchange &exchange = *lowering.exchanges.lookup(op.getLayout().getDefiningOp());
+    if (exchange.sums) {
+      emitAwaitSums(lowering, rewriter, op);
+      return {{adaptor.getRows()[0]}, exchange.layout};
+    }
     // Several experts of one dispatch return by themselves.
     std::string which = exchange.returns ? " of " + std::to_string(exchange.returns) : "";
     ++exchange.returns;

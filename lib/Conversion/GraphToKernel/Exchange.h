@@ -37,7 +37,20 @@ struct RowExchange {
   Value firsts;              ///< [W] i32: where each rank wants the sums of its rows
   unsigned number = 0;       ///< among those that are on their way at the same time
   unsigned returns = 0;      ///< that were emitted
+
+  // Of one that overlaps with products (Overlap.h):
+  Value tokens = {}, rows = {};        ///< what the first product's group sends, and the window that it goes to
+  DenseMap<Value, Value> received = {}; ///< companions: result -> buffer
+  Value sums = {}, sumsCame = {};      ///< windows: the sums that return, and a flag for each chunk of each slice
+  Value sumFlags = {};                 ///< how many flags each rank raises
 };
+
+/// "rows"; "rows 1" of the second exchange at a time.
+std::string nameOf(const RowExchange &exchange, const Twine &name);
+/// A window with `room` rows of each rank, like those of `rows`.
+Value windowFor(OpBuilder &host, Location loc, const RowExchange &exchange, const Twine &name, Value rows);
+/// In a kernel: how many rows of `peer` have come.
+Value rowsOf(KernelBuilder &b, Value arrived, Value peer);
 
 /// This rank's part of a window, for launches as any buffer.
 Value ownPart(OpBuilder &host, Location loc, Value window);

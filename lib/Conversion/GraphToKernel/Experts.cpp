@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Layout.h"
+#include "Overlap.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -64,15 +64,22 @@ struct ExpertLowering : GraphPattern<moe::ExpertOp> {
     Rows tokens{x, placement == moe::Placement::Apart || up.matrix};
     Rows h{allocate(rewriter, loc, element, {rows, rewriter.getIndexAttr(width)}), down.matrix};
     Value y = allocate(rewriter, loc, memrefOf(op.getResult()), {rows, rewriter.getIndexAttr(outType.getDimSize(1))});
+    std::optional<Overlap> overlap = Overlap::of(lowering, rewriter, op, layout, up.rows);
     {
       KernelBuilder kernel(lowering.kernels, loc);
-      emitUp(kernel, op, up, tokens, wIn, bIn, h, layout, placement == moe::Placement::InPlace, rewriter);
-      kernel.launch(rewriter, name("experts_up", inType, op), rows, work(rewriter, loc, rows, inType));
+      emitUp(kernel, op, up, tokens, wIn, bIn, h, layout, placement == moe::Placement::InPlace, overlap, rewriter);
+      LaunchOp launch =
+          kernel.launch(rewriter, name("experts_up", inType, op), rows, work(rewriter, loc, rows, inType));
+      if (overlap)
+        overlap->sendUnder(launch, rewriter);
     }
     {
       KernelBuilder kernel(lowering.kernels, loc);
-      emitDown(kernel, outType, down, h, wOut, bOut, y, layout);
-      kernel.launch(rewriter, name("experts_down", outType, nullptr), rows, work(rewriter, loc, rows, outType));
+      emitDown(kernel, outType, down, h, wOut, bOut, y, layout, overlap);
+      LaunchOp launch =
+          kernel.launch(rewriter, name("experts_down", outType, nullptr), rows, work(rewriter, loc, rows, outType));
+      if (overlap)
+        overlap->returnUnder(launch, y, rewriter);
     }
     rewriter.replaceOp(op, y);
     return success();
@@ -111,17 +118,30 @@ private:
     return split;
   }
 
+  /// All records and column blocks.
+  static TileWalk walkAll(KernelBuilder &kernel, Value weight, const LayoutBuffers &layout) {
+    TileWalk walk;
+    walk.records = kernel.arg(layout.records);
+    walk.count = kernel.toIndex(kernel.load(kernel.arg(layout.count), kernel.idx(0)));
+    walk.firstRecord = walk.firstBlock = kernel.idx(0);
+    walk.blocks = kernel.dim(weight, 1);
+    return walk;
+  }
+
   /// Runs `tile(expert, column block, first row of the tile)` for every row tile of every record and column block.
-  void forTiles(KernelBuilder &kernel, int64_t rows, Value weight, const LayoutBuffers &layout,
+  void forTiles(KernelBuilder &kernel, int64_t rows, Value weight, const TileWalk &walk,
                 llvm::function_ref<void(Value, Value, Value)> tile) const {
-    Value records = kernel.arg(layout.records);
-    Value count = kernel.toIndex(kernel.load(kernel.arg(layout.count), kernel.idx(0)));
-    scf::ForallOp loop = kernel.forall({kernel.dim(weight, 1), count}, [&](ValueRange at) {
-      auto field = [&](int64_t i) { return kernel.toIndex(kernel.load(records, {at[1], kernel.idx(i)})); };
+    scf::ForallOp loop = kernel.forall({walk.blocks, walk.count}, [&](ValueRange at) {
+      Value block = kernel.add(walk.firstBlock, at[0]), record = kernel.add(walk.firstRecord, at[1]);
+      if (walk.before)
+        walk.before(record);
+      auto field = [&](int64_t i) { return kernel.toIndex(kernel.load(walk.records, {record, kernel.idx(i)})); };
       Value expert = field(0), first = field(1), end = kernel.add(first, field(2));
       kernel.loop(first, end, rows, [&](Value row) {
-        emitRowTile(kernel, rows, kernel.sub(end, row), [&] { tile(expert, at[0], row); });
+        emitRowTile(kernel, rows, kernel.sub(end, row), [&] { tile(expert, block, row); });
       });
+      if (walk.after)
+        walk.after();
     });
     // With one column block there is no order, and canonicalize drops the dimension.
     if (cast<MemRefType>(weight.getType()).getDimSize(1) != 1)
@@ -138,13 +158,13 @@ private:
 
   void emitUp(KernelBuilder &kernel, moe::ExpertOp op, const ProductTiles &tiles, Rows tokens, Value weight,
               Value bias, Rows result, const LayoutBuffers &layout, bool isGather,
-              ConversionPatternRewriter &rewriter) const {
+              const std::optional<Overlap> &overlap, ConversionPatternRewriter &rewriter) const {
     bool gated = op.getGated();
     // Gate and up share the register tile: each has half of its columns.
     auto inType = cast<RankedTensorType>(op.getWIn().getType());
     int64_t columns = gated ? tiles.blockColumns / 2 : tiles.blockColumns;
     int64_t width = gated ? tiles.columns / 2 : tiles.columns, rows = tiles.rows;
-    Value x = kernel.arg(tokens.buffer), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
+    Value x = overlap ? overlap->receivedRows(kernel) : kernel.arg(tokens.buffer), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
     Value w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value(), h = kernel.arg(result.buffer);
     int64_t inner = inType.getDimSize(1) / (gated ? 2 : 1);
     Value depth = tokens.isApart ? kernel.idx(inType.getDimSize(2)) : kernel.dim(x, 1), limit;
@@ -153,7 +173,8 @@ private:
     // The same for all rows: once, before the loops.
     IRMapping reads;
     cloneReads(kernel, op.getActivation(), reads, rewriter);
-    forTiles(kernel, rows, w, layout, [&](Value expert, Value block, Value row) {
+    TileWalk walk = overlap ? overlap->walkUp(kernel, w) : walkAll(kernel, w, layout);
+    forTiles(kernel, rows, w, walk, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
       Value source =
           !isGather ? place
@@ -198,11 +219,12 @@ private:
   }
 
   void emitDown(KernelBuilder &kernel, RankedTensorType outType, const ProductTiles &tiles, Rows hidden, Value weight,
-                Value bias, Value result, const LayoutBuffers &layout) const {
+                Value bias, Value result, const LayoutBuffers &layout, const std::optional<Overlap> &overlap) const {
     int64_t rows = tiles.rows, width = tiles.columns;
     Value h = kernel.arg(hidden.buffer), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
     Value y = kernel.arg(result), depth = hidden.isApart ? kernel.idx(outType.getDimSize(2)) : kernel.dim(h, 1);
-    forTiles(kernel, rows, w, layout, [&](Value expert, Value block, Value row) {
+    TileWalk walk = overlap ? overlap->walkDown(kernel, w) : walkAll(kernel, w, layout);
+    forTiles(kernel, rows, w, walk, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
       forStrips(kernel, tiles.blockColumns, width, [&](Value offset) {
         Value acc = emitProduct(kernel, rows, width, h, place, w, {expert, block}, kernel.idx(0), depth, offset)[0];

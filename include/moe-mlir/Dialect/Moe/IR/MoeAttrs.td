@@ -91,16 +91,38 @@ def Moe_SumAttr : Moe_Attr<"Sum", "sum"> {
 }
 
 def Moe_ScheduleKind : Moe_Enum<"ScheduleKind", "how a layer's kernels follow each other", [
-  I32EnumAttrCase<"Plain", 0, "plain">]>;
+  I32EnumAttrCase<"Plain", 0, "plain">, I32EnumAttrCase<"Overlap", 1, "overlap">]>;
 
 def Moe_ScheduleAttr : Moe_Attr<"Schedule", "schedule"> {
   let summary = "The scheduler's decision for an expert layer";
   let description = [{
     `plain`: dispatch, both products and combine run one after the other, without overlap; so do exchanges with other ranks
     before and after them.
+
+    `overlap`: rows travel while the first product runs, sums while the second one does (COMET, section 3). A layer of several
+    ranks can have it, if nothing else reads what goes from one of its ops to the next.
+
+    | number | says |
+    |---|---|
+    | `chunk` | rows of one flag: they are sent together, and tell together that they have come |
+    | `steps` | the first product's phases: the rows of how many ranks each one takes, own rows first. Their sum is the number of ranks |
+    | `slices` | the second product's phases: all experts for that part of the columns each. Sums of a slice travel while the next one is made |
+
+    ```mlir
+    schedule(<overlap, chunk = 128, steps = [1, 1], slices = 4>)
+    ```
+
+    Any schedule gives the same bits.
   }];
-  let parameters = (ins EnumParameter<Moe_ScheduleKind>:$kind);
-  let assemblyFormat = "`<` $kind `>`";
+  let parameters = (ins EnumParameter<Moe_ScheduleKind>:$kind, OptionalParameter<"int64_t">:$chunk,
+                        OptionalArrayRefParameter<"int64_t">:$steps, OptionalParameter<"int64_t">:$slices);
+  let builders = [AttrBuilder<(ins "::mlir::moe::ScheduleKind":$kind), [{
+    return $_get($_ctxt, kind, 0, ::llvm::ArrayRef<int64_t>(), 0);
+  }]>];
+  let assemblyFormat = [{
+    `<` $kind (`,` `chunk` `=` $chunk^)? (`,` `steps` `=` `[` $steps^ `]`)? (`,` `slices` `=` $slices^)? `>`
+  }];
+  let genVerifyDecl = 1;
 }
 
 // ---- recipe steps of moe.parameter -------------------------------------------------------------------------------

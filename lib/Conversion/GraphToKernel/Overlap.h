@@ -1,0 +1,73 @@
+//===- Overlap.h - exchanges that run under the products of a layer -------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_OVERLAP_H
+#define MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_OVERLAP_H
+
+#include "Exchange.h"
+
+#include "moe-mlir/Dialect/Moe/IR/OverlapChain.h"
+
+namespace mlir::kernel {
+
+/// How a product walks over its tiles: records first ... first + count - 1, and column blocks first ... of the weight.
+struct TileWalk {
+  Value records, firstRecord, count;
+  Value firstBlock, blocks;
+  /// Runs in front of the tiles of a record, and behind them.
+  std::function<void(Value record)> before;
+  std::function<void()> after;
+};
+
+/// What the kernels of a layer share whose schedule overlaps: flags of chunks of rows, records by phase, counters.
+class Overlap {
+public:
+  /// That of `op` with the layout `here`, if its schedule overlaps. Launches what orders the records, for tiles of
+  /// `tileRows` rows.
+  static std::optional<Overlap> of(GraphLowering &lowering, OpBuilder &host, moe::ExpertOp op,
+                                   const LayoutBuffers &here, int64_t tileRows);
+
+  /// In the first product: the rows that came, and the records of its phase, each behind the flags of its rows.
+  Value receivedRows(KernelBuilder &b) const;
+  TileWalk walkUp(KernelBuilder &b, Value weight) const;
+  /// In the second one: all records for the column blocks of its phase; each tile counts.
+  TileWalk walkDown(KernelBuilder &b, Value weight) const;
+
+  /// Makes a group of the first product and what sends its rows.
+  void sendUnder(LaunchOp up, ConversionPatternRewriter &rewriter);
+  /// Makes a group of the second product, whose result is `rows`, and what returns the sums.
+  void returnUnder(LaunchOp down, Value rows, ConversionPatternRewriter &rewriter);
+
+private:
+  Overlap(GraphLowering &lowering, moe::OverlapChain chain, const LayoutBuffers &here)
+      : lowering(lowering), chain(chain), here(here), schedule(chain.expert.getScheduleAttr()) {}
+
+  void allocate(OpBuilder &host);
+  void emitOrder(OpBuilder &host, int64_t tileRows);
+  LaunchOp emitSend(OpBuilder &host);
+  LaunchOp emitReturn(OpBuilder &host, Value rows);
+  void join(ArrayRef<LaunchOp> members, ConversionPatternRewriter &rewriter);
+  /// In a kernel: the flag of row `row` of those that came.
+  Value flagOf(KernelBuilder &b, Value row) const;
+  /// In a kernel: rows [begin, end) of a chunk, of `count` rows.
+  std::pair<Value, Value> rowsOfChunk(KernelBuilder &b, Value chunk, Value count) const;
+  int64_t phases() const { return schedule.getSteps().size(); }
+  Location loc() const { return chain.expert.getLoc(); }
+
+  GraphLowering &lowering;
+  moe::OverlapChain chain;
+  LayoutBuffers here;
+  moe::ScheduleAttr schedule;
+  std::shared_ptr<RowExchange> exchange;
+  Value chunkRows, chunks;      ///< rows of a chunk, and chunks of `room` rows
+  Value came;                   ///< window of flags: one for each chunk of each source
+  Value records, counts;        ///< [phases * E, 5], [phases]: those of a phase stand from phase * E on
+  Value done;                   ///< [slices]: tiles of the second product
+};
+
+/// What returns while the experts of `op` work, if their schedule overlaps; null otherwise.
+Value sumsOnTheirWay(GraphLowering &lowering, OpBuilder &host, moe::CombineOp op);
+/// Launches the wait for those sums.
+void emitAwaitSums(GraphLowering &lowering, OpBuilder &host, moe::AllToAllOp back);
+
+} // namespace mlir::kernel
+
+#endif // MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_OVERLAP_H

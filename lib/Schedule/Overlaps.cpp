@@ -1,0 +1,43 @@
+//===- Overlaps.cpp - whether the schedule of a layer can be carried out ------------------------------------------===//
+
+#include "moe-mlir/Dialect/Moe/IR/OverlapChain.h"
+#include "moe-mlir/Schedule/Decisions.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+
+using namespace mlir;
+using namespace mlir::kernel;
+
+static int64_t ranksOf(moe::OverlapChain &chain) {
+  auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(chain.there, chain.there.getGridAttr());
+  return grid ? llvm::product_of(grid.getShape()) : 0;
+}
+
+/// The second product's columns fall into slices of whole blocks.
+static std::string whyNotSliced(moe::ExpertOp op, int64_t slices) {
+  const int64_t columns = cast<ShapedType>(op.getWOut().getType()).getDimSize(1);
+  const int64_t block = tilesOf(op, 1).blockColumns, blocks = llvm::divideCeil(columns, block);
+  if (slices == 1 || (columns % block == 0 && blocks % slices == 0))
+    return "";
+  return "has a schedule of " + std::to_string(slices) + " slices, but the second product's " +
+         std::to_string(columns) + " columns stand in " + std::to_string(blocks) + " blocks of " +
+         std::to_string(block) + ", which slices share equally";
+}
+
+std::string mlir::kernel::whyNotOverlapped(moe::ExpertOp op) {
+  moe::ScheduleAttr schedule = op.getScheduleAttr();
+  if (!schedule || schedule.getKind() != moe::ScheduleKind::Overlap)
+    return "";
+  std::string why;
+  std::optional<moe::OverlapChain> chain = moe::OverlapChain::around(op, why);
+  if (!chain)
+    return "has a schedule that overlaps, but " + why + "; make it plain";
+  if (placementOf(chain->here) != moe::Placement::InPlace)
+    return "has a schedule that overlaps, but its rows are gathered before the product, which needs all of them; place "
+           "them in_place, or make the schedule plain";
+  const int64_t ranks = ranksOf(*chain), taken = llvm::sum_of(schedule.getSteps());
+  if (taken != ranks)
+    return "has a schedule whose steps take the rows of " + std::to_string(taken) + " ranks, but there are " +
+           std::to_string(ranks);
+  return whyNotSliced(op, schedule.getSlices());
+}
