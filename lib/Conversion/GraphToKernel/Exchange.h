@@ -39,6 +39,11 @@ struct RowExchange {
   unsigned returns = 0;      ///< that were emitted
 };
 
+/// Whether ids that an exchange received go to nothing but experts, which tell themselves what rows exist.
+bool goToExperts(Value received);
+/// In a kernel: whether row `row` of those that were received exists.
+Value rowExists(KernelBuilder &b, const RowExchange &exchange, Value row);
+
 /// This rank's part of a window, for launches as any buffer.
 Value ownPart(OpBuilder &host, Location loc, Value window);
 /// In a kernel: the part of rank `peer`, which may be stored to.
@@ -73,9 +78,10 @@ struct Experts {
 /// [T, W] i32: r where rank r owns one of the token's experts [T, k], else -1.
 Value emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value ids,
                  const Experts &experts);
-/// [T, k] i32: the experts at `each` places from `rank * each` on, numbered from 0; -1 for others.
+/// [T, k] i32: the experts at `each` places from `rank * each` on, numbered from 0; -1 for others. Ids that an exchange
+/// received may be without those of rows that do not exist: `exchange` says which do.
 Value emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, Value rank, int64_t each, Value ids,
-                     const Experts &experts);
+                     const Experts &experts, const RowExchange *exchange = nullptr);
 
 /// What a launch is for, in errors and traces: "model.layers.0.mlp: rows to experts".
 void setPhase(LaunchOp launch, StringRef layer, StringRef phase);
