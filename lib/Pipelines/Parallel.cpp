@@ -25,8 +25,13 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
     return parsePowerOfTwo(name, value, spec.ranks, error);
   if (name == "groups")
     return parsePowerOfTwo(name, value, spec.groups.emplace(), error);
-  if (name == "experts")
-    return (spec.experts = ExpertOrders::read(value, error)) != nullptr;
+  if (name == "experts") {
+    // Texts of pipelines cannot hold these.
+    if (value.find_first_of("\"'{}") == StringRef::npos)
+      return (spec.experts = ExpertOrders::read(value, error)) != nullptr;
+    error = "experts must be the name of a file without quotes and braces";
+    return false;
+  }
   if (name != "tokens") {
     error = ("unknown field '" + name + "'; one of ep, tokens, groups, experts").str();
     return false;

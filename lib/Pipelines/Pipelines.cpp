@@ -12,7 +12,9 @@ std::string moe_mlir::importPipeline() { return "import-to-graph,moe-verify-leve
 
 std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options) {
   std::string setTarget = "kernel-set-target{" + (options.target.empty() ? "" : "target=" + options.target) + "}";
-  std::string partition = "moe-partition" + (options.parallel.empty() ? "" : "{parallel=" + options.parallel + "}");
+  // The name of a file may have blanks.
+  std::string partition =
+      "moe-partition" + (options.parallel.empty() ? "" : "{parallel=\"" + options.parallel + "\"}");
   switch (level) {
   case Level::Graph:
     return "moe-verify-level{level=graph}," + partition + ",moe-verify-level{level=spmd},moe-set-level{level=spmd}";

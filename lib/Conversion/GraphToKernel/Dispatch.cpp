@@ -51,7 +51,10 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
     } else if (std::optional<StringRef> grid = op.getAt()) {
       Ranks ranks(rewriter, loc, lowering.module, *grid);
       count /= ranks.count;
-      groups = emitOwnExperts(lowering, rewriter, loc, ranks.own, count, groups, Experts(op));
+      auto there = op.getExperts().getDefiningOp<moe::AllToAllOp>();
+      std::shared_ptr<RowExchange> exchange =
+          there && goToExperts(op.getExperts()) ? lowering.exchanges.lookup(there) : nullptr;
+      groups = emitOwnExperts(lowering, rewriter, loc, ranks.own, count, groups, Experts(op), exchange.get());
     } else if (op.getOrder()) {
       Value first = arith::ConstantIndexOp::create(rewriter, loc, 0);
       groups = emitOwnExperts(lowering, rewriter, loc, first, count, groups, Experts(op));

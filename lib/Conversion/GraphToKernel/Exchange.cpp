@@ -146,19 +146,29 @@ Value mlir::kernel::rowsOf(KernelBuilder &b, Value arrived, Value peer) {
   return b.sub(b.toIndex(b.load(arrived, b.add(peer, b.idx(1)))), b.toIndex(b.load(arrived, peer)));
 }
 
+Value mlir::kernel::rowExists(KernelBuilder &b, const RowExchange &exchange, Value row) {
+  Value room = b.arg(exchange.room), arrived = b.arg(exchange.arrived), own = b.arg(exchange.ranks.own);
+  Value count = rowsOf(b, arrived, rankBehind(b, exchange.ranks, own, b.div(row, room)));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.rem(row, room), count);
+}
+
+bool mlir::kernel::goToExperts(Value received) {
+  return llvm::all_of(received.getUses(), [](OpOperand &use) {
+    auto dispatch = dyn_cast<moe::DispatchOp>(use.getOwner());
+    return dispatch && dispatch.getAt() && &use == &dispatch.getExpertsMutable();
+  });
+}
+
 /// Integers of the rows that came, [S] or [S, k], -1 in rows that do not exist.
 static Value emitReceivedIds(GraphLowering &lowering, OpBuilder &host, Location loc, const RowExchange &exchange,
                              Value received) {
-  const Ranks &ranks = exchange.ranks;
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, received);
   Value result = allocate(host, loc, cast<MemRefType>(received.getType()), sizes);
   KernelBuilder b(lowering.kernels, loc);
-  Value from = b.arg(received), to = b.arg(result), room = b.arg(exchange.room), arrived = b.arg(exchange.arrived);
-  Value own = b.arg(ranks.own);
+  Value from = b.arg(received), to = b.arg(result);
   Value none = arith::ConstantOp::create(b, b.getIntegerAttr(getElementTypeOrSelf(received), -1));
   b.forall({b.dim(to, 0)}, [&](ValueRange at) {
-    Value count = rowsOf(b, arrived, rankBehind(b, ranks, own, b.div(at[0], room)));
-    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.rem(at[0], room), count);
+    Value exists = rowExists(b, exchange, at[0]);
     auto copy = [&](ValueRange place) {
       b.store(arith::SelectOp::create(b, exists, b.load(from, place), none), to, place);
     };
@@ -244,9 +254,9 @@ private:
     results.push_back(LayoutBuffers::allocate(rewriter, loc, op.getResultLayout().getType(), rewriter.getIndexAttr(0),
                                               rewriter.getIndexAttr(0))
                           .values());
-    for (const Traveller &companion : ArrayRef(travellers).drop_front()) {
+    for (auto [companion, result] : llvm::zip_equal(ArrayRef(travellers).drop_front(), op.getReceived())) {
       Value received = ownPart(rewriter, loc, companion.window);
-      if (getElementTypeOrSelf(received).isInteger())
+      if (getElementTypeOrSelf(received).isInteger() && !goToExperts(result))
         received = emitReceivedIds(lowering, rewriter, loc, *exchange, received);
       exchange->received[result] = received;
       results.push_back({received});

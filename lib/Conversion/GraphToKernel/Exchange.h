@@ -39,10 +39,10 @@ struct RowExchange {
   unsigned returns = 0;      ///< that were emitted
 
   // Of one that overlaps with products (Overlap.h):
-  Value tokens = {}, rows = {};        ///< what the first product's group sends, and the window that it goes to
+  Value tokens = {}, rows = {};         ///< what the first product's group sends, and the window that it goes to
   DenseMap<Value, Value> received = {}; ///< companions: result -> buffer
-  Value sums = {}, sumsCame = {};      ///< windows: the sums that return, and a flag for each chunk of each slice
-  Value sumFlags = {};                 ///< how many flags each rank raises
+  Value sums = {}, sumsCame = {};       ///< windows: the sums that return, and a flag for each chunk of each slice
+  Value sumFlags = {};                  ///< how many flags each rank raises
 };
 
 /// "rows"; "rows 1" of the second exchange at a time.
@@ -51,6 +51,10 @@ std::string nameOf(const RowExchange &exchange, const Twine &name);
 Value windowFor(OpBuilder &host, Location loc, const RowExchange &exchange, const Twine &name, Value rows);
 /// In a kernel: how many rows of `peer` have come.
 Value rowsOf(KernelBuilder &b, Value arrived, Value peer);
+/// Whether ids that an exchange received go to nothing but experts, which tell themselves what rows exist.
+bool goToExperts(Value received);
+/// In a kernel: whether row `row` of those that were received exists.
+Value rowExists(KernelBuilder &b, const RowExchange &exchange, Value row);
 
 /// This rank's part of a window, for launches as any buffer.
 Value ownPart(OpBuilder &host, Location loc, Value window);
@@ -86,9 +90,10 @@ struct Experts {
 /// [T, W] i32: r where rank r owns one of the token's experts [T, k], else -1.
 Value emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value ids,
                  const Experts &experts);
-/// [T, k] i32: the experts at `each` places from `rank * each` on, numbered from 0; -1 for others.
+/// [T, k] i32: the experts at `each` places from `rank * each` on, numbered from 0; -1 for others. Ids that an exchange
+/// received may be without those of rows that do not exist: `exchange` says which do.
 Value emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, Value rank, int64_t each, Value ids,
-                     const Experts &experts);
+                     const Experts &experts, const RowExchange *exchange = nullptr);
 
 /// What a launch is for, in errors and traces: "model.layers.0.mlp: rows to experts".
 void setPhase(LaunchOp launch, StringRef layer, StringRef phase);

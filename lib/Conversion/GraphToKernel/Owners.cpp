@@ -68,7 +68,7 @@ Value mlir::kernel::emitOwners(GraphLowering &lowering, OpBuilder &host, Locatio
 }
 
 Value mlir::kernel::emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, Value rank, int64_t each,
-                                   Value ids, const Experts &experts) {
+                                   Value ids, const Experts &experts, const RowExchange *exchange) {
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, ids);
   Value here = allocate(host, loc, host.getI32Type(), sizes);
   KernelBuilder b(lowering.kernels, loc);
@@ -76,11 +76,16 @@ Value mlir::kernel::emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Loc
   Places places(lowering, host, b, experts);
   Value none = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
   b.forall({b.dim(from, 0)}, [&](ValueRange at) {
+    Value exists = exchange ? rowExists(b, *exchange, at[0]) : Value();
     b.loop(b.idx(0), b.dim(from, 1), 1, [&](Value j) {
       Value number = places.numberAt(b, b.load(from, {at[0], j}), own, each);
-      b.store(arith::SelectOp::create(b, isBelow(b, number, each), b.toI32(number), none), to, {at[0], j});
+      Value isOwn = isBelow(b, number, each);
+      if (exists)
+        isOwn = arith::AndIOp::create(b, exists, isOwn);
+      b.store(arith::SelectOp::create(b, isOwn, b.toI32(number), none), to, {at[0], j});
     });
   });
-  b.launch(host, "own_experts_" + Twine(each) + suffix(experts), sizes[0], mulSizes(host, loc, sizes));
+  b.launch(host, "own_experts_" + Twine(each) + suffix(experts) + (exchange ? "_received" : ""), sizes[0],
+           mulSizes(host, loc, sizes));
   return here;
 }

@@ -24,9 +24,11 @@ shard.grid @ep(shape = 2)
 // CHECK: kernel.launch @announce_rows(%[[CAME]], {{.*}}) single {{.*}}fixed_bytes = 12
 // CHECK: kernel.launch @await_rows(%[[CAME]], {{.*}}) single
 // CHECK: %[[OWN:.*]] = kernel.part %[[ROWS]] : !kernel.window<?x64xbf16> -> memref<?x64xbf16>
-// CHECK: kernel.launch @received_ids(
+// CHECK: %[[IDS:.*]] = kernel.part %[[FIRST]] : !kernel.window<?x2xi32> -> memref<?x2xi32>
+// CHECK-NOT: kernel.launch @received_ids(
 // The layer on what came: its experts read rows from the window itself.
-// CHECK: kernel.launch @own_experts_4(
+// Ids of rows that do not exist are no experts here.
+// CHECK: kernel.launch @own_experts_4_received(%[[IDS]], %{{.*}}, %[[ROOM]], %{{.*}}) rows
 // CHECK: kernel.launch @count_4(
 // CHECK: kernel.launch @layout_4({{.*}}moe.expert_load = {layer = "mlp"
 // CHECK: moe.parameter ["mlp.experts.up"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.pack<
@@ -65,6 +67,19 @@ func.func @main(%x: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "x"
       : tensor<?x64xf32>, !moe.layout<1> -> tensor<?x64xf32>, !moe.layout<2>
   %out = moe.combine %back, %sent sum(<tree, groups = 2>) : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xbf16>
   return %out : tensor<?x64xbf16>
+}
+
+// Ids that others read as well are -1 in rows that do not exist.
+// CHECK-LABEL: func.func @ids_for_others
+// CHECK: kernel.launch @await_rows(
+// CHECK: kernel.launch @received_ids(%{{[a-z0-9_]+}}, %[[IDS:[a-z0-9_]+]],
+// CHECK: kernel.launch @own_experts_4(%[[IDS]],
+func.func @ids_for_others(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>) -> (tensor<?x64xf32>, tensor<?x2xi32>) {
+  %send, %sent = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<2>
+  %recv, %got, %re = moe.all_to_all %send, %sent on @ep with(%e : tensor<?x2xi32>) via(direct)
+      : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<1>, tensor<?x2xi32>
+  %rows, %here = moe.dispatch %recv, %re num_experts(8) at @ep : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<4>
+  return %rows, %re : tensor<?x64xf32>, tensor<?x2xi32>
 }
 
 // Two exchanges at a time have windows of their own; the third one takes those of the first again, and returns twice.

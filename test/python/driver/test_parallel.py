@@ -45,6 +45,8 @@ FAULTS = [
     ("ep=2,tokens=both", "tokens must be split or replicated, got 'both'"),
     ("ep=2,tp=2", "unknown field 'tp'; one of ep, tokens, groups, experts"),
     ("ep=2,ep=4", "ep is given twice"),
+    ("ep=2,experts=", "experts: '': No such file or directory"),
+    ("ep=2,experts=orders{0}.json", "experts must be the name of a file without quotes and braces"),
     ("ep=2,", "expected fields as in ep=4,tokens=split,groups=8, got ''"),
     ("2", "expected fields as in ep=4,tokens=split,groups=8, got '2'"),
 ]
@@ -55,6 +57,12 @@ def test_faults(spec, text, layer):
     process = compile_model(layer, f"--parallel={spec}", "-o", layer.parent / "out", "--weights=none")
     expect_error(process, 1, f"--parallel={spec}: {text}; see moe-compile --help")
     assert len(process.stderr.splitlines()) == 1 and files(layer.parent) == ["layer.mlir"]
+
+
+def test_experts_from_a_file_with_blanks(layer):
+    table = layer.parent / "two experts.json"
+    table.write_text("[1, 0, 2, 3, 4, 5, 6, 7]")
+    assert "#order = #moe.order<[1, 0, 2, 3, 4, 5, 6, 7]>" in spmd(layer, f"--parallel=ep=2,experts={table}")
 
 
 def test_empty(layer):

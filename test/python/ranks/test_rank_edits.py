@@ -198,7 +198,7 @@ PLANTED = {
     "flags of the way there": ("split", lambda text: substitute(r"(@signal_ranks\()%\w+", r"\1" + line_of('as "came"', text).split()[0], text),
                                "of @signal_ranks signals 'came' a second time in one exchange"),
     "rows behind their announcement": ("split", lambda text: behind(launch("send_rows"), launch("announce_rows"), text),
-                                       "of @received_ids reads 'companion0', which ranks put to, but no kernel.signal stands between"),
+                                       "of @own_experts_4_received reads 'companion0', which ranks put to, but no kernel.signal stands between"),
     "sums behind their signal": ("split", lambda text: behind(launch("send_sums"), launch("signal_ranks"), text),
                                  "reads 'sums', which ranks put to, but no kernel.signal stands between, nor an await"),
     "no new exchange": ("split", lambda text: without(launch("next_exchange"), text),

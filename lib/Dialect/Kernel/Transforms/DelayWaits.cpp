@@ -1,9 +1,10 @@
 //===- DelayWaits.cpp - what needs no other rank runs while its rows are on their way -----------------------------===//
 //
 // 1. Look at each kernel: which buffers it may write, and whether it signals, awaits or begins an exchange.
-// 2. In front of each launch that signals, find the launches that it does not need. They go behind it: ranks send early.
-// 3. Behind each launch that awaits, up to the next exchange, find the launches that do not need it. They go in front of
-//    it: ranks wait late.
+// 2. In front of each launch that signals, find the launches that it does not need. They go behind it: ranks send
+//    early.
+// 3. Behind each launch that awaits, up to the next exchange, find the launches that do not need it. They go in front
+//    of it: ranks wait late.
 //
 // Launches that touch windows keep their order, and so do launches of which one writes what the other one uses.
 //
