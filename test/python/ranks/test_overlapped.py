@@ -53,6 +53,14 @@ def test_bits_of_the_plain_program(name, plain, expected, tmp_path):
         assert_same_bits(outputs_of(program, 2, calls() * 3, tmp_path / f"calls{threads}", threads=threads), expected * 3)
 
 
+def test_any_number_of_blocks(plain, expected, tmp_path):
+    """More than there are threads, or one for each phase."""
+    text = substitute(r"(@give_back.*?) phases", r"\1 single phases", overlapped(plain, SCHEDULES["two steps"]))
+    text = substitute(r"(@experts_\w+\(.*?) phases", r"\1 blocks(5) phases", text, count=0)
+    assert text.count("blocks(5)") == 2
+    assert_same_bits(outputs_of(compiled(text, tmp_path), 2, calls(), tmp_path / "calls", threads=2), expected)
+
+
 def test_a_group_is_one_launch_of_a_trace(plain, tmp_path):
     program = compiled(overlapped(plain, SCHEDULES["two steps"]), tmp_path)
     outputs_of(program, 2, calls()[:1], tmp_path / "calls", "--trace", tmp_path / "trace.json", threads=2)
