@@ -27,6 +27,14 @@ namespace {
 struct KernelDistributeWarps : kernel::impl::KernelDistributeWarpsBase<KernelDistributeWarps> {
   void runOnOperation() override {
     FuncOp func = getOperation();
+    WalkResult groups = func.walk([](Operation *op) {
+      if (!isa<PhaseOp, ArriveOp, AwaitArrivalsOp>(op))
+        return WalkResult::advance();
+      op->emitOpError("is for launches that run at the same time, which a GPU does not run in this release");
+      return WalkResult::interrupt();
+    });
+    if (groups.wasInterrupted())
+      return signalPassFailure();
     WalkResult tiles = func.walk([](Operation *op) {
       return isa<RowTileOp, cuda::WarpRolesOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
     });

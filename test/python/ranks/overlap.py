@@ -346,11 +346,14 @@ def overlapped(text, schedule):
         return "    kernel.launch_group {\n" + "".join("      " + line for line in launches) + "    }\n"
 
     waits = f'    %sums_came = kernel.window() on @ep as "sums came" : {flags}\n'
-    meet = operands(line_of(r"kernel\.launch @meet_ranks\(", text))
+    # One launch raises the flags of the way back and waits for them, or one each.
+    waits_apart = "kernel.launch @await_ranks(" in text
+    last = "await_ranks" if waits_apart else "meet_ranks"
+    meet = operands(line_of(rf"kernel\.launch @{last}\(", text))
     collect = "    " + launch("collect", f" single{meet[3].split(' single')[-1]}", named["sums_came"], me, named["chunks"])
     replaced = {r"kernel\.launch @experts_up_\w+\(": order + together(first), r"kernel\.launch @experts_down_\w+\(": "",
                 r"kernel\.launch @combine_\w+_f32_\w+\(": "", r"kernel\.launch @send_sums\(": waits + together(second),
-                r"kernel\.launch @meet_ranks\(": collect}  # fmt: skip
+                rf"kernel\.launch @{last}\(": collect, **({r"kernel\.launch @signal_ranks\(": ""} if waits_apart else {})}  # fmt: skip
     traffic = line_of(r"kernel\.launch @send_rows\(", text)
     companions = int(re.search(r"row_bytes = (\d+)", traffic)[1]) - 2 * hidden
     text = text.replace(traffic, substitute(r"row_bytes = \d+", f"row_bytes = {companions}", traffic))

@@ -1,5 +1,6 @@
 """Exchanges under products, written by hand (overlap.py), give the plain program's bits, and none of their waits can be left out."""
 
+import json
 import subprocess
 
 import numpy as np
@@ -50,6 +51,23 @@ def test_bits_of_the_plain_program(name, plain, expected, tmp_path):
     program = compiled(overlapped(plain, SCHEDULES[name]), tmp_path)
     for threads in (1, 2, 3):
         assert_same_bits(outputs_of(program, 2, calls() * 3, tmp_path / f"calls{threads}", threads=threads), expected * 3)
+
+
+def test_any_number_of_blocks(plain, expected, tmp_path):
+    """More than there are threads, or one for each phase."""
+    text = substitute(r"(@give_back.*?) phases", r"\1 single phases", overlapped(plain, SCHEDULES["two steps"]))
+    text = substitute(r"(@experts_\w+\(.*?) phases", r"\1 blocks(5) phases", text, count=0)
+    assert text.count("blocks(5)") == 2
+    assert_same_bits(outputs_of(compiled(text, tmp_path), 2, calls(), tmp_path / "calls", threads=2), expected)
+
+
+def test_a_group_is_one_launch_of_a_trace(plain, tmp_path):
+    program = compiled(overlapped(plain, SCHEDULES["two steps"]), tmp_path)
+    outputs_of(program, 2, calls()[:1], tmp_path / "calls", "--trace", tmp_path / "trace.json", threads=2)
+    events = [e for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"] if e.get("cat") == "launch" and e["pid"] == 1]
+    groups = {e["name"]: e["args"] for e in events if " + " in e["name"]}
+    assert list(groups) == ["send_chunks + experts_up_4x128x128_bf16_gated", "experts_down_4x128x64_bf16 + give_back"]
+    assert [(g["blocks"], g["phase"]) for g in groups.values()] == [(2 + 2 * 2, "up: rows to experts"), (2 * 2 + 2 * 2, "up: sums to tokens")]
 
 
 def product(which):

@@ -1,0 +1,84 @@
+"""Exchanges under products (overlap.py) over a link that carries rows late: the plain program's bits, and wrong ones without one of the waits, which
+nobody checks any more at level runtime."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+from edited import substitute, text_at
+from layer import Drawn, inputs_of, write
+from overlap import Schedule, overlapped
+
+from moe_mlir.testing.compiling import compiler
+from moe_mlir.testing.ranks import assert_same_bits, outputs_of
+
+paced = pytest.importorskip("moe_mlir.testing.paced", reason="built without paced links")
+
+from measure_overlap import link_paced  # noqa: E402
+
+LAYER = Drawn(8, 2, 128, 64, True, "bf16", 33, "random")
+# Rows take milliseconds, which is long beside the products of a small layer.
+LINK = paced.link(2e6, 2_000_000, carry=True)
+
+
+def runtime_text(text, folder):
+    """The text of level kernel at level runtime."""
+    (folder / "kernel.mlir").write_text(text)
+    command = [compiler(), folder / "kernel.mlir", "--from=kernel", "--to=runtime", "-o", "-", "-q"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def run(text, folder, monkeypatch, threads=1):
+    folder.mkdir(exist_ok=True)
+    program = link_paced(text, folder)
+    for name, value in LINK.items():
+        monkeypatch.setenv(name, value)
+    calls = [inputs_of(LAYER, 2, seed) for seed in range(2)]
+    return outputs_of(program, 2, calls, folder / "calls", threads=threads)
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """{name: text at level runtime}."""
+    folder = tmp_path_factory.mktemp("texts")
+    flags = write(LAYER, folder)
+    plain = text_at("kernel", folder / "layer.mlir", "ep=2", *flags, "--target-cpu=x86-64-v3")
+    schedules = {"two steps": Schedule(steps=(1, 1)), "one step": Schedule(steps=(2,))}
+    kernels = {"plain": plain, **{name: overlapped(plain, schedule) for name, schedule in schedules.items()}}
+    return {name: runtime_text(text, folder) for name, text in kernels.items()}
+
+
+@pytest.fixture(scope="module")
+def expected(texts, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        return run(texts["plain"], tmp_path_factory.mktemp("plain"), patch)
+
+
+@pytest.mark.parametrize("name,threads", [("two steps", 1), ("two steps", 2), ("one step", 1)])
+def test_same_bits(name, threads, texts, expected, tmp_path, monkeypatch):
+    assert_same_bits(run(texts[name], tmp_path, monkeypatch, threads), expected)
+
+
+def without_wait(kernel, call, text):
+    """The call is left out in the body of a kernel."""
+    found = re.search(rf"^  llvm\.func internal @{kernel}\.body\(.*?^  \}}$", text, re.DOTALL | re.MULTILINE)
+    return text.replace(found[0], substitute(rf" *%\w+ = llvm\.call @{call}\(.*\n", "", found[0]))
+
+
+def returns_first(text):
+    """The blocks that give back start before those that multiply."""
+    return substitute(r"phases\(2\) lag\(1\)", "phases(2)", substitute(r"(@experts_down_\w+\(.*?phases\(2\))", r"\1 lag(9)", text))
+
+
+WITHOUT = {
+    "wait for rows": lambda text: without_wait(r"experts_up_\w+", "moert_await", text),
+    "wait for sums": lambda text: without_wait("collect", "moert_await", text),
+    "wait for a slice": lambda text: returns_first(without_wait("give_back", "moert_await_arrivals", text)),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_wait_that_is_left_out(name, texts, expected, tmp_path, monkeypatch):
+    actual = run(WITHOUT[name](texts["two steps"]), tmp_path, monkeypatch)
+    assert not all(np.array_equal(a["y"], e["y"]) for a, e in zip(actual, expected, strict=True))
