@@ -158,7 +158,7 @@ private:
 
   void emitUp(KernelBuilder &kernel, moe::ExpertOp op, const ProductTiles &tiles, Rows tokens, Value weight,
               Value bias, Rows result, const LayoutBuffers &layout, bool isGather,
-              const std::optional<Overlap> &overlap, ConversionPatternRewriter &rewriter) const {
+              std::optional<Overlap> &overlap, ConversionPatternRewriter &rewriter) const {
     bool gated = op.getGated();
     // Gate and up share the register tile: each has half of its columns.
     auto inType = cast<RankedTensorType>(op.getWIn().getType());
@@ -219,7 +219,7 @@ private:
   }
 
   void emitDown(KernelBuilder &kernel, RankedTensorType outType, const ProductTiles &tiles, Rows hidden, Value weight,
-                Value bias, Value result, const LayoutBuffers &layout, const std::optional<Overlap> &overlap) const {
+                Value bias, Value result, const LayoutBuffers &layout, std::optional<Overlap> &overlap) const {
     int64_t rows = tiles.rows, width = tiles.columns;
     Value h = kernel.arg(hidden.buffer), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
     Value y = kernel.arg(result), depth = hidden.isApart ? kernel.idx(outType.getDimSize(2)) : kernel.dim(h, 1);

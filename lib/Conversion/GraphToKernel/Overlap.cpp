@@ -63,12 +63,12 @@ void Overlap::allocate(OpBuilder &host) {
   done = buffer({static_cast<int64_t>(schedule.getSlices())});
 }
 
-Value Overlap::flagOf(KernelBuilder &b, Value row) const {
+Value Overlap::flagOf(KernelBuilder &b, Value row) {
   Value room = b.arg(exchange->room);
   return b.add(b.mul(b.div(row, room), b.arg(chunks)), b.div(b.rem(row, room), b.arg(chunkRows)));
 }
 
-std::pair<Value, Value> Overlap::rowsOfChunk(KernelBuilder &b, Value chunk, Value count) const {
+std::pair<Value, Value> Overlap::rowsOfChunk(KernelBuilder &b, Value chunk, Value count) {
   Value rows = b.arg(chunkRows), begin = b.mul(chunk, rows);
   return {begin, b.min(count, b.add(begin, rows))};
 }
@@ -91,10 +91,10 @@ void Overlap::emitOrder(OpBuilder &host, int64_t tileRows) {
     Value begin = first;
     SmallVector<Value> after;
     int64_t sources = 0;
-    for (auto [phase, step] : llvm::enumerate(schedule.getSteps())) {
-      sources += step;
+    for (int64_t phase = 0; phase < phases(); ++phase) {
+      sources += schedule.getSteps()[phase];
       Value limit = end;
-      if (static_cast<int64_t>(phase) + 1 < phases()) {
+      if (phase + 1 < phases()) {
         Value others = b.mul(room, b.idx(sources));
         Value count = b.loop(first, end, 1, zero, [&](Value row, ValueRange acc) {
           Value isBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.toIndex(b.load(tokenOf, row)), others);
@@ -130,12 +130,12 @@ void Overlap::emitOrder(OpBuilder &host, int64_t tileRows) {
 // The products
 //===----------------------------------------------------------------------===//
 
-Value Overlap::receivedRows(KernelBuilder &b) const {
+Value Overlap::receivedRows(KernelBuilder &b) {
   Value window = b.arg(exchange->rows);
   return PartOp::create(b, cast<WindowType>(window.getType()).getPart(), window, Value());
 }
 
-TileWalk Overlap::walkUp(KernelBuilder &b, Value weight) const {
+TileWalk Overlap::walkUp(KernelBuilder &b, Value weight) {
   TileWalk walk;
   walk.records = b.arg(records);
   Value phase = PhaseOp::create(b, b.getIndexType());
@@ -156,7 +156,7 @@ TileWalk Overlap::walkUp(KernelBuilder &b, Value weight) const {
   return walk;
 }
 
-TileWalk Overlap::walkDown(KernelBuilder &b, Value weight) const {
+TileWalk Overlap::walkDown(KernelBuilder &b, Value weight) {
   const int64_t slices = schedule.getSlices();
   TileWalk walk;
   walk.records = b.arg(here.records);

@@ -26,10 +26,10 @@ public:
                                    const LayoutBuffers &here, int64_t tileRows);
 
   /// In the first product: the rows that came, and the records of its phase, each behind the flags of its rows.
-  Value receivedRows(KernelBuilder &b) const;
-  TileWalk walkUp(KernelBuilder &b, Value weight) const;
+  Value receivedRows(KernelBuilder &b);
+  TileWalk walkUp(KernelBuilder &b, Value weight);
   /// In the second one: all records for the column blocks of its phase; each tile counts.
-  TileWalk walkDown(KernelBuilder &b, Value weight) const;
+  TileWalk walkDown(KernelBuilder &b, Value weight);
 
   /// Makes a group of the first product and what sends its rows.
   void sendUnder(LaunchOp up, ConversionPatternRewriter &rewriter);
@@ -46,11 +46,11 @@ private:
   LaunchOp emitReturn(OpBuilder &host, Value rows);
   void join(ArrayRef<LaunchOp> members, ConversionPatternRewriter &rewriter);
   /// In a kernel: the flag of row `row` of those that came.
-  Value flagOf(KernelBuilder &b, Value row) const;
+  Value flagOf(KernelBuilder &b, Value row);
   /// In a kernel: rows [begin, end) of a chunk, of `count` rows.
-  std::pair<Value, Value> rowsOfChunk(KernelBuilder &b, Value chunk, Value count) const;
-  int64_t phases() const { return schedule.getSteps().size(); }
-  Location loc() const { return chain.expert.getLoc(); }
+  std::pair<Value, Value> rowsOfChunk(KernelBuilder &b, Value chunk, Value count);
+  int64_t phases() { return schedule.getSteps().size(); }
+  Location loc() { return chain.expert.getLoc(); }
 
   GraphLowering &lowering;
   moe::OverlapChain chain;

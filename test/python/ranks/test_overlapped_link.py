@@ -1,4 +1,4 @@
-"""Exchanges under products (overlap.py) over a link that carries rows late: the plain program's bits, and wrong ones without one of the waits, which
+"""Exchanges under products over a link that carries rows late: the plain program's bits, and wrong ones without one of the waits, which
 nobody checks any more at level runtime."""
 
 import re
@@ -17,7 +17,7 @@ paced = pytest.importorskip("moe_mlir.testing.paced", reason="built without pace
 
 from measure_overlap import link_paced  # noqa: E402
 
-LAYER = Drawn(8, 2, 128, 64, True, "bf16", 33, "random")
+LAYER = Drawn(8, 2, 256, 64, True, "bf16", 33, "random")
 # Rows take milliseconds, which is long beside the products of a small layer.
 LINK = paced.link(2e6, 2_000_000, carry=True)
 
@@ -43,9 +43,10 @@ def texts(tmp_path_factory):
     """{name: text at level runtime}."""
     folder = tmp_path_factory.mktemp("texts")
     flags = write(LAYER, folder)
-    plain = text_at("kernel", folder / "layer.mlir", "ep=2", *flags, "--target-cpu=x86-64-v3")
-    schedules = {"two steps": Schedule(steps=(1, 1)), "one step": Schedule(steps=(2,))}
-    kernels = {"plain": plain, **{name: overlapped(plain, schedule) for name, schedule in schedules.items()}}
+    what = folder / "layer.mlir", "ep=2"
+    kernels = {"plain": text_at("kernel", *what, *flags, "--target-cpu=x86-64-v3")}
+    for name, steps in (("two steps", (1, 1)), ("one step", (2,))):
+        kernels[name] = overlapped(*what, Schedule(steps=steps), *flags, "--target-cpu=x86-64-v3")
     return {name: runtime_text(text, folder) for name, text in kernels.items()}
 
 
@@ -73,8 +74,8 @@ def returns_first(text):
 
 WITHOUT = {
     "wait for rows": lambda text: without_wait(r"experts_up_\w+", "moert_await", text),
-    "wait for sums": lambda text: without_wait("collect", "moert_await", text),
-    "wait for a slice": lambda text: returns_first(without_wait("give_back", "moert_await_arrivals", text)),
+    "wait for sums": lambda text: without_wait("await_sums", "moert_await", text),
+    "wait for a slice": lambda text: returns_first(without_wait(r"return_sums_\w+", "moert_await_arrivals", text)),
 }
 
 
