@@ -18,7 +18,7 @@
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/short.json})" 2>&1 | FileCheck %s --check-prefix=SHORT
 // RUN: not moe-opt %t/ordered.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/fits.json})" 2>&1 | FileCheck %s --check-prefix=ORDERED
 // ABSENT: option 'parallel': experts: '{{.*}}absent.json': No such file or directory
-// EMPTY: option 'parallel': experts: '{{.*}}empty.json': [1:0, byte=0]: Unexpected EOF
+// EMPTY: option 'parallel': experts: '{{.*}}empty.json': [2:0, byte=1]: Unexpected EOF
 // TEXT: option 'parallel': experts: '{{.*}}text.json': [1:0, byte=0]: Invalid JSON value (number?)
 // NUMBER: option 'parallel': experts: '{{.*}}number.json': expected the numbers of the experts, in order of their places
 // NONE: option 'parallel': experts: '{{.*}}none.json': expected the numbers of the experts, in order of their places
