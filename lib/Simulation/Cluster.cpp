@@ -5,9 +5,10 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 
@@ -45,7 +46,9 @@ public:
     }
     std::optional<double> number = value->getAsNumber();
     if (!number || !(*number >= least) || !(*number <= most)) {
-      fail("has '" + key + "' that is no number from " + formatv("{0:g} to {1:g}", least, most).str());
+      std::string range;
+      raw_string_ostream(range) << format("%g to %g", least, most);
+      fail("has '" + key + "' that is no number from " + range);
       return least;
     }
     return *number;

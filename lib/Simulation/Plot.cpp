@@ -58,8 +58,8 @@ void sim::plotRun(const Setup &setup, const Schedule &schedule, const Run &run, 
       if (span.lane != style.lane)
         continue;
       const double x = kLeft + span.start * scale, width = std::max(span.seconds * scale, 0.5);
-      os << formatv("<rect x=\"{0:f2}\" y=\"{1:f1}\" width=\"{2:f2}\" height=\"{3:f0}\" fill=\"{4}\"><title>{5}: {6:f1} "
-                    "to {7:f1} us</title></rect>\n",
+      os << formatv("<rect x=\"{0:f2}\" y=\"{1:f1}\" width=\"{2:f2}\" height=\"{3:f0}\" fill=\"{4}\">"
+                    "<title>{5}: {6:f1} to {7:f1} us</title></rect>\n",
                     x, y, width, kLane, index++ % 2 ? style.odd : style.even, escaped(span.name), span.start * 1e6,
                     (span.start + span.seconds) * 1e6);
       if (double(span.name.size()) * kLetter < width)

@@ -11,6 +11,9 @@ using namespace llvm;
 using namespace moe_mlir;
 using namespace moe_mlir::sim;
 
+// Products of two kernels and their legs at rates that are reached in practice, max(0.52, 0.41) + max(0.26, 0.41).
+static constexpr double kIdealMilliseconds = 0.93;
+
 /// Three or more digits.
 static std::string digits(double value) {
   const double size = std::abs(value);
@@ -36,9 +39,10 @@ static Error printOwn(const Machines &machines, raw_ostream &os) {
                      {"mixtral-8x7b", machines.h200, 8192, 0},
                      {"qwen3-30b", machines.h200, 8192, 0.032},
                      {"mixtral-8x7b", machines.h200, 8192, 0.032}};
-  os << "| layer | cluster | tokens per rank | std of shares | plain ms | overlap ms | solver's choice | floor ms | overlap "
-        "/ floor | hidden of all | of what can be hidden |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+  os << "| layer | cluster | tokens per rank | std of shares | plain ms | overlap ms | solver's choice | floor ms "
+        "| overlap / floor | hidden of all | of what can be hidden |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
   std::string schedules;
+  double qwen = 0; // milliseconds, the first time
   for (const auto &each : cases) {
     Setup setup;
     setup.cluster = each.cluster;
@@ -56,15 +60,21 @@ static Error printOwn(const Machines &machines, raw_ostream &os) {
     }
     const Solution solution = solve(setup);
     const Summary summary = summarize(setup, simulate(setup, solution.overlap));
-    os << formatv("| {0} | {1} x {2} | {3} | {4} | {5:f3} | {6:f3} | {7} | {8:f3} | {9:f2} | {10:f1} % | {11:f1} % |\n",
+    os << formatv("| {0} | {1} x {2} | {3} | {4:f3} | {5:f3} | {6:f3} | {7} | {8:f3} | {9:f2} | {10:f1} % | {11:f1} % "
+                  "|\n",
                   each.layer, setup.cluster.ranks(), setup.cluster.name, each.tokens, each.deviation,
                   solution.plain * 1e3, solution.overlapped * 1e3,
                   solution.schedule.kind == Schedule::Plain ? "plain" : "overlap", summary.bound * 1e3,
                   solution.overlapped / summary.bound, 100 * summary.hidden / (summary.out + summary.back),
                   100 * summary.hidden / summary.hideable);
-    schedules += formatv("- {0}, {1} x {2}, {3}: `{4}`\n", each.layer, setup.cluster.ranks(), setup.cluster.name,
+    if (qwen == 0 && setup.layer.name == "qwen3-30b")
+      qwen = solution.overlapped * 1e3;
+    schedules += formatv("- {0}, {1} x {2}, {3:f3}: `{4}`\n", each.layer, setup.cluster.ranks(), setup.cluster.name,
                          each.deviation, toString(solution.overlap));
   }
+  os << formatv("\nWith 790 TFLOP/s and 380 GB/s, no ragged tiles and no epilogue, the floor of Qwen3-30B is {0} ms: "
+                "the overlap takes {1:f2} of that.\n",
+                kIdealMilliseconds, qwen / kIdealMilliseconds);
   os << "\nThe schedules that were found:\n\n" << schedules;
   return Error::success();
 }

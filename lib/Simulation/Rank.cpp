@@ -186,8 +186,8 @@ void Simulation::up(Run &run) {
   const double moved = weights * double(list.ends.size()) +
                        traffic.rowsPerSource * double(traffic.sources) * row * (plain ? 1 : 2) +
                        traffic.pairs * double(layer.ffn * layer.elementBytes);
-  const double tile =
-      tileSeconds(cluster.device, tiles, multiplying, moved, tiles.record * double(plain ? list.experts : list.records));
+  const double records = tiles.record * double(plain ? list.experts : list.records);
+  const double tile = tileSeconds(cluster.device, tiles, multiplying, moved, records);
   std::vector<double> stepEnds;
   const double start = plain ? now + end + cluster.launch : now;
   now = runUpList(list, tiles.columnTiles, multiplying, tile, start, &stepEnds);

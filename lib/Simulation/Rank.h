@@ -1,4 +1,4 @@
-//===- Rank.h - one rank of a simulated layer -------------------------------------------------------------*- C++ -*-===//
+//===- Rank.h - one rank of a simulated layer -----------------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_LIB_SIMULATION_RANK_H
 #define MOE_MLIR_LIB_SIMULATION_RANK_H
 

@@ -8,7 +8,7 @@
 // Sums of a slice leave when its last tile is done. Once a block has multiplied its last tile, its multiprocessor is
 // free for blocks that return: kernels have to have them behind those that multiply.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Rank.h"
 

@@ -36,6 +36,33 @@ static std::vector<Steps> stepCandidates(int64_t units) {
   return all;
 }
 
+/// Steps that differ in one place: two of them together, one in two, a source moved to the next one.
+static std::vector<Steps> neighbours(const Steps &steps) {
+  std::vector<Steps> all;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i] > 1 && steps.size() < 16) {
+      Steps cut = steps;
+      cut[i] = steps[i] / 2;
+      cut.insert(cut.begin() + i + 1, steps[i] - cut[i]);
+      all.push_back(std::move(cut));
+    }
+    if (i + 1 == steps.size())
+      break;
+    Steps joined = steps;
+    joined[i + 1] += joined[i];
+    joined.erase(joined.begin() + i);
+    all.push_back(std::move(joined));
+    for (int64_t moved : {1, -1}) {
+      Steps other = steps;
+      other[i] += moved;
+      other[i + 1] -= moved;
+      if (other[i] > 0 && other[i + 1] > 0)
+        all.push_back(std::move(other));
+    }
+  }
+  return all;
+}
+
 static std::vector<int64_t> blockCandidates(int64_t multiprocessors) {
   std::vector<int64_t> blocks;
   for (int64_t count = 1; count < multiprocessors / 2; count += count < 32 ? 1 : 4)
@@ -90,8 +117,9 @@ void Search::descend(Schedule from) {
       slices.push_back(count);
   bestSeconds = time(from);
   best = std::move(from);
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < 8; ++round) {
     bool changed = improve(&Schedule::steps, stepCandidates(units));
+    changed |= improve(&Schedule::steps, neighbours(best.steps));
     changed |= improve(&Schedule::send, blockCandidates(blocks));
     changed |= improve(&Schedule::piece, {128, 256, 512, 1024, 2048, 4096});
     changed |= improve(&Schedule::chunk, {32, 64, 128, 256, 512});
@@ -109,10 +137,14 @@ Solution sim::solve(const Setup &setup) {
   if (sourcesOf(setup) == 1)
     return solution;
   const int64_t blocks = setup.cluster.device.multiprocessors, units = sourcesOf(setup);
-  for (int64_t few : {blocks / 12, blocks / 40}) {
+  for (int64_t few : {blocks / 12, blocks / 40, blocks / 24}) {
     Schedule start;
     start.kind = Schedule::Overlap;
-    start.steps = {1, units - 1};
+    if (few == blocks / 24)
+      for (int64_t rest = units; rest > 0; rest -= start.steps.back())
+        start.steps.push_back(std::min(rest, (units + 7) / 8));
+    else
+      start.steps = {1, units - 1};
     start.send = start.back = std::max<int64_t>(few, 1);
     start.slices = std::min<int64_t>(8, columnBlocks(setup));
     start.piece = 512;

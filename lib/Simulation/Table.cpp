@@ -59,14 +59,17 @@ void sim::printRun(const Setup &setup, const Schedule &schedule, const Run &run,
   os << formatv("           of rates {0:f0} and {1:f0} GB/s\n\n", rateOf(setup.cluster.local, setup.constants) * kGiga,
                 rateOf(setup.cluster.network, setup.constants) * kGiga);
   os << formatv("time       {0:f1} us; plain {1:f1} us\n", run.seconds * kMicro, summary.plain * kMicro);
-  os << formatv("floor      {0:f1} us of two kernels, each as long as its products or its link alone; time is {1:f2} of "
-                "it\n",
+  os << formatv("floor      {0:f1} us of two kernels, each as long as its products or its link alone; time is {1:f2} "
+                "of it\n",
                 summary.bound * kMicro, run.seconds / summary.bound);
   const double legs = summary.out + summary.back;
   if (legs > 0)
     os << formatv("hidden     {0:f1} % of communication, {1:f1} % of what can be hidden\n", 100 * summary.hidden / legs,
                   summary.hideable > 0 ? 100 * std::min(summary.hidden / summary.hideable, 1.0) : 0.0);
   const double products = run.upBusy + run.downBusy, links = run.out.seconds + run.back.seconds;
-  os << "bottleneck " << (products >= links ? "products" : "link")
+  const StringRef longest = 2 * std::max(products, links) < run.seconds ? "launches and latencies"
+                            : products >= links                         ? "products"
+                                                                        : "link";
+  os << "bottleneck " << longest
      << formatv(": {0:f1} us of products, {1:f1} us of the link\n", products * kMicro, links * kMicro);
 }

@@ -9,7 +9,8 @@ using namespace moe_mlir;
 using namespace moe_mlir::sim;
 
 /// Both products of the experts on `rows` of a rank, in `groups` of a batched product.
-static double expertSeconds(const Cluster &cluster, const TutelLayer &layer, double rows, int64_t groups) {
+static double expertSeconds(const Cluster &cluster, const Constants &constants, const TutelLayer &layer, double rows,
+                            int64_t groups) {
   const CudaDevice &device = cluster.device;
   const auto whole = std::max<int64_t>(std::llround(rows), 1);
   // An expert that several ranks share has a part of its width on each.
@@ -20,8 +21,8 @@ static double expertSeconds(const Cluster &cluster, const TutelLayer &layer, dou
         tilesOf(device, {groups, columns, depth, whole, layer.elementBytes, {1, layer.elementBytes, 1, 0}});
     const double bytes =
         double(layer.elementBytes) * (double(groups * columns * depth) + rows * double(columns + depth));
-    seconds += cluster.launch + std::ceil(double(tiles.count()) / double(device.multiprocessors)) *
-                                    tileSeconds(device, tiles, device.multiprocessors, bytes);
+    const double tile = constants.published * tileSeconds(device, tiles, device.multiprocessors, bytes);
+    seconds += cluster.launch + std::ceil(double(tiles.count()) / double(device.multiprocessors)) * tile;
   }
   return seconds;
 }
@@ -39,7 +40,7 @@ TutelTimes sim::tutelSeconds(const Cluster &cluster, const Constants &constants,
   const double part = nested ? nestedAllToAll(cluster, constants, bytes / double(degree))
                              : linearAllToAll(cluster, constants, bytes / double(degree));
   const auto groups = int64_t(std::ceil(layer.expertsPerRank));
-  const double expert = expertSeconds(cluster, layer, rows / double(degree), groups);
+  const double expert = expertSeconds(cluster, constants, layer, rows / double(degree), groups);
   // One stream has all first all-to-alls, then all second ones; another the experts.
   double product = 0;
   std::vector<double> done;
@@ -69,11 +70,13 @@ TutelChoice sim::bestTutel(const Cluster &cluster, const Constants &constants, c
 double sim::fairseqSeconds(const Cluster &cluster, const Constants &constants, const TutelLayer &layer) {
   const double rows = sentRows(layer);
   // Encode and decode multiply a mask of tokens x (experts x capacity) by the tokens.
-  const CudaProduct mask{1, layer.hidden, layer.tokens, int64_t(rows), layer.elementBytes, {1, layer.elementBytes, 1, 0}};
+  const int64_t bytes = layer.elementBytes;
+  const CudaProduct mask{1, layer.hidden, layer.tokens, int64_t(rows), bytes, {1, bytes, 1, 0}};
   const Tiles tiles = tilesOf(cluster.device, mask);
-  const double code = 2 * std::ceil(double(tiles.count()) / double(cluster.device.multiprocessors)) * tiles.seconds;
+  const double rounds = std::ceil(double(tiles.count()) / double(cluster.device.multiprocessors));
+  const double code = 2 * rounds * constants.published * tiles.seconds;
   // Rows stay apart by source: a product of few rows for each expert and rank.
   const auto groups = int64_t(std::ceil(layer.expertsPerRank)) * cluster.ranks();
   return code + 2 * linearAllToAll(cluster, constants, rows * rowBytes(layer)) +
-         expertSeconds(cluster, layer, rows, groups);
+         expertSeconds(cluster, constants, layer, rows, groups);
 }

@@ -1,4 +1,4 @@
-//===- ReadLayers.h - MoE layers of a program as text -----------------------------------------------------*- C++ -*-===//
+//===- ReadLayers.h - MoE layers of a program as text ---------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_TOOLS_MOE_SIM_READLAYERS_H
 #define MOE_MLIR_TOOLS_MOE_SIM_READLAYERS_H
 

@@ -27,7 +27,7 @@ moe-sim: how long a MoE layer takes on several GPUs, before there is one
   moe-sim ir/2_scheduled.mlir --cluster=8xH800 --tokens=16384 --plot=t.svg --trace=t.json
                                         the layers of a program, as a picture and a trace for Perfetto
   moe-sim --layer=mixtral-8x7b,gated=no --cluster=8xH800 --tokens=16384 \
-    --schedule='<overlap, chunk = 128, order = source, steps = [1, 3, 4], piece = 256, send = 12, slices = 8, return = 20>'
+    --schedule='overlap, chunk=128, order=source, steps=[1,3,4], piece=256, send=12, slices=8, return=20'
   moe-sim --layer=experts=64,top-k=8,hidden=2048,ffn=1024 --cluster=my.json --tokens=4096 --systems
                                         beside the schedules of COMET and Tutel
   moe-sim --predictions                 published times beside the model's, as in docs/Simulation.md
@@ -174,6 +174,18 @@ static Error complete(Setup &setup, int64_t gridRanks) {
   return checkLayer(setup.layer, ranks);
 }
 
+/// Refuses an output that would replace an input, or the other output.
+static Error checkOutputs() {
+  StringRef files[] = {plotFile, traceFile, inputFile, clusterText};
+  for (unsigned output : {0u, 1u})
+    for (unsigned other = output + 1; other < 4; ++other) {
+      const StringRef a = files[output], b = files[other];
+      if (!a.empty() && (a == b || sys::fs::equivalent(a, b)))
+        return createStringError("'" + printable(a) + "' would replace '" + printable(b) + "'");
+    }
+  return Error::success();
+}
+
 /// One of the words that an option takes, or an error.
 static Error oneOf(StringRef option, StringRef value, ArrayRef<StringRef> words) {
   if (is_contained(words, value))
@@ -192,6 +204,8 @@ static Error simulateLayers(StringRef folder) {
   if (inputFile.empty() == layerText.empty())
     return createStringError("give a module or --layer, one of them; there are the layers " + layerNames() +
                              "; see moe-sim --help");
+  if (Error error = checkOutputs())
+    return error;
   if (solveIt && !scheduleText.empty())
     return createStringError("--solve finds a schedule, --schedule says one");
   if (exchange == "best" && !solveIt)

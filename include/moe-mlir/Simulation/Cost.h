@@ -1,8 +1,8 @@
-//===- Cost.h - what products and transfers take ----------------------------------------------------------*- C++ -*-===//
+//===- Cost.h - what products and transfers take --------------------------------------------------------*- C++ -*-===//
 //
 // The one cost model of the scheduler and of moe-sim: products by CudaCost, links by the facts of a cluster's file.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_SIMULATION_COST_H
 #define MOE_MLIR_SIMULATION_COST_H
 
@@ -14,7 +14,7 @@ namespace moe_mlir::sim {
 /// All that was fitted, by `moe-sim --fit` (Calibrate.cpp), to five published times. Nothing else of the model was.
 struct Constants {
   double link = 0.9809;     ///< of a link's rate by its vendor, what a large transfer gets
-  double published = 1.4896; ///< seconds of a published fused kernel's products to one second of CudaCost
+  double published = 1.4896; ///< seconds of a published system's products to one second of CudaCost
 };
 
 /// Bytes per second of a large transfer.

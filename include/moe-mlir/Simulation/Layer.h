@@ -1,4 +1,4 @@
-//===- Layer.h - the shape of a MoE layer on several ranks ------------------------------------------------*- C++ -*-===//
+//===- Layer.h - the shape of a MoE layer on several ranks ----------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_SIMULATION_LAYER_H
 #define MOE_MLIR_SIMULATION_LAYER_H
 

@@ -1,4 +1,4 @@
-//===- Output.h - a simulated run as a table, a picture and a trace ---------------------------------------*- C++ -*-===//
+//===- Output.h - a simulated run as a table, a picture and a trace -------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_SIMULATION_OUTPUT_H
 #define MOE_MLIR_SIMULATION_OUTPUT_H
 

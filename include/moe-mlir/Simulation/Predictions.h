@@ -1,4 +1,4 @@
-//===- Predictions.h - published times beside the model's -------------------------------------------------*- C++ -*-===//
+//===- Predictions.h - published times beside the model's -----------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_SIMULATION_PREDICTIONS_H
 #define MOE_MLIR_SIMULATION_PREDICTIONS_H
 

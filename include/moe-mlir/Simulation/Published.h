@@ -1,8 +1,8 @@
-//===- Published.h - schedules of published systems -------------------------------------------------------*- C++ -*-===//
+//===- Published.h - schedules of published systems -----------------------------------------------------*- C++ -*-===//
 //
 // What others run and the compiler does not emit: programs of the simulator. Ranks are alike, but for the busiest one.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_SIMULATION_PUBLISHED_H
 #define MOE_MLIR_SIMULATION_PUBLISHED_H
 

@@ -1,4 +1,4 @@
-//===- Schedule.h - when a MoE layer sends, multiplies and returns ----------------------------------------*- C++ -*-===//
+//===- Schedule.h - when a MoE layer sends, multiplies and returns --------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_SIMULATION_SCHEDULE_H
 #define MOE_MLIR_SIMULATION_SCHEDULE_H
 

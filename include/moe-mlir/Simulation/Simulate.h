@@ -1,4 +1,4 @@
-//===- Simulate.h - a MoE layer on several ranks, in time -------------------------------------------------*- C++ -*-===//
+//===- Simulate.h - a MoE layer on several ranks, in time -----------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_SIMULATION_SIMULATE_H
 #define MOE_MLIR_SIMULATION_SIMULATE_H
 

@@ -1,4 +1,4 @@
-//===- Solve.h - the schedule that takes the least simulated time -----------------------------------------*- C++ -*-===//
+//===- Solve.h - the schedule that takes the least simulated time ---------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_SIMULATION_SOLVE_H
 #define MOE_MLIR_SIMULATION_SOLVE_H
 
