@@ -18,6 +18,8 @@ using namespace moe_mlir::sim;
 
 namespace {
 constexpr int64_t kMostRanks = 1 << 16;
+// Some send while others multiply.
+constexpr int64_t kLeastMultiprocessors = 4;
 
 /// Members of one object of the file. The first error stays; what is read afterwards does not matter.
 class Fields {
@@ -54,8 +56,8 @@ public:
     return *number;
   }
 
-  int64_t whole(StringRef key, int64_t most) {
-    double value = number(key, 1, double(most));
+  int64_t whole(StringRef key, int64_t least, int64_t most) {
+    double value = number(key, double(least), double(most));
     if (std::floor(value) != value)
       fail("has '" + key + "' that is not whole");
     return int64_t(value);
@@ -108,7 +110,7 @@ static CudaDevice readDevice(Fields fields, std::string &name) {
   fields.allow({"name", "multiprocessors", "hertz", "limitedHertz", "memoryBytesPerSecond", "reachableBytesPerSecond",
                 "tensorFlops", "vectorFlops", "specials", "sharedBytes", "cacheBytes"});
   name = fields.text("name");
-  CudaDevice device{"", "", "", fields.whole("multiprocessors", 1 << 12), 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  CudaDevice device{"", "", "", fields.whole("multiprocessors", kLeastMultiprocessors, 1 << 12), 0, 0, 0, 0, 0, 0, 0, 0, 0};
   device.hertz = fields.number("hertz", 1e6, 1e12);
   device.limitedHertz = fields.number("limitedHertz", 1e6, 1e12);
   device.memoryBytesPerSecond = fields.number("memoryBytesPerSecond", 1e6, 1e15);
@@ -138,7 +140,7 @@ Expected<Cluster> sim::parseCluster(StringRef text, StringRef file) {
   Cluster cluster;
   cluster.name = fields.text("name");
   cluster.about = fields.text("about");
-  cluster.ranksPerNode = fields.whole("ranksPerNode", 1 << 10);
+  cluster.ranksPerNode = fields.whole("ranksPerNode", 1, 1 << 10);
   fields.member("local", [&](Fields inner) { cluster.local = readLink(inner); });
   fields.member("network", [&](Fields inner) { cluster.network = readLink(inner); });
   cluster.storeBytesPerSecond = fields.number("storeBytesPerSecond", 1e6, 1e15);

@@ -99,6 +99,11 @@ Error sim::checkLayer(const Layer &layer, int64_t ranks) {
   if (layer.topK > layer.experts)
     return createStringError("a token has " + std::to_string(layer.topK) + " experts, the layer " +
                              std::to_string(layer.experts));
+  // Beyond these sizes numbers would overflow, or a run take longer than anybody waits.
+  if (double(layer.experts) * double(layer.hidden) * double(layer.ffn) > 0x1p44)
+    return createStringError("the layer has more than 2^44 weights");
+  if (layer.pairs(ranks, 1) > 0x1p32 * double(ranks))
+    return createStringError("a rank has more than 2^32 pairs of a token and an expert");
   if (layer.experts % ranks)
     return createStringError(std::to_string(layer.experts) + " experts do not divide among " + std::to_string(ranks) +
                              " ranks");

@@ -13,7 +13,7 @@ using namespace llvm;
 using namespace moe_mlir;
 using namespace moe_mlir::sim;
 
-static constexpr int64_t kMost = 1 << 20;
+static constexpr int64_t kMost = 1 << 20, kMostParts = 1 << 12;
 
 bool Schedule::operator==(const Schedule &other) const { return toString(*this) == toString(other); }
 
@@ -123,6 +123,8 @@ std::string sim::toString(const Schedule &schedule) {
 }
 
 Error sim::checkSchedule(const Schedule &schedule, int64_t ranks, int64_t columnBlocks, int64_t multiprocessors) {
+  if (schedule.kind == Schedule::Parts && schedule.parts > kMostParts)
+    return wrong("'parts' is " + Twine(schedule.parts) + ", at most " + Twine(kMostParts) + " are simulated");
   if (schedule.kind != Schedule::Overlap)
     return Error::success();
   const int64_t sum = std::accumulate(schedule.steps.begin(), schedule.steps.end(), int64_t(0));

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 using namespace moe_mlir;
 using namespace moe_mlir::sim;
@@ -65,5 +66,14 @@ int64_t sim::columnBlocks(const Setup &setup) {
 }
 
 llvm::Error sim::checkSchedule(const Setup &setup, const Schedule &schedule) {
+  if (schedule.kind == Schedule::Overlap && schedule.order == Schedule::Part) {
+    const RankTraffic traffic(setup, RankTraffic::Shared(setup), 0);
+    const double parts = std::max(std::ceil(traffic.rowsPerSource / double(schedule.chunk)), 1.0);
+    const int64_t sum = std::accumulate(schedule.steps.begin(), schedule.steps.end(), int64_t(0));
+    if (double(sum) != parts)
+      return llvm::createStringError("schedule: 'steps' has " + llvm::Twine(sum) + " parts, " +
+                                     llvm::Twine(int64_t(traffic.rowsPerSource)) + " rows of a source in chunks of " +
+                                     llvm::Twine(schedule.chunk) + " have " + llvm::Twine(int64_t(parts)));
+  }
   return checkSchedule(schedule, sourcesOf(setup), columnBlocks(setup), setup.cluster.device.multiprocessors);
 }

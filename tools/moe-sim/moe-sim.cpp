@@ -154,6 +154,15 @@ static Error complete(Setup &setup, int64_t gridRanks) {
   if (gridRanks && gridRanks != ranks)
     return createStringError("the program is for " + Twine(gridRanks) + " ranks, the cluster has " + Twine(ranks) +
                              "; --cluster=" + Twine(gridRanks) + "xNAME");
+  if (!gridRanks) { // those of the whole program
+    if (setup.layer.tokens && tokens && setup.layer.tokens != tokens)
+      return createStringError("the program has " + Twine(setup.layer.tokens) + " tokens, not " +
+                               Twine(tokens.getValue()));
+    if (setup.layer.tokens % ranks)
+      return createStringError("the program's " + Twine(setup.layer.tokens) + " tokens do not divide among " +
+                               Twine(ranks) + " ranks");
+    setup.layer.tokens /= ranks;
+  }
   if (tokens) {
     if (tokens < 1 || tokens % ranks || tokens > (int64_t(1) << 32))
       return createStringError("--tokens=" + Twine(tokens.getValue()) + " do not divide among " + Twine(ranks) +

@@ -25,6 +25,13 @@ TEST(Layer, HasANameAndSizes) {
   EXPECT_EQ(error("olmoe,depth=3"), "a layer has no 'depth'; it has experts, top-k, hidden, ffn, gated");
   EXPECT_EQ(error("olmoe,ffn=0"), "'ffn' of a layer is a number from 1 to 16777216, not '0'");
   EXPECT_EQ(llvm::toString(checkLayer(layer, 3)), "4 experts do not divide among 3 ranks");
+  layer.topK = 5;
+  EXPECT_EQ(llvm::toString(checkLayer(layer, 2)), "a token has 5 experts, the layer 4");
+  layer = llvm::cantFail(parseLayer("experts=16777216,top-k=2,hidden=16777216,ffn=32"));
+  EXPECT_EQ(llvm::toString(checkLayer(layer, 2)), "the layer has more than 2^44 weights");
+  layer = llvm::cantFail(parseLayer("olmoe"));
+  layer.tokens = int64_t(1) << 30;
+  EXPECT_EQ(llvm::toString(checkLayer(layer, 2)), "a rank has more than 2^32 pairs of a token and an expert");
 }
 
 /// 1 - C(E - E/W, k) / C(E, k), of docs that everybody can compute by hand.

@@ -50,5 +50,7 @@ TEST(Schedule, FitsRanksColumnsAndMultiprocessors) {
   EXPECT_EQ(check(8, 8, 132), "");
   EXPECT_EQ(check(4, 8, 132), "schedule: 'steps' has 8 sources, there are 4 ranks");
   EXPECT_EQ(check(8, 7, 132), "schedule: 'slices' is 8, the result has 7 blocks of columns");
+  EXPECT_EQ(llvm::toString(checkSchedule(llvm::cantFail(parseSchedule("parts = 5000")), 8, 8, 132)),
+            "schedule: 'parts' is 5000, at most 4096 are simulated");
   EXPECT_EQ(check(8, 8, 20), "schedule: 'return' is 20 of 20 multiprocessors; some have to multiply");
 }

@@ -55,6 +55,23 @@ TEST(Simulate, MoreSlicesReturnSooner) {
   }
 }
 
+/// With one part nothing starts before all rows are there; with more, up begins with the first.
+TEST(Simulate, PartsComeOneAfterTheOther) {
+  sim::Setup setup = setupOf("8xH200", "qwen3-30b", 8192);
+  sim::Run whole = simulate(setup, scheduleOf("parts = 1"));
+  EXPECT_GE(whole.upEnd, whole.announced + whole.out.seconds + whole.upBusy);
+  sim::Run four = simulate(setup, scheduleOf("parts = 4"));
+  EXPECT_LT(four.upEnd, whole.upEnd);
+  EXPECT_EQ(four.firstReturn, four.downEnd + setup.cluster.launch);
+  // The same, written out: 5467 rows of each source in chunks of a quarter.
+  EXPECT_DOUBLE_EQ(four.upEnd, simulate(setup, scheduleOf("overlap, chunk = 1367, order = part, steps = [1, 1, 1, 1], "
+                                                          "piece = 1048576, send = 13, slices = 1, return = 1"))
+                                   .upEnd);
+  EXPECT_EQ(llvm::toString(checkSchedule(setup, scheduleOf("overlap, chunk = 100, order = part, steps = [4], piece = 1, "
+                                                           "send = 1, slices = 1, return = 1"))),
+            "schedule: 'steps' has 4 parts, 5467 rows of a source in chunks of 100 have 55");
+}
+
 /// What is ready at once is what needs own rows only.
 TEST(Simulate, TilesWaitForTheirRowsOnly) {
   Tiles tiles;

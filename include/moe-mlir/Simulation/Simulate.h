@@ -28,7 +28,7 @@ struct Span {
   double bytes = 0; ///< that leave the rank
 };
 
-/// What one leg of the exchange moves out of a rank, and how long it takes by itself.
+/// What one leg of the exchange moves out of a rank or into it, whichever is more, and how long it takes by itself.
 struct Leg {
   double localBytes = 0, networkBytes = 0;
   double seconds = 0;

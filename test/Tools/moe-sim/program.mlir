@@ -7,6 +7,9 @@
 // RUN: moe-sim --layer=experts=8,top-k=2,hidden=256,ffn=64 --cluster=2xH200 --tokens=4096 --solve | sed 's/simulated: [a-z]* on/on/' | diff %t.program -
 // Without a grid the program is divided among the ranks of the cluster.
 // RUN: moe-sim %s --cluster=2xH200 --tokens=4096 | FileCheck %s
+// RUN: sed 's/tensor<?x/tensor<4096x/g; s/"tokens", ""/"", ""/g; s/4096x256xbf16>, !moe/8192x256xbf16>, !moe/g; /} :/s/-> tensor<4096/-> tensor<8192/' %s > %t.fixed.mlir
+// RUN: moe-sim %t.fixed.mlir --cluster=2xH200 | FileCheck %s
+// RUN: not moe-sim %t.fixed.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=FIXED
 // RUN: not moe-sim %t.mlir --cluster=4xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: not moe-sim %t.mlir --cluster=2xH200 2>&1 | FileCheck %s --check-prefix=TOKENS
 // RUN: moe-compile %s --from=graph --parallel=ep=2,tokens=replicated --to=spmd -o %t.whole.mlir
@@ -21,6 +24,7 @@
 // CHECK-NOT: simulated
 
 // RANKS: moe-sim: error: the program is for 2 ranks, the cluster has 4; --cluster=2xNAME
+// FIXED: moe-sim: error: the program has 4096 tokens, not 64
 // TOKENS: moe-sim: error: give --tokens=N, of all ranks together
 // WHOLE: moe-sim: error: the layer at {{.*}} cannot be simulated: it exchanges no tokens: each rank has all of them (tokens=replicated)
 func.func @layer(%x: tensor<?x256xbf16> {moe.dims = ["tokens", ""], moe.name = "x"})
