@@ -20,14 +20,14 @@ static constexpr double kLetter = 6.2;
 namespace {
 struct LaneStyle {
   Span::Lane lane;
-  StringLiteral name, even, odd;
+  StringLiteral name, even, odd, text;
 };
 } // namespace
 
 // Colours that readers who are blind to some of them tell apart, two of each for neighbours.
-static constexpr LaneStyle kLanes[] = {{Span::Link, "link", "#e69f00", "#f2c14e"},
-                                       {Span::Network, "network", "#cc79a7", "#dda3c3"},
-                                       {Span::Products, "products", "#0072b2", "#56a0d3"}};
+static constexpr LaneStyle kLanes[] = {{Span::Link, "link", "#e69f00", "#f2c14e", "black"},
+                                       {Span::Network, "network", "#cc79a7", "#dda3c3", "black"},
+                                       {Span::Products, "products", "#0072b2", "#2a86bf", "white"}};
 
 static std::string escaped(StringRef text) {
   std::string result;
@@ -63,7 +63,8 @@ void sim::plotRun(const Setup &setup, const Schedule &schedule, const Run &run, 
                     x, y, width, kLane, index++ % 2 ? style.odd : style.even, escaped(span.name), span.start * 1e6,
                     (span.start + span.seconds) * 1e6);
       if (double(span.name.size()) * kLetter < width)
-        os << formatv("<text x=\"{0:f2}\" y=\"{1:f1}\">{2}</text>\n", x + 3, y + kLane / 2 + 4, escaped(span.name));
+        os << formatv("<text x=\"{0:f2}\" y=\"{1:f1}\" fill=\"{2}\">{3}</text>\n", x + 3, y + kLane / 2 + 4, style.text,
+                      escaped(span.name));
     }
     y += kLane + kGap;
   }

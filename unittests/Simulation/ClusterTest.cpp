@@ -41,8 +41,11 @@ TEST(Cluster, SaysWhereADescriptionIsWrong) {
   EXPECT_EQ(errorOf("\"ranksPerNode\": 4", "\"ranksPerNode\": 4.5"), "x.json: cluster has 'ranksPerNode' that is not "
                                                                      "whole");
   EXPECT_EQ(errorOf("\"h200\"", "\"b200\""),
-            "x.json: cluster names a device 'b200' that is not known; it is h200 or h100, or an object");
+            "x.json: cluster names a device 'b200' that is not known; it is " + moe_mlir::cudaDeviceKeys() +
+                ", or an object");
   EXPECT_EQ(errorOf("\"h200\"", "{\"name\": \"D\"}"), "x.json: cluster.device lacks 'multiprocessors', a number");
+  EXPECT_EQ(errorOf("\"h200\"", "{\"name\": \"D\", \"multiprocessors\": 3}"),
+            "x.json: cluster.device has 'multiprocessors' that is no number from 4 to 4096");
   EXPECT_EQ(errorOf("\"h200\"", "7"), "x.json: cluster lacks 'device', an object");
   EXPECT_EQ(errorOf("{\"name\"", "[{\"name\"").substr(0, 8), "x.json: ");
   EXPECT_EQ(llvm::toString(parseCluster("[]", "x.json").takeError()),
