@@ -13,6 +13,7 @@ config.test_exec_root = os.path.join(config.moe_binary, "test")
 config.environment["PATH"] = os.pathsep.join([config.moe_tools, config.llvm_tools, os.environ["PATH"]])
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%moe_source", config.moe_source))
+config.substitutions.append(("%moe_binary", config.moe_binary))
 # Print functions for programs that run under mlir-runner.
 runner_libs = [os.path.join(config.llvm_libs, f"libmlir_{name}.so") for name in ("runner_utils", "c_runner_utils")]
 config.substitutions.append(("%mlir_libs", ",".join(runner_libs)))

@@ -6,7 +6,7 @@ import pytest
 
 from compiling import files, limit_file_size
 
-TOOLS = ["moe-compile", "moe-opt", "moe-translate", "moe-lsp-server"]
+TOOLS = ["moe-compile", "moe-opt", "moe-translate", "moe-lsp-server", "moe-sim"]
 TEXT = "module {\n" + "".join(f"  func.func private @a_function_with_a_long_name_{i}()\n" for i in range(100)) + "}\n"
 
 

@@ -1,0 +1,44 @@
+//===- Cluster.h - GPUs and the links between them ------------------------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_SIMULATION_CLUSTER_H
+#define MOE_MLIR_SIMULATION_CLUSTER_H
+
+#include "moe-mlir/Analysis/CudaDevices.h"
+
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace moe_mlir::sim {
+
+/// What connects a rank with others.
+struct Link {
+  double bytesPerSecond = 0; ///< of one rank, one way, by the vendor
+  double reachable = 0;      ///< of it, what large transfers were measured to get; 0: the cost model's fraction of it
+  double latency = 0;        ///< seconds from a store to its sight at the other end
+};
+
+/// Facts about a machine, from a file of data/clusters. Ranks are numbered node by node.
+struct Cluster {
+  std::string name, about;
+  std::string deviceName;
+  CudaDevice device = cudaDevices().front();
+  int64_t ranksPerNode = 1, nodes = 1;
+  Link local, network;        ///< within a node; between ranks of different nodes
+  double storeBytesPerSecond = 0; ///< that one block's threads store to another rank
+  double bulkBytesPerSecond = 0;  ///< that one block copies there by the copy engine of its multiprocessor
+  double message = 0;             ///< seconds that a message of a collective costs its sender, beside its bytes
+  double launch = 0;              ///< seconds from the end of a kernel to the start of the next
+
+  int64_t ranks() const { return ranksPerNode * nodes; }
+};
+
+/// Reads a description. `file` names the text in errors, which are one line.
+llvm::Expected<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file);
+
+/// The cluster of `[N x]NAME`: NAME.json of `folder`, or a path that ends in `.json`. With N it has that many ranks,
+/// otherwise one node.
+llvm::Expected<Cluster> findCluster(llvm::StringRef spec, llvm::StringRef folder);
+
+} // namespace moe_mlir::sim
+
+#endif // MOE_MLIR_SIMULATION_CLUSTER_H

@@ -1,0 +1,215 @@
+//===- Cluster.cpp - reads descriptions of clusters ---------------------------------------------------------------===//
+
+#include "moe-mlir/Simulation/Cluster.h"
+#include "moe-mlir/Support/UntrustedJson.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+using namespace llvm;
+using namespace moe_mlir;
+using namespace moe_mlir::sim;
+
+namespace {
+constexpr int64_t kMostRanks = 1 << 16;
+// Some send while others multiply.
+constexpr int64_t kLeastMultiprocessors = 4;
+
+/// Members of one object of the file. The first error stays; what is read afterwards does not matter.
+class Fields {
+public:
+  Fields(std::string place, const JsonObject &object, std::string &error)
+      : place(std::move(place)), object(object), error(error) {}
+
+  void fail(const Twine &text) {
+    if (error.empty())
+      error = (place + text).str();
+  }
+
+  /// Refuses members of other names, which would be misspelt ones.
+  void allow(ArrayRef<StringRef> keys) {
+    for (const JsonMember &member : object)
+      if (!is_contained(keys, member.first))
+        fail("has no member '" + printable(member.first) + "'; its members are " + join(keys));
+  }
+
+  double number(StringRef key, double least, double most, bool needed = true) {
+    const JsonValue *value = object.get(key);
+    if (!value) {
+      if (needed)
+        fail("lacks '" + key + "', a number");
+      return 0;
+    }
+    std::optional<double> number = value->getAsNumber();
+    if (!number || !(*number >= least) || !(*number <= most)) {
+      std::string range;
+      raw_string_ostream(range) << format("%g to %g", least, most);
+      fail("has '" + key + "' that is no number from " + range);
+      return least;
+    }
+    return *number;
+  }
+
+  int64_t whole(StringRef key, int64_t least, int64_t most) {
+    double value = number(key, double(least), double(most));
+    if (std::floor(value) != value)
+      fail("has '" + key + "' that is not whole");
+    return int64_t(value);
+  }
+
+  std::string text(StringRef key) {
+    std::optional<StringRef> value = object.getString(key);
+    if (!value)
+      fail("lacks '" + key + "', a string");
+    return value ? printable(*value) : std::string();
+  }
+
+  /// What `read` makes of an object that is a member.
+  template <typename Function>
+  void member(StringRef key, Function read) {
+    if (const JsonObject *inner = object.getObject(key))
+      read(Fields(place.substr(0, place.size() - 1) + "." + key.str() + " ", *inner, error));
+    else
+      fail("lacks '" + key + "', an object");
+  }
+
+  const JsonObject &get() const { return object; }
+
+private:
+  static std::string join(ArrayRef<StringRef> keys) {
+    std::string text;
+    for (StringRef key : keys)
+      text += (text.empty() ? "" : ", ") + key.str();
+    return text;
+  }
+
+  std::string place;
+  const JsonObject &object;
+  std::string &error;
+};
+} // namespace
+
+static Link readLink(Fields fields) {
+  fields.allow({"bytesPerSecond", "reachable", "latency"});
+  Link link;
+  link.bytesPerSecond = fields.number("bytesPerSecond", 1e6, 1e15);
+  link.reachable = fields.number("reachable", 1e6, 1e15, /*needed=*/false);
+  link.latency = fields.number("latency", 0, 1);
+  if (link.reachable > link.bytesPerSecond)
+    fields.fail("has 'reachable' above 'bytesPerSecond'");
+  return link;
+}
+
+static CudaDevice readDevice(Fields fields, std::string &name) {
+  fields.allow({"name", "multiprocessors", "hertz", "limitedHertz", "memoryBytesPerSecond", "reachableBytesPerSecond",
+                "tensorFlops", "vectorFlops", "specials", "sharedBytes", "cacheBytes"});
+  name = fields.text("name");
+  CudaDevice device{"", "", "", fields.whole("multiprocessors", kLeastMultiprocessors, 1 << 12), 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  device.hertz = fields.number("hertz", 1e6, 1e12);
+  device.limitedHertz = fields.number("limitedHertz", 1e6, 1e12);
+  device.memoryBytesPerSecond = fields.number("memoryBytesPerSecond", 1e6, 1e15);
+  device.reachableBytesPerSecond = fields.number("reachableBytesPerSecond", 1e6, 1e15);
+  device.tensorFlops = fields.number("tensorFlops", 1, 1e9);
+  device.vectorFlops = fields.number("vectorFlops", 1, 1e9);
+  device.specials = fields.number("specials", 1, 1e9);
+  device.sharedBytes = fields.number("sharedBytes", 1, 1e9);
+  device.cacheBytes = fields.number("cacheBytes", 1, 1e9);
+  return device;
+}
+
+Expected<Cluster> sim::parseCluster(StringRef text, StringRef file) {
+  auto failed = [&](const Twine &message) {
+    return createStringError(Twine(file) + ": " + message);
+  };
+  Expected<JsonDocument> document = parseUntrustedJson(text);
+  if (!document)
+    return failed(toString(document.takeError()));
+  const JsonObject *object = document->root().getAsObject();
+  if (!object)
+    return failed("a cluster is described by an object");
+  std::string error;
+  Fields fields("cluster ", *object, error);
+  fields.allow({"name", "about", "device", "ranksPerNode", "local", "network", "storeBytesPerSecond",
+                "bulkBytesPerSecond", "message", "launch"});
+  Cluster cluster;
+  cluster.name = fields.text("name");
+  cluster.about = fields.text("about");
+  cluster.ranksPerNode = fields.whole("ranksPerNode", 1, 1 << 10);
+  fields.member("local", [&](Fields inner) { cluster.local = readLink(inner); });
+  fields.member("network", [&](Fields inner) { cluster.network = readLink(inner); });
+  cluster.storeBytesPerSecond = fields.number("storeBytesPerSecond", 1e6, 1e15);
+  cluster.bulkBytesPerSecond = fields.number("bulkBytesPerSecond", 1e6, 1e15);
+  cluster.message = fields.number("message", 0, 1);
+  cluster.launch = fields.number("launch", 0, 1);
+  if (std::optional<StringRef> key = object->getString("device")) {
+    const CudaDevice *device = findCudaDevice(*key);
+    if (device) {
+      cluster.device = *device;
+      cluster.deviceName = device->name.str();
+    } else {
+      fields.fail("names a device '" + printable(*key) + "' that is not known; it is " + cudaDeviceKeys() +
+                  ", or an object");
+    }
+  } else {
+    fields.member("device", [&](Fields inner) { cluster.device = readDevice(inner, cluster.deviceName); });
+  }
+  if (!error.empty())
+    return failed(error);
+  return cluster;
+}
+
+/// "h200, h800": the descriptions of a folder.
+static std::string namesIn(StringRef folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (sys::fs::directory_iterator it(folder, error), end; it != end && !error; it.increment(error))
+    if (sys::path::extension(it->path()) == ".json")
+      names.push_back(sys::path::stem(it->path()).str());
+  llvm::sort(names);
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
+Expected<Cluster> sim::findCluster(StringRef spec, StringRef folder) {
+  int64_t ranks = 0;
+  StringRef name = spec;
+  size_t digits = spec.find_first_not_of("0123456789");
+  if (digits != StringRef::npos && digits && spec[digits] == 'x') {
+    name = spec.drop_front(digits + 1);
+    if (spec.take_front(digits).getAsInteger(10, ranks) || ranks < 1 || ranks > kMostRanks)
+      return createStringError("cluster '" + printable(spec) + "' has no number of ranks from 1 to " +
+                               std::to_string(kMostRanks));
+  }
+  SmallString<128> path(name);
+  if (!name.ends_with(".json")) {
+    path = folder;
+    if (name.contains('/') || name.empty())
+      return createStringError("cluster '" + printable(spec) + "' is no name; the path of a description ends in .json");
+    sys::path::append(path, name.lower() + ".json");
+    if (!sys::fs::exists(path))
+      return createStringError("no cluster is called '" + printable(name) + "'; there are " + namesIn(folder) +
+                               ", or the path of a description, FILE.json");
+  }
+  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
+    return createStringError(printable(path) + " is not a file");
+  auto buffer = MemoryBuffer::getFile(path);
+  if (!buffer)
+    return createStringError("cannot read " + printable(path) + ": " + buffer.getError().message());
+  Expected<Cluster> cluster = parseCluster((*buffer)->getBuffer(), sys::path::filename(path));
+  if (!cluster || !ranks)
+    return cluster;
+  if (ranks > cluster->ranksPerNode && ranks % cluster->ranksPerNode)
+    return createStringError("cluster '" + printable(spec) + "' has nodes of " + std::to_string(cluster->ranksPerNode) +
+                             " ranks; " + std::to_string(ranks) + " is no multiple of them");
+  cluster->nodes = std::max<int64_t>(ranks / cluster->ranksPerNode, 1);
+  cluster->ranksPerNode = std::min(ranks, cluster->ranksPerNode);
+  return cluster;
+}

@@ -1,0 +1,198 @@
+//===- Solve.cpp - the schedule that takes the least simulated time -----------------------------------------------===//
+
+#include "moe-mlir/Simulation/Solve.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace moe_mlir;
+using namespace moe_mlir::sim;
+
+using Steps = llvm::SmallVector<int64_t>;
+
+/// Sums of sources to `units`: one step, own rows first, powers of a factor, single sources.
+static std::vector<Steps> stepCandidates(int64_t units) {
+  std::vector<Steps> all{{units}};
+  auto add = [&](Steps steps) {
+    int64_t rest = units - std::accumulate(steps.begin(), steps.end(), int64_t(0));
+    if (rest > 0)
+      steps.push_back(rest);
+    if (rest >= 0 && std::find(all.begin(), all.end(), steps) == all.end())
+      all.push_back(std::move(steps));
+  };
+  for (int64_t first = 1; first < units; first *= 2) {
+    add({first});
+    for (int64_t second = 1; first + second < units; second *= 2)
+      add({first, second});
+  }
+  for (int64_t factor : {1, 2, 3}) {
+    Steps steps;
+    for (int64_t sum = 0, step = 1; sum + step <= units && steps.size() < 16; sum += step, step *= factor)
+      steps.push_back(step);
+    add(steps);
+  }
+  if (units >= 3)
+    add({1, (units - 1) / 2});
+  return all;
+}
+
+/// Steps that differ in one place: two of them together, one in two, a source moved to the next one.
+static std::vector<Steps> neighbours(const Steps &steps) {
+  std::vector<Steps> all;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i] > 1 && steps.size() < 16) {
+      Steps cut = steps;
+      cut[i] = steps[i] / 2;
+      cut.insert(cut.begin() + i + 1, steps[i] - cut[i]);
+      all.push_back(std::move(cut));
+    }
+    if (i + 1 == steps.size())
+      break;
+    Steps joined = steps;
+    joined[i + 1] += joined[i];
+    joined.erase(joined.begin() + i);
+    all.push_back(std::move(joined));
+    for (int64_t moved : {1, -1}) {
+      Steps other = steps;
+      other[i] += moved;
+      other[i + 1] -= moved;
+      if (other[i] > 0 && other[i + 1] > 0)
+        all.push_back(std::move(other));
+    }
+  }
+  return all;
+}
+
+static std::vector<int64_t> blockCandidates(int64_t multiprocessors) {
+  std::vector<int64_t> blocks;
+  for (int64_t count = 1; count < multiprocessors / 2; count += count < 32 ? 1 : 4)
+    blocks.push_back(count);
+  return blocks;
+}
+
+namespace {
+struct Search {
+  explicit Search(const Setup &setup) : setup(setup) {}
+
+  double time(const Schedule &schedule) {
+    ++simulations;
+    return simulate(setup, schedule).seconds;
+  }
+
+  /// Sets `field` to the best of `values`. Returns whether that is another one.
+  template <typename T>
+  bool improve(T Schedule::*field, const std::vector<T> &values) {
+    bool changed = false;
+    for (const T &value : values) {
+      Schedule other = best;
+      other.*field = value;
+      if (other.*field == best.*field)
+        continue;
+      double seconds = time(other);
+      if (seconds < bestSeconds) {
+        best = std::move(other);
+        bestSeconds = seconds;
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+  /// From one schedule to a better one as long as there is one.
+  void descend(Schedule from);
+
+  const Setup &setup;
+  Schedule best;
+  double bestSeconds = 0;
+  int64_t simulations = 0;
+};
+} // namespace
+
+void Search::descend(Schedule from) {
+  const int64_t units = sourcesOf(setup), blocks = setup.cluster.device.multiprocessors;
+  std::vector<int64_t> slices;
+  const int64_t most = columnBlocks(setup);
+  for (int64_t count = 1; count <= most; ++count)
+    if (most % count == 0 || (count & (count - 1)) == 0)
+      slices.push_back(count);
+  bestSeconds = time(from);
+  best = std::move(from);
+  for (int round = 0; round < 8; ++round) {
+    bool changed = improve(&Schedule::steps, stepCandidates(units));
+    changed |= improve(&Schedule::steps, neighbours(best.steps));
+    changed |= improve(&Schedule::send, blockCandidates(blocks));
+    changed |= improve(&Schedule::piece, {128, 256, 512, 1024, 2048, 4096});
+    changed |= improve(&Schedule::chunk, {32, 64, 128, 256, 512});
+    changed |= improve(&Schedule::slices, slices);
+    changed |= improve(&Schedule::back, blockCandidates(blocks));
+    if (!changed)
+      return;
+  }
+}
+
+Solution sim::solve(const Setup &setup) {
+  Search search(setup);
+  Solution solution;
+  solution.plain = solution.seconds = search.time(Schedule());
+  if (sourcesOf(setup) == 1)
+    return solution;
+  const int64_t blocks = setup.cluster.device.multiprocessors, units = sourcesOf(setup);
+  for (int64_t few : {blocks / 12, blocks / 40, blocks / 24}) {
+    Schedule start;
+    start.kind = Schedule::Overlap;
+    if (few == blocks / 24)
+      for (int64_t rest = units; rest > 0; rest -= start.steps.back())
+        start.steps.push_back(std::min(rest, (units + 7) / 8));
+    else
+      start.steps = {1, units - 1};
+    start.send = start.back = std::max<int64_t>(few, 1);
+    start.slices = std::min<int64_t>(8, columnBlocks(setup));
+    start.piece = 512;
+    search.descend(start);
+    if (!solution.overlapped || search.bestSeconds < solution.overlapped) {
+      solution.overlap = search.best;
+      solution.overlapped = search.bestSeconds;
+    }
+  }
+  for (int64_t parts : {2, 4, 8}) {
+    Schedule schedule;
+    schedule.kind = Schedule::Parts;
+    schedule.parts = parts;
+    double seconds = search.time(schedule);
+    if (seconds < solution.overlapped) {
+      solution.overlap = schedule;
+      solution.overlapped = seconds;
+    }
+  }
+  solution.simulations = search.simulations;
+  if (solution.overlapped <= solution.plain * (1 - kLeastGain)) {
+    solution.schedule = solution.overlap;
+    solution.seconds = solution.overlapped;
+  }
+  return solution;
+}
+
+std::pair<Setup, Solution> sim::solveExchange(Setup setup) {
+  setup.nested = false;
+  Solution flat = solve(setup);
+  if (setup.cluster.nodes == 1 || setup.cluster.ranksPerNode == 1)
+    return {setup, flat};
+  Setup other = setup;
+  other.nested = true;
+  Solution nested = solve(other);
+  return nested.seconds < flat.seconds ? std::pair(other, nested) : std::pair(setup, flat);
+}
+
+Schedule sim::drawSchedule(const Setup &setup, std::mt19937 &random) {
+  auto draw = [&](int64_t least, int64_t most) { return least + int64_t(random() % uint64_t(most - least + 1)); };
+  Schedule schedule;
+  schedule.kind = Schedule::Overlap;
+  schedule.chunk = int64_t(16) << draw(0, 6);
+  schedule.piece = int64_t(128) << draw(0, 5);
+  for (int64_t rest = sourcesOf(setup); rest > 0; rest -= schedule.steps.back())
+    schedule.steps.push_back(schedule.steps.size() < 16 ? draw(1, rest) : rest);
+  schedule.send = draw(1, setup.cluster.device.multiprocessors / 2);
+  schedule.back = draw(1, setup.cluster.device.multiprocessors / 2);
+  schedule.slices = draw(1, columnBlocks(setup));
+  return schedule;
+}

@@ -1,0 +1,46 @@
+// The layers of a program: sizes from types, ranks from the grid, tokens where they are not fixed from the command line.
+// RUN: moe-compile %s --from=graph --parallel=ep=2 --to=scheduled -o %t.mlir && FileCheck %s --check-prefix=LEVEL < %t.mlir
+// RUN: moe-sim %t.mlir --cluster=2xH200 --tokens=4096 | FileCheck %s
+// RUN: moe-sim - --cluster=2xH200 --tokens=4096 < %t.mlir | FileCheck %s
+// The same layer by its sizes is the same run.
+// RUN: moe-sim %t.mlir --cluster=2xH200 --tokens=4096 --solve | sed 's/simulated: [a-z]* on/on/' > %t.program
+// RUN: moe-sim --layer=experts=8,top-k=2,hidden=256,ffn=64 --cluster=2xH200 --tokens=4096 --solve | sed 's/simulated: [a-z]* on/on/' | diff %t.program -
+// Without a grid the program is divided among the ranks of the cluster.
+// RUN: moe-sim %s --cluster=2xH200 --tokens=4096 | FileCheck %s
+// RUN: sed 's/tensor<?x/tensor<4096x/g; s/"tokens", ""/"", ""/g; s/4096x256xbf16>, !moe/8192x256xbf16>, !moe/g; /} :/s/-> tensor<4096/-> tensor<8192/' %s > %t.fixed.mlir
+// RUN: moe-sim %t.fixed.mlir --cluster=2xH200 | FileCheck %s
+// RUN: not moe-sim %t.fixed.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=FIXED
+// RUN: not moe-sim %t.mlir --cluster=4xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=RANKS
+// RUN: not moe-sim %t.mlir --cluster=2xH200 2>&1 | FileCheck %s --check-prefix=TOKENS
+// RUN: moe-compile %s --from=graph --parallel=ep=2,tokens=replicated --to=spmd -o %t.whole.mlir
+// RUN: not moe-sim %t.whole.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=WHOLE
+
+// LEVEL: moe.expert
+// LEVEL-SAME: schedule(<plain>)
+
+// CHECK: simulated: layer on 2 x H200, 2048 tokens per rank
+// CHECK-NEXT: schedule:  plain
+// CHECK: rows out
+// CHECK-NOT: simulated
+
+// RANKS: moe-sim: error: the program is for 2 ranks, the cluster has 4; --cluster=2xNAME
+// FIXED: moe-sim: error: the program has 4096 tokens, not 64
+// TOKENS: moe-sim: error: give --tokens=N, of all ranks together
+// WHOLE: moe-sim: error: the layer at {{.*}} cannot be simulated: it exchanges no tokens: each rank has all of them (tokens=replicated)
+func.func @layer(%x: tensor<?x256xbf16> {moe.dims = ["tokens", ""], moe.name = "x"})
+    -> (tensor<?x256xbf16> {moe.dims = ["tokens", ""], moe.name = "y"}) {
+  %router = moe.parameter ["router"] : tensor<8x256xbf16>
+  %w1 = moe.parameter ["up"] : tensor<8x128x256xbf16>
+  %w2 = moe.parameter ["down"] : tensor<8x256x64xbf16>
+  %logits = nn.linear %x, %router : tensor<?x256xbf16>, tensor<8x256xbf16> -> tensor<?x8xbf16>
+  %w, %e = moe.gate %logits top_k(2) score(softmax) renormalize(sum) : tensor<?x8xbf16> -> tensor<?x2xbf16>, tensor<?x2xi32>
+  %rows, %layout = moe.dispatch %x, %e num_experts(8) : tensor<?x256xbf16>, tensor<?x2xi32> -> tensor<?x256xbf16>, !moe.layout<8>
+  %y = moe.expert %rows, %layout, %w1, %w2 gated {
+  ^bb0(%g: f32, %u: f32):
+    %s = nn.silu %g : f32
+    %a = arith.mulf %s, %u : f32
+    moe.yield %a : f32
+  } : tensor<?x256xbf16>, !moe.layout<8>, tensor<8x128x256xbf16>, tensor<8x256x64xbf16> -> tensor<?x256xbf16>
+  %out = moe.combine %y, %layout weights(%w : tensor<?x2xbf16>) : tensor<?x256xbf16>, !moe.layout<8> -> tensor<?x256xbf16>
+  return %out : tensor<?x256xbf16>
+}

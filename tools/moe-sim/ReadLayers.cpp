@@ -1,0 +1,126 @@
+//===- ReadLayers.cpp - MoE layers of a program as text -----------------------------------------------------------===//
+
+#include "ReadLayers.h"
+
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
+#include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/Nn/IR/Nn.h"
+#include "moe-mlir/Dialect/X86/IR/X86.h"
+#include "moe-mlir/Support/UntrustedIr.h"
+#include "moe-mlir/Support/UntrustedJson.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+using namespace moe_mlir::sim;
+
+static int64_t bytesOf(mlir::Type type) {
+  return divideCeil(mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth(), 8);
+}
+
+/// The layer of an op, or what is missing. Weights say the sizes, the dispatch in front of it the routing.
+static Expected<ProgramLayer> layerOf(mlir::moe::ExpertOp op) {
+  auto dispatch = op.getLayout().getDefiningOp<mlir::moe::DispatchOp>();
+  auto in = cast<mlir::ShapedType>(op.getWIn().getType()), out = cast<mlir::ShapedType>(op.getWOut().getType());
+  if (!dispatch || !in.hasStaticShape() || !out.hasStaticShape())
+    return createStringError("its routing is not that of a 'moe.dispatch', or its weights have no fixed size");
+  auto ids = cast<mlir::ShapedType>(dispatch.getExperts().getType());
+  if (ids.isDynamicDim(1))
+    return createStringError("the number of experts of a token is not fixed");
+  ProgramLayer result;
+  Layer &layer = result.layer;
+  layer.name = "layer";
+  layer.experts = int64_t(dispatch.getNumExperts());
+  layer.topK = ids.getDimSize(1);
+  layer.hidden = in.getDimSize(2);
+  layer.ffn = out.getDimSize(2);
+  layer.gated = op.getGated();
+  layer.elementBytes = bytesOf(dispatch.getTokens().getType());
+  if (op.getSchedule())
+    result.schedule = mlir::moe::stringifyScheduleKind(op.getScheduleAttr().getKind()).str();
+  mlir::Value tokens = dispatch.getTokens();
+  if (auto grid = dispatch.getAtAttr()) {
+    auto exchange = tokens.getDefiningOp<mlir::moe::AllToAllOp>();
+    if (!exchange)
+      return createStringError("it exchanges no tokens: each rank has all of them (tokens=replicated)");
+    auto shape = mlir::SymbolTable::lookupNearestSymbolFrom<mlir::shard::GridOp>(op, grid);
+    if (!shape)
+      return createStringError("its grid is not defined");
+    result.ranks = 1;
+    for (int64_t size : shape.getShape())
+      result.ranks *= size;
+    if (auto sent = exchange.getRows().getDefiningOp<mlir::moe::DispatchOp>())
+      tokens = sent.getTokens();
+  }
+  auto type = cast<mlir::ShapedType>(tokens.getType());
+  layer.tokens = type.isDynamicDim(0) ? 0 : type.getDimSize(0);
+  return result;
+}
+
+static bool alike(const ProgramLayer &a, const ProgramLayer &b) {
+  auto key = [](const ProgramLayer &each) {
+    const Layer &layer = each.layer;
+    return std::tuple(layer.tokens, layer.experts, layer.topK, layer.hidden, layer.ffn, layer.gated, layer.elementBytes,
+                      each.ranks, each.schedule);
+  };
+  return key(a) == key(b);
+}
+
+Expected<std::vector<ProgramLayer>> sim::readLayers(StringRef path) {
+  if (path != "-" && sys::fs::exists(path) && !sys::fs::is_regular_file(path))
+    return createStringError("cannot read '" + printable(path) + "': it is not a file");
+  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false);
+  if (!buffer)
+    return createStringError("cannot read '" + printable(path) + "': " + buffer.getError().message());
+  unsigned line = 0;
+  if (Error error = checkIrText((*buffer)->getBuffer(), line))
+    return createStringError(printable(path) + ":" + Twine(line) + ": " + toString(std::move(error)));
+  mlir::DialectRegistry registry;
+  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::cuda::CudaDialect,
+                  mlir::func::FuncDialect, mlir::kernel::KernelDialect, mlir::linalg::LinalgDialect,
+                  mlir::math::MathDialect, mlir::moe::MoeDialect, mlir::nn::NnDialect, mlir::scf::SCFDialect,
+                  mlir::shard::ShardDialect, mlir::tensor::TensorDialect, mlir::x86::X86Dialect>();
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  mlir::ParserConfig config(&context, /*verifyAfterParse=*/false);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(sources, config);
+  if (!module || failed(checkTypeSizes(*module)) || failed(mlir::verify(*module)))
+    return createStringError("'" + printable(path) + "' is not valid");
+  std::vector<ProgramLayer> layers;
+  Error error = Error::success();
+  module->walk([&](mlir::moe::ExpertOp op) {
+    Expected<ProgramLayer> layer = layerOf(op);
+    if (layer) {
+      if (none_of(layers, [&](const ProgramLayer &other) { return alike(*layer, other); }))
+        layers.push_back(*layer);
+      return mlir::WalkResult::advance();
+    }
+    std::string place;
+    raw_string_ostream(place) << op.getLoc();
+    error = joinErrors(std::move(error), createStringError("the layer at " + place + " cannot be simulated: " +
+                                                           toString(layer.takeError())));
+    return mlir::WalkResult::interrupt();
+  });
+  if (error)
+    return error;
+  if (layers.empty())
+    return createStringError("'" + printable(path) + "' has no 'moe.expert'; level scheduled has them");
+  return layers;
+}

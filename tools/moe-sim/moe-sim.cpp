@@ -1,0 +1,278 @@
+//===- moe-sim.cpp - how long a MoE layer takes on a cluster ------------------------------------------------------===//
+
+#include "ReadLayers.h"
+
+#include "moe-mlir/Simulation/Output.h"
+#include "moe-mlir/Simulation/Predictions.h"
+#include "moe-mlir/Simulation/Published.h"
+#include "moe-mlir/Simulation/Solve.h"
+#include "moe-mlir/Support/FatalErrors.h"
+#include "moe-mlir/Support/UntrustedJson.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+using namespace moe_mlir::sim;
+
+static constexpr StringLiteral kOverview = R"(
+moe-sim: how long a MoE layer takes on several GPUs, before there is one
+
+  moe-sim --layer=qwen3-30b --cluster=8xH200 --tokens=65536 --solve
+                                        the best schedule, its timeline, bytes per link, what bounds it
+  moe-sim ir/2_scheduled.mlir --cluster=8xH800 --tokens=16384 --plot=t.svg --trace=t.json
+                                        the layers of a program, as a picture and a trace for Perfetto
+  moe-sim --layer=mixtral-8x7b,gated=no --cluster=8xH800 --tokens=16384 \
+    --schedule='overlap, chunk=128, order=source, steps=[1,3,4], piece=256, send=12, slices=8, return=20'
+  moe-sim --layer=experts=64,top-k=8,hidden=2048,ffn=1024 --cluster=my.json --tokens=4096 --systems
+                                        beside the schedules of COMET and Tutel
+  moe-sim --predictions                 published times beside the model's, as in docs/Simulation.md
+  moe-sim --fit                         the model's fitted constants, from the five times that they are fitted to
+
+A schedule is plain, parts = N (Tutel's degree), or an overlap: `chunk` rows per flag; `steps` of sources whose rows are
+multiplied together, own rows first; `piece` rows wait together; `send` blocks send rows while the others multiply; sums
+return in `slices` of columns by `return` blocks. Everything printed is simulated: nothing runs.
+)";
+
+static cl::OptionCategory category("Options");
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("[module.mlir | -]"), cl::cat(category));
+static cl::opt<std::string>
+    layerText("layer", cl::value_desc("layer"), cl::cat(category),
+              cl::desc("A layer by name, by sizes (experts=N,top-k=N,hidden=N,ffn=N,gated=yes|no), or both"));
+static cl::opt<std::string> clusterText("cluster", cl::value_desc("[N x]NAME | FILE.json"), cl::cat(category),
+                                        cl::desc("N ranks of a described machine, 8xH800; without N one node"));
+static cl::opt<int64_t> tokens("tokens", cl::value_desc("N"), cl::cat(category), cl::init(0),
+                               cl::desc("Tokens of all ranks together"));
+static cl::opt<std::string> scheduleText("schedule", cl::value_desc("<..>"), cl::cat(category),
+                                         cl::desc("The schedule; default: the program's, or plain"));
+static cl::opt<bool> solveIt("solve", cl::cat(category), cl::desc("Find the schedule that takes the least time"));
+static cl::opt<std::string>
+    exchange("exchange", cl::value_desc("kind"), cl::cat(category), cl::init("flat"),
+             cl::desc("flat (default), nested (between nodes, then within one), or best with --solve"));
+static cl::opt<std::string> sums("sums", cl::value_desc("type"), cl::cat(category), cl::init("f32"),
+                                 cl::desc("Sums on their way back: f32 (default), or bf16, which rounds them once"));
+static cl::opt<std::string>
+    putKind("puts", cl::value_desc("kind"), cl::cat(category), cl::init("bulk"),
+         cl::desc("How blocks reach other ranks: bulk copies (default), or stores of their threads"));
+static cl::opt<double> shareStd("share-std", cl::value_desc("X"), cl::cat(category), cl::init(0),
+                                cl::desc("Standard deviation of the ranks' shares of tokens; 0: equal shares"));
+static cl::opt<std::string> plotFile("plot", cl::value_desc("file.svg"), cl::cat(category),
+                                     cl::desc("Draw the timeline"));
+static cl::opt<std::string> traceFile("trace", cl::value_desc("file.json"), cl::cat(category),
+                                      cl::desc("Write the timeline for Perfetto"));
+static cl::opt<bool> systems("systems", cl::cat(category), cl::desc("Simulate published systems on the layer, too"));
+static cl::opt<bool> predictions("predictions", cl::cat(category), cl::desc("Compare the model with published times"));
+static cl::opt<bool> fitIt("fit", cl::cat(category), cl::desc("Fit the model's constants again"));
+
+static int failed(const Twine &text) {
+  errs() << "moe-sim: error: " << text << "\n";
+  return EXIT_FAILURE;
+}
+static int failed(Error error) { return failed(toString(std::move(error))); }
+
+/// Writes a file that appears only if all of it could be written.
+static Error writeFile(StringRef path, function_ref<void(raw_ostream &)> write) {
+  std::error_code code;
+  ToolOutputFile file(path, code, sys::fs::OF_Text);
+  if (!code) {
+    write(file.os());
+    file.os().flush();
+    code = file.os().error();
+    file.os().clear_error();
+  }
+  if (code)
+    return createStringError("cannot write '" + printable(path) + "': " + code.message());
+  file.keep();
+  return Error::success();
+}
+
+/// What others would take, on one node.
+static void printSystems(const Setup &setup) {
+  const Layer &layer = setup.layer;
+  const int64_t ranks = setup.cluster.ranks();
+  outs() << "\npublished systems, products as fast as theirs\n";
+  auto line = [](StringRef name, double seconds, const Twine &text) {
+    outs() << left_justify(name, 10) << formatv("{0:f1} us", seconds * 1e6) << text << "\n";
+  };
+  if (setup.cluster.nodes == 1) {
+    const FluxLayer flux{layer.tokens * ranks, layer.hidden, layer.ffn,  layer.experts, layer.topK, 1,
+                         ranks,                layer.gated};
+    const int64_t blocks = bestBlocks(setup.cluster, setup.constants, flux);
+    line("COMET", fluxSeconds(setup.cluster, setup.constants, flux, blocks),
+         ", " + Twine(blocks) + " blocks for communication");
+  }
+  const TutelLayer tutel{layer.tokens, layer.hidden,
+                         layer.ffn,    layer.topK,
+                         double(layer.experts) / double(ranks), layer.elementBytes};
+  for (int64_t degree : {1, 2, 4, 8})
+    line("Tutel", tutelSeconds(setup.cluster, setup.constants, tutel, degree, false).seconds,
+         ", degree " + Twine(degree) + (layer.gated ? ", experts of two matrices" : ""));
+}
+
+/// Simulates one layer and writes what was asked for.
+static Error runLayer(Setup setup, StringRef scheduleOfProgram) {
+  Schedule schedule;
+  if (solveIt) {
+    Solution solution;
+    if (exchange == "best")
+      std::tie(setup, solution) = solveExchange(setup);
+    else
+      solution = solve(setup);
+    schedule = solution.schedule;
+    outs() << formatv("solved:    plain {0:f1} us, best overlap {1:f1} us, {2} simulations", solution.plain * 1e6,
+                      solution.overlapped * 1e6, solution.simulations);
+    outs() << (schedule.kind == Schedule::Plain && solution.overlapped > 0
+                   ? "; it gains less than " + std::to_string(int(kLeastGain * 100)) + " %: plain\n"
+                   : "\n");
+  } else if (StringRef text = scheduleText.empty() ? scheduleOfProgram : StringRef(scheduleText); !text.empty()) {
+    Expected<Schedule> parsed = parseSchedule(text);
+    if (!parsed)
+      return parsed.takeError();
+    schedule = *parsed;
+    if (Error error = checkSchedule(setup, schedule))
+      return error;
+  }
+  const Run run = simulate(setup, schedule, /*keepSpans=*/true);
+  printRun(setup, schedule, run, outs());
+  if (systems)
+    printSystems(setup);
+  if (!plotFile.empty())
+    if (Error error = writeFile(plotFile, [&](raw_ostream &os) { plotRun(setup, schedule, run, os); }))
+      return error;
+  if (!traceFile.empty())
+    return writeFile(traceFile, [&](raw_ostream &os) { traceRun(setup, schedule, run, os); });
+  return Error::success();
+}
+
+/// Fills in what the command line says of all layers.
+static Error complete(Setup &setup, int64_t gridRanks) {
+  const int64_t ranks = setup.cluster.ranks();
+  if (gridRanks && gridRanks != ranks)
+    return createStringError("the program is for " + Twine(gridRanks) + " ranks, the cluster has " + Twine(ranks) +
+                             "; --cluster=" + Twine(gridRanks) + "xNAME");
+  if (!gridRanks) { // those of the whole program
+    if (setup.layer.tokens && tokens && setup.layer.tokens != tokens)
+      return createStringError("the program has " + Twine(setup.layer.tokens) + " tokens, not " +
+                               Twine(tokens.getValue()));
+    if (setup.layer.tokens % ranks)
+      return createStringError("the program's " + Twine(setup.layer.tokens) + " tokens do not divide among " +
+                               Twine(ranks) + " ranks");
+    setup.layer.tokens /= ranks;
+  }
+  if (tokens) {
+    if (tokens < 1 || tokens % ranks || tokens > (int64_t(1) << 32))
+      return createStringError("--tokens=" + Twine(tokens.getValue()) + " do not divide among " + Twine(ranks) +
+                               " ranks");
+    setup.layer.tokens = tokens / ranks;
+  }
+  if (!setup.layer.tokens)
+    return createStringError("give --tokens=N, of all ranks together");
+  setup.layer.sumBytes = sums == "f32" ? 4 : 2;
+  setup.nested = exchange == "nested";
+  setup.bulk = putKind == "bulk";
+  if (shareStd > 0) {
+    Expected<std::vector<double>> share = drawnShares(ranks, shareStd);
+    if (!share)
+      return share.takeError();
+    setup.layer.share = *share;
+  }
+  return checkLayer(setup.layer, ranks);
+}
+
+/// Refuses an output that would replace an input, or the other output.
+static Error checkOutputs() {
+  StringRef files[] = {plotFile, traceFile, inputFile, clusterText};
+  for (unsigned output : {0u, 1u})
+    for (unsigned other = output + 1; other < 4; ++other) {
+      const StringRef a = files[output], b = files[other];
+      if (!a.empty() && (a == b || sys::fs::equivalent(a, b)))
+        return createStringError("'" + printable(a) + "' would replace '" + printable(b) + "'");
+    }
+  return Error::success();
+}
+
+/// One of the words that an option takes, or an error.
+static Error oneOf(StringRef option, StringRef value, ArrayRef<StringRef> words) {
+  if (is_contained(words, value))
+    return Error::success();
+  std::string list;
+  for (StringRef word : words)
+    list += (list.empty() ? "" : ", ") + word.str();
+  return createStringError("'" + printable(value) + "' is no value of --" + option + "; one of " + list);
+}
+
+static Error simulateLayers(StringRef folder) {
+  if (Error error = joinErrors(joinErrors(oneOf("exchange", exchange, {"flat", "nested", "best"}),
+                                          oneOf("sums", sums, {"f32", "bf16"})),
+                               oneOf("puts", putKind, {"bulk", "stores"})))
+    return error;
+  if (inputFile.empty() == layerText.empty())
+    return createStringError("give a module or --layer, one of them; there are the layers " + layerNames() +
+                             "; see moe-sim --help");
+  if (Error error = checkOutputs())
+    return error;
+  if (solveIt && !scheduleText.empty())
+    return createStringError("--solve finds a schedule, --schedule says one");
+  if (exchange == "best" && !solveIt)
+    return createStringError("--exchange=best needs --solve");
+  if (!(shareStd >= 0))
+    return createStringError("--share-std is not below zero");
+  std::vector<ProgramLayer> layers(1);
+  if (inputFile.empty()) {
+    Expected<Layer> layer = parseLayer(layerText);
+    if (!layer)
+      return layer.takeError();
+    layers.front().layer = *layer;
+  } else {
+    Expected<std::vector<ProgramLayer>> read = readLayers(inputFile);
+    if (!read)
+      return read.takeError();
+    layers = std::move(*read);
+    if (layers.size() > 1 && !(plotFile.empty() && traceFile.empty()))
+      return createStringError("the program has " + Twine(layers.size()) +
+                               " different layers; --plot and --trace show one, give it by --layer");
+  }
+  Expected<Cluster> cluster = findCluster(clusterText, folder);
+  if (!cluster)
+    return cluster.takeError();
+  for (const ProgramLayer &each : layers) {
+    Setup setup;
+    setup.cluster = *cluster;
+    setup.layer = each.layer;
+    if (Error error = complete(setup, each.ranks))
+      return error;
+    if (&each != &layers.front())
+      outs() << "\n";
+    if (Error error = runLayer(setup, each.schedule))
+      return error;
+  }
+  return Error::success();
+}
+
+int main(int argc, char **argv) {
+  handleFatalErrors("moe-sim");
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, kOverview);
+  SmallString<128> folder(
+      sys::path::parent_path(sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(main))));
+  sys::path::append(folder, "..", "lib", "moe-mlir", "clusters");
+  if (predictions) {
+    Error error = printPredictions(folder, outs());
+    return error ? failed(std::move(error)) : EXIT_SUCCESS;
+  }
+  if (fitIt) {
+    Expected<Machines> machines = readMachines(folder);
+    if (!machines)
+      return failed(machines.takeError());
+    const Constants found = fit(*machines), kept;
+    outs() << formatv("link      {0:f4}, in the model {1:f4}\npublished {2:f4}, in the model {3:f4}\n", found.link,
+                      kept.link, found.published, kept.published);
+    return EXIT_SUCCESS;
+  }
+  Error error = simulateLayers(folder);
+  return error ? failed(std::move(error)) : EXIT_SUCCESS;
+}
