@@ -37,7 +37,7 @@ Status checkRankCount(const moert_program &program, const Ranks &ranks) {
                  ranks.launcher.c_str(), ranks.ranks);
 }
 
-void Job::makeGroups(const moert_program &program) {
+void Job::makeGroups(const moert_program &program, Provider provider) {
   int stride = ranks();
   for (int32_t a = 0; a < program.axis_count; ++a) {
     int count = program.axes[a].ranks;
@@ -47,7 +47,7 @@ void Job::makeGroups(const moert_program &program) {
     for (int i = 0; i < count; ++i)
       members.push_back(rank() + (i - coordinate) * stride);
     groups.emplace_back(new ControlGroup(std::move(members), coordinate));
-    windows.emplace_back(new Windows);
+    windows.emplace_back(new Windows(provider));
   }
   std::vector<int> members;
   for (int i = 0; i < ranks(); ++i)
@@ -58,10 +58,16 @@ void Job::makeGroups(const moert_program &program) {
 Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanoseconds) {
   patience = nanoseconds;
   std::string identity = std::string(program.build_id) + " " + program.entry + " " + axesText(program);
-  Status met = bootstrap.join(ranks, checksum(identity.data(), identity.size()), patience);
+  uint64_t same = checksum(identity.data(), identity.size());
+  if (ranks.isLocal)
+    meeting = &local;
+  Status met = ranks.isLocal ? local.join(ranks, same, patience) : bootstrap.join(ranks, same, patience);
   if (met.failed())
     return failure(met.code, "rank %d could not meet the others: %s", ranks.rank, met.message.c_str());
-  makeGroups(program);
+  Provider provider = ranks.isLocal ? Provider::Local : Provider::Shm;
+  pages.setProvider(provider);
+  pieces.setProvider(provider);
+  makeGroups(program, provider);
   for (int32_t i = 0; i < program.output_count; ++i)
     collects = collects || program.outputs[i].axis >= 0;
   return {};
@@ -75,7 +81,7 @@ Status Job::shareOutcome(const Status &opened, uint64_t weights) {
   } mine{weights, opened.code, {}};
   std::memcpy(mine.text, opened.message.data(), std::min(opened.message.size(), sizeof mine.text - 1));
   std::vector<Outcome> all(static_cast<size_t>(ranks()));
-  Status shared = bootstrap.gather(&mine, all.data(), sizeof mine);
+  Status shared = meeting->gather(&mine, all.data(), sizeof mine);
   if (opened.failed())
     return opened;
   if (shared.failed())
@@ -96,12 +102,12 @@ Status Job::start(const Status &opened, uint64_t weights) {
   for (const auto &group : groups)
     bytes += group->slotBytes();
   std::vector<const uint32_t *> goodbyes;
-  Status s = pages.open(bootstrap, bytes);
+  Status s = pages.open(*meeting, bytes);
   if (collects && !s.failed()) // else when somebody wants it
-    s = pieces.open(bootstrap, 2 * kPiece);
+    s = pieces.open(*meeting, 2 * kPiece);
   for (int i = 0; i < ranks() && !s.failed(); ++i)
     goodbyes.push_back(&page(i).goodbye);
-  if (!s.failed())
+  if (!s.failed() && meeting == &bootstrap) // threads of one process end together
     s = watch.start(bootstrap, &page(rank()).abort, std::move(goodbyes));
   if (s.failed())
     return failure(s.code, "rank %d was opening its session: %s", rank(), s.message.c_str());

@@ -38,8 +38,8 @@ public:
   static constexpr int64_t kNever = INT64_MAX;
   static constexpr int kMostPeers = 64;
 
-  /// carries: bytes stand in the peer's window when their box arrives, and not before. Else they stand there at once, and
-  /// the flag alone is late: that costs nothing while it is on its way, as a link does without the processor.
+  /// carries: bytes stand in the peer's window when their box arrives, and not before. Else they stand there at once,
+  /// and the flag alone is late: that costs nothing while it is on its way, as a link does without the processor.
   Courier(const Link &link, bool carries) : link(link), carries(carries) {}
   Courier(const Courier &) = delete;
   Courier &operator=(const Courier &) = delete;
