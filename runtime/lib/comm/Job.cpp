@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unistd.h>
 
 namespace moert {
 
@@ -57,6 +58,7 @@ void Job::makeGroups(const moert_program &program, Provider provider) {
 
 Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanoseconds) {
   patience = nanoseconds;
+  memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   std::string identity = std::string(program.build_id) + " " + program.entry + " " + axesText(program);
   uint64_t same = checksum(identity.data(), identity.size());
   if (ranks.isLocal)

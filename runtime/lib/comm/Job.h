@@ -83,12 +83,14 @@ private:
   ControlPage &page(int rank) const { return *reinterpret_cast<ControlPage *>(pages.bases()[rank]); }
   void makeGroups(const moert_program &program, Provider provider);
   void abortOthers(bool onlyLater);
+  Status explain(const Status &status) const;
   Status shareOutcome(const Status &opened, uint64_t weights);
 
   Bootstrap bootstrap; ///< of processes
   LocalMeeting local;  ///< of threads of this process
   Group *meeting = &bootstrap;
   int64_t patience = 0;
+  uint64_t memory = 0; ///< bytes of this machine
   std::vector<std::unique_ptr<ControlGroup>> groups; ///< by axis, and then all ranks
   std::vector<std::unique_ptr<Windows>> windows;     ///< by axis
   Windows pages, pieces;

@@ -173,6 +173,28 @@ TEST(RankFaults, ARankThatLeavesEarlyIsNamed) {
   }
 }
 
+TEST(RankFaults, SizesThatNoMemoryHasAreRefused) {
+  for (const char *said : {"1 9223372036854775807", "1 -1", "1 -9223372036854775808", "1 4611686018427387904"}) {
+    setenv("TOY_TOKENS", said, 1);
+    std::vector<Ending> endings = Job(3).run([](const Ranks &ranks) { return work(ranks); });
+    unsetenv("TOY_TOKENS");
+    for (const Ending &ending : endings) {
+      std::string what = std::string("rank 1 says that it has ") + (said + 2) + " rows in \"the start of a run\"; ";
+      EXPECT_EQ(ending.text.find(what), 0u) << ending.text;
+      EXPECT_LT(ending.seconds, 1);
+    }
+  }
+  // Possible, but of 192 bytes each.
+  auto pages = static_cast<unsigned long long>(sysconf(_SC_PHYS_PAGES));
+  setenv("TOY_TOKENS", ("1 " + std::to_string(pages * static_cast<unsigned long long>(sysconf(_SC_PAGESIZE)) / 4)).c_str(), 1);
+  std::vector<Ending> endings = Job(3).run([](const Ranks &ranks) { return work(ranks); });
+  unsetenv("TOY_TOKENS");
+  for (const Ending &ending : endings)
+    EXPECT_NE(ending.text.find(" bytes for each of 3 ranks in \"the start of a run\": this machine has "), std::string::npos)
+        << ending.text;
+  expectNextRunWorks();
+}
+
 /// Inputs that all ranks refuse alike leave the ranks together.
 TEST(RankFaults, InputsThatAreWrongEndNothing) {
   for (const Ending &ending : Job(2).run([](const Ranks &ranks) -> std::string {
