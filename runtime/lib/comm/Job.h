@@ -84,6 +84,8 @@ private:
   void makeGroups(const moert_program &program, Provider provider);
   void abortOthers(bool onlyLater);
   Status explain(const Status &status) const;
+  int waitedFor(int rank) const;
+  int endOfWaits(int waited) const;
   Status shareOutcome(const Status &opened, uint64_t weights);
 
   Bootstrap bootstrap; ///< of processes
@@ -92,6 +94,7 @@ private:
   int64_t patience = 0;
   uint64_t memory = 0; ///< bytes of this machine
   std::vector<std::unique_ptr<ControlGroup>> groups; ///< by axis, and then all ranks
+  std::vector<int> strides;                          ///< of them: between ranks that are neighbours
   std::vector<std::unique_ptr<Windows>> windows;     ///< by axis
   Windows pages, pieces;
   Watch watch;

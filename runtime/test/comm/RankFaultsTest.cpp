@@ -68,6 +68,24 @@ TEST(RankFaults, ARankThatIsKilledOrStoppedInARunIsNamed) {
   expectNextRunWorks();
 }
 
+TEST(RankFaults, TheEndOfAChainOfWaitsIsNamed) {
+  // Ranks 2 and 3 exchange rows, and then 0 and 2 agree. Rank 0 has the least patience, and does not wait for rank 3.
+  Job job(4);
+  for (int rank : {0, 1, 2, 3})
+    job.start(rank, [](const Ranks &ranks) -> std::string {
+      if (ranks.rank == 3)
+        setenv("TOY_FAULT", ("1 " + std::to_string(SIGSTOP) + " layer 0: rows to ranks").c_str(), 1);
+      RankSession s;
+      if (s.open("grid", ranks.rank, 4, ranks.port, ranks.rank ? 20 * kDeadline : kDeadline, kArchive))
+        return s.error();
+      return s.run(RowsCall(12, 2)) ? s.error() : "fine";
+    });
+  std::vector<Ending> endings = job.wait([&] { kill(job.process(3), SIGKILL); }, 3);
+  for (size_t i : {0, 1, 2})
+    EXPECT_EQ(endings[i].text, "rank 0 waited 1 s for rank 2 in \"the end\", which is held up by rank 3") << i;
+  EXPECT_LT(endings[2].seconds, kMost);
+}
+
 TEST(RankFaults, ARankThatNeverStartsIsNamed) {
   Job job(3);
   for (int rank : {0, 2})
