@@ -23,11 +23,17 @@ namespace {
 class RankThreads {
 public:
   RankThreads(const RankJob &job, RankBody body, void *what)
-      : job(job), errors(job.count, job.executable), body(body), what(what), ranks(new Rank[job.count]()) {}
+      : count(job.count), job(job), errors(job.count, job.executable), body(body), what(what), ranks(new Rank[job.count]()) {}
 
   Status run();
+  /// A thread that copies the standard input may outlive the job, in a read that nobody ends.
+  void release() {
+    if (__atomic_sub_fetch(&owners, 1, __ATOMIC_ACQ_REL) == 0)
+      delete this;
+  }
 
 private:
+  ~RankThreads() = default;
   struct Rank {
     RankThreads *job = nullptr;
     int number = 0;
@@ -43,12 +49,14 @@ private:
   void finish(Rank &rank, Status status);
   void follow();
 
+  const int count;    // `job` is gone before the thread of the standard input
   const RankJob &job;
   RankErrors errors;
   RankBody body;
   void *what;
   std::unique_ptr<Rank[]> ranks;
 
+  int owners = 1;
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t someEnded = PTHREAD_COND_INITIALIZER;
   Status outcome; // of the rank that failed first
@@ -114,14 +122,15 @@ void *RankThreads::copyInput(void *argument) {
   for (ssize_t got; (got = read(0, piece, sizeof piece)) != 0;) {
     if (got < 0 && errno != EINTR)
       break;
-    for (int r = 0; got > 0 && r < threads.job.count; ++r) {
+    for (int r = 0; got > 0 && r < threads.count; ++r) {
       Socket &to = threads.ranks[r].inputWrite;
       if (to.isOpen() && writeAll(to.descriptor(), piece, static_cast<size_t>(got)))
         to.close();
     }
   }
-  for (int r = 0; r < threads.job.count; ++r)
+  for (int r = 0; r < threads.count; ++r)
     threads.ranks[r].inputWrite.close();
+  threads.release();
   return nullptr;
 }
 
@@ -133,9 +142,12 @@ Status RankThreads::startInput() {
     ranks[r].inputRead = Socket(ends[0]);
     ranks[r].inputWrite = Socket(ends[1]);
   }
+  ++owners;
   pthread_t thread;
-  if (int error = pthread_create(&thread, nullptr, copyInput, this))
+  if (int error = pthread_create(&thread, nullptr, copyInput, this)) {
+    --owners;
     return failure(kUserError, "cannot start a thread: %s", std::strerror(error));
+  }
   pthread_detach(thread);
   return {};
 }
@@ -205,11 +217,9 @@ Status RankThreads::run() {
 }
 
 Status runRankThreads(const RankJob &job, RankBody body, void *what) {
-  // A thread that copies the standard input may outlive the job.
   auto *threads = new RankThreads(job, body, what);
   Status outcome = threads->run();
-  if (!job.readsInput)
-    delete threads;
+  threads->release();
   return outcome;
 }
 
