@@ -42,13 +42,26 @@ void setUpProcess() {
       sigaction(signal, &action, nullptr);
 }
 
+// Ranks may be threads of one process.
+static thread_local bool isSilent = false;
+static thread_local int ownInput = 0;
+
+void setUpThread(int input, bool heard) {
+  ownInput = input;
+  isSilent = !heard;
+}
+
+int standardInput() { return ownInput; }
+
+bool isHeard() { return !isSilent; }
+
 Status print(const std::string &text) {
+  if (isSilent)
+    return {};
   if (int number = writeAll(1, text.data(), text.size()))
     return failure(kUserError, "cannot write the standard output: %s", strerror(number));
   return {};
 }
-
-static bool isSilent = false;
 
 void silence() {
   isSilent = true;
@@ -107,7 +120,7 @@ static bool waitForInput(int fd, int milliseconds) {
 Status readAll(const std::string &path, size_t limit, std::string &text) {
   bool standard = path == "-", pipe = false;
   const char *name = standard ? "the standard input" : path.c_str();
-  int fd = 0;
+  int fd = standardInput();
   if (!standard)
     if (Status s = openStream(path, fd, pipe); s.failed())
       return s;
@@ -153,7 +166,7 @@ Status makeFolder(const std::string &dir) {
 bool readLine(std::string &line) {
   line.clear();
   char c;
-  for (ssize_t got; (got = read(0, &c, 1)) != 0;) {
+  for (ssize_t got; (got = read(standardInput(), &c, 1)) != 0;) {
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0)

@@ -24,6 +24,14 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /// From here on nothing but errors is printed: another rank prints the same.
 void silence();
 
+/// Gives the calling thread, a rank, another standard input; and silence, unless it is the rank that is heard.
+void setUpThread(int input, bool isHeard);
+
+/// The descriptor of the calling thread's standard input.
+int standardInput();
+/// Whether the calling thread is heard.
+bool isHeard();
+
 /// Reads a file, a pipe or a device, or the standard input for "-", of at most `limit` bytes. Waits for whoever writes
 /// to a pipe, if there is somebody.
 Status readAll(const std::string &path, size_t limit, std::string &text);

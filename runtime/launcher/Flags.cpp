@@ -207,8 +207,16 @@ static const std::vector<Flag> kFlags = {
      "Starts N processes, one for each rank of a model that was compiled for several (--info shows how many). "
      "torchrun, mpirun and srun start them without it.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 4096, o.ranks); }},
+    {"comm", "PROVIDER", Mode::None, false,
+     "How the ranks of --ranks share memory: shm, as processes (default), or local, as threads of one process, for "
+     "debuggers and where processes may not see each other.",
+     [](Options &o, const char *v) {
+       o.comm = v;
+       bool isKnown = o.comm == "shm" || o.comm == "local";
+       return isKnown ? Status{} : failure(kUserError, "expected shm or local, got '%s'", v);
+     }},
     {"threads", "N", Mode::None, false,
-     "Threads of each process. Default: the cores that it may use, divided among ranks. It has no more than cores.",
+     "Threads of each rank. Default: the cores that it may use, divided among ranks. It has no more than cores.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1024, o.threads); }},
     {"pin", nullptr, Mode::None, false, "Binds each thread to a core.",
      [](Options &o, const char *) {

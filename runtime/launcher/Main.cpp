@@ -74,19 +74,22 @@ static Status dump(const moert_program_list &programs, const Options &options) {
   return dumpSource(*selection.program, options.dumpDir);
 }
 
-static Status runSession(const moert_program_list &programs, Options &options, const char *executable) {
-  Selection selection;
-  if (Status s = selectProgram(programs, orNull(options.entry), orNull(options.device), selection); s.failed())
-    return s;
-  bool isOver = false;
-  if (Status s = becomeRank(*selection.program, options, executable, isOver); s.failed() || isOver)
-    return s;
+namespace {
+/// What all ranks run.
+struct Work {
+  const moert_program_list &programs;
+  const moert_program &program;
+  const char *executable;
+};
+} // namespace
+
+static Status runSession(const void *what, const Options &options, const char *token) {
+  auto &[programs, program, executable] = *static_cast<const Work *>(what);
   if (!options.trace.empty() && options.rank == 0) {
     SignalsHeld held; // the check makes a file and removes it
     if (Status s = OutputFile::checkStream(options.trace); s.failed())
       return s;
   }
-  const moert_program &program = *selection.program;
   std::string weights = weightsPath(program, options);
   moert_session_options open = {};
   open.entry = orNull(options.entry);
@@ -100,6 +103,12 @@ static Status runSession(const moert_program_list &programs, Options &options, c
   open.trace = !options.trace.empty();
   // On a GPU every count would wait for it, in the middle of what is measured.
   open.count_experts = options.mode == Mode::Benchmark && program.device == MOERT_CPU;
+  if (token) {
+    open.rank = options.rank;
+    open.ranks = static_cast<int32_t>(options.ranks);
+    open.root = "local";
+    open.token = token;
+  }
   moert_session *session = nullptr;
   int32_t code = moert_session_open(&programs, &open, &session);
   Status status = sessionStatus(session, code);
@@ -114,6 +123,14 @@ static Status runSession(const moert_program_list &programs, Options &options, c
   }
   moert_session_close(session);
   return status;
+}
+
+static Status runProgram(const moert_program_list &programs, Options &options, const char *executable) {
+  Selection selection;
+  if (Status s = selectProgram(programs, orNull(options.entry), orNull(options.device), selection); s.failed())
+    return s;
+  Work work{programs, *selection.program, executable};
+  return runAsRanks(work.program, options, executable, runSession, &work);
 }
 
 static Status runCommand(const moert_program_list &programs, int argc, char **argv) {
@@ -131,7 +148,7 @@ static Status runCommand(const moert_program_list &programs, int argc, char **ar
   case Mode::DumpSource:
     return dump(programs, options);
   default:
-    return runSession(programs, options, executable);
+    return runProgram(programs, options, executable);
   }
 }
 

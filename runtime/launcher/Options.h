@@ -44,7 +44,8 @@ struct Options {
   bool pin = false, verifyWeights = false;
   uint64_t randomWeights = 0; // 0: from the archive
   int64_t deadline = 0;       // milliseconds; 0: not given
-  int64_t ranks = 0;          // processes to be started; 0: not given
+  int64_t ranks = 0;          // to be started; 0: not given
+  std::string comm;           // what they are: shm, local; empty: not given
   int rank = 0;               // of this process; the first one alone prints and writes files
   bool kernels = false;
   std::string dumpDir;

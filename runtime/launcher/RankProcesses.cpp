@@ -23,8 +23,6 @@ namespace moert {
 
 namespace {
 
-/// How long ranks that find out that another one has failed have to say so, and to end.
-constexpr int64_t kGrace = 1000000000;
 /// So much input waits for the rank that is slowest to read it.
 constexpr size_t kMostInput = size_t(1) << 20;
 
@@ -192,7 +190,7 @@ void RankProcesses::reap() {
     outcome.code = signal ? 128 + signal : WEXITSTATUS(how);
     if (signal)
       outcome.message = format("rank %zu was ended by signal %d (%s)", i, signal, strsignal(signal));
-    limit = Deadline(kGrace);
+    limit = Deadline(kRanksGrace);
     isLimited = true;
   }
 }

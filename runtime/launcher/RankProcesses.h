@@ -6,6 +6,9 @@
 
 namespace moert {
 
+/// How long ranks that find out that another one has failed have to say so, and to end: nanoseconds.
+constexpr int64_t kRanksGrace = 1000000000;
+
 struct RankJob {
   int count = 0;
   std::string executable, token;

@@ -21,7 +21,8 @@ namespace {
 
 class Server {
 public:
-  Server(moert_session *session, const moert_program &program) : session(session), program(program), requests(0) {}
+  Server(moert_session *session, const moert_program &program)
+      : session(session), program(program), requests(standardInput()) {}
   ~Server() {
     if (answers >= 0)
       close(answers);
@@ -46,7 +47,11 @@ private:
 
 /// Keeps the standard output for answers: whatever else prints goes to the standard error.
 Status Server::takeOutput() {
-  if (isatty(0) || isatty(1))
+  if (!isHeard()) {
+    answers = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return {};
+  }
+  if (isatty(standardInput()) || isatty(1))
     return failure(kUserError, "--serve is for programs: the standard input and output have to be pipes");
   answers = fcntl(1, F_DUPFD_CLOEXEC, 3);
   if (answers < 0 || dup2(2, 1) < 0)

@@ -4,7 +4,7 @@
 
 #include "Console.h"
 #include "Modes.h"
-#include "RankProcesses.h"
+#include "RankThreads.h"
 #include "comm/Job.h"
 
 #include <algorithm>
@@ -52,35 +52,67 @@ static Status makeToken(std::string &token) {
   return {};
 }
 
-static Status startRanks(Options &options, const char *executable, bool &isOver) {
-  RankJob job;
+static Status describe(Options &options, const char *executable, RankJob &job) {
   job.count = static_cast<int>(options.ranks);
   job.executable = executable;
   job.readsInput = readsInput(options);
   job.patience = options.deadline ? options.deadline : 60000;
   if (Status s = readStreams(options); s.failed())
     return s;
-  if (Status s = makeToken(job.token); s.failed())
-    return s;
-  return runRanks(job, isOver);
+  return makeToken(job.token);
 }
 
-Status becomeRank(const moert_program &program, Options &options, const char *executable, bool &isOver) {
-  Ranks ranks;
-  if (program.axis_count == 0)
-    return options.ranks ? failure(kUserError, "--ranks: the model is compiled for one process") : Status();
-  if (Status s = findRanks(readEnvironment, ranks); s.failed())
-    return s;
-  if (options.ranks && !ranks.launcher.empty())
+static Status checkFlags(const moert_program &program, const Options &options, const Ranks &ranks) {
+  if (!options.ranks)
+    return options.comm.empty()
+               ? Status()
+               : failure(kUserError, "--comm says what the ranks are that --ranks starts: give --ranks");
+  if (!ranks.launcher.empty())
     return failure(kUserError, "--ranks starts processes of its own, and %s has started this one: leave it out",
                    ranks.launcher.c_str());
+  Ranks wanted;
+  wanted.ranks = static_cast<int>(options.ranks);
+  wanted.launcher = "--ranks";
+  return checkRankCount(program, wanted);
+}
+
+namespace {
+struct Threads {
+  const Options &options;
+  const char *token;
+  RunRank run;
+  const void *what;
+};
+} // namespace
+
+static Status runThread(void *what, int rank) {
+  auto &threads = *static_cast<const Threads *>(what);
+  Options own = threads.options;
+  own.rank = rank;
+  return threads.run(threads.what, own, threads.token);
+}
+
+Status runAsRanks(const moert_program &program, Options &options, const char *executable, RunRank run,
+                  const void *what) {
+  if (program.axis_count == 0) {
+    const char *flag = options.ranks ? "ranks" : options.comm.empty() ? nullptr : "comm";
+    return flag ? failure(kUserError, "--%s: the model is compiled for one process", flag)
+                : run(what, options, nullptr);
+  }
+  Ranks ranks;
+  if (Status s = findRanks(readEnvironment, ranks); s.failed())
+    return s;
+  if (Status s = checkFlags(program, options, ranks); s.failed())
+    return s;
   if (options.ranks) {
-    Ranks wanted;
-    wanted.ranks = static_cast<int>(options.ranks);
-    wanted.launcher = "--ranks";
-    if (Status s = checkRankCount(program, wanted); s.failed())
+    RankJob job;
+    if (Status s = describe(options, executable, job); s.failed())
       return s;
-    if (Status s = startRanks(options, executable, isOver); s.failed() || isOver)
+    Threads threads{options, job.token.c_str(), run, what};
+    if (options.comm == "local")
+      return runRankThreads(job, runThread, &threads);
+    bool isOver = false;
+    if (Status s = runRanks(job, isOver); s.failed() || isOver)
       return s;
     if (Status s = findRanks(readEnvironment, ranks); s.failed())
       return s;
@@ -88,7 +120,7 @@ Status becomeRank(const moert_program &program, Options &options, const char *ex
   options.rank = ranks.rank;
   if (options.rank)
     silence();
-  return {};
+  return run(what, options, nullptr);
 }
 
 } // namespace moert

@@ -6,10 +6,15 @@
 
 namespace moert {
 
-/// Makes this process a rank of the program, if it has ranks: one that a launcher started, or with --ranks one of those
-/// that are started here, `options` and the standard streams being then those of the rank. In the process that has
-/// started them, `isOver` is set when they have ended, and the outcome is theirs, without a message if it was said.
-Status becomeRank(const moert_program &program, Options &options, const char *executable, bool &isOver);
+/// Opens a session of the program and works with it, as the options say. `token` is that of a job whose ranks are
+/// threads of this process, else null.
+using RunRank = Status (*)(const void *what, const Options &options, const char *token);
+
+/// Runs the program as the rank that this process is, if the program has ranks; with --ranks as all of those, in
+/// processes or threads of their own, with options and standard streams that are each rank's. The outcome is that of
+/// the rank that failed first, without a message if it was said.
+Status runAsRanks(const moert_program &program, Options &options, const char *executable, RunRank run,
+                  const void *what);
 
 } // namespace moert
 

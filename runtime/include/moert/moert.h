@@ -103,6 +103,7 @@ typedef struct moert_peers {
   uint32_t *abort;  /* not 0: a rank is lost (its number in the job + 1); waits end */
   uint32_t *status; /* not 0: the first wait that ended without its flag: peer + 1 */
   int64_t patience; /* nanoseconds that a wait may take */
+  uint32_t *waits;  /* peer + 1 while a wait for it lasts, for what others say of it; may be NULL */
 } moert_peers;
 
 /* This rank's number on an axis of the program. */

@@ -44,7 +44,8 @@ typedef struct moert_session_options {
   int64_t deadline_ms;     /* that a run on a GPU may take, see moert_session_run; 0: 600000. That a wait for another
                               rank may take; 0: 60000 */
   int32_t rank, ranks;     /* which rank of how many this session is; ranks = 0: the environment says it */
-  const char *root;        /* "HOST:PORT", where rank 0 listens; only with ranks */
+  const char *root;        /* "HOST:PORT", where rank 0 listens; "local": all ranks are threads of this process; only
+                              with ranks */
   const char *token;       /* what all sessions of the job know, at most 128 bytes; only with ranks; NULL: nothing */
 } moert_session_options;
 

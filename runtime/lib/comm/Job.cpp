@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unistd.h>
 
 namespace moert {
 
@@ -37,7 +38,7 @@ Status checkRankCount(const moert_program &program, const Ranks &ranks) {
                  ranks.launcher.c_str(), ranks.ranks);
 }
 
-void Job::makeGroups(const moert_program &program) {
+void Job::makeGroups(const moert_program &program, Provider provider) {
   int stride = ranks();
   for (int32_t a = 0; a < program.axis_count; ++a) {
     int count = program.axes[a].ranks;
@@ -47,21 +48,30 @@ void Job::makeGroups(const moert_program &program) {
     for (int i = 0; i < count; ++i)
       members.push_back(rank() + (i - coordinate) * stride);
     groups.emplace_back(new ControlGroup(std::move(members), coordinate));
-    windows.emplace_back(new Windows);
+    strides.push_back(stride);
+    windows.emplace_back(new Windows(provider));
   }
   std::vector<int> members;
   for (int i = 0; i < ranks(); ++i)
     members.push_back(i);
   groups.emplace_back(new ControlGroup(std::move(members), rank()));
+  strides.push_back(1);
 }
 
 Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanoseconds) {
   patience = nanoseconds;
+  memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   std::string identity = std::string(program.build_id) + " " + program.entry + " " + axesText(program);
-  Status met = bootstrap.join(ranks, checksum(identity.data(), identity.size()), patience);
+  uint64_t same = checksum(identity.data(), identity.size());
+  if (ranks.isLocal)
+    meeting = &local;
+  Status met = ranks.isLocal ? local.join(ranks, same, patience) : bootstrap.join(ranks, same, patience);
   if (met.failed())
     return failure(met.code, "rank %d could not meet the others: %s", ranks.rank, met.message.c_str());
-  makeGroups(program);
+  Provider provider = ranks.isLocal ? Provider::Local : Provider::Shm;
+  pages.setProvider(provider);
+  pieces.setProvider(provider);
+  makeGroups(program, provider);
   for (int32_t i = 0; i < program.output_count; ++i)
     collects = collects || program.outputs[i].axis >= 0;
   return {};
@@ -75,7 +85,7 @@ Status Job::shareOutcome(const Status &opened, uint64_t weights) {
   } mine{weights, opened.code, {}};
   std::memcpy(mine.text, opened.message.data(), std::min(opened.message.size(), sizeof mine.text - 1));
   std::vector<Outcome> all(static_cast<size_t>(ranks()));
-  Status shared = bootstrap.gather(&mine, all.data(), sizeof mine);
+  Status shared = meeting->gather(&mine, all.data(), sizeof mine);
   if (opened.failed())
     return opened;
   if (shared.failed())
@@ -96,12 +106,12 @@ Status Job::start(const Status &opened, uint64_t weights) {
   for (const auto &group : groups)
     bytes += group->slotBytes();
   std::vector<const uint32_t *> goodbyes;
-  Status s = pages.open(bootstrap, bytes);
+  Status s = pages.open(*meeting, bytes);
   if (collects && !s.failed()) // else when somebody wants it
-    s = pieces.open(bootstrap, 2 * kPiece);
+    s = pieces.open(*meeting, 2 * kPiece);
   for (int i = 0; i < ranks() && !s.failed(); ++i)
     goodbyes.push_back(&page(i).goodbye);
-  if (!s.failed())
+  if (!s.failed() && meeting == &bootstrap) // threads of one process end together
     s = watch.start(bootstrap, &page(rank()).abort, std::move(goodbyes));
   if (s.failed())
     return failure(s.code, "rank %d was opening its session: %s", rank(), s.message.c_str());
@@ -109,7 +119,9 @@ Status Job::start(const Status &opened, uint64_t weights) {
   waits.abort = &page(rank()).abort;
   waits.patience = patience;
   size_t offset = sizeof(ControlPage);
-  for (const auto &group : groups) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const auto &group = groups[i];
+    waits.waits = i < ControlPage::kGroups ? &page(rank()).waits[i] : nullptr;
     group->place(pages.bases(), offset, waits);
     offset += group->slotBytes();
   }
@@ -168,15 +180,41 @@ Status Job::fail(Status status) {
   return status;
 }
 
+/// The rank that another one waits for, as it says; -1: none.
+int Job::waitedFor(int other) const {
+  for (size_t i = 0; i < groups.size() && i < ControlPage::kGroups; ++i) {
+    uint32_t peer = __atomic_load_n(&page(other).waits[i], __ATOMIC_RELAXED);
+    if (peer == 0 || static_cast<int>(peer) > groups[i]->ranks())
+      continue;
+    int coordinate = other / strides[i] % groups[i]->ranks();
+    return other + (static_cast<int>(peer) - 1 - coordinate) * strides[i];
+  }
+  return -1;
+}
+
+/// Follows ranks that wait themselves, until there is one that does not, or no new one.
+int Job::endOfWaits(int waited) const {
+  std::vector<char> isKnown(static_cast<size_t>(ranks()));
+  isKnown[static_cast<size_t>(rank())] = 1;
+  for (int next = waited; next >= 0 && !isKnown[static_cast<size_t>(next)]; next = waitedFor(waited)) {
+    waited = next;
+    isKnown[static_cast<size_t>(next)] = 1;
+  }
+  return waited;
+}
+
 Status Job::why() const {
   int waited = -1; // for this rank
   for (const auto &group : groups)
     if (uint32_t status = __atomic_load_n(&group->status, __ATOMIC_RELAXED); status && waited < 0)
       waited = group->member(static_cast<int>(status) - 1);
   uint32_t abort = __atomic_load_n(&page(rank()).abort, __ATOMIC_ACQUIRE);
-  if (!abort)
-    return failure(kUserError, "rank %d waited %g s for rank %d in \"%s\"", rank(),
-                   static_cast<double>(patience) / 1e9, waited, phase);
+  if (!abort) {
+    int end = endOfWaits(waited);
+    std::string held = end == waited ? "" : format(", which is held up by rank %d", end);
+    return failure(kUserError, "rank %d waited %g s for rank %d in \"%s\"%s", rank(),
+                   static_cast<double>(patience) / 1e9, waited, phase, held.c_str());
+  }
   int lost = static_cast<int>(abort) - 1;
   const ControlPage &other = page(lost);
   uint32_t goodbye = __atomic_load_n(&other.goodbye, __ATOMIC_ACQUIRE);

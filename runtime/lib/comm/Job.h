@@ -14,6 +14,7 @@
 
 #include "comm/Bootstrap.h"
 #include "comm/Control.h"
+#include "comm/LocalMeeting.h"
 #include "comm/Watch.h"
 #include "comm/Windows.h"
 #include "moert/moert_model.h"
@@ -43,8 +44,8 @@ public:
   /// Tells the others that this rank needs nothing of them any more. They may still be in the run that it has done.
   void leave();
 
-  int rank() const { return bootstrap.rank(); }
-  int ranks() const { return bootstrap.ranks(); }
+  int rank() const { return meeting->rank(); }
+  int ranks() const { return meeting->ranks(); }
   int64_t nanoseconds() const { return patience; }
   ControlGroup &axis(int32_t index) { return *groups[static_cast<size_t>(index)]; }
   ControlGroup &all() { return *groups.back(); }
@@ -80,13 +81,20 @@ private:
   static constexpr size_t kPiece = size_t(1) << 20;
 
   ControlPage &page(int rank) const { return *reinterpret_cast<ControlPage *>(pages.bases()[rank]); }
-  void makeGroups(const moert_program &program);
+  void makeGroups(const moert_program &program, Provider provider);
   void abortOthers(bool onlyLater);
+  Status explain(const Status &status) const;
+  int waitedFor(int rank) const;
+  int endOfWaits(int waited) const;
   Status shareOutcome(const Status &opened, uint64_t weights);
 
-  Bootstrap bootstrap;
+  Bootstrap bootstrap; ///< of processes
+  LocalMeeting local;  ///< of threads of this process
+  Group *meeting = &bootstrap;
   int64_t patience = 0;
+  uint64_t memory = 0; ///< bytes of this machine
   std::vector<std::unique_ptr<ControlGroup>> groups; ///< by axis, and then all ranks
+  std::vector<int> strides;                          ///< of them: between ranks that are neighbours
   std::vector<std::unique_ptr<Windows>> windows;     ///< by axis
   Windows pages, pieces;
   Watch watch;

@@ -1,4 +1,4 @@
-//===- Mapping.cpp - memory files, mapped once in a process -------------------------------------------------------===//
+//===- Mapping.cpp - memory that ranks share, once in a process ---------------------------------------------------===//
 
 #include "comm/Mapping.h"
 
@@ -11,7 +11,7 @@ namespace moert {
 namespace {
 
 struct Mapped {
-  uint64_t file;
+  uint64_t file; // 0: none
   char *base;
   size_t bytes;
   int users;
@@ -25,12 +25,14 @@ Mapped *mappings = nullptr;
 
 static char *findOrMap(int fd, uint64_t file, size_t bytes) {
   for (Mapped *known = mappings; known; known = known->next)
-    if (known->file == file && known->bytes == bytes) {
+    if (file && known->file == file && known->bytes == bytes) {
       ++known->users;
       return known->base;
     }
   Mapped *made = new (std::nothrow) Mapped{file, nullptr, bytes, 1, mappings};
-  void *base = made ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  // As for a file, pages are taken now and not by a kernel.
+  int flags = file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+  void *base = made ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0) : MAP_FAILED;
   if (base == MAP_FAILED) {
     delete made;
     return nullptr;
@@ -45,6 +47,20 @@ char *mapShared(int fd, uint64_t file, size_t bytes) {
   char *base = findOrMap(fd, file, bytes);
   pthread_mutex_unlock(&lock);
   return base;
+}
+
+char *mapLocal(size_t bytes) { return mapShared(-1, 0, bytes); }
+
+bool shareLocal(char *base) {
+  bool isThere = false;
+  pthread_mutex_lock(&lock);
+  for (Mapped *known = mappings; known; known = known->next)
+    if (known->base == base) {
+      ++known->users;
+      isThere = true;
+    }
+  pthread_mutex_unlock(&lock);
+  return isThere;
 }
 
 void unmapShared(char *base) {

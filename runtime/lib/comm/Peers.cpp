@@ -12,6 +12,11 @@ static bool hasReached(const uint32_t *flag, uint32_t epoch) {
   return static_cast<int32_t>(__atomic_load_n(flag, __ATOMIC_ACQUIRE) - epoch) >= 0;
 }
 
+static void setWait(const moert_peers &peers, uint32_t whom) {
+  if (peers.waits)
+    __atomic_store_n(peers.waits, whom, __ATOMIC_RELAXED);
+}
+
 /// Most flags come within a microsecond. A core that more ranks than one use is given away soon.
 static __attribute__((noinline)) bool wait(const moert_peers &peers, const uint32_t *flag, uint32_t epoch,
                                            int32_t peer) {
@@ -20,6 +25,7 @@ static __attribute__((noinline)) bool wait(const moert_peers &peers, const uint3
     if (hasReached(flag, epoch))
       return true;
   }
+  setWait(peers, static_cast<uint32_t>(peer) + 1);
   for (Deadline deadline(peers.patience); !hasReached(flag, epoch); sched_yield()) {
     bool ends = __atomic_load_n(peers.abort, __ATOMIC_RELAXED) || __atomic_load_n(peers.status, __ATOMIC_RELAXED);
     if (!ends && !deadline.isOver())
@@ -27,8 +33,9 @@ static __attribute__((noinline)) bool wait(const moert_peers &peers, const uint3
     uint32_t none = 0;
     __atomic_compare_exchange_n(peers.status, &none, static_cast<uint32_t>(peer) + 1, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
-    return false;
+    return false; // and still waits, for those who ask
   }
+  setWait(peers, 0);
   return true;
 }
 

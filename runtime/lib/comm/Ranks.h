@@ -13,6 +13,7 @@ struct Ranks {
   int rank = 0, ranks = 1;
   std::string host = "127.0.0.1"; ///< where rank 0 listens
   int port = 0;
+  bool isLocal = false; ///< all ranks are threads of this process: it needs no place
   int listening = -1;   ///< of rank 0: a socket that listens there already, which it takes over
   std::string token;    ///< what only processes of this job know, or at least what tells it from other jobs
   std::string launcher; ///< for messages: "torchrun"; empty for a single process

@@ -4,6 +4,7 @@
 #include "core/Session.h"
 
 #include <cstdlib>
+#include <cstring>
 
 using namespace moert;
 
@@ -22,8 +23,11 @@ static Status findOwnPlace(const moert_session_options &options, Ranks &ranks) {
     return failure(kUserError, "rank %d of %d ranks; ranks count from 0", options.rank, options.ranks);
   if (options.token)
     ranks.token = options.token;
+  ranks.isLocal = options.root && std::strcmp(options.root, "local") == 0;
+  if (ranks.isLocal)
+    return {};
   if (options.ranks > 1 && !options.root)
-    return failure(kUserError, "the session does not say where rank 0 is (HOST:PORT)");
+    return failure(kUserError, "the session does not say where rank 0 is (HOST:PORT, or local)");
   return options.root ? readRoot(options.root, ranks) : Status();
 }
 

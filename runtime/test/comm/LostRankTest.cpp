@@ -23,7 +23,7 @@ std::vector<Ending> lose(int count, int lost) {
       return bad.message;
     if (windows.open(group, 4096).failed() || watch.start(group, &abort).failed())
       return "no windows";
-    moert_peers peers{windows.bases(), ranks.rank, ranks.ranks, nullptr, &abort, &status, 60 * second};
+    moert_peers peers{windows.bases(), ranks.rank, ranks.ranks, nullptr, &abort, &status, 60 * second, nullptr};
     if (ranks.rank == lost) {
       usleep(200000);
       raise(SIGKILL);
@@ -35,7 +35,7 @@ std::vector<Ending> lose(int count, int lost) {
     for (int rank = 0; rank < ranks.ranks; ++rank)
       signal(reinterpret_cast<uint32_t *>(peers.base[rank]) + 1 + ranks.rank, 1);
     uint32_t none = 0, ignored = 0;
-    moert_peers survivors{windows.bases(), ranks.rank, ranks.ranks, nullptr, &none, &ignored, 5 * second};
+    moert_peers survivors{windows.bases(), ranks.rank, ranks.ranks, nullptr, &none, &ignored, 5 * second, nullptr};
     for (int rank = 0; rank < ranks.ranks; ++rank)
       if (rank != lost)
         moert_await(&survivors, flag + 1 + rank, 1, rank);
@@ -97,7 +97,7 @@ TEST(LostRank, AStoppedOneEndsThemByDeadline) {
       return "no windows";
     if (ranks.rank == 1)
       raise(SIGSTOP);
-    moert_peers peers{windows.bases(), ranks.rank, ranks.ranks, nullptr, &abort, &status, second / 4};
+    moert_peers peers{windows.bases(), ranks.rank, ranks.ranks, nullptr, &abort, &status, second / 4, nullptr};
     bool came = moert_await(&peers, reinterpret_cast<uint32_t *>(peers.base[0]), 1, 6);
     return came ? "came" : "status " + std::to_string(status);
   };

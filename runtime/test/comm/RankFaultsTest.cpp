@@ -68,6 +68,24 @@ TEST(RankFaults, ARankThatIsKilledOrStoppedInARunIsNamed) {
   expectNextRunWorks();
 }
 
+TEST(RankFaults, TheEndOfAChainOfWaitsIsNamed) {
+  // Ranks 2 and 3 exchange rows, and then 0 and 2 agree. Rank 0 has the least patience, and does not wait for rank 3.
+  Job job(4);
+  for (int rank : {0, 1, 2, 3})
+    job.start(rank, [](const Ranks &ranks) -> std::string {
+      if (ranks.rank == 3)
+        setenv("TOY_FAULT", ("1 " + std::to_string(SIGSTOP) + " layer 0: rows to ranks").c_str(), 1);
+      RankSession s;
+      if (s.open("grid", ranks.rank, 4, ranks.port, ranks.rank ? 20 * kDeadline : kDeadline, kArchive))
+        return s.error();
+      return s.run(RowsCall(12, 2)) ? s.error() : "fine";
+    });
+  std::vector<Ending> endings = job.wait([&] { kill(job.process(3), SIGKILL); }, 3);
+  for (size_t i : {0, 1, 2})
+    EXPECT_EQ(endings[i].text, "rank 0 waited 1 s for rank 2 in \"the end\", which is held up by rank 3") << i;
+  EXPECT_LT(endings[2].seconds, kMost);
+}
+
 TEST(RankFaults, ARankThatNeverStartsIsNamed) {
   Job job(3);
   for (int rank : {0, 2})
@@ -171,6 +189,28 @@ TEST(RankFaults, ARankThatLeavesEarlyIsNamed) {
         << endings[i].text;
     EXPECT_LT(endings[i].seconds, 1);
   }
+}
+
+TEST(RankFaults, SizesThatNoMemoryHasAreRefused) {
+  for (const char *said : {"1 9223372036854775807", "1 -1", "1 -9223372036854775808", "1 4611686018427387904"}) {
+    setenv("TOY_TOKENS", said, 1);
+    std::vector<Ending> endings = Job(3).run([](const Ranks &ranks) { return work(ranks); });
+    unsetenv("TOY_TOKENS");
+    for (const Ending &ending : endings) {
+      std::string what = std::string("rank 1 says that it has ") + (said + 2) + " rows in \"the start of a run\"; ";
+      EXPECT_EQ(ending.text.find(what), 0u) << ending.text;
+      EXPECT_LT(ending.seconds, 1);
+    }
+  }
+  // Possible, but of 192 bytes each.
+  auto pages = static_cast<unsigned long long>(sysconf(_SC_PHYS_PAGES));
+  setenv("TOY_TOKENS", ("1 " + std::to_string(pages * static_cast<unsigned long long>(sysconf(_SC_PAGESIZE)) / 4)).c_str(), 1);
+  std::vector<Ending> endings = Job(3).run([](const Ranks &ranks) { return work(ranks); });
+  unsetenv("TOY_TOKENS");
+  for (const Ending &ending : endings)
+    EXPECT_NE(ending.text.find(" bytes for each of 3 ranks in \"the start of a run\": this machine has "), std::string::npos)
+        << ending.text;
+  expectNextRunWorks();
 }
 
 /// Inputs that all ranks refuse alike leave the ranks together.

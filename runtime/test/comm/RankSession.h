@@ -57,7 +57,7 @@ public:
   int32_t open(const char *entry, int rank, int ranks, int port, int64_t deadline, const char *weights,
                const char *token = "token", bool trace = false,
                const moert_program_list *programs = moert_session_programs()) {
-    std::string root = "127.0.0.1:" + std::to_string(port);
+    std::string root = port ? "127.0.0.1:" + std::to_string(port) : "local";
     moert_session_options options = {};
     options.weights = weights;
     options.entry = entry;

@@ -39,19 +39,26 @@ struct Case {
 };
 const Case kCases[] = {{"rows1", 1, 1}, {"rows2", 2, 2}, {"rows3", 3, 3}, {"rows4", 4, 4}, {"grid", 4, 2}};
 
+void expectThreadsWork(const Case &c, int port) {
+  std::vector<std::string> texts(static_cast<size_t>(c.ranks));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < c.ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      texts[static_cast<size_t>(rank)] = work(c.entry, rank, c.ranks, c.exchanging, port);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(texts, std::vector<std::string>(texts.size(), "fine")) << c.entry;
+}
+
 TEST(RankSession, ThreadsGetWhatOneWouldCompute) {
-  for (const Case &c : kCases) {
-    int port = freePort();
-    std::vector<std::string> texts(static_cast<size_t>(c.ranks));
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < c.ranks; ++rank)
-      threads.emplace_back([&, rank] {
-        texts[static_cast<size_t>(rank)] = work(c.entry, rank, c.ranks, c.exchanging, port);
-      });
-    for (std::thread &thread : threads)
-      thread.join();
-    EXPECT_EQ(texts, std::vector<std::string>(texts.size(), "fine")) << c.entry;
-  }
+  for (const Case &c : kCases)
+    expectThreadsWork(c, freePort());
+}
+
+TEST(RankSession, ThreadsNeedNoPort) {
+  for (const Case &c : kCases)
+    expectThreadsWork(c, /*port=*/0);
 }
 
 #ifndef TOY_THREADS_ONLY
@@ -206,7 +213,7 @@ TEST(RankSession, RefusesOtherNumbersOfRanks) {
   EXPECT_EQ(openError(options), "rank 3 of 3 ranks; ranks count from 0");
   options.rank = 0;
   options.root = nullptr;
-  EXPECT_EQ(openError(options), "the session does not say where rank 0 is (HOST:PORT)");
+  EXPECT_EQ(openError(options), "the session does not say where rank 0 is (HOST:PORT, or local)");
   options.root = "nowhere";
   EXPECT_EQ(openError(options), "the place of rank 0 is 'nowhere'; HOST:PORT is expected");
   options = {};

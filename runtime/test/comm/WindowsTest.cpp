@@ -25,7 +25,7 @@ std::string withWindows(const Ranks &ranks, size_t bytes, const std::function<st
   if (Status bad = windows.open(group, bytes); bad.failed())
     return bad.message;
   uint32_t epoch = 0, abort = 0, status = 0;
-  std::string text = body({windows.bases(), ranks.rank, ranks.ranks, &epoch, &abort, &status, 10 * second});
+  std::string text = body({windows.bases(), ranks.rank, ranks.ranks, &epoch, &abort, &status, 10 * second, nullptr});
   return group.barrier().failed() ? "no barrier" : text;
 }
 
@@ -69,7 +69,7 @@ TEST(Windows, RowsArriveWholeAndInOrder) {
 
 TEST(Windows, EpochsWrapAround) {
   uint32_t abort = 0, status = 0, flag = UINT32_MAX - 1;
-  moert_peers peers{nullptr, 0, 1, nullptr, &abort, &status, second / 100};
+  moert_peers peers{nullptr, 0, 1, nullptr, &abort, &status, second / 100, nullptr};
   EXPECT_TRUE(moert_await(&peers, &flag, UINT32_MAX - 1, 0));
   EXPECT_FALSE(moert_await(&peers, &flag, 2, 4)) << "2 comes after UINT32_MAX - 1";
   EXPECT_EQ(status, 5u);

@@ -35,6 +35,12 @@ class Arrays:
         self.expect = ["--expected-output", f"y=@{folder}/y.npy"]
 
 
+@pytest.fixture(params=["shm", "local"])
+def comm(request):
+    """Processes, and threads of one."""
+    return ["--comm", request.param]
+
+
 @pytest.fixture
 def arrays(tmp_path):
     return lambda tokens=7, ranks=2: Arrays(tmp_path / f"in{tokens}", tokens, ranks)
@@ -54,16 +60,16 @@ def processes(program):
 
 @pytest.mark.parametrize("ranks,entry,exchanging", [(2, "rows2", 2), (3, "rows3", 3), (4, "rows4", 4), (4, "grid", 2), (1, "rows1", 1)])
 @pytest.mark.parametrize("tokens", [0, 1, 7, 300])
-def test_result_is_whole_and_written_once(rows, arrays, tmp_path, ranks, entry, exchanging, tokens):
+def test_result_is_whole_and_written_once(rows, arrays, tmp_path, comm, ranks, entry, exchanging, tokens):
     a = arrays(tokens, exchanging)
-    run = rows("--entry", entry, "--ranks", ranks, *a.flags, "--output-dir", tmp_path / "out")
+    run = rows("--entry", entry, "--ranks", ranks, *comm, *a.flags, "--output-dir", tmp_path / "out")
     assert run.stdout == run.stderr == b""
     np.testing.assert_array_equal(np.load(tmp_path / "out/y.npy"), a.y)
-    assert rows.out("--entry", entry, "--ranks", ranks, *a.flags).decode().splitlines()[0].startswith(f"output 'y': {tokens} x 16 x f32")
+    assert rows.out("--entry", entry, "--ranks", ranks, *comm, *a.flags).decode().splitlines()[0].startswith(f"output 'y': {tokens} x 16 x f32")
     assert not processes(rows)
 
 
-def test_text_is_that_of_one_process(bigram, bigram2, tmp_path):
+def test_text_is_that_of_one_process(bigram, bigram2, tmp_path, comm):
     """Prompts from the command line, a file, a pipe and the standard input; one rank has no row of the batch."""
     (tmp_path / "p").write_bytes(b"from a file")
     os.mkfifo(tmp_path / "pipe")
@@ -71,25 +77,25 @@ def test_text_is_that_of_one_process(bigram, bigram2, tmp_path):
                         (["--prompt-file", "-"], {"input": b"some text"}),
                         (["--generate", "x", "--temperature", 0.7, "--seed", 3], {})]:
         alone = bigram.out(*flags, **more)
-        assert alone and bigram2.out(*flags, "--ranks", 2, **more) == alone
-    run = subprocess.Popen([bigram2.path, "--ranks", "2", "--prompt-file", tmp_path / "pipe"], stdout=subprocess.PIPE,
+        assert alone and bigram2.out(*flags, "--ranks", 2, *comm, **more) == alone
+    run = subprocess.Popen([bigram2.path, "--ranks", "2", *comm, "--prompt-file", tmp_path / "pipe"], stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE)
     (tmp_path / "pipe").write_bytes(b"hello")
     assert run.communicate(timeout=60)[0] == bigram.out("--generate", "hello")
 
 
-def test_input_that_nobody_reads_stays(bigram2):
+def test_input_that_nobody_reads_stays(bigram2, comm):
     """As in a shell's `while read line; do ./model ..`."""
     read, write = os.pipe()
     os.write(write, b"for others")
-    bigram2("--generate", "a", "--ranks", 2, stdin=read)
+    bigram2("--generate", "a", "--ranks", 2, *comm, stdin=read)
     assert os.read(read, 100) == b"for others"
 
 
-def test_calls(rows, arrays, tmp_path):
+def test_calls(rows, arrays, tmp_path, comm):
     a, b = arrays(7), arrays(300)
     lines = "\n".join(" ".join([*c.flags, *c.expect]) for c in (a, b, a))
-    flags = ["--entry", "rows2", "--ranks", 2, "--calls"]
+    flags = ["--entry", "rows2", "--ranks", 2, *comm, "--calls"]
     (tmp_path / "calls").write_text(lines)
     assert rows.out(*flags, tmp_path / "calls").decode().count("largest difference 0") == 3
     assert rows.out(*flags, "-", input=lines.encode()).decode().count("largest difference 0") == 3
@@ -97,9 +103,9 @@ def test_calls(rows, arrays, tmp_path):
     assert rows.error(*flags, tmp_path / "calls", code=3).startswith("call 0: output 'y': largest difference 1")
 
 
-def test_serve(bigram, bigram2, serve):  # noqa: F811
+def test_serve(bigram, bigram2, serve, comm):  # noqa: F811
     """Every rank hears every request; the first one answers."""
-    server = serve(bigram2, "--ranks", 2)
+    server = serve(bigram2, "--ranks", 2, *comm)
     assert server.receive()[0][:2] == ["ready", "1"]
     for prompt in (b"hello", b"again", b"x" * 60):
         words, text = server.ask("generate", "--max-new-tokens=9", data=prompt)
@@ -109,8 +115,8 @@ def test_serve(bigram, bigram2, serve):  # noqa: F811
     assert server.end() == (b"", "")
 
 
-def test_benchmark_and_trace(rows, tmp_path):
-    flags = ["--entry", "rows2", "--ranks", 2, "--benchmark", "--size", "tokens=8", "--repeat", 3, "--seed", 1]
+def test_benchmark_and_trace(rows, tmp_path, comm):
+    flags = ["--entry", "rows2", "--ranks", 2, *comm, "--benchmark", "--size", "tokens=8", "--repeat", 3, "--seed", 1]
     text = rows.out(*flags, "--samples", tmp_path / "s", "--trace", tmp_path / "t.json").decode()
     sent = [line for line in text.splitlines() if line.startswith("sent on ep by the first rank (bytes, to each rank): 0 ")]
     # Four tokens of 64 bytes once, in one of the two layers, and 8 bytes more in each; three calls count.
@@ -125,9 +131,9 @@ def test_benchmark_and_trace(rows, tmp_path):
         assert len([e for e in events if e.get("cat") == "traffic" and e["pid"] == pid]) == 2 * 4
 
 
-def test_wait_for_lines(rows):
+def test_wait_for_lines(rows, comm):
     """As comparisons in turns do: each repetition begins with a line, for all ranks."""
-    run = subprocess.Popen([rows.path, *"--entry rows2 --ranks 2 --benchmark --size tokens=8 --wait --repeat 3".split()],
+    run = subprocess.Popen([rows.path, *"--entry rows2 --ranks 2 --benchmark --size tokens=8 --wait --repeat 3".split(), *comm],
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     for _ in range(3):
         run.stdin.write(b"go\n")
@@ -142,6 +148,9 @@ def test_numbers_of_ranks(rows, bigram, arrays):
                                   "torchrun, mpirun or srun")
     assert rows.error(*flags, "--ranks", 3) == "the program is for 2 ranks (ep = 2), but --ranks has 3"
     assert bigram.error("--generate", "a", "--ranks", 2) == "--ranks: the model is compiled for one process"
+    assert rows.error(*flags, "--comm", "local") == "--comm says what the ranks are that --ranks starts: give --ranks"
+    assert bigram.error("--generate", "a", "--comm", "shm") == "--comm: the model is compiled for one process"
+    assert rows.error(*flags, "--ranks", 2, "--comm", "ucx") == "--comm: expected shm or local, got 'ucx'"
     assert rows.error(*flags, "--ranks", 0) == "--ranks: expected an integer in 1..4096, got '0'"
     torchrun = dict(os.environ, RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1")
     assert rows.error(*flags, "--ranks", 2, env=torchrun) == (
@@ -191,10 +200,10 @@ def test_a_rank_that_ends_or_stands_still(rows, arrays, phase, number, rank):
     rows(*flags)
 
 
-def test_errors_are_said_once(rows, arrays, tmp_path):
+def test_errors_are_said_once(rows, arrays, tmp_path, comm):
     """Whether all ranks find them, or one of them."""
     a = arrays()
-    flags = ["--entry", "rows2", "--ranks", 2]
+    flags = ["--entry", "rows2", "--ranks", 2, *comm]
     assert rows.error(*flags, "--input", "x=@/none").startswith("input 'x': cannot read '/none'")
     assert rows.error(*flags, "--weights", "/none", *a.flags) == "cannot open weights '/none': No such file or directory"
     a.x[-1, -1] = 669
@@ -209,11 +218,21 @@ def test_errors_are_said_once(rows, arrays, tmp_path):
     assert time.monotonic() - begin < 5 + 5 * SANITIZED, "the other rank learns that the first one has left"
 
 
+def test_output_that_nobody_reads(rows, arrays, tmp_path, comm):
+    """The first rank stands still in a full pipe: the others give it up, and then it is ended, too."""
+    a = arrays()
+    (tmp_path / "calls").write_text("\n".join([" ".join(map(str, a.flags))] * 3000))
+    process = start(rows, "--entry", "rows2", "--ranks", 2, *comm, "--deadline", 1, "--calls", tmp_path / "calls")
+    assert process.wait(timeout=30) == 1
+    assert b'rank 1 waited 1 s for rank 0 in "the start of a run"' in process.stderr.read()
+    assert not processes(rows)
+
+
 @pytest.mark.parametrize("number", ENDING)
-def test_signals_end_all_ranks(rows, tmp_path, number):
-    process = start(rows, *"--entry rows2 --ranks 2 --benchmark --size tokens=8 --repeat 1000000".split(), "--samples", tmp_path / "s")
+def test_signals_end_all_ranks(rows, tmp_path, comm, number):
+    process = start(rows, *"--entry rows2 --ranks 2 --benchmark --size tokens=8 --repeat 1000000".split(), *comm, "--samples", tmp_path / "s")
     time.sleep(0.3)
-    assert len(processes(rows)) == 3
+    assert len(processes(rows)) == (3 if "shm" in comm else 1)
     process.send_signal(number)
     assert process.wait(timeout=30) == 128 + number
     assert process.stderr.read() == b"" and not processes(rows) and not os.listdir(tmp_path)

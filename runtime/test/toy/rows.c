@@ -89,6 +89,14 @@ static void collect(const void *args, int64_t block, int64_t blocks) {
 static const moert_kernel kernels[] = {
     {"advance", advance}, {"send", send}, {"multiply", multiply}, {"collect", collect}};
 
+/* TOY_TOKENS="RANK TOKENS": this rank says that it has so many. */
+static int64_t saidTokens(int rank, int64_t tokens) {
+  const char *fault = getenv("TOY_TOKENS");
+  long long said = 0;
+  int whose = 0;
+  return fault && sscanf(fault, "%d %lld", &whose, &said) == 2 && whose == rank ? said : tokens;
+}
+
 static void beginPhase(moert_context *ctx, int rank, const char *phase) {
   const char *fault = getenv("TOY_FAULT");
   int whose = 0, number = 0, at = 0;
@@ -102,7 +110,7 @@ static int32_t runOn(moert_context *ctx, int32_t axis) {
   static const char *const kBack[kLayers] = {"layer 0: rows back", "layer 1: rows back"};
   int32_t rank = moert_rank(ctx, axis);
   int64_t tokens = moert_input_size(ctx, kX, 0), blocks = moert_blocks(ctx);
-  int64_t room = moert_agree(ctx, axis, tokens), bytes = tokens * kWidth * (int64_t)sizeof(float);
+  int64_t room = moert_agree(ctx, axis, saidTokens(rank, tokens)), bytes = tokens * kWidth * (int64_t)sizeof(float);
   layer *l = moert_arena(ctx, (int64_t)sizeof(layer) + 512 + bytes);
   int32_t *offsets = (int32_t *)((char *)l + sizeof(layer));
   int64_t sizes[2] = {tokens, kWidth}, one = 1, two = 2;

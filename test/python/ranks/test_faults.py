@@ -7,7 +7,7 @@ import pytest
 
 from faults import FAULTS, Jobs, kind_of
 
-COUNT = int(os.environ.get("MOE_FAULTS") or (40 if os.environ.get("MOE_TEST_FULL") else 20))
+COUNT = int(os.environ.get("MOE_FAULTS") or (400 if os.environ.get("MOE_TEST_FULL") else 40))
 
 
 @pytest.fixture(scope="module")
@@ -22,5 +22,5 @@ def test_fault(jobs, seed):
 
 def test_kinds():
     """An ordinary run tries most of them."""
-    drawn = {kind_of(seed) for seed in range(20)}
+    drawn = {kind_of(seed) for seed in range(40)}
     assert drawn >= {"killed", "stopped"} and len(drawn) > len(FAULTS) // 2

@@ -46,10 +46,11 @@ def start(program, variables):
     return [out for out, _ in results]
 
 
+@pytest.mark.parametrize("comm", ["shm", "local"])
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_own_launcher(programs, ranks):
+def test_own_launcher(programs, ranks, comm):
     made, text = programs
-    done = run(made[ranks], ranks, *WORDS)
+    done = run(made[ranks], ranks, *WORDS, "--comm", comm)
     assert (done.returncode, done.stdout) == (0, text), done.stderr
 
 

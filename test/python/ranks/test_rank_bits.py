@@ -47,6 +47,8 @@ def test_same_bits(name, dtype, ways, tmp_path):
         for threads in (1, 2) if ranks == 2 else (1,):
             actual = outputs_of(program, ranks, calls, tmp_path / f"{tokens}{ranks}-{threads}", threads=threads)
             assert_same_bits(actual, expected)
+        local = outputs_of(program, ranks, calls, tmp_path / f"{tokens}{ranks}-local", "--comm", "local")
+        assert_same_bits(local, expected)
 
 
 @pytest.mark.parametrize("name", NAMES if FULL else NAMES[:1])

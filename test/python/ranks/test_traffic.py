@@ -69,10 +69,11 @@ def program(request, tmp_path_factory):
     return (*request.param, compile_for(folder / "layer.mlir", folder / "made", ranks, *write(layer_of(dtype), folder), tokens=tokens))
 
 
-def test_trace(program, tmp_path):
+@pytest.mark.parametrize("comm", ["shm", "local"])
+def test_trace(program, tmp_path, comm):
     tokens, ranks, dtype, path = program
     calls = calls_of(dtype, ranks)
-    outputs_of(path, ranks, calls, tmp_path, "--trace", tmp_path / "trace.json")
+    outputs_of(path, ranks, calls, tmp_path, "--comm", comm, "--trace", tmp_path / "trace.json")
     actual = traffic_of(tmp_path / "trace.json", ranks)
     for rank in range(ranks):
         wanted = [launch for call in calls for launch in expected(tokens, ranks, dtype, call["ids"])[rank]]
