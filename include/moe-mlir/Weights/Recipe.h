@@ -31,6 +31,10 @@ struct View {
   llvm::Error slice(int64_t dim, int64_t offset, int64_t size);
   llvm::Error transpose(llvm::ArrayRef<int64_t> permutation);
   llvm::Error cast(moert_dtype to);
+  /// Numbers equal parts of a dimension by a new first one; with `halves` each part has one of either half.
+  llvm::Error cut(int64_t dim, int64_t parts, bool halves);
+  /// The first of `parts` parts, which a new first dimension numbers; the others are zero.
+  llvm::Error first(int64_t parts);
 
   moert_dtype resultType() const { return casts.empty() ? dtype : casts.back(); }
 };

@@ -37,22 +37,45 @@ Status checkRankCount(const moert_program &program, const Ranks &ranks) {
                  ranks.launcher.c_str(), ranks.ranks);
 }
 
+void Job::makeGroup(const moert_program &program, uint32_t axes) {
+  std::vector<int> members;
+  int own = 0;
+  for (int other = 0; other < ranks(); ++other) {
+    bool isMember = true;
+    int stride = ranks();
+    for (int32_t a = 0; a < program.axis_count; ++a) {
+      int count = program.axes[a].ranks;
+      stride /= count;
+      isMember = isMember && (axes >> a & 1 || rank() / stride % count == other / stride % count);
+    }
+    if (other == rank())
+      own = static_cast<int>(members.size());
+    if (isMember)
+      members.push_back(other);
+  }
+  groups.emplace_back(new ControlGroup(std::move(members), own));
+  axesOfGroups.push_back(axes);
+}
+
 void Job::makeGroups(const moert_program &program) {
-  int stride = ranks();
+  uint32_t every = (1u << program.axis_count) - 1;
   for (int32_t a = 0; a < program.axis_count; ++a) {
-    int count = program.axes[a].ranks;
-    stride /= count;
-    int coordinate = rank() / stride % count;
-    std::vector<int> members;
-    for (int i = 0; i < count; ++i)
-      members.push_back(rank() + (i - coordinate) * stride);
-    groups.emplace_back(new ControlGroup(std::move(members), coordinate));
+    makeGroup(program, 1u << a);
     windows.emplace_back(new Windows);
   }
-  std::vector<int> members;
-  for (int i = 0; i < ranks(); ++i)
-    members.push_back(i);
-  groups.emplace_back(new ControlGroup(std::move(members), rank()));
+  auto makeFor = [&](const moert_value *values, int32_t count) {
+    for (int32_t i = 0; i < count; ++i)
+      if (uint32_t axes = values[i].axes; axes && axes != every &&
+          std::find(axesOfGroups.begin(), axesOfGroups.end(), axes) == axesOfGroups.end())
+        makeGroup(program, axes);
+  };
+  makeFor(program.inputs, program.input_count);
+  makeFor(program.outputs, program.output_count);
+  makeGroup(program, every);
+}
+
+ControlGroup &Job::along(uint32_t axes) {
+  return *groups[static_cast<size_t>(std::find(axesOfGroups.begin(), axesOfGroups.end(), axes) - axesOfGroups.begin())];
 }
 
 Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanoseconds) {
@@ -63,7 +86,7 @@ Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanos
     return failure(met.code, "rank %d could not meet the others: %s", ranks.rank, met.message.c_str());
   makeGroups(program);
   for (int32_t i = 0; i < program.output_count; ++i)
-    collects = collects || program.outputs[i].axis >= 0;
+    collects = collects || program.outputs[i].axes != 0;
   return {};
 }
 

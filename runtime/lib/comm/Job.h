@@ -47,6 +47,9 @@ public:
   int ranks() const { return bootstrap.ranks(); }
   int64_t nanoseconds() const { return patience; }
   ControlGroup &axis(int32_t index) { return *groups[static_cast<size_t>(index)]; }
+  /// The ranks that differ from this one on these axes only (by bit), in their order in the job. For the axes of an
+  /// input or output.
+  ControlGroup &along(uint32_t axes);
   ControlGroup &all() { return *groups.back(); }
 
   /// Begins a run, or whatever else all ranks do together.
@@ -81,12 +84,14 @@ private:
 
   ControlPage &page(int rank) const { return *reinterpret_cast<ControlPage *>(pages.bases()[rank]); }
   void makeGroups(const moert_program &program);
+  void makeGroup(const moert_program &program, uint32_t axes);
   void abortOthers(bool onlyLater);
   Status shareOutcome(const Status &opened, uint64_t weights);
 
   Bootstrap bootstrap;
   int64_t patience = 0;
-  std::vector<std::unique_ptr<ControlGroup>> groups; ///< by axis, and then all ranks
+  std::vector<std::unique_ptr<ControlGroup>> groups; ///< by axis; of inputs and outputs; all ranks
+  std::vector<uint32_t> axesOfGroups;                ///< by bit
   std::vector<std::unique_ptr<Windows>> windows;     ///< by axis
   Windows pages, pieces;
   Watch watch;

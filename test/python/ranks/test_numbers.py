@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
@@ -10,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from moe_mlir.errors import Error
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "layers"))
@@ -49,30 +51,41 @@ def as_tensor(array):
     return torch.from_numpy(array)
 
 
-def calls_of(weights):
+def calls_of(layers, weights):
     """(inputs of the program, the same with weights) for some numbers of tokens, one rank's and no rank's among them."""
     rng = np.random.default_rng(8)
     for tokens, routing in [(21, "random"), (1, "random"), (0, "random"), (40, "one"), (7, "skip")]:
         inputs = {}
-        for layer in LAYERS:
+        for layer in layers:
             inputs |= layer.tokens_of(rng, tokens, routing)
         yield {name: np.asarray(value, np.float32) if value.dtype == ml_dtypes.bfloat16 else value for name, value in inputs.items()}, weights | inputs
+
+
+def write(layers, folder):
+    """Writes layers.mlir, all layers as one program, and their weights; returns the flags to compile them, and the weights."""
+    weights = {}
+    for layer in layers:
+        weights |= layer.weights(np.random.default_rng(len(weights)))
+    graph = Stored(set(weights))
+    for layer in layers:
+        layer.write(graph)
+    (folder / "layers.mlir").write_text(graph.text())
+    save_file({name: as_tensor(array) for name, array in weights.items()}, folder / "layers.safetensors")
+    return ["--from=graph", f"--weights={folder / 'layers.safetensors'}"], weights
+
+
+def check(layers, calls, results):
+    for (_, inputs), outputs in zip(calls, results, strict=True):
+        for layer in layers:
+            check_close(outputs[f"{layer.name}_y"].astype(DTYPES[layer.dtype]), layer.reference(inputs), layer.name)
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """The layers as one program: a function that compiles it for ranks, and its weights."""
     folder = tmp_path_factory.mktemp("numbers")
-    weights = {}
-    for layer in LAYERS:
-        weights |= layer.weights(np.random.default_rng(len(weights)))
-    graph = Stored(set(weights))
-    for layer in LAYERS:
-        layer.write(graph)
-    (folder / "layers.mlir").write_text(graph.text())
-    save_file({name: as_tensor(array) for name, array in weights.items()}, folder / "layers.safetensors")
-    flags = ["--from=graph", f"--weights={folder / 'layers.safetensors'}"]
-    calls = list(calls_of(weights))
+    flags, weights = write(LAYERS, folder)
+    calls = list(calls_of(LAYERS, weights))
 
     def results(ranks, tokens, place, threads=1):
         program = compile_for(folder / "layers.mlir", place, ranks, *flags, tokens=tokens, groups=4)
@@ -83,9 +96,7 @@ def compiled(tmp_path_factory):
 
 def test_one_rank_equals_the_oracle(compiled):
     calls, _, one = compiled
-    for (_, inputs), outputs in zip(calls, one, strict=True):
-        for layer in LAYERS:
-            check_close(outputs[f"{layer.name}_y"].astype(DTYPES[layer.dtype]), layer.reference(inputs), layer.name)
+    check(LAYERS, calls, one)
 
 
 @pytest.mark.parametrize("tokens", ["split", "replicated"])
@@ -93,3 +104,21 @@ def test_one_rank_equals_the_oracle(compiled):
 def test_ranks_equal_one(compiled, tokens, ranks, tmp_path):
     _, results, one = compiled
     assert_same_bits(results(ranks, tokens, tmp_path / "made", threads=2), one)
+
+
+@pytest.mark.parametrize("ranks,tokens", [(4, "split"), (4, "replicated"), (2, None)])
+def test_slices_equal_the_oracle(ranks, tokens, tmp_path):
+    """Experts that ranks share: biases of both products, gate and up in halves and in turns, weights before and after, in fp32 and bf16."""
+    layers = [replace(layer, inner=18) if layer.name == "routed" else layer for layer in LAYERS]
+    flags, weights = write(layers, tmp_path)
+    calls = list(calls_of(layers, weights))
+    grid = "ep=2,etp=2" if ranks == 4 else "etp=2"
+    program = compile_for(tmp_path / "layers.mlir", tmp_path / "made", grid, *flags, tokens=tokens, groups=4)
+    results = outputs_of(program, ranks, [inputs for inputs, _ in calls], tmp_path / "calls", threads=2)
+    check(layers, calls, results)
+
+
+def test_a_width_that_slices_cannot_share(tmp_path):
+    flags, _ = write(LAYERS, tmp_path)
+    with pytest.raises(Error, match="cannot be cut into slices: etp=2 does not divide the hidden width 17 of an expert equally"):
+        compile_for(tmp_path / "layers.mlir", tmp_path / "made", "etp=2", *flags)
