@@ -20,7 +20,7 @@
 // SPLIT: shard.grid @ep(shape = 2) {moe.axes = ["ep"]}
 // SPLIT-NEXT: shard.grid @etp(shape = 2) {moe.axes = ["etp"]}
 // SPLIT-NOT: shard.grid
-// ALL: shard.grid @[[DP:dp_.*]](shape = 3) {moe.axes = ["dp"]}
+// ALL: shard.grid @[[BATCHES:dp_.*]](shape = 3) {moe.axes = ["dp"]}
 // ALL-NEXT: shard.grid @ep(shape = 2)
 // ALL-NEXT: shard.grid @etp(shape = 2)
 
@@ -29,7 +29,7 @@
 // ETP-NOT: moe.split
 // SPLIT-SAME: moe.split = @ep}) -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @ep})
 // WHOLE-NOT: moe.split
-// ALL-SAME: moe.split = [@[[DP]], @ep]}) -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = [@[[DP]], @ep]})
+// ALL-SAME: moe.split = [@[[BATCHES]], @ep]}) -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = [@[[BATCHES]], @ep]})
 // CHECK: moe.parameter ["router"] : tensor<8x64xbf16>
 
 // Gate and up are halves: a slice has a part of each. What came before the slices is done before them.
@@ -58,16 +58,16 @@
 // SPLIT: arith.truncf %[[SUM]]
 // WHOLE: %[[PART:.*]] = moe.combine {{.*}} sum(<tree, groups = 4>) : tensor<?x64xbf16>, !moe.layout<4> -> tensor<?x64xf32>
 // WHOLE: %[[SUM:.*]] = shard.all_reduce %[[PART]] on @ep grid_axes = [0]
-// WHOLE: %[[ALL:.*]] = shard.all_reduce %[[SUM]] on @etp grid_axes = [0]
-// WHOLE: arith.truncf %[[ALL]]
+// WHOLE: %[[BOTH:.*]] = shard.all_reduce %[[SUM]] on @etp grid_axes = [0]
+// WHOLE: arith.truncf %[[BOTH]]
 
 // Ranks of dp share nothing but the inputs; sums have the order of --parallel.
-// DP: shard.grid @[[DP:dp_.*]](shape = 3)
-// DP: func.func @layer(%{{.*}}: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @[[DP]]}) -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @[[DP]]})
+// DP: shard.grid @[[BATCHES:dp_.*]](shape = 3)
+// DP: func.func @layer(%{{.*}}: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @[[BATCHES]]}) -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @[[BATCHES]]})
 // DP-NOT: recipe [{{.*}}#moe.shard
 // DP: sum(<tree, groups = 8>)
-// DP: func.func @dp(%{{.*}}: tensor<?x8xf32> {moe.dims = ["tokens", ""], moe.split = @[[DP]]})
-// BATCH: func.func @layer(%{{.*}}: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @[[DP:dp_.*]]})
+// DP: func.func @dp(%{{.*}}: tensor<?x8xf32> {moe.dims = ["tokens", ""], moe.split = @[[BATCHES]]})
+// BATCH: func.func @layer(%{{.*}}: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @[[BATCHES:dp_.*]]})
 // BATCH-NOT: moe.all_to_all
 // BATCH: shard.all_reduce {{.*}} on @ep
 
@@ -121,7 +121,7 @@ func.func @dp(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]}, %e: tensor<?x2xi3
 
 // Without a layer only dp divides, and nothing names the tokens of a rank of ep.
 // CHECK-LABEL: func.func @none
-// ALL-SAME: moe.split = @[[DP]]}
+// ALL-SAME: moe.split = @[[BATCHES]]}
 // SPLIT-SAME: (%{{.*}}: tensor<?x8xf32> {moe.dims = ["tokens", ""]}) -> tensor<?x8xf32>
 func.func @none(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]}) -> tensor<?x8xf32> {
   return %x : tensor<?x8xf32>

@@ -20,28 +20,31 @@ from moe_mlir.testing.observe import double_precision, observe
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 FULL = bool(os.environ.get("MOE_TEST_FULL"))
-NAMES = list(CONFIGURATIONS) if FULL else FAMILIES[:2]
+NAMES = list(CONFIGURATIONS)
 # ep x etp, tokens, threads; the first has no exchange.
 SLICES = [(1, 2, None, 1), (2, 2, "split", 2), (2, 2, "replicated", 1)]
-SLICES += [(1, 2, None, 2), (1, 4, None, 1), (2, 2, "split", 1), (4, 2, "split", 1), (4, 2, "replicated", 1)] if FULL else []
+MORE_SLICES = [*SLICES, (1, 2, None, 2), (1, 4, None, 1), (2, 2, "split", 1), (4, 2, "split", 1), (4, 2, "replicated", 1)]
+# dp and ep, ranks, threads
+BATCHES = [("dp=2", 2, 2), ("dp=2,ep=2", 4, 1)]
+MORE_BATCHES = [*BATCHES, ("dp=2,ep=2,tokens=replicated", 4, 1), ("dp=3", 3, 1), ("dp=3,ep=2", 6, 2)]
 
 
 def export(name, dtype, path, **options):
     family, changes = CONFIGURATIONS[name]
-    model = tiny_model(family, dtype=dtype, **changes)
+    model = tiny_model(family, dtype=getattr(torch, dtype), **changes)
     export_model(model, path, max_cache_len=CACHE, **options)
     return model
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES if FULL else FAMILIES[:1])
 def test_float32(name, tmp_path):
     """Within 1e-5 of one rank, and the bits of the same slices however experts and tokens are divided."""
-    model = export(name, torch.float32, tmp_path / "model.pt2")
+    model = export(name, "float32", tmp_path / "model.pt2")
     tokens = random_tokens(model, 3, 21, 0)
     calls = [step_inputs(tokens[:, :20]), step_inputs(tokens[:, 20:], 20), None, step_inputs(tokens[:1, :7])]
-    [*one] = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, calls, tmp_path / "expected")
+    one = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, calls, tmp_path / "expected")
     first = {}
-    for index, (experts, slices, divided, threads) in enumerate(SLICES):
+    for index, (experts, slices, divided, threads) in enumerate(MORE_SLICES if FULL else SLICES):
         program = compile_for(tmp_path / "model.pt2", tmp_path / f"made{index}", f"ep={experts},etp={slices}", tokens=divided)
         results = outputs_of(program, experts * slices, calls, tmp_path / f"calls{index}", threads=threads)
         for result, expected in zip(results, one, strict=True):
@@ -49,32 +52,30 @@ def test_float32(name, tmp_path):
         assert_same_bits(results, first.setdefault(slices, results))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES if FULL else FAMILIES[1:2])
 def test_bfloat16(name, tmp_path):
     """With the experts given, which a rounding could change: as close to float64 as one rank has to be."""
-    model = export(name, torch.bfloat16, tmp_path / "model.pt2", force_experts=True)
+    model = export(name, "bfloat16", tmp_path / "model.pt2", force_experts=True)
     tokens = random_tokens(model, 32, 16, 0)
     with double_precision(model):
         exact = observe(model, tokens)
     theirs = relative_error(observe(model, tokens, exact.chosen).logits, exact.logits)
     assert theirs > 1e-4, "the reference run is not in bfloat16"
     call = {**step_inputs(tokens), **{f"experts_{i}": value for i, value in enumerate(exact.chosen)}}
-    for index, (experts, slices, divided, threads) in enumerate(SLICES if FULL else SLICES[1:]):
+    for index, (experts, slices, divided, threads) in enumerate(MORE_SLICES if FULL else SLICES[:2]):
         program = compile_for(tmp_path / "model.pt2", tmp_path / f"made{index}", f"ep={experts},etp={slices}", tokens=divided)
         [result] = outputs_of(program, experts * slices, [call], tmp_path / f"calls{index}", threads=threads)
         ours = relative_error(result["logits"].astype(np.float64), exact.logits)
         assert ours <= RATIO * theirs, f"relative error {ours:.3g}, PyTorch's {theirs:.3g}"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", NAMES if FULL else NAMES[:1])
+@pytest.mark.parametrize("name,dtype", [(name, dtype) for name in NAMES for dtype in ("float32", "bfloat16")] if FULL else [("qwen3_moe", "bfloat16")])
 def test_divided_batches_have_the_same_bits(name, dtype, tmp_path):
     """As many rows as ranks, fewer, and numbers that they do not divide."""
-    model = export(name, getattr(torch, dtype), tmp_path / "model.pt2")
+    model = export(name, dtype, tmp_path / "model.pt2")
     tokens = random_tokens(model, 5, 21, 0)
     calls = [step_inputs(tokens[:, :20]), step_inputs(tokens[:, 20:], 20), None, step_inputs(random_tokens(model, 4, 5, 1)), None, step_inputs(tokens[:1, :7])]
     one = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, calls, tmp_path / "expected")
-    grids = [("dp=2", 2, 2), ("dp=2,ep=2", 4, 1), ("dp=2,ep=2,tokens=replicated", 4, 1)]
-    for index, (grid, ranks, threads) in enumerate([*grids, ("dp=3", 3, 1), ("dp=3,ep=2", 6, 2)] if FULL else grids):
+    for index, (grid, ranks, threads) in enumerate(MORE_BATCHES if FULL else BATCHES):
         program = compile_for(tmp_path / "model.pt2", tmp_path / f"made{index}", grid)
         assert_same_bits(outputs_of(program, ranks, calls, tmp_path / f"calls{index}", threads=threads), one)
