@@ -66,7 +66,7 @@
 // DP: func.func @layer(%{{.*}}: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @[[BATCHES]]}) -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @[[BATCHES]]})
 // DP-NOT: recipe [{{.*}}#moe.shard
 // DP: sum(<tree, groups = 8>)
-// DP: func.func @dp(%{{.*}}: tensor<?x8xf32> {moe.dims = ["tokens", ""], moe.split = @[[BATCHES]]})
+// DP: func.func @dp({{.*}}moe.split = @[[BATCHES]]}, {{.*}}moe.split = @[[BATCHES]]})
 // BATCH: func.func @layer(%{{.*}}: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.split = @[[BATCHES:dp_.*]]})
 // BATCH-NOT: moe.all_to_all
 // BATCH: shard.all_reduce {{.*}} on @ep
