@@ -1,6 +1,7 @@
 """What ranks send to each other, byte for byte: the trace and the benchmark say what follows from the routing."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ EXPERTS, HIDDEN, K, TOKENS, FLAG, ANNOUNCEMENT = 8, 24, 3, 37, 4, 8
 BYTES = {"f32": 4, "bf16": 2}
 PROGRAMS = [("split", 2, "f32"), ("split", 4, "bf16"), ("replicated", 2, "bf16"), ("replicated", 4, "f32")]
 # dp, ep, etp
-GRIDS = [((2, 2, 2), "split"), ((1, 2, 2), "replicated")]
+GRIDS = [((2, 2, 2), "split"), *([((1, 2, 2), "replicated"), ((1, 1, 4), "replicated")] if os.environ.get("MOE_TEST_FULL") else [])]
 
 
 def layer_of(dtype, routing="random", tokens=TOKENS):
@@ -124,7 +125,8 @@ def test_several_axes(sizes, tokens, tmp_path):
     program = compile_for(tmp_path / "layer.mlir", tmp_path / "made", grid, *write(layer, tmp_path), tokens=tokens)
     calls = [inputs_of(layer, experts, 5), inputs_of(layer_of("bf16", tokens=3), experts, 6)]
     outputs_of(program, ranks, calls, tmp_path / "calls", "--trace", tmp_path / "trace.json")
-    on_experts, on_slices = (traffic_of(tmp_path / "trace.json", ranks, axis, ("ep", "etp")) for axis in ("ep", "etp"))
+    axes = ("ep", "etp") if experts > 1 else ("etp",)
+    on_experts, on_slices = (traffic_of(tmp_path / "trace.json", ranks, axis, axes) for axis in ("ep", "etp"))
     for rank in range(ranks):
         batch, expert, slice_ = rank // (experts * slices), rank // slices % experts, rank % slices
         rows, sums = [], []
@@ -135,5 +137,5 @@ def test_several_axes(sizes, tokens, tmp_path):
                 parts = [parts_of(call["ids"], batches)[batch]] * experts
             rows += expected(tokens, "bf16", parts)[expert]
             sums += sums_of(slice_, slices, len(parts[expert]))
-        assert on_experts[rank] == rows
+        assert on_experts[rank] == (rows if experts > 1 else [])
         assert on_slices[rank] == sums
