@@ -90,7 +90,7 @@ static std::string computeArchiveId(mlir::ArrayAttr parameters, StringRef conten
   };
   for (auto parameter : parameters.getAsRange<mlir::DictionaryAttr>()) {
     mlir::NamedAttrList entries(parameter);
-    entries.erase("axis");
+    entries.erase("axes");
     std::string text;
     raw_string_ostream(text) << mlir::Attribute(entries.getDictionary(parameters.getContext()));
     add(text);

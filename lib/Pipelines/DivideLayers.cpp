@@ -116,6 +116,32 @@ LogicalResult moe_mlir::setSum(moe::CombineOp combine, int64_t groups) {
 // Rewrite
 //===----------------------------------------------------------------------===//
 
+void moe_mlir::takePart(OpOperand &weight, Attribute step, Type type) {
+  auto parameter = weight.get().getDefiningOp<moe::ParameterOp>();
+  SmallVector<Attribute> recipe;
+  if (parameter.getRecipe())
+    recipe.append(parameter.getRecipe()->begin(), parameter.getRecipe()->end());
+  recipe.push_back(step);
+  OpBuilder b(parameter->getContext());
+  ArrayAttr wanted = b.getArrayAttr(recipe);
+  auto next = parameter;
+  while ((next = dyn_cast_or_null<moe::ParameterOp>(next->getNextNode())) &&
+         next.getSources() == parameter.getSources())
+    if (next.getRecipe() == wanted)
+      return weight.set(next);
+  b.setInsertionPointAfter(parameter);
+  auto part = cast<moe::ParameterOp>(b.clone(*parameter));
+  part.setRecipeAttr(wanted);
+  part.getResult().setType(type);
+  weight.set(part);
+}
+
+void moe_mlir::dropUnread(ArrayRef<Operation *> parameters) {
+  for (Operation *parameter : parameters)
+    if (parameter->use_empty())
+      parameter->erase();
+}
+
 namespace {
 class Rewriter {
 public:
@@ -128,7 +154,6 @@ public:
 private:
   LogicalResult checkWeightsOfSums();
   void divideWeights();
-  Value partOf(moe::ParameterOp parameter);
   moe::LayoutType layoutOf(int64_t groups) { return moe::LayoutType::get(context, groups); }
   moe::DispatchOp dispatchAt(Value tokens, Value ids, Value weights, Type rows);
   /// This rank's sum, in f32.
@@ -151,35 +176,16 @@ private:
 };
 } // namespace
 
-/// The part stands behind the parameter, and once for all layers that read it.
-Value Rewriter::partOf(moe::ParameterOp parameter) {
-  Type type = withRows(parameter, cast<RankedTensorType>(parameter.getType()).getDimSize(0) / ranks);
-  SmallVector<Attribute> recipe;
-  if (parameter.getRecipe())
-    recipe.append(parameter.getRecipe()->begin(), parameter.getRecipe()->end());
-  recipe.push_back(moe::ShardAttr::get(context, 0, grid, ranks));
-  auto next = dyn_cast_or_null<moe::ParameterOp>(parameter->getNextNode());
-  if (next && next.getSources() == parameter.getSources() && next.getRecipe() == b.getArrayAttr(recipe))
-    return next;
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointAfter(parameter);
-  auto part = cast<moe::ParameterOp>(b.clone(*parameter));
-  part.setRecipeAttr(b.getArrayAttr(recipe));
-  part.getResult().setType(type);
-  return part;
-}
-
 void Rewriter::divideWeights() {
   llvm::SetVector<Operation *> whole;
   for (moe::ExpertOp expert : layer.experts)
     for (OpOperand *operand : weightsOf(expert)) {
-      auto parameter = operand->get().getDefiningOp<moe::ParameterOp>();
-      operand->set(partOf(parameter));
-      whole.insert(parameter);
+      Value parameter = operand->get();
+      whole.insert(parameter.getDefiningOp());
+      Type type = withRows(parameter, cast<RankedTensorType>(parameter.getType()).getDimSize(0) / ranks);
+      takePart(*operand, moe::ShardAttr::get(context, 0, grid, ranks, /*halves=*/false), type);
     }
-  for (Operation *parameter : whole)
-    if (parameter->use_empty())
-      parameter->erase();
+  dropUnread(whole.getArrayRef());
 }
 
 moe::DispatchOp Rewriter::dispatchAt(Value tokens, Value ids, Value weights, Type rows) {

@@ -12,6 +12,8 @@ using namespace moe_mlir;
 
 /// Groups of a sum where nobody says another number.
 static constexpr int64_t kDefaultGroups = 8;
+/// Of a job.
+static constexpr int64_t kMostRanks = 1 << 16;
 
 static bool parsePowerOfTwo(StringRef name, StringRef text, int64_t &value, std::string &error) {
   if (!text.getAsInteger(10, value) && value > 0 && isPowerOf2_64(value))
@@ -23,6 +25,14 @@ static bool parsePowerOfTwo(StringRef name, StringRef text, int64_t &value, std:
 static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std::string &error) {
   if (name == "ep")
     return parsePowerOfTwo(name, value, spec.ranks, error);
+  if (name == "etp")
+    return parsePowerOfTwo(name, value, spec.slices, error);
+  if (name == "dp") {
+    if (!value.getAsInteger(10, spec.copies) && spec.copies > 0)
+      return true;
+    error = ("dp must be a number of ranks, at least 1, got '" + value + "'").str();
+    return false;
+  }
   if (name == "groups")
     return parsePowerOfTwo(name, value, spec.groups.emplace(), error);
   if (name == "experts") {
@@ -33,7 +43,7 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
     return false;
   }
   if (name != "tokens") {
-    error = ("unknown field '" + name + "'; one of ep, tokens, groups, experts").str();
+    error = ("unknown field '" + name + "'; one of dp, ep, etp, tokens, groups, experts").str();
     return false;
   }
   if (value != "split" && value != "replicated") {
@@ -62,8 +72,14 @@ std::optional<ParallelSpec> moe_mlir::parseParallel(StringRef text, std::string 
       return std::nullopt;
     }
   }
-  if (!seen.contains("ep")) {
-    error = "ep is missing, the number of ranks that share the experts, as in ep=4";
+  if (!seen.contains("ep") && !seen.contains("etp") && !seen.contains("dp")) {
+    error = "there is no number of ranks: ep=4 for ranks that share the experts, etp=2 for ranks that share each "
+            "expert, dp=2 for ranks that share the batch";
+    return std::nullopt;
+  }
+  int64_t ranks;
+  if (MulOverflow(spec.copies, spec.ranks, ranks) || MulOverflow(ranks, spec.slices, ranks) || ranks > kMostRanks) {
+    error = "these are more than " + std::to_string(kMostRanks) + " ranks";
     return std::nullopt;
   }
   if (spec.groups && *spec.groups < spec.ranks) {
@@ -72,6 +88,13 @@ std::optional<ParallelSpec> moe_mlir::parseParallel(StringRef text, std::string 
     return std::nullopt;
   }
   return spec;
+}
+
+std::string moe_mlir::whyNotSliced(const ParallelSpec &spec, int64_t hidden) {
+  if (hidden % spec.slices == 0)
+    return "";
+  return "etp=" + std::to_string(spec.slices) + " does not divide the hidden width " + std::to_string(hidden) +
+         " of an expert equally";
 }
 
 std::optional<int64_t> moe_mlir::sumGroups(const ParallelSpec &spec, int64_t experts, std::string &error) {

@@ -1,11 +1,11 @@
 //===- Partition.cpp - moe-partition: from the logical program to one rank's program ------------------------------===//
 //
 // Every function is divided by itself: gather its layers (DivideLayers.h), find out whether its tokens can be divided
-// (SplitTokens.h), rewrite.
+// (SplitTokens.h), cut experts into slices (SliceLayers.h), divide experts among ranks.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
-#include "DivideLayers.h"
+#include "SliceLayers.h"
 #include "SplitTokens.h"
 
 #include "moe-mlir/Dialect/Moe/IR/LayerName.h"
@@ -53,13 +53,14 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
       return markAllAnalysesPreserved();
     std::string error;
     spec = *parseParallel(parallel, error);
+    grids.clear();
     for (auto grid : getOperation().getOps<shard::GridOp>()) {
       grid.emitOpError("says how the program is divided among ranks already, so nothing else can; leave 'parallel' "
                        "out");
       return signalPassFailure();
     }
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (!func.isExternal() && failed(divide(func)))
+      if (!func.isExternal() && failed(partition(func)))
         return signalPassFailure();
     if (spec.experts && !spec.experts->namesOnly(names, error)) {
       getOperation().emitError(error);
@@ -68,6 +69,27 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
   }
 
 private:
+  LogicalResult partition(func::FuncOp func) {
+    const bool hasLayers = spec.ranks > 1 || spec.slices > 1 || spec.experts;
+    SmallVector<DividedLayer> layers;
+    if (failed(hasLayers ? gather(func, layers) : orderSums(func)))
+      return failure();
+    if (layers.empty() && spec.copies == 1)
+      return success();
+    bool exchanges = !layers.empty() && spec.ranks > 1;
+    if (failed(splitInputs(func, exchanges)))
+      return failure();
+    for (DividedLayer &layer : layers)
+      if (spec.slices > 1)
+        sliceLayer(layer, findGrid("etp"), spec.slices);
+    for (DividedLayer &layer : layers) {
+      explain(layer, func, exchanges);
+      if (spec.ranks > 1 && failed(divideLayer(layer, findGrid("ep"), spec.ranks, exchanges)))
+        return failure();
+    }
+    return success();
+  }
+
   /// One rank has all experts, and sums as any number of ranks does.
   LogicalResult orderSums(func::FuncOp func) {
     WalkResult result = func.walk([&](moe::CombineOp combine) -> WalkResult {
@@ -84,7 +106,7 @@ private:
   LogicalResult gather(func::FuncOp func, SmallVectorImpl<DividedLayer> &layers) {
     WalkResult result = func.walk([&](moe::DispatchOp dispatch) {
       FailureOr<DividedLayer> layer = gatherLayer(dispatch, spec);
-      if (failed(layer))
+      if (failed(layer) || (spec.slices > 1 && failed(checkSlices(*layer, spec))))
         return WalkResult::interrupt();
       layers.push_back(*layer);
       return WalkResult::advance();
@@ -99,65 +121,90 @@ private:
     return success();
   }
 
-  LogicalResult divide(func::FuncOp func) {
-    SmallVector<DividedLayer> layers;
-    if (spec.ranks == 1 && !spec.experts)
-      return orderSums(func);
-    if (failed(gather(func, layers)))
-      return failure();
-    if (layers.empty() || spec.ranks == 1)
-      return success();
-
+  /// Divides the inputs among the ranks of @dp, and among those of @ep if tokens are split. `exchanges` becomes false
+  /// if ranks that share experts have the same tokens.
+  LogicalResult splitInputs(func::FuncOp func, bool &exchanges) {
     StringAttr dimension = splitDimension(func);
-    Tokens tokens = spec.tokens.value_or(dimension ? Tokens::Split : Tokens::Replicated);
-    if (tokens == Tokens::Split && !dimension)
-      return func.emitOpError("has no name for dimension 0 of its first input in 'moe.dims', by which tokens could be "
-                              "divided among ranks; use tokens=replicated");
-    if (!spec.tokens && !dimension)
+    if (exchanges && !spec.tokens && !dimension)
       startRemark(func.getLoc(), func, "tokens")
           << remark::add("tokens=replicated: dimension 0 of the first input has no name, so it is not divided");
-    FlatSymbolRefAttr grid = findGrid();
-    if (tokens == Tokens::Split) {
-      SplitTokens split(func, dimension);
-      if (failed(split.check()))
-        return failure();
-      split.mark(grid);
-    }
-    for (DividedLayer &layer : layers) {
-      explain(layer, func, tokens);
-      if (failed(divideLayer(layer, grid, spec.ranks, tokens == Tokens::Split)))
-        return failure();
-    }
+    exchanges = exchanges && spec.tokens.value_or(dimension ? Tokens::Split : Tokens::Replicated) == Tokens::Split;
+    SmallVector<Attribute> grids;
+    StringRef otherwise = spec.copies == 1 ? "use tokens=replicated"
+                          : exchanges      ? "leave dp out and use tokens=replicated"
+                                           : "leave dp out";
+    if (spec.copies == 1 && !exchanges)
+      return success();
+    if (!dimension)
+      return func.emitOpError("has no name for dimension 0 of its first input in 'moe.dims', by which tokens could be "
+                              "divided among ranks; ")
+             << otherwise;
+    SplitTokens split(func, dimension, otherwise);
+    if (failed(split.check()))
+      return failure();
+    if (spec.copies > 1)
+      grids.push_back(findGrid("dp"));
+    if (exchanges)
+      grids.push_back(findGrid("ep"));
+    split.mark(grids);
     return success();
   }
 
-  /// One grid for all functions, before them.
-  FlatSymbolRefAttr findGrid() {
-    for (auto grid : getOperation().getOps<shard::GridOp>())
-      return FlatSymbolRefAttr::get(grid.getSymNameAttr());
-    auto b = OpBuilder::atBlockBegin(getOperation().getBody());
-    auto grid = shard::GridOp::create(b, getOperation().getLoc(), "ep", ArrayRef<int64_t>{spec.ranks});
-    grid->setAttr(moe::kAxesAttr, b.getStrArrayAttr({"ep"}));
-    return FlatSymbolRefAttr::get(SymbolTable(getOperation()).insert(grid, getOperation().getBody()->begin()));
+  /// One grid of each kind for all functions, before them; the last one varies fastest in the number of a rank.
+  FlatSymbolRefAttr findGrid(StringRef name) {
+    if (grids.empty())
+      makeGrids();
+    return grids.lookup(name);
   }
 
-  void explain(DividedLayer &layer, func::FuncOp func, Tokens tokens) {
+  void makeGrids() {
+    SymbolTable symbols(getOperation());
+    OpBuilder b(&getContext());
+    Block::iterator place = getOperation().getBody()->begin();
+    const std::pair<StringRef, int64_t> axes[] = {{"dp", spec.copies}, {"ep", spec.ranks}, {"etp", spec.slices}};
+    for (auto [name, ranks] : axes) {
+      if (ranks == 1)
+        continue;
+      auto grid = shard::GridOp::create(b, getOperation().getLoc(), name, ArrayRef<int64_t>{ranks});
+      grid->setAttr(moe::kAxesAttr, b.getStrArrayAttr({name}));
+      // A function may have the name already.
+      grids[name] = FlatSymbolRefAttr::get(symbols.insert(grid, place));
+    }
+  }
+
+  /// Bytes of the f32 sums of a token.
+  static int64_t sumBytes(DividedLayer &layer) {
+    int64_t bytes = 0;
+    for (moe::CombineOp combine : layer.combines)
+      bytes += bytesPerRow(combine.getResult()) / (combine.getType().getElementTypeBitWidth() / 8) * 4;
+    return bytes;
+  }
+
+  void explain(DividedLayer &layer, func::FuncOp func, bool exchanges) {
     if (!getContext().getRemarkEngine())
       return;
+    if (spec.slices > 1)
+      startRemark(layer.dispatch.getLoc(), func, "slices")
+          << "each of " + std::to_string(spec.slices) + " ranks has a slice of every expert; they add " +
+                 std::to_string(sumBytes(layer)) + " bytes per token"
+          << remark::metric("slices", spec.slices);
+    if (spec.ranks > 1)
+      explainRanks(layer, func, exchanges);
+  }
+
+  void explainRanks(DividedLayer &layer, func::FuncOp func, bool exchanges) {
     moe::DispatchOp dispatch = layer.dispatch;
     const int64_t experts = layer.numExperts() / spec.ranks;
     std::string text = std::to_string(experts) + " of " + std::to_string(layer.numExperts()) + " experts on each of " +
                        std::to_string(spec.ranks) + " ranks; ";
-    int64_t there = bytesPerRow(dispatch.getTokens()) + bytesPerRow(dispatch.getExperts()), back = 0;
+    int64_t there = bytesPerRow(dispatch.getTokens()) + bytesPerRow(dispatch.getExperts()), back = sumBytes(layer);
     if (dispatch.getWeights())
       there += bytesPerRow(dispatch.getWeights());
-    for (moe::CombineOp combine : layer.combines) {
+    for (moe::CombineOp combine : layer.combines)
       there += combine.getWeights() ? bytesPerRow(combine.getWeights()) : 0;
-      back += bytesPerRow(combine.getResult()) / (combine.getType().getElementTypeBitWidth() / 8) * 4;
-    }
     int64_t k = cast<ShapedType>(dispatch.getExperts().getType()).getDimSize(1);
     const int64_t rows = ShapedType::isDynamic(k) ? spec.ranks : std::min(k, spec.ranks);
-    if (tokens == Tokens::Split)
+    if (exchanges)
       text += "a token has at most " + std::to_string(rows) + " rows, each with " + std::to_string(there) +
               " bytes there and " + std::to_string(back) + " back";
     else
@@ -168,6 +215,7 @@ private:
   }
 
   ParallelSpec spec;
+  llvm::StringMap<FlatSymbolRefAttr> grids;
   SmallVector<std::string> names; ///< of layers
 };
 } // namespace

@@ -2,7 +2,8 @@
 //
 // Rows that go to ranks exist only on their way: the exchange alone reads them. What it received has a layout that its
 // way back alone reads. And a rank's experts must see all tokens, or those that an exchange brought: of tokens that are
-// divided among the ranks it would miss the others.
+// divided among the ranks it would miss the others. Experts that are cut into slices give summands, which nobody takes
+// for sums before they are added over the slices' grid.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -13,14 +14,16 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace moe_mlir;
 
-/// Whether `value` is made of elements of an input that is divided, without an exchange in between.
-static bool isOfSplitInput(ValueRange values) {
+/// Whether `values` are made of elements of an input that is divided among the ranks of `grid`, without an exchange in
+/// between.
+static bool isOfSplitInput(ValueRange values, FlatSymbolRefAttr grid) {
   llvm::SetVector<Value> pending(values.begin(), values.end());
   for (unsigned i = 0; i < pending.size(); ++i) {
     Value value = pending[i];
@@ -28,7 +31,8 @@ static bool isOfSplitInput(ValueRange values) {
     if (!op) {
       auto argument = cast<BlockArgument>(value);
       auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-      if (func && func.getArgAttr(argument.getArgNumber(), moe::kSplitAttr))
+      Attribute split = func ? func.getArgAttr(argument.getArgNumber(), moe::kSplitAttr) : Attribute();
+      if (llvm::is_contained(moe::splitGrids(split), grid))
         return true;
     } else if (!isa<moe::AllToAllOp, tensor::DimOp>(op)) {
       op->walk([&](Operation *nested) { pending.insert(nested->operand_begin(), nested->operand_end()); });
@@ -56,7 +60,7 @@ static StringRef whyNotTo(moe::DispatchOp op) {
 static StringRef whyNotAt(moe::DispatchOp op) {
   auto there = op.getTokens().getDefiningOp<moe::AllToAllOp>();
   if (!there)
-    return isOfSplitInput({op.getTokens(), op.getExperts()})
+    return isOfSplitInput({op.getTokens(), op.getExperts()}, op.getAtAttr())
                ? "stands at a rank, but its tokens are divided among the ranks; exchange them before, or take "
                  "'moe.split' from the inputs"
                : "";
@@ -85,9 +89,66 @@ static StringRef whyNotOrdered(moe::ExpertOp op) {
   return "";
 }
 
+/// The grid of a step that is a part of another dimension than the first, or of the halves of that.
+static FlatSymbolRefAttr gridOfSlices(Attribute step) {
+  if (auto once = dyn_cast<moe::OnceAttr>(step))
+    return once.getGrid();
+  auto shard = dyn_cast<moe::ShardAttr>(step);
+  return shard && (shard.getDim() > 0 || shard.getHalves()) ? shard.getGrid() : FlatSymbolRefAttr();
+}
+
+/// The step that makes slices of an expert's weight; null if it is whole.
+static Attribute sliceOf(Value weight) {
+  auto parameter = weight ? weight.getDefiningOp<moe::ParameterOp>() : moe::ParameterOp();
+  for (Attribute step : parameter && parameter.getRecipe() ? parameter.getRecipe()->getValue() : ArrayRef<Attribute>())
+    if (gridOfSlices(step))
+      return step;
+  return {};
+}
+
+/// Whether all that is made of summands is added over their grid before anything else reads it.
+static bool isAddedOver(FlatSymbolRefAttr grid, Value summand) {
+  return llvm::all_of(summand.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (auto sum = dyn_cast<shard::AllReduceOp>(user))
+      return sum.getGridAttr() == grid || isAddedOver(grid, sum.getResult());
+    if (auto back = dyn_cast<moe::AllToAllOp>(user))
+      return back.getInverse() && isAddedOver(grid, back.getResult());
+    auto combine = dyn_cast<moe::CombineOp>(user);
+    return combine && use.getOperandNumber() == 0 && isAddedOver(grid, combine.getResult());
+  });
+}
+
+static StringRef whyNotSlices(moe::ExpertOp op) {
+  Attribute in = sliceOf(op.getWIn()), out = sliceOf(op.getWOut()), bIn = sliceOf(op.getBIn()),
+            bOut = sliceOf(op.getBOut());
+  if (!in && !out && !bIn && !bOut)
+    return "";
+  FlatSymbolRefAttr grid = gridOfSlices(in ? in : out ? out : bIn ? bIn : bOut);
+  MLIRContext *context = op.getContext();
+  int64_t ranks = moe::ranksOf(op, grid);
+  auto rows = moe::ShardAttr::get(context, 1, grid, ranks, op.getGated() && !op.getInterleaved());
+  if (in != rows || out != moe::ShardAttr::get(context, 2, grid, ranks, false) || (op.getBIn() && bIn != rows) ||
+      (op.getBOut() && bOut != moe::OnceAttr::get(context, grid, ranks)))
+    return "has slices that do not belong together: one grid divides dimension 1 of 'w_in' and 'b_in' (by halves where "
+           "gate and up are halves) and dimension 2 of 'w_out', and #moe.once gives 'b_out' to one of its ranks";
+  if (!isAddedOver(grid, op.getResult()))
+    return "has slices, and so gives summands: only moe.combine, moe.all_to_all 'return' and shard.all_reduce may read "
+           "what is made of them, until one adds them over the grid of the slices";
+  return "";
+}
+
 StringRef moe_mlir::whyNotOfRank(Operation *op) {
-  if (auto expert = dyn_cast<moe::ExpertOp>(op))
-    return whyNotOrdered(expert);
+  if (auto expert = dyn_cast<moe::ExpertOp>(op)) {
+    if (StringRef why = whyNotOrdered(expert); !why.empty())
+      return why;
+    return whyNotSlices(expert);
+  }
+  if (auto sum = dyn_cast<shard::AllReduceOp>(op))
+    return isOfSplitInput({sum.getInput()}, sum.getGridAttr())
+               ? "adds up what the ranks of a grid have, but is made of inputs that are divided among them "
+                 "('moe.split')"
+               : "";
   if (auto dispatch = dyn_cast<moe::DispatchOp>(op))
     return dispatch.getTo() ? whyNotTo(dispatch) : dispatch.getAt() ? whyNotAt(dispatch) : "";
   auto exchange = dyn_cast<moe::AllToAllOp>(op);

@@ -33,7 +33,7 @@ StringAttr moe_mlir::splitDimension(func::FuncOp func) {
 
 LogicalResult SplitTokens::refuse(Operation *op, const Twine &why) {
   return op->emitOpError() << why << ", so '" << dimension.getValue()
-                           << "' cannot be divided among ranks; use tokens=replicated";
+                           << "' cannot be divided among ranks; " << otherwise;
 }
 
 LogicalResult SplitTokens::set(Operation *op, Kind kind) {
@@ -78,13 +78,14 @@ LogicalResult SplitTokens::check() {
   return success();
 }
 
-void SplitTokens::mark(FlatSymbolRefAttr grid) {
+void SplitTokens::mark(ArrayRef<Attribute> grids) {
+  Attribute split = grids.size() == 1 ? grids.front() : ArrayAttr::get(func.getContext(), grids);
   for (BlockArgument argument : func.getArguments())
     if (isRange(argument) && !func.getArgAttr(argument.getArgNumber(), "moe.state"))
-      func.setArgAttr(argument.getArgNumber(), moe::kSplitAttr, grid);
+      func.setArgAttr(argument.getArgNumber(), moe::kSplitAttr, split);
   for (OpOperand &result : func.front().getTerminator()->getOpOperands())
     if (isRange(result.get()) && !func.getResultAttr(result.getOperandNumber(), "moe.state_of"))
-      func.setResultAttr(result.getOperandNumber(), moe::kSplitAttr, grid);
+      func.setResultAttr(result.getOperandNumber(), moe::kSplitAttr, split);
 }
 
 LogicalResult SplitTokens::visitReturn(func::ReturnOp op) {

@@ -16,13 +16,14 @@ mlir::StringAttr splitDimension(mlir::func::FuncOp func);
 /// a function computes for a range is that range of what it computes for all.
 class SplitTokens {
 public:
-  SplitTokens(mlir::func::FuncOp func, mlir::StringAttr dimension)
-      : func(func), dimension(dimension), sizes(func) {}
+  /// `otherwise` says in errors what else a user can do.
+  SplitTokens(mlir::func::FuncOp func, mlir::StringAttr dimension, llvm::StringRef otherwise)
+      : func(func), dimension(dimension), otherwise(otherwise), sizes(func) {}
 
   /// Says which op is in the way.
   mlir::LogicalResult check();
-  /// Marks the inputs and outputs that are divided; after `check`.
-  void mark(mlir::FlatSymbolRefAttr grid);
+  /// Marks the inputs and outputs that are divided; after `check`. The slowest grid is the first one.
+  void mark(llvm::ArrayRef<mlir::Attribute> grids);
 
 private:
   /// What a value is on a rank: the same as on all; a range of dimension 0; or a number, made of how many elements the
@@ -55,6 +56,7 @@ private:
 
   mlir::func::FuncOp func;
   mlir::StringAttr dimension;
+  llvm::StringRef otherwise;
   mlir::kernel::GraphSizes sizes;
   llvm::DenseMap<mlir::Value, Kind> kinds; ///< absent: Whole
 };

@@ -49,6 +49,8 @@ static Error applyStep(View &view, mlir::Attribute step) {
           return createStringError("the runtime has no such element type");
         return view.cast(*dtype);
       })
+      .Case([&](moe::CutAttr cut) { return view.cut(cut.getDim(), cut.getParts(), cut.getHalves()); })
+      .Case([&](moe::FirstAttr first) { return view.first(first.getParts()); })
       .Case<moe::StackAttr, moe::ConcatAttr>(
           [](mlir::Attribute) { return createStringError("stack and concat join the sources, so they come first"); })
       .Case([](moe::PackAttr) { return createStringError("nothing can follow a pack"); })

@@ -180,3 +180,61 @@ Error View::cast(moert_dtype to) {
     casts.push_back(to);
   return Error::success();
 }
+
+/// As many as there can be ranks.
+static Error checkParts(int64_t parts) {
+  constexpr int64_t most = 1 << 16;
+  if (parts < 1 || parts > most)
+    return error("{0} parts; there can be 1 to {1}", parts, most);
+  return Error::success();
+}
+
+Error View::cut(int64_t dim, int64_t parts, bool halves) {
+  const int64_t runs = halves ? 2 : 1;
+  if (Error failure = checkParts(parts))
+    return failure;
+  if (dim < 0 || dim >= static_cast<int64_t>(sizes.size()))
+    return error("cut of dimension {0} of a tensor of rank {1}", dim, sizes.size());
+  if (sizes[dim] % (runs * parts))
+    return error("{0} parts of {1}dimension {2} of {3}, which are not equal", parts, halves ? "both halves of " : "",
+                 dim, shape(sizes));
+  const int64_t size = sizes[dim] / (runs * parts);
+  std::vector<View> all;
+  for (int64_t part = 0; part < parts; ++part) {
+    std::vector<View> pieces;
+    for (int64_t run = 0; run < runs; ++run) {
+      pieces.push_back(*this);
+      if (Error failure = pieces.back().slice(dim, (run * parts + part) * size, size))
+        return failure;
+    }
+    Expected<View> joined = concat(pieces, dim);
+    if (!joined)
+      return joined.takeError();
+    all.push_back(std::move(*joined));
+  }
+  Expected<View> whole = stack(all);
+  if (!whole)
+    return whole.takeError();
+  *this = std::move(*whole);
+  return Error::success();
+}
+
+Error View::first(int64_t parts) {
+  alignas(8) static constexpr char zeros[8] = {}; // of any type, and so are its casts
+  if (Error failure = checkParts(parts))
+    return failure;
+  View none = *this;
+  Box box;
+  box.origin.assign(sizes.size(), 0);
+  box.sizes = sizes;
+  box.strides.assign(sizes.size(), 0);
+  box.data = zeros;
+  none.boxes.assign(1, box);
+  std::vector<View> all(parts, none);
+  all.front() = *this;
+  Expected<View> whole = stack(all);
+  if (!whole)
+    return whole.takeError();
+  *this = std::move(*whole);
+  return Error::success();
+}

@@ -18,8 +18,12 @@ static void list(std::string &text, const char *title, const moert_program &prog
                      printable(program.symbols[value.symbol]).c_str());
     else if (value.lo <= value.hi)
       text += format(", %lld..%lld", static_cast<long long>(value.lo), static_cast<long long>(value.hi));
-    if (int32_t axis = axisOf(program, value); axis >= 0)
-      text += format(", divided on %s", printable(program.axes[axis].name).c_str());
+    const char *before = ", divided on ";
+    for (int32_t axis = 0; axis < program.axis_count; ++axis)
+      if (axesOf(program, value) >> axis & 1) {
+        text += before + printable(program.axes[axis].name);
+        before = " and ";
+      }
     text += value.uniform ? ", all equal\n" : "\n";
   }
   if (count == 0)
@@ -38,8 +42,7 @@ std::string infoText(const moert_program &program, const std::string &weights) {
     uint64_t size = 0;
     tensorBytes(program.parameters[i].dtype, program.parameters[i].rank, program.parameters[i].sizes, size);
     bytes += size;
-    int32_t axis = axisOf(program, program.parameters[i]);
-    ownBytes += axis < 0 ? size : size / static_cast<uint64_t>(program.axes[axis].ranks);
+    ownBytes += size / static_cast<uint64_t>(partsOf(program, program.parameters[i]));
   }
   text += format("parameters: %d packed arrays, %llu bytes\n", program.parameter_count,
                  static_cast<unsigned long long>(bytes));

@@ -8,12 +8,12 @@
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=4,tp=2})" 2>&1 | FileCheck %s --check-prefix=FIELD
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=4,ep=2})" 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=4})" 2>&1 | FileCheck %s --check-prefix=FORM
-// NO-EP: option 'parallel': ep is missing, the number of ranks that share the experts, as in ep=4
+// NO-EP: option 'parallel': there is no number of ranks: ep=4 for ranks that share the experts, etp=2 for ranks that share each expert, dp=2 for ranks that share the batch
 // THREE: option 'parallel': ep must be a power of two, got '3'
 // NONE: option 'parallel': groups must be a power of two, got 'none'
 // GROUPS: option 'parallel': groups=2 is less than ep=4, but each rank sums at least one group
 // TOKENS: option 'parallel': tokens must be split or replicated, got 'all'
-// FIELD: option 'parallel': unknown field 'tp'; one of ep, tokens, groups, experts
+// FIELD: option 'parallel': unknown field 'tp'; one of dp, ep, etp, tokens, groups, experts
 // TWICE: option 'parallel': ep is given twice
 // FORM: option 'parallel': expected fields as in ep=4,tokens=split,groups=8, got '4'
 

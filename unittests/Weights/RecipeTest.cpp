@@ -140,6 +140,51 @@ TEST_F(RecipeTest, Order) {
             (std::vector<float>{3, 4, 12, 13, 1, 2, 10, 11}));
 }
 
+TEST_F(RecipeTest, CutNumbersParts) {
+  Tensor<float> a({2, 4, 3}), b({2, 4, 3}, 101);
+  Blob blobs[] = {a.blob(MOERT_F32), b.blob(MOERT_F32)};
+  auto element = [&](int64_t e, int64_t n, int64_t k) { return (n < 4 ? a : b).data[(e * 4 + n % 4) * 3 + k]; };
+  for (bool halves : {false, true}) {
+    std::vector<float> expected;
+    for (int64_t part = 0; part < 2; ++part)
+      for (int64_t e = 0; e < 2; ++e)
+        for (int64_t n = 0; n < 4; ++n)
+          for (int64_t k = 0; k < 3; ++k)
+            expected.push_back(element(e, halves ? n / 2 * 4 + part * 2 + n % 2 : part * 4 + n, k));
+    std::string step = std::string("#moe.cut<dim = 1, parts = 2") + (halves ? ", halves = true>" : ">");
+    EXPECT_EQ(run<float>(blobs, "[#moe.concat<1>, " + step + "]", {2, 2, 4, 3}), expected);
+  }
+  std::vector<float> columns;
+  for (int64_t part = 0; part < 3; ++part)
+    for (int64_t row = 0; row < 8; ++row)
+      columns.push_back(a.data[row * 3 + part]);
+  EXPECT_EQ(run<float>(a.blob(MOERT_F32), "[#moe.cut<dim = 2, parts = 3>]", {3, 2, 4, 1}), columns);
+}
+
+TEST_F(RecipeTest, FirstIsFollowedByZeros) {
+  Tensor<uint16_t> a({2, 3});
+  std::vector<uint16_t> expected(a.data);
+  expected.resize(4 * 6, 0);
+  EXPECT_EQ(run<uint16_t>(a.blob(MOERT_BF16), "[#moe.first<parts = 4>]", {4, 2, 3}), expected);
+  EXPECT_EQ(run<float>(a.blob(MOERT_BF16), "[#moe.slice<0, 0, 1>, #moe.cast<f32>, #moe.first<parts = 2>]", {2, 1, 3}).back(), 0.f);
+}
+
+TEST_F(RecipeTest, PartsArePackedOneByOne) {
+  Tensor<uint16_t> a({8, 5});
+  std::vector<uint16_t> expected;
+  for (int64_t part = 0; part < 2; ++part) {
+    uint16_t rows[4 * 5]; // two of gate, two of up
+    for (int64_t n = 0; n < 4; ++n)
+      std::copy_n(&a.data[(n / 2 * 4 + part * 2 + n % 2) * 5], 5, rows + n * 5);
+    std::vector<uint16_t> one = packed(rows, 4, 5, 4, 2, /*halves=*/true);
+    expected.insert(expected.end(), one.begin(), one.end());
+  }
+  EXPECT_EQ(run<uint16_t>(a.blob(MOERT_BF16),
+                          "[#moe.cut<dim = 0, parts = 2, halves = true>, #moe.pack<columns = 4, pairs = 2, halves = true>]",
+                          {2, 1, 3, 4, 2}),
+            expected);
+}
+
 TEST_F(RecipeTest, CastsRunInOrder) {
   std::vector<float> data = {1.0f, 1.00390625f, 1.01171875f};
   Blob blob = Blob::contiguous(MOERT_F32, {3}, ArrayRef(reinterpret_cast<char *>(data.data()), 12));
@@ -215,6 +260,16 @@ TEST_F(RecipeTest, Errors) {
   Tensor<float> odd({3, 2});
   EXPECT_EQ(failure({odd.blob(MOERT_F32)}, "[#moe.pack<columns = 4, pairs = 1, halves = true>]"),
             "halves need an even number of rows and columns");
+  EXPECT_EQ(failure({fa}, "[#moe.cut<dim = 2, parts = 2>]"),
+            "#moe.cut<dim = 2, parts = 2>: cut of dimension 2 of a tensor of rank 2");
+  EXPECT_EQ(failure({fa}, "[#moe.cut<dim = 1, parts = 2>]"),
+            "#moe.cut<dim = 1, parts = 2>: 2 parts of dimension 1 of [2, 3], which are not equal");
+  EXPECT_EQ(failure({fb}, "[#moe.cut<dim = 0, parts = 2, halves = true>]"),
+            "#moe.cut<dim = 0, parts = 2, halves = true>: 2 parts of both halves of dimension 0 of [2, 4], which are not "
+            "equal");
+  EXPECT_EQ(failure({fa}, "[#moe.cut<dim = 0, parts = 9223372036854775807>]"),
+            "#moe.cut<dim = 0, parts = 9223372036854775807>: 9223372036854775807 parts; there can be 1 to 65536");
+  EXPECT_EQ(failure({fa}, "[#moe.first<parts = 65537>]"), "#moe.first<parts = 65537>: 65537 parts; there can be 1 to 65536");
   EXPECT_EQ(failure({fa}, "[7 : i64]"), "7 : i64: not a step of a recipe");
   fa.data = fa.data.drop_back();
   EXPECT_EQ(failure({fa}, "[]"), "[2, 3] of f32 does not fit into its 23 bytes");

@@ -12,11 +12,14 @@
 
 namespace moe_mlir {
 
-/// What `moe-compile --parallel` and the option of moe-partition say: "ep=4,tokens=split,groups=8".
+/// What `moe-compile --parallel` and the option of moe-partition say: "ep=4,tokens=split,groups=8". A job has a rank for
+/// each combination of `dp`, `ep` and `etp`; the last one varies fastest.
 struct ParallelSpec {
   enum class Tokens { Split, Replicated };
 
   int64_t ranks = 1;             ///< ep: ranks that share the experts of each layer
+  int64_t slices = 1;            ///< etp: ranks that share each expert
+  int64_t copies = 1;            ///< dp: ranks that share nothing but the batch
   std::optional<Tokens> tokens;  ///< None: split where the first input can be.
   std::optional<int64_t> groups; ///< None: 8, or as many as divide the experts.
   std::shared_ptr<const ExpertOrders> experts; ///< Null: ordered by number.
@@ -24,6 +27,9 @@ struct ParallelSpec {
 
 /// None with a message in `error`, a part of a sentence, if the text is none.
 std::optional<ParallelSpec> parseParallel(llvm::StringRef text, std::string &error);
+
+/// Nothing, or why the experts of a layer cannot be cut into the slices of `spec`, a part of a sentence.
+std::string whyNotSliced(const ParallelSpec &spec, int64_t hidden);
 
 /// The groups that a layer's sum has, the same for every number of ranks that shares its experts. None with a message
 /// in `error` if there are none of that kind.

@@ -41,6 +41,13 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
 
     Without `tokens` they are split if the first input has a name for its dimension 0.
 
+    `etp=V` cuts the hidden width of each expert into V slices, one for each rank of a second grid: rows of the first product and
+    columns of the second one (`#moe.shard` of dimensions 1 and 2), and a bias of the second product belongs to the first slice
+    (`#moe.once`). Ranks that differ in nothing but their slice have the same tokens, and add what a token's experts give in f32
+    (`shard.all_reduce .. on @etp`), behind the sum over the ranks of `ep`. `dp=D` divides dimension 0 among D times as many ranks,
+    whatever `tokens` says. Grids of one rank are not made; the others stand in the order `@dp`, `@ep`, `@etp`, and the last one
+    varies fastest in the number of a rank.
+
     `groups=G` cuts the experts of a layer into G ranges, whose sums are added in pairs (`sum(<tree, groups = G>)` of `moe.combine`):
     a power of two that W divides and that divides E, else the largest one up to 8. All W give the bits of `ep=1`, which is
     the ordinary layer with this order of its sums; programs without `parallel` sum in the order of slots.
@@ -92,7 +99,7 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"parallel", "parallel", "std::string", "",
-                        "ranks that share the experts, as in 'ep=4,tokens=split,groups=8'">];
+                        "ranks that share the work, as in 'ep=4,tokens=split,groups=8' or 'dp=2,etp=2'">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::shard::ShardDialect"];
 }
 

@@ -33,6 +33,10 @@ struct View {
   /// Entry i of dimension 0 becomes what entry `order[i]` was; `order` is a permutation.
   llvm::Error reorder(llvm::ArrayRef<int32_t> order);
   llvm::Error cast(moert_dtype to);
+  /// Numbers equal parts of a dimension by a new first one; with `halves` each part has one of either half.
+  llvm::Error cut(int64_t dim, int64_t parts, bool halves);
+  /// The first of `parts` parts, which a new first dimension numbers; the others are zero.
+  llvm::Error first(int64_t parts);
 
   moert_dtype resultType() const { return casts.empty() ? dtype : casts.back(); }
 };

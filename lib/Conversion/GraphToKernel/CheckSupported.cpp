@@ -36,6 +36,8 @@ static std::optional<std::string> reasonAgainstSum(shard::AllReduceOp op) {
     return "adds up what the ranks of axis 0 have; reduction = <sum>, grid_axes = [0]";
   if (!type.getElementType().isF32() || op.getInput().getType() != type || type.getRank() < 1)
     return "adds tensors of f32, so that it rounds nothing";
+  if (!llvm::isPowerOf2_64(moe::ranksOf(op, op.getGridAttr())))
+    return "adds in pairs, so the number of ranks must be a power of two";
   return std::nullopt;
 }
 

@@ -67,13 +67,16 @@ static void emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFo
   Value own = cast<Value>(rows), largest = ranks.largest(host, loc, rows);
   Value same = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::eq, own, largest);
   CheckOp::create(host, loc, same,
-                  host.getStringAttr("this rank was given {0} tokens and another one {1}; with tokens=replicated all "
-                                     "ranks take the same inputs"),
+                  host.getStringAttr("this rank was given {0} tokens and another one {1}; ranks that add their "
+                                     "sums take the same inputs"),
                   ValueRange{own, largest});
 }
 
 /// The layer whose sums these are.
 static std::string layerOf(shard::AllReduceOp op) {
+  // Sums of one grid may be summed over another one.
+  if (auto before = op.getInput().getDefiningOp<shard::AllReduceOp>())
+    return layerOf(before);
   auto combine = op.getInput().getDefiningOp<moe::CombineOp>();
   Operation *dispatch = combine ? combine.getLayout().getDefiningOp() : nullptr;
   return dispatch ? layerName(dispatch) : "moe";

@@ -31,49 +31,88 @@ ArrayAttr Axes::toAttr(MLIRContext *context) const {
   return b.getArrayAttr(entries);
 }
 
-/// `sizes` with the parts of all ranks in dimension 0; nothing if no integer holds it.
-static std::optional<SmallVector<int64_t>> multiply(ArrayRef<int64_t> sizes, int64_t ranks) {
+namespace {
+/// The steps of a recipe, by what they are for.
+struct Steps {
+  explicit Steps(ArrayAttr recipe) {
+    for (Attribute step : recipe ? recipe.getValue() : ArrayRef<Attribute>()) {
+      auto shard = dyn_cast<moe::ShardAttr>(step);
+      if (auto found = dyn_cast<moe::PackAttr>(step))
+        pack = found;
+      else if (isa<moe::OnceAttr>(step) || (shard && (shard.getDim() > 0 || shard.getHalves())))
+        slices.push_back(step);
+      else if (shard)
+        parts = shard;
+      else
+        others.push_back(step);
+    }
+  }
+
+  SmallVector<Attribute> others, slices;
+  moe::ShardAttr parts; ///< of dimension 0
+  moe::PackAttr pack;
+};
+} // namespace
+
+/// `sizes` on all ranks: with the parts of dimension 0, and behind the number of slices. Nothing if no integer holds
+/// it.
+static std::optional<SmallVector<int64_t>> multiply(ArrayRef<int64_t> sizes, int64_t parts, int64_t slices) {
   SmallVector<int64_t> whole(sizes);
-  if (llvm::MulOverflow(whole.front(), ranks, whole.front()))
+  int64_t count;
+  if (llvm::MulOverflow(whole.front(), parts, whole.front()) || llvm::MulOverflow(whole.front(), slices, count))
     return std::nullopt;
+  if (slices > 1)
+    whole.insert(whole.begin(), slices);
   return whole;
+}
+
+/// Of a matrix the pack makes blocks of rows, and a block must not belong to two ranks.
+static bool isPackedByRank(const Steps &steps, MemRefType type, DenseI64ArrayAttr shape) {
+  if (!steps.parts || !steps.pack)
+    return true;
+  if (type.getRank() - 1 - (steps.pack.getPairs() > 1) > 2)
+    return true;
+  return !steps.pack.getHalves() && shape && shape[0] % steps.pack.getColumns() == 0;
 }
 
 FailureOr<WholeParameter> moert::makeWhole(moe::ParameterOp op, const Axes &axes) {
   auto type = cast<MemRefType>(op.getType());
-  WholeParameter whole{op.getRecipeAttr(), type, op->getAttrOfType<DenseI64ArrayAttr>(moe::kShapeAttr)};
-  moe::ShardAttr shard;
-  moe::PackAttr pack;
-  SmallVector<Attribute> steps;
-  for (Attribute step : whole.recipe ? whole.recipe.getValue() : ArrayRef<Attribute>()) {
-    if (auto found = dyn_cast<moe::ShardAttr>(step)) {
-      shard = found;
-      continue;
-    }
-    if (auto found = dyn_cast<moe::PackAttr>(step))
-      pack = found;
-    steps.push_back(step);
-  }
-  if (!shard)
+  WholeParameter whole{op.getRecipeAttr(), type, op->getAttrOfType<DenseI64ArrayAttr>(moe::kShapeAttr), {}};
+  Steps steps(whole.recipe);
+  if (!steps.parts && steps.slices.empty())
     return whole;
-  // Of a matrix the pack makes blocks of rows, and a block must not belong to two ranks.
-  int64_t rank = type.getRank() - (pack ? 1 + (pack.getPairs() > 1) : 0);
-  bool isDivided = rank > 2 || !pack;
-  if (pack && rank == 2)
-    isDivided = !pack.getHalves() && whole.shape && whole.shape[0] % pack.getColumns() == 0;
-  if (!isDivided)
-    return op.emitOpError() << "is divided among the ranks of " << shard.getGrid()
+  if (steps.slices.size() > 1)
+    return op.emitOpError("has slices of two grids; the parts of ranks are one behind the other in the archive for one "
+                          "grid beside that of dimension 0");
+  if (!isPackedByRank(steps, type, whole.shape))
+    return op.emitOpError() << "is divided among the ranks of " << steps.parts.getGrid()
                             << ", but packed in blocks that do not end where the part of a rank does";
-  std::optional<SmallVector<int64_t>> sizes = multiply(type.getShape(), shard.getRanks()), own;
+  Builder b(op.getContext());
+  int64_t slices = 1;
+  for (Attribute slice : steps.slices) {
+    auto shard = dyn_cast<moe::ShardAttr>(slice);
+    FlatSymbolRefAttr grid = shard ? shard.getGrid() : cast<moe::OnceAttr>(slice).getGrid();
+    slices = shard ? shard.getRanks() : cast<moe::OnceAttr>(slice).getRanks();
+    if (slices == 1)
+      continue;
+    whole.axes.push_back(axes.number(grid));
+    steps.others.push_back(
+        shard ? Attribute(moe::CutAttr::get(op.getContext(), shard.getDim(), slices, shard.getHalves()))
+              : Attribute(moe::FirstAttr::get(op.getContext(), slices)));
+  }
+  if (steps.parts)
+    whole.axes.push_back(axes.number(steps.parts.getGrid()));
+  if (steps.pack)
+    steps.others.push_back(steps.pack);
+  int64_t parts = steps.parts ? steps.parts.getRanks() : 1;
+  std::optional<SmallVector<int64_t>> sizes = multiply(type.getShape(), parts, slices), own;
   if (whole.shape && sizes)
-    own = multiply(whole.shape, shard.getRanks());
+    own = multiply(whole.shape, parts, slices);
   if (!sizes || (whole.shape && !own))
     return op.emitOpError("has more elements on all ranks than an integer holds");
-  Builder b(op.getContext());
-  whole.recipe = b.getArrayAttr(steps);
+  whole.recipe = b.getArrayAttr(steps.others);
   whole.type = MemRefType::get(*sizes, type.getElementType());
   if (own)
     whole.shape = b.getDenseI64ArrayAttr(*own);
-  whole.axis = axes.number(shard.getGrid());
   return whole;
 }

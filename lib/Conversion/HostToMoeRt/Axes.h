@@ -32,11 +32,12 @@ struct WholeParameter {
   ArrayAttr recipe;
   MemRefType type;
   DenseI64ArrayAttr shape; ///< before the pack; null if it is not packed
-  int32_t axis = -1;       ///< among whose ranks dimension 0 is divided
+  SmallVector<int64_t, 2> axes; ///< among whose ranks the first dimensions are divided
 };
 
-/// `op`, whose type is what this rank has, without the step `#moe.shard` of its recipe. Emits an error if the parts of
-/// the ranks are not one behind the other in the archive.
+/// `op`, whose type is what this rank has, without the steps for ranks of its recipe: parts of the first dimension stand
+/// one behind the other as they are, and those of another dimension get a new first one. Emits an error if that cannot
+/// be done.
 FailureOr<WholeParameter> makeWhole(moe::ParameterOp op, const Axes &axes);
 
 } // namespace mlir::moert

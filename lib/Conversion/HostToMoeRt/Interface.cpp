@@ -47,8 +47,8 @@ FailureOr<Interface::Value> Interface::readValue(func::FuncOp function, Dictiona
   if (auto symbol = attrs.getAs<StringAttr>("moe.range_plus"))
     value.symbol = symbolNumber(symbol);
   value.uniform = attrs.contains("moe.uniform");
-  if (auto grid = attrs.getAs<FlatSymbolRefAttr>(moe::kSplitAttr))
-    value.axis = axes.number(grid);
+  for (FlatSymbolRefAttr grid : moe::splitGrids(attrs.get(moe::kSplitAttr)))
+    value.axes.push_back(axes.number(grid));
   return value;
 }
 
@@ -112,8 +112,8 @@ int32_t ParameterTable::number(ArrayAttr sources, const WholeParameter &paramete
   entry.set("type", TypeAttr::get(parameter.type));
   if (parameter.shape)
     entry.set("shape", parameter.shape);
-  if (parameter.axis >= 0)
-    entry.set("axis", b.getI64IntegerAttr(parameter.axis));
+  if (!parameter.axes.empty())
+    entry.set("axes", b.getDenseI64ArrayAttr(parameter.axes));
   Attribute identity = entry.getDictionary(b.getContext());
   auto found = entries.find(identity);
   if (found == entries.end()) {
@@ -153,8 +153,8 @@ DictionaryAttr Interface::toAttr(MLIRContext *context) const {
         entry.set("symbol", b.getI64IntegerAttr(value.symbol));
       if (value.uniform)
         entry.set("uniform", b.getUnitAttr());
-      if (value.axis >= 0)
-        entry.set("axis", b.getI64IntegerAttr(value.axis));
+      if (!value.axes.empty())
+        entry.set("axes", b.getDenseI64ArrayAttr(value.axes));
       entries.push_back(entry.getDictionary(context));
     }
     return b.getArrayAttr(entries);

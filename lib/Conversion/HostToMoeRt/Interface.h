@@ -36,7 +36,7 @@ public:
     SmallVector<int64_t> dims; ///< symbol numbers of the dynamic dimensions, in order
     int64_t lo = 0, hi = -1, symbol = -1;
     bool uniform = false;
-    int32_t axis = -1; ///< among whose ranks dimension 0 is divided
+    SmallVector<int64_t, 2> axes; ///< among whose ranks dimension 0 is divided
   };
 
   /// An argument's place among the inputs or among the states.

@@ -36,8 +36,8 @@ private:
   FailureOr<llvm::Constant *> generation(DictionaryAttr program);
   /// Reads `moert.axes` into `ranks`.
   LogicalResult readAxes();
-  /// The axis among whose ranks dimension 0 of an entry is divided; -1 if it is whole.
-  FailureOr<int64_t> axisOf(DictionaryAttr entry, StringRef name, MemRefType type);
+  /// The numbers in an entry's `axes`, which is -1 or an axis.
+  FailureOr<ArrayRef<int64_t>> axesOf(DictionaryAttr entry, StringRef name, MemRefType type);
   LogicalResult checkRole(StringRef role, DictionaryAttr entry, ArrayRef<int64_t> shape, StringRef expected);
   /// All entries of a list of dictionaries, called `name`.
   LogicalResult list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out);
@@ -68,20 +68,24 @@ LogicalResult DescriptorBuilder::readAxes() {
     auto count = entry ? entry.getAs<IntegerAttr>("ranks") : IntegerAttr();
     if (!name || name.empty() || !count || count.getInt() < 1 || count.getInt() > INT32_MAX)
       return error("'" + moert::axesAttrName + "' has an entry without name or ranks");
+    if (ranks.size() == MOERT_MAX_AXES)
+      return error("'" + moert::axesAttrName + "' has more than " + Twine(MOERT_MAX_AXES) + " entries");
     ranks.push_back(count.getInt());
     axes.push_back(structure({string(name), int32(count.getInt())}));
   }
   return success();
 }
 
-FailureOr<int64_t> DescriptorBuilder::axisOf(DictionaryAttr entry, StringRef name, MemRefType type) {
-  Attribute attr = entry.get("axis");
+FailureOr<ArrayRef<int64_t>> DescriptorBuilder::axesOf(DictionaryAttr entry, StringRef name, MemRefType type) {
+  Attribute attr = entry.get("axes");
   if (!attr)
-    return -1;
-  auto axis = dyn_cast<IntegerAttr>(attr);
-  if (!axis || axis.getInt() < 0 || axis.getInt() >= static_cast<int64_t>(ranks.size()) || type.getRank() == 0)
+    return ArrayRef<int64_t>();
+  auto axes = dyn_cast<DenseI64ArrayAttr>(attr);
+  int64_t count = ranks.size();
+  if (!axes || type.getRank() == 0 ||
+      !llvm::all_of(axes.asArrayRef(), [&](int64_t axis) { return axis >= -1 && axis < count; }))
     return error("'" + name + "' is divided along an axis that '" + moert::axesAttrName + "' does not have");
-  return axis.getInt();
+  return axes.asArrayRef();
 }
 
 FailureOr<llvm::Constant *> DescriptorBuilder::sizes(MemRefType type, ArrayRef<int64_t> symbols, StringRef name) {
@@ -114,16 +118,19 @@ FailureOr<llvm::Constant *> DescriptorBuilder::value(DictionaryAttr entry) {
     return emitError(module.getLoc()) << "'" << name.getValue() << "' has elements of type " << memref.getElementType()
                                       << ", which the runtime does not have";
   FailureOr<llvm::Constant *> extents = sizes(memref, dims, name);
-  FailureOr<int64_t> axis = axisOf(entry, name, memref);
-  if (failed(extents) || failed(axis))
+  FailureOr<ArrayRef<int64_t>> axes = axesOf(entry, name, memref);
+  if (failed(extents) || failed(axes))
     return failure();
+  uint32_t bits = 0;
+  for (int64_t axis : *axes)
+    bits |= axis >= 0 ? 1u << axis : 0;
   auto integer = [&](StringRef field, int64_t otherwise) {
     auto attr = entry.getAs<IntegerAttr>(field);
     return attr ? attr.getInt() : otherwise;
   };
   return structure({string(name), int32(*dtype), int32(memref.getRank()), *extents, int64(integer("lo", 0)),
                     int64(integer("hi", -1)), int32(integer("symbol", -1)), int32(entry.contains("uniform")),
-                    int32(*axis)});
+                    int32(bits)});
 }
 
 FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {
@@ -137,13 +144,25 @@ FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {
     return emitError(module.getLoc()) << "parameter '" << key.getValue() << "' has elements of type "
                                       << memref.getElementType() << ", which the runtime does not have";
   FailureOr<llvm::Constant *> extents = sizes(memref, {}, key);
-  FailureOr<int64_t> axis = axisOf(entry, key, memref);
-  if (failed(extents) || failed(axis))
+  FailureOr<ArrayRef<int64_t>> axes = axesOf(entry, key, memref);
+  if (failed(extents) || failed(axes))
     return failure();
-  if (*axis >= 0 && memref.getDimSize(0) % ranks[*axis])
-    return error("parameter '" + key.getValue() + "' has " + Twine(memref.getDimSize(0)) +
-                 " elements in dimension 0, which " + Twine(ranks[*axis]) + " ranks cannot share equally");
-  return structure({string(key), int32(*dtype), int32(memref.getRank()), *extents, int32(*axis)});
+  if (axes->size() > std::min<size_t>(MOERT_DIVIDED_DIMS, memref.getRank()))
+    return error("parameter '" + key.getValue() + "' of rank " + Twine(memref.getRank()) + " names axes for " +
+                 Twine(axes->size()) + " dimensions; ranks can share the first " + Twine(MOERT_DIVIDED_DIMS));
+  SmallVector<uint32_t> numbers(MOERT_DIVIDED_DIMS, -1);
+  for (auto [d, axis] : llvm::enumerate(*axes)) {
+    numbers[d] = axis;
+    if (axis >= 0 && memref.getDimSize(d) % ranks[axis])
+      return error("parameter '" + key.getValue() + "' has " + Twine(memref.getDimSize(d)) +
+                   " elements in dimension " + Twine(d) + ", which " + Twine(ranks[axis]) +
+                   " ranks cannot share equally");
+    if (d > 0 && axis >= 0 && ((*axes)[0] < 0 || (*axes)[0] == axis || memref.getDimSize(0) != ranks[(*axes)[0]]))
+      return error("parameter '" + key.getValue() + "' is divided along dimension 1, so each rank needs one element of "
+                                                    "dimension 0");
+  }
+  return structure({string(key), int32(*dtype), int32(memref.getRank()), *extents,
+                    llvm::ConstantDataArray::get(context, numbers)});
 }
 
 LogicalResult DescriptorBuilder::list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out) {

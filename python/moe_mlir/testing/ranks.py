@@ -14,8 +14,8 @@ DEADLINE = 20  # seconds that a rank waits for another one
 
 
 def compile_for(source, folder, ranks, *flags, tokens=None, groups=None):
-    """Compiles `source` for `ranks` ranks of experts into `folder`; returns the program's path."""
-    parts = [f"ep={ranks}", *([f"tokens={tokens}"] if tokens else []), *([f"groups={groups}"] if groups else [])]
+    """Compiles `source` for `ranks` ranks of experts, or for what a text says ("dp=2,etp=2"), into `folder`; returns the program's path."""
+    parts = [ranks if isinstance(ranks, str) else f"ep={ranks}", *([f"tokens={tokens}"] if tokens else []), *([f"groups={groups}"] if groups else [])]
     folder.mkdir(parents=True, exist_ok=True)
     return moe_compile(source, folder / "model", f"--parallel={','.join(parts)}", *flags)
 

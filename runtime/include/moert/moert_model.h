@@ -12,6 +12,10 @@
 extern "C" {
 #endif
 
+/* A program has at most so many axes; of a parameter the first dimensions may be divided among ranks. */
+#define MOERT_MAX_AXES 16
+#define MOERT_DIVIDED_DIMS 2
+
 /* A dimension: >= 0 is its size; -(1 + s) is the dynamic symbol s. All dimensions with one symbol agree in a call. */
 typedef struct moert_value {
   const char *name;
@@ -24,13 +28,14 @@ typedef struct moert_value {
   int32_t symbol;
   /* Nonzero: all elements must be equal (rows of one length). */
   int32_t uniform;
-  /* >= 0: dimension 0 is divided among the ranks of this axis; if it is no symbol, its size is that of all of it, and
-   * a multiple of the ranks. -1: every rank has all of it. Means nothing in a program without axes. */
-  int32_t axis;
+  /* Bit a: dimension 0 is divided among the ranks of axis a, and so among those of all axes named here, in their order
+   * in the job. If it is no symbol, its size is that of all of it, and a multiple of these ranks. 0: every rank has all
+   * of it. Means nothing in a program without axes. */
+  uint32_t axes;
 } moert_value;
 
-/* Ranks in one direction of the job's grid. A job has as many ranks as the product of all axes; the last one varies
- * fastest. Of a dimension of n elements that is divided among W ranks, rank r has [n*r/W, n*(r+1)/W). */
+/* Ranks in one direction of the job's grid. A job has as many ranks as the product of all axes (at most
+ * MOERT_MAX_AXES); the last one varies fastest. Of a dimension of n elements that is divided among W ranks, rank r has [n*r/W, n*(r+1)/W). */
 typedef struct moert_axis {
   const char *name;
   int32_t ranks;
@@ -42,7 +47,9 @@ typedef struct moert_parameter_desc {
   int32_t dtype;
   int32_t rank;
   int64_t sizes[MOERT_MAX_RANK]; /* packed sizes of all of it, as in the archive */
-  int32_t axis; /* >= 0: dimension 0 is divided equally among the ranks of this axis; -1, or without axes: it is not */
+  /* >= 0: the dimension is divided equally among the ranks of this axis; -1, or without axes: it is not. If dimension 1
+   * is, each rank has one element of dimension 0, so that its part is one piece. */
+  int32_t axes[MOERT_DIVIDED_DIMS];
 } moert_parameter_desc;
 
 typedef enum moert_vocabulary { MOERT_VOCAB_NONE = 0, MOERT_VOCAB_BYTES = 1, MOERT_VOCAB_IDS = 2 } moert_vocabulary;

@@ -38,24 +38,51 @@ Status checkRankCount(const moert_program &program, const Ranks &ranks) {
                  ranks.launcher.c_str(), ranks.ranks);
 }
 
+/// The ranks that differ from `rank` on these axes only.
+std::vector<int> Job::membersOf(int rank, uint32_t axes) const {
+  std::vector<int> members;
+  for (int other = 0; other < ranks(); ++other) {
+    bool isMember = true;
+    int stride = ranks();
+    for (size_t a = 0; a < axisRanks.size(); ++a) {
+      int count = axisRanks[a];
+      stride /= count;
+      isMember = isMember && (axes >> a & 1 || rank / stride % count == other / stride % count);
+    }
+    if (isMember)
+      members.push_back(other);
+  }
+  return members;
+}
+
+void Job::makeGroup(uint32_t axes) {
+  std::vector<int> members = membersOf(rank(), axes);
+  int own = static_cast<int>(std::find(members.begin(), members.end(), rank()) - members.begin());
+  groups.emplace_back(new ControlGroup(std::move(members), own));
+  axesOfGroups.push_back(axes);
+}
+
 void Job::makeGroups(const moert_program &program, Provider provider) {
-  int stride = ranks();
+  for (int32_t a = 0; a < program.axis_count; ++a)
+    axisRanks.push_back(program.axes[a].ranks);
+  uint32_t every = (1u << program.axis_count) - 1;
   for (int32_t a = 0; a < program.axis_count; ++a) {
-    int count = program.axes[a].ranks;
-    stride /= count;
-    int coordinate = rank() / stride % count;
-    std::vector<int> members;
-    for (int i = 0; i < count; ++i)
-      members.push_back(rank() + (i - coordinate) * stride);
-    groups.emplace_back(new ControlGroup(std::move(members), coordinate));
-    strides.push_back(stride);
+    makeGroup(1u << a);
     windows.emplace_back(new Windows(provider));
   }
-  std::vector<int> members;
-  for (int i = 0; i < ranks(); ++i)
-    members.push_back(i);
-  groups.emplace_back(new ControlGroup(std::move(members), rank()));
-  strides.push_back(1);
+  auto makeFor = [&](const moert_value *values, int32_t count) {
+    for (int32_t i = 0; i < count; ++i)
+      if (uint32_t axes = values[i].axes; axes && axes != every &&
+          std::find(axesOfGroups.begin(), axesOfGroups.end(), axes) == axesOfGroups.end())
+        makeGroup(axes);
+  };
+  makeFor(program.inputs, program.input_count);
+  makeFor(program.outputs, program.output_count);
+  makeGroup(every);
+}
+
+ControlGroup &Job::along(uint32_t axes) {
+  return *groups[static_cast<size_t>(std::find(axesOfGroups.begin(), axesOfGroups.end(), axes) - axesOfGroups.begin())];
 }
 
 Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanoseconds) {
@@ -73,7 +100,7 @@ Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanos
   pieces.setProvider(provider);
   makeGroups(program, provider);
   for (int32_t i = 0; i < program.output_count; ++i)
-    collects = collects || program.outputs[i].axis >= 0;
+    collects = collects || program.outputs[i].axes != 0;
   return {};
 }
 
@@ -186,8 +213,7 @@ int Job::waitedFor(int other) const {
     uint32_t peer = __atomic_load_n(&page(other).waits[i], __ATOMIC_RELAXED);
     if (peer == 0 || static_cast<int>(peer) > groups[i]->ranks())
       continue;
-    int coordinate = other / strides[i] % groups[i]->ranks();
-    return other + (static_cast<int>(peer) - 1 - coordinate) * strides[i];
+    return membersOf(other, axesOfGroups[i])[peer - 1];
   }
   return -1;
 }

@@ -48,6 +48,9 @@ public:
   int ranks() const { return meeting->ranks(); }
   int64_t nanoseconds() const { return patience; }
   ControlGroup &axis(int32_t index) { return *groups[static_cast<size_t>(index)]; }
+  /// The ranks that differ from this one on these axes only (by bit), in their order in the job. For the axes of an
+  /// input or output.
+  ControlGroup &along(uint32_t axes);
   ControlGroup &all() { return *groups.back(); }
 
   /// Begins a run, or whatever else all ranks do together.
@@ -82,6 +85,8 @@ private:
 
   ControlPage &page(int rank) const { return *reinterpret_cast<ControlPage *>(pages.bases()[rank]); }
   void makeGroups(const moert_program &program, Provider provider);
+  void makeGroup(uint32_t axes);
+  std::vector<int> membersOf(int rank, uint32_t axes) const;
   void abortOthers(bool onlyLater);
   Status explain(const Status &status) const;
   int waitedFor(int rank) const;
@@ -93,8 +98,9 @@ private:
   Group *meeting = &bootstrap;
   int64_t patience = 0;
   uint64_t memory = 0; ///< bytes of this machine
-  std::vector<std::unique_ptr<ControlGroup>> groups; ///< by axis, and then all ranks
-  std::vector<int> strides;                          ///< of them: between ranks that are neighbours
+  std::vector<int> axisRanks;                        ///< by axis
+  std::vector<std::unique_ptr<ControlGroup>> groups; ///< by axis; of inputs and outputs; all ranks
+  std::vector<uint32_t> axesOfGroups;                ///< by bit
   std::vector<std::unique_ptr<Windows>> windows;     ///< by axis
   Windows pages, pieces;
   Watch watch;

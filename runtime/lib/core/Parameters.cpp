@@ -34,11 +34,16 @@ Parameters::Part Parameters::part(int32_t index) const {
   Part result;
   tensorBytes(wanted.dtype, wanted.rank, wanted.sizes, result.whole);
   result.bytes = result.whole;
-  if (int32_t axis = job ? axisOf(*program, wanted) : -1; axis >= 0) {
-    const Group &ranks = job->axis(axis);
-    result.bytes /= static_cast<uint64_t>(ranks.ranks());
-    result.begin = result.bytes * static_cast<uint64_t>(ranks.rank());
-  }
+  if (!job)
+    return result;
+  result.bytes /= static_cast<uint64_t>(partsOf(*program, wanted));
+  uint64_t number = 0;
+  for (int32_t d = 0; d < MOERT_DIVIDED_DIMS; ++d)
+    if (int32_t axis = axisOf(*program, wanted, d); axis >= 0) {
+      const Group &ranks = job->axis(axis);
+      number = number * static_cast<uint64_t>(ranks.ranks()) + static_cast<uint64_t>(ranks.rank());
+    }
+  result.begin = result.bytes * number;
   return result;
 }
 

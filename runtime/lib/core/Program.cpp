@@ -33,29 +33,56 @@ static bool validValue(const moert_program &program, const moert_value &value) {
   for (int32_t i = 0; i < value.rank; ++i)
     if (value.sizes[i] < -static_cast<int64_t>(program.symbol_count))
       return false;
-  int32_t axis = axisOf(program, value);
-  if (axis < -1 || axis >= std::max(program.axis_count, 0) || (axis >= 0 && value.rank == 0))
+  uint32_t axes = axesOf(program, value);
+  if (axes >> program.axis_count != 0 || (axes && value.rank == 0))
     return false;
-  if (axis >= 0 && value.sizes[0] > 0 && value.sizes[0] % program.axes[axis].ranks != 0)
+  int64_t ranks = 1;
+  for (int32_t a = 0; a < program.axis_count; ++a)
+    ranks *= axes >> a & 1 ? program.axes[a].ranks : 1;
+  if (value.rank > 0 && value.sizes[0] > 0 && value.sizes[0] % ranks != 0)
     return false;
   return value.symbol < program.symbol_count;
+}
+
+int64_t partsOf(const moert_program &program, const moert_parameter_desc &parameter) {
+  int64_t parts = 1;
+  for (int32_t d = 0; d < MOERT_DIVIDED_DIMS; ++d)
+    if (int32_t axis = axisOf(program, parameter, d); axis >= 0)
+      parts *= program.axes[axis].ranks;
+  return parts;
+}
+
+/// Parts must be of equal size, and each of them one piece.
+static bool validParts(const moert_program &program, const moert_parameter_desc &parameter) {
+  uint32_t seen = 0;
+  for (int32_t d = 0; d < MOERT_DIVIDED_DIMS; ++d) {
+    int32_t axis = axisOf(program, parameter, d);
+    if (axis == -1)
+      continue;
+    if (axis < -1 || axis >= program.axis_count || d >= parameter.rank || seen >> axis & 1 ||
+        parameter.sizes[d] % program.axes[axis].ranks != 0)
+      return false;
+    seen |= 1u << axis;
+    int32_t before = d ? axisOf(program, parameter, d - 1) : -1;
+    if (d && parameter.sizes[d - 1] != (before >= 0 ? program.axes[before].ranks : 1))
+      return false;
+  }
+  return true;
 }
 
 /// The last axis varies fastest in the number of a rank.
 static bool validAxes(const moert_program &program) {
   int64_t ranks = 1;
+  if (program.axis_count > MOERT_MAX_AXES)
+    return false;
   for (int32_t a = 0; a < program.axis_count; ++a) {
     if (!program.axes[a].name || program.axes[a].ranks < 1 || program.axes[a].ranks > (1 << 16) / ranks)
       return false;
     ranks *= program.axes[a].ranks;
   }
-  for (int32_t i = 0; i < program.parameter_count; ++i) {
-    const moert_parameter_desc &parameter = program.parameters[i];
-    int32_t axis = axisOf(program, parameter);
-    if (axis < -1 || axis >= std::max(program.axis_count, 0) ||
-        (axis >= 0 && (parameter.rank == 0 || parameter.sizes[0] % program.axes[axis].ranks != 0)))
+  for (int32_t i = 0; i < program.parameter_count; ++i)
+    if (!validParts(program, program.parameters[i]))
       return false;
-  }
   return true;
 }
 

@@ -19,10 +19,19 @@ std::string describe(const moert_program &program, const moert_value &value);
 /// Checks a program's description: ABI version, counts, ranks, dtypes, symbols, the indices of the generation info.
 Status validateProgram(const moert_program &program);
 
-/// The axis by which a value or a parameter is divided, or -1. Descriptions of a program without axes leave it out.
-template <typename Described> int32_t axisOf(const moert_program &program, const Described &described) {
-  return program.axis_count > 0 ? described.axis : -1;
+/// The axes among whose ranks dimension 0 of a value is divided, by bit. Descriptions of a program without axes leave
+/// them out.
+inline uint32_t axesOf(const moert_program &program, const moert_value &value) {
+  return program.axis_count > 0 ? value.axes : 0;
 }
+
+/// The axis among whose ranks a dimension of a parameter is divided, or -1.
+inline int32_t axisOf(const moert_program &program, const moert_parameter_desc &parameter, int32_t dim) {
+  return program.axis_count > 0 ? parameter.axes[dim] : -1;
+}
+
+/// How many parts of equal size ranks have of a parameter.
+int64_t partsOf(const moert_program &program, const moert_parameter_desc &parameter);
 
 /// Resolves a dimension of a declaration; -1 for a symbol that has no value.
 inline int64_t resolveSize(int64_t size, const std::vector<int64_t> &symbols) {

@@ -23,11 +23,11 @@ static uint64_t rowBytes(const Tensor &tensor) {
 
 Status RankValues::divide(Job &job, const moert_program &program, std::vector<Tensor> &inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    int32_t axis = axisOf(program, program.inputs[i]);
-    if (axis < 0)
+    uint32_t axes = axesOf(program, program.inputs[i]);
+    if (!axes)
       continue;
     Tensor &input = inputs[i];
-    const Group &ranks = job.axis(axis);
+    const Group &ranks = job.along(axes);
     int64_t begin = partBegin(input.sizes[0], ranks.rank(), ranks.ranks());
     int64_t end = partBegin(input.sizes[0], ranks.rank() + 1, ranks.ranks());
     uint64_t bytes = static_cast<uint64_t>(end - begin) * rowBytes(input);
@@ -77,8 +77,8 @@ Status RankValues::gatherOne(Job &job, ControlGroup &ranks, const char *name, Te
 Status RankValues::gather(Job &job, const moert_program &program, std::vector<Tensor> &outputs) {
   job.setPhase("the gathering of outputs");
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (int32_t axis = axisOf(program, program.outputs[i]); axis >= 0 && job.axis(axis).ranks() > 1)
-      if (Status s = gatherOne(job, job.axis(axis), program.outputs[i].name, outputs[i]); s.failed())
+    if (uint32_t axes = axesOf(program, program.outputs[i]); axes && job.along(axes).ranks() > 1)
+      if (Status s = gatherOne(job, job.along(axes), program.outputs[i].name, outputs[i]); s.failed())
         return s;
   return {};
 }

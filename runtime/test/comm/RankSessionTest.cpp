@@ -37,7 +37,7 @@ struct Case {
   const char *entry;
   int ranks, exchanging;
 };
-const Case kCases[] = {{"rows1", 1, 1}, {"rows2", 2, 2}, {"rows3", 3, 3}, {"rows4", 4, 4}, {"grid", 4, 2}};
+const Case kCases[] = {{"rows1", 1, 1}, {"rows2", 2, 2}, {"rows3", 3, 3}, {"rows4", 4, 4}, {"grid", 4, 2},  {"both", 4, 2}};
 
 void expectThreadsWork(const Case &c, int port) {
   std::vector<std::string> texts(static_cast<size_t>(c.ranks));
@@ -79,6 +79,19 @@ TEST(RankSession, TheLastAxisVariesFastest) {
          // Agreed on dp, of 10 * ep + dp; and collected on ep.
          std::vector<int64_t> agreed = s.output<int64_t>(2), room = s.output<int64_t>(1);
          return agreed == std::vector<int64_t>{1, 11} && room[0] == 5 ? "fine" : "other ranks";
+       }))
+    EXPECT_EQ(ending.text, "fine");
+}
+
+TEST(RankSession, SeveralAxesDivideTogether) {
+  for (const Ending &ending : Job(4).run([](const Ranks &ranks) -> std::string {
+         RankSession s;
+         if (s.open("both", ranks.rank, 4, ranks.port, 20000, kArchive) || s.run(RowsCall(9, 2)))
+           return s.error();
+         // Collected on both axes; of nine rows a rank has two or, the last one, three.
+         std::vector<int64_t> agreed = s.output<int64_t>(2), room = s.output<int64_t>(1);
+         int64_t most = ranks.rank < 2 ? 2 : 3;
+         return agreed == std::vector<int64_t>{1, 11, 1, 11} && room[0] == most ? "fine" : "other ranks";
        }))
     EXPECT_EQ(ending.text, "fine");
 }

@@ -58,7 +58,7 @@ def processes(program):
     return found
 
 
-@pytest.mark.parametrize("ranks,entry,exchanging", [(2, "rows2", 2), (3, "rows3", 3), (4, "rows4", 4), (4, "grid", 2), (1, "rows1", 1)])
+@pytest.mark.parametrize("ranks,entry,exchanging", [(2, "rows2", 2), (3, "rows3", 3), (4, "rows4", 4), (4, "grid", 2), (4, "both", 2), (1, "rows1", 1)])
 @pytest.mark.parametrize("tokens", [0, 1, 7, 300])
 def test_result_is_whole_and_written_once(rows, arrays, tmp_path, comm, ranks, entry, exchanging, tokens):
     a = arrays(tokens, exchanging)
@@ -254,6 +254,7 @@ def test_info(rows):
     assert "ranks:      4 (dp = 2, ep = 2), each with 128 bytes of parameters\n" in text
     assert "  x                        tokens x 16 x f32, divided on ep\n" in text
     assert "parameters: 1 packed arrays, 256 bytes\n" in text
+    assert "  to                       tokens x i32, 0..1, divided on dp and ep\n" in rows.out("--info", "--entry", "both").decode()
     rows("--verify-weights", "--entry", "rows2", "--ranks", 2)
 
 

@@ -8,10 +8,10 @@
 
 /* With TOY_RANKS, rows of the batch are divided among so many ranks. */
 #ifdef TOY_RANKS
-enum { kAxis = 0, kAxes = 1 };
+enum { kSplit = 1, kAxes = 1 };
 static const moert_axis axes[] = {{"dp", TOY_RANKS}};
 #else
-enum { kAxis = -1, kAxes = 0 };
+enum { kSplit = 0, kAxes = 0 };
 #define axes NULL
 #endif
 
@@ -81,14 +81,14 @@ static int32_t run(moert_context *ctx) {
 }
 
 static const moert_value inputs[] = {
-    {"tokens", MOERT_I64, 2, {-1, -2}, 0, kVocabulary - 1, -1, 0, kAxis},
-    {"position", MOERT_I64, 1, {-1}, 0, kCache - 1, 1, 1, kAxis},
-    {"keep", MOERT_I64, 1, {-3}, 0, kCache - 1, -1, 0, -1},
+    {"tokens", MOERT_I64, 2, {-1, -2}, 0, kVocabulary - 1, -1, 0, kSplit},
+    {"position", MOERT_I64, 1, {-1}, 0, kCache - 1, 1, 1, kSplit},
+    {"keep", MOERT_I64, 1, {-3}, 0, kCache - 1, -1, 0, 0},
 };
-static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0, kAxis}};
-static const moert_value states[] = {{"history", MOERT_I64, 2, {-1, kCache}, 1, 0, -1, 0, -1}};
+static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0, kSplit}};
+static const moert_value states[] = {{"history", MOERT_I64, 2, {-1, kCache}, 1, 0, -1, 0, 0}};
 static const char *const symbols[] = {"batch", "sequence", "kept"};
-static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}, -1}};
+static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}, {-1, -1}}};
 static const int64_t eos[] = {0};
 static const moert_generation generation = {kTokens,     kPosition, kKeep, 0,  MOERT_VOCAB_BYTES,
                                             kVocabulary, kCache,    1,     eos};

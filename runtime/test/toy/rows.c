@@ -1,7 +1,8 @@
 /* A program of several ranks as moe-compile would make it: two layers, each of which sends every row to the rank that
  * `to` names, multiplies it there by a row of that rank's part of the parameter, and sends it back. So
  *     y[t] = x[t] * w[2 * to[t]] * w[2 * ((to[t] + 1) mod ranks) + 1].
- * Entries differ in their axes: rows1 ... rows4 have ep, grid has dp and ep, and exchanges rows on ep.
+ * Entries differ in their axes: rows1 ... rows4 have ep, grid and both have dp and ep, and exchange rows on ep; grid
+ * divides rows among the ranks of ep, both among all.
  *
  * TOY_EPOCH=N: the first exchange with windows that are new is number N + 1.
  * TOY_FAULT="RANK SIGNAL PHASE" in the environment: that rank of ep sends itself the signal at the beginning of the
@@ -160,14 +161,14 @@ static int32_t runGrid(moert_context *ctx) { return runOn(ctx, 1); }
 
 static const char *const symbols[] = {"tokens", "ranks"};
 
-#define VALUES(name, axis, ranks)                                                                                      \
-  static const moert_value name##_inputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axis},                    \
-                                              {"to", MOERT_I32, 1, {-1}, 0, ranks - 1, -1, 0, axis},                   \
-                                              {"scale", MOERT_F32, 1, {1}, 1, 0, -1, 0, -1}};                          \
-  static const moert_value name##_outputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axis},                   \
-                                               {"room", MOERT_I64, 1, {2}, 1, 0, -1, 0, -1},                           \
-                                               {"agreed", MOERT_I64, 1, {-2}, 1, 0, -1, 0, axis}};                     \
-  static const moert_parameter_desc name##_parameters[] = {{"w" #ranks, MOERT_F32, 2, {2 * ranks, kWidth}, axis}};
+#define VALUES(name, axes, axis, ranks)                                                                                \
+  static const moert_value name##_inputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axes},                    \
+                                              {"to", MOERT_I32, 1, {-1}, 0, ranks - 1, -1, 0, axes},                   \
+                                              {"scale", MOERT_F32, 1, {1}, 1, 0, -1, 0, 0}};                           \
+  static const moert_value name##_outputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axes},                   \
+                                               {"room", MOERT_I64, 1, {2}, 1, 0, -1, 0, 0},                            \
+                                               {"agreed", MOERT_I64, 1, {-2}, 1, 0, -1, 0, axes}};                     \
+  static const moert_parameter_desc name##_parameters[] = {{"w" #ranks, MOERT_F32, 2, {2 * ranks, kWidth}, {axis, -1}}};
 
 #define PROGRAM(name, axes, count, run)                                                                                \
   {MOERT_ABI_VERSION,                                                                                                  \
@@ -199,16 +200,18 @@ static const char *const symbols[] = {"tokens", "ranks"};
    run}
 
 #define ROWS(n)                                                                                                        \
-  VALUES(rows##n, 0, n)                                                                                                \
+  VALUES(rows##n, 1, 0, n)                                                                                             \
   static const moert_axis rows##n##_axes[] = {{"ep", n}};                                                              \
   static const moert_program rows##n = PROGRAM(rows##n, rows##n##_axes, 1, runRows);
 ROWS(1)
 ROWS(2)
 ROWS(3)
 ROWS(4)
-VALUES(grid, 1, 2)
+VALUES(grid, 2, 1, 2)
+VALUES(both, 3, 1, 2)
 static const moert_axis grid_axes[] = {{"dp", 2}, {"ep", 2}};
 static const moert_program grid = PROGRAM(grid, grid_axes, 2, runGrid);
+static const moert_program both = PROGRAM(both, grid_axes, 2, runGrid);
 
-static const moert_program *const programs[] = {&rows1, &rows2, &rows3, &rows4, &grid};
-const moert_program_list moert_model_programs = {MOERT_ABI_VERSION, 5, programs};
+static const moert_program *const programs[] = {&rows1, &rows2, &rows3, &rows4, &grid, &both};
+const moert_program_list moert_model_programs = {MOERT_ABI_VERSION, 6, programs};

@@ -16,9 +16,9 @@ using namespace moert;
 namespace {
 
 const moert_value kInputs[] = {
-    {"tokens", MOERT_I64, 2, {-1, -2}, 0, 9, -1, 0, -1},
-    {"position", MOERT_I64, 1, {-1}, 0, 15, 1, 1, -1},
-    {"mask", MOERT_BOOL, 1, {3}, 0, 1, -1, 0, -1},
+    {"tokens", MOERT_I64, 2, {-1, -2}, 0, 9, -1, 0, 0},
+    {"position", MOERT_I64, 1, {-1}, 0, 15, 1, 1, 0},
+    {"mask", MOERT_BOOL, 1, {3}, 0, 1, -1, 0, 0},
 };
 const char *const kSymbols[] = {"batch", "sequence"};
 
@@ -110,7 +110,7 @@ TEST(Program, AxesAreValidated) {
   moert_program program = makeProgram();
   moert_axis axes[] = {{"dp", 2}, {"ep", 4}};
   moert_value inputs[] = {kInputs[0], kInputs[1], kInputs[2]};
-  moert_parameter_desc parameter = {"w", MOERT_F32, 2, {8, 3}, 1};
+  moert_parameter_desc parameter = {"w", MOERT_F32, 2, {8, 3}, {1, -1}};
   program.axis_count = 2;
   program.axes = axes;
   program.inputs = inputs;
@@ -124,17 +124,27 @@ TEST(Program, AxesAreValidated) {
     field = right;
     EXPECT_EQ(validateProgram(program).message, "");
   };
-  refuses(inputs[0].axis, 2);
-  refuses(inputs[0].axis, -2);
-  refuses(inputs[2].axis, 0); // three elements that two ranks cannot share equally
-  refuses(parameter.axis, 2);
+  refuses(inputs[0].axes, 4u);
+  refuses(inputs[2].axes, 1u); // three elements that two ranks cannot share equally
+  inputs[0].axes = 3;
+  refuses(inputs[2].axes, 3u);
+  refuses(parameter.axes[0], 2);
+  refuses(parameter.axes[0], -2);
+  refuses(parameter.axes[1], 1); // which divides dimension 0 already
+  refuses(parameter.axes[1], 0); // a part would be of many pieces
   refuses(parameter.sizes[0], int64_t(9));
   refuses(parameter.rank, 0);
+  parameter = {"w", MOERT_F32, 2, {4, 6}, {1, 0}};
+  refuses(parameter.sizes[1], int64_t(5));
+  refuses(parameter.sizes[0], int64_t(8));
+  refuses(parameter.rank, 1);
   refuses(axes[0].ranks, 0);
   refuses(axes[0].ranks, 1 << 15); // more ranks in all than there may be
   refuses(program.axis_count, -1);
+  refuses(program.axis_count, MOERT_MAX_AXES + 1);
   program.axis_count = 0; // then they mean nothing
-  parameter.axis = inputs[0].axis = 7;
+  parameter.axes[0] = parameter.axes[1] = 7;
+  inputs[0].axes = 7;
   EXPECT_EQ(validateProgram(program).message, "");
 }
 

@@ -25,6 +25,15 @@ func.func @rounded(%x: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
 
 // -----
 
+shard.grid @dp(shape = 3)
+func.func @three(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{'shard.all_reduce' op adds in pairs, so the number of ranks must be a power of two}}
+  %r = shard.all_reduce %x on @dp grid_axes = [0] : tensor<?x64xf32> -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}
+
+// -----
+
 shard.grid @ep(shape = 4)
 func.func @largest(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   // expected-error @+1 {{'shard.all_reduce' op adds up what the ranks of axis 0 have; reduction = <sum>, grid_axes = [0]}}

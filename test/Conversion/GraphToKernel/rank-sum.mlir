@@ -8,7 +8,7 @@ shard.grid @ep(shape = 4)
 // Ranks that were given other tokens than the others end the call.
 // CHECK: %[[ALL:.*]] = kernel.agree %[[T:.*]] on @ep : index
 // CHECK: %[[SAME:.*]] = arith.cmpi eq, %[[T]], %[[ALL]]
-// CHECK: kernel.check %[[SAME]], "this rank was given {0} tokens and another one {1}; with tokens=replicated all ranks take the same inputs"
+// CHECK: kernel.check %[[SAME]], "this rank was given {0} tokens and another one {1}; ranks that add their sums take the same inputs"
 // CHECK: %[[ROWS:.*]] = arith.muli %[[T]], %c8
 // CHECK: %[[WINDOW:.*]] = kernel.window(%[[ROWS]]) on @ep as "summands" : !kernel.window<?x64xf32>
 // CHECK: %[[FLAGS:.*]] = kernel.window() on @ep as "given" : !kernel.window<4xi32>

@@ -186,3 +186,20 @@ func.func @main() {
   kernel.launch @k(%w) rows(%n) work(%n) : memref<1x32x64x2xbf16>
   return
 }
+
+// -----
+
+// The archive has the parts of one rank together: of two grids only one may have slices.
+shard.grid @a(shape = 2)
+shard.grid @b(shape = 2)
+kernel.func @k(%w: memref<4x4xf32>) {
+  kernel.return
+}
+func.func @main() {
+  %n = arith.constant 4 : index
+  // expected-error@+2 {{failed to legalize operation 'moe.parameter'}}
+  // expected-error@+1 {{'moe.parameter' op has slices of two grids; the parts of ranks are one behind the other in the archive for one grid beside that of dimension 0}}
+  %w = moe.parameter ["w"] recipe [#moe.shard<dim = 1, grid = @a, ranks = 2>, #moe.once<grid = @b, ranks = 2>] : memref<4x4xf32>
+  kernel.launch @k(%w) rows(%n) work(%n) : memref<4x4xf32>
+  return
+}

@@ -2,10 +2,10 @@
 
 // The grid is the program's axis. Of a divided parameter the table has all of it, as the archive has.
 // CHECK: module attributes {moert.axes = [{name = "ep", ranks = 2 : i64}], moert.parameters = [
-// CHECK-SAME: {axis = 0 : i64, key = "experts", recipe = [#moe.pack<columns = 64, pairs = 2>], shape = array<i64: 8, 64, 64>, sources = ["experts"], type = memref<8x1x32x64x2xbf16>},
-// CHECK-SAME: {axis = 0 : i64, key = "bias", recipe = [#moe.cast<f32>], sources = ["bias"], type = memref<8x64xf32>},
+// CHECK-SAME: {axes = array<i64: 0>, key = "experts", recipe = [#moe.pack<columns = 64, pairs = 2>], shape = array<i64: 8, 64, 64>, sources = ["experts"], type = memref<8x1x32x64x2xbf16>},
+// CHECK-SAME: {axes = array<i64: 0>, key = "bias", recipe = [#moe.cast<f32>], sources = ["bias"], type = memref<8x64xf32>},
 // CHECK-SAME: {key = "experts#2", recipe = [], sources = ["experts"], type = memref<8x64x64xbf16>},
-// CHECK-SAME: {axis = 0 : i64, key = "matrix", recipe = [#moe.pack<columns = 64, pairs = 2>], shape = array<i64: 256, 64>, sources = ["matrix"], type = memref<4x32x64x2xbf16>}]
+// CHECK-SAME: {axes = array<i64: 0>, key = "matrix", recipe = [#moe.pack<columns = 64, pairs = 2>], shape = array<i64: 256, 64>, sources = ["matrix"], type = memref<4x32x64x2xbf16>}]
 // CHECK-NOT: shard.grid
 shard.grid @ep(shape = 2)
 // Nobody names a rank of this one.
@@ -20,8 +20,8 @@ kernel.func @exchange(%rows: !kernel.window<?x64xbf16>, %came: !kernel.window<2x
 
 // CHECK-LABEL: llvm.func @moe_run
 // CHECK-SAME: (%[[CTX:.*]]: !llvm.ptr) -> i32 attributes {moert.program = {
-// CHECK-SAME: inputs = [{axis = 0 : i64, dims = array<i64: 0>, name = "x", type = memref<?x64xbf16>}, {dims = array<i64>, name = "offsets", type = memref<3xi32>}]
-// CHECK-SAME: outputs = [{axis = 0 : i64, dims = array<i64: 0>, name = "y", type = memref<?x64xbf16>}]
+// CHECK-SAME: inputs = [{axes = array<i64: 0>, dims = array<i64: 0>, name = "x", type = memref<?x64xbf16>}, {dims = array<i64>, name = "offsets", type = memref<3xi32>}]
+// CHECK-SAME: outputs = [{axes = array<i64: 0>, dims = array<i64: 0>, name = "y", type = memref<?x64xbf16>}]
 // CHECK-DAG: %[[C0:.*]] = llvm.mlir.constant(0 : i64)
 // CHECK-DAG: %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
 // CHECK-DAG: %[[T:.*]] = moert.input_size %[[CTX]], 0, 0

@@ -28,10 +28,12 @@ func.func @renormalize_stays(%l: tensor<?x8xf32>) -> (tensor<?x2xf32>, tensor<?x
 shard.grid @one(shape = 1)
 
 // CHECK-LABEL: func.func @one_rank
-func.func @one_rank() -> tensor<8x4xf32> {
+func.func @one_rank() -> (tensor<8x4xf32>, tensor<8x4xf32>) {
   // CHECK: moe.parameter ["w"] : tensor<8x4xf32>
   %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @one, ranks = 1>] : tensor<8x4xf32>
-  return %0 : tensor<8x4xf32>
+  // CHECK: moe.parameter ["b"] : tensor<8x4xf32>
+  %1 = moe.parameter ["b"] recipe [#moe.once<grid = @one, ranks = 1>] : tensor<8x4xf32>
+  return %0, %1 : tensor<8x4xf32>, tensor<8x4xf32>
 }
 
 // -----

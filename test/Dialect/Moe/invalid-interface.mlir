@@ -243,13 +243,42 @@ shard.grid @ep(shape = 2x2) {moe.axes = ["ep", "ep"]}
 
 // -----
 
-// expected-error@+1 {{'func.func' op 'moe.split' of argument 0 must be a grid, as @ep, got 2 : i64}}
+// expected-error@+1 {{'func.func' op 'moe.split' of argument 0 must be a grid, as @ep, or several, as [@dp, @ep], got 2 : i64}}
 func.func private @split_number(tensor<?x4xf32> {moe.split = 2})
 
 // -----
 
 // expected-error@+1 {{'func.func' op 'moe.split' of 'x' names no shard.grid: @ep}}
 func.func private @split_no_grid(tensor<?x4xf32> {moe.name = "x", moe.split = @ep})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.split' of argument 0 must be a grid, as @ep, or several, as [@dp, @ep], got [@ep]}}
+func.func private @split_list_of_one(tensor<?x4xf32> {moe.split = [@ep]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.split' of argument 0 must be a grid, as @ep, or several, as [@dp, @ep], got [@ep, 2]}}
+func.func private @split_list_of_others(tensor<?x4xf32> {moe.split = [@ep, 2]})
+
+// -----
+
+shard.grid @dp(shape = 2)
+// expected-error@+1 {{'func.func' op 'moe.split' of argument 0 names no shard.grid: @ep}}
+func.func private @split_second(tensor<?x4xf32> {moe.split = [@dp, @ep]})
+
+// -----
+
+shard.grid @dp(shape = 2)
+shard.grid @ep(shape = 2)
+// expected-error@+1 {{'func.func' op 'moe.split' of argument 0 must name grids in their order in the module, each once, got [@ep, @dp]}}
+func.func private @split_order(tensor<?x4xf32> {moe.split = [@ep, @dp]})
+
+// -----
+
+shard.grid @ep(shape = 2)
+// expected-error@+1 {{'func.func' op 'moe.split' of argument 0 must name grids in their order in the module, each once, got [@ep, @ep]}}
+func.func private @split_twice(tensor<?x4xf32> {moe.split = [@ep, @ep]})
 
 // -----
 

@@ -122,8 +122,128 @@ func.func @rows_to(%x: tensor<3x4xf32>, %e: tensor<3x2xi32>) {
 shard.grid @ep(shape = 4)
 
 func.func @shard_dim(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
-  // expected-error@+1 {{only dimension 0 of a parameter can be divided among ranks, got 1}}
-  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 1, grid = @ep, ranks = 4>] : tensor<2x4xf32>
+  // expected-error@+1 {{dimension that ranks share must not be negative, got -1}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = -1, grid = @ep, ranks = 4>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_too_far() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 2, grid = @ep, ranks = 4>) names dimension 2 of a tensor of rank 2}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 2, grid = @ep, ranks = 4>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+shard.grid @etp(shape = 2)
+
+func.func @shard_twice() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 1, grid = @etp, ranks = 2>) divides a dimension that another step divides}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 1, grid = @etp, ranks = 2>, #moe.shard<dim = 1, grid = @ep, ranks = 4>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_one_grid() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 1, grid = @ep, ranks = 4>) names a grid that another step names}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 1, grid = @ep, ranks = 4>, #moe.shard<dim = 0, grid = @ep, ranks = 4>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @shard_odd_halves() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 1, grid = @ep, ranks = 4, halves = true>) gives halves, but 3 elements in dimension 1}}
+  %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 1, grid = @ep, ranks = 4, halves = true>] : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @once_of_one_grid() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.once<grid = @ep, ranks = 4>) names a grid that another step names}}
+  %0 = moe.parameter ["w"] recipe [#moe.once<grid = @ep, ranks = 4>, #moe.shard<dim = 0, grid = @ep, ranks = 4>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @once_before_cast() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.once<grid = @ep, ranks = 4>) must be the last step, or stand before others for ranks and #moe.pack}}
+  %0 = moe.parameter ["w"] recipe [#moe.once<grid = @ep, ranks = 4>, #moe.cast<f32>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @once_no_ranks() {
+  // expected-error@+1 {{number of ranks must be at least 1, got 0}}
+  %0 = moe.parameter ["w"] recipe [#moe.once<grid = @ep, ranks = 0>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @once_no_grid() {
+  // expected-error@+1 {{'moe.parameter' op names no shard.grid: @ep}}
+  %0 = moe.parameter ["w"] recipe [#moe.once<grid = @ep, ranks = 2>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 4)
+
+func.func @once_ranks() {
+  // expected-error@+1 {{'moe.parameter' op divides its result among 2 ranks, but @ep has 4}}
+  %0 = moe.parameter ["w"] recipe [#moe.once<grid = @ep, ranks = 2>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @cut_dim() {
+  // expected-error@+1 {{cut dimension must not be negative, got -1}}
+  %0 = moe.parameter ["w"] recipe [#moe.cut<dim = -1, parts = 2>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @cut_parts() {
+  // expected-error@+1 {{number of parts must be at least 1, got 0}}
+  %0 = moe.parameter ["w"] recipe [#moe.cut<dim = 1, parts = 0>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @first_parts() {
+  // expected-error@+1 {{number of parts must be at least 1, got 0}}
+  %0 = moe.parameter ["w"] recipe [#moe.first<parts = 0>] : tensor<2x4xf32>
+  return
+}
+
+// -----
+
+// What the archive has is a matter of level runtime.
+func.func @cut_of_the_archive() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.cut<dim = 1, parts = 2>) is not a recipe step}}
+  %0 = moe.parameter ["w"] recipe [#moe.cut<dim = 1, parts = 2>] : tensor<2x4xf32>
   return
 }
 
@@ -162,7 +282,7 @@ func.func @shard_no_grid(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x
 shard.grid @ep(shape = 4)
 
 func.func @shard_before_cast(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
-  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 0, grid = @ep, ranks = 4>) must be the last step, or stand before #moe.pack}}
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 0, grid = @ep, ranks = 4>) must be the last step, or stand before others for ranks and #moe.pack}}
   %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 4>, #moe.cast<f32>] : tensor<2x4xf32>
   return
 }

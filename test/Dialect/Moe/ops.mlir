@@ -70,6 +70,19 @@ func.func @biases_and_pre_score(%x: tensor<3x8xbf16>, %e: tensor<3x2xi32>, %w: t
 }
 
 shard.grid @ep(shape = 2) {moe.axes = ["ep"]}
+shard.grid @etp(shape = 4) {moe.axes = ["etp"]}
+
+// CHECK-LABEL: func.func @slices
+// CHECK-SAME: moe.split = [@ep, @etp]
+func.func @slices(%x: tensor<?x64xbf16> {moe.split = [@ep, @etp]}) {
+  // CHECK: recipe [#moe.shard<dim = 1, grid = @etp, ranks = 4, halves = true>, #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x32x64xbf16>
+  %w1 = moe.parameter ["up"] recipe [#moe.shard<dim = 1, grid = @etp, ranks = 4, halves = true>, #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x32x64xbf16>
+  // CHECK: recipe [#moe.shard<dim = 2, grid = @etp, ranks = 4>, #moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.pack<columns = 64, pairs = 2>] : memref<4x1x16x64x2xbf16>
+  %w2 = moe.parameter ["down"] recipe [#moe.shard<dim = 2, grid = @etp, ranks = 4>, #moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.pack<columns = 64, pairs = 2>] : memref<4x1x16x64x2xbf16>
+  // CHECK: recipe [#moe.once<grid = @etp, ranks = 4>, #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x64xbf16>
+  %b = moe.parameter ["bias"] recipe [#moe.once<grid = @etp, ranks = 4>, #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x64xbf16>
+  return
+}
 
 // CHECK-LABEL: func.func @ranks
 // CHECK-SAME: moe.split = @ep

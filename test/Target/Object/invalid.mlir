@@ -10,6 +10,9 @@
 // RUN: not moe-translate --moe-to-object %t/axis.mlir 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not moe-translate --moe-to-object %t/ranks.mlir 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: not moe-translate --moe-to-object %t/part.mlir 2>&1 | FileCheck %s --check-prefix=PART
+// RUN: not moe-translate --moe-to-object %t/dims.mlir 2>&1 | FileCheck %s --check-prefix=DIMS
+// RUN: not moe-translate --moe-to-object %t/pieces.mlir 2>&1 | FileCheck %s --check-prefix=PIECES
+// RUN: not moe-translate --moe-to-object %t/axes.mlir 2>&1 | FileCheck %s --check-prefix=AXES
 
 //--- target.mlir
 // TARGET: error: module has no 'kernel.target' attribute; run kernel-set-target first
@@ -109,7 +112,7 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
 module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
                    moert.axes = [{name = "ep", ranks = 2}], moert.parameters = []} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
-      attributes {moert.program = {inputs = [{name = "x", type = memref<?xf32>, dims = array<i64: 0>, axis = 1}], outputs = [],
+      attributes {moert.program = {inputs = [{name = "x", type = memref<?xf32>, dims = array<i64: 0>, axes = array<i64: 1>}], outputs = [],
                                    states = [], symbols = ["n"]}} {
     %0 = llvm.mlir.constant(0 : i32) : i32
     llvm.return %0 : i32
@@ -131,7 +134,43 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
 // PART: error: parameter 'w' has 3 elements in dimension 0, which 2 ranks cannot share equally
 module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
                    moert.axes = [{name = "ep", ranks = 2}],
-                   moert.parameters = [{key = "w", sources = ["w"], recipe = [], type = memref<3xf32>, axis = 0}]} {
+                   moert.parameters = [{key = "w", sources = ["w"], recipe = [], type = memref<3xf32>, axes = array<i64: 0>}]} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- dims.mlir
+// DIMS: error: parameter 'w' of rank 1 names axes for 2 dimensions; ranks can share the first 2
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moert.axes = [{name = "ep", ranks = 2}, {name = "etp", ranks = 2}],
+                   moert.parameters = [{key = "w", sources = ["w"], recipe = [], type = memref<4xf32>, axes = array<i64: 1, 0>}]} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- pieces.mlir
+// PIECES: error: parameter 'w' is divided along dimension 1, so each rank needs one element of dimension 0
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moert.axes = [{name = "ep", ranks = 2}, {name = "etp", ranks = 2}],
+                   moert.parameters = [{key = "w", sources = ["w"], recipe = [], type = memref<4x4xf32>, axes = array<i64: 1, 0>}]} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- axes.mlir
+// AXES: error: 'moert.axes' has more than 16 entries
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moert.axes = [{name = "a0", ranks = 1}, {name = "a1", ranks = 1}, {name = "a2", ranks = 1}, {name = "a3", ranks = 1}, {name = "a4", ranks = 1}, {name = "a5", ranks = 1}, {name = "a6", ranks = 1}, {name = "a7", ranks = 1}, {name = "a8", ranks = 1}, {name = "a9", ranks = 1}, {name = "a10", ranks = 1}, {name = "a11", ranks = 1}, {name = "a12", ranks = 1}, {name = "a13", ranks = 1}, {name = "a14", ranks = 1}, {name = "a15", ranks = 1}, {name = "a16", ranks = 1}],
+                   moert.parameters = []} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
       attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
     %0 = llvm.mlir.constant(0 : i32) : i32

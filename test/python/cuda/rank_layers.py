@@ -61,11 +61,11 @@ func.func @main(%x0: tensor<?x{h}x{t}> {{moe.dims = ["tokens", ""], moe.name = "
         return {"x": x, "ids": ids, "weights": random.choice([0.25, 0.5, 1], ids.shape).astype(np.float32)}
 
 
-def kernel_level(layer, ranks, tokens, folder):
+def kernel_level(layer, ranks, tokens, folder, axis="ep"):
     """The kernel level for a GPU, by the compiler's command."""
-    source, output = folder / "layer.mlir", folder / f"{tokens}{ranks}.mlir"
+    source, output = folder / "layer.mlir", folder / f"{axis}{tokens}{ranks}.mlir"
     source.write_text(layer.graph())
-    command = [BUILD / "bin" / "moe-compile", source, "--from=graph", "--weights=none", f"--parallel=ep={ranks},tokens={tokens}",
+    command = [BUILD / "bin" / "moe-compile", source, "--from=graph", "--weights=none", f"--parallel={axis}={ranks},tokens={tokens}",
                "--target=cuda:h200", "--to=kernel", "-q", "-o", output]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

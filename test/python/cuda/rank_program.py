@@ -120,9 +120,11 @@ def part_of(rows, rank, ranks):
 
 def own_part(weight, recipe, rank, ranks):
     """A parameter as a rank's program has it, and the rest of its recipe."""
-    if "#moe.shard<dim = 0" in recipe:
-        weight = weight[part_of(len(weight), rank, ranks)]
-        recipe = re.sub(r"#moe\.shard<[^>]*>(?:, )?", "", recipe)
+    if shard := re.search(r"#moe\.shard<dim = (\d)[^>]*>(?:, )?", recipe):
+        dim = int(shard[1])
+        halves = np.split(weight, 2, dim) if "halves = true" in shard[0] else [weight]
+        weight = np.concatenate([np.split(half, ranks, dim)[rank] for half in halves], dim)
+        recipe = recipe.replace(shard[0], "")
     return pack(weight, recipe if "#moe." in recipe else "")
 
 

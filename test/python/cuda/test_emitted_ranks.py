@@ -72,6 +72,16 @@ def test_bits_of_the_cpu(layer, tokens, ranks, expected, tmp_path):
     assert len(np.unique(actual.astype(np.float32))) > 10
 
 
+@pytest.mark.parametrize("layer", LAYERS if os.environ.get("MOE_TEST_FULL") else LAYERS[3:], ids=name_of)
+def test_slices_have_the_bits_of_the_cpu(layer, expected, tmp_path):
+    """Ranks that share each expert: of whole numbers another order of sums has the same bits."""
+    program = RankedProgram(kernel_level(layer, 2, "replicated", tmp_path, axis="etp"), 2, tmp_path / "kernels")
+    for schedule in INTERLEAVINGS[::2]:
+        fault, outputs, status = program.run(bits(layer.inputs()), bits(layer.weights()), False, **schedule)
+        assert (fault, status) == ("", [0, 0])
+        np.testing.assert_array_equal(whole(outputs, False, layer.element).astype(np.float32), expected(layer).astype(np.float32), str(schedule))
+
+
 @pytest.mark.parametrize("tokens", ["split", "replicated"])
 def test_any_number_of_exchanges_before(tokens, expected, tmp_path):
     """The epoch wraps around, and windows hold what calls before have left."""

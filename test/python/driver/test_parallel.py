@@ -35,7 +35,12 @@ def spmd(source, *flags):
 
 
 FAULTS = [
-    ("tokens=split", "ep is missing, the number of ranks that share the experts, as in ep=4"),
+    ("tokens=split", "there is no number of ranks: ep=4 for ranks that share the experts, etp=2 for ranks that share each expert, "
+     "dp=2 for ranks that share the batch"),
+    ("dp=0", "dp must be a number of ranks, at least 1, got '0'"),
+    ("dp=two", "dp must be a number of ranks, at least 1, got 'two'"),
+    ("etp=3", "etp must be a power of two, got '3'"),
+    ("dp=3,ep=4096,etp=8", "these are more than 65536 ranks"),
     ("ep=3", "ep must be a power of two, got '3'"),
     ("ep=0", "ep must be a power of two, got '0'"),
     ("ep=-2", "ep must be a power of two, got '-2'"),
@@ -43,7 +48,7 @@ FAULTS = [
     ("ep=2,groups=6", "groups must be a power of two, got '6'"),
     ("ep=8,groups=4", "groups=4 is less than ep=8, but each rank sums at least one group"),
     ("ep=2,tokens=both", "tokens must be split or replicated, got 'both'"),
-    ("ep=2,tp=2", "unknown field 'tp'; one of ep, tokens, groups, experts"),
+    ("ep=2,tp=2", "unknown field 'tp'; one of dp, ep, etp, tokens, groups, experts"),
     ("ep=2,ep=4", "ep is given twice"),
     ("ep=2,experts=", "experts: '': No such file or directory"),
     ("ep=2,experts=orders{0}.json", "experts must be the name of a file without quotes and braces"),

@@ -123,12 +123,12 @@ class Program:
 class ValueDescriptor(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
                 ("sizes", ctypes.c_int64 * 8), ("lo", ctypes.c_int64), ("hi", ctypes.c_int64),
-                ("symbol", ctypes.c_int32), ("uniform", ctypes.c_int32), ("axis", ctypes.c_int32)]
+                ("symbol", ctypes.c_int32), ("uniform", ctypes.c_int32), ("axes", ctypes.c_uint32)]
 
 
 class ParameterDescriptor(ctypes.Structure):
     _fields_ = [("key", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
-                ("sizes", ctypes.c_int64 * 8), ("axis", ctypes.c_int32)]
+                ("sizes", ctypes.c_int64 * 8), ("axes", ctypes.c_int32 * 2)]
 
 
 class Generation(ctypes.Structure):

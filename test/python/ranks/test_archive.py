@@ -10,15 +10,16 @@ from layer import Drawn, write
 from moe_mlir.testing.ranks import children_of, compile_for, entries_of, part_of
 
 LAYER = Drawn(8, 2, 256, 128, True, "f32", 5, "random")  # a MiB for two experts
+GRIDS = [(1, 1), (2, 1), (4, 1), (1, 2), (2, 2)]  # ep, etp
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """{ranks: program}"""
+    """{(ep, etp): program}"""
     folder = tmp_path_factory.mktemp("archive")
     flags = write(LAYER, folder)
-    return {ranks: compile_for(folder / "layer.mlir", folder / f"ep{ranks}", ranks, *flags) for ranks in (1, 2, 4)}
+    return {(ep, etp): compile_for(folder / "layer.mlir", folder / f"ep{ep}etp{etp}", f"ep={ep},etp={etp}", *flags) for ep, etp in GRIDS}
 
 
 def archive_of(program):
@@ -26,10 +27,14 @@ def archive_of(program):
 
 
 def test_one_archive(programs):
-    one, two, four = (archive_of(program).read_bytes() for program in programs.values())
+    one, two, four, slices, both = (archive_of(program).read_bytes() for program in programs.values())
     assert one == two == four
-    entries = entries_of(archive_of(programs[4]))
+    entries = entries_of(archive_of(programs[4, 1]))
     assert [entry.sizes[0] for entry in entries.values()] == [LAYER.experts] * 2
+    # Slices stand one behind the other, and each has all experts: another archive, which does not know who owns them either.
+    assert slices == both != one
+    entries = entries_of(archive_of(programs[2, 2]))
+    assert [entry.sizes[:2] for entry in entries.values()] == [(2, LAYER.experts)] * 2
     assert sum(entry.size for entry in entries.values()) >= 4 * LAYER.experts * 3 * LAYER.hidden * LAYER.inner
 
 
@@ -50,17 +55,18 @@ def pages_of(begin, end, touched=False):
     return set(range(begin // PAGE, -(-end // PAGE)) if touched else range(-(-begin // PAGE), end // PAGE))
 
 
-@pytest.fixture(params=[1, 2, 4])
+@pytest.fixture(params=GRIDS)
 def living(request, programs):
-    """A job that waits for requests: its number of ranks, its archive, and its processes by rank."""
-    ranks = request.param
-    command = [programs[ranks], *(["--ranks", str(ranks), "--deadline", "20"] if ranks > 1 else []), "--serve"]
+    """A job that waits for requests: its grid, its archive, and its processes by rank."""
+    ep, etp = request.param
+    ranks, program = ep * etp, programs[ep, etp]
+    command = [program, *(["--ranks", str(ranks), "--deadline", "20"] if ranks > 1 else []), "--serve"]
     job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert job.stdout.read(8), "the message 'ready'"
         processes = children_of(job.pid) if ranks > 1 else [job.pid]
         assert len(processes) == ranks
-        yield ranks, archive_of(programs[ranks]), processes
+        yield ep, etp, archive_of(program), processes
     finally:
         job.stdin.close()
         job.stdout.close()
@@ -76,14 +82,15 @@ def settle(check):
 
 
 def test_own_part_is_mapped(living):
-    ranks, archive, processes = living
+    ep, etp, archive, processes = living
     for rank, process in enumerate(processes):
         own, others = set(), set()
         for entry in entries_of(archive).values():
-            part, each = part_of(LAYER.experts, rank, ranks), entry.size // LAYER.experts
-            begin, end = (entry.offset + each * place for place in (part.start, part.stop))
+            each = entry.size // (etp * LAYER.experts)
+            part, first = part_of(LAYER.experts, rank // etp, ep), rank % etp * LAYER.experts
+            begin, end = (entry.offset + each * (first + place) for place in (part.start, part.stop))
             own |= pages_of(begin, end, touched=True)
             others |= pages_of(entry.offset, begin) | pages_of(end, entry.offset + entry.size)
-        assert own and bool(others) == (ranks > 1)
+        assert own and bool(others) == (ep * etp > 1)
         assert settle(lambda: not mapped_pages(process, archive) & others - own), f"rank {rank} maps experts of others"
         assert own <= mapped_pages(process, archive)

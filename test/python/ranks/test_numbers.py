@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
@@ -10,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from moe_mlir.errors import Error
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "layers"))
@@ -17,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "layers"))
 from layer_cases import Gate, Layer, check_close  # noqa: E402
 from layer_program import DTYPES, Graph, tensor_type  # noqa: E402
 
+FULL = bool(os.environ.get("MOE_TEST_FULL"))
 LAYERS = [
     Layer("mixtral", Gate(2, renormalize="before"), experts=8, gated=True),
     Layer("deepseek", Gate(3, score="sigmoid", bias="f32", groups=(4, 2, "top2_sum"), renormalize="sum", eps=1e-20, scale=2.5),
@@ -49,30 +52,41 @@ def as_tensor(array):
     return torch.from_numpy(array)
 
 
-def calls_of(weights):
+def calls_of(layers, weights):
     """(inputs of the program, the same with weights) for some numbers of tokens, one rank's and no rank's among them."""
     rng = np.random.default_rng(8)
     for tokens, routing in [(21, "random"), (1, "random"), (0, "random"), (40, "one"), (7, "skip")]:
         inputs = {}
-        for layer in LAYERS:
+        for layer in layers:
             inputs |= layer.tokens_of(rng, tokens, routing)
         yield {name: np.asarray(value, np.float32) if value.dtype == ml_dtypes.bfloat16 else value for name, value in inputs.items()}, weights | inputs
+
+
+def write(layers, folder):
+    """Writes layers.mlir, all layers as one program, and their weights; returns the flags to compile them, and the weights."""
+    weights = {}
+    for layer in layers:
+        weights |= layer.weights(np.random.default_rng(len(weights)))
+    graph = Stored(set(weights))
+    for layer in layers:
+        layer.write(graph)
+    (folder / "layers.mlir").write_text(graph.text())
+    save_file({name: as_tensor(array) for name, array in weights.items()}, folder / "layers.safetensors")
+    return ["--from=graph", f"--weights={folder / 'layers.safetensors'}"], weights
+
+
+def check(layers, calls, results):
+    for (_, inputs), outputs in zip(calls, results, strict=True):
+        for layer in layers:
+            check_close(outputs[f"{layer.name}_y"].astype(DTYPES[layer.dtype]), layer.reference(inputs), layer.name)
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """The layers as one program: a function that compiles it for ranks, and its weights."""
     folder = tmp_path_factory.mktemp("numbers")
-    weights = {}
-    for layer in LAYERS:
-        weights |= layer.weights(np.random.default_rng(len(weights)))
-    graph = Stored(set(weights))
-    for layer in LAYERS:
-        layer.write(graph)
-    (folder / "layers.mlir").write_text(graph.text())
-    save_file({name: as_tensor(array) for name, array in weights.items()}, folder / "layers.safetensors")
-    flags = ["--from=graph", f"--weights={folder / 'layers.safetensors'}"]
-    calls = list(calls_of(weights))
+    flags, weights = write(LAYERS, folder)
+    calls = list(calls_of(LAYERS, weights))
 
     def results(ranks, tokens, place, threads=1):
         program = compile_for(folder / "layers.mlir", place, ranks, *flags, tokens=tokens, groups=4)
@@ -83,13 +97,27 @@ def compiled(tmp_path_factory):
 
 def test_one_rank_equals_the_oracle(compiled):
     calls, _, one = compiled
-    for (_, inputs), outputs in zip(calls, one, strict=True):
-        for layer in LAYERS:
-            check_close(outputs[f"{layer.name}_y"].astype(DTYPES[layer.dtype]), layer.reference(inputs), layer.name)
+    check(LAYERS, calls, one)
 
 
 @pytest.mark.parametrize("tokens", ["split", "replicated"])
-@pytest.mark.parametrize("ranks", [2, 4] if os.environ.get("MOE_TEST_FULL") else [2])
+@pytest.mark.parametrize("ranks", [2, 4] if FULL else [2])
 def test_ranks_equal_one(compiled, tokens, ranks, tmp_path):
     _, results, one = compiled
     assert_same_bits(results(ranks, tokens, tmp_path / "made", threads=2), one)
+
+
+@pytest.mark.parametrize("grid,ranks", [("ep=2,etp=2", 4), *([("etp=2", 2), ("ep=2,etp=2,tokens=replicated", 4)] if FULL else [])])
+def test_slices_equal_the_oracle(grid, ranks, tmp_path):
+    """Experts that ranks share: biases of both products, gate and up in halves and in turns, weights before and after, in fp32 and bf16."""
+    layers = [replace(layer, inner=18) if layer.name == "routed" else layer for layer in LAYERS if FULL or layer.name in ("gpt_oss", "bf16")]
+    flags, weights = write(layers, tmp_path)
+    calls = list(calls_of(layers, weights))
+    program = compile_for(tmp_path / "layers.mlir", tmp_path / "made", grid, *flags, groups=4)
+    check(layers, calls, outputs_of(program, ranks, [inputs for inputs, _ in calls], tmp_path / "calls", threads=2))
+
+
+def test_a_width_that_slices_cannot_share(tmp_path):
+    flags, _ = write([layer for layer in LAYERS if layer.name == "routed"], tmp_path)
+    with pytest.raises(Error, match="cannot be cut into slices: etp=2 does not divide the hidden width 17 of an expert equally"):
+        compile_for(tmp_path / "layers.mlir", tmp_path / "made", "etp=2", *flags)

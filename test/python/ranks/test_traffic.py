@@ -1,6 +1,7 @@
 """What ranks send to each other, byte for byte: the trace and the benchmark say what follows from the routing."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from moe_mlir.testing.ranks import compile_for, outputs_of, part_of, run
 EXPERTS, HIDDEN, K, TOKENS, FLAG, ANNOUNCEMENT = 8, 24, 3, 37, 4, 8
 BYTES = {"f32": 4, "bf16": 2}
 PROGRAMS = [("split", 2, "f32"), ("split", 4, "bf16"), ("replicated", 2, "bf16"), ("replicated", 4, "f32")]
+# dp, ep, etp
+GRIDS = [((2, 2, 2), "split"), *([((1, 2, 2), "replicated"), ((1, 1, 4), "replicated")] if os.environ.get("MOE_TEST_FULL") else [])]
 
 
 def layer_of(dtype, routing="random", tokens=TOKENS):
@@ -28,37 +31,52 @@ def calls_of(dtype, ranks):
     return [*calls, stays]
 
 
-def rows_of(ids, ranks):
+def parts_of(ids, ranks):
+    """Of each rank the ids of its tokens, if they are divided."""
+    return [ids[part_of(len(ids), rank, ranks)] for rank in range(ranks)]
+
+
+def parts_for(tokens, ids, ranks):
+    return parts_of(ids, ranks) if tokens == "split" else [ids] * ranks
+
+
+def rows_of(parts):
     """[from, to]: rows that a rank sends, one for each rank that owns an expert of a token."""
-    owners = np.where(ids < 0, -1, ids // (EXPERTS // ranks))
-    return [[int((owners[part_of(len(ids), rank, ranks)] == peer).any(axis=1).sum()) for peer in range(ranks)] for rank in range(ranks)]
+    owners = [np.where(ids < 0, -1, ids // (EXPERTS // len(parts))) for ids in parts]
+    return [[int((own == peer).any(axis=1).sum()) for peer in range(len(parts))] for own in owners]
 
 
-def expected(tokens, ranks, dtype, ids):
-    """[rank][launch] (phase, bytes to each rank) of a call."""
-    size, sum_bytes = BYTES[dtype], HIDDEN * 4
+def to_others(rank, ranks, bytes_to):
+    return [0 if peer == rank else bytes_to(peer) for peer in range(ranks)]
 
-    def to_others(rank, bytes_to):
-        return [0 if peer == rank else bytes_to(peer) for peer in range(ranks)]
 
+def sums_of(rank, ranks, count):
+    """[launch] of a sum over ranks of `count` tokens."""
+    return [("up: sum over ranks", to_others(rank, ranks, lambda peer: count * HIDDEN * 4)), ("up: sum over ranks", to_others(rank, ranks, lambda peer: FLAG))]
+
+
+def expected(tokens, dtype, parts):
+    """[rank][launch] (phase, bytes to each rank) of a call; parts: of each rank the ids of its tokens."""
+    size, sum_bytes, ranks = BYTES[dtype], HIDDEN * 4, len(parts)
     result = []
-    for rank in range(ranks):
+    for rank, ids in enumerate(parts):
         if tokens == "replicated":
-            given = [("up: sum over ranks", lambda peer: len(ids) * sum_bytes), ("up: sum over ranks", lambda peer: FLAG)]
+            result.append(sums_of(rank, ranks, len(ids)))
         else:
-            rows, row_bytes = rows_of(ids, ranks), HIDDEN * size + K * 4 + K * size
+            rows, row_bytes = rows_of(parts), HIDDEN * size + K * 4 + K * size
             given = [("up: rows to experts", lambda peer: rows[rank][peer] * row_bytes),
                      ("up: rows to experts", lambda peer: ANNOUNCEMENT + FLAG),
                      ("up: sums to tokens", lambda peer: rows[peer][rank] * sum_bytes),
                      ("up: sums to tokens", lambda peer: FLAG)]
-        result.append([(phase, to_others(rank, bytes_to)) for phase, bytes_to in given])
+            result.append([(phase, to_others(rank, ranks, bytes_to)) for phase, bytes_to in given])
     return result
 
 
-def traffic_of(trace, ranks):
-    """[rank][launch] of all calls."""
+def traffic_of(trace, ranks, axis="ep", axes=("ep",)):
+    """[rank][launch] of all calls, on one of the axes on which something is sent."""
     events = [event for event in json.loads(trace.read_text())["traceEvents"] if event.get("cat") == "traffic"]
-    assert {event["name"] for event in events} == {"sent on ep"}
+    assert {event["name"] for event in events} == {f"sent on {name}" for name in axes}
+    events = [event for event in events if event["name"] == f"sent on {axis}"]
     return [[(event["args"]["phase"], event["args"]["bytes"]) for event in events if event["pid"] == rank + 1] for rank in range(ranks)]
 
 
@@ -76,7 +94,7 @@ def test_trace(program, tmp_path, comm):
     outputs_of(path, ranks, calls, tmp_path, "--comm", comm, "--trace", tmp_path / "trace.json")
     actual = traffic_of(tmp_path / "trace.json", ranks)
     for rank in range(ranks):
-        wanted = [launch for call in calls for launch in expected(tokens, ranks, dtype, call["ids"])[rank]]
+        wanted = [launch for call in calls for launch in expected(tokens, dtype, parts_for(tokens, call["ids"], ranks))[rank]]
         assert actual[rank] == wanted
     if tokens == "split":
         # The last call: nothing but flags and announcements leaves a rank whose tokens stay.
@@ -93,7 +111,32 @@ def test_benchmark(program, tmp_path):
     [line] = [line for line in done.stdout.splitlines() if line.startswith("sent on ep by the first rank (bytes, to each rank): ")]
     launches = traffic_of(tmp_path / "trace.json", ranks)[0]
     each = len(launches) // 4
-    assert len(launches) == 4 * each == 4 * len(expected(tokens, ranks, dtype, np.zeros((0, K), np.int32))[0])
+    assert len(launches) == 4 * each == 4 * len(expected(tokens, dtype, [np.zeros((0, K), np.int32)] * ranks)[0])
     assert line.split(": ")[1].split() == [str(sum(sent[peer] for _, sent in launches[each:])) for peer in range(ranks)]
     if tokens == "replicated":  # known without the routing
         assert line.endswith(": " + " ".join(["0"] + [str(3 * (TOKENS * HIDDEN * 4 + FLAG))] * (ranks - 1)))
+
+
+@pytest.mark.parametrize("sizes,tokens", GRIDS)
+def test_several_axes(sizes, tokens, tmp_path):
+    """Ranks that differ in their slice alone send the same rows to experts, and their sums to each other; batches stay apart."""
+    batches, experts, slices = sizes
+    ranks, layer = batches * experts * slices, layer_of("bf16")
+    grid = f"dp={batches},ep={experts},etp={slices}"
+    program = compile_for(tmp_path / "layer.mlir", tmp_path / "made", grid, *write(layer, tmp_path), tokens=tokens)
+    calls = [inputs_of(layer, experts, 5), inputs_of(layer_of("bf16", tokens=3), experts, 6)]
+    outputs_of(program, ranks, calls, tmp_path / "calls", "--trace", tmp_path / "trace.json")
+    axes = ("ep", "etp") if experts > 1 else ("etp",)
+    on_experts, on_slices = (traffic_of(tmp_path / "trace.json", ranks, axis, axes) for axis in ("ep", "etp"))
+    for rank in range(ranks):
+        batch, expert, slice_ = rank // (experts * slices), rank // slices % experts, rank % slices
+        rows, sums = [], []
+        for call in calls:
+            if tokens == "split":
+                parts = parts_of(call["ids"], batches * experts)[batch * experts :][:experts]
+            else:
+                parts = [parts_of(call["ids"], batches)[batch]] * experts
+            rows += expected(tokens, "bf16", parts)[expert]
+            sums += sums_of(slice_, slices, len(parts[expert]))
+        assert on_experts[rank] == (rows if experts > 1 else [])
+        assert on_slices[rank] == sums

@@ -23,14 +23,15 @@ def ConvertHostToMoeRt : Pass<"convert-host-to-moert", "::mlir::ModuleOp"> {
 
     - `inputs`, `outputs`, `states`: `{name, type = memref<...>, dims = [symbol numbers of dynamic dimensions]}` and for
       inputs what the arguments' attributes `moe.range`, `moe.range_plus` and `moe.uniform` say (`lo`, `hi`, `symbol`,
-      `uniform`). Names come from `moe.name`, symbols from `moe.dims`; without them they are made up. `moe.split = @ep`
-      becomes `axis`: dimension 0 is divided among the ranks of that axis.
+      `uniform`). Names come from `moe.name`, symbols from `moe.dims`; without them they are made up. `moe.split = [@dp, @ep]`
+      becomes `axes = array<i64: 0, 1>`: dimension 0 is divided among the ranks of these axes.
     - `symbols`: the names of the dynamic sizes.
 
     The module's attribute `moert.parameters` has the parameters of all functions, `{key, sources, recipe, type}` in the order of their
     indices. Equal parameters are one entry; the key is the first source, with a number appended where another recipe uses the same
-    source. Of a parameter with `#moe.shard` in its recipe the entry is all of it, without that step, and has the `axis` among
-    whose ranks it is divided. `moert.axes` has the axes, `{name, ranks}`.
+    source. Of a parameter with `#moe.shard` in its recipe the entry is all of it: without that step if it divides dimension 0, with
+    `#moe.cut` instead of it if it divides another one, and `#moe.once` becomes `#moe.first`. `axes = array<i64: 1, 0>` then says
+    which axis divides each of its first dimensions (-1: none). `moert.axes` has the axes, `{name, ranks}`.
 
     Runs after kernel-plan-memory; memory that is neither returned nor in the arena is an error.
   }];

@@ -17,6 +17,13 @@ static std::optional<int64_t> product(ArrayRef<int64_t> sizes) {
   return product;
 }
 
+SmallVector<FlatSymbolRefAttr> mlir::moe::splitGrids(Attribute split) {
+  if (auto grids = dyn_cast_if_present<ArrayAttr>(split))
+    return llvm::to_vector(grids.getAsRange<FlatSymbolRefAttr>());
+  auto grid = dyn_cast_if_present<FlatSymbolRefAttr>(split);
+  return grid ? SmallVector<FlatSymbolRefAttr>{grid} : SmallVector<FlatSymbolRefAttr>();
+}
+
 FailureOr<int64_t> mlir::moe::verifyGrid(Operation *op, FlatSymbolRefAttr name, SymbolTableCollection &symbols) {
   auto grid = symbols.lookupNearestSymbolFrom<shard::GridOp>(op, name);
   if (!grid)

@@ -202,11 +202,21 @@ LogicalResult Slot::verifyRangePlus(StringAttr size) {
 }
 
 LogicalResult Slot::verifySplit(Attribute value) {
-  auto grid = dyn_cast<FlatSymbolRefAttr>(value);
-  if (!grid)
-    return func.emitOpError() << "'moe.split' of " << name << " must be a grid, as @ep, got " << value;
-  if (!SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(func, grid))
-    return func.emitOpError() << "'moe.split' of " << name << " names no shard.grid: " << grid;
+  auto list = dyn_cast<ArrayAttr>(value);
+  bool isList = list && list.size() > 1 && llvm::all_of(list, llvm::IsaPred<FlatSymbolRefAttr>);
+  if (!isList && !isa<FlatSymbolRefAttr>(value))
+    return func.emitOpError() << "'moe.split' of " << name
+                              << " must be a grid, as @ep, or several, as [@dp, @ep], got " << value;
+  shard::GridOp before;
+  for (FlatSymbolRefAttr name : splitGrids(value)) {
+    auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(func, name);
+    if (!grid)
+      return func.emitOpError() << "'moe.split' of " << this->name << " names no shard.grid: " << name;
+    if (before && (before->getBlock() != grid->getBlock() || !before->isBeforeInBlock(grid)))
+      return func.emitOpError() << "'moe.split' of " << this->name << " must name grids in their order in the module, "
+                                << "each once, got " << value;
+    before = grid;
+  }
   auto shaped = dyn_cast<ShapedType>(type);
   if (!shaped || !shaped.hasRank() || shaped.getRank() == 0 || !shaped.isDynamicDim(0))
     return func.emitOpError() << "'moe.split' divides dimension 0 of " << name

@@ -161,13 +161,35 @@ LogicalResult CastAttr::verify(EmitError emitError, Type element) {
   return success();
 }
 
-LogicalResult ShardAttr::verify(EmitError emitError, int64_t dim, FlatSymbolRefAttr, int64_t ranks) {
-  if (dim != 0)
-    return emitError() << "only dimension 0 of a parameter can be divided among ranks, got " << dim;
+static LogicalResult verifyRanks(EmitError emitError, int64_t ranks) {
   if (ranks < 1)
     return emitError() << "number of ranks must be at least 1, got " << ranks;
   return success();
 }
+
+LogicalResult ShardAttr::verify(EmitError emitError, int64_t dim, FlatSymbolRefAttr, int64_t ranks, bool) {
+  if (dim < 0)
+    return emitError() << "dimension that ranks share must not be negative, got " << dim;
+  return verifyRanks(emitError, ranks);
+}
+
+LogicalResult OnceAttr::verify(EmitError emitError, FlatSymbolRefAttr, int64_t ranks) {
+  return verifyRanks(emitError, ranks);
+}
+
+static LogicalResult verifyParts(EmitError emitError, int64_t parts) {
+  if (parts < 1)
+    return emitError() << "number of parts must be at least 1, got " << parts;
+  return success();
+}
+
+LogicalResult CutAttr::verify(EmitError emitError, int64_t dim, int64_t parts, bool) {
+  if (dim < 0)
+    return emitError() << "cut dimension must not be negative, got " << dim;
+  return verifyParts(emitError, parts);
+}
+
+LogicalResult FirstAttr::verify(EmitError emitError, int64_t parts) { return verifyParts(emitError, parts); }
 
 LogicalResult PackAttr::verify(EmitError emitError, int64_t columns, int64_t pairs, bool halves, bool interleaved) {
   if (columns < 1)

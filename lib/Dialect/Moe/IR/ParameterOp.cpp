@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -29,7 +30,7 @@ public:
     where = index;
     what = step;
     return llvm::TypeSwitch<Attribute, LogicalResult>(step)
-        .Case<StackAttr, ConcatAttr, SliceAttr, TransposeAttr, OrderAttr, CastAttr, ShardAttr, PackAttr>(
+        .Case<StackAttr, ConcatAttr, SliceAttr, TransposeAttr, OrderAttr, CastAttr, ShardAttr, OnceAttr, PackAttr>(
             [&](auto s) { return undo(s); })
         .Default([&](Attribute) { return fail() << "is not a recipe step"; });
   }
@@ -102,17 +103,29 @@ private:
     return success();
   }
 
+  /// Ranks come last: nothing else can be done to a part.
+  LogicalResult checkRanks(FlatSymbolRefAttr grid) {
+    if (!llvm::all_of(op.getRecipe()->getValue().drop_front(where + 1), llvm::IsaPred<ShardAttr, OnceAttr, PackAttr>))
+      return fail() << "must be the last step, or stand before others for ranks and #moe.pack";
+    if (!grids.insert(grid).second)
+      return fail() << "names a grid that another step names";
+    return success();
+  }
+
   LogicalResult undo(ShardAttr step) {
-    ArrayRef<Attribute> steps = op.getRecipe()->getValue();
-    if (where + 1 != steps.size() && !(where + 2 == steps.size() && isa<PackAttr>(steps.back())))
-      return fail() << "must be the last step, or stand before #moe.pack";
-    if (failed(checkDim(step.getDim())))
+    if (failed(checkRanks(step.getGrid())) || failed(checkDim(step.getDim())))
       return failure();
+    if (!divided.insert(step.getDim()).second)
+      return fail() << "divides a dimension that another step divides";
     int64_t &size = shape[step.getDim()];
+    if (step.getHalves() && !ShapedType::isDynamic(size) && size % 2)
+      return fail() << "gives halves, but " << size << " elements in dimension " << step.getDim();
     if (!ShapedType::isDynamic(size) && llvm::MulOverflow(size, step.getRanks(), size))
       return fail() << "divides a dimension of more elements than an integer holds";
     return success();
   }
+
+  LogicalResult undo(OnceAttr step) { return checkRanks(step.getGrid()); }
 
   LogicalResult undo(PackAttr step) {
     if (where + 1 != op.getRecipe()->size())
@@ -134,6 +147,8 @@ private:
   size_t where = 0;
   Attribute what;
   bool castSeen = false;
+  llvm::SmallDenseSet<int64_t> divided;
+  llvm::SmallDenseSet<Attribute> grids;
 };
 } // namespace
 
@@ -161,15 +176,21 @@ LogicalResult ParameterOp::verify() {
 }
 
 LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  for (Attribute step : getRecipe().value_or(ArrayAttr::get(getContext(), {})))
-    if (auto shard = dyn_cast<ShardAttr>(step)) {
-      FailureOr<int64_t> ranks = verifyGrid(*this, shard.getGrid(), symbols);
-      if (failed(ranks))
-        return failure();
-      if (*ranks != shard.getRanks())
-        return emitOpError() << "divides its result among " << shard.getRanks() << " ranks, but " << shard.getGrid()
-                             << " has " << *ranks;
-    }
+  auto verify = [&](auto step) -> LogicalResult {
+    FailureOr<int64_t> ranks = verifyGrid(*this, step.getGrid(), symbols);
+    if (failed(ranks))
+      return failure();
+    if (*ranks != step.getRanks())
+      return emitOpError() << "divides its result among " << step.getRanks() << " ranks, but " << step.getGrid()
+                           << " has " << *ranks;
+    return success();
+  };
+  for (Attribute step : getRecipe().value_or(ArrayAttr::get(getContext(), {}))) {
+    auto shard = dyn_cast<ShardAttr>(step);
+    auto once = dyn_cast<OnceAttr>(step);
+    if ((shard && failed(verify(shard))) || (once && failed(verify(once))))
+      return failure();
+  }
   return success();
 }
 
@@ -202,6 +223,8 @@ static bool isIdentity(Attribute step, size_t sources) {
                         [](auto pair) { return static_cast<int64_t>(pair.index()) == pair.value(); });
   if (auto shard = dyn_cast<ShardAttr>(step))
     return shard.getRanks() == 1;
+  if (auto once = dyn_cast<OnceAttr>(step))
+    return once.getRanks() == 1;
   return isa<ConcatAttr>(step) && sources == 1;
 }
 

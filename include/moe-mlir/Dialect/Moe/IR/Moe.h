@@ -27,10 +27,13 @@ namespace mlir::moe {
 constexpr int64_t kMaxExperts = std::numeric_limits<int32_t>::max();
 /// On a packed parameter, array<i64>: its shape before the pack.
 constexpr llvm::StringLiteral kShapeAttr = "moe.shape";
-/// On an argument or result, the grid among whose ranks its dimension 0 is divided.
+/// On an argument or result, the grid or grids among whose ranks its dimension 0 is divided.
 constexpr llvm::StringLiteral kSplitAttr = "moe.split";
 /// On a shard.grid, the names of its dimensions.
 constexpr llvm::StringLiteral kAxesAttr = "moe.axes";
+
+/// The grids that a `moe.split` names, the slowest first; none without the attribute.
+SmallVector<FlatSymbolRefAttr> splitGrids(Attribute split);
 
 /// The number of ranks of the grid that `op` names; says what is wrong if it names none, or one of unknown size.
 FailureOr<int64_t> verifyGrid(Operation *op, FlatSymbolRefAttr grid, SymbolTableCollection &symbols);

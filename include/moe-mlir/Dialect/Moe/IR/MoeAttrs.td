@@ -186,10 +186,52 @@ def Moe_ShardAttr : Moe_Attr<"Shard", "shard"> {
   let summary = "This rank's part of dimension `dim`, which the `ranks` ranks of a grid share equally";
   let description = [{
     Rank r has elements `r * n / ranks ... (r + 1) * n / ranks - 1` of a dimension of `n`; `ranks` is the size of the grid and divides
-    `n`. The weights themselves are whole, in their file and in the archive.
+    `n`. The weights themselves are whole, in their file and in the archive. Several grids may divide several dimensions.
+
+    With `halves` both halves of the dimension are divided, and a rank has its part of the first one and then its part of the second
+    one: of gate and up, which one product computes, it has the rows of the same hidden columns.
+
+    ```mlir
+    shard.grid @ep(shape = 2)
+    shard.grid @etp(shape = 4)
+
+    %up = moe.parameter ["gate_up"] recipe [#moe.shard<dim = 1, grid = @etp, ranks = 4, halves = true>,
+                                            #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x16x32xf32>
+    %down = moe.parameter ["down"] recipe [#moe.shard<dim = 2, grid = @etp, ranks = 4>,
+                                           #moe.shard<dim = 0, grid = @ep, ranks = 2>] : tensor<4x32x8xf32>
+    ```
   }];
   let parameters = (ins "int64_t":$dim, AttrParameter<"::mlir::FlatSymbolRefAttr", "whose ranks share it">:$grid,
-                        "int64_t":$ranks);
+                        "int64_t":$ranks, DefaultValuedParameter<"bool", "false">:$halves);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+def Moe_OnceAttr : Moe_Attr<"Once", "once"> {
+  let summary = "The tensor on the first of the `ranks` ranks of a grid, zeros on the others";
+  let description = [{
+    What all ranks add up and one of them has to give, as the bias of a product whose sum is divided.
+  }];
+  let parameters = (ins AttrParameter<"::mlir::FlatSymbolRefAttr", "whose first rank has it">:$grid, "int64_t":$ranks);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+def Moe_CutAttr : Moe_Attr<"Cut", "cut"> {
+  let summary = "Cuts dimension `dim` into `parts` equal parts, which a new first dimension numbers";
+  let description = [{
+    What the archive has of a parameter with a `#moe.shard` of another dimension than the first: `[E, N, K]` becomes
+    `[parts, E, N / parts, K]` (of dimension 1), so that the part of a rank is one piece. `halves` as there. Stands in the recipes
+    of `moert.parameters`, before `#moe.pack`.
+  }];
+  let parameters = (ins "int64_t":$dim, "int64_t":$parts, DefaultValuedParameter<"bool", "false">:$halves);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+def Moe_FirstAttr : Moe_Attr<"First", "first"> {
+  let summary = "The tensor as the first of `parts` parts, which a new first dimension numbers; the others are zero";
+  let description = [{
+    What the archive has of a parameter with `#moe.once`, as `#moe.cut` is that of one with `#moe.shard`.
+  }];
+  let parameters = (ins "int64_t":$parts);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -37,7 +37,7 @@ def Moe_Dialect : Dialect {
     | `moe.range` | `[lo, hi]` | integers of this argument are in this range, both ends included |
     | `moe.range_plus` | string | the last of the positions that start at a value is that many sizes further: `value + size - 1 <= hi` |
     | `moe.uniform` | unit | all values of this argument are equal |
-    | `moe.split` | `@grid` | dimension 0, of n elements, is divided among the grid's W ranks: rank r has `floor(r * n / W) ... floor((r + 1) * n / W) - 1`. States are never divided: each rank makes its own |
+    | `moe.split` | `@grid`, or `[@slowest, ...]` | dimension 0, of n elements, is divided among the W ranks of the grid, or of all these grids, in their order in the module: rank r has `floor(r * n / W) ... floor((r + 1) * n / W) - 1`. States are never divided: each rank makes its own |
     | `moe.state` | unit | the executable owns this argument: zeros at first, kept between calls |
     | `moe.state_of` | integer | this result is the next value of that argument; all are made of what the states held before the call |
     | `moe.encoding` | string | order of a state's elements in memory, from the kernel level on |

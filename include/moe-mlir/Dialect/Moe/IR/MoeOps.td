@@ -31,11 +31,12 @@ def Moe_ParameterOp : Moe_Op<"parameter", [Pure, Moe_NamesGrid]> {
   let description = [{
     `sources` are keys of the model's weights; `recipe` says how they become the result: `#moe.stack` joins several
     sources along a new first dimension, `#moe.concat<d>` along dimension `d`, then slices, transposes, casts, from level spmd on
-    `#moe.order` (of experts) and `#moe.shard` (this rank's part) and from the kernel level on `#moe.pack` into the target's blocks. The module's
+    `#moe.order` (of experts), `#moe.shard` and `#moe.once` (this rank's part) and from the kernel level on `#moe.pack` into the target's
+    blocks. The module's
     `moe.weights` attribute names the file. At the kernel level the result is a memref of the packed shape.
 
     Several sources need `#moe.stack` or `#moe.concat`, which is the first step; `#moe.pack` is the last one and gives a
-    memref; only it may follow `#moe.shard`. The shapes of the sources are in the file, so the verifier checks the recipe from
+    memref; only it may follow `#moe.shard` and `#moe.once`. The shapes of the sources are in the file, so the verifier checks the recipe from
     its result backwards.
 
     ```mlir
