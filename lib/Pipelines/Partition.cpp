@@ -53,6 +53,7 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
       return markAllAnalysesPreserved();
     std::string error;
     spec = *parseParallel(parallel, error);
+    names.clear();
     for (auto grid : getOperation().getOps<shard::GridOp>()) {
       grid.emitOpError("says how the program is divided among ranks already, so nothing else can; leave 'parallel' "
                        "out");
