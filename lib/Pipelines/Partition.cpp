@@ -54,6 +54,7 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
     std::string error;
     spec = *parseParallel(parallel, error);
     grids.clear();
+    names.clear();
     for (auto grid : getOperation().getOps<shard::GridOp>()) {
       grid.emitOpError("says how the program is divided among ranks already, so nothing else can; leave 'parallel' "
                        "out");

@@ -124,6 +124,8 @@ void Overlap::emitOrder(OpBuilder &host, int64_t tileRows) {
   LaunchOp launch = b.launch(host, "order_records_" + Twine(experts), rows,
                              mulSizes(host, loc(), {rows, host.getIndexAttr(phases())}), /*single=*/true);
   setPhase(launch, exchange->layer, "rows to experts");
+  // The flags of the chunks that are sent next.
+  setTraffic(launch, exchange->ranks, {Value(), chunks, flagBytes, 0});
 }
 
 //===----------------------------------------------------------------------===//
@@ -293,4 +295,5 @@ void mlir::kernel::emitAwaitSums(GraphLowering &lowering, OpBuilder &host, moe::
   });
   LaunchOp launch = b.launch(host, "await_sums", host.getIndexAttr(ranks.count), exchange.sumFlags, /*single=*/true);
   setPhase(launch, exchange.layer, "sums to tokens");
+  setTraffic(launch, ranks, {Value(), exchange.sumFlags, flagBytes, 0});
 }
