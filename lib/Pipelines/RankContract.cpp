@@ -34,6 +34,8 @@ static bool isOfSplitInput(ValueRange values, FlatSymbolRefAttr grid) {
       Attribute split = func ? func.getArgAttr(argument.getArgNumber(), moe::kSplitAttr) : Attribute();
       if (llvm::is_contained(moe::splitGrids(split), grid))
         return true;
+    } else if (auto dispatch = dyn_cast<moe::DispatchOp>(op); dispatch && dispatch.getAt()) {
+      continue; // which has an error of its own
     } else if (!isa<moe::AllToAllOp, tensor::DimOp>(op)) {
       op->walk([&](Operation *nested) { pending.insert(nested->operand_begin(), nested->operand_end()); });
     }

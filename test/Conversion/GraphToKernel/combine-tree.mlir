@@ -2,7 +2,7 @@
 // RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v4 --graph-to-scheduled --scheduled-to-kernel | FileCheck %s
 
 // CHECK-LABEL: kernel.func @combine_64_f32_top2_tree2
-// CHECK-SAME: %[[Y:[a-z0-9]+]]: memref<?x64xf32>, %[[PLACES:[a-z0-9]+]]: memref<?x?xi32>, %[[W:[a-z0-9]+]]: memref<?x2xf32>, %[[OUT:[a-z0-9]+]]: memref<?x64xf32>, %[[OFFSETS:[a-z0-9]+]]: memref<9xi32>
+// CHECK-SAME: %[[Y:[a-z0-9]+]]: memref<?x64xf32>, %[[PLACES:[a-z0-9]+]]: memref<?x?xi32>, %[[W:[a-z0-9]+]]: memref<?x2xf32>, %[[OFFSETS:[a-z0-9]+]]: memref<9xi32>, %[[OUT:[a-z0-9]+]]: memref<?x64xf32>
 // CHECK: memref.load %[[OFFSETS]][%c0]
 // CHECK: memref.load %[[OFFSETS]][%c4]
 // CHECK: memref.load %[[OFFSETS]][%c8]

@@ -45,7 +45,7 @@ func.func @order_of_a_part() {
 shard.grid @ep(shape = 2)
 
 func.func @order_behind_the_part() {
-  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 0, grid = @ep, ranks = 2>) must be the last step, or stand before #moe.pack}}
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.shard<dim = 0, grid = @ep, ranks = 2>) must be the last step, or stand before others for ranks and #moe.pack}}
   %0 = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.order<[1, 0]>] : tensor<2x8xf32>
   return
 }

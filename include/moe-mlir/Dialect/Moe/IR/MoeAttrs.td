@@ -109,7 +109,7 @@ def Moe_ScheduleAttr : Moe_Attr<"Schedule", "schedule"> {
     | `slices` | the second product's phases: all experts for that part of the columns each. Sums of a slice travel while the next one is made |
 
     ```mlir
-    schedule(<overlap, chunk = 128, steps = [1, 1], slices = 4>)
+    #under_products = #moe.schedule<overlap, chunk = 128, steps = [1, 1], slices = 4>
     ```
 
     Any schedule gives the same bits.
@@ -120,7 +120,7 @@ def Moe_ScheduleAttr : Moe_Attr<"Schedule", "schedule"> {
     return $_get($_ctxt, kind, 0, ::llvm::ArrayRef<int64_t>(), 0);
   }]>];
   let assemblyFormat = [{
-    `<` $kind (`,` `chunk` `=` $chunk^)? (`,` `steps` `=` `[` $steps^ `]`)? (`,` `slices` `=` $slices^)? `>`
+    `<` $kind (`,` `chunk` `=` $chunk^ `,` `steps` `=` `[` $steps `]` `,` `slices` `=` $slices)? `>`
   }];
   let genVerifyDecl = 1;
 }
