@@ -71,9 +71,9 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
 
 private:
   LogicalResult partition(func::FuncOp func) {
-    const bool hasLayers = spec.ranks > 1 || spec.slices > 1 || spec.experts;
+    const bool dividesLayers = spec.ranks > 1 || spec.slices > 1 || spec.experts;
     SmallVector<DividedLayer> layers;
-    if (failed(hasLayers ? gather(func, layers) : orderSums(func)))
+    if (failed(dividesLayers ? gather(func, layers) : orderSums(func)))
       return failure();
     if (layers.empty() && spec.copies == 1)
       return success();
@@ -130,7 +130,6 @@ private:
       startRemark(func.getLoc(), func, "tokens")
           << remark::add("tokens=replicated: dimension 0 of the first input has no name, so it is not divided");
     exchanges = exchanges && spec.tokens.value_or(dimension ? Tokens::Split : Tokens::Replicated) == Tokens::Split;
-    SmallVector<Attribute> grids;
     StringRef otherwise = spec.copies == 1 ? "use tokens=replicated"
                           : exchanges      ? "leave dp out and use tokens=replicated"
                                            : "leave dp out";
@@ -143,11 +142,12 @@ private:
     SplitTokens split(func, dimension, otherwise);
     if (failed(split.check()))
       return failure();
+    SmallVector<Attribute> among;
     if (spec.copies > 1)
-      grids.push_back(findGrid("dp"));
+      among.push_back(findGrid("dp"));
     if (exchanges)
-      grids.push_back(findGrid("ep"));
-    split.mark(grids);
+      among.push_back(findGrid("ep"));
+    split.mark(among);
     return success();
   }
 

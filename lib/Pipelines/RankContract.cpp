@@ -21,26 +21,28 @@
 using namespace mlir;
 using namespace moe_mlir;
 
-/// Whether `values` are made of elements of an input that is divided among the ranks of `grid`, without an exchange in
-/// between.
-static bool isOfSplitInput(ValueRange values, FlatSymbolRefAttr grid) {
+/// Whether `values` are made of one that `isIt` knows, without an exchange in between.
+static bool areMadeOf(ValueRange values, llvm::function_ref<bool(Value)> isIt) {
   llvm::SetVector<Value> pending(values.begin(), values.end());
   for (unsigned i = 0; i < pending.size(); ++i) {
     Value value = pending[i];
+    if (isIt(value))
+      return true;
     Operation *op = value.getDefiningOp();
-    if (!op) {
-      auto argument = cast<BlockArgument>(value);
-      auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-      Attribute split = func ? func.getArgAttr(argument.getArgNumber(), moe::kSplitAttr) : Attribute();
-      if (llvm::is_contained(moe::splitGrids(split), grid))
-        return true;
-    } else if (auto dispatch = dyn_cast<moe::DispatchOp>(op); dispatch && dispatch.getAt()) {
-      continue; // which has an error of its own
-    } else if (!isa<moe::AllToAllOp, tensor::DimOp>(op)) {
+    if (op && !isa<moe::AllToAllOp, tensor::DimOp>(op))
       op->walk([&](Operation *nested) { pending.insert(nested->operand_begin(), nested->operand_end()); });
-    }
   }
   return false;
+}
+
+/// Whether they are made of an input that is divided among the ranks of `grid`.
+static bool isOfSplitInput(ValueRange values, FlatSymbolRefAttr grid) {
+  return areMadeOf(values, [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto func = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+    Attribute split = func ? func.getArgAttr(argument.getArgNumber(), moe::kSplitAttr) : Attribute();
+    return llvm::is_contained(moe::splitGrids(split), grid);
+  });
 }
 
 static StringRef whyNotTo(moe::DispatchOp op) {
@@ -140,6 +142,17 @@ static StringRef whyNotSlices(moe::ExpertOp op) {
   return "";
 }
 
+static StringRef whyNotSum(shard::AllReduceOp op) {
+  // Experts at these ranks have been asked the same.
+  bool isOfRank = areMadeOf(op.getInput(), [&](Value value) {
+    auto dispatch = value.getDefiningOp<moe::DispatchOp>();
+    return dispatch && dispatch.getAtAttr() == op.getGridAttr();
+  });
+  return !isOfRank && isOfSplitInput(op.getInput(), op.getGridAttr())
+             ? "adds up what the ranks of a grid have, but is made of inputs that are divided among them ('moe.split')"
+             : "";
+}
+
 StringRef moe_mlir::whyNotOfRank(Operation *op) {
   if (auto expert = dyn_cast<moe::ExpertOp>(op)) {
     if (StringRef why = whyNotOrdered(expert); !why.empty())
@@ -147,10 +160,7 @@ StringRef moe_mlir::whyNotOfRank(Operation *op) {
     return whyNotSlices(expert);
   }
   if (auto sum = dyn_cast<shard::AllReduceOp>(op))
-    return isOfSplitInput({sum.getInput()}, sum.getGridAttr())
-               ? "adds up what the ranks of a grid have, but is made of inputs that are divided among them "
-                 "('moe.split')"
-               : "";
+    return whyNotSum(sum);
   if (auto dispatch = dyn_cast<moe::DispatchOp>(op))
     return dispatch.getTo() ? whyNotTo(dispatch) : dispatch.getAt() ? whyNotAt(dispatch) : "";
   auto exchange = dyn_cast<moe::AllToAllOp>(op);

@@ -82,7 +82,8 @@ static WordOption<Entry>
 static cl::opt<std::string>
     parallel("parallel", cl::value_desc("ep=N,..."), cl::cat(category),
              cl::desc("Divide the experts of every layer among N ranks, processes that run one program: ep=4. "
-                      "etp=N gives each rank a slice of every expert, dp=N a part of the batch; ep, etp and dp multiply. "
+                      "etp=N gives each rank a slice of every expert, dp=N a part of the batch; ep, etp and dp "
+                      "multiply. "
                       "tokens=split (default where the first input can be divided) gives each rank a part of the "
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
                       "gives the same bits. experts=FILE (JSON) says which expert stands where"));

@@ -166,7 +166,8 @@ TEST_F(RecipeTest, FirstIsFollowedByZeros) {
   std::vector<uint16_t> expected(a.data);
   expected.resize(4 * 6, 0);
   EXPECT_EQ(run<uint16_t>(a.blob(MOERT_BF16), "[#moe.first<parts = 4>]", {4, 2, 3}), expected);
-  EXPECT_EQ(run<float>(a.blob(MOERT_BF16), "[#moe.slice<0, 0, 1>, #moe.cast<f32>, #moe.first<parts = 2>]", {2, 1, 3}).back(), 0.f);
+  StringRef cast = "[#moe.slice<0, 0, 1>, #moe.cast<f32>, #moe.first<parts = 2>]";
+  EXPECT_EQ(run<float>(a.blob(MOERT_BF16), cast, {2, 1, 3}).back(), 0.f);
 }
 
 TEST_F(RecipeTest, PartsArePackedOneByOne) {
@@ -179,10 +180,9 @@ TEST_F(RecipeTest, PartsArePackedOneByOne) {
     std::vector<uint16_t> one = packed(rows, 4, 5, 4, 2, /*halves=*/true);
     expected.insert(expected.end(), one.begin(), one.end());
   }
-  EXPECT_EQ(run<uint16_t>(a.blob(MOERT_BF16),
-                          "[#moe.cut<dim = 0, parts = 2, halves = true>, #moe.pack<columns = 4, pairs = 2, halves = true>]",
-                          {2, 1, 3, 4, 2}),
-            expected);
+  StringRef recipe = "[#moe.cut<dim = 0, parts = 2, halves = true>, "
+                     "#moe.pack<columns = 4, pairs = 2, halves = true>]";
+  EXPECT_EQ(run<uint16_t>(a.blob(MOERT_BF16), recipe, {2, 1, 3, 4, 2}), expected);
 }
 
 TEST_F(RecipeTest, CastsRunInOrder) {
@@ -265,11 +265,12 @@ TEST_F(RecipeTest, Errors) {
   EXPECT_EQ(failure({fa}, "[#moe.cut<dim = 1, parts = 2>]"),
             "#moe.cut<dim = 1, parts = 2>: 2 parts of dimension 1 of [2, 3], which are not equal");
   EXPECT_EQ(failure({fb}, "[#moe.cut<dim = 0, parts = 2, halves = true>]"),
-            "#moe.cut<dim = 0, parts = 2, halves = true>: 2 parts of both halves of dimension 0 of [2, 4], which are not "
-            "equal");
+            "#moe.cut<dim = 0, parts = 2, halves = true>: 2 parts of both halves of dimension 0 of [2, 4], which are "
+            "not equal");
   EXPECT_EQ(failure({fa}, "[#moe.cut<dim = 0, parts = 9223372036854775807>]"),
             "#moe.cut<dim = 0, parts = 9223372036854775807>: 9223372036854775807 parts; there can be 1 to 65536");
-  EXPECT_EQ(failure({fa}, "[#moe.first<parts = 65537>]"), "#moe.first<parts = 65537>: 65537 parts; there can be 1 to 65536");
+  EXPECT_EQ(failure({fa}, "[#moe.first<parts = 65537>]"),
+            "#moe.first<parts = 65537>: 65537 parts; there can be 1 to 65536");
   EXPECT_EQ(failure({fa}, "[7 : i64]"), "7 : i64: not a step of a recipe");
   fa.data = fa.data.drop_back();
   EXPECT_EQ(failure({fa}, "[]"), "[2, 3] of f32 does not fit into its 23 bytes");

@@ -12,8 +12,8 @@
 
 namespace moe_mlir {
 
-/// What `moe-compile --parallel` and the option of moe-partition say: "ep=4,tokens=split,groups=8". A job has a rank for
-/// each combination of `dp`, `ep` and `etp`; the last one varies fastest.
+/// What `moe-compile --parallel` and the option of moe-partition say: "ep=4,tokens=split,groups=8". A job has a rank
+/// for each combination of `dp`, `ep` and `etp`; the last one varies fastest.
 struct ParallelSpec {
   enum class Tokens { Split, Replicated };
 

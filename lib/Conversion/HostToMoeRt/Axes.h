@@ -35,9 +35,9 @@ struct WholeParameter {
   SmallVector<int64_t, 2> axes; ///< among whose ranks the first dimensions are divided
 };
 
-/// `op`, whose type is what this rank has, without the steps for ranks of its recipe: parts of the first dimension stand
-/// one behind the other as they are, and those of another dimension get a new first one. Emits an error if that cannot
-/// be done.
+/// `op`, whose type is what this rank has, without the steps for ranks of its recipe: parts of the first dimension
+/// stand one behind the other as they are, and those of another dimension get a new first one. Emits an error if that
+/// cannot be done.
 FailureOr<WholeParameter> makeWhole(moe::ParameterOp op, const Axes &axes);
 
 } // namespace mlir::moert

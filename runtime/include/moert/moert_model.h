@@ -35,7 +35,8 @@ typedef struct moert_value {
 } moert_value;
 
 /* Ranks in one direction of the job's grid. A job has as many ranks as the product of all axes (at most
- * MOERT_MAX_AXES); the last one varies fastest. Of a dimension of n elements that is divided among W ranks, rank r has [n*r/W, n*(r+1)/W). */
+ * MOERT_MAX_AXES); the last one varies fastest. Of a dimension of n elements that is divided among W ranks, rank r has
+ * [n*r/W, n*(r+1)/W). */
 typedef struct moert_axis {
   const char *name;
   int32_t ranks;

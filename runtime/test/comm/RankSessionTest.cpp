@@ -37,7 +37,8 @@ struct Case {
   const char *entry;
   int ranks, exchanging;
 };
-const Case kCases[] = {{"rows1", 1, 1}, {"rows2", 2, 2}, {"rows3", 3, 3}, {"rows4", 4, 4}, {"grid", 4, 2},  {"both", 4, 2}};
+const Case kCases[] = {{"rows1", 1, 1}, {"rows2", 2, 2}, {"rows3", 3, 3},
+                       {"rows4", 4, 4}, {"grid", 4, 2},  {"both", 4, 2}};
 
 void expectThreadsWork(const Case &c, int port) {
   std::vector<std::string> texts(static_cast<size_t>(c.ranks));

@@ -103,6 +103,16 @@ def test_tokens(layer):
     assert "sum(<tree, groups = 2>)" in all_tokens
 
 
+def test_several_grids(layer):
+    """The order of fields says nothing; ranks are numbered in one order."""
+    text = spmd(layer, "--parallel=dp=3,ep=2,etp=4")
+    assert re.findall(r"shard.grid @(\w+)\(shape = (\d)\)", text) == [("dp", "3"), ("ep", "2"), ("etp", "4")]
+    assert text.count("moe.split = [@dp, @ep]") == 2 and text.count("shard.all_reduce") == 1
+    assert text == spmd(layer, "--parallel=etp=4,ep=2,dp=3")
+    alone = spmd(layer, "--parallel=dp=3")
+    assert alone.count("moe.split = @dp") == 2 and "sum(<tree, groups = 8>)" in alone and "#moe.shard" not in alone
+
+
 def test_a_level_by_hand(layer):
     """The text of a divided program compiles without the flag, which would have no effect on it."""
     text = spmd(layer, "--parallel=ep=2")
