@@ -51,8 +51,16 @@ static Expected<ProgramLayer> layerOf(mlir::moe::ExpertOp op) {
   layer.ffn = out.getDimSize(2);
   layer.gated = op.getGated();
   layer.elementBytes = bytesOf(dispatch.getTokens().getType());
-  if (op.getSchedule())
-    result.schedule = mlir::moe::stringifyScheduleKind(op.getScheduleAttr().getKind()).str();
+  if (auto schedule = op.getScheduleAttr()) {
+    llvm::raw_string_ostream text(result.schedule);
+    text << mlir::moe::stringifyScheduleKind(schedule.getKind());
+    if (schedule.getKind() == mlir::moe::ScheduleKind::Overlap) {
+      text << ", chunk = " << schedule.getChunk() << ", steps = [";
+      llvm::interleaveComma(schedule.getSteps(), text);
+      // Blocks of the roles, and how long a record is, programs leave to their targets so far.
+      text << "], slices = " << schedule.getSlices() << ", order = source, piece = 256, send = 12, return = 20";
+    }
+  }
   mlir::Value tokens = dispatch.getTokens();
   if (auto grid = dispatch.getAtAttr()) {
     auto exchange = tokens.getDefiningOp<mlir::moe::AllToAllOp>();

@@ -10,11 +10,13 @@
 // RUN: sed 's/tensor<?x/tensor<4096x/g; s/"tokens", ""/"", ""/g; s/4096x256xbf16>, !moe/8192x256xbf16>, !moe/g; /} :/s/-> tensor<4096/-> tensor<8192/' %s > %t.fixed.mlir
 // RUN: moe-sim %t.fixed.mlir --cluster=2xH200 | FileCheck %s
 // RUN: not moe-sim %t.fixed.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=FIXED
+// RUN: sed 's/schedule(<plain>)/schedule(<overlap, chunk = 64, steps = [1, 1], slices = 2>)/' %t.mlir | moe-sim - --cluster=2xH200 --tokens=4096 | FileCheck %s --check-prefix=OVERLAP
 // RUN: not moe-sim %t.mlir --cluster=4xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: not moe-sim %t.mlir --cluster=2xH200 2>&1 | FileCheck %s --check-prefix=TOKENS
 // RUN: moe-compile %s --from=graph --parallel=ep=2,tokens=replicated --to=spmd -o %t.whole.mlir
 // RUN: not moe-sim %t.whole.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=WHOLE
 
+// OVERLAP: overlap, chunk = 64, order = source, steps = [1, 1], piece = 256, send = 12, slices = 2, return = 20
 // LEVEL: moe.expert
 // LEVEL-SAME: schedule(<plain>)
 
