@@ -47,26 +47,33 @@ endfunction()
 # One umbrella target for all generated headers, so that libraries can be compiled in any order.
 add_custom_target(moe-headers)
 
-# Upstream's headers take most of a file's compile time: a set of them is compiled once and shared by all libraries.
-# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON does without, which shows what a file forgot to include.
+# Upstream's headers take most of a file's compile time: a set of them is compiled once and shared by all libraries, another one
+# by those that make machine code, whose dialects are large. -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON does without, which shows
+# what a file forgot to include.
 file(WRITE ${PROJECT_BINARY_DIR}/precompiled.cpp "")
 add_library(moe-precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+add_library(moe-precompiled-lowering OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
 target_compile_options(moe-precompiled PRIVATE -fno-exceptions)
+target_compile_options(moe-precompiled-lowering PRIVATE -fno-exceptions)
 target_precompile_headers(moe-precompiled PRIVATE ${PROJECT_SOURCE_DIR}/cmake/Precompiled.h)
+target_precompile_headers(moe-precompiled-lowering PRIVATE ${PROJECT_SOURCE_DIR}/cmake/PrecompiledLowering.h)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>") # lets ccache share it
 endif()
 
-# moe_add_library(Name SOURCES... [OWN_HEADERS ...] [DEPENDS ...] [LINK ...] [MLIR ...]): a static library of this project.
+# moe_add_library(Name SOURCES... [LOWERING] [OWN_HEADERS ...] [DEPENDS ...] [LINK ...] [MLIR ...]): a static library of this project.
 #   LINK: libraries of this project; MLIR: upstream libraries (always through the shared libMLIR);
+#   LOWERING: its files include the dialects of machine code (LLVM, EmitC);
 #   OWN_HEADERS: upstream headers to precompile for it alone, as its options differ from those of the shared ones
 function(moe_add_library name)
-  cmake_parse_arguments(ARG "" "" "OWN_HEADERS;DEPENDS;LINK;MLIR" ${ARGN})
+  cmake_parse_arguments(ARG "LOWERING" "" "OWN_HEADERS;DEPENDS;LINK;MLIR" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   add_dependencies(${name} moe-headers ${ARG_DEPENDS})
   target_compile_options(${name} PRIVATE -fno-exceptions)
   if(ARG_OWN_HEADERS)
     target_precompile_headers(${name} PRIVATE ${ARG_OWN_HEADERS})
+  elseif(ARG_LOWERING)
+    target_precompile_headers(${name} REUSE_FROM moe-precompiled-lowering)
   else()
     target_precompile_headers(${name} REUSE_FROM moe-precompiled)
   endif()

@@ -29,7 +29,7 @@ def expert_bytes(checkpoint, row):
     return 3 * config["hidden_size"] * config["moe_intermediate_size"] * ELEMENT_BYTES[row.dtype]
 
 
-def bound(dense, expert, expert_rows, ranks, bandwidth, core_bandwidth):
+def bound(dense, expert, expert_rows, ranks, bandwidth, core_bandwidth, axis="ep"):
     """The largest possible ratio of one process's time to that of the ranks.
 
     dense           bytes that each rank reads, and the process once
@@ -37,6 +37,7 @@ def bound(dense, expert, expert_rows, ranks, bandwidth, core_bandwidth):
     expert_rows     [layers][experts]: rows in this call
     bandwidth       of all cores together, of which each rank has one
     core_bandwidth  of one core while the others rest
+    axis            ep: a rank has a part of the experts; etp: it has a part of each expert
 
     In each layer the ranks wait for the one that has most of its experts, and nobody for more than the memory gives.
     """
@@ -45,6 +46,8 @@ def bound(dense, expert, expert_rows, ranks, bandwidth, core_bandwidth):
     for layer in expert_rows:
         each = len(layer) // ranks
         active = [sum(n > 0 for n in layer[rank * each : (rank + 1) * each]) * expert for rank in range(ranks)]
+        if axis == "etp":
+            active = [sum(active) / ranks] * ranks
         one += sum(active) / bandwidth
         divided += max(max(active) / core_bandwidth, sum(active) / bandwidth)
     return one / divided

@@ -52,7 +52,7 @@ def main(arguments):
 
 def _wanted(options):
     """{part: its rows}, those of windows as None: they are one program."""
-    choices = {"exchange": rows.exchange_rows(), "layer": rows.layer_rows(), "decode": [rows.decode_row()]}
+    choices = {"exchange": rows.exchange_rows(), "layer": rows.layer_rows(), "decode": rows.decode_rows()}
     found = {part: rows.selected(choices[part], options.rows) for part in options.parts if part in choices}
     if "windows" in options.parts and (not options.rows or any("windows" in p for p in options.rows)):
         found["windows"] = None
@@ -94,9 +94,10 @@ class Benchmark:
             windows.program(self._folder)
         if "exchange" in self._wanted:
             exchange.libraries(self._exchanges, self._wanted["exchange"])
-        for part in ("layer", "decode"):
-            if part in self._wanted:
-                self._libraries(part)
+        if "layer" in self._wanted:
+            self._layer_libraries()
+        for row in self._wanted.get("decode", []):
+            self._decode_libraries(row)
 
     def run(self, results):
         """Returns the exit code."""
@@ -108,15 +109,15 @@ class Benchmark:
         print("\n".join(f"missed: {line}" for line in missed) if missed else "every goal is reached")
         return 3 if missed else 0
 
-    def _libraries(self, part):
-        row = self._wanted[part][0]
-        if part == "layer":
-            return {"one": self._layers.library(row.shape, row.dtype), "ranks": self._layers.for_ranks(row.shape, row.dtype)}
-        return {"one": self._models.compiled(row.model, row.dtype, "lib"), "ranks": self._models.for_ranks(row.model, row.dtype)}
+    def _layer_libraries(self):
+        row = self._wanted["layer"][0]
+        return {"one": self._layers.library(row.shape, row.dtype), "ranks": self._layers.for_ranks(row.shape, row.dtype)}
 
-    def _settled(self, part):
+    def _decode_libraries(self, row):
+        return {"one": self._models.compiled(row.model, row.dtype, "lib"), "ranks": self._models.for_ranks(row.model, row.dtype, row.axis)}
+
+    def _settled(self, part, libraries):
         """The libraries; how fast their archives can be read is recorded, as memory of a virtual machine can be slow in places."""
-        libraries = self._libraries(part)
         shares = programs.settle_archives(libraries)
         machine = Machine(self._folder, self._cores)
         rates = {side: machine.file_bandwidth(archive_of(library)) for side, library in libraries.items()}
@@ -145,7 +146,7 @@ class Benchmark:
         return module.missed(summaries), module.table(summaries)
 
     def _layer(self):
-        libraries, summaries = self._settled("layer"), []
+        libraries, summaries = self._settled("layer", self._layer_libraries()), []
         with programs.Pair(libraries, self._cores, self._results.record, self._options.turn_seconds) as pair:
             for row in self._wanted["layer"]:
                 call = programs.layer_call(row, self._layers.data(row.shape))
@@ -153,7 +154,14 @@ class Benchmark:
         return report.missed(summaries), "\n".join([report.HEADER, *map(report.line, summaries)])
 
     def _decode(self):
-        (row,) = self._wanted["decode"]
+        summaries, texts = [], []
+        for row in self._wanted["decode"]:
+            summary, text = self._decode_row(row)
+            summaries.append(self._one(summary))
+            texts += [report.line(summary), text]
+        return report.missed(summaries), "\n".join([report.HEADER, *texts])
+
+    def _decode_row(self, row):
         checkpoint = self._models.checkpoint(row.model)
         machines = {"bandwidth": Machine(self._folder, self._cores), "core_bandwidth": Machine(self._folder, self._cores[:1])}
         dense, expert, rates = bound.dense_bytes(checkpoint, row), bound.expert_bytes(checkpoint, row), []
@@ -162,17 +170,16 @@ class Benchmark:
             rates.append({name: machine.read_bandwidth(1 << 29) for name, machine in machines.items()})
             return rates[-1]
 
-        with programs.Pair(self._settled("decode"), self._cores, self._results.record, self._options.turn_seconds, before_round) as pair:
+        with programs.Pair(self._settled("decode", self._decode_libraries(row)), self._cores, self._results.record, self._options.turn_seconds, before_round) as pair:
             call = programs.decode_call(row, checkpoint)
             summary, expert_rows = pair.measure(row.name, call, self._options.rounds, programs.LIMITS["decode"])
-        summary["bound"] = statistics.median(bound.bound(dense, expert, expert_rows, rows.RANKS, **rate) for rate in rates)
+        summary["bound"] = statistics.median(bound.bound(dense, expert, expert_rows, rows.RANKS, axis=row.axis, **rate) for rate in rates)
         active = [sum(n > 0 for n in layer) for layer in expert_rows]
         typical = {name: statistics.median(rate[name] for rate in rates) for name in machines}
         summary.update({"dense_bytes": dense, "expert_bytes": expert, "active_experts": active, **typical})
-        self._one(summary)
         gigabytes = f"{dense / 1e9:.3f} GB for every rank, {sum(active) * expert / 1e9:.3f} GB of experts in all"
         text = f"bytes of a step: {gigabytes}; {typical['bandwidth'] / 1e9:.1f} GB/s, one core {typical['core_bandwidth'] / 1e9:.1f}"
-        return report.missed([summary]), "\n".join([report.HEADER, report.line(summary), text])
+        return summary, text
 
     def _one(self, summary):
         self._results.record(summary)

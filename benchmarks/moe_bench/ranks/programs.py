@@ -35,10 +35,10 @@ class RankLayers(LayerArtifacts):
 class RankModels(Artifacts):
     """The model for several ranks, beside that for one process."""
 
-    def for_ranks(self, model, dtype):
+    def for_ranks(self, model, dtype, axis):
         exported = self.exported(model, dtype)
-        target = self.folder / model / dtype / f"lib-ep{rows.RANKS}" / "model.so"
-        command = [*compile_command(self.compiler, exported, target, "lib"), f"--parallel=ep={rows.RANKS},tokens=replicated", "-q"]
+        target = self.folder / model / dtype / f"lib-{axis}{rows.RANKS}" / "model.so"
+        command = [*compile_command(self.compiler, exported, target, "lib"), f"--parallel={axis}={rows.RANKS},tokens=replicated", "-q"]
         source = stamp_of(exported).read_text() + self.compiler_digest()
         self.make(target, source, f"{model} {dtype}: compile for {rows.RANKS} ranks", lambda: run(command))
         return target

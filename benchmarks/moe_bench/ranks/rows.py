@@ -75,8 +75,19 @@ def layer_rows():
     return [LayerRow(shape, "bfloat16", tokens, "uniform") for tokens in LAYER_TOKENS]
 
 
-def decode_row():
-    return ModelRow("0.9b", "bfloat16", "decode", 512, 1)
+@dataclass(frozen=True)
+class DecodeRow(ModelRow):
+    """`axis`: ep, where each rank has a half of the experts, or etp, where it has a half of each expert."""
+
+    axis: str = "ep"
+
+    @property
+    def name(self):
+        return f"{super().name}/{self.axis}={RANKS}"
+
+
+def decode_rows():
+    return [DecodeRow("0.9b", "bfloat16", "decode", 512, 1, axis) for axis in ("ep", "etp")]
 
 
 def selected(rows, patterns):

@@ -41,7 +41,7 @@ struct RowExchange {
   // Of one that overlaps with products (Overlap.h):
   Value tokens = {}, rows = {};         ///< what the first product's group sends, and the window that it goes to
   DenseMap<Value, Value> received = DenseMap<Value, Value>(); ///< companions: result -> buffer
-  Value sums = {}, sumsCame = {};       ///< windows: the sums that return, and a flag for each chunk of each slice
+  Value sums = {}, sumsCame = {};       ///< windows: slices of sums that return, a flag for each chunk of each
   Value sumFlags = {};                  ///< how many flags each rank raises
 };
 

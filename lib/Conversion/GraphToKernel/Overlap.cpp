@@ -202,7 +202,7 @@ LaunchOp Overlap::emitSend(OpBuilder &host) {
   return launch;
 }
 
-LaunchOp Overlap::emitReturn(OpBuilder &host, Value rows) {
+LaunchOp Overlap::emitReturn(OpBuilder &host, Value rows, Value pieces) {
   const Ranks &ranks = exchange->ranks;
   const int64_t slices = schedule.getSlices(), columns = cast<ShapedType>(chain.sum.getType()).getDimSize(1);
   const int64_t width = columns / slices, experts = chain.here.getLayout().getType().getExperts();
@@ -210,7 +210,7 @@ LaunchOp Overlap::emitReturn(OpBuilder &host, Value rows) {
   Value weights = chain.sum.getWeights() ? exchange->received.lookup(chain.sum.getWeights()) : Value();
   KernelBuilder b(lowering.kernels, loc());
   SlotSums sums(b, chain.sum, here, rows, weights);
-  Value to = b.arg(exchange->sums), flags = b.arg(exchange->sumsCame), finished = b.arg(done);
+  Value made = b.arg(pieces), to = b.arg(exchange->sums), flags = b.arg(exchange->sumsCame), finished = b.arg(done);
   Value arrived = b.arg(exchange->arrived), firsts = b.arg(exchange->firsts);
   Value own = b.arg(ranks.own), room = b.arg(exchange->room), each = b.arg(chunks);
   Value phase = PhaseOp::create(b, b.getIndexType()), epoch = EpochOp::create(b, b.getI32Type(), flags);
@@ -220,13 +220,16 @@ LaunchOp Overlap::emitReturn(OpBuilder &host, Value rows) {
   b.forall({b.idx(ranks.count), each}, [&](ValueRange at) {
     AwaitArrivalsOp::create(b, finished, phase, tiles);
     Value distance = b.rem(b.add(at[0], b.idx(1)), b.idx(ranks.count)), peer = rankBehind(b, ranks, own, distance);
-    Value there = partOf(b, to, peer), place = b.toIndex(b.load(firsts, peer));
+    Value place = b.toIndex(b.load(firsts, peer));
+    // A row is one of each slice, which is put as a whole.
+    auto pieceOf = [&](Value row) { return b.add(b.mul(row, b.idx(slices)), phase); };
     auto [begin, stop] = rowsOfChunk(b, at[1], rowsOf(b, arrived, peer));
     b.loop(begin, stop, 1, [&](Value i) {
-      Value row = b.add(b.mul(distance, room), i);
+      Value row = b.add(b.mul(distance, room), i), piece = pieceOf(row);
       sums.forColumns(row, firstColumn, endColumn, [&](Value sum, Value column) {
-        b.store(b.convert(sum, getElementTypeOrSelf(there)), there, {b.add(place, i), column});
+        b.store(b.convert(sum, getElementTypeOrSelf(made)), made, {piece, b.sub(column, firstColumn)});
       });
+      PutOp::create(b, made, piece, to, peer, pieceOf(b.add(place, i)));
     });
     Value flag = b.add(b.mul(distanceBetween(b, ranks, peer, own), b.idx(slices)), phase);
     SignalOp::create(b, flags, peer, b.add(b.mul(flag, each), at[1]), epoch);
@@ -260,10 +263,13 @@ void Overlap::sendUnder(LaunchOp up, ConversionPatternRewriter &rewriter) {
 void Overlap::returnUnder(LaunchOp down, Value rows, ConversionPatternRewriter &rewriter) {
   std::string which = exchange->returns ? " of " + std::to_string(exchange->returns) : "";
   auto sums = cast<RankedTensorType>(chain.sum.getType());
-  OpFoldResult received = mulSizes(rewriter, loc(), {exchange->room, rewriter.getIndexAttr(exchange->ranks.count)});
-  exchange->sums = exchange->ranks.window(rewriter, loc(), nameOf(*exchange, "sums" + which), sums.getElementType(),
-                                          {received, rewriter.getIndexAttr(sums.getDimSize(1))});
-  LaunchOp back = emitReturn(rewriter, rows);
+  const int64_t slices = schedule.getSlices();
+  OpFoldResult sizes[] = {
+      mulSizes(rewriter, loc(), {exchange->room, rewriter.getIndexAttr(exchange->ranks.count * slices)}),
+      rewriter.getIndexAttr(sums.getDimSize(1) / slices)};
+  Type element = sums.getElementType();
+  exchange->sums = exchange->ranks.window(rewriter, loc(), nameOf(*exchange, "sums" + which), element, sizes);
+  LaunchOp back = emitReturn(rewriter, rows, kernel::allocate(rewriter, loc(), element, sizes));
   down.setPhases(schedule.getSlices());
   for (LaunchOp member : {down, back})
     setPhase(member, exchange->layer, "sums to tokens");
@@ -279,7 +285,19 @@ Value mlir::kernel::sumsOnTheirWay(GraphLowering &lowering, OpBuilder &host, moe
   std::optional<moe::OverlapChain> chain = expert ? moe::overlapOf(expert) : std::nullopt;
   if (!chain || chain->sum != op)
     return Value();
-  return ownPart(host, op.getLoc(), lowering.exchanges.lookup(chain->there)->sums);
+  Location loc = op.getLoc();
+  const RowExchange &exchange = *lowering.exchanges.lookup(chain->there);
+  Value pieces = ownPart(host, loc, exchange.sums);
+  const int64_t slices = expert.getScheduleAttr().getSlices();
+  if (slices == 1)
+    return pieces;
+  auto type = cast<MemRefType>(pieces.getType());
+  int64_t split[] = {ShapedType::kDynamic, slices, type.getDimSize(1)};
+  OpFoldResult sizes[] = {mulSizes(host, loc, {exchange.room, host.getIndexAttr(exchange.ranks.count)}),
+                          host.getIndexAttr(split[1]), host.getIndexAttr(split[2])};
+  Value rows = memref::ExpandShapeOp::create(host, loc, MemRefType::get(split, type.getElementType()), pieces,
+                                             ArrayRef<ReassociationIndices>{{0, 1}, {2}}, sizes);
+  return memref::CollapseShapeOp::create(host, loc, rows, ArrayRef<ReassociationIndices>{{0}, {1, 2}});
 }
 
 /// All that returns, also for chunks without rows: who begins the next exchange knows that its rows were read.

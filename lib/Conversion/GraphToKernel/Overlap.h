@@ -43,7 +43,7 @@ private:
   void allocate(OpBuilder &host);
   void emitOrder(OpBuilder &host, int64_t tileRows);
   LaunchOp emitSend(OpBuilder &host);
-  LaunchOp emitReturn(OpBuilder &host, Value rows);
+  LaunchOp emitReturn(OpBuilder &host, Value rows, Value pieces);
   void join(ArrayRef<LaunchOp> members, ConversionPatternRewriter &rewriter);
   /// In a kernel: the flag of row `row` of those that came.
   Value flagOf(KernelBuilder &b, Value row);

@@ -54,8 +54,8 @@
 // CHECK: %[[SLICE:.*]] = kernel.phase
 // CHECK: scf.forall
 // CHECK: kernel.await_arrivals %{{.*}}[%[[SLICE]]]
-// CHECK: kernel.part
 // CHECK: memref.store
+// CHECK: kernel.put
 // CHECK: kernel.signal
 
 // ONE: kernel.launch @experts_up_4x96x64_bf16_gated({{.*}}) phases(1)

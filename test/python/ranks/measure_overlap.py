@@ -1,5 +1,5 @@
-"""Times a layer of two ranks whose link has a given rate and latency: the plain exchange, and one under the products in one step and in two
-(overlap.py). Prints a line for each number of tokens and link; docs/rationale/overlap.md has results.
+"""Times a layer of two ranks whose link has a given rate and latency: the plain exchange, and one under the products in one step and in two.
+Prints a line for each number of tokens and link; docs/rationale/overlap.md has results.
 
     PYTHONPATH=python build/venv/bin/python test/python/ranks/measure_overlap.py --tokens 1 64 512 --link 20e6:50000 --folder /tmp/overlap
 """
@@ -55,10 +55,11 @@ def programs(folder, chunk, slices):
     """{name: path} of the layer with each schedule."""
     source = folder / "layer.mlir"
     source.write_text(LAYER.format(e=EXPERTS, k=K, h=HIDDEN, i=INNER, i2=2 * INNER))
-    plain = text_at("kernel", source, "ep=2", "--from=graph", "--weights=none")
-    texts = {"plain": plain}
+    what = source, "ep=2"
+    flags = "--from=graph", "--weights=none"
+    texts = {"plain": text_at("kernel", *what, *flags)}
     for name, steps in (("[2]", (2,)), ("[1,1]", (1, 1))):
-        texts[name] = overlapped(plain, Schedule(steps=steps, chunk=chunk, slices=slices))
+        texts[name] = overlapped(*what, Schedule(steps=steps, chunk=chunk, slices=slices), *flags)
     made = {}
     for name, text in texts.items():
         place = folder / name

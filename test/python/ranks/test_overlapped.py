@@ -9,6 +9,10 @@ from edited import behind, compile_text, in_kernel, substitute, text_at, without
 from layer import Drawn, inputs_of, write
 from overlap import Schedule, overlapped, scheduled
 
+from moe_mlir.testing.compiling import export_model, step_inputs
+from moe_mlir.testing.configurations import CACHE
+from moe_mlir.testing.inputs import random_tokens
+from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 LAYER = Drawn(8, 2, 256, 64, True, "bf16", 33, "random")
@@ -60,6 +64,20 @@ def test_bits_of_one_rank(ranks, schedule, source, expected, tmp_path):
         assert_same_bits(outputs_of(program, ranks, calls() * 3, tmp_path / f"calls{threads}", threads=threads), expected * 3)
 
 
+def test_a_model(tmp_path):
+    """Every layer of a model, whose calls are prefill, decode and one row, so that a rank has none."""
+    model = tiny_model("mixtral", vocab_size=256)
+    export_model(model, tmp_path / "model.pt2", max_cache_len=CACHE)
+    tokens = random_tokens(model, 3, 21, 0)
+    calls = [step_inputs(tokens[:, :20]), step_inputs(tokens[:, 20:], 20), None, step_inputs(tokens[:1, :7])]
+    expected = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, calls, tmp_path / "expected")
+    text = scheduled(tmp_path / "model.pt2", "ep=2", Schedule(chunk=8, slices=1))
+    assert text.count("<overlap") == 3
+    done, program = compile_text(text, "scheduled", tmp_path / "two")
+    assert done.returncode == 0, done.stderr
+    assert_same_bits(outputs_of(program, 2, calls, tmp_path / "calls"), expected)
+
+
 def test_any_number_of_blocks(text, expected, tmp_path):
     """More than there are threads, or one for each phase."""
     text = substitute(r"(@return_sums_\w+\(.*?) phases", r"\1 single phases", text)
@@ -84,7 +102,7 @@ WITHOUT = {
     "wait for rows": (lambda text: in_kernel(product("up"), lambda k: without(r"kernel\.await", k), text), "reads 'rows', to which @send_chunks writes at the same time, but 'chunks came' is not awaited before"),
     "signal of rows": (lambda text: in_kernel("send_chunks", lambda k: without(r"kernel\.signal", k), text), "awaits 'chunks came', which no launch has signalled since the last kernel.advance on @ep"),
     "wait for a slice": (lambda text: in_kernel("return_sums_4_top2_tree4", lambda k: without(r"kernel\.await_arrivals", k), text), "of @return_sums_4_top2_tree4 reads its operand 0, which @experts_down_4x256x64_bf16 writes at the same time"),
-    "arrival of a tile": (lambda text: in_kernel(product("down"), lambda k: without(r"kernel\.arrive", k), text), "of @return_sums_4_top2_tree4 awaits arrivals at its operand 6, where no launch before has arrived"),
+    "arrival of a tile": (lambda text: in_kernel(product("down"), lambda k: without(r"kernel\.arrive", k), text), "of @return_sums_4_top2_tree4 awaits arrivals at its operand 7, where no launch before has arrived"),
     "wait for sums": (lambda text: in_kernel("await_sums", lambda k: without(r"kernel\.await", k), text), "reads 'sums', which ranks put to, but 'sums came' is not awaited before"),
     "signal of sums": (lambda text: in_kernel("return_sums_4_top2_tree4", lambda k: without(r"kernel\.signal", k), text), "of @await_sums awaits 'sums came', which no launch has signalled since the last kernel.advance on @ep"),
     "counters of this call": (lambda text: in_kernel("order_records_4", lambda k: without(r"memref\.store %c0_i32, %arg5", k), text), "arrives at the counters of its operand 5, which no launch has set to 0 since they were used"),
