@@ -22,6 +22,8 @@ from gpu_check.stepping import read_lines  # noqa: E402
 from gpu_check.steps import layers, numerics  # noqa: E402
 from nvrtc import find_nvrtc  # noqa: E402
 
+# A minute of what the other tests do in parts.
+whole = pytest.mark.skipif(not os.environ.get("MOE_TEST_FULL"), reason="of a full run (scripts/test --full)")
 LIBRARY = BUILD / "runtime" / "emulation" / "libmoe_emulation.so"
 
 
@@ -62,6 +64,7 @@ def test_a_bundle_that_is_too_large_is_refused(tmp_path, monkeypatch):
         manifest.write_manifest(tmp_path, ROOT)
 
 
+@whole
 def test_dry_run(bundle, tmp_path):
     """Every step runs to its end on the emulated GPU, with all of its parts."""
     done = gpu_check("--dry-run", "--out", tmp_path)
@@ -192,6 +195,7 @@ def test_a_sporadic_fault(bundle, tmp_path):
     assert [line["passed"] for line in lines if line["type"] == "all elements"] == [True]
 
 
+@whole
 def test_steps_without_a_driver(bundle, tmp_path):
     """Each step ends with a line that says what is missing, whatever the others do."""
     done = gpu_check("--out", tmp_path / "results")
