@@ -29,9 +29,6 @@ mlir::LogicalResult orderExperts(DividedLayer &layer, const ExpertOrders &orders
 /// Gives a sum the order that all numbers of ranks share. Fails if it has another one.
 mlir::LogicalResult setSum(mlir::moe::CombineOp combine, int64_t groups);
 
-/// The operands of an expert layer that have one entry per expert.
-llvm::SmallVector<mlir::OpOperand *> weightsOf(mlir::moe::ExpertOp expert);
-
 /// Gives an operand of an expert layer this rank's part of its parameter: `step` makes it, of type `type`. It stands
 /// behind the parameter, once for all layers that read it.
 void takePart(mlir::OpOperand &weight, mlir::Attribute step, mlir::Type type);

@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <limits>
@@ -47,6 +48,9 @@ std::shared_ptr<const ExpertOrders> ExpertOrders::read(StringRef path, std::stri
     error = ("experts: '" + path + "': " + what).str();
     return nullptr;
   };
+  // A pipe would be waited for, and a device may have no end.
+  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
+    return fail("is not a file");
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(path);
   if (!buffer)
     return fail(buffer.getError().message());

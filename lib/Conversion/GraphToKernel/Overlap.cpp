@@ -1,10 +1,10 @@
 //===- Overlap.cpp - exchanges that run under the products of a layer ---------------------------------------------===//
 //
-// COMET (sections 3.1 and 3.2). Ids and weights travel before, so that every rank knows its layout. Then two groups of
-// launches run, each of two members. The first sends rows chunk by chunk, a flag behind each, while the first product
-// takes records of rows as they come: own rows in the first phase, those of other ranks in later ones. In the second
-// one a product goes over all experts for a slice of columns after the other, and what returns sums waits for a slice
-// and sends it while the next one is multiplied.
+// COMET (sections 3.1 and 3.2). Ids and weights travel first, so that every rank knows its layout. Then two groups of
+// launches run, each of two members. In the first group one member sends rows chunk by chunk, a flag behind each, and
+// the first product takes records of rows as they come: own rows in the first phase, those of other ranks later. In
+// the second group the product goes over all experts for one slice of columns after another, and the other member
+// sends the sums of a slice while the next one is multiplied.
 //
 // Rows of an expert stand by source, own rows first, so a phase's rows of an expert are a range. It ends where a tile
 // ends, and what is left over goes to the next phase: there are as many tiles as in one phase. Every sum has the order

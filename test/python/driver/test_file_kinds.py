@@ -37,6 +37,7 @@ PLACES = {
     "object": ("b.o", ["m.mlir", "--weights=w.safetensors", "--emit=obj", "-o", "b.o"]),
     "library": ("b.so", ["m.mlir", "--weights=w.safetensors", "--emit=lib", "-o", "b.so"]),
     "IR": ("bad", ["m.mlir", "--to=graph", "-o", "bad"]),
+    "order of experts": ("bad.json", ["m.mlir", "--weights=w.safetensors", "--parallel=ep=1,experts=bad.json", "-o", "b"]),
     "report": ("bad", ["m.mlir", "--weights=w.safetensors", "-o", "b", "--report=bad"]),
     "folder of dumps": ("bad", ["m.mlir", "--weights=w.safetensors", "-o", "b", "--dump-intermediates=bad"]),
     "folder above the dumps": ("bad", ["m.mlir", "--weights=w.safetensors", "-o", "b", "--dump-intermediates=bad/ir"]),

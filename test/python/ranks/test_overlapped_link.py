@@ -29,13 +29,13 @@ def runtime_text(text, folder):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def run(text, folder, monkeypatch, threads=1):
+def run(text, folder, monkeypatch, threads=1, ranks=2):
     folder.mkdir(exist_ok=True)
     program = link_paced(text, folder)
     for name, value in LINK.items():
         monkeypatch.setenv(name, value)
     calls = [inputs_of(LAYER, 2, seed) for seed in range(2)]
-    return outputs_of(program, 2, calls, folder / "calls", threads=threads)
+    return outputs_of(program, ranks, calls, folder / "calls", threads=threads)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,14 @@ def expected(texts, tmp_path_factory):
 @pytest.mark.parametrize("name,threads", [("two steps", 1), ("two steps", 2), ("one step", 1)])
 def test_same_bits(name, threads, texts, expected, tmp_path, monkeypatch):
     assert_same_bits(run(texts[name], tmp_path, monkeypatch, threads), expected)
+
+
+@pytest.mark.parametrize("steps", [(1, 1, 1, 1), (2, 2)], ids=str)
+def test_four_ranks(steps, expected, tmp_path, monkeypatch):
+    """Two ranks agree on which of them is next; among more, a flag can be the one of another rank."""
+    flags = [*write(LAYER, tmp_path), "--target-cpu=x86-64-v3"]
+    kernels = overlapped(tmp_path / "layer.mlir", "ep=4", Schedule(steps=steps), *flags)
+    assert_same_bits(run(runtime_text(kernels, tmp_path), tmp_path / "four", monkeypatch, ranks=4), expected)
 
 
 def without_wait(kernel, call, text):

@@ -1,5 +1,7 @@
 //===- GroupOps.cpp - verifiers of launches that run at the same time ---------------------------------------------===//
 
+#include "InKernel.h"
+
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
 using namespace mlir;
@@ -28,13 +30,6 @@ LogicalResult LaunchGroupOp::verify() {
   for (Operation &op : getBody().front())
     if (!isa<LaunchOp>(op))
       return op.emitOpError("stands in a kernel.launch_group, which has launches only; move it in front of the group");
-  return success();
-}
-
-static LogicalResult verifyInKernel(Operation *op) {
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  if (function && function->getName().getStringRef() == "func.func")
-    return op->emitOpError("is an op of kernels; a host function launches them");
   return success();
 }
 

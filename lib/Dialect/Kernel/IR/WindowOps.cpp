@@ -1,5 +1,7 @@
 //===- WindowOps.cpp - types and verifiers of windows -------------------------------------------------------------===//
 
+#include "InKernel.h"
+
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/IR/Ranks.h"
 
@@ -58,8 +60,7 @@ static LogicalResult verifyOnHost(Operation *op) {
   return success();
 }
 
-/// A kernel may have become a function of another dialect; a host function is a func.func.
-static LogicalResult verifyInKernel(Operation *op) {
+LogicalResult mlir::kernel::verifyInKernel(Operation *op) {
   auto function = op->getParentOfType<FunctionOpInterface>();
   if (function && function->getName().getStringRef() == "func.func")
     return op->emitOpError("is an op of kernels; a host function launches them");
