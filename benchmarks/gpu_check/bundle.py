@@ -83,13 +83,13 @@ def ranks_kernel():
     return Kernel("exchangeRows", (EMULATION / "kernels" / "ranks.cu").read_text(), 128, 16, 1)
 
 
-def write_bundle(folder, build, host_compiler, say=print):
-    """Replaces `folder`."""
+def write_bundle(folder, build, host_compiler, say=print, compiler=None):
+    """Replaces `folder`. `compiler` makes cubins, NVRTC if there is none."""
     folder = Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "records").mkdir(parents=True)
     copy_sources(folder)
-    compiler, cache = nvrtc(), {}
+    compiler, cache = compiler or nvrtc(), {}
     for name, layer in {**{name_of(*case): case[1] for case in NUMERICS}, **SMALL, **MODELS}.items():
         say(f"{name}: kernels and cubins")
         program = compile_layer(build, layer, name)

@@ -1,7 +1,6 @@
 """Programs of several ranks on the emulated GPU: whole layers have the bits of the CPU's, whatever the interleaving of the ranks."""
 
 import itertools
-import os
 
 import numpy as np
 import pytest
@@ -10,6 +9,8 @@ from emitted import cuda_text
 from nvrtc import Nvrtc, find_nvrtc, usages
 from rank_layers import TYPES, RankedLayer, bits, kernel_level, on_cpu
 from rank_program import RankedProgram
+
+from moe_mlir.testing.full import FULL
 
 LAYERS = [
     RankedLayer(13, 64, 40, 8, 3, "bf16"),
@@ -56,7 +57,7 @@ def cases():
     """All layers on two ranks; four of them take long, so that an ordinary run has one in each precision."""
     for layer, tokens in itertools.product(LAYERS, ["split", "replicated"]):
         yield layer, tokens, 2
-        if os.environ.get("MOE_TEST_FULL") or (layer.element, layer.tokens, tokens) in [("f32", 9, "split"), ("bf16", 1, "replicated")]:
+        if FULL or (layer.element, layer.tokens, tokens) in [("f32", 9, "split"), ("bf16", 1, "replicated")]:
             yield layer, tokens, 4
 
 
@@ -72,7 +73,7 @@ def test_bits_of_the_cpu(layer, tokens, ranks, expected, tmp_path):
     assert len(np.unique(actual.astype(np.float32))) > 10
 
 
-@pytest.mark.parametrize("layer", LAYERS if os.environ.get("MOE_TEST_FULL") else LAYERS[3:], ids=name_of)
+@pytest.mark.parametrize("layer", LAYERS if FULL else LAYERS[3:], ids=name_of)
 def test_slices_have_the_bits_of_the_cpu(layer, expected, tmp_path):
     """Ranks that share each expert: of whole numbers another order of sums has the same bits."""
     program = RankedProgram(kernel_level(layer, 2, "replicated", tmp_path, axis="etp"), 2, tmp_path / "kernels")

@@ -15,20 +15,24 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import planted_seam  # noqa: E402
 from gpu_check import completeness, cuda, dryrun, imports, manifest, runner  # noqa: E402
+from gpu_check.bundle import write_bundle  # noqa: E402
 from gpu_check.cases import NUMERICS, name_of  # noqa: E402
 from gpu_check.program import Program  # noqa: E402
 from gpu_check.sizes import DRY  # noqa: E402
 from gpu_check.stepping import read_lines  # noqa: E402
 from gpu_check.steps import layers, numerics  # noqa: E402
+from measured_bundle import NoCompiler  # noqa: E402
 from nvrtc import find_nvrtc  # noqa: E402
 
-# A minute of what the other tests do in parts.
-whole = pytest.mark.skipif(not os.environ.get("MOE_TEST_FULL"), reason="of a full run (scripts/test --full)")
+from moe_mlir.testing.full import FULL, whole  # noqa: E402
+
+
 LIBRARY = BUILD / "runtime" / "emulation" / "libmoe_emulation.so"
 
 
 @pytest.fixture(scope="module")
 def made():
+    """The bundle as a user makes it, and what was said."""
     if find_nvrtc() is None:
         pytest.skip("NVRTC is not installed (package nvidia-cuda-nvrtc of python/requirements.txt)")
     done = subprocess.run([str(ROOT / "scripts" / "gpu-bundle")], capture_output=True, text=True, env={**os.environ, "MOE_BUILD_DIR": str(BUILD)})
@@ -37,8 +41,11 @@ def made():
 
 
 @pytest.fixture(scope="module")
-def bundle(made):
-    return made[0]
+def bundle(request, tmp_path_factory):
+    """In short runs without machine code, of which the emulated GPU knows nothing. test_emitted_lint.py makes that of the models' kernels."""
+    if FULL:
+        return request.getfixturevalue("made")[0]
+    return write_bundle(tmp_path_factory.mktemp("made") / "bundle", BUILD, host_compiler(), say=lambda text: None, compiler=NoCompiler())
 
 
 def gpu_check(*arguments, folder=ROOT):
@@ -50,6 +57,7 @@ def lines_of(results, step, kind=None):
     return [line for line in read_lines(results / f"{step}.jsonl") if kind in (None, line["type"])]
 
 
+@whole
 def test_size(made):
     bundle, said = made
     size = sum(path.stat().st_size for path in bundle.rglob("*") if path.is_file() and path.name != "manifest.json")

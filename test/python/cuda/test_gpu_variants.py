@@ -15,6 +15,7 @@ from gpu_check import stamps, variants
 from gpu_check.compiling import CompileError, compile_layer, compile_texts
 from gpu_check.instrument import instrument, make_stamped
 from gpu_check.sizes import REAL
+from moe_mlir.testing.full import whole
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,7 @@ def test_machine_code_of_variants():
     assert len({found["HGMMA"] for found in counts.values()}) == 1
 
 
+@whole
 def test_ablations_step(bundle, tmp_path):
     code, lines = run_step(bundle, "ablations", tmp_path)
     assert code == 0, lines

@@ -6,8 +6,9 @@ from cuda_program import needs_cuda
 
 from moe_mlir.testing import same_bits
 from moe_mlir.testing.compiling import compiler
+from moe_mlir.testing.full import whole
 
-pytestmark = needs_cuda
+pytestmark = [needs_cuda, whole]
 # Compiles, and then edits the text of the kernels in the object: 1 / (1 + exp(-x)) of the gated rows.
 WRAPPER = """#!{python}
 import subprocess, sys

@@ -9,6 +9,7 @@ import sys
 import torch
 from safetensors.torch import load_file
 
+from moe_mlir.testing.full import whole
 from moe_mlir.testing.paths import ROOT, TINY_MOE
 from readme import run_blocks
 
@@ -26,6 +27,7 @@ def test_commands_of_the_readme(tmp_path):
     assert len(words) > 20 and sum(word.strip('.,"()').isalpha() for word in words) > 0.7 * len(words)
 
 
+@whole
 def test_training_from_nothing(tmp_path):
     """Two steps of each stage make a checkpoint of the same form as the one that was trained to the end."""
     text = train("--steps", 2, "--output", tmp_path / "model")

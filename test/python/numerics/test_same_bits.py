@@ -9,6 +9,7 @@ import pytest
 from moe_mlir.testing import same_bits
 from moe_mlir.testing.bit_cases import cases
 from moe_mlir.testing.compiling import compiler
+from moe_mlir.testing.full import whole
 from moe_mlir.testing.paths import ROOT
 
 COUNT, CASE = "5", "drawn-4/float32"
@@ -32,6 +33,7 @@ def wrapper(path, text):
     return path
 
 
+@whole
 def test_equal_compilers():
     command = [ROOT / "scripts" / "same-bits", "--old", compiler(), "--new", compiler(), "--count", COUNT, "--only", CASE]
     done = subprocess.run(command, capture_output=True, text=True)

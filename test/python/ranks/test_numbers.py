@@ -1,6 +1,5 @@
 """Layers of all kinds against the NumPy oracle, and a model with experts that all tokens share, for one and two ranks."""
 
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from moe_mlir.errors import Error
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "layers"))
@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "layers"))
 from layer_cases import Gate, Layer, check_close  # noqa: E402
 from layer_program import DTYPES, Graph, tensor_type  # noqa: E402
 
-FULL = bool(os.environ.get("MOE_TEST_FULL"))
 LAYERS = [
     Layer("mixtral", Gate(2, renormalize="before"), experts=8, gated=True),
     Layer("deepseek", Gate(3, score="sigmoid", bias="f32", groups=(4, 2, "top2_sum"), renormalize="sum", eps=1e-20, scale=2.5),

@@ -1,7 +1,5 @@
 """A model over several ranks gives the bits of one rank that sums in the same order."""
 
-import os
-
 import numpy as np
 import pytest
 import torch
@@ -9,11 +7,11 @@ import torch
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE, CONFIGURATIONS, FAMILIES
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
-FULL = bool(os.environ.get("MOE_TEST_FULL"))
 NAMES = list(CONFIGURATIONS) if FULL else FAMILIES
 DTYPES = ["float32", "bfloat16"]
 WAYS = [("split", 2), ("split", 4), ("replicated", 2), ("replicated", 4)]

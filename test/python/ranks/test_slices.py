@@ -4,8 +4,6 @@ The sum over slices is another order than that of one rank, so logits are close 
 changes no bits: who owns which experts, who has which tokens, how many threads there are, how the batch is divided.
 """
 
-import os
-
 import numpy as np
 import pytest
 import torch
@@ -14,12 +12,12 @@ from moe_mlir.testing.bfloat16 import RATIO
 from moe_mlir.testing.compare import assert_close, relative_error
 from moe_mlir.testing.compiling import export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE, CONFIGURATIONS, FAMILIES
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.observe import double_precision, observe
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
-FULL = bool(os.environ.get("MOE_TEST_FULL"))
 NAMES = list(CONFIGURATIONS)
 # ep, etp, tokens, threads; the first has no exchange.
 SLICES = [(1, 2, None, 1), (2, 2, "split", 2), (2, 2, "replicated", 1)]
