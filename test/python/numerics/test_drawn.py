@@ -1,7 +1,5 @@
 """Configurations drawn at random against PyTorch: a few here, 500 in `scripts/test --full`."""
 
-import os
-
 import pytest
 import torch
 
@@ -9,10 +7,11 @@ from moe_mlir.testing.bfloat16 import assert_as_close_as_pytorch
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import compile_model, step_inputs
 from moe_mlir.testing.drawn import draw
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.inputs import random_tokens, screened_tokens
 from moe_mlir.testing.models import tiny_model
 
-COUNT = 500 if os.environ.get("MOE_TEST_FULL") else 6
+COUNT = 500 if FULL else 6
 ROWS = 2000  # of the bfloat16 comparison
 
 

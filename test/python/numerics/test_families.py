@@ -3,7 +3,6 @@
 A few here; every family of transformers with experts, and a sample of those without, in `scripts/test --full`.
 """
 
-import os
 import subprocess
 
 import pytest
@@ -13,6 +12,7 @@ from moe_mlir import Executable
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import compiler
 from moe_mlir.testing.families import Logits, moe_families, small_model
+from moe_mlir.testing.full import FULL
 
 # Experts beside a dense block and widths that differ by layer; a mask that is computed; a part of a head that is empty.
 FEW = ["gemma4_text", "doge", "mimo_v2_flash"]
@@ -21,7 +21,7 @@ DENSE = ["apertus", "cohere2", "exaone4", "gemma2", "gemma3_text", "glm4", "gpt2
 SHAPES = [(2, 7), (1, 1), (3, 19)]
 
 
-@pytest.mark.parametrize("family", [*moe_families(), *DENSE] if os.environ.get("MOE_TEST_FULL") else FEW)
+@pytest.mark.parametrize("family", [*moe_families(), *DENSE] if FULL else FEW)
 def test_family(family, tmp_path):
     generator = torch.Generator().manual_seed(1)
     calls = [torch.randint(3, 100, shape, generator=generator) for shape in SHAPES]

@@ -1,15 +1,16 @@
 """Layers drawn at random: any routing, as few tokens as there can be, and fewer tokens than ranks."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from layer import Drawn, draw, inputs_of, rows, write
+
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
-LAYERS = 100 if os.environ.get("MOE_TEST_FULL") else 6
+LAYERS = 100 if FULL else 6
 CASES = 5  # of each layer: other tokens and another routing, by the same programs
 
 

@@ -1,16 +1,15 @@
 """Models with experts that all tokens share, beside those that ranks divide: graphs as plain torch.export writes them."""
 
-import os
-
 import pytest
 import torch
 
 from moe_mlir.errors import Error
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.families import Logits, small_model
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
-FAMILIES = ["qwen2_moe", "deepseek_v3"] if os.environ.get("MOE_TEST_FULL") else ["qwen2_moe"]
+FAMILIES = ["qwen2_moe", "deepseek_v3"] if FULL else ["qwen2_moe"]
 SHAPES = [(2, 7), (1, 3), (3, 5)]
 
 
