@@ -44,34 +44,54 @@ ROLES = {"send_chunks": "send", "experts_up": "up", "experts_down": "down", "ret
 def schedules_in(text):
     """[{field: value}] of the schedules that overlap, in the order of the text."""
     found = []
-    for body in re.findall(r"schedule\(<overlap, ([^>]*)>\)", text):
+    for body in re.findall(r"schedule\(<((?:overlap|parts)\b[^>]*)>\)", text):
         fields = dict(re.findall(r"(\w+) = (\[[^\]]*\]|\w+)", body))
-        found.append({name: json.loads(value) if value[0] in "[0123456789" else value for name, value in fields.items()})
+        said = {name: json.loads(value) if value[0] in "[0123456789" else value for name, value in fields.items()}
+        if "parts" in said:  # of all ranks, one after the other
+            said |= {"order": "part", "steps": [1] * said["parts"], "slices": 1}
+        found.append(said)
     return found
 
 
-def sources_of(rows, steps, tile):
-    """Of each phase of the first product the sources, as places behind this rank, for an expert that gets `rows[place]` rows of each. A phase that
-    does not end with the expert's rows ends with a whole tile; a record waits for all chunks between its first row and its last one."""
-    place_of, begin, found = np.repeat(np.arange(len(rows)), rows), 0, []
-    for phase in range(len(steps)):
-        end = sum(rows[: sum(steps[: phase + 1])])
-        if end < sum(rows):
-            end = end // tile * tile
-        found.append(set(range(place_of[begin], place_of[end - 1] + 1)) if begin < end else set())
+def chunks_of(schedule, room):
+    """Rows of a chunk, and chunks, where a rank has up to `room` tokens."""
+    rows = schedule.get("chunk") or -(-room // schedule["parts"])
+    if schedule.get("order") == "part":
+        rows = max(min(rows, room), 1)
+    rows = max(rows, -(-room // 256))
+    return rows, -(-room // rows)
+
+
+def sources_of(rows, schedule, ranks, room, tile):
+    """Of each phase of the first product the places, behind this rank, whose rows it awaits for an expert; rows: (place of the source, number among the
+    rows that it sends here) of each. A phase that does not end with the expert's rows ends with a whole tile, and so do pieces; each piece waits for
+    all flags between its first row and its last one."""
+    chunk, chunks = chunks_of(schedule, room)
+    by_part, ends, begin, found = schedule.get("order") == "part", np.cumsum(schedule["steps"]), 0, []
+    rows = sorted(rows, key=lambda row: (row[1] // chunk, *row) if by_part else row)
+    flags = [number // chunk * ranks + place if by_part else place * chunks + number // chunk for place, number in rows]
+    piece = max(schedule["piece"] // tile, 1) * tile if schedule.get("piece") else len(rows)
+    for phase in range(len(ends)):
+        end = sum((number // chunk if by_part else place) < ends[phase] for place, number in rows)
+        end = len(rows) if phase == len(ends) - 1 or end == len(rows) else end // tile * tile
+        pieces = [(first, min(first + piece, end) - 1) for first in range(begin, end, piece or 1)]
+        awaited = [flag for first, last in pieces for flag in range(flags[first], flags[last] + 1)]
+        found.append({flag % ranks if by_part else flag // chunks for flag in awaited})
         begin = end
     return found
 
 
-def sequence_of(schedule, rank, ranks, counts, tile):
-    """[(role, phase, ranks whose rows it takes)] of a layer on one thread. counts[source][expert]: rows of this rank's experts."""
-    assert schedule.get("order", "source") == "source", "rows of all sources stand in parts, of which this reader knows nothing"
-    steps, slices = schedule["steps"], schedule["slices"]
-    by_place = [counts[(rank + place) % ranks] for place in range(ranks)]
-    taken = [sources_of(rows, steps, tile) for rows in zip(*by_place)]
+def sequence_of(schedule, rank, parts, experts, tile):
+    """[(role, phase, ranks whose rows it takes)] of a layer on one thread; parts: of each rank the expert ids of its tokens."""
+    ranks, room, taken = len(parts), max(map(len, parts)), []
+    own = range(rank * experts // ranks, (rank + 1) * experts // ranks)
+    comes = [ids[np.isin(ids, own).any(axis=1)] for ids in parts]
+    for expert in own:
+        rows = [(place, int(i)) for place in range(ranks) for i in np.flatnonzero((comes[(rank + place) % ranks] == expert).any(axis=1))]
+        taken.append(sources_of(rows, schedule, ranks, room, tile))
     ups = [sorted((rank + place) % ranks for place in set().union(*places)) for places in zip(*taken)]
-    first = [("send", 0, []), *(("up", phase, ups[phase]) for phase in range(len(steps)))]
-    second = [(role, phase, []) for role in ("down", "return") for phase in range(slices)]
+    first = [("send", 0, []), *(("up", phase, sources) for phase, sources in enumerate(ups))]
+    second = [(role, phase, []) for role in ("down", "return") for phase in range(schedule["slices"])]
     # Sums return one slice later; at the same place the product is the first.
     return first + sorted(second, key=lambda each: each[1] + (each[0] == "return"))
 
