@@ -92,6 +92,7 @@ Status Trace::print(int process, const std::string &name, int64_t origin, Flush 
   std::string text =
       format("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":1,\"args\":{\"name\":\"%s\"}}", process,
              jsonEscape(name.c_str()).c_str());
+  auto flushLong = [&] { return text.size() > 1 << 15 ? flush(to, text) : Status(); };
   for (int t = 0; t < threads; ++t)
     text += format(",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"groups, "
                    "thread %d\"}}",
@@ -107,21 +108,18 @@ Status Trace::print(int process, const std::string &name, int64_t origin, Flush 
                    jsonEscape(e.name).c_str(), process, micros(e.begin - origin), micros(e.end - e.begin),
                    static_cast<long long>(e.rows), static_cast<long long>(e.work), static_cast<long long>(e.blocks),
                    phaseText(e.phase).c_str());
-    if (text.size() > 1 << 15)
-      if (Status s = flush(to, text); s.failed())
-        return s;
+    if (Status s = flushLong(); s.failed())
+      return s;
   }
   for (const Span &span : spans) {
     printSpan(span, process, origin, text);
-    if (text.size() > 1 << 15)
-      if (Status s = flush(to, text); s.failed())
-        return s;
+    if (Status s = flushLong(); s.failed())
+      return s;
   }
   for (const LongWait &wait : waits.all()) {
     printWait(wait, process, origin, text);
-    if (text.size() > 1 << 15)
-      if (Status s = flush(to, text); s.failed())
-        return s;
+    if (Status s = flushLong(); s.failed())
+      return s;
   }
   for (const Transfer &t : transfers) {
     std::string bytes;
@@ -131,9 +129,8 @@ Status Trace::print(int process, const std::string &name, int64_t origin, Flush 
                    "\"ts\":%.3f,\"args\":{\"bytes\":[%s]%s}}",
                    jsonEscape(t.axis).c_str(), process, micros(t.at - origin), bytes.c_str(),
                    phaseText(t.phase).c_str());
-    if (text.size() > 1 << 15)
-      if (Status s = flush(to, text); s.failed())
-        return s;
+    if (Status s = flushLong(); s.failed())
+      return s;
   }
   return flush(to, text);
 }
