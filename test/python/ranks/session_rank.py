@@ -1,6 +1,6 @@
-"""A process with a rank of several jobs, one after the other: LIBRARY RANK OUT x.npy ids.npy weights.npy "PORT TOKEN"... of jobs of two ranks.
+"""A process with a rank of several jobs of two ranks, one after the other: LIBRARY RANK OUT x.npy ids.npy weights.npy
 
-Prints a line for each job: "fine", or why it failed; OUT.npy is the result of the last one.
+Says "ready", and then reads a line "PORT TOKEN" for each job and prints one: "fine", or why it failed. OUT.npy is the result of the last one.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from moe_bench.session import F32, I32, Session  # noqa: E402
 def run(library, rank, arrays, job):
     """The result of a call, as an array."""
     port, token = job.split()
-    session = Session(library, 1, random_weights=1, deadline_ms=500, rank=rank, ranks=2, root=f"127.0.0.1:{port}".encode(), token=token.encode())
+    session = Session(library, 1, random_weights=1, deadline_ms=1000, rank=rank, ranks=2, root=f"127.0.0.1:{port}".encode(), token=token.encode())
     try:
         session.caller([(session.find("input", name), I32 if a.dtype == np.int32 else F32, a.shape, a.ctypes.data) for name, a in arrays.items()])()
         _, count, address = session.output(session.find("output", "y"))
@@ -28,9 +28,10 @@ def run(library, rank, arrays, job):
 
 
 def main():
-    library, rank, out, *rest = sys.argv[1:]
-    arrays = {name: np.load(path) for name, path in zip(("x", "ids", "weights"), rest)}
-    for job in rest[len(arrays) :]:
+    library, rank, out, *paths = sys.argv[1:]
+    arrays = {name: np.load(path) for name, path in zip(("x", "ids", "weights"), paths, strict=True)}
+    print("ready", flush=True)
+    for job in sys.stdin:
         try:
             np.save(f"{out}.npy", run(library, int(rank), arrays, job))
             print("fine", flush=True)

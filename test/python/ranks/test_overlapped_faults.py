@@ -50,7 +50,7 @@ def programs(made, tmp_path_factory):
     return found
 
 
-def survivors(program, words, ranks, victim, stop, deadline="0.5"):
+def survivors(program, words, ranks, victim, stop, deadline="1"):
     """What the other ranks say, [rank]; of the first rank that says it itself."""
     job = new_job()
     started = [Rank(program, rank, ranks, job, [*words, "--deadline", deadline], stop if rank == victim else None) for rank in range(ranks)]
@@ -68,7 +68,7 @@ def test_a_silent_rank(place, made, programs):
     [said] = survivors(programs[2], made[1], 2, 1, (*place, signal.SIGSTOP))
     kernel, number = SILENT[place]
     leg = "rows to experts" if kernel == "experts_up" else "sums to tokens"
-    found = re.search(rf'rank 0 waited 0\.5 s for rank 1 in "up: {leg}" \({kernel}\w*(?:, phase (\d))?, flag (\d+)\)$', said.strip())
+    found = re.search(rf'rank 0 waited 1 s for rank 1 in "up: {leg}" \({kernel}\w*(?:, phase (\d))?, flag (\d+)\)$', said.strip())
     assert found, said
     chunks = -(-17 // CHUNK)  # of the 17 rows of a rank
     if kernel == "experts_up":  # a chunk of the rank behind this one
@@ -86,7 +86,7 @@ def test_a_rank_that_ends(place, made, programs):
 def test_four_ranks(made, programs):
     """Each one waits for the silent one, for one that waits for it, or hears of it."""
     for said in survivors(programs[4], made[1], 4, 2, ("experts_down", 1, signal.SIGSTOP)):
-        assert re.search(r'rank [013] waited 0\.5 s for rank \d in "up: sums to tokens" \(await_sums, flag \d+\)', said), said
+        assert re.search(r'rank [013] waited 1 s for rank \d in "up: sums to tokens" \(await_sums, flag \d+\)', said), said
         assert "for rank 2 in" in said or "held up by rank 2" in said, said
 
 
@@ -97,22 +97,28 @@ def test_the_next_job(made, tmp_path):
     subprocess.run([compiler(), tmp_path / "edited.mlir", "--from=runtime", "-q", "--emit=lib", "-o", tmp_path / "libmodel.so"], check=True)
     paths = [folder / f"{name}.npy" for name in ("x", "ids", "weights")]
 
-    def start(rank, out, jobs, **environment):
+    def start(rank, out, **environment):
         command = [sys.executable, Path(__file__).with_name("session_rank.py"), tmp_path / "libmodel.so", str(rank), tmp_path / out, *paths]
-        words = [f"{port} {token}" for port, token in jobs]
-        return subprocess.Popen([*command, *words], stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+        assert process.stdout.readline() == "ready\n"
+        return process
 
-    first, second = new_job(), new_job()
-    silent = start(1, "none", [first], STOP_experts_down=str(100 * signal.SIGSTOP))
-    stays = start(0, "stays", [first, second])
+    def begin(*ranks):
+        port, token = new_job()
+        for rank in ranks:
+            rank.stdin.write(f"{port} {token}\n")
+            rank.stdin.flush()
+
+    silent, stays, fresh = start(1, "none", STOP_experts_down=str(100 * signal.SIGSTOP)), start(0, "stays"), start(1, "fresh")
     try:
-        assert re.match(r'rank 0 waited 0\.5 s for rank 1 in "up: sums to tokens" \(await_sums, flag \d+\)$', stays.stdout.readline().strip())
-        fresh = start(1, "fresh", [second])
+        begin(silent, stays)
+        assert re.match(r'rank 0 waited 1 s for rank 1 in "up: sums to tokens" \(await_sums, flag \d+\)$', stays.stdout.readline().strip())
+        begin(stays, fresh)
         assert (stays.communicate(timeout=60)[0], fresh.communicate(timeout=60)[0]) == ("fine\n", "fine\n")
     finally:
-        silent.kill()
-        stays.kill()
-        silent.wait()
+        for process in (silent, stays, fresh):
+            process.kill()
+            process.wait()
     expected = outputs_of(compile_for(folder / "layer.mlir", tmp_path / "one", 1, "--from=graph", "--weights=none"), 1, [inputs_of(LAYER, 2, 1)], tmp_path / "calls",
                           "--random-weights", 1)  # fmt: skip
     for name in ("stays", "fresh"):
