@@ -83,13 +83,14 @@ private:
 
   LogicalResult lower(AwaitOp await) {
     Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i32 = b.getI32Type();
-    FailureOr<LLVM::LLVMFuncOp> wait =
-        LLVM::lookupOrCreateFn(b, op->getParentOfType<ModuleOp>(), "moert_await", {ptr, ptr, i32, i32}, i32);
+    FailureOr<LLVM::LLVMFuncOp> wait = LLVM::lookupOrCreateFn(b, op->getParentOfType<ModuleOp>(), "moert_await",
+                                                              {ptr, ptr, i32, i32, b.getI64Type()}, i32);
     if (failed(wait))
       return failure();
     Value flag = flagAt(peers.address(slots.offset, Value()), await.getIndex());
     Value peer = LLVM::TruncOp::create(b, loc, i32, toI64(await.getPeer()));
-    LLVM::CallOp::create(b, loc, *wait, ValueRange{slots.peers, flag, await.getEpoch(), peer});
+    LLVM::CallOp::create(b, loc, *wait,
+                         ValueRange{slots.peers, flag, await.getEpoch(), peer, toI64(await.getIndex())});
     op->erase();
     return success();
   }

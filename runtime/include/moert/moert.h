@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MOERT_ABI_VERSION 4
+#define MOERT_ABI_VERSION 5
 #define MOERT_MAX_RANK 8
 
 /* A function that cannot go on (no memory, an output of the wrong rank, a check that fails) ends the call: it does not
@@ -95,6 +95,8 @@ int32_t moert_await_arrivals(const int32_t *counter, int64_t arrivals);
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------ */
 
+struct moert_notes;
+
 /* What kernels see of the ranks of an axis. A rank stores to the windows of the others and reads its own. */
 typedef struct moert_peers {
   char *const *base; /* by rank on the axis: its windows, at this process's addresses */
@@ -104,6 +106,7 @@ typedef struct moert_peers {
   uint32_t *status; /* not 0: the first wait that ended without its flag: peer + 1 */
   int64_t patience; /* nanoseconds that a wait may take */
   uint32_t *waits;  /* peer + 1 while a wait for it lasts, for what others say of it; may be NULL */
+  struct moert_notes *notes; /* what the runtime remembers of waits, for errors and traces; may be NULL */
 } moert_peers;
 
 /* This rank's number on an axis of the program. */
@@ -120,8 +123,9 @@ void moert_phase(moert_context *ctx, const char *phase);
 void moert_traffic(moert_context *ctx, int32_t axis, const int32_t *offsets, int64_t rows, int64_t row_bytes,
                    int64_t fixed_bytes);
 /* For kernels on a CPU: waits until `flag`, in the own window, has reached `epoch` (their difference is not below zero
- * as a signed number). 1: all that its peer stored before is there. 0: it did not come, which `status` then says. */
-int32_t moert_await(const moert_peers *peers, const uint32_t *flag, uint32_t epoch, int32_t peer);
+ * as a signed number). 1: all that its peer stored before is there. 0: it did not come, which `status` then says.
+ * `number`: that of the flag in its window, for errors and traces; -1: it has none. */
+int32_t moert_await(const moert_peers *peers, const uint32_t *flag, uint32_t epoch, int32_t peer, int64_t number);
 
 /* ---- reports -------------------------------------------------------------------------------------------------- */
 

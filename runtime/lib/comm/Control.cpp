@@ -16,6 +16,8 @@ void ControlGroup::place(char *const *allPages, size_t behind, const moert_peers
   peers.ranks = ranks();
   peers.epoch = &epoch;
   peers.status = &status;
+  peers.notes = &notes;
+  notes.members = members.data();
 }
 
 ControlSlot *ControlGroup::slot(int owner, int sender) const {
@@ -31,7 +33,7 @@ bool ControlGroup::tell(const void *mine, size_t bytes) {
     signal(&to->number, exchange);
   }
   for (int peer = 0; peer < ranks(); ++peer)
-    if (!moert_await(&peers, &slot(own, peer)->number, exchange, peer))
+    if (!moert_await(&peers, &slot(own, peer)->number, exchange, peer, /*number=*/-1))
       return false;
   return true;
 }

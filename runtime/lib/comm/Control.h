@@ -57,6 +57,7 @@ public:
   void place(char *const *pages, size_t offset, const moert_peers &waits);
 
   moert_peers peers{};   ///< of programs; its windows are opened when they ask for them
+  moert_notes notes;
   uint32_t epoch = 0;    ///< of programs
   uint32_t status = 0;   ///< of all waits for this group's ranks
 

@@ -207,6 +207,20 @@ Status Job::fail(Status status) {
   return status;
 }
 
+void Job::traceWaits(WaitLog &log) {
+  for (const auto &group : groups)
+    group->notes.log = &log;
+}
+
+/// " (await_sums, flag 7)", or " (experts_up, phase 1, flag 3)" in a group; nothing of flags that have no number.
+static std::string placeOf(const moert_notes &notes, const char *kernel) {
+  if (notes.lateFlag < 0 || (!notes.late.kernel && !kernel))
+    return "";
+  std::string phase = notes.late.kernel ? format(", phase %lld", static_cast<long long>(notes.late.phase)) : "";
+  return format(" (%s%s, flag %lld)", notes.late.kernel ? notes.late.kernel : kernel, phase.c_str(),
+                static_cast<long long>(notes.lateFlag));
+}
+
 /// The rank that another one waits for, as it says; -1: none.
 int Job::waitedFor(int other) const {
   for (size_t i = 0; i < groups.size() && i < ControlPage::kGroups; ++i) {
@@ -229,17 +243,20 @@ int Job::endOfWaits(int waited) const {
   return waited;
 }
 
-Status Job::why() const {
+Status Job::why(const char *kernel) const {
   int waited = -1; // for this rank
+  std::string place;
   for (const auto &group : groups)
-    if (uint32_t status = __atomic_load_n(&group->status, __ATOMIC_RELAXED); status && waited < 0)
+    if (uint32_t status = __atomic_load_n(&group->status, __ATOMIC_RELAXED); status && waited < 0) {
       waited = group->member(static_cast<int>(status) - 1);
+      place = placeOf(group->notes, kernel);
+    }
   uint32_t abort = __atomic_load_n(&page(rank()).abort, __ATOMIC_ACQUIRE);
   if (!abort) {
     int end = endOfWaits(waited);
     std::string held = end == waited ? "" : format(", which is held up by rank %d", end);
-    return failure(kUserError, "rank %d waited %g s for rank %d in \"%s\"%s", rank(),
-                   static_cast<double>(patience) / 1e9, waited, phase, held.c_str());
+    return failure(kUserError, "rank %d waited %g s for rank %d in \"%s\"%s%s", rank(),
+                   static_cast<double>(patience) / 1e9, waited, phase, place.c_str(), held.c_str());
   }
   int lost = static_cast<int>(abort) - 1;
   const ControlPage &other = page(lost);
@@ -252,8 +269,8 @@ Status Job::why() const {
   if (waited < 0)
     return failure(kUserError, "rank %d %s while rank %d was in \"%s\"", lost, ended, rank(), phase);
   std::string whom = waited == lost ? "it" : format("rank %d", waited);
-  return failure(kUserError, "rank %d %s while rank %d waited for %s in \"%s\"", lost, ended, rank(), whom.c_str(),
-                 phase);
+  return failure(kUserError, "rank %d %s while rank %d waited for %s in \"%s\"%s", lost, ended, rank(), whom.c_str(),
+                 phase, place.c_str());
 }
 
 } // namespace moert

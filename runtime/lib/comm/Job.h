@@ -57,6 +57,8 @@ public:
   Status begin();
   /// Ends the job by a failure of this rank, which the others are told unless they know.
   Status fail(Status status);
+  /// From here on waits are noted.
+  void traceWaits(WaitLog &log);
   /// What the ranks are doing, for messages; the text stays.
   void setPhase(const char *text) { phase = text; }
 
@@ -67,8 +69,8 @@ public:
       word |= __atomic_load_n(&group->status, __ATOMIC_RELAXED);
     return word;
   }
-  /// Which rank waited for which, in which phase, and why in vain.
-  Status why() const;
+  /// Which rank waited for which, in which phase, and why in vain; behind a launch of `kernel`, or null.
+  Status why(const char *kernel = nullptr) const;
 
   /// The largest value of the axis's ranks.
   Status agree(int32_t axis, int64_t value, int64_t &largest);

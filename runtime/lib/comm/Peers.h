@@ -10,7 +10,18 @@
 #ifndef MOERT_LIB_COMM_PEERS_H
 #define MOERT_LIB_COMM_PEERS_H
 
+#include "core/WaitLog.h"
 #include "moert/moert.h"
+
+/// What a rank remembers of its waits for the ranks of an axis.
+struct moert_notes {
+  /// Where the first wait was that ended without its flag, and its number: valid if `status` says that there was one,
+  /// once the launch is over.
+  moert::Here late;
+  int64_t lateFlag = -1;
+  moert::WaitLog *log = nullptr; ///< null: there is no trace
+  const int *members = nullptr;  ///< ranks of the job, by rank on the axis
+};
 
 namespace moert {
 

@@ -106,23 +106,28 @@ void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *ar
     ctx->pool.run(kernel->fn, args, blocks);
   } else {
     int64_t begin = now();
+    ctx->trace->waits.launch = kernel->name;
     ctx->pool.run(kernel->fn, args, blocks);
+    ctx->trace->waits.launch = nullptr;
     ctx->trace->launch(kernel->name, begin, now(), blocks, rows, work, ctx->phase);
   }
-  ctx->checkRanks();
+  ctx->checkRanks(kernel->name);
 }
 
 void moert_launch_group(moert_context *ctx, const moert_member *members, int32_t count) {
   if (ctx->device && ctx->hasFailed(failure(kUnsupported, "a GPU runs no group of launches in this release")))
     ctx->leaveCall();
   int64_t begin = ctx->trace ? now() : 0;
-  bool isOver = ctx->group.run(ctx->pool, members, count, ctx->job ? ctx->job->nanoseconds() : kArrivalPatience);
+  bool isOver = ctx->group.run(ctx->pool, members, count, ctx->job ? ctx->job->nanoseconds() : kArrivalPatience,
+                               ctx->trace ? &ctx->trace->waits : nullptr);
   if (ctx->trace)
-    ctx->trace->group(members, count, begin, now(), ctx->phase);
+    ctx->trace->group(members, count, begin, now(), ctx->phase, ctx->group.spans);
   ctx->checkRanks();
-  if (!isOver && ctx->hasFailed(failure(kInternal, "a block of '%s' waited for arrivals that did not come%s%s",
-                                        members[count - 1].kernel->name, ctx->phase ? ", in " : "",
-                                        ctx->phase ? ctx->phase : "")))
+  const Here &late = ctx->group.late();
+  if (!isOver &&
+      ctx->hasFailed(failure(kInternal, "a block of '%s', phase %lld, waited for arrivals that did not come%s%s",
+                             late.kernel, static_cast<long long>(late.phase), ctx->phase ? ", in " : "",
+                             ctx->phase ? ctx->phase : "")))
     ctx->leaveCall();
 }
 
@@ -152,8 +157,8 @@ int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {
 
 } // extern "C"
 
-void moert_context::checkRanks() {
-  if (job && job->isDisturbed() && hasFailed(job->why()))
+void moert_context::checkRanks(const char *kernel) {
+  if (job && job->isDisturbed() && hasFailed(job->why(kernel)))
     leaveCall();
 }
 

@@ -64,8 +64,8 @@ struct moert_context {
   moert::Status run();
   uint64_t arenaBytes() const { return device ? arenaBlock.size : arena.capacity(); }
 
-  /// Ends the call if a rank is lost. Behind a launch.
-  void checkRanks();
+  /// Ends the call if a rank is lost. Behind a launch of `kernel`, or of a group.
+  void checkRanks(const char *kernel = nullptr);
 
 private:
   moert::Status runProgram();

@@ -110,8 +110,11 @@ Status Session::openAlone(const moert_program_list &programs, const Selection &s
   context.symbols.resize(program->symbol_count);
   context.stateSymbols.resize(program->symbol_count);
   context.stateOffsets.resize(program->state_count);
-  if (options.trace)
+  if (options.trace) {
     context.trace.reset(new Trace);
+    if (context.job)
+      context.job->traceWaits(context.trace->waits);
+  }
   if (options.count_experts)
     context.load.reset(new ExpertLoad);
   return startPool(options);

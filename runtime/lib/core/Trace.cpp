@@ -31,7 +31,8 @@ static std::string phaseText(const char *phase) {
   return phase ? format(",\"phase\":\"%s\"", jsonEscape(phase).c_str()) : "";
 }
 
-void Trace::group(const moert_member *members, int32_t count, int64_t begin, int64_t end, const char *phase) {
+void Trace::group(const moert_member *members, int32_t count, int64_t begin, int64_t end, const char *phase,
+                  std::vector<std::vector<PhaseSpan>> &perThread) {
   std::string name;
   int64_t blocks = 0, rows = 0, work = 0;
   for (int32_t i = 0; i < count; ++i) {
@@ -44,12 +45,58 @@ void Trace::group(const moert_member *members, int32_t count, int64_t begin, int
   if (known == names.end())
     known = names.insert(known, std::make_unique<std::string>(name));
   launch((*known)->c_str(), begin, end, blocks, rows, work, phase);
+  for (size_t t = 0; t < perThread.size(); ++t) {
+    for (PhaseSpan &span : perThread[t])
+      spans.push_back({std::move(span), static_cast<int>(t), phase});
+    perThread[t].clear();
+  }
+  threads = std::max(threads, static_cast<int>(perThread.size()));
+}
+
+/// Launches have the first row of a process, threads of groups the next ones: what a thread does never overlaps.
+static constexpr int kFirstThread = 2;
+
+static std::string eventHead(const std::string &name, const char *kind, int process, int row, int64_t begin,
+                             int64_t end) {
+  return format(",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,"
+                "\"args\":{",
+                jsonEscape(name.c_str()).c_str(), kind, process, row, micros(begin), micros(end - begin));
+}
+
+void Trace::printSpan(const Span &span, int process, int64_t origin, std::string &text) const {
+  const PhaseSpan &of = span.of;
+  std::string ranks;
+  for (int rank : of.awaited)
+    ranks += format("%s%d", ranks.empty() ? "" : ",", rank);
+  text += eventHead(of.kernel, "phase", process, kFirstThread + span.thread, of.begin - origin, of.end - origin);
+  text += format("\"number\":%lld,\"of\":%lld,\"blocks\":%lld,\"from\":[%s]%s}}", static_cast<long long>(of.phase),
+                 static_cast<long long>(of.phases), static_cast<long long>(of.blocks), ranks.c_str(),
+                 phaseText(span.phase).c_str());
+}
+
+void Trace::printWait(const LongWait &wait, int process, int64_t origin, std::string &text) const {
+  const char *kernel = wait.at.kernel ? wait.at.kernel : wait.launch;
+  std::string whom = wait.peer < 0 ? "arrivals" : format("rank %d", wait.peer), args;
+  if (kernel)
+    args += format("\"kernel\":\"%s\",", jsonEscape(kernel).c_str());
+  if (wait.at.kernel)
+    args += format("\"number\":%lld,", static_cast<long long>(wait.at.phase));
+  if (wait.flag >= 0)
+    args += format("\"flag\":%lld,", static_cast<long long>(wait.flag));
+  text += eventHead("wait for " + whom, "wait", process, wait.at.kernel ? kFirstThread + wait.at.thread : 1,
+                    wait.begin - origin, wait.end - origin);
+  text += args + format("\"peer\":%d}}", wait.peer);
 }
 
 Status Trace::print(int process, const std::string &name, int64_t origin, Flush flush, void *to) const {
   std::string text =
       format("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":1,\"args\":{\"name\":\"%s\"}}", process,
              jsonEscape(name.c_str()).c_str());
+  auto flushLong = [&] { return text.size() > 1 << 15 ? flush(to, text) : Status(); };
+  for (int t = 0; t < threads; ++t)
+    text += format(",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"groups, "
+                   "thread %d\"}}",
+                   process, kFirstThread + t, t);
   for (size_t i = 0; i < calls.size(); ++i)
     text += format(",\n{\"name\":\"call %zu\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,"
                    "\"dur\":%.3f,\"args\":{\"sizes\":\"%s\"}}",
@@ -61,9 +108,18 @@ Status Trace::print(int process, const std::string &name, int64_t origin, Flush 
                    jsonEscape(e.name).c_str(), process, micros(e.begin - origin), micros(e.end - e.begin),
                    static_cast<long long>(e.rows), static_cast<long long>(e.work), static_cast<long long>(e.blocks),
                    phaseText(e.phase).c_str());
-    if (text.size() > 1 << 15)
-      if (Status s = flush(to, text); s.failed())
-        return s;
+    if (Status s = flushLong(); s.failed())
+      return s;
+  }
+  for (const Span &span : spans) {
+    printSpan(span, process, origin, text);
+    if (Status s = flushLong(); s.failed())
+      return s;
+  }
+  for (const LongWait &wait : waits.all()) {
+    printWait(wait, process, origin, text);
+    if (Status s = flushLong(); s.failed())
+      return s;
   }
   for (const Transfer &t : transfers) {
     std::string bytes;
@@ -73,9 +129,8 @@ Status Trace::print(int process, const std::string &name, int64_t origin, Flush 
                    "\"ts\":%.3f,\"args\":{\"bytes\":[%s]%s}}",
                    jsonEscape(t.axis).c_str(), process, micros(t.at - origin), bytes.c_str(),
                    phaseText(t.phase).c_str());
-    if (text.size() > 1 << 15)
-      if (Status s = flush(to, text); s.failed())
-        return s;
+    if (Status s = flushLong(); s.failed())
+      return s;
   }
   return flush(to, text);
 }

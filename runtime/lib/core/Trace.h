@@ -4,6 +4,7 @@
 
 #include "core/Clock.h"
 #include "core/Status.h"
+#include "core/WaitLog.h"
 #include "moert/moert.h"
 
 #include <memory>
@@ -22,12 +23,15 @@ public:
               const char *phase = nullptr) {
     events.push_back({name, begin, end, blocks, rows, work, phase});
   }
-  /// Launches that ran at the same time, as one: "send + multiply".
-  void group(const moert_member *members, int32_t count, int64_t begin, int64_t end, const char *phase);
+  /// Launches that ran at the same time, as one: "send + multiply"; and what each thread has done, which is taken.
+  void group(const moert_member *members, int32_t count, int64_t begin, int64_t end, const char *phase,
+             std::vector<std::vector<PhaseSpan>> &threads);
   /// Bytes that this rank has sent to each rank of an axis.
   void sent(const char *axis, int64_t at, const std::vector<int64_t> &bytes, const char *phase) {
     transfers.push_back({axis, phase, at, bytes});
   }
+  /// Waits that did not end at once.
+  WaitLog waits;
   /// A span around all launches of one call. `sizes`: the call's symbols, "batch=1 tokens=16".
   void call(int64_t begin, int64_t end, const std::string &sizes) { calls.push_back({begin, end, sizes}); }
 
@@ -47,6 +51,11 @@ private:
     int64_t begin, end, blocks, rows, work;
     const char *phase;
   };
+  struct Span {
+    PhaseSpan of;
+    int thread;
+    const char *phase;
+  };
   struct Transfer {
     const char *axis, *phase;
     int64_t at;
@@ -56,9 +65,14 @@ private:
     int64_t begin, end;
     std::string sizes;
   };
+  void printSpan(const Span &span, int process, int64_t origin, std::string &text) const;
+  void printWait(const LongWait &wait, int process, int64_t origin, std::string &text) const;
+
   int64_t start;
   std::vector<std::unique_ptr<std::string>> names; ///< of groups
   std::vector<Event> events;
+  std::vector<Span> spans;
+  int threads = 0; ///< of groups
   std::vector<Transfer> transfers;
   std::vector<Call> calls;
 };

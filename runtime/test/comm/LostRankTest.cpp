@@ -23,22 +23,26 @@ std::vector<Ending> lose(int count, int lost) {
       return bad.message;
     if (windows.open(group, 4096).failed() || watch.start(group, &abort).failed())
       return "no windows";
-    moert_peers peers{windows.bases(), ranks.rank, ranks.ranks, nullptr, &abort, &status, 60 * second, nullptr};
+    moert_peers peers{windows.bases(), ranks.rank,  ranks.ranks, nullptr, &abort,
+                      &status,         60 * second, nullptr,    nullptr};
     if (ranks.rank == lost) {
       usleep(200000);
       raise(SIGKILL);
     }
     const uint32_t *flag = reinterpret_cast<uint32_t *>(peers.base[ranks.rank]);
-    bool came = moert_await(&peers, flag, 1, 39);
+    bool came = moert_await(&peers, flag, 1, 39, -1);
     std::string text = came ? "came" : "status " + std::to_string(status) + " abort " + std::to_string(abort);
     // Who ends while another one has not yet looked could be taken for the lost one.
     for (int rank = 0; rank < ranks.ranks; ++rank)
       signal(reinterpret_cast<uint32_t *>(peers.base[rank]) + 1 + ranks.rank, 1);
     uint32_t none = 0, ignored = 0;
-    moert_peers survivors{windows.bases(), ranks.rank, ranks.ranks, nullptr, &none, &ignored, 5 * second, nullptr};
+    moert_peers survivors = peers;
+    survivors.abort = &none;
+    survivors.status = &ignored;
+    survivors.patience = 5 * second;
     for (int rank = 0; rank < ranks.ranks; ++rank)
       if (rank != lost)
-        moert_await(&survivors, flag + 1 + rank, 1, rank);
+        moert_await(&survivors, flag + 1 + rank, 1, rank, -1);
     watch.stop();
     return text;
   });
@@ -97,8 +101,9 @@ TEST(LostRank, AStoppedOneEndsThemByDeadline) {
       return "no windows";
     if (ranks.rank == 1)
       raise(SIGSTOP);
-    moert_peers peers{windows.bases(), ranks.rank, ranks.ranks, nullptr, &abort, &status, second / 4, nullptr};
-    bool came = moert_await(&peers, reinterpret_cast<uint32_t *>(peers.base[0]), 1, 6);
+    moert_peers peers{windows.bases(), ranks.rank,  ranks.ranks, nullptr, &abort,
+                      &status,         second / 4, nullptr,     nullptr};
+    bool came = moert_await(&peers, reinterpret_cast<uint32_t *>(peers.base[0]), 1, 6, -1);
     return came ? "came" : "status " + std::to_string(status);
   };
   job.start(0, wait);

@@ -22,20 +22,20 @@ TEST(Threads, WhatWasStoredBeforeASignalIsThereAfterTheWait) {
   auto run = [&](int rank) {
     moert_peers peers{bases.data(), rank,   count,
                       nullptr,      &abort, &status[static_cast<size_t>(rank)],
-                      int64_t(60) * 1000000000, nullptr};
+                      int64_t(60) * 1000000000, nullptr, nullptr};
     auto part = [&](int owner, int sender) {
       return reinterpret_cast<uint32_t *>(peers.base[owner]) + sender * (words + 2);
     };
     for (uint32_t epoch = 1; epoch <= epochs; ++epoch) {
       for (int peer = 0; peer < count; ++peer) {
-        if (!moert_await(&peers, part(rank, peer) + 1, epoch - 1, peer))
+        if (!moert_await(&peers, part(rank, peer) + 1, epoch - 1, peer, -1))
           return;
         for (int i = 0; i < words; ++i)
           part(peer, rank)[2 + i] = epoch + static_cast<uint32_t>(rank * i);
         signal(part(peer, rank), epoch);
       }
       for (int peer = 0; peer < count; ++peer) {
-        if (!moert_await(&peers, part(rank, peer), epoch, peer))
+        if (!moert_await(&peers, part(rank, peer), epoch, peer, -1))
           return;
         for (int i = 0; i < words; ++i)
           wrong[static_cast<size_t>(rank)] += part(rank, peer)[2 + i] != epoch + static_cast<uint32_t>(peer * i);

@@ -25,7 +25,8 @@ std::string withWindows(const Ranks &ranks, size_t bytes, const std::function<st
   if (Status bad = windows.open(group, bytes); bad.failed())
     return bad.message;
   uint32_t epoch = 0, abort = 0, status = 0;
-  std::string text = body({windows.bases(), ranks.rank, ranks.ranks, &epoch, &abort, &status, 10 * second, nullptr});
+  std::string text =
+      body({windows.bases(), ranks.rank, ranks.ranks, &epoch, &abort, &status, 10 * second, nullptr, nullptr});
   return group.barrier().failed() ? "no barrier" : text;
 }
 
@@ -39,7 +40,7 @@ std::string exchange(const moert_peers &peers) {
   for (uint32_t epoch = 1; epoch <= 200; ++epoch) {
     for (int i = 1; i < peers.ranks; ++i) {
       int peer = (peers.rank + i) % peers.ranks;
-      if (!moert_await(&peers, word(part(peers.rank, peer) + 64), epoch - 1, peer))
+      if (!moert_await(&peers, word(part(peers.rank, peer) + 64), epoch - 1, peer, -1))
         return "no room";
       uint32_t *to = word(part(peer, peers.rank) + 128);
       for (int j = 0; j < rows * rowWords; ++j)
@@ -48,7 +49,7 @@ std::string exchange(const moert_peers &peers) {
     }
     for (int i = 1; i < peers.ranks; ++i) {
       int peer = (peers.rank + i) % peers.ranks;
-      if (!moert_await(&peers, word(part(peers.rank, peer)), epoch, peer))
+      if (!moert_await(&peers, word(part(peers.rank, peer)), epoch, peer, -1))
         return "nothing came";
       const uint32_t *from = word(part(peers.rank, peer) + 128);
       for (int j = 0; j < rows * rowWords; ++j)
@@ -69,15 +70,15 @@ TEST(Windows, RowsArriveWholeAndInOrder) {
 
 TEST(Windows, EpochsWrapAround) {
   uint32_t abort = 0, status = 0, flag = UINT32_MAX - 1;
-  moert_peers peers{nullptr, 0, 1, nullptr, &abort, &status, second / 100, nullptr};
-  EXPECT_TRUE(moert_await(&peers, &flag, UINT32_MAX - 1, 0));
-  EXPECT_FALSE(moert_await(&peers, &flag, 2, 4)) << "2 comes after UINT32_MAX - 1";
+  moert_peers peers{nullptr, 0, 1, nullptr, &abort, &status, second / 100, nullptr, nullptr};
+  EXPECT_TRUE(moert_await(&peers, &flag, UINT32_MAX - 1, 0, -1));
+  EXPECT_FALSE(moert_await(&peers, &flag, 2, 4, -1)) << "2 comes after UINT32_MAX - 1";
   EXPECT_EQ(status, 5u);
   peers.patience = 60 * second; // after a wait that failed the next one ends at once
-  EXPECT_FALSE(moert_await(&peers, &flag, UINT32_MAX, 5));
+  EXPECT_FALSE(moert_await(&peers, &flag, UINT32_MAX, 5, -1));
   EXPECT_EQ(status, 5u) << "the first wait that failed";
   flag = 3;
-  EXPECT_TRUE(moert_await(&peers, &flag, UINT32_MAX, 6)) << "what has come is there";
+  EXPECT_TRUE(moert_await(&peers, &flag, UINT32_MAX, 6, -1)) << "what has come is there";
 }
 
 TEST(Windows, AWindowIsZeroAndWhatWasAskedFor) {

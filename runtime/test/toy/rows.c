@@ -62,7 +62,7 @@ static void multiply(const void *args, int64_t block, int64_t blocks) {
   const layer *l = args;
   const moert_peers *p = l->peers;
   for (int peer = (int)block; peer < p->ranks; peer += (int)blocks) {
-    if (!moert_await(p, flag(p, p->rank, 0, peer), *p->epoch, peer))
+    if (!moert_await(p, flag(p, p->rank, 0, peer), *p->epoch, peer, -1))
       return;
     const float *from = rows(l, p->rank, 0, peer);
     float *back = rows(l, peer, 1, p->rank);
@@ -76,7 +76,7 @@ static void collect(const void *args, int64_t block, int64_t blocks) {
   const layer *l = args;
   const moert_peers *p = l->peers;
   for (int peer = (int)block; peer < p->ranks; peer += (int)blocks) {
-    if (!moert_await(p, flag(p, p->rank, 1, peer), *p->epoch, peer))
+    if (!moert_await(p, flag(p, p->rank, 1, peer), *p->epoch, peer, -1))
       return;
     const float *from = rows(l, p->rank, 1, peer);
     for (int64_t t = 0; t < l->tokens; ++t)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <string>
 
 using namespace moert;
 
@@ -115,6 +116,28 @@ TEST_P(GroupLaunchTest, AWaitThatIsTooLong) {
   EXPECT_TRUE(group.run(pool, members, 2, kPatience));
 }
 
+/// A wait that is too long is noted, and the member and phase that it was in are known.
+TEST_P(GroupLaunchTest, ALongWaitIsNoted) {
+  Log log;
+  log.wanted = 8;
+  Slots slots{&log, 0};
+  moert_member members[] = {{&kernels[1], &slots, 7, 2, 0, 0, 0}, {&kernels[2], &slots, 1, 1, 1, 0, 0}};
+  WaitLog waits;
+  EXPECT_FALSE(group.run(pool, members, 2, 20000000, &waits));
+  EXPECT_STREQ(group.late().kernel, "consume");
+  ASSERT_EQ(waits.all().size(), 1u);
+  const LongWait &wait = waits.all()[0];
+  EXPECT_STREQ(wait.at.kernel, "consume");
+  EXPECT_EQ(wait.at.phase, 0);
+  EXPECT_EQ(wait.peer, -1);
+  EXPECT_GE(wait.end - wait.begin, 20000000);
+  int64_t blocks = 0;
+  for (const std::vector<PhaseSpan> &thread : group.spans)
+    for (const PhaseSpan &span : thread)
+      blocks += span.blocks;
+  EXPECT_EQ(blocks, 15);
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, GroupLaunchTest, testing::Values(1, 2, 3, 8));
 
 /// By phase + lag, then by member, then by number.
@@ -130,6 +153,31 @@ TEST(GroupLaunchOrder, OneThread) {
   std::vector<int64_t> expected = {1000, 1001, 1002, 1003, 2000, 0, 1004, 1005, 2001, 1};
   log.began.resize(expected.size());
   EXPECT_EQ(log.began, expected);
+}
+
+/// With a log of waits the spans of a thread are those of its phases, one behind the other.
+TEST(GroupLaunchOrder, SpansOfOneThread) {
+  Pool pool;
+  ASSERT_FALSE(pool.start(1, false).failed());
+  GroupLaunch group;
+  Log log;
+  Slots a{&log, 0}, b{&log, 1};
+  moert_member members[] = {{&kernels[0], &a, 1, 2, 1, 0, 0}, {&kernels[1], &b, 3, 2, 0, 0, 0}};
+  WaitLog waits;
+  EXPECT_TRUE(group.run(pool, members, 2, kPatience, &waits));
+  EXPECT_TRUE(waits.all().empty());
+  ASSERT_EQ(group.spans.size(), 1u);
+  std::vector<std::string> found;
+  int64_t last = 0;
+  for (const PhaseSpan &span : group.spans[0]) {
+    found.push_back(format("%s %d of %d: %d", span.kernel, static_cast<int>(span.phase), static_cast<int>(span.phases),
+                           static_cast<int>(span.blocks)));
+    EXPECT_LE(last, span.begin);
+    EXPECT_LE(span.begin, last = span.end);
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{"produce 0 of 2: 3", "record 0 of 2: 1", "produce 1 of 2: 3",
+                                             "record 1 of 2: 1"}));
+  EXPECT_EQ(here().kernel, nullptr);
 }
 
 TEST(GroupLaunchOrder, OutsideOfAGroup) {

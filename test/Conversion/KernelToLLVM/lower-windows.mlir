@@ -33,7 +33,7 @@ kernel.func @exchange(%x: memref<?x8xbf16> {llvm.noalias}, %w: !kernel.window<?x
   // CHECK: llvm.getelementptr %{{.*}}[%[[RANK64]]] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
   // CHECK: %[[OWNFLAG:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr, i64) -> !llvm.ptr, i32
   // CHECK: %[[PEER32:.*]] = llvm.trunc %{{.*}} : i64 to i32
-  // CHECK: llvm.call @moert_await(%[[FP]], %[[OWNFLAG]], %[[EPOCH]], %[[PEER32]]) : (!llvm.ptr, !llvm.ptr, i32, i32) -> i32
+  // CHECK: llvm.call @moert_await(%[[FP]], %[[OWNFLAG]], %[[EPOCH]], %[[PEER32]], %{{.*}}) : (!llvm.ptr, !llvm.ptr, i32, i32, i64) -> i32
   kernel.await %came[%i] reach %epoch from %peer : !kernel.window<2xi32>
   // CHECK: %[[OWN:.*]] = llvm.getelementptr %{{.*}}[%[[AT]]]
   // CHECK: llvm.insertvalue %[[OWN]], %{{.*}}[1]

@@ -22,7 +22,7 @@ def compile_text(text, level, folder):
 
 def substitute(pattern, replacement, text, count=1):
     """re.sub that must find something; count 0: everywhere."""
-    edited, found = re.subn(pattern, replacement, text, count=count)
+    edited, found = re.subn(pattern, replacement, text, count=count, flags=re.MULTILINE)
     assert found, f"nothing matches {pattern}"
     return edited
 

@@ -1,8 +1,12 @@
-"""Layers with a schedule that overlaps: their text at level kernel."""
+"""Layers with a schedule that overlaps: their text at level kernel, and what it says of their traces."""
 
+import json
+import re
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 from edited import substitute, text_at
 
 from moe_mlir.testing.compiling import compiler
@@ -30,3 +34,71 @@ def overlapped(source, parallel, schedule, *flags):
     command = [compiler(), "-", "--from=scheduled", "--to=kernel", "-o", "-", "-q"]
     text = scheduled(source, parallel, schedule, *flags)
     return subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
+
+
+# ---- what a program's text says of a trace -----------------------------------------------------------------------
+
+ROLES = {"send_chunks": "send", "experts_up": "up", "experts_down": "down", "return_sums": "return"}
+
+
+def schedules_in(text):
+    """[{field: value}] of the schedules that overlap, in the order of the text."""
+    found = []
+    for body in re.findall(r"schedule\(<((?:overlap|parts)\b[^>]*)>\)", text):
+        fields = dict(re.findall(r"(\w+) = (\[[^\]]*\]|\w+)", body))
+        said = {name: json.loads(value) if value[0] in "[0123456789" else value for name, value in fields.items()}
+        if "parts" in said:  # of all ranks, one after the other
+            said |= {"order": "part", "steps": [1] * said["parts"], "slices": 1}
+        found.append(said)
+    return found
+
+
+def chunks_of(schedule, room):
+    """Rows of a chunk, and chunks, where a rank has up to `room` tokens."""
+    rows = schedule.get("chunk") or -(-room // schedule["parts"])
+    if schedule.get("order") == "part":
+        rows = max(min(rows, room), 1)
+    rows = max(rows, -(-room // 256))
+    return rows, -(-room // rows)
+
+
+def sources_of(rows, schedule, ranks, room, tile):
+    """Of each phase of the first product the places, behind this rank, whose rows it awaits for an expert; rows: (place of the source, number among the
+    rows that it sends here) of each. A phase that does not end with the expert's rows ends with a whole tile, and so do pieces; each piece waits for
+    all flags between its first row and its last one."""
+    chunk, chunks = chunks_of(schedule, room)
+    by_part, ends, begin, found = schedule.get("order") == "part", np.cumsum(schedule["steps"]), 0, []
+    rows = sorted(rows, key=lambda row: (row[1] // chunk, *row) if by_part else row)
+    flags = [number // chunk * ranks + place if by_part else place * chunks + number // chunk for place, number in rows]
+    piece = max(schedule["piece"] // tile, 1) * tile if schedule.get("piece") else len(rows)
+    for phase in range(len(ends)):
+        end = sum((number // chunk if by_part else place) < ends[phase] for place, number in rows)
+        end = len(rows) if phase == len(ends) - 1 or end == len(rows) else end // tile * tile
+        pieces = [(first, min(first + piece, end) - 1) for first in range(begin, end, piece or 1)]
+        awaited = [flag for first, last in pieces for flag in range(flags[first], flags[last] + 1)]
+        found.append({flag % ranks if by_part else flag // chunks for flag in awaited})
+        begin = end
+    return found
+
+
+def sequence_of(schedule, rank, parts, experts, tile):
+    """[(role, phase, ranks whose rows it takes)] of a layer on one thread; parts: of each rank the expert ids of its tokens."""
+    ranks, room, taken = len(parts), max(map(len, parts)), []
+    own = range(rank * experts // ranks, (rank + 1) * experts // ranks)
+    comes = [ids[np.isin(ids, own).any(axis=1)] for ids in parts]
+    for expert in own:
+        rows = [(place, int(i)) for place in range(ranks) for i in np.flatnonzero((comes[(rank + place) % ranks] == expert).any(axis=1))]
+        taken.append(sources_of(rows, schedule, ranks, room, tile))
+    ups = [sorted((rank + place) % ranks for place in set().union(*places)) for places in zip(*taken)]
+    first = [("send", 0, []), *(("up", phase, sources) for phase, sources in enumerate(ups))]
+    second = [(role, phase, []) for role in ("down", "return") for phase in range(schedule["slices"])]
+    # Sums return one slice later; at the same place the product is the first.
+    return first + sorted(second, key=lambda each: each[1] + (each[0] == "return"))
+
+
+def sequences_in(trace, ranks):
+    """[rank][(role, phase, ranks whose flags it awaited)] of a trace, by time."""
+    events = [event for event in json.loads(Path(trace).read_text())["traceEvents"] if event.get("cat") == "phase"]
+    found = [sorted((e for e in events if e["pid"] == rank + 1), key=lambda e: e["ts"]) for rank in range(ranks)]
+    role_of = lambda name: next(role for prefix, role in ROLES.items() if name.startswith(prefix))  # noqa: E731
+    return [[(role_of(e["name"]), e["args"]["number"], sorted(e["args"]["from"])) for e in one] for one in found]

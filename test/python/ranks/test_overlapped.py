@@ -1,6 +1,8 @@
 """Exchanges under products give the plain program's bits, and none of their waits can be left out."""
 
+import contextlib
 import json
+import os
 import subprocess
 
 import numpy as np
@@ -41,6 +43,17 @@ def calls():
     return [inputs_of(layer, 2, seed) for seed, layer in enumerate(drawn)]
 
 
+@contextlib.contextmanager
+def on_cores(count):
+    """Processes that are started inside have so many cores; None: all."""
+    all_of_them = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, sorted(all_of_them)[:count])
+        yield
+    finally:
+        os.sched_setaffinity(0, all_of_them)
+
+
 def compiled(text, folder):
     done, program = compile_text(text, "kernel", folder)
     assert done.returncode == 0, done.stderr
@@ -55,13 +68,15 @@ def expected(source, tmp_path_factory):
     return outputs_of(compile_for(path, folder, 1, *flags), 1, calls(), folder / "calls")
 
 
-@pytest.mark.parametrize("ranks,schedule", [(ranks, schedule) for ranks, schedules in SCHEDULES.items() for schedule in schedules], ids=str)
+@pytest.mark.parametrize("ranks,schedule", [*((ranks, schedule) for ranks, schedules in SCHEDULES.items() for schedule in schedules), (4, Schedule(steps=(4,), chunk=7, slices=1))], ids=str)
 def test_bits_of_one_rank(ranks, schedule, source, expected, tmp_path):
     path, flags = source
     done, program = compile_text(scheduled(path, f"ep={ranks}", schedule, *flags), "scheduled", tmp_path)
     assert done.returncode == 0, done.stderr
-    for threads in (1, 3):
-        assert_same_bits(outputs_of(program, ranks, calls() * 3, tmp_path / f"calls{threads}", threads=threads), expected * 3)
+    # Who waits makes room for whom it waits for, also where all ranks share a core.
+    for threads, cores in ((1, 2), (3, None), (1, 1)):
+        with on_cores(cores):
+            assert_same_bits(outputs_of(program, ranks, calls() * 3, tmp_path / f"calls{threads}-{cores}", threads=threads), expected * 3)
 
 
 def test_a_model(tmp_path):
@@ -106,6 +121,7 @@ WITHOUT = {
     "wait for sums": (lambda text: in_kernel("await_sums", lambda k: without(r"kernel\.await", k), text), "reads 'sums', which ranks put to, but 'sums came' is not awaited before"),
     "signal of sums": (lambda text: in_kernel("return_sums_4_top2_tree4", lambda k: without(r"kernel\.signal", k), text), "of @await_sums awaits 'sums came', which no launch has signalled since the last kernel.advance on @ep"),
     "counters of this call": (lambda text: in_kernel("order_records_4", lambda k: without(r"memref\.store %c0_i32, %arg5", k), text), "arrives at the counters of its operand 5, which no launch has set to 0 since they were used"),
+    "order of the second group": (lambda text: substitute(r"\) phases\((\d+)\) lag\(1\)", r") phases(\1)", behind(rf"kernel\.launch @{product('down')}\(", r"kernel\.launch @return_sums_\w+\(", text)), "awaits arrivals at its operand 7, but blocks of @experts_down_4x256x64_bf16 that arrive there do not start before"),
     "order of the first group": (lambda text: behind(r"kernel\.launch @send_chunks\(", rf"kernel\.launch @{product('up')}\(", text), "awaits 'chunks came', but blocks of @send_chunks that signal it do not start before"),
 }  # fmt: skip
 
@@ -129,4 +145,4 @@ def test_arrivals_that_do_not_come(text, tmp_path):
         words += ["--input", f"{name}=@{tmp_path}/{name}.npy"]
     done = subprocess.run([program, *words], capture_output=True, text=True, timeout=120)
     assert done.returncode != 0
-    assert "a block of 'return_sums_4_top2_tree4' waited for arrivals that did not come, in up: sums to tokens" in done.stderr, done.stderr
+    assert "a block of 'return_sums_4_top2_tree4', phase 0, waited for arrivals that did not come, in up: sums to tokens" in done.stderr, done.stderr

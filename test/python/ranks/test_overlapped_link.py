@@ -1,6 +1,7 @@
 """Exchanges under products over a link that carries rows late: the plain program's bits, and wrong ones without one of the waits, which
 nobody checks any more at level runtime."""
 
+import json
 import re
 import subprocess
 
@@ -29,13 +30,13 @@ def runtime_text(text, folder):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def run(text, folder, monkeypatch, threads=1, ranks=2):
+def run(text, folder, monkeypatch, *words, threads=1, ranks=2, link=LINK):
     folder.mkdir(exist_ok=True)
     program = link_paced(text, folder)
-    for name, value in LINK.items():
+    for name, value in link.items():
         monkeypatch.setenv(name, value)
     calls = [inputs_of(LAYER, 2, seed) for seed in range(2)]
-    return outputs_of(program, ranks, calls, folder / "calls", threads=threads)
+    return outputs_of(program, ranks, calls, folder / "calls", *words, threads=threads)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def expected(texts, tmp_path_factory):
 
 @pytest.mark.parametrize("name,threads", [("two steps", 1), ("two steps", 2), ("one step", 1)])
 def test_same_bits(name, threads, texts, expected, tmp_path, monkeypatch):
-    assert_same_bits(run(texts[name], tmp_path, monkeypatch, threads), expected)
+    assert_same_bits(run(texts[name], tmp_path, monkeypatch, threads=threads), expected)
 
 
 @pytest.mark.parametrize("steps", [(1, 1, 1, 1), (2, 2)], ids=str)
@@ -67,6 +68,28 @@ def test_four_ranks(steps, expected, tmp_path, monkeypatch):
     flags = [*write(LAYER, tmp_path), "--target-cpu=x86-64-v3"]
     kernels = overlapped(tmp_path / "layer.mlir", "ep=4", Schedule(steps=steps), *flags)
     assert_same_bits(run(runtime_text(kernels, tmp_path), tmp_path / "four", monkeypatch, ranks=4), expected)
+
+
+@pytest.mark.parametrize("name,phase", [("two steps", 1), ("one step", 0)])
+def test_waits_and_bytes_of_a_trace(name, phase, texts, tmp_path, monkeypatch):
+    """Rows are waited for in the phase that takes them, for their rank, and as long as the link takes; what the trace says is sent, the link carries."""
+    report = tmp_path / "report"
+    link = paced.link(2e6, 50_000_000, report=report)
+    run(texts[name], tmp_path, monkeypatch, "--trace", tmp_path / "trace.json", link=link)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    sent = []
+    for rank in range(2):
+        own = [e for e in events if e["pid"] == rank + 1]
+        waits = [e for e in own if e.get("cat") == "wait" and e["dur"] > 5000]
+        ups = [e for e in waits if e["args"]["kernel"].startswith("experts_up")]
+        assert {(e["args"]["number"], e["args"]["peer"]) for e in ups} == {(phase, 1 - rank)}
+        # Flags of the own rows are the first ones, and nobody waits for those.
+        assert min(e["args"]["flag"] for e in ups) >= -(-17 // 4)
+        assert {e["args"]["kernel"] for e in waits} - {e["args"]["kernel"] for e in ups} == {"await_rows", "await_sums"}
+        assert {e["name"] for e in waits} == {f"wait for rank {1 - rank}"}
+        sent.append(sum(sum(e["args"]["bytes"]) for e in own if e.get("cat") == "traffic"))
+    # All but the announcements of two calls, which are no rows.
+    assert sorted(int(line.split()[1]) for line in report.read_text().splitlines()) == sorted(total - 2 * 8 for total in sent)
 
 
 def without_wait(kernel, call, text):

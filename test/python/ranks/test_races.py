@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from layer import Drawn, inputs_of, write
+from overlap import Schedule, overlapped
 from moe_mlir.testing.compiling import compiler
 from moe_mlir.testing.paths import ROOT
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
@@ -31,6 +32,10 @@ def ir_of(layer, parallel, folder):
     """LLVM IR whose every access is to be checked."""
     source, flags = layer
     subprocess.run([compiler(), source, f"--parallel={parallel}", "--to=runtime", "-q", "-o", folder / "runtime.mlir", *flags], check=True)
+    return checked_ir(folder)
+
+
+def checked_ir(folder):
     subprocess.run([compiler().with_name("moe-translate"), "--moe-to-llvmir", folder / "runtime.mlir", "-o", folder / "model.ll"], check=True)
     marked, count = re.subn(r"^(define [^\n{]*?)((?: #\d+)?(?: ![^\n{]*)?) \{", r"\1 sanitize_thread\2 {", (folder / "model.ll").read_text(), flags=re.MULTILINE)
     assert count > 5
@@ -51,6 +56,17 @@ def test_kernels(layer, tokens, tmp_path):
     actual = outputs_of(program, 2, CALLS, tmp_path / "checked-calls", "--comm", "local", *WORDS, threads=2)
     plain = compile_for(layer[0], tmp_path / "plain", 2, *layer[1], tokens=tokens)
     assert_same_bits(actual, outputs_of(plain, 2, CALLS, tmp_path / "plain-calls", *WORDS))
+
+
+def test_groups(layer, tmp_path):
+    """Exchanges under products, and the notes of a trace that threads take meanwhile."""
+    (tmp_path / "kernel.mlir").write_text(overlapped(layer[0], "ep=2", Schedule(slices=1), *layer[1]))
+    subprocess.run([compiler(), tmp_path / "kernel.mlir", "--from=kernel", "--to=runtime", "-q", "-o", tmp_path / "runtime.mlir"], check=True)
+    program = link(checked_ir(tmp_path), tmp_path)
+    actual = outputs_of(program, 2, CALLS, tmp_path / "checked-calls", "--comm", "local", "--trace", tmp_path / "trace.json", *WORDS, threads=2)
+    plain = compile_for(layer[0], tmp_path / "plain", 2, *layer[1])
+    assert_same_bits(actual, outputs_of(plain, 2, CALLS, tmp_path / "plain-calls", *WORDS))
+    assert '"cat":"phase"' in (tmp_path / "trace.json").read_text()
 
 
 def test_a_flag_without_order(layer, tmp_path):

@@ -77,7 +77,7 @@ public:
       int64_t begin = now();
       if (peers.rank == 0)
         send(i);
-      if (!moert_await(&peers, &own.came, epoch, 1 - peers.rank))
+      if (!moert_await(&peers, &own.came, epoch, 1 - peers.rank, -1))
         return false;
       if (peers.rank == 1)
         send(i);
@@ -123,12 +123,12 @@ private:
         __atomic_store_n(&other.begin, isLast ? 0 : begin, __ATOMIC_RELAXED);
         copyRows(peers.base[1] + kRows, source.data(), bytes);
         signal(&other.came, epoch);
-        if (!moert_await(&peers, &own.taken, epoch, 1))
+        if (!moert_await(&peers, &own.taken, epoch, 1, -1))
           return false;
         if (!isLast && !isFirst)
           times.push_back(own.took);
       } else {
-        if (!moert_await(&peers, &own.came, epoch, 0))
+        if (!moert_await(&peers, &own.came, epoch, 0, -1))
           return false;
         int64_t seen = now(); // before another line of the sender's is fetched
         other.took = seen - own.begin;
