@@ -17,7 +17,10 @@ from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 LAYER = Drawn(8, 2, 256, 64, True, "bf16", 33, "random")
 TWO = Schedule(steps=(1, 1), chunk=4, slices=2)
-SCHEDULES = {2: [TWO, Schedule(steps=(2,), chunk=1, slices=1)], 4: [Schedule(steps=(1, 1, 2), chunk=3, slices=4), Schedule(steps=(1, 3), chunk=100, slices=2)]}
+SCHEDULES = {
+    2: [TWO, Schedule(steps=(2,), chunk=1, slices=1), Schedule(steps=(1, 2, 1), chunk=5, order="part"), Schedule(parts=4)],
+    4: [Schedule(steps=(1, 1, 2), chunk=3, slices=4), Schedule(steps=(1, 3), chunk=100, piece=7), Schedule(parts=2)],
+}
 
 
 @pytest.fixture(scope="module")
