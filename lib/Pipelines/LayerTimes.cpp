@@ -14,12 +14,23 @@ using namespace mlir;
 using namespace moe_mlir;
 
 llvm::Error moe_mlir::checkCluster(StringRef spec) {
-  return spec.empty() ? llvm::Error::success() : sim::findCluster(spec, sim::clusterFolder()).takeError();
+  if (spec.empty())
+    return llvm::Error::success();
+  // It becomes an option in the text of a pipeline.
+  if (spec.find_first_of("\"'{}") != StringRef::npos)
+    return llvm::createStringError("a cluster is a name, or that of a file without quotes and braces");
+  return sim::findCluster(spec, sim::clusterFolder()).takeError();
 }
 
+/// Whether a number of ranks stands before the name.
 static bool saysRanks(StringRef spec) {
   const size_t digits = spec.find_first_not_of("0123456789");
   return digits != StringRef::npos && digits && spec[digits] == 'x';
+}
+
+StringRef moe_mlir::clusterFile(StringRef spec) {
+  StringRef name = saysRanks(spec) ? spec.split('x').second : spec;
+  return name.ends_with(".json") ? name : "";
 }
 
 /// The cluster of a layer of `ranks` ranks.

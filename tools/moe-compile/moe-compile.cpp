@@ -89,10 +89,10 @@ static cl::opt<std::string>
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
                       "gives the same bits. experts=FILE (JSON) says which expert stands where"));
 static cl::opt<std::string>
-    cluster("cluster", cl::value_desc("[N x]NAME | FILE.json"), cl::cat(category),
-            cl::desc("Schedule exchanges under products for ranks that are connected so: 8xH200, a name that moe-sim "
-                     "knows, or a file. Default: a cluster of the device of --target; ranks of a CPU are taken to share "
-                     "a machine, and overlap nothing"));
+    cluster("cluster", cl::value_desc("name"), cl::cat(category),
+            cl::desc("Schedule exchanges under products for ranks that are connected so: 8xH200, as moe-sim takes "
+                     "it, or a file. Default: a cluster of the device of --target; ranks of a CPU are taken to share a "
+                     "machine, and overlap nothing"));
 static cl::opt<int64_t> scheduleTokens("schedule-tokens", cl::value_desc("N"), cl::cat(category), cl::init(0),
                                        cl::desc("Schedule for so many tokens of all ranks together. Default: those of "
                                                 "the input if they are fixed, or 8192 of each rank"));

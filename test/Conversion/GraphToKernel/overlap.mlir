@@ -18,7 +18,7 @@
 // CHECK: kernel.launch @layout_4(
 // CHECK: %[[CAME:.*]] = kernel.window() on @ep as "chunks came" : !kernel.window<512xi32>
 // CHECK: %[[BACK:.*]] = kernel.window() on @ep as "sums came" : !kernel.window<512xi32>
-// CHECK: kernel.launch @order_records_4({{.*}}) single
+// CHECK: kernel.launch @order_records_4({{.*}}) rows(
 // CHECK: kernel.launch_group {
 // CHECK-NEXT: kernel.launch @send_chunks({{.*}}%[[ROWS]], %[[CAME]]{{.*}}moe.phase = "mlp: rows to experts"{{.*}}row_bytes = 128 : i64
 // CHECK-NEXT: kernel.launch @experts_up_4x96x64_bf16_gated(%[[ROWS]], {{.*}}%[[CAME]]{{.*}}) phases(2)

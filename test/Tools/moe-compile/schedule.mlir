@@ -8,6 +8,10 @@
 // An edited schedule is kept, and timed.
 // RUN: sed "s/schedule(<.*>) {/schedule(<parts = 4>) {/" %t.mlir > %t.edited.mlir && moe-compile %t.edited.mlir --to=scheduled -o - -q | FileCheck %s --check-prefix=KEPT
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --cluster=H300 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: cp %S/../../../data/clusters/h100.json "%t my cluster.json"
+// RUN: moe-compile %s --from=graph --parallel=ep=8 "--cluster=8x%t my cluster.json" --target-cpu=x86-64-v3 --to=scheduled -o - -q | FileCheck %s --check-prefix=TEXT
+// RUN: not moe-compile %s --from=graph --parallel=ep=8 "--cluster=8x%t my cluster.json" --to=kernel "--report=%t my cluster.json" -o %t.no 2>&1 | FileCheck %s --check-prefix=SAME
+// RUN: not moe-compile %s --from=graph --parallel=ep=8 '--cluster="H100"' 2>&1 | FileCheck %s --check-prefix=QUOTES
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --cluster= 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --schedule-tokens=0 2>&1 | FileCheck %s --check-prefix=TOKENS
 // RUN: not moe-compile %t.kernel.mlir --cluster=H100 2>&1 | FileCheck %s --check-prefix=LATE
@@ -20,6 +24,8 @@
 // JSON: [{'entry': 'many_experts', 'estimate_seconds': 0.00{{[0-9]+}}, 'floor_seconds': 0.00{{[0-9]+}}, 'hidden': 0.{{[0-9]+}}, 'name': 'many_experts', 'plain_seconds': 0.00{{[0-9]+}}, 'schedule': 'overlap, {{.*}}', 'simulated': '8 x H100, 8192 tokens of each'}]
 // KEPT: schedule(<parts = 4>)
 // NAME: moe-compile: error: --cluster=H300: no cluster is called 'H300'; there are {{.*}}h200{{.*}}, or the path of a description, FILE.json; see moe-compile --help
+// SAME: moe-compile: error: the report {{.*}}my cluster.json{{.*}} the description of the cluster
+// QUOTES: moe-compile: error: --cluster="H100": a cluster is a name, or that of a file without quotes and braces
 // EMPTY: moe-compile: error: the value of --cluster is empty
 // TOKENS: moe-compile: error: --schedule-tokens=0 is no number of tokens
 // LATE: moe-compile: error: --cluster decides and times the schedules of level scheduled; '{{.*}}' is at level kernel already
