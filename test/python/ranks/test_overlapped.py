@@ -1,6 +1,7 @@
 """Exchanges under products give the plain program's bits, and none of their waits can be left out."""
 
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -65,6 +66,14 @@ def test_bits_of_one_rank(ranks, schedule, source, expected, tmp_path):
     assert done.returncode == 0, done.stderr
     for threads in (1, 3):
         assert_same_bits(outputs_of(program, ranks, calls() * 3, tmp_path / f"calls{threads}", threads=threads), expected * 3)
+
+
+def test_what_the_scheduler_finds(source, expected, tmp_path):
+    """For a slow link; blocks of members say nothing on a CPU."""
+    path, flags = source
+    cluster = ["--cluster=L20", *flags]
+    assert "send = " in re.search(r"schedule\(<overlap, (.*)>\)", text_at("scheduled", path, "ep=2", *cluster))[1]
+    assert_same_bits(outputs_of(compile_for(path, tmp_path, 2, *cluster), 2, calls(), tmp_path / "calls"), expected)
 
 
 def test_a_model(tmp_path):
