@@ -191,6 +191,10 @@ int Compiler::checkLevels() {
                   levelName(input.level) + " already, and runs on the ranks that it names");
     return kUserError;
   }
+  if (!options.cluster.empty() && input.level == Level::Graph && options.parallel.empty()) {
+    console.error("--cluster says what connects ranks, and this program has one; add --parallel=ep=N");
+    return kUserError;
+  }
   if (!options.cluster.empty() && input.level > Level::Scheduled) {
     console.error("--cluster decides and times the schedules of level scheduled; '" + options.input + "' is at level " +
                   levelName(input.level) + " already");

@@ -14,6 +14,7 @@
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 '--cluster="H100"' 2>&1 | FileCheck %s --check-prefix=QUOTES
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --cluster= 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --schedule-tokens=0 2>&1 | FileCheck %s --check-prefix=TOKENS
+// RUN: not moe-compile %s --from=graph --cluster=H100 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: not moe-compile %t.kernel.mlir --cluster=H100 2>&1 | FileCheck %s --check-prefix=LATE
 
 // REMARK: [Analysis] Schedule: overlap, chunk = {{.*}} us, plain takes {{.*}} us; floor {{.*}} us, {{.*}} % of the exchange hidden; simulated for 8 x H200, 8192 tokens of each; experts = 16
@@ -28,6 +29,7 @@
 // QUOTES: moe-compile: error: --cluster="H100": a cluster is a name, or that of a file without quotes and braces
 // EMPTY: moe-compile: error: the value of --cluster is empty
 // TOKENS: moe-compile: error: --schedule-tokens=0 is no number of tokens
+// ONE: moe-compile: error: --cluster says what connects ranks, and this program has one; add --parallel=ep=N
 // LATE: moe-compile: error: --cluster decides and times the schedules of level scheduled; '{{.*}}' is at level kernel already
 func.func @many_experts(%x: tensor<?x2048xbf16> {moe.dims = ["tokens", ""], moe.name = "x"},
                     %e: tensor<?x8xi32> {moe.dims = ["tokens", ""], moe.name = "ids"},
