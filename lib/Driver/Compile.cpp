@@ -5,6 +5,7 @@
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/InitAll.h"
+#include "moe-mlir/Pipelines/LayerTimes.h"
 #include "moe-mlir/Pipelines/Targets.h"
 #include "moe-mlir/Target/Executable.h"
 
@@ -66,7 +67,15 @@ int Compiler::prepareReport() {
     return kUserError;
   counted = std::move(*made);
   counted->plain = plain;
+  counted->schedules = std::move(schedules);
   return kOk;
+}
+
+/// Level scheduled has the layers that the report gives times of; behind it there are kernels only.
+void Compiler::simulateSchedules() {
+  for (LayerTimes &times : timesOfLayers(*input.module, {options.cluster, options.scheduleTokens}))
+    schedules.push_back({std::move(times.layer), std::move(times.entry), std::move(times.schedule),
+                         std::move(times.machine), times.seconds, times.plain, times.floor, times.hidden});
 }
 
 int Compiler::finish(Outputs &outputs) {
@@ -90,6 +99,8 @@ int Compiler::reached(Level level) {
   if (forCpu)
     if (int status = dump(*forCpu, ".cpu"))
       return status;
+  if (options.report && level == Level::Scheduled)
+    simulateSchedules();
   return options.report && level == Level::Kernel ? prepareReport() : kOk;
 }
 
@@ -180,6 +191,15 @@ int Compiler::checkLevels() {
                   levelName(input.level) + " already, and runs on the ranks that it names");
     return kUserError;
   }
+  if (!options.cluster.empty() && input.level == Level::Graph && options.parallel.empty()) {
+    console.error("--cluster says what connects ranks, and this program has one; add --parallel=ep=N");
+    return kUserError;
+  }
+  if (!options.cluster.empty() && input.level > Level::Scheduled) {
+    console.error("--cluster decides and times the schedules of level scheduled; '" + options.input + "' is at level " +
+                  levelName(input.level) + " already");
+    return kUserError;
+  }
   if (options.report && input.level > Level::Kernel) {
     console.error("--report describes level kernel; the input is at level " + levelName(input.level) + " already");
     return kUserError;
@@ -230,6 +250,8 @@ int Compiler::lower(Level target) {
   // What the module says already stands, edited or not (readTarget has compared it with the command line).
   PipelineOptions device;
   device.parallel = options.parallel;
+  device.cluster = options.cluster;
+  device.scheduleTokens = options.scheduleTokens;
   std::string flags, cpuFlag = " --target-cpu=" + cpu;
   if (!input.module.get()->hasAttr(mlir::kernel::targetAttrName)) {
     device.target = gpu.empty() ? "cpu:" + cpu : "cuda:" + gpu;
@@ -248,6 +270,10 @@ int Compiler::lower(Level target) {
     }
     if (input.level == Level::Graph && !options.parallel.empty())
       command += " --parallel=" + options.parallel;
+    if (input.level == Level::Spmd && !options.cluster.empty())
+      command += " --cluster=" + options.cluster;
+    if (input.level == Level::Spmd && options.scheduleTokens)
+      command += " --schedule-tokens=" + std::to_string(options.scheduleTokens);
     if (int status =
             runPasses(phase, arrowPipeline(input.level, device), command + (isChosen ? flags : ""), *input.module))
       return status;

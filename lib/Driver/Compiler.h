@@ -42,6 +42,7 @@ private:
   int dump(mlir::ModuleOp module, llvm::StringRef suffix);
   /// Counts what the report says, while the launches can be read.
   int prepareReport();
+  void simulateSchedules();
   /// Adds the report to the outputs, and puts all of them in their places.
   int finish(Outputs &outputs);
 
@@ -91,6 +92,7 @@ private:
   LinkJob job;
   std::unique_ptr<Nvrtc> nvrtc;
   bool warnedOfCache = false;
+  std::vector<ScheduleReport> schedules; ///< with --report, from level scheduled on
   std::optional<Report> counted; ///< with --report, from level kernel on
 };
 

@@ -3,6 +3,8 @@
 #include "Compiler.h"
 #include "FilePlan.h"
 
+#include "moe-mlir/Pipelines/LayerTimes.h"
+
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -48,6 +50,8 @@ int Compiler::planFiles() {
     plan.reads("the file of weights", weights.path());
   if (!weights.named().empty() && weights.named() != weights.path())
     plan.reads("the file of weights that the module names", weights.named());
+  if (StringRef file = clusterFile(options.cluster); !file.empty())
+    plan.reads("the description of the cluster", file);
 
   const bool hasTwo = !gpu.empty() && input.level < Level::Scheduled; // programs, from level scheduled on
   const StringRef otherName = "choose another name with -o", otherReport = "choose another name with --report";

@@ -15,12 +15,14 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
   // The name of a file may have blanks.
   std::string partition =
       "moe-partition" + (options.parallel.empty() ? "" : "{parallel=\"" + options.parallel + "\"}");
+  std::string schedule = "moe-schedule{" + (options.cluster.empty() ? "" : "cluster=\"" + options.cluster + "\" ") +
+                         "tokens=" + std::to_string(options.scheduleTokens) + "}";
   switch (level) {
   case Level::Graph:
     return "moe-verify-level{level=graph}," + partition + ",moe-verify-level{level=spmd},moe-set-level{level=spmd}";
   case Level::Spmd:
-    return setTarget + ",moe-check-cuda,moe-schedule,graph-to-scheduled,moe-verify-level{level=scheduled},"
-                       "moe-set-level{level=scheduled}";
+    return setTarget + ",moe-check-cuda,graph-to-scheduled," + schedule +
+           ",moe-verify-level{level=scheduled},moe-set-level{level=scheduled}";
   case Level::Scheduled:
     return setTarget + ",scheduled-to-kernel,moe-verify-level{level=kernel}";
   case Level::Kernel:
@@ -44,6 +46,16 @@ struct ArrowOptions : PassPipelineOptions<ArrowOptions> {
                              llvm::cl::init("")};
 };
 
+struct ScheduleOptions : PassPipelineOptions<ScheduleOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("as of the other arrows"), llvm::cl::init("")};
+  Option<std::string> cluster{*this, "cluster",
+                              llvm::cl::desc("what schedules of layers of several ranks are decided for: 'NAME' or "
+                                             "'8xNAME' of data/clusters, or a file"),
+                              llvm::cl::init("")};
+  Option<int64_t> tokens{*this, "schedule-tokens", llvm::cl::desc("and for how many tokens of all ranks together"),
+                         llvm::cl::init(0)};
+};
+
 struct PartitionOptions : PassPipelineOptions<PartitionOptions> {
   Option<std::string> parallel{*this, "parallel",
                                llvm::cl::desc("ranks that share the experts, as in 'ep=4,tokens=split,groups=8'"),
@@ -51,8 +63,11 @@ struct PartitionOptions : PassPipelineOptions<PartitionOptions> {
 };
 } // namespace
 
-static PipelineOptions optionsOf(const ArrowOptions &options) { return {options.target, ""}; }
+static PipelineOptions optionsOf(const ArrowOptions &options) { return {options.target}; }
 static PipelineOptions optionsOf(const PartitionOptions &options) { return {"", options.parallel}; }
+static PipelineOptions optionsOf(const ScheduleOptions &options) {
+  return {options.target, "", options.cluster, options.tokens};
+}
 
 template <Level level, typename Options> static void registerArrow() {
   const Level next = static_cast<Level>(static_cast<int>(level) + 1);
@@ -66,7 +81,7 @@ template <Level level, typename Options> static void registerArrow() {
 
 void moe_mlir::registerArrowPipelines() {
   registerArrow<Level::Graph, PartitionOptions>();
-  registerArrow<Level::Spmd, ArrowOptions>();
+  registerArrow<Level::Spmd, ScheduleOptions>();
   registerArrow<Level::Scheduled, ArrowOptions>();
   registerArrow<Level::Kernel, ArrowOptions>();
 }

@@ -7,20 +7,6 @@
 using namespace llvm;
 using namespace moe_mlir;
 
-/// "170 ns", "12.3 us", "1.23 ms".
-static std::string timeText(std::optional<double> seconds) {
-  if (!seconds)
-    return "?";
-  double value = *seconds * 1e9;
-  const char *unit = " ns";
-  for (const char *larger : {" us", " ms"})
-    if (value >= 999.5) {
-      value /= 1000;
-      unit = larger;
-    }
-  return threeDigits(value) + unit;
-}
-
 /// "989 TFLOP/s".
 static std::string rateText(double rate, const char *unit) {
   std::string text = prefixed(rate);
@@ -39,8 +25,8 @@ static std::string threadsText(const GpuKernel &kernel) {
 template <typename Part> static void addTimes(std::vector<std::string> &cells, const Part &part, const Report &report) {
   for (size_t point = 0; point < report.points.size(); ++point) {
     Totals totals = totalsOf(part, point);
-    cells.push_back(timeText(totals.estimate));
-    cells.push_back(timeText(totals.floor));
+    cells.push_back(durationText(totals.estimate));
+    cells.push_back(durationText(totals.floor));
   }
 }
 
@@ -86,7 +72,7 @@ static void printTerms(const Report &report, raw_ostream &os) {
     std::vector<std::string> cells = {launch.kernel, point};
     for (const std::string &name : names) {
       const auto term = find_if(terms, [&](const GpuTerm &each) { return each.name == name; });
-      cells.push_back(term == terms.end() ? "" : timeText(term->seconds));
+      cells.push_back(term == terms.end() ? "" : durationText(term->seconds));
     }
     table.add(cells);
   });

@@ -164,6 +164,17 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
                                 {"reason", layer.reason},
                                 {"at", layer.at}});
     });
+    json.attributeArray("schedules", [&] {
+      for (const ScheduleReport &layer : report.schedules)
+        json.value(json::Object{{"name", layer.name},
+                                {"entry", layer.entry},
+                                {"schedule", layer.schedule},
+                                {"simulated", layer.machine},
+                                {"estimate_seconds", layer.estimate},
+                                {"plain_seconds", layer.plain},
+                                {"floor_seconds", layer.floor},
+                                {"hidden", layer.hidden}});
+    });
     json.attribute("weight_bytes", report.weightBytes);
     json.attributeObject("totals", [&] { printTotals(json, report, report); });
   });

@@ -8,6 +8,8 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 
+#include <cmath>
+
 using namespace llvm;
 using namespace moe_mlir;
 
@@ -65,6 +67,25 @@ static void printPlans(const Report &report, raw_ostream &os) {
     table.print(os << "\n");
 }
 
+/// A line per layer on several ranks: when it sends and multiplies, and what the simulator says of it.
+static void printSchedules(const Report &report, raw_ostream &os) {
+  if (report.schedules.empty())
+    return;
+  TextTable table(/*textColumns=*/1);
+  table.add({"schedule", "estimate", "plain", "floor", "hidden"});
+  for (const ScheduleReport &layer : report.schedules)
+    table.add({layer.name, durationText(layer.estimate), durationText(layer.plain), durationText(layer.floor),
+               std::to_string(std::lround(100 * layer.hidden)) + " %"});
+  table.print(os << "\n");
+  // One after the other, as most layers of a model are alike.
+  StringRef last;
+  for (const ScheduleReport &layer : report.schedules)
+    if (layer.schedule != last) {
+      os << layer.name << ": " << layer.schedule << ", simulated for " << layer.machine << "\n";
+      last = layer.schedule;
+    }
+}
+
 void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   if (!report.model.empty())
     os << "model " << report.model << "\n";
@@ -113,6 +134,7 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   if (!report.gpu.empty())
     printGpuTable(report, os << "\n");
   printPlans(report, os);
+  printSchedules(report, os);
   if (report.plain.empty())
     return;
   os << "\n";

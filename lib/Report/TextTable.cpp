@@ -39,3 +39,16 @@ std::string moe_mlir::prefixed(double value) {
     prefixes = prefixes.drop_front();
   return threeDigits(value) + prefixes[0];
 }
+
+std::string moe_mlir::durationText(std::optional<double> seconds) {
+  if (!seconds)
+    return "?";
+  double value = *seconds * 1e9;
+  const char *unit = " ns";
+  for (const char *larger : {" us", " ms"})
+    if (value >= 999.5) {
+      value /= 1000;
+      unit = larger;
+    }
+  return threeDigits(value) + unit;
+}

@@ -4,6 +4,7 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ private:
 std::string threeDigits(double value);
 /// The same of a value of 1000 or more, with a decimal prefix: "4.19M".
 std::string prefixed(double value);
+/// "170 ns", "12.3 us", "1.23 ms"; "?" for none.
+std::string durationText(std::optional<double> seconds);
 
 } // namespace moe_mlir
 

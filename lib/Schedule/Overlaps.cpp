@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-static int64_t ranksOf(moe::OverlapChain &chain) {
+static int64_t ranksOf(moe::OverlapChain chain) {
   auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(chain.there, chain.there.getGridAttr());
   return grid ? llvm::product_of(grid.getShape()) : 0;
 }
@@ -24,20 +24,25 @@ static std::string whyNotSliced(moe::ExpertOp op, int64_t slices) {
          std::to_string(block) + ", which slices share equally";
 }
 
-std::string mlir::kernel::whyNotOverlapped(moe::ExpertOp op) {
-  moe::ScheduleAttr schedule = op.getScheduleAttr();
-  if (!schedule || schedule.getKind() != moe::ScheduleKind::Overlap)
-    return "";
+std::string mlir::kernel::whyNeverOverlapped(moe::ExpertOp op) {
   std::string why;
   std::optional<moe::OverlapChain> chain = moe::OverlapChain::around(op, why);
-  if (!chain)
+  if (chain && placementOf(chain->here) != moe::Placement::InPlace)
+    return "gathers its rows before the product, which needs all of them";
+  return chain ? "" : why;
+}
+
+std::string mlir::kernel::whyNotOverlapped(moe::ExpertOp op) {
+  moe::ScheduleAttr schedule = op.getScheduleAttr();
+  if (!schedule || !schedule.overlaps())
+    return "";
+  if (std::string why = whyNeverOverlapped(op); !why.empty())
     return "has a schedule that overlaps, but " + why + "; make it plain";
-  if (placementOf(chain->here) != moe::Placement::InPlace)
-    return "has a schedule that overlaps, but its rows are gathered before the product, which needs all of them; place "
-           "them in_place, or make the schedule plain";
-  const int64_t ranks = ranksOf(*chain), taken = llvm::sum_of(schedule.getSteps());
-  if (taken != ranks)
+  // How many parts there are shows when the program runs.
+  std::string none;
+  const int64_t ranks = ranksOf(*moe::OverlapChain::around(op, none)), taken = llvm::sum_of(schedule.getSteps());
+  if (!schedule.isByPart() && taken != ranks)
     return "has a schedule whose steps take the rows of " + std::to_string(taken) + " ranks, but there are " +
            std::to_string(ranks);
-  return whyNotSliced(op, schedule.getSlices());
+  return whyNotSliced(op, schedule.getSliceCount());
 }

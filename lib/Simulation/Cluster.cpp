@@ -178,6 +178,13 @@ static std::string namesIn(StringRef folder) {
   return text.empty() ? "none" : text;
 }
 
+std::string sim::clusterFolder() {
+  const std::string program = sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&clusterFolder));
+  SmallString<128> folder(sys::path::parent_path(program));
+  sys::path::append(folder, "..", "lib", "moe-mlir", "clusters");
+  return folder.str().str();
+}
+
 Expected<Cluster> sim::findCluster(StringRef spec, StringRef folder) {
   int64_t ranks = 0;
   StringRef name = spec;

@@ -70,6 +70,16 @@ static std::vector<int64_t> blockCandidates(int64_t multiprocessors) {
   return blocks;
 }
 
+/// Slices of the result's columns: of a program those that share its blocks equally.
+static std::vector<int64_t> sliceCandidates(const Setup &setup) {
+  std::vector<int64_t> slices;
+  const int64_t most = columnBlocks(setup);
+  for (int64_t count = 1; count <= most; ++count)
+    if (setup.blocks ? setup.blocks % count == 0 : most % count == 0 || (count & (count - 1)) == 0)
+      slices.push_back(count);
+  return slices;
+}
+
 namespace {
 struct Search {
   explicit Search(const Setup &setup) : setup(setup) {}
@@ -110,11 +120,7 @@ struct Search {
 
 void Search::descend(Schedule from) {
   const int64_t units = sourcesOf(setup), blocks = setup.cluster.device.multiprocessors;
-  std::vector<int64_t> slices;
-  const int64_t most = columnBlocks(setup);
-  for (int64_t count = 1; count <= most; ++count)
-    if (most % count == 0 || (count & (count - 1)) == 0)
-      slices.push_back(count);
+  const std::vector<int64_t> slices = sliceCandidates(setup);
   bestSeconds = time(from);
   best = std::move(from);
   for (int round = 0; round < 8; ++round) {
@@ -146,7 +152,9 @@ Solution sim::solve(const Setup &setup) {
     else
       start.steps = {1, units - 1};
     start.send = start.back = std::max<int64_t>(few, 1);
-    start.slices = std::min<int64_t>(8, columnBlocks(setup));
+    for (int64_t slices : sliceCandidates(setup))
+      if (slices <= 8)
+        start.slices = slices;
     start.piece = 512;
     search.descend(start);
     if (!solution.overlapped || search.bestSeconds < solution.overlapped) {
@@ -193,6 +201,7 @@ Schedule sim::drawSchedule(const Setup &setup, std::mt19937 &random) {
     schedule.steps.push_back(schedule.steps.size() < 16 ? draw(1, rest) : rest);
   schedule.send = draw(1, setup.cluster.device.multiprocessors / 2);
   schedule.back = draw(1, setup.cluster.device.multiprocessors / 2);
-  schedule.slices = draw(1, columnBlocks(setup));
+  const std::vector<int64_t> slices = sliceCandidates(setup);
+  schedule.slices = setup.blocks ? slices[size_t(draw(0, int64_t(slices.size()) - 1))] : draw(1, columnBlocks(setup));
   return schedule;
 }

@@ -9,7 +9,7 @@
 // CHECK-SAME: experts=8
 // CHECK: remark: [Analysis] Schedule
 // CHECK-SAME: Function=ranks
-// CHECK-SAME: plain: exchanges between ranks and products follow each other, without overlap
+// CHECK-SAME: plain: it exchanges no tokens: each rank has all of them (tokens=replicated)
 // CHECK-SAME: experts=8
 // CHECK-NOT: remark
 // CHECK-LABEL: func.func @experts

@@ -1,6 +1,7 @@
 //===- moe-compile.cpp - compiles an exported model into an executable --------------------------------------------===//
 
 #include "moe-mlir/Driver/Driver.h"
+#include "moe-mlir/Pipelines/LayerTimes.h"
 #include "moe-mlir/Pipelines/Parallel.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -87,6 +88,14 @@ static cl::opt<std::string>
                       "tokens=split (default where the first input can be divided) gives each rank a part of the "
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
                       "gives the same bits. experts=FILE (JSON) says which expert stands where"));
+static cl::opt<std::string>
+    cluster("cluster", cl::value_desc("name"), cl::cat(category),
+            cl::desc("Schedule exchanges under products for ranks that are connected so: 8xH200, as moe-sim takes "
+                     "it, or a file. Default: a cluster of the device of --target; ranks of a CPU are taken to share a "
+                     "machine, and overlap nothing"));
+static cl::opt<int64_t> scheduleTokens("schedule-tokens", cl::value_desc("N"), cl::cat(category), cl::init(0),
+                                       cl::desc("Schedule for so many tokens of all ranks together. Default: those of "
+                                                "the input if they are fixed, or 8192 of each rank"));
 static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::cat(category),
                                       cl::desc("CPU to compile for, x86-64-v3 or newer: native (default), x86-64-v3, "
                                                "x86-64-v4, sapphirerapids, znver4, ..."));
@@ -152,7 +161,7 @@ static bool hasEmptyName() {
     usageError("the name of the input is empty");
     return true;
   }
-  for (const cl::opt<std::string> *option : {&outputFile, &target, &parallel, &targetCpu, &weights, &dumpFolder})
+  for (const cl::opt<std::string> *option : {&outputFile, &target, &parallel, &cluster, &targetCpu, &weights, &dumpFolder})
     if (option->getNumOccurrences() && option->empty()) {
       usageError("the value of " + Twine(option == &outputFile ? "-" : "--") + option->ArgStr + " is empty");
       return true;
@@ -193,6 +202,8 @@ int main(int argc, char **argv) {
   options.emit = emit;
   options.target = target;
   options.parallel = parallel;
+  options.cluster = cluster;
+  options.scheduleTokens = scheduleTokens;
   if (targetCpu.getNumOccurrences())
     options.targetCpu = targetCpu;
   if (entry.getNumOccurrences())
@@ -217,6 +228,10 @@ int main(int argc, char **argv) {
   std::string error;
   if (!options.parallel.empty() && !parseParallel(options.parallel, error))
     return usageError("--parallel=" + options.parallel + ": " + error);
+  if (Error fault = checkCluster(options.cluster))
+    return usageError("--cluster=" + options.cluster + ": " + toString(std::move(fault)));
+  if (scheduleTokens.getNumOccurrences() && (scheduleTokens < 1 || scheduleTokens > (int64_t(1) << 32)))
+    return usageError("--schedule-tokens=" + Twine(scheduleTokens.getValue()) + " is no number of tokens");
   if (!options.parallel.empty() && options.to == Level::Graph)
     return usageError("--parallel makes level spmd, which --to=graph does not reach");
   if (options.report && options.to && *options.to < Level::Kernel)

@@ -4,7 +4,6 @@
 
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
-#include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Support/UntrustedIr.h"
@@ -17,7 +16,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
-#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -29,62 +27,11 @@ using namespace llvm;
 using namespace moe_mlir;
 using namespace moe_mlir::sim;
 
-static int64_t bytesOf(mlir::Type type) {
-  return divideCeil(mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth(), 8);
-}
-
-/// The layer of an op, or what is missing. Weights say the sizes, the dispatch in front of it the routing.
-static Expected<ProgramLayer> layerOf(mlir::moe::ExpertOp op) {
-  auto dispatch = op.getLayout().getDefiningOp<mlir::moe::DispatchOp>();
-  auto in = cast<mlir::ShapedType>(op.getWIn().getType()), out = cast<mlir::ShapedType>(op.getWOut().getType());
-  if (!dispatch || !in.hasStaticShape() || !out.hasStaticShape())
-    return createStringError("its routing is not that of a 'moe.dispatch', or its weights have no fixed size");
-  auto ids = cast<mlir::ShapedType>(dispatch.getExperts().getType());
-  if (ids.isDynamicDim(1))
-    return createStringError("the number of experts of a token is not fixed");
-  ProgramLayer result;
-  Layer &layer = result.layer;
-  layer.name = "layer";
-  layer.experts = int64_t(dispatch.getNumExperts());
-  layer.topK = ids.getDimSize(1);
-  layer.hidden = in.getDimSize(2);
-  layer.ffn = out.getDimSize(2);
-  layer.gated = op.getGated();
-  layer.elementBytes = bytesOf(dispatch.getTokens().getType());
-  if (auto schedule = op.getScheduleAttr()) {
-    llvm::raw_string_ostream text(result.schedule);
-    text << mlir::moe::stringifyScheduleKind(schedule.getKind());
-    if (schedule.getKind() == mlir::moe::ScheduleKind::Overlap) {
-      text << ", chunk = " << schedule.getChunk() << ", steps = [";
-      llvm::interleaveComma(schedule.getSteps(), text);
-      // Blocks of the roles, and how long a record is, programs leave to their targets so far.
-      text << "], slices = " << schedule.getSlices() << ", order = source, piece = 256, send = 12, return = 20";
-    }
-  }
-  mlir::Value tokens = dispatch.getTokens();
-  if (auto grid = dispatch.getAtAttr()) {
-    auto exchange = tokens.getDefiningOp<mlir::moe::AllToAllOp>();
-    if (!exchange)
-      return createStringError("it exchanges no tokens: each rank has all of them (tokens=replicated)");
-    auto shape = mlir::SymbolTable::lookupNearestSymbolFrom<mlir::shard::GridOp>(op, grid);
-    if (!shape)
-      return createStringError("its grid is not defined");
-    result.ranks = 1;
-    for (int64_t size : shape.getShape())
-      result.ranks *= size;
-    if (auto sent = exchange.getRows().getDefiningOp<mlir::moe::DispatchOp>())
-      tokens = sent.getTokens();
-  }
-  auto type = cast<mlir::ShapedType>(tokens.getType());
-  layer.tokens = type.isDynamicDim(0) ? 0 : type.getDimSize(0);
-  return result;
-}
-
 static bool alike(const ProgramLayer &a, const ProgramLayer &b) {
   auto key = [](const ProgramLayer &each) {
     const Layer &layer = each.layer;
     return std::tuple(layer.tokens, layer.experts, layer.topK, layer.hidden, layer.ffn, layer.gated, layer.elementBytes,
-                      each.ranks, each.schedule);
+                      each.ranks, each.schedule ? toString(*each.schedule) : "");
   };
   return key(a) == key(b);
 }

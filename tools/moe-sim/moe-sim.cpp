@@ -114,7 +114,7 @@ static void printSystems(const Setup &setup) {
 }
 
 /// Simulates one layer and writes what was asked for.
-static Error runLayer(Setup setup, StringRef scheduleOfProgram) {
+static Error runLayer(Setup setup, const std::optional<Schedule> &scheduleOfProgram) {
   Schedule schedule;
   if (solveIt) {
     Solution solution;
@@ -128,11 +128,12 @@ static Error runLayer(Setup setup, StringRef scheduleOfProgram) {
     outs() << (schedule.kind == Schedule::Plain && solution.overlapped > 0
                    ? "; it gains less than " + std::to_string(int(kLeastGain * 100)) + " %: plain\n"
                    : "\n");
-  } else if (StringRef text = scheduleText.empty() ? scheduleOfProgram : StringRef(scheduleText); !text.empty()) {
-    Expected<Schedule> parsed = parseSchedule(text);
-    if (!parsed)
-      return parsed.takeError();
-    schedule = *parsed;
+  } else {
+    Expected<Schedule> given =
+        scheduleText.empty() ? scheduleOfProgram.value_or(Schedule()) : parseSchedule(scheduleText);
+    if (!given)
+      return given.takeError();
+    schedule = *given;
     if (Error error = checkSchedule(setup, schedule))
       return error;
   }
@@ -257,9 +258,7 @@ int main(int argc, char **argv) {
   handleFatalErrors("moe-sim");
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, kOverview);
-  SmallString<128> folder(
-      sys::path::parent_path(sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(main))));
-  sys::path::append(folder, "..", "lib", "moe-mlir", "clusters");
+  const std::string folder = clusterFolder();
   if (predictions) {
     Error error = printPredictions(folder, outs());
     return error ? failed(std::move(error)) : EXIT_SUCCESS;

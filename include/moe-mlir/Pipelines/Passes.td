@@ -106,9 +106,17 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
 def MoeSchedule : Pass<"moe-schedule", "::mlir::ModuleOp"> {
   let summary = "Decide how the kernels of each expert layer follow each other";
   let description = [{
-    Gives every `moe.expert` that has none a schedule, and a remark of category `moe-schedule` that says why. Every
-    layer gets `<plain>`: dispatch, experts and combine one after the other, and exchanges with other ranks before and after
-    them. A schedule that is there, by hand or from an earlier run, is kept.
+    Gives every `moe.expert` that has none a schedule, and a remark of category `moe-schedule` that says why. A schedule that is
+    there, by hand or from an earlier run, is kept.
+
+    A layer whose tokens travel between ranks gets the schedule that takes the least time on `cluster`, by the simulator of
+    `moe-sim`: an overlap, parts, or `<plain>` if that gains less than 3 %. The remark says both times, the floor (of two
+    kernels, each as long as its product or as what travels beside it) and how much of the exchange is hidden. Without `cluster`,
+    kernels for a GPU are scheduled for a cluster of that GPU. Ranks of a CPU get `<plain>`: they are taken to share a machine.
+    Every other layer gets `<plain>`.
+
+    Tiles and places of rows have to be decided before (`graph-to-scheduled`): slices share the blocks of the second product's
+    columns, and rows that are gathered first cannot overlap.
 
     ```mlir
     %y = moe.expert %rows, %layout, %w1, %w2 schedule(<plain>) {
@@ -117,6 +125,10 @@ def MoeSchedule : Pass<"moe-schedule", "::mlir::ModuleOp"> {
     } : tensor<?x64xf32>, !moe.layout<8>, tensor<8x32x64xf32>, tensor<8x64x32xf32> -> tensor<?x64xf32>
     ```
   }];
+  let options = [Option<"cluster", "cluster", "std::string", "",
+                        "what connects the ranks: 'NAME' or '8xNAME' of data/clusters, or a file that ends in .json">,
+                 Option<"tokens", "tokens", "int64_t", "0",
+                        "tokens of all ranks together; 0: those of the program, or 8192 of each rank">];
 }
 
 def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {

@@ -16,6 +16,9 @@ struct PipelineOptions {
   std::string target = "";
   /// How the program is divided among ranks, see parseParallel (Parallel.h); of the arrow from level graph. Empty: not.
   std::string parallel = "";
+  /// What schedules are decided for, see SchedulingOptions (LayerTimes.h); of the arrow from level spmd.
+  std::string cluster = "";
+  int64_t scheduleTokens = 0;
 };
 
 /// The passes that make level graph of an imported model (`aten.call` ops), in the syntax of `moe-opt --pass-pipeline`.

@@ -81,6 +81,17 @@ struct LayerReport {
   std::vector<LaunchReport> launches;
 };
 
+/// When an expert layer on several ranks sends and multiplies, and what the simulator says that it takes, in seconds.
+struct ScheduleReport {
+  std::string name, entry;  ///< as of a layer
+  std::string schedule;     ///< in the words of the IR
+  std::string machine;      ///< that is simulated, and for how many tokens
+  double estimate = 0;      ///< of the schedule
+  double plain = 0;         ///< without overlap
+  double floor = 0;         ///< products, or the exchange beside each, whichever takes longer
+  double hidden = 0;        ///< part of the exchange that does not make the layer longer, 0 to 1
+};
+
 struct Report {
   std::string model, cpu; ///< empty if the module does not say
   std::string gpu;        ///< as NVRTC calls it; empty: kernels are for the CPU
@@ -92,6 +103,7 @@ struct Report {
   std::vector<LayerReport> layers;          ///< in the order of their first launch
   int64_t weightBytes = 0;                  ///< of all tensors of the archive
   std::vector<mlir::moe::PlainLayer> plain; ///< layers that run as plain operations
+  std::vector<ScheduleReport> schedules;    ///< of expert layers on several ranks, where a cluster is known
 };
 
 /// Counts what the launches of a module at level kernel do. The module is not changed. Emits an error if it has no host

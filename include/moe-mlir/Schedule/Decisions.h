@@ -37,6 +37,8 @@ std::string whyNotPlaced(moe::DispatchOp op, moe::Placement placement);
 /// Where experts find the rows of `op`.
 moe::Placement placementOf(moe::DispatchOp op);
 
+/// Why exchanges cannot run under the products of a layer, whatever its schedule's numbers; empty if they can.
+std::string whyNeverOverlapped(moe::ExpertOp op);
 /// Why the schedule of an expert layer that overlaps cannot be carried out; empty if it can.
 std::string whyNotOverlapped(moe::ExpertOp op);
 

@@ -39,6 +39,9 @@ llvm::Expected<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file)
 /// otherwise one node.
 llvm::Expected<Cluster> findCluster(llvm::StringRef spec, llvm::StringRef folder);
 
+/// Where the descriptions stand that come with this program, in a build and where it is installed.
+std::string clusterFolder();
+
 } // namespace moe_mlir::sim
 
 #endif // MOE_MLIR_SIMULATION_CLUSTER_H

@@ -16,6 +16,7 @@ struct Setup {
   Layer layer;
   Constants constants;
   bool nested = false; ///< two exchanges, between nodes and within one, in place of one
+  int64_t blocks = 0;  ///< of columns of a program's result, which slices share equally; 0: slices are free
   bool bulk = true;    ///< rows and sums travel by bulk copies; otherwise by stores of a block's threads
 };
 

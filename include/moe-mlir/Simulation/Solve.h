@@ -9,7 +9,7 @@
 namespace moe_mlir::sim {
 
 /// A schedule other than `plain` has to save at least this part of plain's time.
-constexpr double kLeastGain = 0.02;
+constexpr double kLeastGain = 0.03;
 
 struct Solution {
   Schedule schedule;

@@ -73,7 +73,8 @@ static LaunchOp emitSend(GraphLowering &lowering, OpBuilder &host, Location loc,
   const Ranks &ranks = exchange.ranks;
   OpFoldResult tokens = sizeOf(host, loc, travellers[0].source, 0);
   KernelBuilder b(lowering.kernels, loc);
-  Value own = b.arg(ranks.own), room = b.arg(exchange.room);
+  Value own = b.arg(ranks.own);
+  ReceivedRows there(b, exchange);
   Value offsets = b.arg(layout.offsets), tokenOf = b.arg(layout.tokens);
   SmallVector<Traveller> args;
   for (const Traveller &traveller : travellers)
@@ -85,7 +86,7 @@ static LaunchOp emitSend(GraphLowering &lowering, OpBuilder &host, Location loc,
     Value end = b.toIndex(b.load(offsets, b.add(peer, b.idx(1))));
     b.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, end), [&] {
       Value token = b.toIndex(b.load(tokenOf, row));
-      Value place = b.add(b.mul(distanceBetween(b, ranks, peer, own), room), at[1]);
+      Value place = there.place(distanceBetween(b, ranks, peer, own), at[1]);
       for (const Traveller &traveller : args)
         PutOp::create(b, traveller.source, token, traveller.window, peer, place);
     });
@@ -140,16 +141,6 @@ static LaunchOp emitArrival(GraphLowering &lowering, OpBuilder &host, Location l
     b.store(b.toI32(sum), arrived, b.idx(ranks.count));
   };
   return emitAwait(lowering, host, loc, ranks, exchange.came, "await_rows", listen);
-}
-
-Value mlir::kernel::rowsOf(KernelBuilder &b, Value arrived, Value peer) {
-  return b.sub(b.toIndex(b.load(arrived, b.add(peer, b.idx(1)))), b.toIndex(b.load(arrived, peer)));
-}
-
-Value mlir::kernel::rowExists(KernelBuilder &b, const RowExchange &exchange, Value row) {
-  Value room = b.arg(exchange.room), arrived = b.arg(exchange.arrived), own = b.arg(exchange.ranks.own);
-  Value count = rowsOf(b, arrived, rankBehind(b, exchange.ranks, own, b.div(row, room)));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.rem(row, room), count);
 }
 
 bool mlir::kernel::goToExperts(Value received) {
@@ -225,6 +216,11 @@ private:
     const Ranks &ranks = exchange->ranks;
     exchange->room = ranks.largest(rewriter, loc, sizeOf(rewriter, loc, tokens, 0));
     emitRoomCheck(rewriter, loc, *exchange);
+    if (std::optional<moe::OverlapChain> chain = moe::overlapOf(op)) {
+      cutIntoChunks(rewriter, loc, *exchange, chain->expert.getScheduleAttr());
+      if (exchange->isByPart)
+        emitRoomCheck(rewriter, loc, *exchange);
+    }
     exchange->number = numberOf(op, lowering);
     exchange->came = ranks.flags(rewriter, loc, nameOf(*exchange, "came"));
     exchange->arrived = allocate(rewriter, loc, rewriter.getI32Type(),

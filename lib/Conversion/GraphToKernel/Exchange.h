@@ -39,6 +39,8 @@ struct RowExchange {
   unsigned returns = 0;      ///< that were emitted
 
   // Of one that overlaps with products (Overlap.h):
+  bool isByPart = false;                ///< rows that came stand in parts of a chunk of every source
+  Value chunkRows = {}, chunks = {};    ///< rows of a chunk, and chunks of `room` rows
   Value tokens = {}, rows = {};         ///< what the first product's group sends, and the window that it goes to
   DenseMap<Value, Value> received = DenseMap<Value, Value>(); ///< companions: result -> buffer
   Value sums = {}, sumsCame = {};       ///< windows: slices of sums that return, a flag for each chunk of each
@@ -49,6 +51,31 @@ struct RowExchange {
 std::string nameOf(const RowExchange &exchange, const Twine &name);
 /// A window with `room` rows of each rank, like those of `rows`.
 Value windowFor(OpBuilder &host, Location loc, const RowExchange &exchange, const Twine &name, Value rows);
+/// In a kernel: which row of which source stands where among those that came.
+class ReceivedRows {
+public:
+  ReceivedRows(KernelBuilder &b, const RowExchange &exchange);
+
+  /// The place of row `index` of the source that stands `distance` places behind.
+  Value place(Value distance, Value index);
+  /// The other way round.
+  Value distance(Value place);
+  Value index(Value place);
+
+  // Of an exchange that overlaps. Flags stand as rows do, so that rows behind each other have flags behind each other.
+  Value flag(Value distance, Value chunk);
+  Value flagOf(Value place);
+  /// Places below this one have the rows of the first `sources` sources, or parts.
+  Value end(int64_t sources);
+
+private:
+  KernelBuilder &b;
+  const RowExchange &exchange;
+  Value unit; ///< rows that stand together: of a source, or of a chunk
+};
+
+/// In a kernel: how far behind the source of the rows of a flag stands.
+Value distanceOfFlag(KernelBuilder &b, const RowExchange &exchange, Value flag);
 /// In a kernel: how many rows of `peer` have come.
 Value rowsOf(KernelBuilder &b, Value arrived, Value peer);
 /// Whether ids that an exchange received go to nothing but experts, which tell themselves what rows exist.

@@ -40,16 +40,18 @@ private:
   Overlap(GraphLowering &lowering, moe::OverlapChain chain, const LayoutBuffers &here)
       : lowering(lowering), chain(chain), here(here), schedule(chain.expert.getScheduleAttr()) {}
 
-  void allocate(OpBuilder &host);
+  void allocate(OpBuilder &host, int64_t tileRows);
   void emitOrder(OpBuilder &host, int64_t tileRows);
   LaunchOp emitSend(OpBuilder &host);
   LaunchOp emitReturn(OpBuilder &host, Value rows, Value pieces);
   void join(ArrayRef<LaunchOp> members, ConversionPatternRewriter &rewriter);
-  /// In a kernel: the flag of row `row` of those that came.
-  Value flagOf(KernelBuilder &b, Value row);
+  /// `member` runs beside a product in so many blocks, if the schedule says it (not 0).
+  void setBlocks(LaunchOp member, int64_t blocks);
   /// In a kernel: rows [begin, end) of a chunk, of `count` rows.
   std::pair<Value, Value> rowsOfChunk(KernelBuilder &b, Value chunk, Value count);
-  int64_t phases() { return schedule.getSteps().size(); }
+  int64_t phases() { return schedule.getPhases().size(); }
+  int64_t slices() { return schedule.getSliceCount(); }
+  int64_t experts() { return chain.here.getLayout().getType().getExperts(); }
   Location loc() { return chain.expert.getLoc(); }
 
   GraphLowering &lowering;
@@ -57,12 +59,15 @@ private:
   LayoutBuffers here;
   moe::ScheduleAttr schedule;
   std::shared_ptr<RowExchange> exchange;
-  Value chunkRows, chunks;      ///< rows of a chunk, and chunks of `room` rows
   Value came;                   ///< window of flags: one for each chunk of each source
-  Value records, counts;        ///< [phases * E, 5], [phases]: those of a phase stand from phase * E on
+  int64_t pieceRows = 0;        ///< of a record at most; 0: as many as there are
+  OpFoldResult recordsOfPhase;  ///< at most
+  Value records, counts;        ///< [phases * recordsOfPhase, 5], [phases]: those of a phase stand together
   Value done;                   ///< [slices]: tiles of the second product
 };
 
+/// Cuts the rows that a rank can send into chunks, as the schedule says.
+void cutIntoChunks(OpBuilder &host, Location loc, RowExchange &exchange, moe::ScheduleAttr schedule);
 /// What returns while the experts of `op` work, if their schedule overlaps; null otherwise.
 Value sumsOnTheirWay(GraphLowering &lowering, OpBuilder &host, moe::CombineOp op);
 /// Launches the wait for those sums.

@@ -6,19 +6,19 @@
 // RUN:   | FileCheck %s --check-prefix=ONE
 
 // CHECK-LABEL: func.func @main
+// A chunk has more rows than that where there are very many.
+// CHECK: %[[LEAST:.*]] = arith.ceildivui %[[ROOM:.*]], %c256
+// CHECK: %[[CHUNK:.*]] = arith.maxui %c32, %[[LEAST]]
+// CHECK: %[[CHUNKS:.*]] = arith.ceildivui %[[ROOM]], %[[CHUNK]]
 // Ids and weights travel before the layout is known, without the rows.
 // CHECK: %[[ROWS:.*]] = kernel.window(%{{.*}}) on @ep as "rows" : !kernel.window<?x64xbf16>
 // CHECK: kernel.launch @send_rows({{.*}}row_bytes = 12 : i64
 // CHECK: kernel.launch @announce_rows(
 // CHECK: kernel.launch @await_rows(
 // CHECK: kernel.launch @layout_4(
-// A chunk has more rows than that where there are very many.
-// CHECK: %[[LEAST:.*]] = arith.ceildivui %[[ROOM:.*]], %c256
-// CHECK: %[[CHUNK:.*]] = arith.maxui %c32, %[[LEAST]]
-// CHECK: %[[CHUNKS:.*]] = arith.ceildivui %[[ROOM]], %[[CHUNK]]
 // CHECK: %[[CAME:.*]] = kernel.window() on @ep as "chunks came" : !kernel.window<512xi32>
 // CHECK: %[[BACK:.*]] = kernel.window() on @ep as "sums came" : !kernel.window<512xi32>
-// CHECK: kernel.launch @order_records_4({{.*}}) single
+// CHECK: kernel.launch @order_records_4({{.*}}) rows(
 // CHECK: kernel.launch_group {
 // CHECK-NEXT: kernel.launch @send_chunks({{.*}}%[[ROWS]], %[[CAME]]{{.*}}moe.phase = "mlp: rows to experts"{{.*}}row_bytes = 128 : i64
 // CHECK-NEXT: kernel.launch @experts_up_4x96x64_bf16_gated(%[[ROWS]], {{.*}}%[[CAME]]{{.*}}) phases(2)

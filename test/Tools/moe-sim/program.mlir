@@ -11,12 +11,16 @@
 // RUN: moe-sim %t.fixed.mlir --cluster=2xH200 | FileCheck %s
 // RUN: not moe-sim %t.fixed.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=FIXED
 // RUN: sed 's/schedule(<plain>)/schedule(<overlap, chunk = 64, steps = [1, 1], slices = 2>)/' %t.mlir | moe-sim - --cluster=2xH200 --tokens=4096 | FileCheck %s --check-prefix=OVERLAP
+// RUN: sed 's/schedule(<plain>)/schedule(<overlap, chunk = 64, steps = [1, 1], piece = 256, send = 4, slices = 2, return = 8>)/' %t.mlir | moe-sim - --cluster=2xH200 --tokens=4096 | FileCheck %s --check-prefix=ALL
+// RUN: sed 's/schedule(<plain>)/schedule(<parts = 4>)/' %t.mlir | moe-sim - --cluster=2xH200 --tokens=4096 | FileCheck %s --check-prefix=PARTS
 // RUN: not moe-sim %t.mlir --cluster=4xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: not moe-sim %t.mlir --cluster=2xH200 2>&1 | FileCheck %s --check-prefix=TOKENS
 // RUN: moe-compile %s --from=graph --parallel=ep=2,tokens=replicated --to=spmd -o %t.whole.mlir
 // RUN: not moe-sim %t.whole.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=WHOLE
 
-// OVERLAP: overlap, chunk = 64, order = source, steps = [1, 1], piece = 256, send = 12, slices = 2, return = 20
+// OVERLAP: overlap, chunk = 64, order = source, steps = [1, 1], piece = 1048576, send = 12, slices = 2, return = 20
+// ALL: overlap, chunk = 64, order = source, steps = [1, 1], piece = 256, send = 4, slices = 2, return = 8
+// PARTS: schedule:  parts = 4
 // LEVEL: moe.expert
 // LEVEL-SAME: schedule(<plain>)
 

@@ -1,5 +1,6 @@
 """Layers over several ranks whose results are whole numbers: their bits depend neither on exponentials nor on the order of a sum."""
 
+import re
 import subprocess
 from dataclasses import dataclass
 
@@ -62,13 +63,17 @@ func.func @main(%x0: tensor<?x{h}x{t}> {{moe.dims = ["tokens", ""], moe.name = "
 
 
 def kernel_level(layer, ranks, tokens, folder, axis="ep"):
-    """The kernel level for a GPU, by the compiler's command."""
-    source, output = folder / "layer.mlir", folder / f"{axis}{tokens}{ranks}.mlir"
+    """The kernel level for a GPU, by the compiler's command. Exchanges and products follow each other, whatever the scheduler finds."""
+    source, scheduled, output = folder / "layer.mlir", folder / f"{axis}{tokens}{ranks}.scheduled.mlir", folder / f"{axis}{tokens}{ranks}.mlir"
     source.write_text(layer.graph())
-    command = [BUILD / "bin" / "moe-compile", source, "--from=graph", "--weights=none", f"--parallel={axis}={ranks},tokens={tokens}",
-               "--target=cuda:h200", "--to=kernel", "-q", "-o", output]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+
+    def compile(source, output, *flags):
+        done = subprocess.run([BUILD / "bin" / "moe-compile", source, "--weights=none", "-q", "-o", output, *flags], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+    compile(source, scheduled, "--from=graph", f"--parallel={axis}={ranks},tokens={tokens}", "--target=cuda:h200", "--to=scheduled")
+    scheduled.write_text(re.sub(r"schedule\(<.*?>\)", "schedule(<plain>)", scheduled.read_text()))
+    compile(scheduled, output, "--to=kernel")
     return output.read_text()
 
 

@@ -41,38 +41,59 @@ def rows(seed):
 
 def write(layer, folder, fixed=False):
     """Writes layer.mlir and its weights to the folder; returns the flags to compile them. fixed: the number of tokens is no size of the call."""
-    generator = torch.Generator().manual_seed(layer.experts * 1000 + layer.hidden)
-    rows = layer.inner * (2 if layer.gated else 1)
-    shapes = {"up": (layer.experts, rows, layer.hidden), "down": (layer.experts, layer.hidden, layer.inner)}
-    weights = {name: (torch.randn(shape, generator=generator) / shape[-1] ** 0.5).to(TYPES[layer.dtype]) for name, shape in shapes.items()}
+    return write_all([layer], folder, fixed)
+
+
+def write_all(layers, folder, fixed=False):
+    """The same of a program of several layers with inputs and an output each; their names end in the layer's number, but for the first one."""
+    weights, arguments, types, body = {}, [], [], ""
+    for number, layer in enumerate(layers):
+        suffix = str(number) if number else ""
+        generator = torch.Generator().manual_seed(layer.experts * 1000 + layer.hidden)
+        rows = layer.inner * (2 if layer.gated else 1)
+        shapes = {"up": (layer.experts, rows, layer.hidden), "down": (layer.experts, layer.hidden, layer.inner)}
+        weights |= {name + suffix: (torch.randn(shape, generator=generator) / shape[-1] ** 0.5).to(TYPES[layer.dtype]) for name, shape in shapes.items()}
+        text = text_of(layer, suffix, rows, fixed)
+        arguments.append(text[0])
+        types.append(text[1])
+        body += text[2]
     save_file(weights, folder / "layer.safetensors")
+    results = ", ".join(f"%y{number or ''}" for number in range(len(layers)))
+    (folder / "layer.mlir").write_text(f"""
+func.func @main({", ".join(arguments)})
+    -> ({", ".join(f'{t} {dims}' for t, dims in types)}) {{{body}
+  return {results} : {", ".join(t for t, _ in types)}
+}}
+""")
+    return ["--from=graph", f"--weights={folder / 'layer.safetensors'}"]
+
+
+def text_of(layer, suffix, rows, fixed):
+    """A layer as text: arguments of the function, type and attributes of the result, ops."""
     e, i, h, k, t = layer.experts, layer.inner, layer.hidden, layer.k, layer.dtype
     n, r, dims = (layer.tokens, layer.tokens * k, "") if fixed else ("?", "?", 'moe.dims = ["tokens", ""], ')
-    region = f"""gated {{
+    region = """gated {
   ^bb0(%g: f32, %u: f32):
     %s = nn.silu %g : f32
     %a = arith.mulf %s, %u : f32
     moe.yield %a : f32
-  }}""" if layer.gated else """{
+  }""" if layer.gated else """{
   ^bb0(%g: f32):
     %s = nn.silu %g : f32
     moe.yield %s : f32
   }"""
-    (folder / "layer.mlir").write_text(f"""
-func.func @main(%x: tensor<{n}x{h}x{t}> {{{dims}moe.name = "x"}},
-                %ids: tensor<{n}x{k}xi32> {{{dims}moe.name = "ids"}},
-                %w: tensor<{n}x{k}x{t}> {{{dims}moe.name = "weights"}})
-    -> (tensor<{n}x{h}x{t}> {{{dims}moe.name = "y"}}) {{
-  %up = moe.parameter ["up"] : tensor<{e}x{rows}x{h}x{t}>
-  %down = moe.parameter ["down"] : tensor<{e}x{h}x{i}x{t}>
-  %rows, %layout = moe.dispatch %x, %ids num_experts({e}) : tensor<{n}x{h}x{t}>, tensor<{n}x{k}xi32> -> tensor<{r}x{h}x{t}>, !moe.layout<{e}>
-  %r = moe.expert %rows, %layout, %up, %down {region}
+    x, ids, w, up, down, placed, layout, made, y = (f"%{name}{suffix}" for name in ("x", "ids", "w", "up", "down", "rows", "layout", "r", "y"))
+    arguments = f"""{x}: tensor<{n}x{h}x{t}> {{{dims}moe.name = "x{suffix}"}},
+                {ids}: tensor<{n}x{k}xi32> {{{dims}moe.name = "ids{suffix}"}},
+                {w}: tensor<{n}x{k}x{t}> {{{dims}moe.name = "weights{suffix}"}}"""
+    body = f"""
+  {up} = moe.parameter ["up{suffix}"] : tensor<{e}x{rows}x{h}x{t}>
+  {down} = moe.parameter ["down{suffix}"] : tensor<{e}x{h}x{i}x{t}>
+  {placed}, {layout} = moe.dispatch {x}, {ids} num_experts({e}) : tensor<{n}x{h}x{t}>, tensor<{n}x{k}xi32> -> tensor<{r}x{h}x{t}>, !moe.layout<{e}>
+  {made} = moe.expert {placed}, {layout}, {up}, {down} {region}
       : tensor<{r}x{h}x{t}>, !moe.layout<{e}>, tensor<{e}x{rows}x{h}x{t}>, tensor<{e}x{h}x{i}x{t}> -> tensor<{r}x{h}x{t}>
-  %y = moe.combine %r, %layout weights(%w : tensor<{n}x{k}x{t}>) : tensor<{r}x{h}x{t}>, !moe.layout<{e}> -> tensor<{n}x{h}x{t}>
-  return %y : tensor<{n}x{h}x{t}>
-}}
-""")
-    return ["--from=graph", f"--weights={folder / 'layer.safetensors'}"]
+  {y} = moe.combine {made}, {layout} weights({w} : tensor<{n}x{k}x{t}>) : tensor<{r}x{h}x{t}>, !moe.layout<{e}> -> tensor<{n}x{h}x{t}>"""
+    return arguments, (f"tensor<{n}x{h}x{t}>", f'{{{dims}moe.name = "y{suffix}"}}'), body
 
 
 def route(layer, ranks, rng):

@@ -14,14 +14,21 @@ from moe_mlir.testing.compiling import compiler
 
 @dataclass(frozen=True)
 class Schedule:
-    """`steps`: the rows of how many ranks each phase of the first product takes; `chunk`: rows of a flag; `slices`: phases of the second product."""
+    """`steps`: the rows of how many ranks (or parts of all ranks) each phase of the first product takes; `chunk`: rows of a flag; `piece`: rows of a
+    record; `slices`: phases of the second product. `parts`: Tutel's degree, without the others."""
 
     steps: tuple = (1, 1)
     chunk: int = 4
     slices: int = 2
+    order: str = "source"
+    piece: int = 0
+    parts: int = 0
 
     def __str__(self):
-        return f"<overlap, chunk = {self.chunk}, steps = {list(self.steps)}, slices = {self.slices}>"
+        if self.parts:
+            return f"<parts = {self.parts}>"
+        order, piece = ", order = part" if self.order == "part" else "", f", piece = {self.piece}" if self.piece else ""
+        return f"<overlap, chunk = {self.chunk}{order}, steps = {list(self.steps)}{piece}, slices = {self.slices}>"
 
 
 def scheduled(source, parallel, schedule, *flags):

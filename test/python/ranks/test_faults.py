@@ -6,8 +6,9 @@ import os
 import pytest
 
 from faults import FAULTS, Jobs, kind_of
+from moe_mlir.testing.full import FULL
 
-COUNT = int(os.environ.get("MOE_FAULTS") or (400 if os.environ.get("MOE_TEST_FULL") else 40))
+COUNT = int(os.environ.get("MOE_FAULTS") or (400 if FULL else 40))
 
 
 @pytest.fixture(scope="module")

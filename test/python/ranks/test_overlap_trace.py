@@ -17,8 +17,12 @@ EXPERTS, K, HIDDEN = 8, 2, 256
 FIRST = {2: Schedule(steps=(1, 1), chunk=4, slices=2), 4: Schedule(steps=(1, 1, 2), chunk=3, slices=2)}
 # Of the text: what is edited, and into what.
 EDITS = {"as written": [], "one step": [(r"steps = \[[^\]]*\]", "steps = [{ranks}]")], "four slices": [(r"slices = 2", "slices = 4")],
-         "all of it": [(r"steps = \[[^\]]*\]", "steps = [1, {rest}]"), (r"slices = 2", "slices = 1"), (r"chunk = \d+", "chunk = 100")]}  # fmt: skip
-CASES = [(2, name) for name in EDITS] + [(4, "as written"), (4, "all of it")]
+         "all of it": [(r"steps = \[[^\]]*\]", "steps = [1, {rest}]"), (r"slices = 2", "slices = 1"), (r"chunk = \d+", "chunk = 100")],
+         "by part": [(r"chunk = \d+, steps = \[[^\]]*\]", "chunk = 5, order = part, steps = [1, 3, {ranks}]")],
+         "pieces": [(r"\], slices", "], piece = 13, slices")],
+         "pieces of parts": [(r"chunk = \d+", "chunk = 7, order = part"), (r"\], slices", "], piece = 6, slices")],
+         "in three parts": [(r"<overlap, [^>]*>", "<parts = 3>")]}  # fmt: skip
+CASES = [(2, name) for name in EDITS] + [(4, "as written"), (4, "all of it"), (4, "by part"), (4, "in three parts")]
 
 
 def drawn(tokens, routing):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 
 import numpy as np
@@ -19,7 +20,10 @@ from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 LAYER = Drawn(8, 2, 256, 64, True, "bf16", 33, "random")
 TWO = Schedule(steps=(1, 1), chunk=4, slices=2)
-SCHEDULES = {2: [TWO, Schedule(steps=(2,), chunk=1, slices=1)], 4: [Schedule(steps=(1, 1, 2), chunk=3, slices=4), Schedule(steps=(1, 3), chunk=100, slices=2)]}
+SCHEDULES = {
+    2: [TWO, Schedule(steps=(2,), chunk=1, slices=1), Schedule(steps=(1, 2, 1), chunk=5, order="part"), Schedule(parts=4)],
+    4: [Schedule(steps=(1, 1, 2), chunk=3, slices=4), Schedule(steps=(1, 3), chunk=100, piece=7), Schedule(parts=2)],
+}
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +81,14 @@ def test_bits_of_one_rank(ranks, schedule, source, expected, tmp_path):
     for threads, cores in ((1, 2), (3, None), (1, 1)):
         with on_cores(cores):
             assert_same_bits(outputs_of(program, ranks, calls() * 3, tmp_path / f"calls{threads}-{cores}", threads=threads), expected * 3)
+
+
+def test_what_the_scheduler_finds(source, expected, tmp_path):
+    """For a slow link; blocks of members say nothing on a CPU."""
+    path, flags = source
+    cluster = ["--cluster=L20", *flags]
+    assert "send = " in re.search(r"schedule\(<overlap, (.*)>\)", text_at("scheduled", path, "ep=2", *cluster))[1]
+    assert_same_bits(outputs_of(compile_for(path, tmp_path, 2, *cluster), 2, calls(), tmp_path / "calls"), expected)
 
 
 def test_a_model(tmp_path):

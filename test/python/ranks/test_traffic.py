@@ -1,19 +1,19 @@
 """What ranks send to each other, byte for byte: the trace and the benchmark say what follows from the routing."""
 
 import json
-import os
 
 import numpy as np
 import pytest
 
 from layer import ROUTINGS, Drawn, inputs_of, write
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import compile_for, outputs_of, part_of, run
 
 EXPERTS, HIDDEN, K, TOKENS, FLAG, ANNOUNCEMENT = 8, 24, 3, 37, 4, 8
 BYTES = {"f32": 4, "bf16": 2}
 PROGRAMS = [("split", 2, "f32"), ("split", 4, "bf16"), ("replicated", 2, "bf16"), ("replicated", 4, "f32")]
 # dp, ep, etp
-GRIDS = [((2, 2, 2), "split"), *([((1, 2, 2), "replicated"), ((1, 1, 4), "replicated")] if os.environ.get("MOE_TEST_FULL") else [])]
+GRIDS = [((2, 2, 2), "split"), *([((1, 2, 2), "replicated"), ((1, 1, 4), "replicated")] if FULL else [])]
 
 
 def layer_of(dtype, routing="random", tokens=TOKENS):

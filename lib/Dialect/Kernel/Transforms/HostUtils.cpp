@@ -56,11 +56,26 @@ Value kernel::getMemrefSize(OpBuilder &b, Location loc, Value memref, int64_t di
   return memref::DimOp::create(b, loc, memref, dim);
 }
 
+/// Of a number without sign: constants, and the larger one of two numbers of which one is so.
+static bool isNeverZero(Value value) {
+  if (auto larger = value.getDefiningOp<arith::MaxUIOp>())
+    return isNeverZero(larger.getLhs()) || isNeverZero(larger.getRhs());
+  std::optional<int64_t> constant = getConstantIntValue(value);
+  return constant && *constant != 0;
+}
+
+/// A quotient is, too, if nothing is divided by zero.
+static bool mayMove(Operation *op) {
+  if (isPure(op))
+    return true;
+  return isa<arith::DivUIOp, arith::CeilDivUIOp, arith::RemUIOp>(op) && isNeverZero(op->getOperand(1));
+}
+
 LogicalResult kernel::hoistScalar(Value value, Operation *op) {
   Operation *def = value.getDefiningOp();
   if (!def || def->getBlock() != op->getBlock() || def->isBeforeInBlock(op))
     return success();
-  if (!isPure(def) || def->getNumRegions())
+  if (!mayMove(def) || def->getNumRegions())
     return failure();
   for (Value operand : def->getOperands())
     if (failed(hoistScalar(operand, op)))

@@ -87,23 +87,6 @@ LogicalResult SumAttr::verify(EmitError emitError, SumKind, int64_t groups) {
   return success();
 }
 
-LogicalResult ScheduleAttr::verify(EmitError emitError, ScheduleKind kind, int64_t chunk, ArrayRef<int64_t> steps,
-                                   int64_t slices) {
-  if (kind == ScheduleKind::Plain) {
-    if (chunk || !steps.empty() || slices)
-      return emitError() << "a plain schedule has no numbers";
-    return success();
-  }
-  // More than any layer has, and few enough that products of them are numbers.
-  constexpr int64_t most = 1 << 20;
-  for (auto [name, number] : {std::pair<StringRef, int64_t>{"chunk", chunk}, {"slices", slices}})
-    if (number < 1 || number > most)
-      return emitError() << "an overlap needs " << name << " from 1 to " << most << ", got " << number;
-  if (steps.empty() || llvm::any_of(steps, [&](int64_t step) { return step < 1 || step > most; }))
-    return emitError() << "an overlap needs steps, the number of ranks in each of them at least 1";
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Recipe steps
 //===----------------------------------------------------------------------===//

@@ -36,7 +36,7 @@ std::optional<OverlapChain> OverlapChain::around(ExpertOp expert, std::string &w
 std::optional<OverlapChain> mlir::moe::overlapOf(ExpertOp expert) {
   std::string why;
   ScheduleAttr schedule = expert.getScheduleAttr();
-  return schedule && schedule.getKind() == ScheduleKind::Overlap ? OverlapChain::around(expert, why) : std::nullopt;
+  return schedule && schedule.overlaps() ? OverlapChain::around(expert, why) : std::nullopt;
 }
 
 std::optional<OverlapChain> mlir::moe::overlapOf(AllToAllOp there) {

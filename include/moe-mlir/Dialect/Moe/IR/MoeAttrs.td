@@ -91,7 +91,10 @@ def Moe_SumAttr : Moe_Attr<"Sum", "sum"> {
 }
 
 def Moe_ScheduleKind : Moe_Enum<"ScheduleKind", "how a layer's kernels follow each other", [
-  I32EnumAttrCase<"Plain", 0, "plain">, I32EnumAttrCase<"Overlap", 1, "overlap">]>;
+  I32EnumAttrCase<"Plain", 0, "plain">, I32EnumAttrCase<"Overlap", 1, "overlap">,
+  I32EnumAttrCase<"Parts", 2, "parts">]>;
+def Moe_RowOrder : Moe_Enum<"RowOrder", "order of the rows that came from all ranks", [
+  I32EnumAttrCase<"Source", 0, "source">, I32EnumAttrCase<"Part", 1, "part">]>;
 
 def Moe_ScheduleAttr : Moe_Attr<"Schedule", "schedule"> {
   let summary = "The scheduler's decision for an expert layer";
@@ -105,22 +108,45 @@ def Moe_ScheduleAttr : Moe_Attr<"Schedule", "schedule"> {
     | number | says |
     |---|---|
     | `chunk` | rows of one flag: they are sent together, and tell together that they have come |
-    | `steps` | the first product's phases: the rows of how many ranks each one takes, own rows first. Their sum is the number of ranks |
+    | `order` | where the rows of a source stand: `source` one source behind the other, `part` in parts of a chunk of every source. Without it `source` |
+    | `steps` | the first product's phases: the rows of how many ranks each one takes, own rows first. Their sum is the number of ranks. With `order = part` of how many parts, own rows first in each; the last phase takes what is left |
+    | `piece` | rows that the first product waits for together, at most; cut where a tile ends, so at least a tile. Without it a phase's rows of an expert are one piece |
+    | `send` | blocks that send rows beside the first product, on a GPU. Without it the target decides |
     | `slices` | the second product's phases: all experts for that part of the columns each. Sums of a slice travel while the next one is made |
+    | `return` | blocks that return sums beside the second product, on a GPU. Without it the target decides |
+
+    On a CPU `send` and `return` say nothing: who sends, multiplies and returns has a block for each thread.
+
+    `parts = d` is Tutel's degree: every rank's rows fall into d parts, a product takes one part of all ranks after the other, and sums
+    return when all are made. It is the overlap with `order = part`, chunks of a d-th of the rows that a rank can send, d steps of one
+    part, and one slice.
 
     ```mlir
     #under_products = #moe.schedule<overlap, chunk = 128, steps = [1, 1], slices = 4>
+    #on_a_gpu = #moe.schedule<overlap, chunk = 128, order = part, steps = [1, 3, 4], piece = 256, send = 12, slices = 8, return = 20>
+    #in_parts = #moe.schedule<parts = 4>
     ```
 
     Any schedule gives the same bits.
   }];
-  let parameters = (ins EnumParameter<Moe_ScheduleKind>:$kind, OptionalParameter<"int64_t">:$chunk,
-                        OptionalArrayRefParameter<"int64_t">:$steps, OptionalParameter<"int64_t">:$slices);
+  let parameters = (ins EnumParameter<Moe_ScheduleKind>:$kind, "int64_t":$chunk, EnumParameter<Moe_RowOrder>:$order,
+                        ArrayRefParameter<"int64_t">:$steps, "int64_t":$piece, "int64_t":$send, "int64_t":$slices,
+                        "int64_t":$back, "int64_t":$parts);
   let builders = [AttrBuilder<(ins "::mlir::moe::ScheduleKind":$kind), [{
-    return $_get($_ctxt, kind, 0, ::llvm::ArrayRef<int64_t>(), 0);
+    return $_get($_ctxt, kind, 0, ::mlir::moe::RowOrder::Source, ::llvm::ArrayRef<int64_t>(), 0, 0, 0, 0, 0);
   }]>];
-  let assemblyFormat = [{
-    `<` $kind (`,` `chunk` `=` $chunk^ `,` `steps` `=` `[` $steps `]` `,` `slices` `=` $slices)? `>`
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Flags of one source's rows, at most: they have fixed places, whatever the number of rows. Chunks grow.
+    static constexpr int64_t mostChunks = 256;
+
+    /// Whether exchanges run under products.
+    bool overlaps() { return getKind() != ScheduleKind::Plain; }
+    bool isByPart() { return getKind() == ScheduleKind::Parts || getOrder() == RowOrder::Part; }
+    /// Sources, or parts, of each phase of the first product.
+    ::llvm::SmallVector<int64_t> getPhases();
+    /// Phases of the second product.
+    int64_t getSliceCount() { return getKind() == ScheduleKind::Parts ? 1 : getSlices(); }
   }];
   let genVerifyDecl = 1;
 }

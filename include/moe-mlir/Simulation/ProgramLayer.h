@@ -1,0 +1,29 @@
+//===- ProgramLayer.h - a layer of a program as the simulator sees it -----------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_SIMULATION_PROGRAMLAYER_H
+#define MOE_MLIR_SIMULATION_PROGRAMLAYER_H
+
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Simulation/Layer.h"
+#include "moe-mlir/Simulation/Schedule.h"
+
+#include <optional>
+
+namespace moe_mlir::sim {
+
+/// A layer of a program. Tokens are 0 where their number is dynamic.
+struct ProgramLayer {
+  Layer layer;
+  int64_t ranks = 0;                ///< of the grid that its tokens are exchanged in; 0: the program has one rank
+  std::optional<Schedule> schedule; ///< as on the op, if one is decided
+};
+
+/// Weights say the sizes, the dispatch in front of the op the routing. The error says what is missing.
+llvm::Expected<ProgramLayer> layerOf(mlir::moe::ExpertOp op);
+
+/// What the attribute says. What it leaves to the target, the simulator has a number for.
+Schedule scheduleOf(mlir::moe::ScheduleAttr attribute);
+mlir::moe::ScheduleAttr attributeOf(mlir::MLIRContext *context, const Schedule &schedule);
+
+} // namespace moe_mlir::sim
+
+#endif // MOE_MLIR_SIMULATION_PROGRAMLAYER_H

@@ -1,0 +1,122 @@
+//===- LayerTimes.cpp - what layers of several ranks take, by the simulator ---------------------------------------===//
+
+#include "moe-mlir/Pipelines/LayerTimes.h"
+
+#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
+#include "moe-mlir/Dialect/Kernel/IR/Target.h"
+#include "moe-mlir/Dialect/Moe/IR/LayerName.h"
+#include "moe-mlir/Schedule/Decisions.h"
+#include "moe-mlir/Simulation/ProgramLayer.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace moe_mlir;
+
+llvm::Error moe_mlir::checkCluster(StringRef spec) {
+  if (spec.empty())
+    return llvm::Error::success();
+  // It becomes an option in the text of a pipeline.
+  if (spec.find_first_of("\"'{}") != StringRef::npos)
+    return llvm::createStringError("a cluster is a name, or that of a file without quotes and braces");
+  return sim::findCluster(spec, sim::clusterFolder()).takeError();
+}
+
+/// Whether a number of ranks stands before the name.
+static bool saysRanks(StringRef spec) {
+  const size_t digits = spec.find_first_not_of("0123456789");
+  return digits != StringRef::npos && digits && spec[digits] == 'x';
+}
+
+StringRef moe_mlir::clusterFile(StringRef spec) {
+  StringRef name = saysRanks(spec) ? spec.split('x').second : spec;
+  return name.ends_with(".json") ? name : "";
+}
+
+/// The cluster of a layer of `ranks` ranks.
+static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, int64_t ranks, StringRef spec) {
+  std::string name = spec.str();
+  if (spec.empty()) {
+    auto gpu = dyn_cast_or_null<cuda::TargetAttr>(kernel::targetOf(module));
+    if (!gpu)
+      return llvm::createStringError("ranks of a CPU are taken to share a machine, where exchanges are copies; "
+                                     "--cluster=NAME says what connects them otherwise");
+    name = gpu.getNumbers().key.str();
+  }
+  if (!saysRanks(name))
+    name = std::to_string(ranks) + "x" + name;
+  llvm::Expected<sim::Cluster> cluster = sim::findCluster(name, sim::clusterFolder());
+  if (cluster && cluster->ranks() != ranks)
+    return llvm::createStringError("the layer has " + Twine(ranks) + " ranks, the cluster " + Twine(cluster->ranks()) +
+                                   "; --cluster=" + Twine(ranks) + "xNAME");
+  return cluster;
+}
+
+llvm::Expected<sim::Setup> moe_mlir::setupOf(moe::ExpertOp op, const SchedulingOptions &options, bool &isFault) {
+  isFault = false;
+  auto dispatch = op.getLayout().getDefiningOp<moe::DispatchOp>();
+  if (!dispatch || !dispatch.getAt())
+    return llvm::createStringError("the layer does not communicate, there is nothing to overlap");
+  llvm::Expected<sim::ProgramLayer> layer = sim::layerOf(op);
+  if (!layer)
+    return layer.takeError();
+  auto cluster = clusterOf(op->getParentOfType<ModuleOp>(), layer->ranks, options.cluster);
+  if (!cluster) {
+    isFault = !options.cluster.empty();
+    return cluster.takeError();
+  }
+  sim::Setup setup;
+  setup.cluster = *cluster;
+  setup.layer = layer->layer;
+  if (options.tokens)
+    setup.layer.tokens = llvm::divideCeil(options.tokens, layer->ranks);
+  else if (!setup.layer.tokens)
+    setup.layer.tokens = kScheduledTokens;
+  // Slices share blocks of columns; without tiles there is one slice.
+  setup.blocks = 1;
+  if (kernel::hasTiles(op)) {
+    const int64_t columns = cast<ShapedType>(op.getWOut().getType()).getDimSize(1);
+    const int64_t block = kernel::tilesOf(op, 1).blockColumns;
+    setup.blocks = columns % block ? 1 : columns / block;
+  }
+  if (llvm::Error error = sim::checkLayer(setup.layer, layer->ranks))
+    return error;
+  return setup;
+}
+
+std::string moe_mlir::describeMachine(const sim::Setup &setup) {
+  return std::to_string(setup.cluster.ranks()) + " x " + setup.cluster.name + ", " +
+         std::to_string(setup.layer.tokens) + " tokens of each";
+}
+
+LayerTimes moe_mlir::timesOf(const sim::Setup &setup, const sim::Schedule &schedule) {
+  const sim::Run run = sim::simulate(setup, schedule);
+  const sim::Summary summary = sim::summarize(setup, run);
+  LayerTimes times;
+  times.schedule = sim::toString(schedule);
+  times.machine = describeMachine(setup);
+  times.seconds = run.seconds;
+  times.plain = summary.plain;
+  times.floor = summary.bound;
+  times.hidden = summary.hidden / (summary.out + summary.back);
+  return times;
+}
+
+std::vector<LayerTimes> moe_mlir::timesOfLayers(ModuleOp module, const SchedulingOptions &options) {
+  std::vector<LayerTimes> all;
+  module.walk([&](moe::ExpertOp op) {
+    bool isFault;
+    llvm::Expected<sim::Setup> setup = setupOf(op, options, isFault);
+    if (!setup || !op.getSchedule())
+      return llvm::consumeError(setup.takeError());
+    const sim::Schedule schedule = sim::scheduleOf(op.getScheduleAttr());
+    if (llvm::Error error = sim::checkSchedule(*setup, schedule))
+      return llvm::consumeError(std::move(error));
+    LayerTimes times = timesOf(*setup, schedule);
+    times.layer = moe::layerName(op);
+    if (auto function = op->getParentOfType<FunctionOpInterface>())
+      times.entry = function.getName().str();
+    all.push_back(std::move(times));
+  });
+  return all;
+}

@@ -1,0 +1,99 @@
+//===- ProgramLayer.cpp - a layer of a program as the simulator sees it -------------------------------------------===//
+
+#include "moe-mlir/Simulation/ProgramLayer.h"
+#include "moe-mlir/Dialect/Moe/IR/OverlapChain.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace llvm;
+using namespace moe_mlir;
+using namespace moe_mlir::sim;
+
+/// Blocks beside products, if a schedule leaves them to its target, and rows of a piece without limit.
+static constexpr int64_t kSend = 12, kReturn = 20, kWhole = 1 << 20;
+
+static int64_t bytesOf(mlir::Type type) {
+  return divideCeil(mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth(), 8);
+}
+
+Expected<ProgramLayer> sim::layerOf(mlir::moe::ExpertOp op) {
+  auto dispatch = op.getLayout().getDefiningOp<mlir::moe::DispatchOp>();
+  auto in = cast<mlir::ShapedType>(op.getWIn().getType()), out = cast<mlir::ShapedType>(op.getWOut().getType());
+  if (!dispatch || !in.hasStaticShape() || !out.hasStaticShape())
+    return createStringError("its routing is not that of a 'moe.dispatch', or its weights have no fixed size");
+  auto ids = cast<mlir::ShapedType>(dispatch.getExperts().getType());
+  if (ids.isDynamicDim(1))
+    return createStringError("the number of experts of a token is not fixed");
+  ProgramLayer result;
+  Layer &layer = result.layer;
+  layer.name = "layer";
+  layer.experts = int64_t(dispatch.getNumExperts());
+  layer.topK = ids.getDimSize(1);
+  layer.hidden = in.getDimSize(2);
+  layer.ffn = out.getDimSize(2);
+  layer.gated = op.getGated();
+  layer.elementBytes = bytesOf(dispatch.getTokens().getType());
+  if (auto schedule = op.getScheduleAttr())
+    result.schedule = scheduleOf(schedule);
+  std::string why;
+  if (std::optional<mlir::moe::OverlapChain> chain = mlir::moe::OverlapChain::around(op, why))
+    layer.sumBytes = bytesOf(chain->sum.getType());
+  mlir::Value tokens = dispatch.getTokens();
+  if (auto grid = dispatch.getAtAttr()) {
+    auto exchange = tokens.getDefiningOp<mlir::moe::AllToAllOp>();
+    if (!exchange)
+      return createStringError("it exchanges no tokens: each rank has all of them (tokens=replicated)");
+    auto shape = mlir::SymbolTable::lookupNearestSymbolFrom<mlir::shard::GridOp>(op, grid);
+    if (!shape)
+      return createStringError("its grid is not defined");
+    result.ranks = 1;
+    for (int64_t size : shape.getShape())
+      result.ranks *= size;
+    if (auto sent = exchange.getRows().getDefiningOp<mlir::moe::DispatchOp>())
+      tokens = sent.getTokens();
+  }
+  auto type = cast<mlir::ShapedType>(tokens.getType());
+  layer.tokens = type.isDynamicDim(0) ? 0 : type.getDimSize(0);
+  return result;
+}
+
+Schedule sim::scheduleOf(mlir::moe::ScheduleAttr attribute) {
+  Schedule schedule;
+  switch (attribute.getKind()) {
+  case mlir::moe::ScheduleKind::Plain:
+    return schedule;
+  case mlir::moe::ScheduleKind::Parts:
+    schedule.kind = Schedule::Parts;
+    schedule.parts = attribute.getParts();
+    return schedule;
+  case mlir::moe::ScheduleKind::Overlap:
+    break;
+  }
+  auto orElse = [](int64_t number, int64_t other) { return number ? number : other; };
+  schedule.kind = Schedule::Overlap;
+  schedule.chunk = attribute.getChunk();
+  schedule.order = attribute.isByPart() ? Schedule::Part : Schedule::Source;
+  schedule.steps = attribute.getPhases();
+  schedule.piece = orElse(attribute.getPiece(), kWhole);
+  schedule.send = orElse(attribute.getSend(), kSend);
+  schedule.slices = attribute.getSlices();
+  schedule.back = orElse(attribute.getBack(), kReturn);
+  return schedule;
+}
+
+mlir::moe::ScheduleAttr sim::attributeOf(mlir::MLIRContext *context, const Schedule &schedule) {
+  using namespace mlir::moe;
+  switch (schedule.kind) {
+  case Schedule::Plain:
+    return ScheduleAttr::get(context, ScheduleKind::Plain);
+  case Schedule::Parts:
+    return ScheduleAttr::get(context, ScheduleKind::Parts, 0, RowOrder::Source, {}, 0, 0, 0, 0, schedule.parts);
+  case Schedule::Overlap:
+    break;
+  }
+  return ScheduleAttr::get(context, ScheduleKind::Overlap, schedule.chunk,
+                           schedule.order == Schedule::Part ? RowOrder::Part : RowOrder::Source, schedule.steps,
+                           schedule.piece, schedule.send, schedule.slices, schedule.back, 0);
+}
