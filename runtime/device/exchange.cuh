@@ -96,4 +96,31 @@ MOE_DEVICE void awaitRank(const Peers *peers, int64_t offset, int64_t index, uin
   fenceProxyAsync();
 }
 
+/// What an iteration counts when it arrives. Tiles that share an iteration share this too, so there are at most so many
+/// of them; and at most 2^18 iterations arrive at a counter.
+constexpr int kArrival = 8192;
+
+/// One thread, which knows what the others have stored: part `part` of `parts` of an iteration has arrived.
+MOE_DEVICE void countArrival(int32_t *counter, int part, int parts MOE_CALLER) {
+  const int share = (part + 1) * kArrival / parts - part * kArrival / parts;
+  addReleaseDevice(reinterpret_cast<uint32_t *>(counter), uint32_t(share) MOE_FROM_CALLER);
+}
+
+/// One thread: until as many iterations of this rank's blocks have arrived. They arrive also when a rank is lost, later
+/// by one wait; if they do not, the status word names this rank.
+MOE_DEVICE void awaitArrivals(const int32_t *counter, int64_t arrivals, const Peers *peers MOE_CALLER) {
+  const uint32_t want = uint32_t(arrivals) * uint32_t(kArrival);
+  const uint64_t patience = 2 * uint64_t(loadGlobal(&peers->patience MOE_FROM_CALLER));
+  if (waitCounter(reinterpret_cast<const uint32_t *>(counter), want, nullptr, patience MOE_FROM_CALLER) != Wait::Ready)
+    compareExchangeRelease(loadGlobal(&peers->status MOE_FROM_CALLER), 0,
+                           uint32_t(loadGlobal(&peers->rank MOE_FROM_CALLER)) + 1 MOE_FROM_CALLER);
+}
+
+/// The same in a program of one rank, where nobody is lost.
+MOE_DEVICE void awaitArrivals(const int32_t *counter, int64_t arrivals MOE_CALLER) {
+  const uint32_t want = uint32_t(arrivals) * uint32_t(kArrival);
+  while (int32_t(loadAcquire(reinterpret_cast<const uint32_t *>(counter) MOE_FROM_CALLER) - want) < 0)
+    backOff();
+}
+
 } // namespace moe

@@ -24,7 +24,9 @@ bool kernel::writesMemory(Operation *op) {
       .wasInterrupted();
 }
 
-bool kernel::isExchange(Operation *op) { return isa<PutOp, SignalOp, AwaitOp, AdvanceOp>(op); }
+bool kernel::isExchange(Operation *op) {
+  return isa<PutOp, SignalOp, AwaitOp, AdvanceOp, ArriveOp, AwaitArrivalsOp>(op);
+}
 
 /// Whether `indices` are different in each iteration.
 static bool areDistinct(scf::ForOp loop, ValueRange indices) {

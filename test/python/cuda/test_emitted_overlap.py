@@ -1,0 +1,48 @@
+"""Exchanges under products on the emulated GPU: a group is one launch of each rank, and layers have the bits of the CPU's, whatever the interleaving
+of the ranks."""
+
+import os
+
+import numpy as np
+import pytest
+from rank_layers import RankedLayer, bits, on_cpu
+from rank_overlap import Overlap, joined, overlapped_level
+from rank_program import RankedProgram
+from test_emitted_ranks import INTERLEAVINGS, whole
+
+FEW_ROWS = RankedLayer(13, 128, 32, 8, 3, "bf16")  # whose tiles are shared by strips of columns
+MANY_ROWS = RankedLayer(64, 128, 32, 4, 2, "bf16")
+TWO_LAYERS = RankedLayer(10, 128, 32, 8, 2, "bf16", layers=2)
+EXACT = RankedLayer(9, 64, 24, 4, 2, "f32")
+
+CASES = [
+    (FEW_ROWS, 2, Overlap()),
+    (MANY_ROWS, 2, Overlap(steps=(2,), chunk=16)),
+    (TWO_LAYERS, 2, Overlap(chunk=1, slices=1)),
+    (EXACT, 4, Overlap(steps=(1, 1, 2), chunk=2, slices=1)),
+]
+MORE = [
+    (FEW_ROWS, 4, Overlap(steps=(1, 3), chunk=3)),
+    (MANY_ROWS, 2, Overlap(chunk=5, slices=1)),
+    (TWO_LAYERS, 4, Overlap(steps=(2, 2))),
+    (EXACT, 2, Overlap(chunk=100, slices=1)),
+]
+
+
+def name_of(value):
+    if isinstance(value, RankedLayer):
+        return f"{value.tokens}-{value.H}-{value.element}-{value.layers}"
+    return str(value).replace(" ", "")
+
+
+@pytest.mark.parametrize("layer,ranks,schedule", CASES + (MORE if os.environ.get("MOE_TEST_FULL") else []), ids=name_of)
+def test_bits_of_the_cpu(layer, ranks, schedule, tmp_path):
+    expected = on_cpu(layer, tmp_path / "cpu").astype(np.float32)
+    program = RankedProgram(joined(overlapped_level(layer.graph(), ranks, schedule)), ranks, tmp_path / "kernels")
+    assert sum("_with_" in name for name in program.kernels) == 2
+    for interleaving in INTERLEAVINGS:
+        fault, outputs, status = program.run(bits(layer.inputs()), bits(layer.weights()), True, **interleaving)
+        assert fault == "", (interleaving, fault)
+        assert status == [0] * ranks
+        np.testing.assert_array_equal(whole(outputs, True, layer.element).astype(np.float32), expected, str(interleaving))
+    assert len(np.unique(expected)) > 10
