@@ -1,8 +1,9 @@
 //===- exchange.cuh - the ranks of an axis: their windows, and flags that tell of what was put there --------------===//
 //
 // Built on the primitives, the same text for the GPU and for the emulation. A rank whose wait has ended without its
-// flag says so in its status word. From then on it waits for nothing and tells nobody anything: its launches come to an
-// end, with whatever is in its windows, and the others' deadlines or the abort word end theirs.
+// flag says so in its status word. From then on it waits for no other rank and tells none anything: its launches come
+// to an end, with whatever is in its windows, and the others' deadlines or the abort word end theirs. Its own blocks
+// still wait for each other.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -76,9 +77,14 @@ MOE_DEVICE void nextExchange(const Peers *peers MOE_CALLER) {
   storeGlobal(epoch, loadGlobal(epoch MOE_FROM_CALLER) + 1 MOE_FROM_CALLER);
 }
 
+MOE_DEVICE bool isOwnRank(const Peers *peers, int64_t peer MOE_CALLER) {
+  return loadGlobal(&peers->rank MOE_FROM_CALLER) == peer;
+}
+
 /// One thread, which knows what the others have put: flag `index` of rank `peer`'s part becomes `epoch`.
 MOE_DEVICE void signalRank(const Peers *peers, int64_t offset, int64_t peer, int64_t index, uint32_t epoch MOE_CALLER) {
-  if (loadAcquire(loadGlobal(&peers->status MOE_FROM_CALLER) MOE_FROM_CALLER) == 0)
+  if (loadAcquire(loadGlobal(&peers->status MOE_FROM_CALLER) MOE_FROM_CALLER) == 0 ||
+      isOwnRank(peers, peer MOE_FROM_CALLER))
     storeRelease(partOf<uint32_t>(peers, offset, peer MOE_FROM_CALLER) + index, epoch MOE_FROM_CALLER);
 }
 
@@ -86,10 +92,11 @@ MOE_DEVICE void signalRank(const Peers *peers, int64_t offset, int64_t peer, int
 /// by TMA too.
 MOE_DEVICE void awaitRank(const Peers *peers, int64_t offset, int64_t index, uint32_t epoch, int64_t peer MOE_CALLER) {
   uint32_t *status = loadGlobal(&peers->status MOE_FROM_CALLER);
-  if (loadAcquire(status MOE_FROM_CALLER))
+  const bool isOwn = isOwnRank(peers, peer MOE_FROM_CALLER);
+  if (!isOwn && loadAcquire(status MOE_FROM_CALLER))
     return;
   const Wait reached = waitCounter(ownPart<uint32_t>(peers, offset MOE_FROM_CALLER) + index, epoch,
-                                   loadGlobal(&peers->abort MOE_FROM_CALLER),
+                                   isOwn ? nullptr : loadGlobal(&peers->abort MOE_FROM_CALLER),
                                    uint64_t(loadGlobal(&peers->patience MOE_FROM_CALLER)) MOE_FROM_CALLER);
   if (reached != Wait::Ready)
     compareExchangeRelease(status, 0, uint32_t(peer) + 1 MOE_FROM_CALLER);

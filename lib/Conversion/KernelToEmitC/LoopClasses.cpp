@@ -31,7 +31,12 @@ bool kernel::isExchange(Operation *op) {
 /// Whether `indices` are different in each iteration.
 static bool areDistinct(scf::ForOp loop, ValueRange indices) {
   Value iv = loop.getInductionVar();
-  if (llvm::is_contained(indices, iv))
+  auto isShifted = [&](Value index) {
+    Operation *op = index.getDefiningOp();
+    return isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) && op->getOperand(0) == iv &&
+           loop.isDefinedOutsideOfLoop(op->getOperand(1));
+  };
+  if (llvm::is_contained(indices, iv) || llvm::any_of(indices, isShifted))
     return true;
   for (Value index : indices)
     if (auto quotient = index.getDefiningOp<arith::DivUIOp>(); quotient && quotient.getLhs() == iv)

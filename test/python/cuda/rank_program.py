@@ -144,13 +144,14 @@ class RankedProgram:
         changed = change(self.text)
         library = self.emulator.build(changed, folder, device, warnings=("-w",))
         self.functions = self.emulator.load(library, self.emulator.names(changed))
+        self.library = ctypes.CDLL(str(library))  # the same that has the functions
 
-    def run(self, inputs, weights, split, edit=lambda launches: launches, shrink=(), epoch=0, **schedule):
+    def run(self, inputs, weights, split, edit=lambda launches: launches, shrink=(), epoch=0, patience=PATIENCE, **schedule):
         """(the rule that was broken or "", each rank's first output, status words). `inputs` are whole, and divided if `split`; `edit` may change the
         launches of a rank; windows named in `shrink` have half of what the program thinks."""
         parts = [{name: a[part_of(len(a), r, self.ranks)] if split else a for name, a in inputs.items()} for r in range(self.ranks)]
         evaluations = evaluate_ranks(self.function, [{name: a.shape for name, a in part.items()} for part in parts])
-        job = Job(self, evaluations, parts, weights, shrink, epoch)
+        job = Job(self, evaluations, parts, weights, shrink, epoch, patience)
         launches = [edit([job.step(rank, launch, blocks) for launch, blocks in zip(e.plan.launches, e.blocks)]) for rank, e in enumerate(evaluations)]
         fault = self.emulator.launch_ranks(launches, job.registered, job.windows, **schedule)
         self.outputs = [[job.buffers[rank][i] for i in e.plan.outputs] for rank, e in enumerate(evaluations)]
@@ -164,7 +165,7 @@ class RankedProgram:
 class Job:
     """The memory of all ranks."""
 
-    def __init__(self, program, evaluations, inputs, weights, shrink, epoch):
+    def __init__(self, program, evaluations, inputs, weights, shrink, epoch, patience):
         self.program, self.registered, self.windows = program, {}, set()
         self.offsets, size = {}, GAP
         for key, window in evaluations[0].windows.items():
@@ -182,7 +183,7 @@ class Job:
                 self.register(f"{name} of rank {rank}", self.words[rank][i : i + 1])
             self.peers.append(self.register(f"peers of rank {rank}", aligned(ctypes.sizeof(Peers), np.uint8)))
             at = self.words[rank].ctypes.data
-            described = Peers(self.base.ctypes.data, rank, program.ranks, at, at + 4, at + 8, PATIENCE)
+            described = Peers(self.base.ctypes.data, rank, program.ranks, at, at + 4, at + 8, patience)
             self.peers[rank][...] = np.frombuffer(described, np.uint8)
             parts = {key: self.window(rank, window, epoch, key.split(" ")[0] in shrink) for key, window in evaluations[rank].windows.items()}
             self.buffers.append([self.buffer(rank, i, buffer, inputs[rank], weights, parts) for i, buffer in enumerate(evaluations[rank].plan.buffers)])
