@@ -5,6 +5,15 @@
 // A CPU runs groups as they are.
 // RUN: sed 's/ attributes {kernel.target = [^{]*>}//' %s | moe-opt --kernel-join-groups | FileCheck %s --check-prefix=CPU
 // CPU: kernel.launch_group
+// It is a launch as any other, and one text.
+// RUN: sed -E 's/ \{moe\.phase = [^:]*(: i64\}\})?[^}:]*\}? :/ :/' %s | moe-opt --kernel-to-runtime | FileCheck %s --check-prefix=RUNTIME
+// RUNTIME-NOT: emitc.func @square{{.*}}_of_
+// RUNTIME:     emitc.func @square_with_sum(
+// RUNTIME:       call_opaque "moe::countArrival"(
+// RUNTIME:       call_opaque "moe::awaitArrivals"(%{{[0-9]+}}, %{{[0-9]+}}) :
+// RUNTIME-NOT: emitc.func @sum
+// RUNTIME:     %[[BLOCKS:.*]] = llvm.mlir.constant(19 : i64) : i64
+// RUNTIME:     moert.launch %{{.*}}, @square_with_sum({{.*}}) blocks(%[[BLOCKS]])
 // Without the braces, phases are a loop too.
 // RUN: sed -e '/launch_group/d' -e '/^    }  *.. of the group/d' -e 's/ lag(1)//' %s | moe-opt --kernel-join-groups | FileCheck %s --check-prefix=ALONE
 // ALONE-NOT: cuda.member
