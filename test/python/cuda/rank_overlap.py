@@ -38,9 +38,9 @@ def with_blocks(text, blocks):
     return text
 
 
-def overlapped_level(graph, ranks, schedule, target="cuda:h200"):
+def overlapped_level(graph, ranks, schedule, target="--target=cuda:h200"):
     """The kernel level of a graph whose layers all overlap, its groups as they are."""
-    scheduled = compiled(graph, "graph", "scheduled", "--weights=none", f"--parallel=ep={ranks}", f"--target={target}")
+    scheduled = compiled(graph, "graph", "scheduled", "--weights=none", f"--parallel=ep={ranks}", target)
     scheduled, found = re.subn(r"schedule\(<plain>\)", f"schedule({schedule})", scheduled)
     assert found, "no layer has a schedule"
     return compiled(scheduled, "scheduled", "kernel")

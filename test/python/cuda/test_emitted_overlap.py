@@ -2,6 +2,7 @@
 of the ranks."""
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -46,3 +47,18 @@ def test_bits_of_the_cpu(layer, ranks, schedule, tmp_path):
         assert status == [0] * ranks
         np.testing.assert_array_equal(whole(outputs, True, layer.element).astype(np.float32), expected, str(interleaving))
     assert len(np.unique(expected)) > 10
+
+
+def operations(level):
+    """The ops of each kernel in their order, but for constants; kernels without the sizes in their names."""
+    kernels = re.findall(r"^  kernel\.func @([a-z_]+)(.*?)^  \}", level, re.M | re.S)
+    return [(name, [op for op in re.findall(r"(?:= |^ *)(\w+\.\w+)", body, re.M) if op != "arith.constant"]) for name, body in kernels]
+
+
+@pytest.mark.parametrize("layer,ranks,schedule", [(FEW_ROWS, 2, Overlap()), (EXACT, 4, Overlap(steps=(1, 1, 2), slices=1))], ids=name_of)
+def test_kernels_are_those_of_the_cpu(layer, ranks, schedule):
+    """At level kernel: the same ops in the same order, where tiles are as wide as blocks of weights on both."""
+    gpu, cpu = (operations(overlapped_level(layer.graph(), ranks, schedule, target)) for target in ("--target=cuda:h200", "--target-cpu=x86-64-v4"))
+    assert gpu == cpu
+    assert sum("kernel.await" in ops or "kernel.await_arrivals" in ops for _, ops in gpu) == 4
+    assert sum("kernel.mma" in ops for _, ops in gpu) == 2
