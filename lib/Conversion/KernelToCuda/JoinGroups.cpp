@@ -128,6 +128,18 @@ private:
     return blocks;
   }
 
+  /// The code runs on any device of its architecture, and the one that it meets may be smaller.
+  void checkDevice(LaunchGroupOp group, ArrayRef<int64_t> blocks, OpBuilder &b) {
+    Location loc = group.getLoc();
+    int64_t needed = llvm::sum_of(blocks) + llvm::count(blocks, 0);
+    Value least = arith::ConstantIndexOp::create(b, loc, needed), have = BlocksOp::create(b, loc, b.getIndexType());
+    Value isEnough = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, have, least);
+    CheckOp::create(b, loc, isEnough,
+                    b.getStringAttr("launches at the same time need {0} multiprocessors, one for each block, and the "
+                                    "device has {1}; compile for it, or give them fewer blocks"),
+                    ValueRange{least, have});
+  }
+
   /// The kernel whose blocks are those of the members, made once.
   FlatSymbolRefAttr joinedOf(LaunchGroupOp group, ArrayRef<int64_t> blocks) {
     SmallVector<Attribute> key;
@@ -163,6 +175,7 @@ private:
     if (failed(blocks))
       return failure();
     OpBuilder b(group);
+    checkDevice(group, *blocks, b);
     SmallVector<Value> operands;
     NamedAttrList attributes;
     Value rows, work;

@@ -79,8 +79,13 @@ module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, col
 // CHECK-NEXT:    cuda.member @sum_of_2(%arg3, %arg4, %arg5) blocks(3) : memref<32xf32>, memref<2xi32>, memref<2xf32>
 // CHECK-NEXT:    kernel.return
 
-// What is told of a launch counts the operands of all. Work is the sum of both.
+// The device that runs it may have fewer multiprocessors than that of the target. What is told of a launch counts the operands of all; work is
+// the sum of both.
 // CHECK-LABEL: func.func @main(
+// CHECK:         %[[LEAST:.*]] = arith.constant 19 : index
+// CHECK-NEXT:    %[[HAVE:.*]] = kernel.blocks
+// CHECK-NEXT:    %[[ENOUGH:.*]] = arith.cmpi sge, %[[HAVE]], %[[LEAST]] : index
+// CHECK-NEXT:    kernel.check %[[ENOUGH]], "launches at the same time need {0} multiprocessors, one for each block, and the device has {1}; compile for it, or give them fewer blocks"(%[[LEAST]], %[[HAVE]])
 // CHECK:         %[[WORK:.*]] = arith.addi %c32, %c32
 // CHECK:         kernel.launch @square_with_sum(%arg0, %arg1, %[[DONE:.*]], %arg1, %[[DONE]], %arg2) blocks(19) rows(%c32) work(%[[WORK]]) {moe.phase = "sums", moe.traffic = {grid = @ep, offsets = 4 : i64}}
 // CHECK:         kernel.launch @clear

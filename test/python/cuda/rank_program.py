@@ -58,6 +58,8 @@ class RankEvaluation(Evaluation):
             if not self.agreed:
                 raise Waiting(operands[0])
             return [self.agreed.pop(0)]
+        if op.name == "kernel.blocks":
+            return [132]
         if op.name == "kernel.check":
             assert operands[0]
             return []

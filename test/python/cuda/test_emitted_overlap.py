@@ -27,6 +27,8 @@ MORE = [
     (MANY_ROWS, 2, Overlap(chunk=5, slices=1)),
     (TWO_LAYERS, 4, Overlap(steps=(2, 2))),
     (EXACT, 2, Overlap(chunk=100, slices=1)),
+    (FEW_ROWS, 2, Overlap(steps=(2,), chunk=1, slices=1)),
+    (EXACT, 4, Overlap(steps=(4,), chunk=3, slices=1)),
 ]
 
 
