@@ -56,7 +56,9 @@ LogicalResult Emitter::emitBody(FuncOp func) {
   Type i32 = b.getI32Type();
   auto number = [&](int64_t value) { return integer(loc, i32, value); };
   Value block = call(func, i32, cuda::BlockIndexOp::getFunction(), {});
-  Value blocks = call(func, i32, cuda::BlockCountOp::getFunction(), {});
+  Value blocks; // of the launch, where somebody takes what is left
+  if (llvm::any_of(members, [](cuda::MemberOp member) { return !member.getBlocks(); }))
+    blocks = call(func, i32, cuda::BlockCountOp::getFunction(), {});
   auto blocksOf = [](ArrayRef<cuda::MemberOp> some) {
     int64_t sum = 0;
     for (cuda::MemberOp member : some)
