@@ -6,7 +6,8 @@
 // and takes what is its turn. A record with few rows is shared by strips of columns too.
 //
 // In front of the tiles the program may wait for other ranks: only the role that loads does, since stages get full
-// behind that. Behind them it may arrive at counters: each tile of an iteration arrives with its part.
+// behind that. Behind them it may arrive at counters: each tile of an iteration arrives with its part. An iteration has
+// at least one tile.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 

@@ -62,7 +62,7 @@ LogicalResult Emitter::emitBody(FuncOp func) {
   auto blocksOf = [](ArrayRef<cuda::MemberOp> some) {
     int64_t sum = 0;
     for (cuda::MemberOp member : some)
-      sum += cuda::MemberOp(member).getBlocks().value_or(0);
+      sum += member.getBlocks().value_or(0);
     return sum;
   };
   auto without = [&](ArrayRef<cuda::MemberOp> some) -> Value {

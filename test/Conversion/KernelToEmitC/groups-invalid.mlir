@@ -86,3 +86,43 @@ module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, col
     kernel.return
   }
 }
+
+// -----
+
+// All tiles of a record wait for the same.
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  kernel.func @product(%x: memref<?x96xbf16>, %counts: memref<2xi32>, %came: !kernel.window<2xi32>, %w: memref<2x2x128x64xbf16>, %y: memref<?x256xbf16>) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c96 = arith.constant 96 : index
+    %c128 = arith.constant 128 : index
+    %epoch = kernel.epoch %came : !kernel.window<2xi32> -> i32
+    scf.forall (%column, %record) in (2, 2) {
+      // expected-error@+1 {{'kernel.await' op depends on the columns of a tile; on a GPU, the tiles of a record wait together}}
+      kernel.await %came[%column] reach %epoch from %column : !kernel.window<2xi32>
+      %count = memref.load %counts[%record] : memref<2xi32>
+      %rows = arith.index_cast %count : i32 to index
+      %first = arith.muli %column, %c128 : index
+      scf.for %row = %c0 to %rows step %c128 {
+        %left = arith.subi %rows, %row : index
+        kernel.row_tile %left max 128 {
+          %index = kernel.row_indices %row {
+          ^bb0(%i: index):
+            kernel.yield %i : index
+          } : <128>
+          %zero = kernel.zero : <128x128xf32>
+          %acc = scf.for %k = %c0 to %c96 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
+            %next = kernel.mma %a, %x[%index, %k], %w[%column, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<2x2x128x64xbf16>
+            scf.yield %next : !kernel.acc<128x128xf32>
+          }
+          kernel.store_tile %acc -> %y[%index, %first] {
+          ^bb0(%r: index, %c: index, %v: f32):
+            %o = arith.truncf %v : f32 to bf16
+            kernel.yield %o : bf16
+          } : (!kernel.acc<128x128xf32>), memref<?x256xbf16>
+        }
+      }
+    }
+    kernel.return
+  }
+}
