@@ -11,7 +11,7 @@ from rank_overlap import Overlap, joined, overlapped_level
 from rank_program import RankedProgram
 from test_emitted_ranks import INTERLEAVINGS, whole
 
-FEW_ROWS = RankedLayer(13, 128, 32, 8, 3, "bf16")  # whose tiles are shared by strips of columns
+FEW_ROWS = RankedLayer(13, 256, 32, 8, 3, "bf16")  # whose tiles are shared by strips of columns
 MANY_ROWS = RankedLayer(64, 128, 32, 4, 2, "bf16")
 TWO_LAYERS = RankedLayer(10, 128, 32, 8, 2, "bf16", layers=2)
 EXACT = RankedLayer(7, 32, 16, 4, 2, "f32")
