@@ -1,6 +1,7 @@
 //===- Runtime.cpp - kernel level to runtime level ----------------------------------------------------------------===//
 
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
+#include "moe-mlir/Conversion/KernelToCuda/Passes.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h"
 #include "moe-mlir/Dialect/Cuda/Transforms/Passes.h"
@@ -43,6 +44,7 @@ struct KernelLowerForGpu : impl::KernelLowerForGpuBase<KernelLowerForGpu> {
 
 void buildKernelToRuntimePipeline(OpPassManager &pm) {
   pm.addPass(kernel::createKernelVerifyWindows());
+  pm.addPass(kernel::createKernelJoinGroups());
   pm.addPass(cuda::createCheckCudaHost());
   pm.addPass(kernel::createKernelMarkNoAlias());
   OpPassManager &host = pm.nest<func::FuncOp>();

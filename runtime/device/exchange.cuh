@@ -1,8 +1,9 @@
 //===- exchange.cuh - the ranks of an axis: their windows, and flags that tell of what was put there --------------===//
 //
 // Built on the primitives, the same text for the GPU and for the emulation. A rank whose wait has ended without its
-// flag says so in its status word. From then on it waits for nothing and tells nobody anything: its launches come to an
-// end, with whatever is in its windows, and the others' deadlines or the abort word end theirs.
+// flag says so in its status word. From then on it waits for no other rank and tells none anything: its launches come
+// to an end, with whatever is in its windows, and the others' deadlines or the abort word end theirs. Its own blocks
+// still wait for each other.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -76,9 +77,14 @@ MOE_DEVICE void nextExchange(const Peers *peers MOE_CALLER) {
   storeGlobal(epoch, loadGlobal(epoch MOE_FROM_CALLER) + 1 MOE_FROM_CALLER);
 }
 
+MOE_DEVICE bool isOwnRank(const Peers *peers, int64_t peer MOE_CALLER) {
+  return loadGlobal(&peers->rank MOE_FROM_CALLER) == peer;
+}
+
 /// One thread, which knows what the others have put: flag `index` of rank `peer`'s part becomes `epoch`.
 MOE_DEVICE void signalRank(const Peers *peers, int64_t offset, int64_t peer, int64_t index, uint32_t epoch MOE_CALLER) {
-  if (loadAcquire(loadGlobal(&peers->status MOE_FROM_CALLER) MOE_FROM_CALLER) == 0)
+  if (loadAcquire(loadGlobal(&peers->status MOE_FROM_CALLER) MOE_FROM_CALLER) == 0 ||
+      isOwnRank(peers, peer MOE_FROM_CALLER))
     storeRelease(partOf<uint32_t>(peers, offset, peer MOE_FROM_CALLER) + index, epoch MOE_FROM_CALLER);
 }
 
@@ -86,14 +92,42 @@ MOE_DEVICE void signalRank(const Peers *peers, int64_t offset, int64_t peer, int
 /// by TMA too.
 MOE_DEVICE void awaitRank(const Peers *peers, int64_t offset, int64_t index, uint32_t epoch, int64_t peer MOE_CALLER) {
   uint32_t *status = loadGlobal(&peers->status MOE_FROM_CALLER);
-  if (loadAcquire(status MOE_FROM_CALLER))
+  const bool isOwn = isOwnRank(peers, peer MOE_FROM_CALLER);
+  if (!isOwn && loadAcquire(status MOE_FROM_CALLER))
     return;
   const Wait reached = waitCounter(ownPart<uint32_t>(peers, offset MOE_FROM_CALLER) + index, epoch,
-                                   loadGlobal(&peers->abort MOE_FROM_CALLER),
+                                   isOwn ? nullptr : loadGlobal(&peers->abort MOE_FROM_CALLER),
                                    uint64_t(loadGlobal(&peers->patience MOE_FROM_CALLER)) MOE_FROM_CALLER);
   if (reached != Wait::Ready)
     compareExchangeRelease(status, 0, uint32_t(peer) + 1 MOE_FROM_CALLER);
   fenceProxyAsync();
+}
+
+/// What an iteration counts when it arrives. Tiles that share an iteration share this too, so there are at most so many
+/// of them; and at most 2^18 iterations arrive at a counter.
+constexpr int kArrival = 8192;
+
+/// One thread, which knows what the others have stored: part `part` of `parts` of an iteration has arrived.
+MOE_DEVICE void countArrival(int32_t *counter, int part, int parts MOE_CALLER) {
+  const int share = (part + 1) * kArrival / parts - part * kArrival / parts;
+  addReleaseDevice(reinterpret_cast<uint32_t *>(counter), uint32_t(share) MOE_FROM_CALLER);
+}
+
+/// One thread: until as many iterations of this rank's blocks have arrived. They arrive also when a rank is lost, later
+/// by one wait; if they do not, the status word names this rank.
+MOE_DEVICE void awaitArrivals(const int32_t *counter, int64_t arrivals, const Peers *peers MOE_CALLER) {
+  const uint32_t want = uint32_t(arrivals) * uint32_t(kArrival);
+  const uint64_t patience = 2 * uint64_t(loadGlobal(&peers->patience MOE_FROM_CALLER));
+  if (waitCounter(reinterpret_cast<const uint32_t *>(counter), want, nullptr, patience MOE_FROM_CALLER) != Wait::Ready)
+    compareExchangeRelease(loadGlobal(&peers->status MOE_FROM_CALLER), 0,
+                           uint32_t(loadGlobal(&peers->rank MOE_FROM_CALLER)) + 1 MOE_FROM_CALLER);
+}
+
+/// The same in a program of one rank, where nobody is lost.
+MOE_DEVICE void awaitArrivals(const int32_t *counter, int64_t arrivals MOE_CALLER) {
+  const uint32_t want = uint32_t(arrivals) * uint32_t(kArrival);
+  while (int32_t(loadAcquire(reinterpret_cast<const uint32_t *>(counter) MOE_FROM_CALLER) - want) < 0)
+    backOff();
 }
 
 } // namespace moe

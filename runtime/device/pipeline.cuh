@@ -167,13 +167,13 @@ MOE_DEVICE void releaseRead(const StageRing<kStages, kBytes> &ring MOE_CALLER) {
 enum class Wait { Ready, Aborted, TimedOut };
 
 /// Returns when *counter has reached `want`; counters may wrap around, so the difference is signed. Looks at the abort
-/// word and at the time now and then: polling them each time would cost the senders bandwidth.
+/// word, if there is one, and at the time now and then: polling them each time would cost the senders bandwidth.
 MOE_DEVICE Wait waitCounter(const uint32_t *counter, uint32_t want, const uint32_t *abortWord,
                             uint64_t nanoseconds MOE_CALLER) {
   uint64_t start = 0;
   for (uint32_t polls = 0; int32_t(loadAcquire(counter MOE_FROM_CALLER) - want) < 0; ++polls) {
     if (polls % 64 == 0) {
-      if (loadAcquire(abortWord MOE_FROM_CALLER))
+      if (abortWord && loadAcquire(abortWord MOE_FROM_CALLER))
         return Wait::Aborted;
       const uint64_t now = globalTime();
       if (!start)

@@ -8,7 +8,10 @@
 namespace moe {
 
 /// The first tile of a record that is this block's turn, after `before` tiles of other records.
-MOE_DEVICE int firstTile(int before) { return (blockIndex() + blockCount() - before % blockCount()) % blockCount(); }
+MOE_DEVICE constexpr int firstTile(int before, int block, int blocks) {
+  return (block + blocks - before % blocks) % blocks;
+}
+MOE_DEVICE int firstTile(int before) { return firstTile(before, blockIndex(), blockCount()); }
 
 /// A tile of a record: `row` counts tiles of rows, `column` blocks of columns.
 struct TilePlace {

@@ -129,7 +129,7 @@ private:
   }
 
   /// Runs `tile(expert, column block, first row of the tile)` for every row tile of every record and column block.
-  void forTiles(KernelBuilder &kernel, int64_t rows, Value weight, const TileWalk &walk,
+  void forTiles(KernelBuilder &kernel, int64_t rows, const TileWalk &walk,
                 llvm::function_ref<void(Value, Value, Value)> tile) const {
     scf::ForallOp loop = kernel.forall({walk.blocks, walk.count}, [&](ValueRange at) {
       Value block = kernel.add(walk.firstBlock, at[0]), record = kernel.add(walk.firstRecord, at[1]);
@@ -144,7 +144,7 @@ private:
         walk.after();
     });
     // With one column block there is no order, and canonicalize drops the dimension.
-    if (cast<MemRefType>(weight.getType()).getDimSize(1) != 1)
+    if (getConstantIntValue(walk.blocks) != 1)
       loop->setAttr(KernelDialect::getColumnsInsideAttrName(), kernel.getUnitAttr());
   }
 
@@ -174,7 +174,7 @@ private:
     IRMapping reads;
     cloneReads(kernel, op.getActivation(), reads, rewriter);
     TileWalk walk = overlap ? overlap->walkUp(kernel, w) : walkAll(kernel, w, layout);
-    forTiles(kernel, rows, w, walk, [&](Value expert, Value block, Value row) {
+    forTiles(kernel, rows, walk, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
       Value source =
           !isGather ? place
@@ -224,7 +224,7 @@ private:
     Value h = kernel.arg(hidden.buffer), w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value();
     Value y = kernel.arg(result), depth = hidden.isApart ? kernel.idx(outType.getDimSize(2)) : kernel.dim(h, 1);
     TileWalk walk = overlap ? overlap->walkDown(kernel, w) : walkAll(kernel, w, layout);
-    forTiles(kernel, rows, w, walk, [&](Value expert, Value block, Value row) {
+    forTiles(kernel, rows, walk, [&](Value expert, Value block, Value row) {
       Value place = emitRows(kernel, rows, row, [](Value i) { return i; });
       forStrips(kernel, tiles.blockColumns, width, [&](Value offset) {
         Value acc = emitProduct(kernel, rows, width, h, place, w, {expert, block}, kernel.idx(0), depth, offset)[0];

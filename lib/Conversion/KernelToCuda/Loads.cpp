@@ -14,6 +14,25 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
+/// The role's threads share the iterations of a loop of waits; each knows behind the meeting what any of them has seen.
+void LoadBuilder::writeWaits(ArrayRef<Operation *> waits) {
+  Code code(b, waits.front()->getLoc());
+  for (Operation *wait : waits) {
+    if (auto loop = dyn_cast<scf::ForOp>(wait)) {
+      Value step = get(loop.getStep()), first = code.mul(code.toIndex(ownThread(code)), step);
+      first = code.add(get(loop.getLowerBound()), first);
+      Value stride = code.mul(step, kLoadingThreads);
+      auto copy = cast<scf::ForOp>(b.clone(*loop, mapping));
+      copy.setLowerBound(first);
+      copy.setStep(stride);
+    } else {
+      code.ifThen(code.compare(arith::CmpIPredicate::eq, ownThread(code), code.i32(0)),
+                  [&] { b.clone(*wait, mapping); });
+    }
+  }
+  code.make<cuda::MeetOp>(kLoadingBarrier, kLoadingThreads);
+}
+
 static constexpr int64_t kRowsPerPass = kLoadingThreads / kChunks;
 
 void LoadBuilder::finish(Location loc) {

@@ -101,6 +101,16 @@ void MultiplyBuilder::writeTensorProducts(Location loc, const Steps &steps, Arra
   code.make<cuda::ReleaseOp>(parts.ring, /*back=*/1);
 }
 
+/// Behind the last of the role's stores.
+void MultiplyBuilder::writeArrivals(ArrayRef<ArriveOp> arrivals, Value part, Value parts) {
+  Code code(b, ArriveOp(arrivals.front()).getLoc());
+  code.make<cuda::MeetOp>(kMultiplyingBarrier, 32 * kMultiplyingWarps);
+  code.ifThen(code.compare(arith::CmpIPredicate::eq, ownThread(code), code.i32(0)), [&] {
+    for (ArriveOp arrive : arrivals)
+      code.make<cuda::CountArrivalOp>(get(arrive.getCounters()), get(arrive.getIndex()), part, parts);
+  });
+}
+
 LogicalResult MultiplyBuilder::writeProducts(const Steps &steps, ArrayRef<MmaOp> products, RowTileOp tile) {
   Location loc = MmaOp(products[0]).getLoc();
   SmallVector<Multiplication> list = shareProducts(steps, products);

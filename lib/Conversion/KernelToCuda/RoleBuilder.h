@@ -38,6 +38,10 @@ protected:
 
   virtual LogicalResult writeProducts(const Steps &steps, ArrayRef<MmaOp> products, RowTileOp tile) = 0;
   virtual LogicalResult writeStore(StoreTileOp store, RowTileOp tile) = 0;
+  /// In front of the tiles of a record: `waits` for what its rows come with.
+  virtual void writeWaits(ArrayRef<Operation *>) {}
+  /// Behind a tile, which is part `part` of the `parts` of an iteration.
+  virtual void writeArrivals(ArrayRef<ArriveOp>, Value, Value) {}
 
   /// `body` for each k of the steps.
   void writeSteps(Location loc, const Steps &steps, function_ref<void(Value)> body);
@@ -64,11 +68,20 @@ protected:
   int64_t tileRows = 0; ///< of the form of a row tile that is written: plan.rows or plan.fewRows()
 
 private:
+  /// A loop over tiles of rows in a loop that blocks share, and what stands around it.
+  struct TileLoop {
+    scf::ForallOp forall;
+    scf::ForOp rows;
+    SmallVector<Operation *> waits; ///< in front of it
+    SmallVector<ArriveOp> arrivals; ///< behind it
+  };
+  static std::optional<TileLoop> tileLoopOf(scf::ForallOp forall, int64_t rows);
+
   LogicalResult writeOp(Operation *op);
   /// The loop over the tiles of a product; false if `forall` has another form and nothing was written.
   FailureOr<bool> writeTileLoop(scf::ForallOp forall);
   /// The tiles of one record; counts them on to `before`, unless that is null.
-  LogicalResult writeTilesOf(scf::ForallOp forall, scf::ForOp rows, Value column, Value columns, Value &before);
+  LogicalResult writeTilesOf(const TileLoop &loop, Value column, Value columns, Value &before);
   LogicalResult writeRowTile(RowTileOp tile);
   LogicalResult writeRowTileBody(RowTileOp tile);
   /// The form for few rows, for each strip of columns.
@@ -88,6 +101,7 @@ public:
 private:
   LogicalResult writeProducts(const Steps &steps, ArrayRef<MmaOp> products, RowTileOp tile) override;
   LogicalResult writeStore(StoreTileOp, RowTileOp) override { return success(); }
+  void writeWaits(ArrayRef<Operation *> waits) override;
   /// The rows of which a thread copies a part, as memrefs.
   SmallVector<Value> rowsOfThread(MmaOp mma, RowTileOp tile);
   void writeBoxes(ArrayRef<MmaOp> products, Value stage, Value k, Value firstWeight, Value firstRow);
@@ -121,6 +135,7 @@ private:
 
   LogicalResult writeProducts(const Steps &steps, ArrayRef<MmaOp> products, RowTileOp tile) override;
   LogicalResult writeStore(StoreTileOp store, RowTileOp tile) override;
+  void writeArrivals(ArrayRef<ArriveOp> arrivals, Value part, Value parts) override;
 
   /// What a warpgroup multiplies; declares the accumulators.
   SmallVector<Multiplication> shareProducts(const Steps &steps, ArrayRef<MmaOp> products);

@@ -53,6 +53,16 @@ static Operation *findTileUse(Operation *op) {
   return user;
 }
 
+/// An op in `op` that not all roles may do; null if there is none.
+static Operation *findExchange(Operation *op) {
+  Operation *found = nullptr;
+  op->walk([&](Operation *nested) {
+    if (isa<PutOp, SignalOp, AwaitOp, AdvanceOp, ArriveOp, AwaitArrivalsOp>(nested))
+      found = nested;
+  });
+  return found;
+}
+
 LogicalResult RoleBuilder::write(ArrayRef<Operation *> program) {
   for (Value argument : program.front()->getBlock()->getArguments())
     mapping.map(argument, argument);
@@ -71,6 +81,9 @@ LogicalResult RoleBuilder::writeOp(Operation *op) {
       return isTileLoop;
   }
   if (!op->walk([](RowTileOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
+    if (Operation *exchange = findExchange(op))
+      return exchange->emitOpError("stands in a kernel with products, but not around the tiles of a record, where the "
+                                   "roles of a GPU's warps wait and arrive");
     b.clone(*op, mapping);
     return success();
   }

@@ -21,8 +21,9 @@ RowSource mlir::kernel::rowSource(MmaOp mma, int64_t rows) {
   int64_t bits = type.getElementTypeBitWidth(), columns = type.getDimSize(1);
   if (ShapedType::isDynamic(columns) || columns * bits % 128)
     return RowSource::Elements;
-  // Of a box, all rows are loaded; few rows are copied one by one.
-  return areNeighbours(mma.getRows()) && rows == mma.getAcc().getType().getRows() ? RowSource::Tile : RowSource::Copies;
+  // Of a box, all rows are loaded; few rows are copied one by one. A map is of an argument.
+  bool isBox = isa<BlockArgument>(mma.getA()) && areNeighbours(mma.getRows());
+  return isBox && rows == mma.getAcc().getType().getRows() ? RowSource::Tile : RowSource::Copies;
 }
 
 /// Products with few rows multiply 64 columns of weights at a time. All tiles of a kernel must agree.
@@ -50,6 +51,10 @@ static LogicalResult checkForm(FuncOp func, int64_t rows) {
     auto argument = dyn_cast<BlockArgument>(matrix);
     return argument && argument.getOwner() == &func.getBody().front();
   };
+  auto isOwnPart = [&](Value matrix) {
+    auto part = matrix.getDefiningOp<PartOp>();
+    return part && !part.getPeer() && part->getBlock() == &func.getBody().front();
+  };
   WalkResult result = func.walk([&](Operation *op) -> WalkResult {
     if (auto tile = dyn_cast<RowTileOp>(op); tile && tile.getMaxAttr().getInt() != rows)
       return op->emitOpError() << "has tiles of " << tile.getMaxAttr().getInt() << " rows; those of a GPU have " << rows;
@@ -62,7 +67,7 @@ static LogicalResult checkForm(FuncOp func, int64_t rows) {
     SmallVector<Value> matrices =
         mma ? SmallVector<Value>{mma.getA(), mma.getB()} : SmallVector<Value>{store.getDest()};
     for (Value matrix : matrices)
-      if (!isArgument(matrix))
+      if (!isArgument(matrix) && !(mma && matrix == mma.getA() && isOwnPart(matrix)))
         return op->emitOpError("has a matrix that is no argument of the kernel");
     if (!(mma ? mma.getRows() : store.getRows()).getDefiningOp<RowIndicesOp>())
       return op->emitOpError("has rows that no kernel.row_indices says");

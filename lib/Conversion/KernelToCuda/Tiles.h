@@ -13,6 +13,8 @@ constexpr int64_t kChunks = 8; ///< of 16 bytes in such a row
 constexpr int64_t kLoadingThreads = cuda::loadingThreads;
 constexpr int64_t kLoadingWarps = cuda::loadingThreads / 32;
 constexpr int64_t kMultiplyingWarps = cuda::multiplyingThreads / 32;
+/// Where the threads of a role meet; all threads of a block meet at 0.
+constexpr int64_t kLoadingBarrier = 1, kMultiplyingBarrier = 2;
 
 /// Where the rows of `a` come from.
 enum class RowSource {

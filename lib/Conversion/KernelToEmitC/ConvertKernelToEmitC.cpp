@@ -75,7 +75,7 @@ LogicalResult Emitter::report(Operation *op, const Twine &why) {
 
 LogicalResult Emitter::emitOp(Operation *op) {
   using Emit = LogicalResult (Emitter::*)(Operation *);
-  if (succeeded(emitStructure(op)) || succeeded(emitWindows(op)))
+  if (succeeded(emitStructure(op)) || succeeded(emitWindows(op)) || succeeded(emitArrivals(op)))
     return success();
   if (hasReported)
     return failure();
@@ -154,9 +154,9 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
     types.append(slots);
   }
   // Tensor maps are arguments after the others.
-  SmallVector<cuda::TensorMapOp> maps(func.getBody().front().getOps<cuda::TensorMapOp>());
-  for (cuda::TensorMapOp map : maps)
-    types.push_back(convert(map.getType()));
+  for (FuncOp part : partsOf(func))
+    for (auto map : part.getBody().getOps<cuda::TensorMapOp>())
+      types.push_back(convert(map.getType()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(func);
   auto emitted = emitc::FuncOp::create(b, func.getLoc(), func.getName(), b.getFunctionType(types, {}));
@@ -165,11 +165,10 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   auto next = entry->args_begin();
   for (BlockArgument argument : func.getArguments())
     bind(argument, next);
-  for (cuda::TensorMapOp map : maps)
-    values[map.getMap()] = *next++;
+  nextMap = next;
   launch = launchOf(func);
   describeLaunch(emitted);
-  if (failed(emitBlock(func.getBody().front()))) {
+  if (failed(emitBody(func))) {
     emitted.erase();
     return nullptr;
   }
@@ -183,15 +182,21 @@ namespace {
 struct ConvertKernelToEmitC : kernel::impl::ConvertKernelToEmitCBase<ConvertKernelToEmitC> {
   void runOnOperation() override {
     OpBuilder b(&getContext());
-    for (auto func : llvm::make_early_inc_range(getOperation().getOps<FuncOp>())) {
+    SmallVector<FuncOp> kernels(getOperation().getOps<FuncOp>());
+    llvm::DenseSet<Attribute> members; // part of other kernels
+    for (FuncOp func : kernels)
+      for (auto member : func.getBody().getOps<cuda::MemberOp>())
+        members.insert(member.getKernelAttr().getAttr());
+    for (FuncOp func : kernels) {
       if (!func.getBody().hasOneBlock()) {
         func.emitOpError("has several blocks; C++ is written from structured control flow");
         return signalPassFailure();
       }
-      if (!Emitter(b).emitFunction(func))
+      if (!members.contains(func.getSymNameAttr()) && !Emitter(b).emitFunction(func))
         return signalPassFailure();
-      func.erase();
     }
+    for (FuncOp func : kernels)
+      func.erase();
   }
 };
 } // namespace

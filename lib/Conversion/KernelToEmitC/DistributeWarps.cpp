@@ -27,18 +27,15 @@ namespace {
 struct KernelDistributeWarps : kernel::impl::KernelDistributeWarpsBase<KernelDistributeWarps> {
   void runOnOperation() override {
     FuncOp func = getOperation();
-    WalkResult groups = func.walk([](Operation *op) {
-      if (!isa<PhaseOp, ArriveOp, AwaitArrivalsOp>(op))
-        return WalkResult::advance();
-      op->emitOpError("is for launches that run at the same time, which a GPU does not run in this release");
-      return WalkResult::interrupt();
-    });
-    if (groups.wasInterrupted())
+    auto phases = func.getBody().getOps<PhaseOp>();
+    if (!phases.empty()) {
+      (*phases.begin()).emitOpError("is in no loop over phases; kernel-join-groups makes one, as a launch says");
       return signalPassFailure();
+    }
     WalkResult tiles = func.walk([](Operation *op) {
-      return isa<RowTileOp, cuda::WarpRolesOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+      return isa<RowTileOp, cuda::WarpRolesOp, cuda::MemberOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
     });
-    if (tiles.wasInterrupted()) // a product, not a row program
+    if (tiles.wasInterrupted()) // a product, or the blocks of several kernels
       return;
     Location loc = func.getLoc();
     SmallVector<scf::ForallOp> loops;

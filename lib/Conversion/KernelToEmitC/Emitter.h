@@ -12,8 +12,8 @@
 namespace mlir::kernel {
 
 /// Writes a kernel op by op as emitc. An emitter of a group of ops (Scalars.cpp, ControlFlow.cpp, Memory.cpp,
-/// Threads.cpp, Windows.cpp, Calls.cpp) returns failure without a message for an op that it cannot write; the innermost
-/// such op is reported.
+/// Threads.cpp, Windows.cpp, Groups.cpp, Calls.cpp) returns failure without a message for an op that it cannot write;
+/// the innermost such op is reported.
 class Emitter {
 public:
   explicit Emitter(OpBuilder &b) : b(b) {}
@@ -50,12 +50,22 @@ private:
   LogicalResult emitMemory(Operation *op);
   LogicalResult emitThreads(Operation *op);
   LogicalResult emitWindows(Operation *op);
+  LogicalResult emitArrivals(Operation *op);
 
   // Calls of the device library, and the roles of warps around them (Calls.cpp, Roles.cpp).
   LogicalResult emitCall(Operation *op);
   LogicalResult emitStructure(Operation *op);
   LogicalResult emitRoles(cuda::WarpRolesOp roles);
   LogicalResult emitRole(cuda::RoleOp role);
+
+  // The members of a launch, each with a range of its blocks (Groups.cpp).
+  LogicalResult emitBody(FuncOp func);
+  LogicalResult emitMember(cuda::MemberOp member);
+  /// What a kernel does, or a member; its maps are the next ones of the arguments.
+  LogicalResult emitProgram(FuncOp func);
+  /// Sets the value of an op that asks for the number of the block, or of blocks; fails if it is another op, or in no
+  /// member.
+  LogicalResult emitBlockOfMember(Operation *op);
 
   // How the kernel is launched, in its attributes, bounds and first lines (Launch.cpp).
   void setLaunch(emitc::FuncOp func);
@@ -92,6 +102,10 @@ private:
   DenseMap<Value, Buffer> buffers;
   DenseMap<Value, Window> windows;
   bool hasReported = false;
+  /// In a member: the number of the block among those of the member, and how many they are, in 32 bits. Else null.
+  Value ownBlock, ownBlocks;
+  bool isInRole = false;
+  Block::args_iterator nextMap; ///< among the arguments
 
   cuda::CudaLaunch launch; ///< of the kernel that is written
 };

@@ -43,15 +43,20 @@ static void planRows(FuncOp func, CudaLaunch &launch) {
   launch.blocksPerSm = std::clamp<int64_t>(fitting, 1, plan.getBlocksPerSm());
 }
 
-/// The slot of an argument: a memref has one, and one for each of its dynamic dimensions; a window an offset too.
-static int64_t slotOf(BlockArgument argument) {
+/// Slots of the first `count` arguments: a memref has one, and one for each of its dynamic dimensions; a window an
+/// offset too.
+static int64_t slotsBefore(Block::BlockArgListType arguments, unsigned count) {
   int64_t slot = 0;
-  for (BlockArgument before : argument.getOwner()->getArguments().take_front(argument.getArgNumber())) {
+  for (BlockArgument before : arguments.take_front(count)) {
     auto window = dyn_cast<WindowType>(before.getType());
     auto memref = window ? window.getPart() : dyn_cast<MemRefType>(before.getType());
     slot += (window ? 2 : 1) + (memref ? memref.getNumDynamicDims() : 0);
   }
   return slot;
+}
+
+static int64_t slotOf(BlockArgument argument) {
+  return slotsBefore(argument.getOwner()->getArguments(), argument.getArgNumber());
 }
 
 static CudaMap mapOf(cuda::TensorMapOp op) {
@@ -71,9 +76,37 @@ static CudaMap mapOf(cuda::TensorMapOp op) {
   return map;
 }
 
+/// One block on each multiprocessor, with what the largest member needs. Rows take as many threads as there are; the
+/// roles of a product are all threads.
+static CudaLaunch launchOfMembers(FuncOp func) {
+  CudaLaunch launch;
+  int64_t firstSlot = 0;
+  for (FuncOp part : kernel::partsOf(func)) {
+    CudaLaunch own = kernel::launchOf(part);
+    bool hasRoles = !own.roles.empty(), hadRoles = !launch.roles.empty();
+    if (hasRoles == hadRoles)
+      launch.threads = std::max(launch.threads, own.threads);
+    else if (hasRoles)
+      launch.threads = own.threads;
+    launch.sharedBytes = std::max(launch.sharedBytes, own.sharedBytes);
+    launch.stages = std::max(launch.stages, own.stages);
+    if (!hadRoles)
+      launch.roles = own.roles;
+    for (CudaMap &map : own.maps) {
+      map.slot += firstSlot;
+      map.rows -= map.rows < 0 ? firstSlot : 0;
+      launch.maps.push_back(map);
+    }
+    firstSlot += slotsBefore(part.getArguments(), part.getNumArguments());
+  }
+  return launch;
+}
+
 CudaLaunch kernel::launchOf(FuncOp func) {
   CudaLaunch launch;
   Block &body = func.getBody().front();
+  if (!body.getOps<cuda::MemberOp>().empty())
+    return launchOfMembers(func);
   auto all = body.getOps<cuda::WarpRolesOp>();
   if (all.empty()) {
     planRows(func, launch);

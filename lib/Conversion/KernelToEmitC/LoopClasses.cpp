@@ -24,12 +24,21 @@ bool kernel::writesMemory(Operation *op) {
       .wasInterrupted();
 }
 
-bool kernel::isExchange(Operation *op) { return isa<PutOp, SignalOp, AwaitOp, AdvanceOp>(op); }
+bool kernel::isExchange(Operation *op) {
+  return isa<PutOp, SignalOp, AwaitOp, AdvanceOp, ArriveOp, AwaitArrivalsOp>(op);
+}
+
+Value kernel::shiftOf(scf::ForOp loop, Value index) {
+  Operation *op = index.getDefiningOp();
+  bool isShifted = isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) && op->getOperand(0) == loop.getInductionVar() &&
+                   loop.isDefinedOutsideOfLoop(op->getOperand(1));
+  return isShifted ? op->getOperand(1) : Value();
+}
 
 /// Whether `indices` are different in each iteration.
 static bool areDistinct(scf::ForOp loop, ValueRange indices) {
   Value iv = loop.getInductionVar();
-  if (llvm::is_contained(indices, iv))
+  if (llvm::any_of(indices, [&](Value index) { return index == iv || shiftOf(loop, index); }))
     return true;
   for (Value index : indices)
     if (auto quotient = index.getDefiningOp<arith::DivUIOp>(); quotient && quotient.getLhs() == iv)

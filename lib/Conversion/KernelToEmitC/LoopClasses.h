@@ -43,6 +43,10 @@ bool writesMemory(Operation *op);
 /// Whether `op` writes to other ranks or waits for them, in an order that lanes keep.
 bool isExchange(Operation *op);
 
+/// What is added to the number of the iteration of `loop`, or taken from it, to give `index`; null if that is not how
+/// it is made.
+Value shiftOf(scf::ForOp loop, Value index);
+
 /// Whether the iterations of `loop` touch different elements: it says so (`kernel.independent`), or each store has the
 /// induction variable itself as an index, or its quotient and remainder by one number, and a memref that is written is
 /// read with the store's indices only. Distinct arguments of a kernel do not overlap. `except` is not looked at.

@@ -12,6 +12,7 @@
 using namespace mlir;
 
 void kernel::buildKernelToThreadsPipeline(OpPassManager &pm) {
+  pm.addPass(createKernelJoinGroups());
   pm.addPass(createKernelChoosePlans()); // of kernels that were written by hand
   OpPassManager &kernels = pm.nest<FuncOp>();
   kernels.addPass(createKernelDistributeWarps());

@@ -12,6 +12,8 @@ LogicalResult Emitter::emitStructure(Operation *op) {
     return emitRoles(roles);
   if (isa<cuda::TensorMapOp>(op)) // an argument
     return success();
+  if (succeeded(emitBlockOfMember(op)))
+    return success();
   if (auto row = dyn_cast<cuda::RowOp>(op)) {
     Buffer &matrix = buffers.at(row.getMatrix());
     Value size = matrix.sizes[1];
@@ -31,7 +33,10 @@ LogicalResult Emitter::emitRole(cuda::RoleOp role) {
     Function function = wanted < launched ? Function::DecreaseRegisters : Function::IncreaseRegisters;
     call(role, Type(), function, {}, b.getI32IntegerAttr(wanted));
   }
-  return emitBlock(role.getBody().front());
+  isInRole = true;
+  LogicalResult written = emitBlock(role.getBody().front());
+  isInRole = false;
+  return written;
 }
 
 LogicalResult Emitter::emitRoles(cuda::WarpRolesOp roles) {

@@ -24,7 +24,7 @@ static constexpr int64_t kVectorBytes = 16;
 
 /// A load or store of consecutive elements in consecutive iterations.
 static bool isAlongRow(scf::ForOp loop, ValueRange indices) {
-  return !indices.empty() && indices.back() == loop.getInductionVar() &&
+  return !indices.empty() && (indices.back() == loop.getInductionVar() || shiftOf(loop, indices.back())) &&
          llvm::all_of(indices.drop_back(), [&](Value index) { return loop.isDefinedOutsideOfLoop(index); });
 }
 
@@ -33,6 +33,7 @@ int64_t kernel::vectorLength(scf::ForOp loop) {
     return 0;
   int64_t bytes = 0, length = 0;
   SmallVector<MemRefType> rows;
+  SmallVector<Value> shifts;
   llvm::SmallPtrSet<Value, 2> written;
   for (Operation &op : loop.getBody()->without_terminator()) {
     auto load = dyn_cast<memref::LoadOp>(op);
@@ -46,8 +47,11 @@ int64_t kernel::vectorLength(scf::ForOp loop) {
       return 0;
     if (store)
       written.insert(store.getMemRef());
-    if (store || (load && isAlongRow(loop, load.getIndices())))
-      rows.push_back(load ? load.getMemRefType() : store.getMemRefType());
+    if (!store && !(load && isAlongRow(loop, load.getIndices())))
+      continue;
+    rows.push_back(load ? load.getMemRefType() : store.getMemRefType());
+    if (Value shift = shiftOf(loop, load ? load.getIndices().back() : store.getIndices().back()))
+      shifts.push_back(shift);
   }
   for (MemRefType row : rows) {
     Type element = row.getElementType();
@@ -63,6 +67,8 @@ int64_t kernel::vectorLength(scf::ForOp loop) {
     if (row.isDynamicDim(row.getRank() - 1) || row.getShape().back() % length ||
         row.getShape().back() < kLanes * length)
       return 0;
+  if (!llvm::all_of(shifts, [&](Value shift) { return isMultipleOf(shift, length); }))
+    return 0;
   return isMultipleOf(loop.getLowerBound(), length) && isMultipleOf(loop.getUpperBound(), length) ? length : 0;
 }
 
@@ -75,12 +81,15 @@ scf::ForOp LaneDistribution::byVectors(scf::ForOp loop, int64_t length, MutableA
   b.setInsertionPointToStart(vectors.getBody());
   IRMapping outer;
   outer.map(loop.getInductionVar(), vectors.getInductionVar());
+  auto place = [&](Value index) -> Value {
+    return shiftOf(loop, index) ? b.clone(*index.getDefiningOp(), outer)->getResult(0) : outer.lookupOrDefault(index);
+  };
   DenseMap<Operation *, Value> loaded;
   SmallVector<memref::StoreOp> stores;
   SmallVector<Value> carried(vectors.getRegionIterArgs());
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto load = dyn_cast<memref::LoadOp>(op); load && isAlongRow(loop, load.getIndices())) {
-      SmallVector<Value> at = llvm::map_to_vector(load.getIndices(), [&](Value v) { return outer.lookupOrDefault(v); });
+      SmallVector<Value> at = llvm::map_to_vector(load.getIndices(), place);
       loaded[&op] = vector::LoadOp::create(b, loc, vectorOf(load.getType()), load.getMemRef(), at);
     } else if (auto store = dyn_cast<memref::StoreOp>(op)) {
       stores.push_back(store);
@@ -116,7 +125,7 @@ scf::ForOp LaneDistribution::byVectors(scf::ForOp loop, int64_t length, MutableA
   b.setInsertionPointAfter(elements);
   ValueRange results = elements.getResults();
   for (auto [store, vector] : llvm::zip(stores, results.drop_front(loop.getNumResults()))) {
-    SmallVector<Value> at = llvm::map_to_vector(store.getIndices(), [&](Value v) { return outer.lookupOrDefault(v); });
+    SmallVector<Value> at = llvm::map_to_vector(store.getIndices(), place);
     vector::StoreOp::create(b, loc, vector, store.getMemRef(), at);
   }
   if (loop.getNumResults() > 0)

@@ -26,7 +26,7 @@ LogicalResult Emitter::emitWindows(Operation *op) {
   auto found = windows.find(used);
   if (found == windows.end())
     return report(op, "uses a window that is no argument of the kernel");
-  if (!launch.roles.empty() && !isa<PartOp>(op))
+  if (isInRole && !isa<PartOp, EpochOp, AwaitOp>(op))
     return report(op, "is in a kernel with products, whose threads have roles; exchange in a launch of its own");
   const Window &window = found->second;
   Value peers = window.peers, offset = window.offset;

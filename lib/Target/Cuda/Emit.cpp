@@ -1,5 +1,6 @@
 //===- Emit.cpp - kernels as CUDA C++ text ------------------------------------------------------------------------===//
 
+#include "moe-mlir/Conversion/KernelToCuda/Passes.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Target/Cuda.h"
@@ -42,7 +43,13 @@ FailureOr<std::vector<KernelText>> moe_mlir::printKernels(ModuleOp module) {
 }
 
 FailureOr<std::vector<KernelText>> moe_mlir::emitCudaTexts(ModuleOp module) {
-  OwningOpRef<ModuleOp> kernels = extract<kernel::FuncOp>(module);
+  // Which kernels share a launch, the host program says.
+  OwningOpRef<ModuleOp> joined = module.clone();
+  PassManager join(module.getContext());
+  join.addPass(kernel::createKernelJoinGroups());
+  if (failed(join.run(*joined)))
+    return failure();
+  OwningOpRef<ModuleOp> kernels = extract<kernel::FuncOp>(*joined);
   if (kernels->getOps().empty())
     return module.emitError("has no kernels; CUDA C++ is made of the kernel level (moe-compile --to=kernel)");
   PassManager pm(module.getContext());

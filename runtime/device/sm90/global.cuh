@@ -33,6 +33,10 @@ MOE_DEVICE uint32_t loadAcquire(const uint32_t *p) {
 MOE_DEVICE void addRelease(uint32_t *p, uint32_t value) {
   asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
 }
+/// The same for threads of this device.
+MOE_DEVICE void addReleaseDevice(uint32_t *p, uint32_t value) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
+}
 MOE_DEVICE void storeRelease(uint32_t *p, uint32_t value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
 }

@@ -26,6 +26,9 @@ inline uint32_t loadAcquire(const uint32_t *p, Where where = Where::current()) {
 inline void addRelease(uint32_t *p, uint32_t value, Where where = Where::current()) {
   emulation::addGlobal(p, value, false, true, where);
 }
+inline void addReleaseDevice(uint32_t *p, uint32_t value, Where where = Where::current()) {
+  emulation::addGlobal(p, value, false, true, where);
+}
 inline void storeRelease(uint32_t *p, uint32_t value, Where where = Where::current()) {
   emulation::storeRelease(p, value, where);
 }

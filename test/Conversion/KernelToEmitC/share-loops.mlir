@@ -237,3 +237,38 @@ kernel.func @scatter(%at: memref<?xindex>, %y: memref<?xindex>, %z: memref<?x4xi
   }
   kernel.return
 }
+
+// -----
+
+// Columns of a slice, stored from its first one on: places are as far from each other as the columns, and 16 bytes start at multiples of them.
+// CHECK-LABEL: kernel.func @slice
+// CHECK-SAME:  (%[[X:.*]]: memref<?x512xf32>, %[[Y:.*]]: memref<?x128xf32>, %[[Z:.*]]: memref<?x128xf32>, %[[ANY:.*]]: index)
+kernel.func @slice(%x: memref<?x512xf32>, %y: memref<?x128xf32>, %z: memref<?x128xf32>, %any: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %c256 = arith.constant 256 : index
+  %n = memref.dim %x, %c0 : memref<?x512xf32>
+  scf.forall (%r) in (%n) {
+    // CHECK: scf.for %[[I:.*]] = %{{.*}} to %c256 step %{{.*}} {
+    // CHECK:   %[[V:.*]] = vector.load %[[X]][%{{.*}}, %[[I]]]
+    // CHECK:   %[[AT:.*]] = arith.subi %[[I]], %c128
+    // CHECK:   vector.store %{{.*}}, %[[Y]][%{{.*}}, %[[AT]]]
+    scf.for %i = %c128 to %c256 step %c1 {
+      %v = memref.load %x[%r, %i] : memref<?x512xf32>
+      %at = arith.subi %i, %c128 : index
+      memref.store %v, %y[%r, %at] : memref<?x128xf32>
+    }
+    // From any one on, one element a lane.
+    // CHECK: scf.for %[[J:.*]] = %{{.*}} to %c256 step %c32 {
+    // CHECK:   %[[W:.*]] = memref.load %[[X]][%{{.*}}, %[[J]]]
+    // CHECK:   %[[TO:.*]] = arith.subi %[[J]], %[[ANY]]
+    // CHECK:   memref.store %[[W]], %[[Z]][%{{.*}}, %[[TO]]]
+    scf.for %i = %c128 to %c256 step %c1 {
+      %v = memref.load %x[%r, %i] : memref<?x512xf32>
+      %at = arith.subi %i, %any : index
+      memref.store %v, %z[%r, %at] : memref<?x128xf32>
+    }
+  }
+  kernel.return
+}

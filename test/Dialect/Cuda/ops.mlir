@@ -114,3 +114,28 @@ kernel.func @every(%x: memref<?x101xbf16>, %w: memref<2x128x64xbf16>, %f: memref
   }
   kernel.return
 }
+
+// Blocks of a launch that two kernels share; threads that meet, and one that counts.
+// CHECK-LABEL: kernel.func @arrive
+// CHECK:         cuda.meet barrier(3) threads(64)
+// CHECK-NEXT:    cuda.count_arrival %{{.*}}[%{{.*}}] part %{{.*}} of %{{.*}} : memref<2xi32>
+// CHECK-LABEL: kernel.func @arrive_twice
+// CHECK-NEXT:    cuda.member @arrive(%{{.*}}) : memref<2xi32>
+// CHECK-NEXT:    cuda.member @arrive(%{{.*}}) blocks(2) : memref<2xi32>
+// TEXT-NOT:    void arrive(
+// TEXT:        void arrive_twice(int32_t* [[DONE:v[0-9]+]], int32_t* [[OTHER:v[0-9]+]]) {
+// TEXT-COUNT-2:  moe::syncNamed(3, 64);
+// TEXT:          moe::countArrival([[PLACE:v[0-9]+]],
+kernel.func @arrive(%done: memref<2xi32>) {
+  %c1 = arith.constant 1 : index
+  %part = arith.constant 0 : i32
+  %parts = arith.constant 4 : i32
+  cuda.meet barrier(3) threads(64)
+  cuda.count_arrival %done[%c1] part %part of %parts : memref<2xi32>
+  kernel.return
+}
+kernel.func @arrive_twice(%done: memref<2xi32>, %other: memref<2xi32>) {
+  cuda.member @arrive(%done) : memref<2xi32>
+  cuda.member @arrive(%other) blocks(2) : memref<2xi32>
+  kernel.return
+}

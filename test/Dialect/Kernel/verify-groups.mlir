@@ -60,10 +60,6 @@
 // ORDER: error: 'kernel.launch' op of @give_back awaits arrivals at its operand 1, where no launch before has arrived
 // RUN: sed -e 's/^  kernel.launch_group/scf.if %on {\n&/' -e 's/^  }  *.. of the group/}\n}/' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=BRANCH
 // BRANCH: error: 'kernel.launch' op stands inside a region; a host function has groups and counters at its top level
-//
-// A GPU runs no groups yet.
-// RUN: sed '1,/^shard/s/^shard.*/module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {\n&/;$s/$/\n}/' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=GPU
-// GPU: error: 'kernel.arrive' op is of launches that run at the same time, which is not for a GPU in this release: use --target=cpu, or launch them one after the other
 
 shard.grid @ep(shape = 2)
 kernel.func @begin(%came: !kernel.window<8xi32>) {

@@ -22,6 +22,7 @@ WINDOW = re.compile(r"!kernel\.window<((?:(?:\?|\d+)x)+)(\w+)>")
 # Between windows, more than a planted fault runs past an end.
 GAP = 1 << 16
 PATIENCE = 10**9
+BLOCKS = 2  # of a launch that does not say how many
 
 
 class Waiting(Exception):
@@ -48,6 +49,7 @@ class RankEvaluation(Evaluation):
     def __init__(self, function, sizes, rank, agreed):
         super().__init__(function, sizes)
         self.rank, self.agreed, self.windows, self.parts = rank, list(agreed), {}, {}
+        self.blocks = []  # of each launch
 
     def evaluate(self, op, operands):
         if op.name == "kernel.rank":
@@ -56,6 +58,8 @@ class RankEvaluation(Evaluation):
             if not self.agreed:
                 raise Waiting(operands[0])
             return [self.agreed.pop(0)]
+        if op.name == "kernel.blocks":
+            return [132]
         if op.name == "kernel.check":
             assert operands[0]
             return []
@@ -79,6 +83,7 @@ class RankEvaluation(Evaluation):
         whole, op.operand_types = op.operand_types, kinds
         super().launch(op, plain)
         op.operand_types = whole
+        self.blocks.append(1 if self.plan.launches[-1].single else int(op.attribute("blocks", r"(\d+)") or BLOCKS))
         arguments = iter(self.plan.launches[-1].arguments)
         self.plan.launches[-1].arguments = [
             {"window": operand.key, "sizes": [size for size, _ in zip(operand.shape, re.findall(r"<\?", kind))]} if isinstance(operand, Window) else next(arguments)
@@ -141,14 +146,15 @@ class RankedProgram:
         changed = change(self.text)
         library = self.emulator.build(changed, folder, device, warnings=("-w",))
         self.functions = self.emulator.load(library, self.emulator.names(changed))
+        self.library = ctypes.CDLL(str(library))  # the same that has the functions
 
-    def run(self, inputs, weights, split, edit=lambda launches: launches, shrink=(), epoch=0, **schedule):
+    def run(self, inputs, weights, split, edit=lambda launches: launches, shrink=(), epoch=0, patience=PATIENCE, **schedule):
         """(the rule that was broken or "", each rank's first output, status words). `inputs` are whole, and divided if `split`; `edit` may change the
         launches of a rank; windows named in `shrink` have half of what the program thinks."""
         parts = [{name: a[part_of(len(a), r, self.ranks)] if split else a for name, a in inputs.items()} for r in range(self.ranks)]
         evaluations = evaluate_ranks(self.function, [{name: a.shape for name, a in part.items()} for part in parts])
-        job = Job(self, evaluations, parts, weights, shrink, epoch)
-        launches = [edit([job.step(rank, launch) for launch in e.plan.launches]) for rank, e in enumerate(evaluations)]
+        job = Job(self, evaluations, parts, weights, shrink, epoch, patience)
+        launches = [edit([job.step(rank, launch, blocks) for launch, blocks in zip(e.plan.launches, e.blocks)]) for rank, e in enumerate(evaluations)]
         fault = self.emulator.launch_ranks(launches, job.registered, job.windows, **schedule)
         self.outputs = [[job.buffers[rank][i] for i in e.plan.outputs] for rank, e in enumerate(evaluations)]
         return fault, [outputs[0] for outputs in self.outputs], [int(words[2]) for words in job.words]
@@ -161,7 +167,7 @@ class RankedProgram:
 class Job:
     """The memory of all ranks."""
 
-    def __init__(self, program, evaluations, inputs, weights, shrink, epoch):
+    def __init__(self, program, evaluations, inputs, weights, shrink, epoch, patience):
         self.program, self.registered, self.windows = program, {}, set()
         self.offsets, size = {}, GAP
         for key, window in evaluations[0].windows.items():
@@ -179,7 +185,7 @@ class Job:
                 self.register(f"{name} of rank {rank}", self.words[rank][i : i + 1])
             self.peers.append(self.register(f"peers of rank {rank}", aligned(ctypes.sizeof(Peers), np.uint8)))
             at = self.words[rank].ctypes.data
-            described = Peers(self.base.ctypes.data, rank, program.ranks, at, at + 4, at + 8, PATIENCE)
+            described = Peers(self.base.ctypes.data, rank, program.ranks, at, at + 4, at + 8, patience)
             self.peers[rank][...] = np.frombuffer(described, np.uint8)
             parts = {key: self.window(rank, window, epoch, key.split(" ")[0] in shrink) for key, window in evaluations[rank].windows.items()}
             self.buffers.append([self.buffer(rank, i, buffer, inputs[rank], weights, parts) for i, buffer in enumerate(evaluations[rank].plan.buffers)])
@@ -217,7 +223,7 @@ class Job:
         memory.flags.writeable = False
         return self.register(f"{name} {number} of rank {rank}", memory)
 
-    def step(self, rank, launch: Launch):
+    def step(self, rank, launch: Launch, blocks):
         """A launch as Emulator.launch_ranks takes it."""
         kernel, slots = self.program.kernels[launch.kernel], []
         for argument in launch.arguments:
@@ -232,5 +238,4 @@ class Job:
             rows, columns = m.with_rows(slots)
             maps.append(self.program.emulator.tensor_map(slots[m.slot].reshape(rows, columns), m.box, m.swizzle))
         values = [ctypes.c_int64(int(a)) if isinstance(a, (int, np.integer)) else a for a in slots + maps]
-        blocks = 1 if launch.single else 2
         return launch.kernel, self.program.functions[launch.kernel], values, blocks, kernel.threads, kernel.shared

@@ -20,4 +20,19 @@ def KernelSpecializeWarps : Pass<"kernel-specialize-warps", "::mlir::kernel::Fun
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def KernelJoinGroups : Pass<"kernel-join-groups", "::mlir::ModuleOp"> {
+  let summary = "Make one kernel of the launches of a group, whose blocks are divided among them";
+  let description = [{
+    For modules whose `kernel.target` is a GPU. Each `kernel.launch_group` becomes a `kernel.launch` of a kernel with a
+    `cuda.member` for each launch. A member is a copy of its kernel that goes through its phases in a loop. All its
+    blocks are resident, so the order in which blocks start (`lag`) says nothing. A launch with phases outside of a
+    group gets such a copy too. Kernels that nobody launches any more are erased.
+
+    A member has as many blocks as `blocks` or `single` of its launch say. By default one without products has an eighth
+    of the device's multiprocessors, and those with products share what is left. A group whose blocks do not all find
+    room, one on each multiprocessor, is an error, also of the program that meets a smaller device.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::cuda::CudaDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // MOE_MLIR_CONVERSION_KERNELTOCUDA_PASSES

@@ -8,8 +8,11 @@
 namespace mlir::kernel {
 
 /// Of a kernel whose work is distributed to threads: by its roles and their ring, or by what a lane of a row program has
-/// in flight.
+/// in flight. Of several members, what the largest needs.
 cuda::CudaLaunch launchOf(FuncOp func);
+
+/// The kernels whose blocks make up those of `func`: its members, or itself.
+SmallVector<FuncOp> partsOf(FuncOp func);
 
 } // namespace mlir::kernel
 

@@ -86,8 +86,11 @@ PlanAttr PlanAttr::of(Operation *kernel, TargetAttr target) {
 /// columns do not allow it, its lowering leaves it out.
 Attribute TargetAttr::choosePlan(Operation *kernel) const {
   int64_t stage = stageBytesOf(cast<kernel::FuncOp>(kernel));
-  if (kernel->walk([](WarpRolesOp) { return WalkResult::interrupt(); }).wasInterrupted())
-    return {}; // the plan has become roles
+  auto isPlanned = [](Operation *op) {
+    return isa<WarpRolesOp, MemberOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  if (kernel->walk(isPlanned).wasInterrupted())
+    return {}; // the plan has become roles, or members have one
   if (!stage) {
     WalkResult shared = kernel->walk([](scf::ParallelOp) { return WalkResult::interrupt(); });
     return RowPlanAttr::of(kernel, shared.wasInterrupted());

@@ -48,6 +48,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   addGlobal(words, 1u);
   storeRelease(words, 1u);
   addRelease(words, addAcquireRelease(words, 1u));
+  addReleaseDevice(words, 1u);
   compareExchangeRelease(words, loadAcquire(words + 1), uint32_t(waitCounter(words, 1, words + 1, globalTime())));
   backOff();
   waitPredecessors();

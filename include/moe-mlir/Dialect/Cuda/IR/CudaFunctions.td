@@ -68,6 +68,7 @@ def Cuda_DeviceFunction : Cuda_Enum<"DeviceFunction", "function that kernels cal
   Cuda_Function<"presentEpoch", 39>,
   Cuda_Function<"nextExchange", 40>,
   Cuda_Function<"signalRank", 41>,
-  Cuda_Function<"awaitRank", 42>]>;
+  Cuda_Function<"awaitRank", 42>,
+  Cuda_Function<"awaitArrivals", 43>]>;
 
 #endif // MOE_MLIR_DIALECT_CUDA_IR_CUDAFUNCTIONS

@@ -38,5 +38,6 @@ class Cuda_Call<string mnemonic, string function, string templates = "", string 
 include "moe-mlir/Dialect/Cuda/IR/CudaRoles.td"
 include "moe-mlir/Dialect/Cuda/IR/CudaPipeline.td"
 include "moe-mlir/Dialect/Cuda/IR/CudaTiles.td"
+include "moe-mlir/Dialect/Cuda/IR/CudaGroups.td"
 
 #endif // MOE_MLIR_DIALECT_CUDA_IR_CUDAOPS
