@@ -12,14 +12,16 @@ FEW = {"send_chunks": 1, "experts_up": 2, "experts_down": 2, "return_sums": 1}
 
 @dataclass(frozen=True)
 class Overlap:
-    """`steps`: the rows of how many ranks each phase of the first product takes; `chunk`: rows of a flag; `slices`: phases of the second product."""
+    """`steps`: the rows of how many ranks each phase of the first product takes; `chunk`: rows of a flag; `slices`: phases of the second product;
+    `more`: what else the text says."""
 
     steps: tuple = (1, 1)
     chunk: int = 4
     slices: int = 2
+    more: str = ""
 
     def __str__(self):
-        return f"<overlap, chunk = {self.chunk}, steps = {list(self.steps)}, slices = {self.slices}>"
+        return f"<overlap, chunk = {self.chunk}, steps = {list(self.steps)}, slices = {self.slices}{self.more}>"
 
 
 def compiled(text, source, target, *flags):
@@ -41,7 +43,7 @@ def with_blocks(text, blocks):
 def overlapped_level(graph, ranks, schedule, target="--target=cuda:h200"):
     """The kernel level of a graph whose layers all overlap, its groups as they are."""
     scheduled = compiled(graph, "graph", "scheduled", "--weights=none", f"--parallel=ep={ranks}", target)
-    scheduled, found = re.subn(r"schedule\(<plain>\)", f"schedule({schedule})", scheduled)
+    scheduled, found = re.subn(r"schedule\(<.*?>\)", f"schedule({schedule})", scheduled)
     assert found, "no layer has a schedule"
     return compiled(scheduled, "scheduled", "kernel")
 

@@ -1,7 +1,6 @@
 """The fused kernels of known models' layers, compiled for sm_90a: no spills, none of ptxas's words on wgmma, and in the machine code of each loop over
 K what the kernel by itself has."""
 
-import os
 import re
 
 import pytest
@@ -12,11 +11,13 @@ from rank_overlap import Overlap, joined, overlapped_level
 from sass import broken_product_groups, count, disassemble, find_nvdisasm
 from test_emitted_lint import EARLY_RETURN, MACHINE_CODE, REGISTERS, text_of
 
+from moe_mlir.testing.full import FULL
+
 LAYERS = {
     "Qwen3-30B-A3B": (RankedLayer(1, 2048, 768, 128, 8, "bf16"), Overlap(steps=(1, 3), chunk=64, slices=4)),
     "Mixtral-8x7B": (RankedLayer(1, 4096, 14336, 8, 2, "bf16"), Overlap(steps=(4,), chunk=64, slices=2)),
 }
-if os.environ.get("MOE_TEST_FULL"):
+if FULL:
     LAYERS |= {
         "OLMoE-1B-7B": (RankedLayer(1, 2048, 1024, 64, 8, "bf16"), Overlap(steps=(2, 2), chunk=64, slices=8)),
         "DeepSeek-V3": (RankedLayer(1, 7168, 2048, 256, 8, "bf16"), Overlap(steps=(1, 1, 2), chunk=64, slices=4)),

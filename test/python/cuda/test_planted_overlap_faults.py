@@ -3,7 +3,6 @@ and arrival before its stores. No verifier has seen them; the emulation names th
 kernels read chooses one. A rank that waits in vain goes on with what is there: its status word, or a load that nothing orders, tells of it."""
 
 import ctypes
-import os
 import re
 from dataclasses import dataclass
 
@@ -12,6 +11,8 @@ from rank_layers import RankedLayer, bits, on_cpu
 from rank_overlap import Overlap, joined, overlapped_level
 from rank_program import PATIENCE, RankedProgram
 from test_emitted_ranks import INTERLEAVINGS, whole
+
+from moe_mlir.testing.full import FULL
 
 LAYER = RankedLayer(10, 128, 32, 8, 2, "bf16", layers=2)
 SCHEDULE = Overlap(chunk=2, slices=2)
@@ -234,7 +235,7 @@ def run(program, number, layers=2, dropped=(), **schedule):
     return fault or (f"status {status}" if any(status) else ""), outputs
 
 
-@pytest.mark.parametrize("interleaving", INTERLEAVINGS if os.environ.get("MOE_TEST_FULL") else INTERLEAVINGS[2:3], ids=lambda each: f"seed{each['seed']}")
+@pytest.mark.parametrize("interleaving", INTERLEAVINGS if FULL else INTERLEAVINGS[2:3], ids=lambda each: f"seed{each['seed']}")
 def test_nothing_is_found_without_a_fault(interleaving, program, tmp_path):
     """Also if blocks start one after the other, in their order."""
     expected = on_cpu(LAYER, tmp_path)
@@ -244,7 +245,7 @@ def test_nothing_is_found_without_a_fault(interleaving, program, tmp_path):
         assert (whole(outputs, True, LAYER.element).astype("f4") == expected.astype("f4")).all()
 
 
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.quick or os.environ.get("MOE_TEST_FULL")], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.quick or FULL], ids=lambda fault: fault.name)
 def test_a_fault_is_found(fault, program):
     """One of the interleavings finds it; those before it have found it in another way, or nothing."""
     others = []
@@ -257,10 +258,10 @@ def test_a_fault_is_found(fault, program):
     raise AssertionError(others)
 
 
-@pytest.mark.parametrize("last", [None, "next_exchange", "order_records", "send_chunks"] if os.environ.get("MOE_TEST_FULL") else ["order_records"])
+@pytest.mark.parametrize("last", [None, "next_exchange", "order_records", "send_chunks"] if FULL else ["order_records"])
 def test_a_rank_falls_silent(last, program):
     """Behind this launch of the first layer, or at once. The other one gives up, once, says whom it waited for, and comes to its end; no rule is broken."""
-    for interleaving in INTERLEAVINGS if os.environ.get("MOE_TEST_FULL") else INTERLEAVINGS[:2]:
+    for interleaving in INTERLEAVINGS if FULL else INTERLEAVINGS[:2]:
         ranks = iter(range(2))
 
         def edit(launches):
@@ -272,7 +273,7 @@ def test_a_rank_falls_silent(last, program):
         assert (found, status) == ("", [2, 0])
 
 
-@pytest.mark.skipif(not os.environ.get("MOE_TEST_FULL"), reason="three more runs")
+@pytest.mark.skipif(not FULL, reason="three more runs")
 def test_any_number_of_exchanges_before(program, tmp_path):
     """The epoch wraps around, and windows hold what calls before have left."""
     expected = on_cpu(LAYER, tmp_path)
