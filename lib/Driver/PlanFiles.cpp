@@ -3,7 +3,8 @@
 #include "Compiler.h"
 #include "FilePlan.h"
 
-#include "moe-mlir/Pipelines/LayerTimes.h"
+#include "moe-mlir/Pipelines/Parallel.h"
+#include "moe-mlir/Simulation/Cluster.h"
 
 #include "llvm/Support/Path.h"
 
@@ -50,8 +51,11 @@ int Compiler::planFiles() {
     plan.reads("the file of weights", weights.path());
   if (!weights.named().empty() && weights.named() != weights.path())
     plan.reads("the file of weights that the module names", weights.named());
-  if (StringRef file = clusterFile(options.cluster); !file.empty())
+  if (StringRef file = sim::clusterFile(options.cluster); !file.empty())
     plan.reads("the description of the cluster", file);
+  std::string error; // the command line has been checked
+  if (auto spec = parseParallel(options.parallel, error); spec && spec->experts)
+    plan.reads("the file of the experts' order", spec->experts->file());
 
   const bool hasTwo = !gpu.empty() && input.level < Level::Scheduled; // programs, from level scheduled on
   const StringRef otherName = "choose another name with -o", otherReport = "choose another name with --report";

@@ -32,8 +32,12 @@ static std::optional<ExpertOrders::Order> readOrder(const JsonValue &value, cons
   std::vector<int64_t> places(count, -1);
   for (auto [place, entry] : enumerate(*entries)) {
     std::optional<uint64_t> expert = entry.getAsUINT64();
-    if (!expert || *expert >= uint64_t(count))
+    if (!expert)
       return fail("entry " + Twine(place) + " must be an expert, 0 to " + Twine(count - 1));
+    if (*expert >= uint64_t(count))
+      return fail("entry " + Twine(place) + " is expert " + Twine(*expert) +
+                  ", for which the list is too short: it has " + Twine(count) +
+                  " entries, one for each expert, and they count from 0");
     if (places[*expert] >= 0)
       return fail("entry " + Twine(place) + " is expert " + Twine(*expert) + ", as entry " + Twine(places[*expert]) +
                   " is; each expert has one place, copies are not supported");
@@ -67,6 +71,12 @@ std::shared_ptr<const ExpertOrders> ExpertOrders::read(StringRef path, std::stri
       return fail(problem);
     result->common = std::move(*order);
   } else if (const JsonValue *map = object->get(kMap)) {
+    // What else stands there, as SGLang's counts of tokens, is nobody's order.
+    for (const JsonMember &member : *object)
+      if (const JsonArray *own = member.second.getAsArray();
+          own && member.first != kMap && !own->empty() && own->front().getAsUINT64())
+        return fail("has '" + printable(member.first) + "' beside " + kMap +
+                    ", which orders all layers; give one of them");
     if (!map->getAsArray())
       return fail(kMap + " must have a row for each layer");
     result->numbered.emplace();

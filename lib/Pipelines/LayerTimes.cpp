@@ -22,17 +22,6 @@ llvm::Error moe_mlir::checkCluster(StringRef spec) {
   return sim::findCluster(spec, sim::clusterFolder()).takeError();
 }
 
-/// Whether a number of ranks stands before the name.
-static bool saysRanks(StringRef spec) {
-  const size_t digits = spec.find_first_not_of("0123456789");
-  return digits != StringRef::npos && digits && spec[digits] == 'x';
-}
-
-StringRef moe_mlir::clusterFile(StringRef spec) {
-  StringRef name = saysRanks(spec) ? spec.split('x').second : spec;
-  return name.ends_with(".json") ? name : "";
-}
-
 /// The cluster of a layer of `ranks` ranks.
 static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, int64_t ranks, StringRef spec) {
   std::string name = spec.str();
@@ -43,7 +32,7 @@ static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, int64_t ranks, St
                                      "--cluster=NAME says what connects them otherwise");
     name = gpu.getNumbers().key.str();
   }
-  if (!saysRanks(name))
+  if (!sim::saysRanks(name))
     name = std::to_string(ranks) + "x" + name;
   llvm::Expected<sim::Cluster> cluster = sim::findCluster(name, sim::clusterFolder());
   if (cluster && cluster->ranks() != ranks)

@@ -73,6 +73,10 @@ static StringRef whyNotAt(moe::DispatchOp op) {
       !hasReceived(op.getWeights()))
     return "stands at a rank and reads what a moe.all_to_all on its grid received: tokens, and companions of the same "
            "exchange";
+  auto sent = there.getRows().getDefiningOp<moe::DispatchOp>();
+  if (sent && (sent.getNumExperts() != op.getNumExperts() || sent.getOrderAttr() != op.getOrderAttr()))
+    return "has another number or order of experts than the moe.dispatch 'to' the ranks whose rows it gets; give both "
+           "one num_experts and one order";
   return "";
 }
 

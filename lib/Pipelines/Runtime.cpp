@@ -48,9 +48,11 @@ void buildKernelToRuntimePipeline(OpPassManager &pm) {
   pm.addPass(cuda::createCheckCudaHost());
   pm.addPass(kernel::createKernelMarkNoAlias());
   OpPassManager &host = pm.nest<func::FuncOp>();
+  host.addPass(kernel::createKernelVerifyDimensions());
   // Equal sizes must be one value before the plans compare them.
   host.addPass(createCanonicalizerPass());
   host.addPass(createCSEPass());
+  host.addPass(kernel::createKernelVerifyDimensions());
   host.addPass(kernel::createKernelResolveSizes());
   pm.addPass(kernel::createKernelPlanWindows());
   pm.addNestedPass<func::FuncOp>(kernel::createKernelPlanMemory());

@@ -138,10 +138,47 @@ public:
                               << ", which is an input of the caller and no state: inputs are not written. Mark the argument "
                                  "'moe.state' (it starts as zeros), or return the value without 'moe.state_of'";
     }
-    return success();
+    return checkSplits();
   }
 
 private:
+  /// What shares a size is divided as one, or else a rank's part of one meets all of another, or another part.
+  LogicalResult checkSplits() {
+    struct First {
+      std::string name;
+      Attribute split;
+    };
+    llvm::MapVector<StringAttr, First> firsts;
+    auto visit = [&](StringRef what, unsigned number, DictionaryAttr attrs) -> LogicalResult {
+      auto dims = attrs ? attrs.getAs<ArrayAttr>("moe.dims") : ArrayAttr();
+      auto size = dims && !dims.empty() ? dyn_cast<StringAttr>(dims[0]) : StringAttr();
+      if (!size || size.empty() || attrs.contains("moe.state") || attrs.contains("moe.state_of"))
+        return success();
+      Attribute split = attrs.get(moe::kSplitAttr);
+      First own{name(what, number, attrs), split};
+      First &first = firsts.try_emplace(size, own).first->second;
+      if (first.split == split)
+        return success();
+      InFlightDiagnostic diagnostic = error();
+      diagnostic << first.name << " and " << own.name << " share the size '" << size.getValue() << "', but one is ";
+      describe(diagnostic, first.split) << " and the other ";
+      describe(diagnostic, split) << "; give both one 'moe.split', or none";
+      return diagnostic;
+    };
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      if (failed(visit("argument", i, func.getArgAttrDict(i))))
+        return failure();
+    for (unsigned i = 0; i < func.getNumResults(); ++i)
+      if (failed(visit("result", i, func.getResultAttrDict(i))))
+        return failure();
+    return success();
+  }
+
+  /// "divided on @ep", "whole"
+  static InFlightDiagnostic &describe(InFlightDiagnostic &diagnostic, Attribute split) {
+    return split ? diagnostic << "divided on " << split : diagnostic << "whole";
+  }
+
   /// "argument 1 ('x') of 'main'"
   std::string name(StringRef what, unsigned number, DictionaryAttr attrs) {
     auto own = attrs ? attrs.getAs<StringAttr>("moe.name") : StringAttr();

@@ -185,13 +185,26 @@ std::string sim::clusterFolder() {
   return folder.str().str();
 }
 
+/// The number of ranks in front of a name, if there is one, and the name.
+static std::pair<StringRef, StringRef> numberAndName(StringRef spec) {
+  const size_t digits = spec.find_first_not_of("0123456789");
+  if (digits != StringRef::npos && digits && spec[digits] == 'x')
+    return {spec.take_front(digits), spec.drop_front(digits + 1)};
+  return {"", spec};
+}
+
+bool sim::saysRanks(StringRef spec) { return !numberAndName(spec).first.empty(); }
+
+StringRef sim::clusterFile(StringRef spec) {
+  StringRef name = numberAndName(spec).second;
+  return name.ends_with(".json") ? name : "";
+}
+
 Expected<Cluster> sim::findCluster(StringRef spec, StringRef folder) {
   int64_t ranks = 0;
-  StringRef name = spec;
-  size_t digits = spec.find_first_not_of("0123456789");
-  if (digits != StringRef::npos && digits && spec[digits] == 'x') {
-    name = spec.drop_front(digits + 1);
-    if (spec.take_front(digits).getAsInteger(10, ranks) || ranks < 1 || ranks > kMostRanks)
+  auto [number, name] = numberAndName(spec);
+  if (!number.empty()) {
+    if (number.getAsInteger(10, ranks) || ranks < 1 || ranks > kMostRanks)
       return createStringError("cluster '" + printable(spec) + "' has no number of ranks from 1 to " +
                                std::to_string(kMostRanks));
   }

@@ -12,6 +12,7 @@
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/copies.json})" 2>&1 | FileCheck %s --check-prefix=COPIES
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/rows.json})" 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/row.json})" 2>&1 | FileCheck %s --check-prefix=ROW
+// RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/beside.json})" 2>&1 | FileCheck %s --check-prefix=BESIDE
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/keys.json})" 2>&1 | FileCheck %s --check-prefix=KEYS
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/few.json})" 2>&1 | FileCheck %s --check-prefix=FEW
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/layer.json})" 2>&1 | FileCheck %s --check-prefix=LAYER
@@ -25,10 +26,11 @@
 // WORD: option 'parallel': experts: '{{.*}}word.json': entry 1 must be an expert, 0 to 1
 // HALF: option 'parallel': experts: '{{.*}}half.json': entry 1 must be an expert, 0 to 1
 // BELOW: option 'parallel': experts: '{{.*}}below.json': entry 1 must be an expert, 0 to 1
-// BEYOND: option 'parallel': experts: '{{.*}}beyond.json': entry 3 must be an expert, 0 to 3
+// BEYOND: option 'parallel': experts: '{{.*}}beyond.json': entry 3 is expert 4, for which the list is too short: it has 4 entries, one for each expert, and they count from 0
 // COPIES: option 'parallel': experts: '{{.*}}copies.json': model.layers.0.mlp: entry 3 is expert 1, as entry 1 is; each expert has one place, copies are not supported
 // ROWS: option 'parallel': experts: '{{.*}}rows.json': physical_to_logical_map must have a row for each layer
 // ROW: option 'parallel': experts: '{{.*}}row.json': physical_to_logical_map, row 1: entry 1 is expert 1, as entry 0 is; each expert has one place, copies are not supported
+// BESIDE: option 'parallel': experts: '{{.*}}beside.json': has 'model.layers.0.mlp' beside physical_to_logical_map, which orders all layers; give one of them
 // KEYS: option 'parallel': experts: '{{.*}}keys.json': the key 'a' occurs twice in one object at byte 14
 // FEW: 'moe.dispatch' op cannot order its experts: '{{.*}}few.json' orders 2 experts, but layer 'model.layers.0.mlp' has 4
 // LAYER: error: '{{.*}}layer.json' orders the experts of 'model.layers.1.mlp', which is no layer of this program; there is model.layers.0.mlp
@@ -57,6 +59,8 @@ experts 0 and 3 on rank 0
 {"physical_to_logical_map": 3}
 //--- row.json
 {"physical_to_logical_map": [[0], [1, 1]]}
+//--- beside.json
+{"model.layers.0.mlp": [1, 0, 2, 3], "physical_to_logical_map": [[0, 1, 2, 3]]}
 //--- keys.json
 {"a": [0], "a": [0]}
 //--- few.json

@@ -94,6 +94,53 @@ func.func @tokens_of_others(%x: tensor<?x4xf32> {moe.split = @ep}, %e: tensor<?x
 
 // -----
 
+shard.grid @ep(shape = 2)
+
+func.func @experts_of_others(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
+  %s, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
+  %r, %rl, %re = moe.all_to_all %s, %l on @ep with(%e : tensor<?x2xi32>) via(direct)
+      : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>, !moe.layout<1>, tensor<?x2xi32>
+  // expected-error@+1 {{'moe.dispatch' has another number or order of experts than the moe.dispatch 'to' the ranks whose rows it gets; give both one num_experts and one order}}
+  %a, %al = moe.dispatch %r, %re num_experts(4) at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
+  return %a : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+
+func.func @order_of_others(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
+  %s, %l = moe.dispatch %x, %e num_experts(2) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
+  %r, %rl, %re = moe.all_to_all %s, %l on @ep with(%e : tensor<?x2xi32>) via(direct)
+      : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>, !moe.layout<1>, tensor<?x2xi32>
+  // expected-error@+1 {{'moe.dispatch' has another number or order of experts than}}
+  %a, %al = moe.dispatch %r, %re num_experts(2) order(<[1, 0]>) at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<1>
+  return %a : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+
+// expected-error@+1 {{argument 0 ('x') of 'part_of_whole' and result 0 ('y') of 'part_of_whole' share the size 'tokens', but one is divided on @ep and the other whole; give both one 'moe.split', or none}}
+func.func @part_of_whole(%x: tensor<?x4xf32> {moe.name = "x", moe.dims = ["tokens", ""], moe.split = @ep})
+    -> (tensor<?x4xf32> {moe.name = "y", moe.dims = ["tokens", ""]}) {
+  return %x : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @dp(shape = 2)
+shard.grid @ep(shape = 2)
+
+// expected-error@+1 {{argument 0 of 'other_parts' and argument 2 of 'other_parts' share the size 'tokens', but one is divided on @ep and the other divided on [@dp, @ep]; give both one 'moe.split', or none}}
+func.func @other_parts(%x: tensor<?x4xf32> {moe.dims = ["tokens", ""], moe.split = @ep}, %z: tensor<?x?xf32> {moe.dims = ["rows", "tokens"]},
+                       %w: tensor<?x4xf32> {moe.dims = ["tokens", ""], moe.split = [@dp, @ep]}) -> tensor<?x4xf32> {
+  return %x : tensor<?x4xf32>
+}
+
+// -----
+
 func.func @weights_by_number(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
   %w1 = moe.parameter ["up"] recipe [#moe.order<[1, 0]>] : tensor<2x4x4xf32>
   %w2 = moe.parameter ["down"] : tensor<2x4x4xf32>

@@ -4,16 +4,21 @@
 
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Support/UntrustedIr.h"
 #include "moe-mlir/Support/UntrustedJson.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -45,10 +50,13 @@ Expected<std::vector<ProgramLayer>> sim::readLayers(StringRef path) {
   unsigned line = 0;
   if (Error error = checkIrText((*buffer)->getBuffer(), line))
     return createStringError(printable(path) + ":" + Twine(line) + ": " + toString(std::move(error)));
+  // Later levels are read as well, to say that they are.
   mlir::DialectRegistry registry;
-  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::cuda::CudaDialect,
-                  mlir::func::FuncDialect, mlir::kernel::KernelDialect, mlir::linalg::LinalgDialect,
-                  mlir::math::MathDialect, mlir::moe::MoeDialect, mlir::nn::NnDialect, mlir::scf::SCFDialect,
+  registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
+                  mlir::cuda::CudaDialect, mlir::emitc::EmitCDialect, mlir::func::FuncDialect,
+                  mlir::kernel::KernelDialect, mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
+                  mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::moe::MoeDialect,
+                  mlir::moert::MoeRtDialect, mlir::nn::NnDialect, mlir::scf::SCFDialect,
                   mlir::shard::ShardDialect, mlir::tensor::TensorDialect, mlir::x86::X86Dialect>();
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   SourceMgr sources;
@@ -58,6 +66,10 @@ Expected<std::vector<ProgramLayer>> sim::readLayers(StringRef path) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(sources, config);
   if (!module || failed(checkTypeSizes(*module)) || failed(mlir::verify(*module)))
     return createStringError("'" + printable(path) + "' is not valid");
+  auto level = module->getOperation()->getAttrOfType<mlir::StringAttr>("moe.level");
+  if (level && (level == "kernel" || level == "runtime"))
+    return createStringError("'" + printable(path) + "' is at level " + level.getValue() +
+                             ", where layers have become kernels; level scheduled has them");
   std::vector<ProgramLayer> layers;
   Error error = Error::success();
   module->walk([&](mlir::moe::ExpertOp op) {

@@ -68,6 +68,9 @@ static cl::opt<bool> systems("systems", cl::cat(category), cl::desc("Simulate pu
 static cl::opt<bool> predictions("predictions", cl::cat(category), cl::desc("Compare the model with published times"));
 static cl::opt<bool> fitIt("fit", cl::cat(category), cl::desc("Fit the model's constants again"));
 
+/// Of all ranks together.
+static constexpr int64_t kMostTokens = int64_t(1) << 32;
+
 static int failed(const Twine &text) {
   errs() << "moe-sim: error: " << text << "\n";
   return EXIT_FAILURE;
@@ -153,8 +156,9 @@ static Error runLayer(Setup setup, const std::optional<Schedule> &scheduleOfProg
 static Error complete(Setup &setup, int64_t gridRanks) {
   const int64_t ranks = setup.cluster.ranks();
   if (gridRanks && gridRanks != ranks)
-    return createStringError("the program is for " + Twine(gridRanks) + " ranks, the cluster has " + Twine(ranks) +
-                             "; --cluster=" + Twine(gridRanks) + "xNAME");
+    return createStringError("the ranks that share the program's experts are simulated, which are " +
+                             Twine(gridRanks) + "; the cluster has " + Twine(ranks) + ": use --cluster=" +
+                             Twine(gridRanks) + "xNAME");
   if (!gridRanks) { // those of the whole program
     if (setup.layer.tokens && tokens && setup.layer.tokens != tokens)
       return createStringError("the program has " + Twine(setup.layer.tokens) + " tokens, not " +
@@ -165,7 +169,9 @@ static Error complete(Setup &setup, int64_t gridRanks) {
     setup.layer.tokens /= ranks;
   }
   if (tokens) {
-    if (tokens < 1 || tokens % ranks || tokens > (int64_t(1) << 32))
+    if (tokens < 1 || tokens > kMostTokens)
+      return createStringError("--tokens=" + Twine(tokens.getValue()) + " is not from 1 to " + Twine(kMostTokens));
+    if (tokens % ranks)
       return createStringError("--tokens=" + Twine(tokens.getValue()) + " do not divide among " + Twine(ranks) +
                                " ranks");
     setup.layer.tokens = tokens / ranks;
@@ -184,15 +190,23 @@ static Error complete(Setup &setup, int64_t gridRanks) {
   return checkLayer(setup.layer, ranks);
 }
 
-/// Refuses an output that would replace an input, or the other output.
+/// Refuses an output that would replace an input, or the other output, or that would wait for a reader.
 static Error checkOutputs() {
-  StringRef files[] = {plotFile, traceFile, inputFile, clusterText};
-  for (unsigned output : {0u, 1u})
+  StringRef files[] = {plotFile, traceFile, inputFile, clusterFile(clusterText)};
+  for (unsigned output : {0u, 1u}) {
+    sys::fs::file_status status;
+    const bool isThere = files[output] != "-" && !sys::fs::status(files[output], status);
+    const sys::fs::file_type type = status.type();
+    if (isThere && type != sys::fs::file_type::regular_file && type != sys::fs::file_type::character_file &&
+        !sys::fs::equivalent(files[output], "/dev/stdout"))
+      return createStringError("cannot write '" + printable(files[output]) + "': it is " +
+                               (type == sys::fs::file_type::directory_file ? "a folder" : "not an ordinary file"));
     for (unsigned other = output + 1; other < 4; ++other) {
       const StringRef a = files[output], b = files[other];
       if (!a.empty() && (a == b || sys::fs::equivalent(a, b)))
         return createStringError("'" + printable(a) + "' would replace '" + printable(b) + "'");
     }
+  }
   return Error::success();
 }
 

@@ -30,6 +30,9 @@ public:
   /// Whether each layer that the file names is one of `layers`; otherwise a message in `error`.
   bool namesOnly(llvm::ArrayRef<std::string> layers, std::string &error) const;
 
+  /// The file's name.
+  llvm::StringRef file() const { return path; }
+
 private:
   std::string path;
   Order common;                                      ///< of all layers, if not empty

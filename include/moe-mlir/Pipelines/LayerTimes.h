@@ -20,8 +20,6 @@ constexpr int64_t kScheduledTokens = 8192;
 
 /// One line about a cluster that there is not; success without a name.
 llvm::Error checkCluster(llvm::StringRef spec);
-/// The file that describes a cluster; empty if it is called by its name.
-llvm::StringRef clusterFile(llvm::StringRef spec);
 
 /// A layer on a cluster. The error says why it has no times there. `isFault` is set if the options are wrong, not the
 /// layer.

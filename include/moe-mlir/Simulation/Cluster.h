@@ -39,6 +39,11 @@ llvm::Expected<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file)
 /// otherwise one node.
 llvm::Expected<Cluster> findCluster(llvm::StringRef spec, llvm::StringRef folder);
 
+/// Whether `[N x]NAME` has the N.
+bool saysRanks(llvm::StringRef spec);
+/// The file that describes the cluster of `[N x]NAME`; empty if it is called by its name.
+llvm::StringRef clusterFile(llvm::StringRef spec);
+
 /// Where the descriptions stand that come with this program, in a build and where it is installed.
 std::string clusterFolder();
 

@@ -5,6 +5,8 @@
 // RUN: moe-compile %s --from=graph --parallel=ep=8 --cluster=H100 --schedule-tokens=32768 --target-cpu=x86-64-v3 --to=kernel -o %t.kernel.mlir --report | FileCheck %s --check-prefix=TABLE
 // RUN: moe-compile %s --from=graph --parallel=ep=8 --cluster=H100 --target-cpu=x86-64-v3 --to=kernel -q -o %t.kernel.mlir --report=%t.json
 // RUN: %python -c "import json, sys; print(json.load(open(sys.argv[1]))['schedules'])" %t.json | FileCheck %s --check-prefix=JSON
+// Kernels of an overlap run in groups, and a GPU has no executable of several ranks, whatever their schedules.
+// RUN: not moe-compile %s --from=graph --parallel=ep=8 --target=cuda:h200 --weights=none --emit=obj -o %t.no 2>&1 | FileCheck %s --check-prefix=GPU
 // An edited schedule is kept, and timed.
 // RUN: sed "s/schedule(<.*>) {/schedule(<parts = 4>) {/" %t.mlir > %t.edited.mlir && moe-compile %t.edited.mlir --to=scheduled -o - -q | FileCheck %s --check-prefix=KEPT
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --cluster=H300 2>&1 | FileCheck %s --check-prefix=NAME
@@ -23,6 +25,7 @@
 // TABLE: {{^}}many_experts {{ *[0-9.]+}} us {{ *[0-9.]+}} ms {{ *[0-9.]+}} us {{ *[0-9]+}} %
 // TABLE: {{^}}many_experts: overlap, chunk = {{.*}}, simulated for 8 x H100, 4096 tokens of each
 // JSON: [{'entry': 'many_experts', 'estimate_seconds': 0.00{{[0-9]+}}, 'floor_seconds': 0.00{{[0-9]+}}, 'hidden': 0.{{[0-9]+}}, 'name': 'many_experts', 'plain_seconds': 0.00{{[0-9]+}}, 'schedule': 'overlap, {{.*}}', 'simulated': '8 x H100, 8192 tokens of each'}]
+// GPU: moe-compile: error: {{.*}} is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no executable yet: use --target=cpu
 // KEPT: schedule(<parts = 4>)
 // NAME: moe-compile: error: --cluster=H300: no cluster is called 'H300'; there are {{.*}}h200{{.*}}, or the path of a description, FILE.json; see moe-compile --help
 // SAME: moe-compile: error: the report {{.*}}my cluster.json{{.*}} the description of the cluster

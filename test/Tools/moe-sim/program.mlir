@@ -14,6 +14,11 @@
 // RUN: sed 's/schedule(<plain>)/schedule(<overlap, chunk = 64, steps = [1, 1], piece = 256, send = 4, slices = 2, return = 8>)/' %t.mlir | moe-sim - --cluster=2xH200 --tokens=4096 | FileCheck %s --check-prefix=ALL
 // RUN: sed 's/schedule(<plain>)/schedule(<parts = 4>)/' %t.mlir | moe-sim - --cluster=2xH200 --tokens=4096 | FileCheck %s --check-prefix=PARTS
 // RUN: not moe-sim %t.mlir --cluster=4xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=RANKS
+// RUN: moe-compile %s --from=graph --parallel=dp=2,ep=2,etp=2 --to=scheduled -o %t.eight.mlir
+// RUN: not moe-sim %t.eight.mlir --cluster=8xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=EIGHT
+// RUN: moe-compile %s --from=graph --parallel=ep=2 --to=runtime -o %t.runtime.mlir --dump-intermediates=%t.ir
+// RUN: not moe-sim %t.ir/3_kernel.mlir --cluster=2xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=KERNEL
+// RUN: not moe-sim %t.runtime.mlir --cluster=2xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=RUNTIME
 // RUN: not moe-sim %t.mlir --cluster=2xH200 2>&1 | FileCheck %s --check-prefix=TOKENS
 // RUN: moe-compile %s --from=graph --parallel=ep=2,tokens=replicated --to=spmd -o %t.whole.mlir
 // RUN: not moe-sim %t.whole.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=WHOLE
@@ -29,7 +34,13 @@
 // CHECK: rows out
 // CHECK-NOT: simulated
 
-// RANKS: moe-sim: error: the program is for 2 ranks, the cluster has 4; --cluster=2xNAME
+// RANKS: moe-sim: error: the ranks that share the program's experts are simulated, which are 2; the cluster has 4: use --cluster=2xNAME
+// EIGHT: moe-sim: error: the ranks that share the program's experts are simulated, which are 2; the cluster has 8: use --cluster=2xNAME
+// KERNEL-NOT: error
+// KERNEL: moe-sim: error: '{{.*}}3_kernel.mlir' is at level kernel, where layers have become kernels; level scheduled has them
+// KERNEL-NOT: error
+// RUNTIME-NOT: error
+// RUNTIME: moe-sim: error: '{{.*}}' is at level runtime, where layers have become kernels; level scheduled has them
 // FIXED: moe-sim: error: the program has 4096 tokens, not 64
 // TOKENS: moe-sim: error: give --tokens=N, of all ranks together
 // WHOLE: moe-sim: error: the layer at {{.*}} cannot be simulated: it exchanges no tokens: each rank has all of them (tokens=replicated)

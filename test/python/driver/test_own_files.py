@@ -91,6 +91,15 @@ def test_no_output_replaces_an_input(written, read, link, folder):
     refuse(folder, source, *more, *flags, saying=[f"'out/{name}'", "would replace the "])
 
 
+@pytest.mark.parametrize("flags", [["-o", "own/0_graph.mlir"], ["-o", "out/b", "--report=own/0_graph.mlir"],
+                                   ["--to=spmd", "-o", "own/0_graph.mlir"], ["-o", "out/b", "--dump-intermediates=own"]])
+def test_no_output_replaces_the_order_of_experts(flags, folder):
+    (folder / "own").mkdir()
+    (folder / "own" / "0_graph.mlir").write_text("[1, 0]")
+    refuse(folder, "m.mlir", "--weights=w.safetensors", "--parallel=ep=2,experts=own/0_graph.mlir", *flags,
+           saying=["'own/0_graph.mlir'", "would replace the file of the experts' order: "])
+
+
 @pytest.mark.parametrize("arguments", [
     ["m.pt2", "-o", "m.pt2"], ["m.pt2", "-o", "./out/../m.pt2"], ["m.pt2", "--emit=obj", "-o", "m.pt2"], ["m.pt2", "--emit=lib", "-o", "m.pt2"],
     ["m.pt2", "--to=graph", "-o", "m.pt2"], ["m.mlir", "--to=graph", "-o", "m.mlir"], ["m.pt2", "-o", "out/b", "--report=m.pt2"]])

@@ -121,6 +121,15 @@ REFUSED = {
     "rows on their way": (r"(moe.expert) %rows_\w+", r"\1 %rows", "'moe.dispatch' has rows for ranks that another op than moe.all_to_all reads"),
     "a state that is divided": (r'(moe.name = "x"), ', r"\1, moe.state, ", "'moe.split' is for what a caller gives and takes, but 'x' is a state"),
     "divided on no grid": (r'(moe.name = "ids"), moe.split = @ep', r"\1, moe.split = @tp", "'moe.split' of 'ids' names no shard.grid: @tp"),
+    "ids that are not divided": (r'(moe.name = "ids"), moe.split = @ep', r"\1",
+                                 "argument 0 ('x') of 'main' and argument 1 ('ids') of 'main' share the size 'tokens', but one is divided on @ep "
+                                 "and the other whole; give both one 'moe.split', or none"),
+    "a result that is not divided": (r'(moe.name = "y"), moe.split = @ep', r"\1",
+                                     "argument 0 ('x') of 'main' and result 0 ('y') of 'main' share the size 'tokens', but one is divided on @ep"),
+    "tokens that are not divided": (r'(moe.name = "x"), moe.split = @ep', r"\1",
+                                    "argument 0 ('x') of 'main' and argument 1 ('ids') of 'main' share the size 'tokens', but one is whole"),
+    "more experts than their ranks have": (r"num_experts\(16\) to @ep", "num_experts(32) to @ep",
+                                     "'moe.dispatch' has another number or order of experts than the moe.dispatch 'to' the ranks whose rows it gets"),
     "another way": (r"via\(direct\)", "via(air)", "unknown way to other ranks 'air'; one of direct"),
 }
 
@@ -142,23 +151,16 @@ def test_replicated_tokens_are_not_divided(texts, tmp_path):
     refused(text, "spmd", tmp_path, "'moe.dispatch' stands at a rank, but its tokens are divided among the ranks", codes=(2,))
 
 
-@pytest.mark.parametrize(
-    "pattern,replacement,message",
-    [
-        (r"weights\(%received#1", "weights(%arg2", r"T is 36 in the layout but [89] in weights"),  # 33 tokens on four ranks
-        (r'(moe.name = "ids"), moe.split = @ep', r"\1", r"input 'ids' has size 33 in dimension 0, but 'tokens' is [89] in an earlier input"),
-    ],
-)
-def test_refused_by_the_program(pattern, replacement, message, texts, tmp_path):
-    """Sizes that only a run knows."""
-    done, program = compile_text(substitute(pattern, replacement, texts("spmd")), "spmd", tmp_path)
+def test_refused_by_the_program(texts, tmp_path):
+    """Sizes that only a run knows: 33 tokens on four ranks."""
+    done, program = compile_text(substitute(r"weights\(%received#1", "weights(%arg2", texts("spmd")), "spmd", tmp_path)
     assert done.returncode == 0, done.stderr
     files = []
     for name, array in CALL.items():
         np.save(tmp_path / f"{name}.npy", array)
         files += ["--input", f"{name}=@{tmp_path}/{name}.npy"]
     done = run(program, RANKS, *files)
-    assert done.returncode == 1 and re.search(message, done.stderr), done.stderr
+    assert done.returncode == 1 and re.search("T is 36 in the layout but [89] in weights", done.stderr), done.stderr
 
 
 def launch(name):

@@ -32,6 +32,15 @@ def KernelMarkNoAlias : Pass<"kernel-mark-noalias", "::mlir::ModuleOp"> {
   }];
 }
 
+def KernelVerifyDimensions : Pass<"kernel-verify-dimensions", "::mlir::func::FuncOp"> {
+  let summary = "Refuse sizes of dimensions that a buffer does not have";
+  let description = [{
+    MLIR accepts a `memref.dim` of any number, and says nothing about its result. In a host function a number that is known
+    must be that of a dimension. Runs before the canonicalizer, whose patterns take it for one, and behind it, for numbers
+    that are computed.
+  }];
+}
+
 def KernelResolveSizes : Pass<"kernel-resolve-sizes", "::mlir::func::FuncOp"> {
   let summary = "Express the sizes of buffers by the sizes of the host function's arguments";
   let description = [{
