@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -216,6 +217,18 @@ def test_errors_are_said_once(rows, arrays, tmp_path, comm):
     (tmp_path / "calls").write_text("\n".join([" ".join(map(str, lines))] * 2))
     assert "is not a folder" in rows.error(*flags, "--calls", tmp_path / "calls")
     assert time.monotonic() - begin < 5 + 5 * SANITIZED, "the other rank learns that the first one has left"
+
+
+def test_a_small_stack(bigram2, tmp_path, comm):
+    """Whoever copies the standard input has no large piece of it there."""
+    if SANITIZED:
+        pytest.skip("sanitizers need a stack of their own")
+    run = lambda *words, **more: bigram2.out("--ranks", 2, *comm, "--max-new-tokens", 2, *words, **more)  # noqa: E731
+    expected = [run("--generate", "a"), run("--prompt-file", "-", input=b"a")]
+    small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 16, 1 << 16))}
+    (tmp_path / "p").write_bytes(b"a")
+    assert [run("--generate", "a", **small), run("--prompt-file", "-", input=b"a", **small)] == expected
+    assert run("--prompt-file", tmp_path / "p", **small) == expected[0]
 
 
 def test_output_that_nobody_reads(rows, arrays, tmp_path, comm):
