@@ -183,6 +183,18 @@ def test_other_launchers(rows, arrays, tmp_path, launcher):
     np.testing.assert_array_equal(np.load(tmp_path / "out/y.npy"), a.y)
 
 
+def test_every_rank_is_given_the_same_sizes(rows, arrays):
+    root = f"127.0.0.1:{free_port()}"
+    runs = []
+    for rank, tokens in enumerate((6, 3)):
+        variables = dict(os.environ, MOE_ROOT=root, RANK=str(rank), WORLD_SIZE="2")
+        runs.append(subprocess.Popen([rows.path, "--entry", "rows2", *arrays(tokens).flags], env=variables, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True))
+    message = f"{rows.path}: error: rank 1 was given inputs with tokens = 3, rank 0 with tokens = 6\n"
+    for run in runs:
+        assert run.communicate(timeout=60) == ("", message) and run.returncode == 1
+
+
 @pytest.mark.parametrize("phase", ["layer 0: rows to ranks", "layer 1: rows back", "the end"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("rank", [0, 1])
