@@ -49,6 +49,9 @@ private:
   Status writeRankTraces(const char *path) const;
 };
 
+/// Whether no run of the session is possible any more, as its ranks are not together.
+bool isOver(const moert_session *session);
+
 } // namespace moert
 
 #endif // MOERT_LIB_CORE_SESSION_H

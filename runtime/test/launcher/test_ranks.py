@@ -213,6 +213,22 @@ def test_a_rank_that_ends_or_stands_still(rows, arrays, phase, number, rank):
     rows(*flags)
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_job_that_is_over_is_no_longer_served(rows, serve, number):  # noqa: F811
+    """The answer says so, and the process ends; what is refused before anything runs does not end it."""
+    server = serve(rows, "--entry", "rows2", "--ranks", 2, "--deadline", 1, env=dict(os.environ, TOY_FAULT=f"1 {int(number)} layer 1: rows to ranks"))
+    server.receive()
+    words = ["run", "x", "f32", "2 16", "to", "i32", "2", "scale", "f32", "1"]
+    x, scale = np.ones((2, WIDTH), np.float32).tobytes(), np.float32([1]).tobytes()
+    assert server.ask(*words, data=x + np.int32([0, 2]).tobytes() + scale)[0] == ["error", "1", "input 'to': element 1 is 2, outside 0..1"]
+    answer, _ = server.ask(*words, data=x + np.int32([0, 1]).tobytes() + scale)
+    assert answer[:2] == ["error", "1"] and answer[3:] == ["end"] and ("ended" if number == signal.SIGKILL else "waited 1 s") in answer[2]
+    rest, error = server.process.communicate(timeout=10)
+    assert server.process.returncode == (137 if number == signal.SIGKILL else 1)
+    assert rest == b"" and error.decode() == f"{rows.path}: error: {answer[2]}\n"
+    assert not processes(rows)
+
+
 def test_errors_are_said_once(rows, arrays, tmp_path, comm):
     """Whether all ranks find them, or one of them."""
     a = arrays()
