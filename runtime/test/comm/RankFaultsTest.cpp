@@ -247,7 +247,8 @@ TEST(RankFaults, InputsOfOtherSizesEndNothing) {
       });
       std::string whom = other ? std::to_string(other) : "1", its = other ? "3" : "6", first = other ? "6" : "3";
       for (const Ending &ending : endings)
-        EXPECT_EQ(ending.text, "rank " + whom + " was given inputs with tokens = " + its + ", rank 0 with tokens = " + first);
+        EXPECT_EQ(ending.text, "rank " + whom + " was given inputs with tokens = " + its +
+                                   ", rank 0 with tokens = " + first);
     }
 }
 
