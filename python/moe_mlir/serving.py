@@ -80,7 +80,8 @@ class Process:
         words, data = self._receive()
         if words[0] == b"error":
             message = words[2].decode(errors="replace")
-            raise Refused(f"'{self.name}': {message}", int(words[1]), message)
+            kind = ExecutableError if words[3:] == [b"end"] else Refused  # with `end` it is the last answer
+            raise kind(f"'{self.name}': {message}", int(words[1]), message)
         return words, data
 
     def close(self):

@@ -37,9 +37,12 @@ static Status parseCall(const std::vector<std::string> &words, Call &call) {
     call.reset = true;
     return {};
   }
-  if (words.size() % 2 != 0)
-    return failure(kUserError, "'%s' has no value", words.back().c_str());
   for (size_t i = 0; i < words.size(); i += 2) {
+    if (words[i] != "--input" && words[i] != "--output-dir" && words[i] != "--expected-output")
+      return failure(kUserError, "unknown word '%s' (known: --input, --output-dir, --expected-output, reset)",
+                     words[i].c_str());
+    if (i + 1 == words.size())
+      return failure(kUserError, "'%s' has no value", words[i].c_str());
     NamedFile file;
     if (words[i] == "--output-dir") {
       call.outputDir = words[i + 1];
@@ -47,9 +50,6 @@ static Status parseCall(const std::vector<std::string> &words, Call &call) {
         return failure(kUserError, "--output-dir: expected the name of a folder");
       continue;
     }
-    if (words[i] != "--input" && words[i] != "--expected-output")
-      return failure(kUserError, "unknown word '%s' (known: --input, --output-dir, --expected-output, reset)",
-                     words[i].c_str());
     if (Status s = parseNamedFile(words[i + 1], file); s.failed())
       return s;
     (words[i] == "--input" ? call.inputs : call.expected).push_back(file);

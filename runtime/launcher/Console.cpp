@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 namespace moert {
 
@@ -125,12 +126,12 @@ Status readAll(const std::string &path, size_t limit, std::string &text) {
     if (Status s = openStream(path, fd, pipe); s.failed())
       return s;
   Status status;
-  char piece[1 << 16];
+  std::vector<char> piece(size_t(1) << 16); // the stack may be small
   bool waited = false, somebody = !pipe;
   while (text.size() <= limit) {
-    ssize_t got = read(fd, piece, sizeof piece);
+    ssize_t got = read(fd, piece.data(), piece.size());
     if (got > 0) {
-      text.append(piece, static_cast<size_t>(got));
+      text.append(piece.data(), static_cast<size_t>(got));
     } else if (got < 0 && errno == EAGAIN) {
       waitForInput(fd, -1); // somebody has the other end, and takes time
     } else if (got < 0 && errno != EINTR) {

@@ -85,11 +85,6 @@ struct Work {
 
 static Status runSession(const void *what, const Options &options, const char *token) {
   auto &[programs, program, executable] = *static_cast<const Work *>(what);
-  if (!options.trace.empty() && options.rank == 0) {
-    SignalsHeld held; // the check makes a file and removes it
-    if (Status s = OutputFile::checkStream(options.trace); s.failed())
-      return s;
-  }
   std::string weights = weightsPath(program, options);
   moert_session_options open = {};
   open.entry = orNull(options.entry);
@@ -129,7 +124,12 @@ static Status runProgram(const moert_program_list &programs, Options &options, c
   Selection selection;
   if (Status s = selectProgram(programs, orNull(options.entry), orNull(options.device), selection); s.failed())
     return s;
-  Work work{programs, *selection.program, executable};
+  const moert_program &program = *selection.program;
+  if (Status s = readCalls(options); s.failed())
+    return s;
+  if (Status s = checkFiles(program, options, weightsPath(program, options), executable); s.failed())
+    return s;
+  Work work{programs, program, executable};
   return runAsRanks(work.program, options, executable, runSession, &work);
 }
 

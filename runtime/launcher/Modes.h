@@ -17,6 +17,16 @@ Status generate(moert_session *session, const moert_program &program, const Opti
 /// Runs the program on arrays from files: one call, or those of a --calls file.
 Status runTensors(moert_session *session, const moert_program &program, const Options &options);
 
+/// Reads what --calls describes, if it is given: into `options.callList`.
+Status readCalls(Options &options);
+
+/// Where an output is written in a folder of outputs.
+std::string outputPath(const std::string &dir, const moert_value &output);
+
+/// Refuses to write what is also read, or twice into one file, and what cannot be written at all. Nothing has run yet.
+Status checkFiles(const moert_program &program, const Options &options, const std::string &weights,
+                  const char *executable);
+
 /// Times prefill and decode on random tokens; without generation info, or with sizes, calls on random inputs.
 Status benchmark(moert_session *session, const moert_program &program, const Options &options);
 Status benchmarkCalls(moert_session *session, const moert_program &program, const Options &options);

@@ -59,7 +59,8 @@ struct Options {
   Sampling sampling;
 
   Call call;
-  std::string calls, callsText; // the file, and what was read from it before ranks were started
+  std::string calls;          // a file, and
+  std::vector<Call> callList; // what it says, which is read before ranks are started
   double rtol = 1e-5, atol = 1e-6;
 
   int64_t promptTokens = -1, decodeTokens = -1, batch = -1, repeat = 5;

@@ -60,6 +60,7 @@ private:
   sigset_t before;
   Socket signals;
   bool hasInput = false;
+  std::vector<char> piece = std::vector<char>(size_t(1) << 16); // of it; the stack may be small
   Status outcome;       // of the rank that failed first
   int ending = 0;       // the signal that ends the job
   bool someEnded = false;
@@ -139,8 +140,7 @@ Status RankProcesses::open(const std::string &root, int index, const Socket &lis
 }
 
 void RankProcesses::takeInput() {
-  char piece[1 << 16];
-  ssize_t got = read(0, piece, sizeof piece);
+  ssize_t got = read(0, piece.data(), piece.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN))
     return;
   hasInput = got > 0;
@@ -148,7 +148,7 @@ void RankProcesses::takeInput() {
     if (!rank.input.isOpen())
       continue;
     if (got > 0)
-      rank.waiting.append(piece, static_cast<size_t>(got));
+      rank.waiting.append(piece.data(), static_cast<size_t>(got));
     giveInput(rank);
   }
 }

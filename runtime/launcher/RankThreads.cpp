@@ -118,13 +118,13 @@ void *RankThreads::main(void *argument) {
 /// Each rank reads the standard input at its own pace: who waits for another one has its pipe filled later.
 void *RankThreads::copyInput(void *argument) {
   RankThreads &threads = *static_cast<RankThreads *>(argument);
-  char piece[1 << 16];
-  for (ssize_t got; (got = read(0, piece, sizeof piece)) != 0;) {
+  std::vector<char> piece(size_t(1) << 16); // not on a stack, which may be small
+  for (ssize_t got; (got = read(0, piece.data(), piece.size())) != 0;) {
     if (got < 0 && errno != EINTR)
       break;
     for (int r = 0; got > 0 && r < threads.count; ++r) {
       Socket &to = threads.ranks[r].inputWrite;
-      if (to.isOpen() && writeAll(to.descriptor(), piece, static_cast<size_t>(got)))
+      if (to.isOpen() && writeAll(to.descriptor(), piece.data(), static_cast<size_t>(got)))
         to.close();
     }
   }

@@ -16,8 +16,7 @@ public:
 };
 
 /// Measures as often as --repeat says, after one that does not count: with --wait at the pace of the standard input,
-/// each line of JSON on the standard output at once. They are written into the file of --samples at the end; that it
-/// can be written is known before the work begins.
+/// each line of JSON on the standard output at once. They are written into the file of --samples at the end.
 Status repeat(moert_session *session, const Options &options, Measurement &measurement);
 
 } // namespace moert

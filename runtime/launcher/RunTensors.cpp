@@ -70,6 +70,8 @@ static std::string fileName(const moert_value &output) {
   return name + ".npy";
 }
 
+std::string outputPath(const std::string &dir, const moert_value &output) { return dir + "/" + fileName(output); }
+
 /// Before anything runs: of two outputs in one file, one would be lost.
 static Status checkFileNames(const moert_program &program) {
   for (int32_t i = 0; i < program.output_count; ++i)
@@ -91,7 +93,7 @@ static Status writeOutputs(moert_session *session, const moert_program &program,
     files.emplace_back();
     Status s = sessionStatus(session, moert_session_output(session, i, &output));
     if (!s.failed())
-      s = files.back().open(dir + "/" + fileName(program.outputs[i]), OutputFile::Links::Replace);
+      s = files.back().open(outputPath(dir, program.outputs[i]), OutputFile::Links::Replace);
     if (!s.failed())
       s = writeNpy(files.back(), output);
     if (!s.failed())
@@ -209,18 +211,20 @@ static Status runCall(moert_session *session, const moert_program &program, cons
   return result;
 }
 
+Status readCalls(Options &options) {
+  if (options.calls.empty())
+    return {};
+  std::string text;
+  if (Status s = readAll(options.calls, kMaxCallsBytes, text); s.failed())
+    return s;
+  return parseCalls(text, options.calls, options.callList);
+}
+
 Status runTensors(moert_session *session, const moert_program &program, const Options &options) {
   if (options.calls.empty())
     return runCall(session, program, options, options.call);
-  std::string text = options.callsText;
-  std::vector<Call> calls;
-  if (text.empty())
-    if (Status s = readAll(options.calls, kMaxCallsBytes, text); s.failed())
-      return s;
-  if (Status s = parseCalls(text, options.calls, calls); s.failed())
-    return s;
-  for (size_t i = 0; i < calls.size(); ++i)
-    if (Status s = runCall(session, program, options, calls[i]); s.failed())
+  for (size_t i = 0; i < options.callList.size(); ++i)
+    if (Status s = runCall(session, program, options, options.callList[i]); s.failed())
       return failure(s.code, "call %zu: %s", i, s.message.c_str());
   return {};
 }

@@ -1,13 +1,14 @@
 //===- Serve.cpp - answers to the requests of another program -----------------------------------------------------===//
 //
 // docs/Executable.md describes the messages. A request that cannot be answered is answered by an error, and the next
-// one is read; only input that is no request at all ends the process.
+// one is read; only input that is no request at all ends the process, and an error after which ranks are not together.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Console.h"
 #include "Messages.h"
 #include "Modes.h"
+#include "core/Session.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -32,7 +33,7 @@ public:
 private:
   Status takeOutput();
   Status announce();
-  Status answer(const Words &request);
+  Status answer(const Words &request, bool &isLast);
   Status run(const Words &request, std::vector<moert_tensor> &outputs);
   Status generate(const Words &request, std::string &text);
 
@@ -116,7 +117,7 @@ Status Server::generate(const Words &request, std::string &text) {
   return status;
 }
 
-Status Server::answer(const Words &request) {
+Status Server::answer(const Words &request, bool &isLast) {
   Words words{"done"};
   std::vector<moert_tensor> outputs;
   std::string text;
@@ -131,8 +132,14 @@ Status Server::answer(const Words &request) {
     status = failure(kUserError, "there is no request '%.40s' of %zu words (known: run, reset, generate)",
                      request[0].c_str(), request.size());
   }
-  if (status.failed())
-    return writeMessage(answers, {"error", format("%d", status.code), status.message}, "");
+  if (status.failed()) {
+    words = {"error", format("%d", status.code), status.message};
+    isLast = isOver(session);
+    if (isLast)
+      words.push_back("end");
+    Status written = writeMessage(answers, words, "");
+    return isLast ? status : written;
+  }
   for (size_t i = 0; i < outputs.size(); ++i)
     describeArray(program.outputs[i].name, outputs[i], words);
   return writeMessage(answers, words, text, outputs);
@@ -146,7 +153,8 @@ Status Server::serve() {
   for (Words request;;) {
     if (Status s = requests.next(request); s.failed() || request.empty())
       return s;
-    if (Status s = answer(request); s.failed())
+    bool isLast = false;
+    if (Status s = answer(request, isLast); s.failed() || isLast)
       return s;
   }
 }

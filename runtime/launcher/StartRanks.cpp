@@ -33,12 +33,12 @@ static Status readStreams(Options &options) {
       return s;
     prompt = {text, false};
   }
-  return isStream(options.calls) ? readAll(options.calls, kMaxCallsBytes, options.callsText) : Status();
+  return {};
 }
 
 static bool readsInput(const Options &options) {
   auto isInput = [](const Prompt &prompt) { return prompt.file && prompt.value == "-"; };
-  return options.mode == Mode::Serve || options.wait || options.calls == "-" ||
+  return options.mode == Mode::Serve || options.wait ||
          std::any_of(options.prompts.begin(), options.prompts.end(), isInput);
 }
 

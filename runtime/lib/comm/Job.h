@@ -53,6 +53,8 @@ public:
   ControlGroup &along(uint32_t axes);
   ControlGroup &all() { return *groups.back(); }
 
+  /// Whether no run is possible any more.
+  bool isOver() const { return over.failed(); }
   /// Begins a run, or whatever else all ranks do together.
   Status begin();
   /// Ends the job by a failure of this rank, which the others are told unless they know.

@@ -43,9 +43,14 @@ private:
   /// One rank's part of a run, and what ranks do before and after it.
   Status runChecked();
   Status runTogether();
+  /// Whether all ranks were given inputs of the same sizes; `areTogether` is false if that cannot be known.
+  Status compareSizes(bool &areTogether);
   /// A file with the events of all ranks.
   Status writeRankTraces(const char *path) const;
 };
+
+/// Whether no run of the session is possible any more, as its ranks are not together.
+bool isOver(const moert_session *session);
 
 } // namespace moert
 

@@ -53,6 +53,10 @@ int32_t moert_session::open(const moert_program_list *programs, const moert_sess
   return handle->status.code;
 }
 
+bool moert::isOver(const moert_session *session) {
+  return moert_session::ask(session, true, [](const Session &s) { return s.context.job && s.context.job->isOver(); });
+}
+
 static int32_t find(const moert_value *values, int32_t count, const char *name) {
   for (int32_t i = 0; name && i < count; ++i)
     if (std::strcmp(values[i].name, name) == 0)

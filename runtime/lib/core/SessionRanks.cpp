@@ -2,7 +2,9 @@
 
 #include "core/OutputFile.h"
 #include "core/Session.h"
+#include "moert/archive.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -51,11 +53,52 @@ Status Session::joinRanks(const moert_session_options &options) {
   return context.job->join(*program, ranks, options.deadline_ms ? options.deadline_ms * 1000000 : kPatience);
 }
 
+namespace {
+/// The sizes of a rank's inputs, by symbol. Few programs have more symbols than what ranks tell in one exchange holds.
+struct Sizes {
+  static constexpr size_t kNamed = ControlSlot::kBytes / sizeof(int64_t) - 1;
+  int64_t named[kNamed] = {};
+  uint64_t others = 0;
+
+  explicit Sizes(const std::vector<int64_t> &symbols) {
+    size_t count = std::min(symbols.size(), kNamed);
+    std::copy_n(symbols.begin(), count, named);
+    if (count < symbols.size())
+      others = checksum(symbols.data() + count, (symbols.size() - count) * sizeof(int64_t));
+  }
+};
+} // namespace
+
+/// Ranks divide inputs that all of them have: of other sizes, the parts would not fit together. All find the same, so
+/// they are together afterwards.
+Status Session::compareSizes(bool &areTogether) {
+  Job &job = *context.job;
+  Sizes mine(context.symbols), theirs(context.symbols), first(context.symbols);
+  areTogether = job.all().tell(&mine, sizeof mine);
+  if (!areTogether)
+    return job.why();
+  std::memcpy(&first, job.all().take(0), sizeof first);
+  for (int peer = 1; peer < job.ranks(); ++peer) {
+    std::memcpy(&theirs, job.all().take(peer), sizeof theirs);
+    for (size_t s = 0; s < Sizes::kNamed; ++s)
+      if (theirs.named[s] != first.named[s])
+        return failure(kUserError, "rank %d was given inputs with %s = %lld, rank 0 with %s = %lld", peer,
+                       program->symbols[s], static_cast<long long>(theirs.named[s]), program->symbols[s],
+                       static_cast<long long>(first.named[s]));
+    if (theirs.others != first.others)
+      return failure(kUserError, "rank %d was given inputs of other sizes than rank 0", peer);
+  }
+  return {};
+}
+
 // What was wrong with the inputs was found on all of them, by all ranks: none has begun then.
 Status Session::runTogether() {
   Job &job = *context.job;
   if (Status s = job.begin(); s.failed())
     return s;
+  bool areTogether = true;
+  if (Status s = compareSizes(areTogether); s.failed())
+    return areTogether ? s : job.fail(s);
   context.phase = nullptr;
   Status status = RankValues::divide(job, *program, context.inputs);
   if (!status.failed())

@@ -228,6 +228,30 @@ TEST(RankFaults, InputsThatAreWrongEndNothing) {
     EXPECT_EQ(ending.text, "fine");
 }
 
+/// Every rank is given all of an input: its size is that of the others.
+TEST(RankFaults, InputsOfOtherSizesEndNothing) {
+  for (const char *entry : {"rows3", "both"})
+    for (int other : {0, 1, 2}) {
+      int count = entry[0] == 'r' ? 3 : 4, experts = entry[0] == 'r' ? 3 : 2;
+      std::vector<Ending> endings = Job(count).run([&](const Ranks &ranks) -> std::string {
+        RankSession s;
+        if (s.open(entry, ranks.rank, count, ranks.port, kDeadline, kArchive))
+          return s.error();
+        RowsCall six(6, experts), three(3, experts);
+        if (!s.run(ranks.rank == other ? three : six))
+          return "taken";
+        std::string first = s.error();
+        if (s.run(six))
+          return s.error();
+        return s.check(six) == "fine" ? first : "wrong rows";
+      });
+      std::string whom = other ? std::to_string(other) : "1", its = other ? "3" : "6", first = other ? "6" : "3";
+      for (const Ending &ending : endings)
+        EXPECT_EQ(ending.text, "rank " + whom + " was given inputs with tokens = " + its +
+                                   ", rank 0 with tokens = " + first);
+    }
+}
+
 TEST(RankFaults, AfterAFailureTheRanksAreNotTogether) {
   std::vector<Ending> endings = Job(2).run([](const Ranks &ranks) -> std::string {
     RankSession s;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -182,6 +183,18 @@ def test_other_launchers(rows, arrays, tmp_path, launcher):
     np.testing.assert_array_equal(np.load(tmp_path / "out/y.npy"), a.y)
 
 
+def test_every_rank_is_given_the_same_sizes(rows, arrays):
+    root = f"127.0.0.1:{free_port()}"
+    runs = []
+    for rank, tokens in enumerate((6, 3)):
+        variables = dict(os.environ, MOE_ROOT=root, RANK=str(rank), WORLD_SIZE="2")
+        runs.append(subprocess.Popen([rows.path, "--entry", "rows2", *arrays(tokens).flags], env=variables, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True))
+    message = f"{rows.path}: error: rank 1 was given inputs with tokens = 3, rank 0 with tokens = 6\n"
+    for run in runs:
+        assert run.communicate(timeout=60) == ("", message) and run.returncode == 1
+
+
 @pytest.mark.parametrize("phase", ["layer 0: rows to ranks", "layer 1: rows back", "the end"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("rank", [0, 1])
@@ -200,6 +213,22 @@ def test_a_rank_that_ends_or_stands_still(rows, arrays, phase, number, rank):
     rows(*flags)
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_job_that_is_over_is_no_longer_served(rows, serve, number):  # noqa: F811
+    """The answer says so, and the process ends; what is refused before anything runs does not end it."""
+    server = serve(rows, "--entry", "rows2", "--ranks", 2, "--deadline", 1, env=dict(os.environ, TOY_FAULT=f"1 {int(number)} layer 1: rows to ranks"))
+    server.receive()
+    words = ["run", "x", "f32", "2 16", "to", "i32", "2", "scale", "f32", "1"]
+    x, scale = np.ones((2, WIDTH), np.float32).tobytes(), np.float32([1]).tobytes()
+    assert server.ask(*words, data=x + np.int32([0, 2]).tobytes() + scale)[0] == ["error", "1", "input 'to': element 1 is 2, outside 0..1"]
+    answer, _ = server.ask(*words, data=x + np.int32([0, 1]).tobytes() + scale)
+    assert answer[:2] == ["error", "1"] and answer[3:] == ["end"] and ("ended" if number == signal.SIGKILL else "waited 1 s") in answer[2]
+    rest, error = server.process.communicate(timeout=10)
+    assert server.process.returncode == (137 if number == signal.SIGKILL else 1)
+    assert rest == b"" and error.decode() == f"{rows.path}: error: {answer[2]}\n"
+    assert not processes(rows)
+
+
 def test_errors_are_said_once(rows, arrays, tmp_path, comm):
     """Whether all ranks find them, or one of them."""
     a = arrays()
@@ -216,6 +245,18 @@ def test_errors_are_said_once(rows, arrays, tmp_path, comm):
     (tmp_path / "calls").write_text("\n".join([" ".join(map(str, lines))] * 2))
     assert "is not a folder" in rows.error(*flags, "--calls", tmp_path / "calls")
     assert time.monotonic() - begin < 5 + 5 * SANITIZED, "the other rank learns that the first one has left"
+
+
+def test_a_small_stack(bigram2, tmp_path, comm):
+    """Whoever copies the standard input has no large piece of it there."""
+    if SANITIZED:
+        pytest.skip("sanitizers need a stack of their own")
+    run = lambda *words, **more: bigram2.out("--ranks", 2, *comm, "--max-new-tokens", 2, *words, **more)  # noqa: E731
+    expected = [run("--generate", "a"), run("--prompt-file", "-", input=b"a")]
+    small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 16, 1 << 16))}
+    (tmp_path / "p").write_bytes(b"a")
+    assert [run("--generate", "a", **small), run("--prompt-file", "-", input=b"a", **small)] == expected
+    assert run("--prompt-file", tmp_path / "p", **small) == expected[0]
 
 
 def test_output_that_nobody_reads(rows, arrays, tmp_path, comm):

@@ -120,7 +120,7 @@ TEST(Options, KernelsAndOutputsNeedNoOtherFlag) {
 TEST(Calls, CommentsBeginWhereAWordMay) {
   std::vector<Call> calls;
   ASSERT_EQ(parseCalls("  # one\n--input x=@a#b --output-dir \"#c\" # two \"three\nreset#four\n", "f", calls).message,
-            "f:3: 'reset#four' has no value");
+            "f:3: unknown word 'reset#four' (known: --input, --output-dir, --expected-output, reset)");
   EXPECT_EQ(calls[0].inputs[0].path, "a#b");
   EXPECT_EQ(calls[0].outputDir, "#c");
   calls.clear();
@@ -152,6 +152,7 @@ TEST(Calls, ErrorsNameTheLine) {
   EXPECT_EQ(error("--input"), "f:1: '--input' has no value");
   EXPECT_EQ(error("\n--weights w"),
             "f:2: unknown word '--weights' (known: --input, --output-dir, --expected-output, reset)");
+  EXPECT_EQ(error("foo"), "f:1: unknown word 'foo' (known: --input, --output-dir, --expected-output, reset)");
   EXPECT_EQ(error("--input \"x"), "f:1: a quote is not closed");
   EXPECT_EQ(error("\""), "f:1: a quote is not closed");
   EXPECT_EQ(error("reset\n--input x=@y --output-dir \"\""), "f:2: --output-dir: expected the name of a folder");
