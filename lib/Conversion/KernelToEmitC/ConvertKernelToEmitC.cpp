@@ -192,10 +192,13 @@ struct ConvertKernelToEmitC : kernel::impl::ConvertKernelToEmitCBase<ConvertKern
         func.emitOpError("has several blocks; C++ is written from structured control flow");
         return signalPassFailure();
       }
-      if (!members.contains(func.getSymNameAttr()) && !Emitter(b).emitFunction(func))
+      if (members.contains(func.getSymNameAttr()))
+        continue;
+      if (!Emitter(b).emitFunction(func))
         return signalPassFailure();
+      func.erase(); // at once: names are free for what is read when the pass has failed
     }
-    for (FuncOp func : kernels)
+    for (FuncOp func : llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
       func.erase();
   }
 };
