@@ -55,6 +55,8 @@ private:
   // Calls of the device library, and the roles of warps around them (Calls.cpp, Roles.cpp).
   LogicalResult emitCall(Operation *op);
   LogicalResult emitStructure(Operation *op);
+  /// `body` where `number` is below `end`. What is emitted next stands in the other branch.
+  LogicalResult emitBelow(Location loc, Value number, Value end, function_ref<LogicalResult()> body);
   LogicalResult emitRoles(cuda::WarpRolesOp roles);
   LogicalResult emitRole(cuda::RoleOp role);
 

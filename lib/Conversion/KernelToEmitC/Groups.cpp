@@ -81,16 +81,8 @@ LogicalResult Emitter::emitBody(FuncOp func) {
       return emitMember(member);
     isBehindRest |= !own;
     Value end = isBehindRest ? without(behind.drop_front()) : number(blocksOf(all.take_front(i + 1)));
-    Value isIts = emitc::CmpOp::create(b, loc, b.getI1Type(), emitc::CmpPredicate::lt, block, end);
-    auto branch = emitc::IfOp::create(b, loc, isIts, /*addThenBlock=*/true, /*addElseBlock=*/true);
-    for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
-      b.setInsertionPointToEnd(&region->front());
-      emitc::YieldOp::create(b, loc);
-    }
-    b.setInsertionPoint(branch.getThenRegion().front().getTerminator());
-    if (failed(emitMember(member)))
+    if (failed(emitBelow(loc, block, end, [&] { return emitMember(member); })))
       return failure();
-    b.setInsertionPoint(branch.getElseRegion().front().getTerminator());
   }
   return success();
 }

@@ -39,6 +39,20 @@ LogicalResult Emitter::emitRole(cuda::RoleOp role) {
   return written;
 }
 
+LogicalResult Emitter::emitBelow(Location loc, Value number, Value end, function_ref<LogicalResult()> body) {
+  Value isBelow = emitc::CmpOp::create(b, loc, b.getI1Type(), emitc::CmpPredicate::lt, number, end);
+  auto branch = emitc::IfOp::create(b, loc, isBelow, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
+    b.setInsertionPointToEnd(&region->front());
+    emitc::YieldOp::create(b, loc);
+  }
+  b.setInsertionPoint(branch.getThenRegion().front().getTerminator());
+  if (failed(body()))
+    return failure();
+  b.setInsertionPoint(branch.getElseRegion().front().getTerminator());
+  return success();
+}
+
 LogicalResult Emitter::emitRoles(cuda::WarpRolesOp roles) {
   OpBuilder::InsertionGuard guard(b);
   int64_t threads = 0;
@@ -49,17 +63,9 @@ LogicalResult Emitter::emitRoles(cuda::WarpRolesOp roles) {
       return emitRole(role);
     Location loc = role.getLoc();
     Value thread = call(role, b.getI32Type(), cuda::ThreadIndexOp::getFunction(), {});
-    Value isIts = emitc::CmpOp::create(b, loc, b.getI1Type(), emitc::CmpPredicate::lt, thread,
-                                       integer(loc, b.getI32Type(), threads));
-    auto branch = emitc::IfOp::create(b, loc, isIts, /*addThenBlock=*/true, /*addElseBlock=*/true);
-    for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
-      b.setInsertionPointToEnd(&region->front());
-      emitc::YieldOp::create(b, loc);
-    }
-    b.setInsertionPoint(branch.getThenRegion().front().getTerminator());
-    if (failed(emitRole(role)))
+    Value end = integer(loc, b.getI32Type(), threads);
+    if (failed(emitBelow(loc, thread, end, [&] { return emitRole(role); })))
       return failure();
-    b.setInsertionPoint(branch.getElseRegion().front().getTerminator());
   }
   return success();
 }
