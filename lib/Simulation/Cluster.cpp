@@ -205,29 +205,29 @@ Expected<Cluster> sim::findCluster(StringRef spec, StringRef folder) {
   auto [number, name] = numberAndName(spec);
   if (!number.empty()) {
     if (number.getAsInteger(10, ranks) || ranks < 1 || ranks > kMostRanks)
-      return createStringError("cluster '" + printable(spec) + "' has no number of ranks from 1 to " +
+      return createStringError("cluster '" + printablePath(spec) + "' has no number of ranks from 1 to " +
                                std::to_string(kMostRanks));
   }
   SmallString<128> path(name);
   if (!name.ends_with(".json")) {
     path = folder;
     if (name.contains('/') || name.empty())
-      return createStringError("cluster '" + printable(spec) + "' is no name; the path of a description ends in .json");
+      return createStringError("cluster '" + printablePath(spec) + "' is no name; the path of a description ends in .json");
     sys::path::append(path, name.lower() + ".json");
     if (!sys::fs::exists(path))
       return createStringError("no cluster is called '" + printable(name) + "'; there are " + namesIn(folder) +
                                ", or the path of a description, FILE.json");
   }
   if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
-    return createStringError(printable(path) + " is not a file");
+    return createStringError(printablePath(path) + " is not a file");
   auto buffer = MemoryBuffer::getFile(path);
   if (!buffer)
-    return createStringError("cannot read " + printable(path) + ": " + buffer.getError().message());
+    return createStringError("cannot read " + printablePath(path) + ": " + buffer.getError().message());
   Expected<Cluster> cluster = parseCluster((*buffer)->getBuffer(), sys::path::filename(path));
   if (!cluster || !ranks)
     return cluster;
   if (ranks > cluster->ranksPerNode && ranks % cluster->ranksPerNode)
-    return createStringError("cluster '" + printable(spec) + "' has nodes of " + std::to_string(cluster->ranksPerNode) +
+    return createStringError("cluster '" + printablePath(spec) + "' has nodes of " + std::to_string(cluster->ranksPerNode) +
                              " ranks; " + std::to_string(ranks) + " is no multiple of them");
   cluster->nodes = std::max<int64_t>(ranks / cluster->ranksPerNode, 1);
   cluster->ranksPerNode = std::min(ranks, cluster->ranksPerNode);

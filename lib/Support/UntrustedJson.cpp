@@ -10,13 +10,15 @@
 using namespace llvm;
 using namespace moe_mlir;
 
-std::string moe_mlir::printable(StringRef text) {
+std::string moe_mlir::printablePath(StringRef path) {
   std::string result;
   raw_string_ostream os(result);
-  printEscapedString(text.take_front(80), os);
-  if (text.size() > 80)
-    os << "...";
+  printEscapedString(path, os);
   return result;
+}
+
+std::string moe_mlir::printable(StringRef text) {
+  return printablePath(text.take_front(80)) + (text.size() > 80 ? "..." : "");
 }
 
 std::optional<bool> JsonValue::getAsBoolean() const {

@@ -43,13 +43,13 @@ static bool alike(const ProgramLayer &a, const ProgramLayer &b) {
 
 Expected<std::vector<ProgramLayer>> sim::readLayers(StringRef path) {
   if (path != "-" && sys::fs::exists(path) && !sys::fs::is_regular_file(path))
-    return createStringError("cannot read '" + printable(path) + "': it is not a file");
+    return createStringError("cannot read '" + printablePath(path) + "': it is not a file");
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false);
   if (!buffer)
-    return createStringError("cannot read '" + printable(path) + "': " + buffer.getError().message());
+    return createStringError("cannot read '" + printablePath(path) + "': " + buffer.getError().message());
   unsigned line = 0;
   if (Error error = checkIrText((*buffer)->getBuffer(), line))
-    return createStringError(printable(path) + ":" + Twine(line) + ": " + toString(std::move(error)));
+    return createStringError(printablePath(path) + ":" + Twine(line) + ": " + toString(std::move(error)));
   // Later levels are read as well, to say that they are.
   mlir::DialectRegistry registry;
   registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
@@ -65,10 +65,10 @@ Expected<std::vector<ProgramLayer>> sim::readLayers(StringRef path) {
   mlir::ParserConfig config(&context, /*verifyAfterParse=*/false);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(sources, config);
   if (!module || failed(checkTypeSizes(*module)) || failed(mlir::verify(*module)))
-    return createStringError("'" + printable(path) + "' is not valid");
+    return createStringError("'" + printablePath(path) + "' is not valid");
   auto level = module->getOperation()->getAttrOfType<mlir::StringAttr>("moe.level");
   if (level && (level == "kernel" || level == "runtime"))
-    return createStringError("'" + printable(path) + "' is at level " + level.getValue() +
+    return createStringError("'" + printablePath(path) + "' is at level " + level.getValue() +
                              ", where layers have become kernels; level scheduled has them");
   std::vector<ProgramLayer> layers;
   Error error = Error::success();
@@ -88,6 +88,6 @@ Expected<std::vector<ProgramLayer>> sim::readLayers(StringRef path) {
   if (error)
     return error;
   if (layers.empty())
-    return createStringError("'" + printable(path) + "' has no 'moe.expert'; level scheduled has them");
+    return createStringError("'" + printablePath(path) + "' has no 'moe.expert'; level scheduled has them");
   return layers;
 }

@@ -88,7 +88,7 @@ static Error writeFile(StringRef path, function_ref<void(raw_ostream &)> write) 
     file.os().clear_error();
   }
   if (code)
-    return createStringError("cannot write '" + printable(path) + "': " + code.message());
+    return createStringError("cannot write '" + printablePath(path) + "': " + code.message());
   file.keep();
   return Error::success();
 }
@@ -199,12 +199,12 @@ static Error checkOutputs() {
     const sys::fs::file_type type = status.type();
     if (isThere && type != sys::fs::file_type::regular_file && type != sys::fs::file_type::character_file &&
         !sys::fs::equivalent(files[output], "/dev/stdout"))
-      return createStringError("cannot write '" + printable(files[output]) + "': it is " +
+      return createStringError("cannot write '" + printablePath(files[output]) + "': it is " +
                                (type == sys::fs::file_type::directory_file ? "a folder" : "not an ordinary file"));
     for (unsigned other = output + 1; other < 4; ++other) {
       const StringRef a = files[output], b = files[other];
       if (!a.empty() && (a == b || sys::fs::equivalent(a, b)))
-        return createStringError("'" + printable(a) + "' would replace '" + printable(b) + "'");
+        return createStringError("'" + printablePath(a) + "' would replace '" + printablePath(b) + "'");
     }
   }
   return Error::success();

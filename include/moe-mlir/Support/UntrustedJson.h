@@ -22,6 +22,9 @@ namespace moe_mlir {
 /// `text` for a message: bytes outside printable ASCII escaped, at most 80 characters.
 std::string printable(llvm::StringRef text);
 
+/// A path for a message: like `printable`, but whole, so that it can be copied.
+std::string printablePath(llvm::StringRef path);
+
 class JsonValue;
 struct JsonMember;
 using JsonArray = llvm::ArrayRef<JsonValue>;
