@@ -244,13 +244,13 @@ static const std::vector<Flag> kFlags = {
 
 const std::vector<Flag> &allFlags() { return kFlags; }
 
-static const std::vector<Group> kGroups = {{Mode::Generate, "Text (models exported with their vocabulary)"},
+static const std::vector<FlagGroup> kGroups = {{Mode::Generate, "Text (models exported with their vocabulary)"},
                          {Mode::Tensors, "Arrays"},
                          {Mode::Benchmark, "Speed"},
                          {Mode::Serve, "For other programs"},
                          {Mode::None, "With all of these"},
                          {Mode::Info, "About the program"}};
 
-const std::vector<Group> &flagGroups() { return kGroups; }
+const std::vector<FlagGroup> &flagGroups() { return kGroups; }
 
 } // namespace moert

@@ -22,12 +22,12 @@ struct Flag {
 const std::vector<Flag> &allFlags();
 
 /// A heading of --help, over the flags of one mode.
-struct Group {
+struct FlagGroup {
   Mode mode;
   const char *title;
 };
 
-const std::vector<Group> &flagGroups();
+const std::vector<FlagGroup> &flagGroups();
 
 } // namespace moert
 

@@ -140,7 +140,7 @@ std::string helpText(const moert_program_list &programs, const std::string &exec
   if (std::strcmp(programs.programs[0]->entry, programs.programs[programs.count - 1]->entry) != 0)
     text +=
         format("\nIts entries, one of which --entry chooses: %s\n", wrap(entryNames(programs).c_str(), 100, 2).c_str());
-  for (const Group &group : flagGroups()) {
+  for (const FlagGroup &group : flagGroups()) {
     text += format("\n%s:\n", group.title);
     for (const Flag &flag : allFlags()) {
       bool about = flag.mode == Mode::Help || flag.mode == Mode::Version || flag.mode == Mode::Info ||

@@ -21,8 +21,6 @@ static Value matchUnit(Value value, StringRef base, int64_t dim) {
   return at && *at == dim ? call.getValue("self") : Value();
 }
 
-static constexpr StringLiteral firstProduct = "first product", secondProduct = "second product";
-
 /// w[ids] . x + bias[ids]; `ids` is set by the second product and compared by the first. Calls between the products are
 /// asked, too, whether they are the first one: `why` hears only of what is a product.
 static std::optional<PairProduct> matchProduct(Value value, Value &ids, StringRef step = firstProduct,

@@ -108,8 +108,6 @@ static bool isOffsets(Value offsets, const Order &order, int64_t experts) {
   return counted == order.ids || isSorted(counted, order);
 }
 
-static constexpr StringLiteral firstProduct = "first product", secondProduct = "second product";
-
 /// grouped_mm(x, weight, offs) + bias[sorted ids], of rows in `order`. Calls between the products are asked, too,
 /// whether they are the first one: `why` hears only of what is a product.
 static std::optional<PairProduct> matchProduct(Value value, const Order &order, StringRef step = firstProduct,

@@ -29,6 +29,9 @@
 
 namespace mlir::aten {
 
+/// The steps of a layer that reasons name.
+inline constexpr StringLiteral firstProduct = "first product", secondProduct = "second product";
+
 /// self[index]: rows of a tensor by a tensor of integers [n].
 struct RowIndex {
   Value self, index;

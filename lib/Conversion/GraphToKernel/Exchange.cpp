@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-/// Bytes that go to each rank beside the rows: a flag, and with the rows an announcement of two numbers.
-static constexpr int64_t flagBytes = 4, announcementBytes = 8;
+/// Bytes that go to each rank with the rows, beside a flag: an announcement of two numbers.
+static constexpr int64_t announcementBytes = 8;
 
 namespace {
 /// What is copied row by row, and the window that it goes to.

@@ -129,6 +129,7 @@ struct Traffic {
   Value offsets, rows;
   int64_t rowBytes = 0, fixedBytes = 0;
 };
+inline constexpr int64_t flagBytes = 4;
 void setTraffic(LaunchOp launch, const Ranks &ranks, const Traffic &traffic);
 /// Bytes of a row of `memref`.
 int64_t rowBytes(Value memref);

@@ -19,8 +19,6 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-static constexpr int64_t flagBytes = 4;
-
 //===----------------------------------------------------------------------===//
 // What the kernels share
 //===----------------------------------------------------------------------===//

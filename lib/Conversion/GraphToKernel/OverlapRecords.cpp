@@ -16,8 +16,6 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-static constexpr int64_t flagBytes = 4;
-
 namespace {
 /// The kernel under construction.
 class RecordProgram {
