@@ -129,7 +129,9 @@ int Compiler::extractLayers() {
   const bool isModel = !isIr(options.input);
   Entry entry = options.entry.value_or(isModel && !gpu.empty() ? Entry::Layers : Entry::Main);
   if (entry == Entry::Layers) {
-    const std::string passes = "moe-extract-layers,canonicalize,cse,moe-verify-level{level=graph}";
+    // A text has to keep to its level before anything canonicalizes it.
+    const std::string level = "moe-verify-level{level=graph}";
+    const std::string passes = (isModel ? "" : level + ",") + "moe-extract-layers,canonicalize,cse," + level;
     return runPasses("extract layers", passes, "moe-opt --pass-pipeline='builtin.module(" + passes + ")'",
                      *input.module);
   }
