@@ -6,8 +6,8 @@
 
 namespace moe_mlir {
 
-/// Refuses tensors of less than no elements whatever the inputs are; one message, about the first. Sizes that only a run knows
-/// are left to graph-check-bounds; but canonicalization, which comes before it, would write these into types.
+/// Refuses tensors of less than no elements whatever the inputs are, with one message about the first. Sizes that only
+/// a run knows are left to graph-check-bounds; canonicalization comes before it, and would write these into types.
 mlir::LogicalResult verifySizes(mlir::func::FuncOp func);
 
 } // namespace moe_mlir
