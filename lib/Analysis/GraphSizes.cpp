@@ -228,6 +228,8 @@ std::optional<SizeExpr> GraphSizes::derived(OpResult tensor, int64_t dim) {
         return size(op.getSource(), dim) + scalar(op.getMixedLowPad()[dim]) + scalar(op.getMixedHighPad()[dim]);
       })
       .Case([&](tensor::ReshapeOp op) -> Result {
+        if (DenseIntElementsAttr shape; matchPattern(op.getShape(), m_Constant(&shape)))
+          return SizeExpr(shape.getValues<APInt>()[dim].getSExtValue());
         auto shape = op.getShape().getDefiningOp<tensor::FromElementsOp>();
         return shape ? Result(scalar(shape.getElements()[dim])) : Result();
       })

@@ -5,7 +5,6 @@
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/InitAll.h"
-#include "moe-mlir/Pipelines/LayerTimes.h"
 #include "moe-mlir/Pipelines/Targets.h"
 #include "moe-mlir/Target/Executable.h"
 
@@ -71,13 +70,6 @@ int Compiler::prepareReport() {
   return kOk;
 }
 
-/// Level scheduled has the layers that the report gives times of; behind it there are kernels only.
-void Compiler::simulateSchedules() {
-  for (LayerTimes &times : timesOfLayers(*input.module, {options.cluster, options.scheduleTokens}))
-    schedules.push_back({std::move(times.layer), std::move(times.entry), std::move(times.schedule),
-                         std::move(times.machine), times.seconds, times.plain, times.floor, times.hidden});
-}
-
 int Compiler::finish(Outputs &outputs) {
   auto printReport = [&](raw_ostream &os) {
     StringRef(*options.report).ends_with(".json") ? printReportJson(*counted, os) : printReportTable(*counted, os);
@@ -99,8 +91,8 @@ int Compiler::reached(Level level) {
   if (forCpu)
     if (int status = dump(*forCpu, ".cpu"))
       return status;
-  if (options.report && level == Level::Scheduled)
-    simulateSchedules();
+  if (level == Level::Scheduled)
+    reviewSchedules();
   return options.report && level == Level::Kernel ? prepareReport() : kOk;
 }
 
@@ -137,7 +129,9 @@ int Compiler::extractLayers() {
   const bool isModel = !isIr(options.input);
   Entry entry = options.entry.value_or(isModel && !gpu.empty() ? Entry::Layers : Entry::Main);
   if (entry == Entry::Layers) {
-    const std::string passes = "moe-extract-layers,canonicalize,cse,moe-verify-level{level=graph}";
+    // A text has to keep to its level before anything canonicalizes it.
+    const std::string level = "moe-verify-level{level=graph}";
+    const std::string passes = (isModel ? "" : level + ",") + "moe-extract-layers,canonicalize,cse," + level;
     return runPasses("extract layers", passes, "moe-opt --pass-pipeline='builtin.module(" + passes + ")'",
                      *input.module);
   }
@@ -191,15 +185,8 @@ int Compiler::checkLevels() {
                   levelName(input.level) + " already, and runs on the ranks that it names");
     return kUserError;
   }
-  if (!options.cluster.empty() && input.level == Level::Graph && options.parallel.empty()) {
-    console.error("--cluster says what connects ranks, and this program has one; add --parallel=ep=N");
-    return kUserError;
-  }
-  if (!options.cluster.empty() && input.level > Level::Scheduled) {
-    console.error("--cluster decides and times the schedules of level scheduled; '" + options.input + "' is at level " +
-                  levelName(input.level) + " already");
-    return kUserError;
-  }
+  if (int status = checkScheduling())
+    return status;
   if (options.report && input.level > Level::Kernel) {
     console.error("--report describes level kernel; the input is at level " + levelName(input.level) + " already");
     return kUserError;

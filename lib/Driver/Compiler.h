@@ -42,9 +42,16 @@ private:
   int dump(mlir::ModuleOp module, llvm::StringRef suffix);
   /// Counts what the report says, while the launches can be read.
   int prepareReport();
-  void simulateSchedules();
   /// Adds the report to the outputs, and puts all of them in their places.
   int finish(Outputs &outputs);
+
+  // Scheduling.cpp
+  /// The flag that is given of those that schedules are decided by.
+  std::string schedulingFlag() const;
+  /// Refuses such a flag where nothing is decided.
+  int checkScheduling();
+  /// At level scheduled: warns if no layer could be scheduled; with --report, keeps what each one takes.
+  void reviewSchedules();
 
   // PlanFiles.cpp
   /// The names of all files that are written.

@@ -109,3 +109,25 @@ std::vector<LayerTimes> moe_mlir::timesOfLayers(ModuleOp module, const Schedulin
   });
   return all;
 }
+
+std::string moe_mlir::whyNothingScheduled(ModuleOp module, const SchedulingOptions &options) {
+  std::string first, why;
+  int64_t others = -1;
+  WalkResult result = module.walk([&](moe::ExpertOp op) {
+    bool isFault;
+    llvm::Expected<sim::Setup> setup = setupOf(op, options, isFault);
+    std::string reason = setup ? kernel::whyNeverOverlapped(op) : llvm::toString(setup.takeError());
+    if (reason.empty())
+      return WalkResult::interrupt();
+    if (++others == 0) {
+      first = "layer '" + moe::layerName(op) + "'";
+      why = setup ? "it " + reason : reason;
+    }
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return "";
+  if (first.empty())
+    return "a program without MoE layers";
+  return first + (others ? " and " + std::to_string(others) + (others > 1 ? " others" : " other") : "") + ": " + why;
+}

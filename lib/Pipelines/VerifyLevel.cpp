@@ -1,6 +1,7 @@
 //===- VerifyLevel.cpp - moe-verify-level: the contract of each level ---------------------------------------------===//
 
 #include "RankContract.h"
+#include "SizeContract.h"
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Levels.h"
@@ -248,7 +249,7 @@ private:
   LogicalResult verifyInterfaces(Level wanted) {
     if (wanted < Level::Kernel)
       for (auto func : getOperation().getOps<func::FuncOp>())
-        if (failed(InterfaceCheck(func, wanted).run()))
+        if (failed(InterfaceCheck(func, wanted).run()) || (wanted == Level::Graph && failed(verifySizes(func))))
           return failure();
     return success();
   }

@@ -5,7 +5,6 @@
 #include "core/InputFile.h"
 #include "core/OutputFile.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -71,14 +70,18 @@ void silence() {
   close(nowhere);
 }
 
+/// Whole, however long: a line may name several paths, which somebody copies.
 static void writeLine(const char *format, va_list list) {
-  char line[1024];
-  int size = std::vsnprintf(line, sizeof line - 1, format, list);
-  if (size < 0)
-    return;
-  size_t length = std::min<size_t>(static_cast<size_t>(size), sizeof line - 2);
-  line[length] = '\n';
-  (void)writeAll(2, line, length + 1);
+  va_list again;
+  va_copy(again, list);
+  int size = std::vsnprintf(nullptr, 0, format, list);
+  if (size >= 0) {
+    std::string line(static_cast<size_t>(size) + 1, '\n');
+    std::vsnprintf(&line[0], line.size(), format, again);
+    line.back() = '\n'; // was the 0 at the end
+    (void)writeAll(2, line.data(), line.size());
+  }
+  va_end(again);
 }
 
 void note(const char *format, ...) {

@@ -7,28 +7,14 @@
 
 #include "Console.h"
 #include "Modes.h"
-#include "core/OutputFile.h"
+#include "core/Place.h"
 
 #include <algorithm>
 #include <cstring>
-#include <sys/stat.h>
 
 namespace moert {
 
 namespace {
-
-/// Where a path leads, and the place that it names in a folder: a file that is to be made has only that.
-struct Place {
-  struct stat file = {}, folder = {};
-  bool exists = false, hasFolder = false;
-  std::string name;
-
-  Place(const std::string &path, OutputFile::Links links);
-  explicit Place(int stream) : exists(fstat(stream, &file) == 0) {}
-  bool isSameAs(const Place &other) const;
-  /// Pipes and devices are in nobody's way.
-  bool isInTheWay() const { return !exists || S_ISREG(file.st_mode) || S_ISLNK(file.st_mode); }
-};
 
 struct File {
   std::string what, path; // no path: a stream
@@ -51,6 +37,10 @@ public:
     return writes({"the output", path, Place(path, OutputFile::Links::Replace), true},
                   "give --output-dir another folder");
   }
+  /// A file of --dump-source. There it is replaced, too, if it is a link.
+  Status writesSource(const std::string &path) {
+    return writes({"the source", path, Place(path, OutputFile::Links::Replace)}, "give --dump-source another folder");
+  }
 
 private:
   static void add(std::vector<File> &files, File file) {
@@ -65,23 +55,6 @@ private:
 
 } // namespace
 
-static bool isSameFile(const struct stat &a, const struct stat &b) {
-  return a.st_ino == b.st_ino && a.st_dev == b.st_dev;
-}
-
-Place::Place(const std::string &path, OutputFile::Links links) {
-  exists = (links == OutputFile::Links::Follow ? stat : lstat)(path.c_str(), &file) == 0;
-  size_t slash = path.rfind('/');
-  std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  hasFolder = stat(parent.c_str(), &folder) == 0;
-  name = slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
-bool Place::isSameAs(const Place &other) const {
-  return (exists && other.exists && isSameFile(file, other.file)) ||
-         (hasFolder && other.hasFolder && isSameFile(folder, other.folder) && name == other.name);
-}
-
 void FilePlan::reads(const std::string &what, const std::string &path) {
   File file{what, path, Place(path, OutputFile::Links::Follow)};
   auto isThis = [&](const File &other) { return other.place.isSameAs(file.place); };
@@ -91,11 +64,6 @@ void FilePlan::reads(const std::string &what, const std::string &path) {
 }
 
 static std::string quote(const std::string &path) { return path.empty() ? "" : " '" + path + "'"; }
-
-/// " 'x'", or if the other one is called otherwise: " 'x', which is also 'y',"
-static std::string bothNames(const std::string &path, const std::string &other) {
-  return path == other || other.empty() ? quote(path) : quote(path) + ", which is also" + quote(other) + ",";
-}
 
 Status FilePlan::writes(File file, const char *remedy) {
   if (!file.place.isInTheWay())
@@ -146,13 +114,30 @@ static Status planStream(const char *what, const std::string &path, const char *
   return OutputFile::checkStream(path);
 }
 
-Status checkFiles(const moert_program &program, const Options &options, const std::string &weights,
-                  const char *executable) {
-  FilePlan plan;
-  plan.reads("the program's archive of weights", weights);
+static void planProgram(const std::string &weights, const char *executable, FilePlan &plan) {
+  if (!weights.empty())
+    plan.reads("the program's archive of weights", weights);
   if (std::strchr(executable, '/')) // else it was found elsewhere
     plan.reads("the executable", executable);
   plan.reads("the executable", "/proc/self/exe");
+}
+
+Status checkSources(const moert_program &program, const std::string &dir, const std::string &weights,
+                    const char *executable) {
+  FilePlan plan;
+  planProgram(weights, executable, plan);
+  plan.prints("the standard output", 1);
+  plan.prints("the standard error", 2);
+  for (const std::string &path : sourcePaths(program, dir))
+    if (Status s = plan.writesSource(path); s.failed())
+      return s;
+  return {};
+}
+
+Status checkFiles(const moert_program &program, const Options &options, const std::string &weights,
+                  const char *executable) {
+  FilePlan plan;
+  planProgram(weights, executable, plan);
   if (options.calls != "-")
     plan.reads("the file of calls", options.calls);
   for (const Prompt &prompt : options.prompts)

@@ -38,6 +38,18 @@ static Status writeFile(const std::string &path, const void *data, size_t size) 
   return file.commit();
 }
 
+// The device library, and two files of each kernel.
+std::vector<std::string> sourcePaths(const moert_program &program, const std::string &dir) {
+  std::vector<std::string> paths;
+  if (!program.cuda)
+    return paths;
+  paths.push_back(dir + "/device.cuh");
+  for (int32_t i = 0; i < program.cuda->image_count; ++i)
+    for (const char *suffix : {".cu", ".cubin"})
+      paths.push_back(dir + "/" + program.cuda->images[i].name + suffix);
+  return paths;
+}
+
 Status dumpSource(const moert_program &program, const std::string &dir) {
   const moert_cuda_code *code = program.cuda;
   if (!code)
@@ -45,14 +57,15 @@ Status dumpSource(const moert_program &program, const std::string &dir) {
   if (Status s = makeFolder(dir); s.failed())
     return s;
   SignalsHeld held;
-  if (Status s = writeFile(dir + "/device.cuh", code->library, std::strlen(code->library)); s.failed())
+  const std::vector<std::string> paths = sourcePaths(program, dir);
+  const std::string *path = paths.data();
+  if (Status s = writeFile(*path++, code->library, std::strlen(code->library)); s.failed())
     return s;
   for (int32_t i = 0; i < code->image_count; ++i) {
     const moert_cuda_image &image = code->images[i];
-    std::string stem = dir + "/" + image.name;
-    if (Status s = writeFile(stem + ".cu", image.source, static_cast<size_t>(image.source_bytes)); s.failed())
+    if (Status s = writeFile(*path++, image.source, static_cast<size_t>(image.source_bytes)); s.failed())
       return s;
-    if (Status s = writeFile(stem + ".cubin", image.cubin, static_cast<size_t>(image.cubin_bytes)); s.failed())
+    if (Status s = writeFile(*path++, image.cubin, static_cast<size_t>(image.cubin_bytes)); s.failed())
       return s;
   }
   return print(format("%d kernels; each .cu is compiled by NVRTC with -arch=%s -std=c++17 -I%s\n", code->image_count,

@@ -66,12 +66,15 @@ static Status info(const moert_program_list &programs, const Options &options) {
 }
 
 /// The source of the entry's kernels; without --device, of its program for a GPU.
-static Status dump(const moert_program_list &programs, const Options &options) {
+static Status dump(const moert_program_list &programs, const Options &options, const char *executable) {
   Selection selection;
   const char *device = options.device.empty() ? "cuda" : options.device.c_str();
   if (Status s = selectProgram(programs, orNull(options.entry), device, selection); s.failed())
     return s;
-  return dumpSource(*selection.program, options.dumpDir);
+  const moert_program &program = *selection.program;
+  if (Status s = checkSources(program, options.dumpDir, weightsPath(program, options), executable); s.failed())
+    return s;
+  return dumpSource(program, options.dumpDir);
 }
 
 namespace {
@@ -146,7 +149,7 @@ static Status runCommand(const moert_program_list &programs, int argc, char **ar
   case Mode::Info:
     return info(programs, options);
   case Mode::DumpSource:
-    return dump(programs, options);
+    return dump(programs, options, executable);
   default:
     return runProgram(programs, options, executable);
   }

@@ -47,6 +47,13 @@ std::string versionText(const moert_program &program);
 /// The kernels, for --info --kernels.
 std::string kernelTable(const moert_program &program);
 
+/// Where --dump-source writes the files of a CUDA program: none of any other.
+std::vector<std::string> sourcePaths(const moert_program &program, const std::string &dir);
+
+/// Like checkFiles(), for these.
+Status checkSources(const moert_program &program, const std::string &dir, const std::string &weights,
+                    const char *executable);
+
 /// Writes source, machine code and device library of a CUDA program into a folder.
 Status dumpSource(const moert_program &program, const std::string &dir);
 

@@ -234,6 +234,10 @@ int main(int argc, char **argv) {
     return usageError("--schedule-tokens=" + Twine(scheduleTokens.getValue()) + " is no number of tokens");
   if (!options.parallel.empty() && options.to == Level::Graph)
     return usageError("--parallel makes level spmd, which --to=graph does not reach");
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{&cluster, &scheduleTokens})
+    if (option->getNumOccurrences() && options.to && *options.to < Level::Scheduled)
+      return usageError("--" + option->ArgStr + " decides schedules, at level scheduled, which --to=" + toLevel +
+                        " does not reach");
   if (options.report && options.to && *options.to < Level::Kernel)
     return usageError("--report describes level kernel, which --to=" + toLevel + " does not reach");
   if (options.report == "-" && options.to && (options.output.empty() || options.output == "-"))

@@ -41,6 +41,10 @@ LayerTimes timesOf(const sim::Setup &setup, const sim::Schedule &schedule);
 /// Those of all layers of a module at level scheduled that have times.
 std::vector<LayerTimes> timesOfLayers(mlir::ModuleOp module, const SchedulingOptions &options);
 
+/// What these options have no effect on, and why: "layer 'x' and 2 others: .." with the reason of the first one, if no
+/// layer of a module at level scheduled can have another schedule than a plain one; empty otherwise.
+std::string whyNothingScheduled(mlir::ModuleOp module, const SchedulingOptions &options);
+
 } // namespace moe_mlir
 
 #endif // MOE_MLIR_PIPELINES_LAYERTIMES_H

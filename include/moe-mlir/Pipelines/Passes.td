@@ -139,7 +139,7 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
 
     | level | ops | and |
     |---|---|---|
-    | `graph` | `moe nn linalg tensor arith math scf func`, `cf.assert` | no grid, no `moe.all_to_all`, no dispatch `to` or `at` ranks, no schedule |
+    | `graph` | `moe nn linalg tensor arith math scf func`, `cf.assert` | no grid, no `moe.all_to_all`, no dispatch `to` or `at` ranks, no schedule, no size that is negative whatever the inputs are |
     | `spmd` | the same, and `shard.grid`, `shard.all_reduce` | what names a grid belongs together, as below; no schedule |
     | `scheduled` | the same | every `moe.expert` has a schedule, every product its `kernel.tiles`; decisions can be carried out |
     | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter`, `shard.grid`, `cf.assert` | no tensors |

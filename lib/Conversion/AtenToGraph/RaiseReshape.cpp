@@ -59,6 +59,9 @@ struct RaiseReshape : CallPattern {
     for (int64_t dim = 0; dim < to.getRank(); ++dim)
       if (!to.isDynamicDim(dim))
         (*list)[dim] = to.getDimSize(dim);
+    // A negative size, which the level refuses later: two of them may have the right product.
+    if (llvm::any_of(*list, [](const SizeExpr &size) { return size.getConstant().value_or(0) < 0; }))
+      return failure();
     SmallVector<SizeExpr> sizes = analysis.getSizes(self);
     if (product(sizes) != product(*list))
       return failure();

@@ -144,6 +144,23 @@ static void boundStates(Bounds &bounds, func::FuncOp function) {
     }
 }
 
+/// A result has the sizes that it is declared with by the names of arguments' sizes: callers count on them.
+static void boundResults(Bounds &bounds, func::FuncOp function) {
+  auto exit = dyn_cast<func::ReturnOp>(function.front().getTerminator());
+  for (unsigned i = 0, e = exit ? exit.getNumOperands() : 0; i < e; ++i) {
+    auto type = dyn_cast<RankedTensorType>(exit.getOperand(i).getType());
+    auto dims = function.getResultAttrOfType<ArrayAttr>(i, "moe.dims");
+    for (int64_t dim = 0, rank = type && dims ? type.getRank() : 0; dim < rank; ++dim) {
+      auto name = dyn_cast<StringAttr>(dims[dim]);
+      std::optional<SizeExpr> declared = name && !name.empty() ? bounds.sizes.ofName(name) : std::nullopt;
+      if (declared)
+        bounds.equal(exit, *declared, bounds.sizes.size(exit.getOperand(i), dim),
+                     "'" + name.getValue() + "' is {0}, but dimension " + Twine(dim) + " of result " + Twine(i) +
+                         " with this name is {1}");
+    }
+  }
+}
+
 namespace {
 struct GraphCheckBounds : kernel::impl::GraphCheckBoundsBase<GraphCheckBounds> {
   void runOnOperation() override {
@@ -166,6 +183,7 @@ struct GraphCheckBounds : kernel::impl::GraphCheckBoundsBase<GraphCheckBounds> {
       boundIndices(bounds, op);
     }
     boundStates(bounds, function);
+    boundResults(bounds, function);
     if (bounds.failed())
       signalPassFailure();
   }

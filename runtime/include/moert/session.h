@@ -127,7 +127,7 @@ MOERT_API int64_t moert_session_state_bytes(const moert_session *session);
 MOERT_API int64_t moert_session_arena_bytes(const moert_session *session);
 
 /* Writes the recorded launches as Chrome/Perfetto JSON. The file appears only when complete. All ranks of a program
- * call it; rank 0 writes one file for them. */
+ * call it; rank 0 writes one file for them. It never replaces the program's archive or library, nor the executable. */
 MOERT_API int32_t moert_session_write_trace(moert_session *session, const char *path);
 
 /* Rows per expert since opening or clearing: number of MoE layers seen, 0 unless the session counts; then name (NULL if

@@ -2,9 +2,11 @@
 
 #include "core/Session.h"
 
+#include "core/Place.h"
 #include "cpu/Features.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <functional>
 
@@ -60,12 +62,13 @@ Status Session::openWeights(const moert_session_options &options) {
   if (options.random_weights && options.verify_weights)
     return failure(kUserError, "weights that are made from a seed cannot be verified");
   // A program without parameters has no archive.
+  if (program->parameter_count > 0)
+    weights = options.weights ? options.weights : recordedWeights(*program);
   if (program->parameter_count > 0 && !options.random_weights) {
-    std::string path = options.weights ? options.weights : recordedWeights(*program);
-    if (path.empty())
+    if (weights.empty())
       return failure(kUserError, "the program was compiled without weights (--weights=none): run it with "
                                  "--random-weights SEED");
-    if (Status s = archive.open(path.c_str(), program->weights_id); s.failed())
+    if (Status s = archive.open(weights.c_str(), program->weights_id); s.failed())
       return s;
     if (options.verify_weights)
       if (Status s = archive.verify(); s.failed())
@@ -243,5 +246,31 @@ Status Session::writeTrace(const char *path) const {
     return failure(kUserError, "the session was opened without a trace");
   if (!path)
     return failure(kUserError, "there is no file for the trace: its name is NULL");
-  return context.job ? writeRankTraces(path) : context.trace->write(path, program->name);
+  if (context.job)
+    return writeRankTraces(path);
+  Status status = checkTrace(path);
+  return status.failed() ? status : context.trace->write(path, program->name);
+}
+
+static std::string ownExecutable() {
+  char *resolved = realpath("/proc/self/exe", nullptr);
+  std::string path = resolved ? resolved : "";
+  free(resolved);
+  return path;
+}
+
+Status Session::checkTrace(const char *path) const {
+  Place place(path, OutputFile::Links::Follow);
+  if (!place.isInTheWay())
+    return {};
+  Dl_info info;
+  std::string holder = dladdr(program, &info) && info.dli_fname ? info.dli_fname : "";
+  const std::pair<const char *, std::string> files[] = {{"the program's archive of weights", weights},
+                                                        {"the executable", ownExecutable()},
+                                                        {"the program's library", holder}};
+  for (const auto &[what, file] : files)
+    if (!file.empty() && place.isSameAs(Place(file, OutputFile::Links::Follow)))
+      return failure(kUserError, "the trace%s would replace %s: give it another name", bothNames(path, file).c_str(),
+                     what);
+  return {};
 }

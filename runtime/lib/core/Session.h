@@ -28,6 +28,8 @@ struct Session {
   Status writeTrace(const char *path) const;
 
 private:
+  std::string weights; ///< the archive's path, whether it is read or not
+
   Status openDevice(const moert_program_list &programs, const Selection &selection,
                     const moert_session_options &options);
   Status openWeights(const moert_session_options &options);
@@ -45,6 +47,8 @@ private:
   Status runTogether();
   /// Whether all ranks were given inputs of the same sizes; `areTogether` is false if that cannot be known.
   Status compareSizes(bool &areTogether);
+  /// Refuses to write the trace into a file that the program is or reads.
+  Status checkTrace(const char *path) const;
   /// A file with the events of all ranks.
   Status writeRankTraces(const char *path) const;
 };

@@ -140,6 +140,8 @@ Status Session::writeRankTraces(const char *path) const {
     return job.fail(s);
   if (job.rank() != 0)
     return {};
+  if (Status s = checkTrace(path); s.failed())
+    return s;
   OutputFile file;
   if (Status s = file.openStream(path); s.failed())
     return s;

@@ -5,6 +5,7 @@
 #include "core/RandomWeights.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -182,10 +183,11 @@ TEST(RankSession, EpochsBeginAgain) {
 }
 
 TEST(RankSession, SaysWhatWasSent) {
-  std::string path = testing::TempDir() + "ranks.trace.json";
+  std::string path = testing::TempDir() + "ranks.trace.json", archive = testing::TempDir() + "ranks.weights";
+  std::filesystem::copy_file(kArchive, archive, std::filesystem::copy_options::overwrite_existing);
   std::vector<Ending> endings = Job(2).run([&](const Ranks &ranks) -> std::string {
     RankSession s;
-    if (s.open("rows2", ranks.rank, 2, ranks.port, 20000, kArchive, "token", /*trace=*/true))
+    if (s.open("rows2", ranks.rank, 2, ranks.port, 20000, archive.c_str(), "token", /*trace=*/true))
       return s.error();
     RowsCall call(5, 2); // to ranks 0 1 0 1 0: rank 0 has two tokens, rank 1 three
     if (s.run(call) || moert_session_write_trace(s.session, path.c_str()))
@@ -194,6 +196,9 @@ TEST(RankSession, SaysWhatWasSent) {
     const int64_t *sent = moert_session_traffic(s.session, 0, &count);
     std::string text = std::to_string(count) + ": " + std::to_string(sent[0]) + " " + std::to_string(sent[1]);
     moert_session_clear_traffic(s.session);
+    // One rank writes for all, and finds that this is no place for a trace.
+    if (moert_session_write_trace(s.session, archive.c_str()) != (ranks.rank == 0))
+      return "a trace in place of the archive";
     return sent[0] || sent[1] ? "not cleared" : text;
   });
   // A row has 64 bytes, and an exchange 8 more; each rank sends its rows elsewhere in one of the two layers.

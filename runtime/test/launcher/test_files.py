@@ -168,5 +168,10 @@ def test_pipes_are_written_for_who_reads_them(bigram, places, words):
         assert json.loads(reader.stdout.read())
 
 
+def test_long_paths_are_printed_whole(bigram, tmp_path):
+    path = tmp_path.joinpath(*["a" * 200] * 12)
+    assert bigram.error("--prompt-file", path) == f"cannot read '{path}': No such file or directory"
+
+
 def test_a_device_without_an_end(bigram):
     assert bigram.error("--prompt-file", "/dev/zero") == "cannot read '/dev/zero': more than 268435456 bytes"

@@ -79,6 +79,31 @@ def test_is_refused(copies, tmp_path, toy, words, message):
     assert copies() == before and not (tmp_path / "new").exists()
 
 
+DUMP = "give --dump-source another folder"
+
+
+@pytest.mark.parametrize("name,place,message", [
+    ("scale.cu", ".", "the source './scale.cu' would replace the executable"),
+    ("device.cuh", "folder", "the source 'folder/device.cuh', which is also './device.cuh', would replace the executable"),
+    ("scale", ".", "the source './scale.cubin', which is also '{dir}/scale.weights', would replace the program's archive of weights"),
+    ("scale", ".", "the source './scale.cu' and the standard output would be one file"),
+])
+def test_sources_are_no_other_files(copies, scale, tmp_path, name, place, message):
+    shutil.copy(scale.path, name)
+    if "archive" in message:  # the program names it, so that only a link leads from one name to the other
+        shutil.copy(f"{scale.path}.weights", "scale.cubin")
+        os.link("scale.cubin", "scale.weights")
+    before = copies()
+    command, output = [f"./{name}", "--dump-source", place, "--entry", "scale"], "scale.cu" if "output" in message else os.devnull
+    with open(output, "ab") as stream:
+        run = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True)
+    assert (run.returncode, run.stderr) == (1, f"./{name}: error: {message.format(dir=tmp_path)}: {DUMP}\n")
+    after = copies()
+    if "output" in message:
+        assert after.pop("scale.cu") == b""
+    assert after == before
+
+
 def test_streams_are_files_too(copies, tmp_path):
     before = copies()
     with open("p.txt") as prompt:

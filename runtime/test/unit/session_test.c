@@ -1,9 +1,11 @@
 /* The C API, from C: a session on the toy layer. Arguments: the archive, a folder for files. */
 #include "moert/session.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHECK(condition)                                                                                               \
   do {                                                                                                                 \
@@ -135,6 +137,16 @@ int main(int argc, char **argv) {
   CHECK(moert_session_write_trace(s, path) == 0);
   CHECK(moert_session_write_trace(s, argv[2]) == 1);
   expectError("it is a folder, not a file");
+  /* Nor what the program is and reads: second names of these files, which a trace would replace alone. */
+  const char *own[2][2] = {{argv[1], "the program's archive of weights"}, {"/proc/self/exe", "the executable"}};
+  for (int i = 0; i < 2; ++i) {
+    snprintf(path, sizeof path, "%s/session.own%d", argv[2], i);
+    remove(path);
+    CHECK(linkat(AT_FDCWD, own[i][0], AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0);
+    CHECK(moert_session_write_trace(s, path) == 1);
+    expectError(own[i][1]);
+    remove(path);
+  }
   moert_session_close(s);
   return 0;
 }

@@ -37,3 +37,13 @@ func.func @unknown(%x: tensor<?xf32>, %n: i64) -> tensor<?x?xf32> {
   %0 = aten.call "aten.view.default"(%x, %n) {self = #aten.arg<0>, size = [#aten.arg<1>, -1]} : (tensor<?xf32>, i64) -> tensor<?x?xf32>
   return %0 : tensor<?x?xf32>
 }
+
+// Two negative sizes have the right product, and would crash canonicalization as those of an expand_shape.
+// CHECK-LABEL: func.func @negative(
+// CHECK:         aten.call "aten.view.default"
+func.func @negative(%x: tensor<2x64xf32>) -> tensor<?x?xf32> {
+  %d = aten.call "aten.sym_size.int"(%x) {self = #aten.arg<0>, dim = 0 : i64} : (tensor<2x64xf32>) -> i64
+  %n = aten.call "_operator.sub"(%d) {a = #aten.arg<0>, b = 3 : i64} : (i64) -> i64
+  %0 = aten.call "aten.view.default"(%x, %n) {self = #aten.arg<0>, size = [-1, #aten.arg<1>]} : (tensor<2x64xf32>, i64) -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}

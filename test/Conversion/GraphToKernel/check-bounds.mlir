@@ -140,3 +140,15 @@ func.func @other_rows(%x: tensor<?x8xf32> {moe.dims = ["t", ""]}, %e: tensor<?x3
   %sum = moe.combine %back, %gone : tensor<?x8xf32>, !moe.layout<2> -> tensor<?x8xf32>
   return %sum : tensor<?x8xf32>
 }
+
+// -----
+
+// A result that is declared with the name of an argument's size has that size.
+// CHECK-LABEL: func.func @results
+// CHECK-COUNT-1: "'t' is {0}, but dimension 0 of result 1 with this name is {1} (func.return at {{.*}})"
+// CHECK-NOT: kernel.check
+func.func @results(%x: tensor<?x8xf32> {moe.dims = ["t", ""]}, %y: tensor<?x8xf32> {moe.dims = ["u", ""]})
+    -> (tensor<?x8xf32> {moe.dims = ["t", ""]}, tensor<?x8xf32> {moe.dims = ["t", ""]}, tensor<?x8xf32> {moe.dims = ["2*t", ""]}) {
+  %sum = linalg.add ins(%x, %x : tensor<?x8xf32>, tensor<?x8xf32>) outs(%x : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %sum, %y, %y : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
+}

@@ -18,6 +18,20 @@
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --schedule-tokens=0 2>&1 | FileCheck %s --check-prefix=TOKENS
 // RUN: not moe-compile %s --from=graph --cluster=H100 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: not moe-compile %t.kernel.mlir --cluster=H100 2>&1 | FileCheck %s --check-prefix=LATE
+// Flags that decide nothing say so: without ranks, before level scheduled, where all schedules are written, and where
+// none but a plain one is possible.
+// RUN: not moe-compile %s --from=graph --schedule-tokens=64 2>&1 | FileCheck %s --check-prefix=ONE-TOKENS
+// RUN: not moe-compile %s --from=graph --parallel=ep=1 --cluster=H100 2>&1 | FileCheck %s --check-prefix=MORE
+// RUN: not moe-compile %s --from=graph --parallel=ep=8 --cluster=H100 --to=spmd 2>&1 | FileCheck %s --check-prefix=SHORT
+// RUN: not moe-compile %t.kernel.mlir --schedule-tokens=64 2>&1 | FileCheck %s --check-prefix=LATE-TOKENS
+// RUN: not moe-compile %t.edited.mlir --schedule-tokens=64 --to=kernel -o %t.no 2>&1 | FileCheck %s --check-prefix=SAID
+// RUN: moe-compile %s --from=graph --parallel=ep=8 --to=spmd -q -o %t.spmd.mlir
+// RUN: moe-compile %t.spmd.mlir --cluster=H100 --to=scheduled --target-cpu=x86-64-v3 -o - 2>&1 | FileCheck %s --check-prefixes=TEXT,QUIET
+// RUN: sed "s/ gated {/ gated schedule(<plain>) {/" %t.spmd.mlir > %t.said.mlir
+// RUN: not moe-compile %t.said.mlir --cluster=H100 --to=scheduled -o %t.no 2>&1 | FileCheck %s --check-prefix=SAID
+// RUN: moe-compile %s --from=graph --parallel=dp=2 --cluster=H100 --target-cpu=x86-64-v3 --to=scheduled -o %t.dp.mlir 2>&1 | FileCheck %s --check-prefix=ALONE
+// RUN: moe-compile %s --from=graph --parallel=ep=8,tokens=replicated --cluster=H100 --target-cpu=x86-64-v3 --to=scheduled -o %t.all.mlir 2>&1 | FileCheck %s --check-prefix=ALL
+// RUN: moe-compile %s --from=graph --parallel=ep=8 --schedule-tokens=64 --target-cpu=x86-64-v3 --to=scheduled -o %t.cpu.mlir 2>&1 | FileCheck %s --check-prefix=CPU
 
 // REMARK: [Analysis] Schedule: overlap, chunk = {{.*}} us, plain takes {{.*}} us; floor {{.*}} us, {{.*}} % of the exchange hidden; simulated for 8 x H200, 8192 tokens of each; experts = 16
 // TEXT: schedule(<overlap, chunk =
@@ -34,6 +48,15 @@
 // TOKENS: moe-compile: error: --schedule-tokens=0 is no number of tokens
 // ONE: moe-compile: error: --cluster says what connects ranks, and this program has one; add --parallel=ep=N
 // LATE: moe-compile: error: --cluster decides and times the schedules of level scheduled; '{{.*}}' is at level kernel already
+// ONE-TOKENS: moe-compile: error: --schedule-tokens is a number of tokens of all ranks, and this program has one; add --parallel=ep=N
+// MORE: moe-compile: error: --cluster says what connects ranks, and this program has one; --parallel=ep=N asks for more
+// SHORT: moe-compile: error: --cluster decides schedules, at level scheduled, which --to=spmd does not reach; see moe-compile --help
+// LATE-TOKENS: moe-compile: error: --schedule-tokens decides and times the schedules of level scheduled; '{{.*}}' is at level kernel already
+// SAID: moe-compile: error: --{{cluster|schedule-tokens}} decides the schedules of layers that have none, and '{{.*}}' says those of all its layers; with --report it would tell how long they take
+// QUIET-NOT: has no effect
+// ALONE: moe-compile: warning: --cluster has no effect on layer 'many_experts': the layer does not communicate, there is nothing to overlap
+// ALL: moe-compile: warning: --cluster has no effect on layer 'many_experts': it exchanges no tokens: each rank has all of them (tokens=replicated)
+// CPU: moe-compile: warning: --schedule-tokens has no effect on layer 'many_experts': ranks of a CPU are taken to share a machine, where exchanges are copies; --cluster=NAME says what connects them otherwise
 func.func @many_experts(%x: tensor<?x2048xbf16> {moe.dims = ["tokens", ""], moe.name = "x"},
                     %e: tensor<?x8xi32> {moe.dims = ["tokens", ""], moe.name = "ids"},
                     %w: tensor<?x8xbf16> {moe.dims = ["tokens", ""], moe.name = "weights"})

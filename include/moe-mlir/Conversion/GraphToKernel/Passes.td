@@ -37,9 +37,10 @@ def GraphCheckBounds : Pass<"graph-check-bounds", "::mlir::func::FuncOp"> {
   let description = [{
     For each op, what its kernel needs of sizes: dimensions of one symbol are equal (`nn` and `moe` ops; rows belong to
     the layout of their dispatch), loops of a linalg op stay inside of every operand, slices inside of their tensors, and
-    a reshape keeps the number of elements. What follows from the types, from the sizes of arguments (one size per name
-    in `moe.dims`) and from how sizes were computed is proved. What is wrong whatever the sizes are is an error here.
-    Everything else becomes a `kernel.check`, once per pair of sizes, as early as the sizes are known.
+    a reshape keeps the number of elements, and a result has the sizes that its `moe.dims` names. What follows from the
+    types, from the sizes of arguments (one size per name in `moe.dims`) and from how sizes were computed is proved. What
+    is wrong whatever the sizes are is an error here. Everything else becomes a `kernel.check`, once per pair of sizes, as
+    early as the sizes are known.
 
     Indices that stand in tensors (ids of an embedding, positions, `tensor.extract` in a body) lie inside: an argument
     promises it (`moe.range`, which this pass writes if it can), or a reduction over them finds out before the op.
