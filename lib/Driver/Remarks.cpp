@@ -8,7 +8,7 @@ using namespace llvm;
 using namespace moe_mlir;
 
 /// "[Missed] moe: MoE layer stays plain operations; products: all 6 experts run on every token"
-static std::string textOf(const mlir::remark::detail::Remark &remark) {
+static std::string lineOf(const mlir::remark::detail::Remark &remark) {
   std::string text = ("[" + remark.getRemarkTypeString() + "] " + remark.getRemarkName() + ":").str();
   StringRef separator = " ";
   for (const auto &arg : remark.getArgs()) {
@@ -25,7 +25,7 @@ public:
   explicit RemarkStreamer(RemarkLog &log) : log(log) {}
   void streamOptimizationRemark(const mlir::remark::detail::Remark &remark) override {
     std::string place = describe(remark.getLocation());
-    std::string text = (place.empty() ? "" : place + ": ") + textOf(remark);
+    std::string text = (place.empty() ? "" : place + ": ") + lineOf(remark);
     std::lock_guard<std::mutex> lock(log.mutex);
     log.texts[remark.getFunction().str()].push_back(std::move(text));
   }
