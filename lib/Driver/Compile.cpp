@@ -75,7 +75,8 @@ int Compiler::prepareReport() {
 void Compiler::simulateSchedules() {
   for (LayerTimes &times : timesOfLayers(*input.module, {options.cluster, options.scheduleTokens}))
     schedules.push_back({std::move(times.layer), std::move(times.entry), std::move(times.schedule),
-                         std::move(times.machine), times.seconds, times.plain, times.floor, times.hidden});
+                         std::move(times.machine), times.seconds, times.plain, times.floor, times.hidden,
+                         std::move(times.why)});
 }
 
 int Compiler::finish(Outputs &outputs) {
