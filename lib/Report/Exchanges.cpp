@@ -10,6 +10,7 @@
 
 #include "moe-mlir/Conversion/KernelToCuda/Groups.h"
 
+#include <cmath>
 #include <set>
 
 using namespace mlir;
@@ -17,6 +18,8 @@ using namespace moe_mlir;
 
 /// As kernel-plan-windows rounds.
 static constexpr int64_t kAlignment = 64;
+/// A buffer that takes more of a GPU's memory is worth a line.
+static constexpr double kLargeShare = 0.1;
 /// Bytes of an element of COMET's buffer.
 static constexpr int64_t kPublishedBytes = 2;
 
@@ -99,6 +102,10 @@ static void printBuffer(const Report &report, const BufferReport &buffer, llvm::
   if (buffer.published.expression != "0")
     add("COMET's: 2 M N", "", buffer.published);
   table.print(os << "\n");
+  for (auto [point, bytes] : llvm::zip(report.points, buffer.bytes.values))
+    if (report.device && bytes && double(*bytes) > kLargeShare * report.device->memoryBytes)
+      os << point.name << ": the buffer takes " << std::lround(100 * double(*bytes) / report.device->memoryBytes)
+         << " % of the memory of an " << report.device->name << "; fewer tokens in a call, or sums=bf16, take less\n";
 }
 
 void moe_mlir::printExchanges(const Report &report, llvm::raw_ostream &os) {

@@ -163,6 +163,7 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
         json.attribute("tensor_flops_per_second", device->flopsPerSecond());
         json.attribute("vector_flops_per_second", device->vectorFlopsPerSecond());
         json.attribute("memory_bytes_per_second", device->memoryBytesPerSecond);
+        json.attribute("memory_bytes", device->memoryBytes);
         json.attribute("limited_tensor_flops_per_second",
                        device->multiprocessors * device->limitedHertz * device->tensorFlops);
         json.attribute("reachable_bytes_per_second", device->reachableBytesPerSecond);
