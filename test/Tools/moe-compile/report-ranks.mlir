@@ -3,7 +3,7 @@
 // RUN: sed "s/schedule(<.*>) {/schedule(<overlap, chunk = 128, steps = [1, 7], slices = 4, send = 12, return = 20>) {/" %t.scheduled.mlir > %t.overlap.mlir
 // RUN: moe-compile %t.overlap.mlir --to=kernel -q -o %t.kernel.mlir --report | FileCheck %s --check-prefix=TEXT
 // RUN: moe-compile %t.overlap.mlir --to=kernel -q -o %t.kernel.mlir --report=%t.json && %python %S/Inputs/print_report.py %t.json | FileCheck %s --check-prefix=JSON
-// The blocks are those of the joined kernel.
+// The blocks are those of the joined kernel, whose operands are those of both members.
 // RUN: moe-opt %t.kernel.mlir --kernel-join-groups | FileCheck %s --check-prefix=JOINED
 
 // COMET's table of buffers (its section 5.5): 32 and 64 MB for 4096 and 8192 tokens of Mixtral, 16 and 32 MB of Qwen2.
@@ -18,6 +18,7 @@
 // RUN: sed "s/steps = .1, 7./steps = [8]/; s/slices = 4, send = 12, return = 20/slices = 4, return = 140/" %t.overlap.mlir > %t.refused.mlir
 // RUN: moe-compile %t.refused.mlir --to=kernel -q -o %t.kernel.mlir --report | FileCheck %s --check-prefix=REFUSED
 // RUN: moe-compile %t.refused.mlir --to=kernel -q -o %t.kernel.mlir --report=%t.json && %python %S/Inputs/print_report.py %t.json schedules | FileCheck %s --check-prefix=WHY
+// RUN: moe-compile %s --from=graph --parallel=ep=2 --target-cpu=x86-64-v3 --to=scheduled -q -o - | sed "s/schedule(<plain>)/schedule(<parts = 2>)/" | moe-compile - --to=kernel -q -o %t.kernel.mlir --report | FileCheck %s --check-prefix=CPU
 
 // TEXT: {{^}}at the same time {{ *}}kernel {{ *}}blocks {{ *}}phases
 // TEXT-NEXT: {{^}}mixtral: rows to experts {{ *}}send_chunks {{ *}}12 {{ *}}1
@@ -30,9 +31,10 @@
 // TEXT: {{^}}symmetric buffer of main {{ *}}1.6{{[0-9]}}G
 // TEXT: {{^}}COMET's: 2 M N {{ *}}537M {{ *}}8.39M
 // TEXT-NOT: the buffer takes
-// JOINED: cuda.member @send_chunks{{.*}} blocks(12)
-// JOINED: cuda.member @experts_down
-// JOINED: cuda.member @return_sums{{.*}} blocks(20)
+// JOINED-DAG: cuda.member @send_chunks{{.*}} blocks(12)
+// JOINED-DAG: kernel.launch @send_chunks_with_{{.*}} {moe.flags = {each = 17 : i64, slices = 0 : i64, stride = 1 : i64}
+// JOINED-DAG: cuda.member @experts_down
+// JOINED-DAG: cuda.member @return_sums{{.*}} blocks(20)
 // JSON: main: rows to experts: send_chunks 12 x 1, experts_up_{{[a-z0-9_]+}} 120 x 2
 // JSON: main: sums to tokens: experts_down_{{[a-z0-9_]+}} 112 x 4, return_sums_{{[a-z0-9_]+}} 20 x 4
 // JSON: main on ep: came 8xi32, rows ?x4096xbf16, companion0 ?x2xi32, companion1 ?x2xbf16, announcements 8x2xi32, chunks came 2048xi32, sums came 8192xi32, sums ?x1024xf32
@@ -44,6 +46,8 @@
 // REFUSED: {{^}}schedule {{ *}}estimate {{ *}}plain {{ *}}floor {{ *}}hidden
 // REFUSED-NEXT: {{^}}mixtral {{ *}}? {{ *}}? {{ *}}? {{ *}}?
 // REFUSED-NEXT: {{^}}mixtral: overlap, {{.*}}, not simulated: schedule: 'return' is 140 of 132 multiprocessors
+// CPU: {{^}}mixtral: parts = 2, not simulated: ranks of a CPU are taken to share a machine, where exchanges are copies; --cluster=NAME says what connects them otherwise
+// CPU-NOT: at the same time
 // WHY: mixtral: schedule: 'return' is 140 of 132 multiprocessors; some have to multiply
 func.func @main(%x: tensor<?x4096xbf16> {moe.dims = ["tokens", ""], moe.name = "x"}, %e: tensor<?x2xi32> {moe.dims = ["tokens", ""], moe.name = "ids"},
                 %w: tensor<?x2xbf16> {moe.dims = ["tokens", ""], moe.name = "weights"}) -> (tensor<?x4096xbf16> {moe.dims = ["tokens", ""], moe.name = "y"}) {

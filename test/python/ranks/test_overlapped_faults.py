@@ -79,6 +79,17 @@ def test_a_silent_rank(place, made, programs):
         assert found.groups()[2:] == ("0", str(number), "sums")
 
 
+def test_chunks_of_all_ranks_in_parts(made, tmp_path):
+    """Flags of rows stand part by part then."""
+    flags = [*write(LAYER, tmp_path), "--target-cpu=x86-64-v3"]
+    text = overlapped(tmp_path / "layer.mlir", "ep=2", Schedule((1, 3), CHUNK, order="part"), *flags)
+    done, program = compile_text(stopping(text, MEMBERS, tmp_path), "runtime", tmp_path)
+    assert done.returncode == 0, done.stderr
+    [said] = survivors(program, made[1], 2, 1, ("send_chunks", 0, signal.SIGSTOP))
+    found = re.search(r"\(experts_up\w*, phase \d, flag (\d+): chunk (\d+) of its rows\)$", said.strip())
+    assert found and int(found[1]) == 2 * int(found[2]) + 1, said
+
+
 @pytest.mark.parametrize("place", [("send_chunks", 0), ("return_sums", 1)], ids=str)
 def test_a_rank_that_ends(place, made, programs):
     [said] = survivors(programs[2], made[1], 2, 1, (*place, signal.SIGKILL), deadline="20")
