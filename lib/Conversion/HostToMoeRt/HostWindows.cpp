@@ -180,14 +180,16 @@ LogicalResult moert::announceFlags(kernel::LaunchOp op, HostState &state, Conver
   if (!attr)
     return success();
   auto dict = dyn_cast<DictionaryAttr>(attr);
+  size_t known = 0;
   auto number = [&](StringRef name, int64_t least, int64_t otherwise) {
     auto field = dict ? dict.getAs<IntegerAttr>(name) : IntegerAttr();
+    known += field ? 1 : 0;
     return !field ? otherwise : field.getInt() < least ? int64_t(-1) : field.getInt();
   };
   const int64_t each = number("each", 0, -1), slices = number("slices", 0, 0), stride = number("stride", 1, 1);
   const bool isIndex = each >= 0 && each < static_cast<int64_t>(op.getOperands_().size()) &&
                        op.getOperands_()[each].getType().isIndex();
-  if (!isIndex || slices < 0 || stride < 0)
+  if (!isIndex || slices < 0 || stride < 0 || dict.size() != known)
     return op.emitOpError() << "'" << flagsAttrName
                             << "' must be {each = <number of an operand of type index>, slices = <number>, stride = "
                                "<number>}, got "
