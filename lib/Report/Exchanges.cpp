@@ -46,6 +46,10 @@ std::vector<BufferCounts> moe_mlir::buffersOf(func::FuncOp function, HostSizes &
       buffer->published = table.max(buffer->published, rows * type.getShape()[1] * kPublishedBytes);
     buffer->windows.push_back({std::move(name), shape.str(), bytes});
   });
+  // Where they are planned, the plan says it, and no names any more.
+  function.walk([&](kernel::WindowsOp windows) {
+    buffers.push_back({function.getSymName().str(), windows.getGrid().str(), {}, sizes.scalar(windows.getBytes()), 0});
+  });
   return buffers;
 }
 

@@ -10,6 +10,10 @@
 // RUN: %python %S/Inputs/print_report.py %t.json rows 512 1024 | FileCheck %s --check-prefix=MIXTRAL
 // RUN: sed "s/4096/2048/g" %s | moe-compile - --from=graph --parallel=ep=8 --target=cuda:h200 --to=kernel -q -o %t.kernel.mlir --report=%t.json && %python %S/Inputs/print_report.py %t.json rows 512 1024 | FileCheck %s --check-prefix=QWEN
 
+// All bytes are those of the plan of windows.
+// RUN: %python %S/Inputs/print_report.py %t.json bytes 1 13 512 1024 > %t.bytes
+// RUN: moe-opt %t.kernel.mlir --kernel-plan-windows | moe-compile - --from=kernel --to=kernel -q -o %t.planned.mlir --report=%t.json && %python %S/Inputs/print_report.py %t.json bytes 1 13 512 1024 | diff %t.bytes -
+
 // Sums in bf16 take half, and many ranks make it large.
 // RUN: sed "s/x8x4096/x64x4096/; s/tensor<8x/tensor<64x/g; s/layout<8>/layout<64>/g; s/num_experts(8)/num_experts(64)/" %s > %t.many.mlir
 // RUN: moe-compile %t.many.mlir --from=graph --parallel=ep=64,groups=64,sums=bf16 --target=cuda:h100 --to=kernel -q -o %t.kernel.mlir --report | FileCheck %s --check-prefix=MANY

@@ -1,12 +1,13 @@
-"""FILE: the groups and windows of a report. FILE schedules: why they have no times. FILE rows TOKENS..: bytes of the rows' window if each rank has so many
-tokens, and COMET's figure."""
+"""FILE: the groups and windows of a report. FILE schedules: why they have no times. FILE bytes TOKENS..: bytes of all windows if each rank has so many
+tokens. FILE rows TOKENS..: bytes of the rows' window, and COMET's figure."""
 
 import json
 import sys
 
 
 def evaluate(quantity, tokens):
-    return eval(quantity["expression"], {"tokens": tokens})
+    # Quotients are rounded down.
+    return eval(quantity["expression"].replace("/", "//"), {"tokens": tokens})
 
 
 def main():
@@ -19,6 +20,9 @@ def main():
     elif words[0] == "schedules":
         for layer in report["schedules"]:
             print(f"{layer['name']}: {layer['not_simulated']}")
+    elif words[0] == "bytes":
+        for buffer in report["buffers"]:
+            print(f"{buffer['grid']}: " + ", ".join(str(evaluate(buffer["bytes"], int(tokens))) for tokens in words[1:]))
     else:
         [buffer] = report["buffers"]
         [rows] = [window for window in buffer["windows"] if window["name"] == words[0]]
