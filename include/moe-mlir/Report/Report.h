@@ -114,7 +114,7 @@ struct BufferReport {
   std::string entry, grid;
   std::vector<Window> windows;
   Quantity bytes;     ///< of all
-  Quantity published; ///< of COMET's buffer (section 3.1): the tokens of all ranks in 16 bits; 0: no rows are exchanged
+  Quantity published; ///< of COMET's buffer (section 4): the tokens of all ranks in 16 bits; 0: no rows are exchanged
 };
 
 struct Report {

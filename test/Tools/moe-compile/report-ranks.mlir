@@ -6,7 +6,7 @@
 // The blocks are those of the joined kernel, whose operands are those of both members.
 // RUN: moe-opt %t.kernel.mlir --kernel-join-groups | FileCheck %s --check-prefix=JOINED
 
-// COMET's table of buffers (its section 5.5): 32 and 64 MB for 4096 and 8192 tokens of Mixtral, 16 and 32 MB of Qwen2.
+// COMET's table of buffers (its Table 3): 32 and 64 MB for 4096 and 8192 tokens of Mixtral, 16 and 32 MB of Qwen2.
 // RUN: %python %S/Inputs/print_report.py %t.json rows 512 1024 | FileCheck %s --check-prefix=MIXTRAL
 // RUN: sed "s/4096/2048/g" %s | moe-compile - --from=graph --parallel=ep=8 --target=cuda:h200 --to=kernel -q -o %t.kernel.mlir --report=%t.json && %python %S/Inputs/print_report.py %t.json rows 512 1024 | FileCheck %s --check-prefix=QWEN
 
