@@ -11,8 +11,8 @@ using namespace moe_mlir;
 // clock of 1.44 GHz; kernels that only read memory get about 0.9 of its rate. The rate of the L2 cache is an
 // assumption: the vendor does not state it. None of these was measured by this project yet.
 static constexpr CudaDevice kDevices[] = {
-    {"h200", "H200 SXM", "sm_90a", 132, 1.83e9, 1.44e9, 4.8e12, 4.3e12, 4096, 256, 16, 128, 48},
-    {"h100", "H100 SXM", "sm_90a", 132, 1.83e9, 1.44e9, 3.35e12, 3.0e12, 4096, 256, 16, 128, 48},
+    {"h200", "H200 SXM", "sm_90a", 132, 1.83e9, 1.44e9, 4.8e12, 4.3e12, 4096, 256, 16, 128, 48, 141e9},
+    {"h100", "H100 SXM", "sm_90a", 132, 1.83e9, 1.44e9, 3.35e12, 3.0e12, 4096, 256, 16, 128, 48, 80e9},
 };
 
 llvm::ArrayRef<CudaDevice> moe_mlir::cudaDevices() { return kDevices; }

@@ -60,5 +60,6 @@ void Compiler::reviewSchedules() {
     return;
   for (LayerTimes &times : timesOfLayers(*input.module, scheduling))
     schedules.push_back({std::move(times.layer), std::move(times.entry), std::move(times.schedule),
-                         std::move(times.machine), times.seconds, times.plain, times.floor, times.hidden});
+                         std::move(times.machine), times.seconds, times.plain, times.floor, times.hidden,
+                         std::move(times.why)});
 }

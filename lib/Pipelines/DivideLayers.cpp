@@ -65,6 +65,8 @@ FailureOr<DividedLayer> moe_mlir::gatherLayer(moe::DispatchOp dispatch, const Pa
   if (dispatch.getTo() || dispatch.getAt())
     return dispatch.emitOpError("is divided among ranks already");
   DividedLayer layer{dispatch, {}, {}};
+  MLIRContext *context = dispatch.getContext();
+  layer.sums = spec.sums == ParallelSpec::Sums::BF16 ? Type(BFloat16Type::get(context)) : Float32Type::get(context);
   std::string error;
   std::optional<int64_t> groups = sumGroups(spec, layer.numExperts(), error);
   if (!groups)
@@ -156,7 +158,7 @@ private:
   void divideWeights();
   moe::LayoutType layoutOf(int64_t groups) { return moe::LayoutType::get(context, groups); }
   moe::DispatchOp dispatchAt(Value tokens, Value ids, Value weights, Type rows);
-  /// This rank's sum, in f32.
+  /// This rank's sum, of what sums are made of that travel.
   moe::CombineOp partialSum(moe::CombineOp combine, Value weights, int64_t tokens);
   void finish();
 
@@ -196,7 +198,7 @@ moe::DispatchOp Rewriter::dispatchAt(Value tokens, Value ids, Value weights, Typ
 }
 
 moe::CombineOp Rewriter::partialSum(moe::CombineOp combine, Value weights, int64_t tokens) {
-  Type type = withRows(combine.getResult(), tokens).clone(b.getF32Type());
+  Type type = withRows(combine.getResult(), tokens).clone(layer.sums);
   return moe::CombineOp::create(b, combine.getLoc(), type, combine.getRows(), here.getLayout(), weights,
                                 treeOf(context, layer.groups / ranks));
 }
@@ -288,7 +290,9 @@ void Rewriter::reduce() {
     Location loc = combine.getLoc();
     auto type = cast<RankedTensorType>(combine.getType());
     Value part = partialSum(combine, combine.getWeights(), type.getDimSize(0));
-    Value sum = shard::AllReduceOp::create(b, loc, part.getType(), grid.getValue(), ArrayRef<int16_t>{0}, part);
+    // The result's type is that in which summands are added.
+    Value sum =
+        shard::AllReduceOp::create(b, loc, type.clone(b.getF32Type()), grid.getValue(), ArrayRef<int16_t>{0}, part);
     if (!type.getElementType().isF32())
       sum = arith::TruncFOp::create(b, loc, type, sum);
     combine.getResult().replaceAllUsesWith(sum);

@@ -12,7 +12,8 @@ struct DividedLayer {
   mlir::moe::DispatchOp dispatch;
   llvm::SmallVector<mlir::moe::ExpertOp> experts;
   llvm::SmallVector<mlir::moe::CombineOp> combines;
-  int64_t groups = 1; ///< of the sum over all experts
+  int64_t groups = 1;   ///< of the sum over all experts
+  mlir::Type sums = {}; ///< what a rank's sum of a token is made of when it travels: f32 or bf16
 
   int64_t numExperts() { return dispatch.getLayout().getType().getExperts(); }
 };

@@ -96,12 +96,20 @@ std::vector<LayerTimes> moe_mlir::timesOfLayers(ModuleOp module, const Schedulin
   module.walk([&](moe::ExpertOp op) {
     bool isFault;
     llvm::Expected<sim::Setup> setup = setupOf(op, options, isFault);
-    if (!setup || !op.getSchedule())
+    if (!op.getSchedule())
       return llvm::consumeError(setup.takeError());
     const sim::Schedule schedule = sim::scheduleOf(op.getScheduleAttr());
-    if (llvm::Error error = sim::checkSchedule(*setup, schedule))
+    llvm::Error error = setup ? sim::checkSchedule(*setup, schedule) : setup.takeError();
+    // What neither overlaps nor was asked for is not worth a line.
+    if (error && !op.getScheduleAttr().overlaps())
       return llvm::consumeError(std::move(error));
-    LayerTimes times = timesOf(*setup, schedule);
+    LayerTimes times;
+    if (error) {
+      times.schedule = sim::toString(schedule);
+      times.why = llvm::toString(std::move(error));
+    } else {
+      times = timesOf(*setup, schedule);
+    }
     times.layer = moe::layerName(op);
     if (auto function = op->getParentOfType<FunctionOpInterface>())
       times.entry = function.getName().str();

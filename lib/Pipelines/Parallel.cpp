@@ -42,8 +42,16 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
     error = "experts must be the name of a file without quotes and braces";
     return false;
   }
+  if (name == "sums") {
+    if (value != "f32" && value != "bf16") {
+      error = ("sums must be f32 or bf16, got '" + value + "'").str();
+      return false;
+    }
+    spec.sums = value == "f32" ? ParallelSpec::Sums::F32 : ParallelSpec::Sums::BF16;
+    return true;
+  }
   if (name != "tokens") {
-    error = ("unknown field '" + name + "'; one of dp, ep, etp, tokens, groups, experts").str();
+    error = ("unknown field '" + name + "'; one of dp, ep, etp, tokens, groups, sums, experts").str();
     return false;
   }
   if (value != "split" && value != "replicated") {

@@ -173,11 +173,11 @@ private:
     }
   }
 
-  /// Bytes of the f32 sums of a token.
+  /// Bytes of the sums of a token that travel.
   static int64_t sumBytes(DividedLayer &layer) {
     int64_t bytes = 0;
     for (moe::CombineOp combine : layer.combines)
-      bytes += bytesPerRow(combine.getResult()) / (combine.getType().getElementTypeBitWidth() / 8) * 4;
+      bytes += combine.getType().getDimSize(1) * layer.sums.getIntOrFloatBitWidth() / 8;
     return bytes;
   }
 
@@ -191,6 +191,10 @@ private:
           << remark::metric("slices", spec.slices);
     if (spec.ranks > 1)
       explainRanks(layer, func, exchanges);
+    if (!layer.sums.isF32() && !layer.combines.empty())
+      startRemark(layer.dispatch.getLoc(), func, "sums")
+          << "each rank's sum of a token is rounded to bf16 before it travels, so results depend on the number of ranks; "
+             "sums=f32 gives the same bits for all";
   }
 
   void explainRanks(DividedLayer &layer, func::FuncOp func, bool exchanges) {

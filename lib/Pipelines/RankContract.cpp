@@ -12,6 +12,7 @@
 #include "DivideLayers.h"
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Support/ScalarRegion.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -122,6 +123,10 @@ static bool isAddedOver(FlatSymbolRefAttr grid, Value summand) {
       return sum.getGridAttr() == grid || isAddedOver(grid, sum.getResult());
     if (auto back = dyn_cast<moe::AllToAllOp>(user))
       return back.getInverse() && isAddedOver(grid, back.getResult());
+    if (roundsOnly(user))
+      return isAddedOver(grid, user->getResult(0));
+    if (isa<tensor::DimOp>(user)) // sizes are no summands
+      return true;
     auto combine = dyn_cast<moe::CombineOp>(user);
     return combine && use.getOperandNumber() == 0 && isAddedOver(grid, combine.getResult());
   });
@@ -141,8 +146,8 @@ static StringRef whyNotSlices(moe::ExpertOp op) {
     return "has slices that do not belong together: one grid divides dimension 1 of 'w_in' and 'b_in' (by halves where "
            "gate and up are halves) and dimension 2 of 'w_out', and #moe.once gives 'b_out' to one of its ranks";
   if (!isAddedOver(grid, op.getResult()))
-    return "has slices, and so gives summands: only moe.combine, moe.all_to_all 'return' and shard.all_reduce may read "
-           "what is made of them, until one adds them over the grid of the slices";
+    return "has slices, and so gives summands: only moe.combine, moe.all_to_all 'return', shard.all_reduce and a "
+           "rounding may read what is made of them, until one adds them over the grid of the slices";
   return "";
 }
 

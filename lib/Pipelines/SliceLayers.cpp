@@ -3,7 +3,7 @@
 // A slice has some of the hidden columns of every expert: rows of the first product, and the columns of the second one
 // that read them. What the second product gives is then a summand, and so is all that is made of it linearly: rows of
 // experts, a token's sum, and that sum over the ranks that own experts. The slices are added last, in f32, so that the
-// order of the experts' sums is the same for all slices.
+// order of the experts' sums is the same for all slices. Where sums travel as bf16, a slice's is rounded to it before.
 //
 // A bias of the second product is to be added once: the first slice has it, and the others have zeros.
 //
@@ -69,7 +69,7 @@ void moe_mlir::sliceLayer(DividedLayer &layer, FlatSymbolRefAttr grid, int64_t s
     b.setInsertionPointAfter(combine);
     auto type = cast<RankedTensorType>(combine.getType()), sumType = type.clone(b.getF32Type());
     SmallVector<OpOperand *> uses = llvm::to_vector(llvm::make_pointer_range(combine.getResult().getUses()));
-    combine.getResult().setType(sumType);
+    combine.getResult().setType(type.clone(layer.sums));
     Value sum = shard::AllReduceOp::create(b, combine.getLoc(), sumType, grid.getValue(), ArrayRef<int16_t>{0},
                                            combine.getResult());
     if (type != sumType)

@@ -92,6 +92,12 @@ SizeExpr HostSizes::compute(Operation *op) {
     return table.floorDiv(operand(0) + operand(1) - 1, operand(1));
   if (isa<arith::RemSIOp, arith::RemUIOp>(op))
     return operand(0) - table.floorDiv(operand(0), operand(1)) * operand(1);
+  // The lowest bits are taken away.
+  APInt mask;
+  if (isa<arith::AndIOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&mask)) && mask.isNegatedPowerOf2()) {
+    const int64_t unit = -mask.getSExtValue();
+    return table.floorDiv(operand(0), unit) * unit;
+  }
   if (isa<kernel::AgreeOp>(op)) // as if this rank had the most
     return operand(0);
   if (isa<kernel::BlocksOp>(op))

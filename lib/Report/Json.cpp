@@ -109,6 +109,38 @@ template <typename Part> static void printTotals(json::OStream &json, const Part
     });
 }
 
+static void printExchanges(json::OStream &json, const Report &report) {
+  json.attributeArray("groups", [&] {
+    for (const GroupReport &group : report.groups)
+      json.object([&] {
+        json.attribute("entry", group.entry);
+        json.attribute("phase", group.phase);
+        json.attributeArray("members", [&] {
+          for (const GroupReport::Member &member : group.members)
+            json.value(
+                json::Object{{"kernel", member.kernel}, {"blocks", member.blocks}, {"phases", member.phases}});
+        });
+      });
+  });
+  json.attributeArray("buffers", [&] {
+    for (const BufferReport &buffer : report.buffers)
+      json.object([&] {
+        json.attribute("entry", buffer.entry);
+        json.attribute("grid", buffer.grid);
+        json.attributeArray("windows", [&] {
+          for (const BufferReport::Window &window : buffer.windows)
+            json.object([&] {
+              json.attribute("name", window.name);
+              json.attribute("type", window.type);
+              printQuantity(json, "bytes", window.bytes, report);
+            });
+        });
+        printQuantity(json, "bytes", buffer.bytes, report);
+        printQuantity(json, "comet_bytes", buffer.published, report);
+      });
+  });
+}
+
 void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
   json::OStream json(os, /*IndentSize=*/2);
   json.object([&] {
@@ -131,6 +163,7 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
         json.attribute("tensor_flops_per_second", device->flopsPerSecond());
         json.attribute("vector_flops_per_second", device->vectorFlopsPerSecond());
         json.attribute("memory_bytes_per_second", device->memoryBytesPerSecond);
+        json.attribute("memory_bytes", device->memoryBytes);
         json.attribute("limited_tensor_flops_per_second",
                        device->multiprocessors * device->limitedHertz * device->tensorFlops);
         json.attribute("reachable_bytes_per_second", device->reachableBytesPerSecond);
@@ -165,16 +198,21 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
                                 {"at", layer.at}});
     });
     json.attributeArray("schedules", [&] {
-      for (const ScheduleReport &layer : report.schedules)
-        json.value(json::Object{{"name", layer.name},
-                                {"entry", layer.entry},
-                                {"schedule", layer.schedule},
-                                {"simulated", layer.machine},
-                                {"estimate_seconds", layer.estimate},
-                                {"plain_seconds", layer.plain},
-                                {"floor_seconds", layer.floor},
-                                {"hidden", layer.hidden}});
+      for (const ScheduleReport &layer : report.schedules) {
+        json::Object entry{{"name", layer.name}, {"entry", layer.entry}, {"schedule", layer.schedule}};
+        if (!layer.why.empty()) {
+          entry["not_simulated"] = layer.why;
+        } else {
+          entry["simulated"] = layer.machine;
+          entry["estimate_seconds"] = layer.estimate;
+          entry["plain_seconds"] = layer.plain;
+          entry["floor_seconds"] = layer.floor;
+          entry["hidden"] = layer.hidden;
+        }
+        json.value(std::move(entry));
+      }
     });
+    printExchanges(json, report);
     json.attribute("weight_bytes", report.weightBytes);
     json.attributeObject("totals", [&] { printTotals(json, report, report); });
   });

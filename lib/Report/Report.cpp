@@ -2,6 +2,7 @@
 
 #include "moe-mlir/Report/Report.h"
 #include "Accesses.h"
+#include "Exchanges.h"
 #include "GpuKernels.h"
 #include "Programs.h"
 #include "Totals.h"
@@ -59,6 +60,7 @@ private:
   std::vector<std::string> elements; ///< sizes that are elements of inputs
   Report report;
   std::vector<std::vector<Expressions>> expressions;            ///< by layer, in the order of its launches
+  std::vector<BufferCounts> buffers;
   std::map<std::pair<std::string, std::string>, size_t> layers; ///< by entry and name
   std::string lastLayer;
   llvm::DenseSet<std::tuple<Attribute, Attribute, Type>> parameters;
@@ -271,6 +273,9 @@ void ReportBuilder::add(func::FuncOp function) {
     if (auto kernel = symbols.lookup<kernel::FuncOp>(launch.getKernel()))
       addLaunch(launch, kernel);
   });
+  llvm::append_range(buffers, buffersOf(main, *sizes, table));
+  if (report.device)
+    llvm::append_range(report.groups, groupsOf(main, report.device->multiprocessors));
   // Parameters that no launch reads (the program returns them, or they are left over) are in the archive as well.
   main.walk([&](moe::ParameterOp parameter) { report.weightBytes += addParameter(parameter); });
   llvm::append_range(elements, sizes->elements());
@@ -291,6 +296,15 @@ Report ReportBuilder::finish() {
       if (launch.gpu)
         addTimes(launch, counts.gpu);
     }
+  for (BufferCounts &counts : buffers) {
+    BufferReport &buffer = report.buffers.emplace_back();
+    buffer.entry = std::move(counts.entry);
+    buffer.grid = std::move(counts.grid);
+    for (BufferCounts::Window &window : counts.windows)
+      buffer.windows.push_back({std::move(window.name), std::move(window.type), quantity(window.bytes)});
+    buffer.bytes = quantity(counts.bytes);
+    buffer.published = quantity(counts.published);
+  }
   return std::move(report);
 }
 

@@ -1,5 +1,6 @@
 //===- Table.cpp - a report for people ----------------------------------------------------------------------------===//
 
+#include "Exchanges.h"
 #include "GpuTable.h"
 #include "TextTable.h"
 #include "Totals.h"
@@ -74,14 +75,18 @@ static void printSchedules(const Report &report, raw_ostream &os) {
   TextTable table(/*textColumns=*/1);
   table.add({"schedule", "estimate", "plain", "floor", "hidden"});
   for (const ScheduleReport &layer : report.schedules)
-    table.add({layer.name, durationText(layer.estimate), durationText(layer.plain), durationText(layer.floor),
-               std::to_string(std::lround(100 * layer.hidden)) + " %"});
+    if (layer.why.empty())
+      table.add({layer.name, durationText(layer.estimate), durationText(layer.plain), durationText(layer.floor),
+                 std::to_string(std::lround(100 * layer.hidden)) + " %"});
+    else
+      table.add({layer.name, "?", "?", "?", "?"});
   table.print(os << "\n");
   // One after the other, as most layers of a model are alike.
   StringRef last;
   for (const ScheduleReport &layer : report.schedules)
     if (layer.schedule != last) {
-      os << layer.name << ": " << layer.schedule << ", simulated for " << layer.machine << "\n";
+      os << layer.name << ": " << layer.schedule
+         << (layer.why.empty() ? ", simulated for " + layer.machine : ", not simulated: " + layer.why) << "\n";
       last = layer.schedule;
     }
 }
@@ -135,6 +140,7 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
     printGpuTable(report, os << "\n");
   printPlans(report, os);
   printSchedules(report, os);
+  printExchanges(report, os);
   if (report.plain.empty())
     return;
   os << "\n";

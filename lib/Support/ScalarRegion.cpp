@@ -29,3 +29,11 @@ StringRef moe_mlir::whyNotScalar(Operation *op) {
     return "cannot stand in a scalar region: its values are i1, i8, i16, i32, i64, index, f16, bf16, f32 or f64";
   return "";
 }
+
+bool moe_mlir::roundsOnly(Operation *op) {
+  if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+    Block &body = generic.getRegion().front();
+    return generic.getNumDpsInputs() == 1 && llvm::hasNItems(body, 2) && isa<arith::TruncFOp>(body.front());
+  }
+  return isa<arith::TruncFOp>(op);
+}

@@ -95,9 +95,11 @@ MOE_DEVICE void awaitRank(const Peers *peers, int64_t offset, int64_t index, uin
   const bool isOwn = isOwnRank(peers, peer MOE_FROM_CALLER);
   if (!isOwn && loadAcquire(status MOE_FROM_CALLER))
     return;
-  const Wait reached = waitCounter(ownPart<uint32_t>(peers, offset MOE_FROM_CALLER) + index, epoch,
-                                   isOwn ? nullptr : loadGlobal(&peers->abort MOE_FROM_CALLER),
+  const uint32_t *flag = ownPart<uint32_t>(peers, offset MOE_FROM_CALLER) + index;
+  MOE_AWAITS(flag, epoch, peer);
+  const Wait reached = waitCounter(flag, epoch, isOwn ? nullptr : loadGlobal(&peers->abort MOE_FROM_CALLER),
                                    uint64_t(loadGlobal(&peers->patience MOE_FROM_CALLER)) MOE_FROM_CALLER);
+  MOE_AWAITS(nullptr, 0, 0);
   if (reached != Wait::Ready)
     compareExchangeRelease(status, 0, uint32_t(peer) + 1 MOE_FROM_CALLER);
   fenceProxyAsync();

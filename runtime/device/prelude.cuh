@@ -27,6 +27,8 @@ using uint64_t = unsigned long long;
 #define MOE_CALLER
 #define MOE_FROM_CALLER
 #define MOE_ONLY_CALLER
+/// A wait for a flag that rank `peer` raises begins, or ends (null): the emulation names it where nothing goes on.
+#define MOE_AWAITS(flag, want, peer)
 #endif
 
 /// A tensor map as the driver encodes it.

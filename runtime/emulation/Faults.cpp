@@ -1,5 +1,6 @@
 //===- Faults.cpp - messages --------------------------------------------------------------------------------------===//
 
+#include "GlobalMemory.h"
 #include "State.h"
 
 namespace moe::emulation {
@@ -37,12 +38,19 @@ static std::string describe(const Barrier &barrier) {
          std::to_string(barrier.bytes) + " bytes";
 }
 
+static std::string describe(const AwaitedFlag &awaited) {
+  return nameOfFlag(awaited.flag) + " from rank " + std::to_string(awaited.peer) + " (now " +
+         std::to_string(*awaited.flag) + ", awaited " + std::to_string(awaited.want) + ")";
+}
+
 void reportDeadlock() {
   std::map<std::string, std::map<int, std::map<int, int>>> waiting; // for what -> block -> warp -> threads
   for (auto &block : machine->blocks)
     for (auto &thread : block->threads)
       if (thread->state != Thread::Ended) {
-        const std::string what = thread->barrier ? describe(*thread->barrier) : thread->waitsFor;
+        const std::string what = thread->barrier        ? describe(*thread->barrier)
+                                 : thread->awaited.flag ? describe(thread->awaited)
+                                                        : thread->waitsFor;
         ++waiting["at " + nameOf(thread->waitsAt) + " wait for " + what][block->id][thread->warp()];
       }
   std::string text = "deadlock:";

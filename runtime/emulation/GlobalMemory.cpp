@@ -140,6 +140,14 @@ static Access find(const void *p, size_t bytes, const char *what, Where where) {
   fail(std::string(what) + " of " + std::to_string(bytes) + " bytes outside every registered buffer", where);
 }
 
+std::string nameOfFlag(const uint32_t *flag) {
+  auto *first = reinterpret_cast<const unsigned char *>(flag);
+  for (const Buffer &buffer : buffers)
+    if (first >= buffer.base && first < buffer.base + buffer.bytes)
+      return "flag " + std::to_string((first - buffer.base) / sizeof *flag) + " of " + buffer.name;
+  return "a flag";
+}
+
 static Access findAligned(const void *p, size_t bytes, const char *what, Where where) {
   if (reinterpret_cast<uintptr_t>(p) % bytes)
     fail("misaligned " + std::string(what) + " of " + std::to_string(bytes) + " bytes", where);

@@ -4,10 +4,15 @@
 
 #include "Machine.h"
 
+#include <string>
+
 namespace moe::emulation {
 
 /// At each launch: what the launches before have written is visible to all.
 void forgetGlobalAccesses();
+
+/// "flag 5 of chunks came of rank 0": an element of 4 bytes, by its buffer.
+std::string nameOfFlag(const uint32_t *flag);
 
 /// TMA reads these bytes of row `row` of a tensor on behalf of the calling thread.
 void checkTileSource(const void *p, size_t bytes, int row, Where where);

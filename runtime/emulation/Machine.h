@@ -83,6 +83,13 @@ uint32_t loadAcquire(const uint32_t *p, Where where);
 void storeRelease(uint32_t *p, uint32_t value, Where where);
 
 void backOff(Where where);
+/// A flag that the calling thread waits for, from here on, until it has reached `want`; null: it waits for none.
+struct AwaitedFlag {
+  const uint32_t *flag = nullptr;
+  uint32_t want = 0;
+  int64_t peer = 0; // who raises it
+};
+void awaits(const AwaitedFlag &flag);
 uint64_t globalTime();
 
 } // namespace moe::emulation

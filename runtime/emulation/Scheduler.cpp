@@ -59,6 +59,7 @@ void publish(Knowledge &to) {
 }
 
 void backOff(Where where) { suspend(Thread::Polling, "back-off", where); }
+void awaits(const AwaitedFlag &flag) { self().awaited = flag; }
 uint64_t globalTime() { return machine->time += 10; }
 
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -34,6 +34,7 @@ struct Thread {
   std::string waitsFor;
   Where waitsAt;
   struct Barrier *barrier = nullptr; // in tryWait
+  AwaitedFlag awaited;               // of another rank
   Knowledge knowledge;
   uint32_t epoch = 1; // of what it does next; ends with each release
   int registers = 0;

@@ -13,7 +13,7 @@
 // NONE: option 'parallel': groups must be a power of two, got 'none'
 // GROUPS: option 'parallel': groups=2 is less than ep=4, but each rank sums at least one group
 // TOKENS: option 'parallel': tokens must be split or replicated, got 'all'
-// FIELD: option 'parallel': unknown field 'tp'; one of dp, ep, etp, tokens, groups, experts
+// FIELD: option 'parallel': unknown field 'tp'; one of dp, ep, etp, tokens, groups, sums, experts
 // TWICE: option 'parallel': ep is given twice
 // FORM: option 'parallel': expected fields as in ep=4,tokens=split,groups=8, got '4'
 

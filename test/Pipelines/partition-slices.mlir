@@ -13,6 +13,11 @@
 // RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=dp=1,ep=1,etp=1})" -o %t.one
 // RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=1})" | diff %t.one -
 // RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=etp=2})" --remarks-filter=moe-partition --remark-format=emitRemark -o %t.remarks 2>&1 | FileCheck %s --check-prefix=REMARK
+// Of sums that travel as bf16 each is rounded before it does, and added in f32.
+// RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,etp=2,sums=bf16})" -o %t.half && FileCheck %s --check-prefixes=CHECK,HALF < %t.half
+// RUN: moe-opt %t.half --moe-verify-level=level=spmd --moe-schedule --kernel-set-target=target=cpu:x86-64-v4 --graph-to-scheduled --moe-verify-level=level=scheduled -o %t.verified
+// RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,etp=2,tokens=replicated,sums=bf16})" -o %t.both && FileCheck %s --check-prefixes=CHECK,HALVES < %t.both
+// RUN: moe-opt %t.both --moe-verify-level=level=spmd --moe-schedule --kernel-set-target=target=cpu:x86-64-v4 --graph-to-scheduled --moe-verify-level=level=scheduled -o %t.verified
 
 // Grids stand in the order in which ranks are numbered; a name that a function has is another one's.
 // ETP: shard.grid @etp(shape = 2) {moe.axes = ["etp"]}
@@ -56,6 +61,16 @@
 // SPLIT: %[[PART:.*]] = moe.combine {{.*}} sum(<tree, groups = 2>) : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>
 // SPLIT: %[[SUM:.*]] = shard.all_reduce %[[PART]] on @etp grid_axes = [0]
 // SPLIT: arith.truncf %[[SUM]]
+// HALF: moe.combine {{.*}} sum(<tree, groups = 4>) : tensor<?x64xbf16>, !moe.layout<4> -> tensor<?x64xbf16>
+// HALF: moe.all_to_all {{.*}} on @ep return : tensor<?x64xbf16>, !moe.layout<1>
+// HALF: %[[PART:.*]] = moe.combine {{.*}} sum(<tree, groups = 2>) : tensor<?x64xbf16>, !moe.layout<2> -> tensor<?x64xbf16>
+// HALF: %[[SUM:.*]] = shard.all_reduce %[[PART]] on @etp grid_axes = [0] : tensor<?x64xbf16> -> tensor<?x64xf32>
+// HALF: arith.truncf %[[SUM]]
+// HALVES: %[[PART:.*]] = moe.combine {{.*}} sum(<tree, groups = 4>) : tensor<?x64xbf16>, !moe.layout<4> -> tensor<?x64xbf16>
+// HALVES: %[[SUM:.*]] = shard.all_reduce %[[PART]] on @ep grid_axes = [0] : tensor<?x64xbf16> -> tensor<?x64xf32>
+// HALVES: %[[NARROW:.*]] = arith.truncf %[[SUM]]
+// HALVES: %[[ADDED:.*]] = shard.all_reduce %[[NARROW]] on @etp grid_axes = [0] : tensor<?x64xbf16> -> tensor<?x64xf32>
+// HALVES: arith.truncf %[[ADDED]]
 // WHOLE: %[[PART:.*]] = moe.combine {{.*}} sum(<tree, groups = 4>) : tensor<?x64xbf16>, !moe.layout<4> -> tensor<?x64xf32>
 // WHOLE: %[[SUM:.*]] = shard.all_reduce %[[PART]] on @ep grid_axes = [0]
 // WHOLE: %[[BOTH:.*]] = shard.all_reduce %[[SUM]] on @etp grid_axes = [0]

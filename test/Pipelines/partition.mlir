@@ -8,6 +8,14 @@
 // RUN: moe-opt %t.whole --moe-partition | diff %t.whole -
 // RUN: moe-opt %t.whole --moe-verify-level=level=spmd -o %t.verified
 // RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=2})" --remarks-filter=moe-partition --remark-format=emitRemark -o %t.remarks 2>&1 | FileCheck %s --check-prefix=REMARK
+// Sums that travel as bf16: the types of level spmd say it, and nothing else.
+// RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,sums=f32})" | diff %t -
+// RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,sums=bf16})" --remarks-filter=moe-partition --remark-format=emitRemark -o %t.half 2>&1 | FileCheck %s --check-prefix=HALF-REMARK
+// RUN: FileCheck %s --check-prefixes=CHECK,HALF < %t.half
+// RUN: moe-opt %t.half --moe-verify-level=level=spmd --kernel-set-target=target=cpu:x86-64-v4 --graph-to-scheduled --moe-schedule --moe-verify-level=level=scheduled -o %t.verified
+// RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,tokens=replicated,sums=bf16})" | FileCheck %s --check-prefixes=CHECK,HALF-WHOLE
+// RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=1})" -o %t.one
+// RUN: moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=1,sums=bf16})" | diff %t.one -
 
 // CHECK: shard.grid @ep(shape = 2) {moe.axes = ["ep"]}
 // CHECK-NOT: shard.grid
@@ -41,15 +49,27 @@
 // WHOLE: %[[OUT:.*]] = arith.truncf %[[SUM]] : tensor<?x64xf32> to tensor<?x64xbf16>
 // WHOLE: return %[[OUT]]
 
+// HALF: %[[PART:.*]] = moe.combine %{{.*}} sum(<tree, groups = 4>) : tensor<?x64xbf16>, !moe.layout<4> -> tensor<?x64xbf16>
+// HALF: %[[BACK:.*]], %{{.*}} = moe.all_to_all %[[PART]], %{{.*}} on @ep return : tensor<?x64xbf16>, !moe.layout<1> -> tensor<?x64xbf16>, !moe.layout<2>
+// HALF: moe.combine %[[BACK]], %{{.*}} sum(<tree, groups = 2>) : tensor<?x64xbf16>, !moe.layout<2> -> tensor<?x64xbf16>
+// HALF-WHOLE: %[[PART:.*]] = moe.combine %{{.*}} sum(<tree, groups = 4>) : tensor<?x64xbf16>, !moe.layout<4> -> tensor<?x64xbf16>
+// HALF-WHOLE: %[[SUM:.*]] = shard.all_reduce %[[PART]] on @ep grid_axes = [0] : tensor<?x64xbf16> -> tensor<?x64xf32>
+// HALF-WHOLE: arith.truncf %[[SUM]] : tensor<?x64xf32> to tensor<?x64xbf16>
+
 // Four groups on four ranks: each rank has one.
 // FOUR: #moe.shard<dim = 0, grid = @ep, ranks = 4>] : tensor<2x64x64xbf16>
 // FOUR: at @ep {{.*}} !moe.layout<2>
 // FOUR: sum(<tree, groups = 1>)
 // FOUR: sum(<tree, groups = 4>)
 
-// REMARK: partition.mlir:[[#@LINE+11]]:20: remark: [Analysis] layer | Category:moe-partition | Function=layer
+// REMARK: partition.mlir:[[#@LINE+16]]:20: remark: [Analysis] layer | Category:moe-partition | Function=layer
 // REMARK-SAME: 4 of 8 experts on each of 2 ranks; a token has at most 2 rows, each with 140 bytes there and 256 back
 // REMARK-SAME: experts=4, groups=8, ranks=2
+// REMARK-NOT: rounded to bf16
+// HALF-REMARK: partition.mlir:[[#@LINE+12]]:20: remark: [Analysis] layer | Category:moe-partition | Function=layer
+// HALF-REMARK-SAME: each with 140 bytes there and 128 back
+// HALF-REMARK: partition.mlir:[[#@LINE+10]]:20: remark: [Analysis] sums | Category:moe-partition | Function=layer
+// HALF-REMARK-SAME: each rank's sum of a token is rounded to bf16 before it travels, so results depend on the number of ranks; sums=f32 gives the same bits for all
 func.func @layer(%x: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "x"})
     -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "y"}) {
   %router = moe.parameter ["router"] : tensor<8x64xbf16>

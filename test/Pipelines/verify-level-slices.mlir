@@ -182,7 +182,7 @@ func.func @not_added(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32
   %b1 = moe.parameter ["bias_in"] recipe [#moe.shard<dim = 1, grid = @etp, ranks = 2, halves = true>] : tensor<8x16xf32>
   %b2 = moe.parameter ["bias_out"] recipe [#moe.once<grid = @etp, ranks = 2>] : tensor<8x4xf32>
   %r, %l = moe.dispatch %x, %e num_experts(8) : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<8>
-  // expected-error@+1 {{'moe.expert' has slices, and so gives summands: only moe.combine, moe.all_to_all 'return' and shard.all_reduce may read what is made of them, until one adds them over the grid of the slices}}
+  // expected-error@+1 {{'moe.expert' has slices, and so gives summands: only moe.combine, moe.all_to_all 'return', shard.all_reduce and a rounding may read what is made of them, until one adds them over the grid of the slices}}
   %y = moe.expert %r, %l, %w1, %w2 bias_in(%b1 : tensor<8x16xf32>) bias_out(%b2 : tensor<8x4xf32>) gated {
   ^bb0(%g: f32, %u: f32):
     moe.yield %g : f32
@@ -202,7 +202,7 @@ func.func @added_over_others(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor
   %b1 = moe.parameter ["bias_in"] recipe [#moe.shard<dim = 1, grid = @etp, ranks = 2, halves = true>] : tensor<8x16xf32>
   %b2 = moe.parameter ["bias_out"] recipe [#moe.once<grid = @etp, ranks = 2>] : tensor<8x4xf32>
   %r, %l = moe.dispatch %x, %e num_experts(8) : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<8>
-  // expected-error@+1 {{'moe.expert' has slices, and so gives summands: only moe.combine, moe.all_to_all 'return' and shard.all_reduce may read what is made of them, until one adds them over the grid of the slices}}
+  // expected-error@+1 {{'moe.expert' has slices, and so gives summands: only moe.combine, moe.all_to_all 'return', shard.all_reduce and a rounding may read what is made of them, until one adds them over the grid of the slices}}
   %y = moe.expert %r, %l, %w1, %w2 bias_in(%b1 : tensor<8x16xf32>) bias_out(%b2 : tensor<8x4xf32>) gated {
   ^bb0(%g: f32, %u: f32):
     moe.yield %g : f32
@@ -224,7 +224,7 @@ func.func @read_before(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf
   %b1 = moe.parameter ["bias_in"] recipe [#moe.shard<dim = 1, grid = @etp, ranks = 2, halves = true>] : tensor<8x16xf32>
   %b2 = moe.parameter ["bias_out"] recipe [#moe.once<grid = @etp, ranks = 2>] : tensor<8x4xf32>
   %r, %l = moe.dispatch %x, %e num_experts(8) : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<8>
-  // expected-error@+1 {{'moe.expert' has slices, and so gives summands: only moe.combine, moe.all_to_all 'return' and shard.all_reduce may read what is made of them, until one adds them over the grid of the slices}}
+  // expected-error@+1 {{'moe.expert' has slices, and so gives summands: only moe.combine, moe.all_to_all 'return', shard.all_reduce and a rounding may read what is made of them, until one adds them over the grid of the slices}}
   %y = moe.expert %r, %l, %w1, %w2 bias_in(%b1 : tensor<8x16xf32>) bias_out(%b2 : tensor<8x4xf32>) gated {
   ^bb0(%g: f32, %u: f32):
     moe.yield %g : f32

@@ -87,7 +87,8 @@ static cl::opt<std::string>
                       "multiply. "
                       "tokens=split (default where the first input can be divided) gives each rank a part of the "
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
-                      "gives the same bits. experts=FILE (JSON) says which expert stands where"));
+                      "gives the same bits. sums=bf16 (default f32) rounds each rank's sum before it travels: half the bytes, "
+                      "but bits depend on ep then. experts=FILE (JSON) says which expert stands where"));
 static cl::opt<std::string>
     cluster("cluster", cl::value_desc("name"), cl::cat(category),
             cl::desc("Schedule exchanges under products for ranks that are connected so: 8xH200, as moe-sim takes "

@@ -178,7 +178,13 @@ static Error complete(Setup &setup, int64_t gridRanks) {
   }
   if (!setup.layer.tokens)
     return createStringError("give --tokens=N, of all ranks together");
-  setup.layer.sumBytes = sums == "f32" ? 4 : 2;
+  // A program that is divided says itself what its sums travel as.
+  const int64_t sumBytes = sums == "f32" ? 4 : 2;
+  if (gridRanks && sums.getNumOccurrences() && sumBytes != setup.layer.sumBytes)
+    return createStringError("--sums=" + sums.getValue() + ", but the sums of the program travel in " +
+                             Twine(8 * setup.layer.sumBytes) + " bits");
+  if (!gridRanks)
+    setup.layer.sumBytes = sumBytes;
   setup.nested = exchange == "nested";
   setup.bulk = putKind == "bulk";
   if (shareStd > 0) {

@@ -25,6 +25,7 @@ struct CudaDevice {
   double specials;    ///< reciprocals, powers of two and the like
   double sharedBytes; ///< read or written in shared memory
   double cacheBytes;  ///< from the L2 cache, at the boost clock
+  double memoryBytes; ///< of device memory, all of it
 
   double flopsPerSecond() const { return multiprocessors * hertz * tensorFlops; }
   double vectorFlopsPerSecond() const { return multiprocessors * hertz * vectorFlops; }

@@ -35,6 +35,7 @@ struct LayerTimes {
   double seconds = 0, plain = 0;
   double floor = 0;  ///< products, or the exchange beside each, whichever takes longer
   double hidden = 0; ///< part of the exchange that does not make the layer longer
+  std::string why = {}; ///< not empty: why it was not simulated, and there are no times
 };
 LayerTimes timesOf(const sim::Setup &setup, const sim::Schedule &schedule);
 

@@ -16,12 +16,14 @@ namespace moe_mlir {
 /// for each combination of `dp`, `ep` and `etp`; the last one varies fastest.
 struct ParallelSpec {
   enum class Tokens { Split, Replicated };
+  enum class Sums { F32, BF16 };
 
   int64_t ranks = 1;             ///< ep: ranks that share the experts of each layer
   int64_t slices = 1;            ///< etp: ranks that share each expert
   int64_t copies = 1;            ///< dp: ranks that share nothing but the batch
   std::optional<Tokens> tokens;  ///< None: split where the first input can be.
   std::optional<int64_t> groups; ///< None: 8, or as many as divide the experts.
+  Sums sums = Sums::F32;         ///< What a rank's sum of a token is rounded to before another rank gets it.
   std::shared_ptr<const ExpertOrders> experts; ///< Null: ordered by number.
 };
 

@@ -52,6 +52,10 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
     a power of two that W divides and that divides E, else the largest one up to 8. All W give the bits of `ep=1`, which is
     the ordinary layer with this order of its sums; programs without `parallel` sum in the order of slots.
 
+    `sums=bf16` rounds a rank's sum of a token once, before another rank gets it: half the bytes of `sums=f32`, the default. It is the
+    type of the inner `moe.combine`, which `moe.all_to_all .. return` and `shard.all_reduce` take as it is; ranks are added in f32.
+    Bits depend on W and V then.
+
     `experts=FILE` orders experts by a JSON file: ranks own places, and a list has the expert of each place (`#moe.order` on the
     dispatch and in the recipes of the weights). The file is one list for all layers, an object of lists by the name of the layer,
     or `{"physical_to_logical_map": [..]}` with one for each layer of the model. Sums are grouped by place.

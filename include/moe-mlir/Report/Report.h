@@ -90,6 +90,31 @@ struct ScheduleReport {
   double plain = 0;         ///< without overlap
   double floor = 0;         ///< products, or the exchange beside each, whichever takes longer
   double hidden = 0;        ///< part of the exchange that does not make the layer longer, 0 to 1
+  std::string why;          ///< not empty: why it was not simulated, and there are no times
+};
+
+/// What runs at the same time on a GPU, and on how many blocks.
+struct GroupReport {
+  struct Member {
+    std::string kernel;
+    int64_t blocks = 0;
+    int64_t phases = 1;
+  };
+  std::string entry;
+  std::string phase; ///< what it is for: "model.layers.0.mlp: rows to experts"
+  std::vector<Member> members;
+};
+
+/// Memory that the ranks of a grid write to, of one shape on each: all windows of an entry.
+struct BufferReport {
+  struct Window {
+    std::string name, type;
+    Quantity bytes;
+  };
+  std::string entry, grid;
+  std::vector<Window> windows;
+  Quantity bytes;     ///< of all
+  Quantity published; ///< of COMET's buffer (section 4): the tokens of all ranks in 16 bits; 0: no rows are exchanged
 };
 
 struct Report {
@@ -104,6 +129,8 @@ struct Report {
   int64_t weightBytes = 0;                  ///< of all tensors of the archive
   std::vector<mlir::moe::PlainLayer> plain; ///< layers that run as plain operations
   std::vector<ScheduleReport> schedules;    ///< of expert layers on several ranks, where a cluster is known
+  std::vector<GroupReport> groups;          ///< for a GPU
+  std::vector<BufferReport> buffers;        ///< of each entry and grid
 };
 
 /// Counts what the launches of a module at level kernel do. The module is not changed. Emits an error if it has no host

@@ -12,6 +12,9 @@ namespace moe_mlir {
 ///   - tensor.extract and tensor.dim of tensors from outside, and linalg.index.
 llvm::StringRef whyNotScalar(mlir::Operation *op);
 
+/// Whether `op` rounds its first operand and does nothing else: arith.truncf on tensors, or the linalg op made of it.
+bool roundsOnly(mlir::Operation *op);
+
 } // namespace moe_mlir
 
 #endif // MOE_MLIR_SUPPORT_SCALARREGION_H

@@ -34,8 +34,10 @@ static std::optional<std::string> reasonAgainstSum(shard::AllReduceOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   if (op.getReduction() != shard::ReductionKind::Sum || op.getGridAxes().size() != 1 || op.getGridAxes()[0] != 0)
     return "adds up what the ranks of axis 0 have; reduction = <sum>, grid_axes = [0]";
-  if (!type.getElementType().isF32() || op.getInput().getType() != type || type.getRank() < 1)
-    return "adds tensors of f32, so that it rounds nothing";
+  auto from = cast<RankedTensorType>(op.getInput().getType());
+  bool isKnown = from.getElementType().isF32() || from.getElementType().isBF16();
+  if (!type.getElementType().isF32() || !isKnown || from.getShape() != type.getShape() || type.getRank() < 1)
+    return "adds tensors of f32 or bf16 in f32, so that it rounds nothing";
   if (!llvm::isPowerOf2_64(moe::ranksOf(op, op.getGridAttr())))
     return "adds in pairs, so the number of ranks must be a power of two";
   return std::nullopt;

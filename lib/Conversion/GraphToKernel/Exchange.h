@@ -45,6 +45,7 @@ struct RowExchange {
   DenseMap<Value, Value> received = DenseMap<Value, Value>(); ///< companions: result -> buffer
   Value sums = {}, sumsCame = {};       ///< windows: slices of sums that return, a flag for each chunk of each
   Value sumFlags = {};                  ///< how many flags each rank raises
+  int64_t slices = 1;                   ///< of sums
 };
 
 /// "rows"; "rows 1" of the second exchange at a time.
@@ -131,6 +132,9 @@ struct Traffic {
 };
 inline constexpr int64_t flagBytes = 4;
 void setTraffic(LaunchOp launch, const Ranks &ranks, const Traffic &traffic);
+/// What the flags count for which a launch waits: each source has as many as the operand `each` says, `slices` times
+/// those of its chunks if they are of sums (0: of rows), and they stand `stride` apart.
+void setFlags(LaunchOp launch, Value each, int64_t slices, int64_t stride);
 /// Bytes of a row of `memref`.
 int64_t rowBytes(Value memref);
 

@@ -63,6 +63,7 @@ void Overlap::allocate(OpBuilder &host, int64_t tileRows) {
   };
   came = flags("chunks came", 1);
   exchange->sumsCame = flags("sums came", slices());
+  exchange->slices = slices();
   exchange->sumFlags = arith::MulIOp::create(host, loc(), exchange->chunks,
                                              arith::ConstantIndexOp::create(host, loc(), slices()));
   // An expert's rows of a phase are pieces, of which the last alone may be short.
@@ -104,6 +105,7 @@ TileWalk Overlap::walkUp(KernelBuilder &b, Value weight) {
   walk.firstBlock = b.idx(0);
   walk.blocks = b.dim(weight, 1);
   Value flags = b.arg(came), own = b.arg(exchange->ranks.own);
+  b.arg(exchange->chunks); // of which errors tell (moe.flags)
   Value epoch = EpochOp::create(b, b.getI32Type(), flags);
   std::shared_ptr<RowExchange> exchange = this->exchange;
   walk.before = [=, &b](Value record) {
@@ -226,6 +228,7 @@ void Overlap::join(ArrayRef<LaunchOp> members, ConversionPatternRewriter &rewrit
 void Overlap::sendUnder(LaunchOp up, ConversionPatternRewriter &rewriter) {
   LaunchOp send = emitSend(rewriter);
   up.setPhases(phases());
+  setFlags(up, exchange->chunks, /*slices=*/0, exchange->isByPart ? exchange->ranks.count : 1);
   for (LaunchOp member : {send, up})
     setPhase(member, exchange->layer, "rows to experts");
   join({send, up}, rewriter);
@@ -283,5 +286,6 @@ void mlir::kernel::emitAwaitSums(GraphLowering &lowering, OpBuilder &host, moe::
   });
   LaunchOp launch = b.launch(host, "await_sums", host.getIndexAttr(ranks.count), exchange.sumFlags, /*single=*/true);
   setPhase(launch, exchange.layer, "sums to tokens");
+  setFlags(launch, exchange.sumFlags, exchange.slices, /*stride=*/1);
   setTraffic(launch, ranks, {Value(), exchange.sumFlags, flagBytes, 0});
 }

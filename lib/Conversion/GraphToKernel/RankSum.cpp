@@ -1,6 +1,6 @@
 //===- RankSum.cpp - shard.all_reduce: the sum of what each rank has ----------------------------------------------===//
 //
-// Each rank gives its summand to all others and adds up what all gave, in one order: the same bits on every rank.
+// Each rank gives its summand to all others and adds up what all gave, in f32 and one order: the same bits on every rank.
 //
 // Nobody says when he has read, so two halves of the window take turns. Who fills a half for the second time has the
 // summands of the exchange between, which a rank sends after it has read those of the first.
@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Exchange.h"
+
+#include "moe-mlir/Support/ScalarRegion.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
@@ -51,7 +53,7 @@ static void emitSum(GraphLowering &lowering, OpBuilder &host, Location loc, cons
     b.loop(begin, b.min(b.dim(y, 1), b.add(begin, b.idx(columnsPerChunk))), 1, [&](Value h) {
       SmallVector<Value> summands;
       for (int64_t rank = 0; rank < ranks.count; ++rank)
-        summands.push_back(b.load(given, {b.add(b.add(first, b.mul(b.idx(rank), rows)), at[0]), h}));
+        summands.push_back(b.toF32(b.load(given, {b.add(b.add(first, b.mul(b.idx(rank), rows)), at[0]), h})));
       b.store(addPairwise(b, summands), y, {at[0], h});
     });
   });
@@ -74,10 +76,13 @@ static void emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFo
 
 /// The layer whose sums these are.
 static std::string layerOf(shard::AllReduceOp op) {
-  // Sums of one grid may be summed over another one.
-  if (auto before = op.getInput().getDefiningOp<shard::AllReduceOp>())
+  Operation *maker = op.getInput().getDefiningOp();
+  // Sums of one grid may be summed over another one, rounded in between.
+  if (maker && moe_mlir::roundsOnly(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  if (auto before = dyn_cast_if_present<shard::AllReduceOp>(maker))
     return layerOf(before);
-  auto combine = op.getInput().getDefiningOp<moe::CombineOp>();
+  auto combine = dyn_cast_if_present<moe::CombineOp>(maker);
   Operation *dispatch = combine ? combine.getLayout().getDefiningOp() : nullptr;
   return dispatch ? layerName(dispatch) : "moe";
 }

@@ -90,11 +90,24 @@ void mlir::kernel::setPhase(LaunchOp launch, StringRef layer, StringRef phase) {
   launch->setAttr("moe.phase", StringAttr::get(launch.getContext(), layer + ": " + phase));
 }
 
+/// Of an operand, for attributes.
+static IntegerAttr numberOf(LaunchOp launch, Value operand) {
+  int64_t number = llvm::find(launch.getOperands_(), operand) - launch.getOperands_().begin();
+  return Builder(launch.getContext()).getI64IntegerAttr(number);
+}
+
+void mlir::kernel::setFlags(LaunchOp launch, Value each, int64_t slices, int64_t stride) {
+  Builder b(launch.getContext());
+  NamedAttrList entries;
+  entries.set("each", numberOf(launch, each));
+  entries.set("slices", b.getI64IntegerAttr(slices));
+  entries.set("stride", b.getI64IntegerAttr(stride));
+  launch->setAttr("moe.flags", entries.getDictionary(launch.getContext()));
+}
+
 void mlir::kernel::setTraffic(LaunchOp launch, const Ranks &ranks, const Traffic &traffic) {
   Builder b(launch.getContext());
-  auto number = [&](Value value) {
-    return b.getI64IntegerAttr(llvm::find(launch.getOperands_(), value) - launch.getOperands_().begin());
-  };
+  auto number = [&](Value value) { return numberOf(launch, value); };
   NamedAttrList entries;
   entries.set("grid", ranks.grid);
   if (traffic.offsets)

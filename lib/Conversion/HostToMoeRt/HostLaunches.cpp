@@ -114,6 +114,8 @@ struct LowerLaunch : LaunchPattern<kernel::LaunchOp> {
 
   LogicalResult matchAndRewrite(kernel::LaunchOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     Lowered lowered = lower(op, rewriter);
+    if (failed(announceFlags(op, state, rewriter)))
+      return failure();
     if (op.getPhases())
       createGroup(op.getLoc(), op, lowered, rewriter);
     else
@@ -132,6 +134,9 @@ struct LowerLaunchGroup : LaunchPattern<kernel::LaunchGroupOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     auto members = llvm::to_vector(op.getMembers());
     auto lowered = llvm::map_to_vector(members, [&](kernel::LaunchOp member) { return lower(member, rewriter); });
+    for (kernel::LaunchOp member : members)
+      if (failed(announceFlags(member, state, rewriter)))
+        return failure();
     createGroup(op.getLoc(), members, lowered, rewriter);
     for (kernel::LaunchOp member : members)
       if (failed(report(member, rewriter)))

@@ -46,6 +46,10 @@ LogicalResult insertPhases(LLVM::LLVMFuncOp function, Value context);
 LogicalResult reportTraffic(kernel::LaunchOp launch, ValueRange operands, const LLVMTypeConverter &converter,
                             HostState &state, OpBuilder &b);
 
+/// Says in front of a launch what the flags count for which it waits, as its attribute `moe.flags` does. Emits an error
+/// if the attribute does not fit.
+LogicalResult announceFlags(kernel::LaunchOp launch, HostState &state, ConversionPatternRewriter &rewriter);
+
 } // namespace mlir::moert
 
 #endif // MOE_MLIR_LIB_CONVERSION_HOSTTOMOERT_HOSTPATTERNS_H

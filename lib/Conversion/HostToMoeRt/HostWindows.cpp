@@ -17,7 +17,8 @@
 using namespace mlir;
 using namespace mlir::moert;
 
-static constexpr llvm::StringLiteral phaseAttrName = "moe.phase", trafficAttrName = "moe.traffic";
+static constexpr llvm::StringLiteral phaseAttrName = "moe.phase", trafficAttrName = "moe.traffic",
+                                   flagsAttrName = "moe.flags";
 
 namespace {
 struct LowerRank : ConvertOpToLLVMPattern<kernel::RankOp> {
@@ -171,6 +172,30 @@ LogicalResult moert::reportTraffic(kernel::LaunchOp op, ValueRange operands, con
   else
     rows = LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(0));
   TrafficOp::create(b, loc, state.context, state.axes->number(grid), offsets, rows, rowBytes, fixedBytes);
+  return success();
+}
+
+LogicalResult moert::announceFlags(kernel::LaunchOp op, HostState &state, ConversionPatternRewriter &rewriter) {
+  Attribute attr = op->getAttr(flagsAttrName);
+  if (!attr)
+    return success();
+  auto dict = dyn_cast<DictionaryAttr>(attr);
+  size_t known = 0;
+  auto number = [&](StringRef name, int64_t least, int64_t otherwise) {
+    auto field = dict ? dict.getAs<IntegerAttr>(name) : IntegerAttr();
+    known += field ? 1 : 0;
+    return !field ? otherwise : field.getInt() < least ? int64_t(-1) : field.getInt();
+  };
+  const int64_t each = number("each", 0, -1), slices = number("slices", 0, 0), stride = number("stride", 1, 1);
+  const bool isIndex = each >= 0 && each < static_cast<int64_t>(op.getOperands_().size()) &&
+                       op.getOperands_()[each].getType().isIndex();
+  if (!isIndex || slices < 0 || stride < 0 || dict.size() != known)
+    return op.emitOpError() << "'" << flagsAttrName
+                            << "' must be {each = <number of an operand of type index>, slices = <number>, stride = "
+                               "<number>}, got "
+                            << attr;
+  FlagsOp::create(rewriter, op.getLoc(), state.context, rewriter.getRemappedValue(op.getOperands_()[each]), slices,
+                  stride);
   return success();
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "moe-mlir/Conversion/KernelToCuda/Groups.h"
 #include "moe-mlir/Conversion/KernelToCuda/Passes.h"
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
@@ -27,6 +28,24 @@ static constexpr int64_t multiprocessorsPerSender = 8;
 
 static bool hasProducts(FuncOp kernel) {
   return kernel.walk([](MmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+SmallVector<int64_t> mlir::kernel::divideBlocks(LaunchGroupOp group, int64_t multiprocessors) {
+  SmallVector<int64_t> blocks;
+  SmallVector<unsigned> open;
+  for (auto [i, launch] : llvm::enumerate(group.getMembers())) {
+    int64_t own = launch.getSingle() ? 1 : launch.getBlocks().value_or(0);
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<FuncOp>(launch, launch.getKernelAttr());
+    if (!own && !hasProducts(kernel))
+      own = std::max<int64_t>(1, multiprocessors / multiprocessorsPerSender);
+    if (!own)
+      open.push_back(i);
+    blocks.push_back(own);
+  }
+  int64_t left = multiprocessors - llvm::sum_of(blocks);
+  for (unsigned i : ArrayRef(open).drop_back(open.empty() ? 0 : 1))
+    left -= blocks[i] = std::max<int64_t>(1, left / static_cast<int64_t>(open.size()));
+  return blocks;
 }
 
 /// What stands behind kernel.phase is done once for each phase.
@@ -103,24 +122,13 @@ private:
     launch.removePhasesAttr();
   }
 
+  /// Whoever takes what is left has at least one.
+  static int64_t neededOf(ArrayRef<int64_t> blocks) { return llvm::sum_of(blocks) + llvm::count(blocks, 0); }
+
   /// Blocks of each member; one may have 0: those that are left. Emits an error if they do not find room.
   FailureOr<SmallVector<int64_t>> divide(LaunchGroupOp group) {
-    SmallVector<int64_t> blocks;
-    SmallVector<unsigned> open;
-    int64_t needed = 0;
-    for (auto [i, launch] : llvm::enumerate(group.getMembers())) {
-      int64_t own = launch.getSingle() ? 1 : launch.getBlocks().value_or(0);
-      if (!own && !hasProducts(kernelOf(launch)))
-        own = std::max<int64_t>(1, multiprocessors / multiprocessorsPerSender);
-      if (!own)
-        open.push_back(i);
-      blocks.push_back(own);
-      needed += own;
-    }
-    for (unsigned i : ArrayRef(open).drop_back(open.empty() ? 0 : 1))
-      needed += blocks[i] = std::max<int64_t>(1, (multiprocessors - needed) / static_cast<int64_t>(open.size()));
-    if (!open.empty())
-      ++needed;
+    SmallVector<int64_t> blocks = divideBlocks(group, multiprocessors);
+    const int64_t needed = neededOf(blocks);
     if (needed > multiprocessors)
       return group.emitOpError() << "needs " << needed << " blocks at the same time, and the device has "
                                  << multiprocessors << " multiprocessors, which run one each; give members fewer by "
@@ -131,7 +139,7 @@ private:
   /// The code runs on any device of its architecture, and the one that it meets may be smaller.
   void checkDevice(LaunchGroupOp group, ArrayRef<int64_t> blocks, OpBuilder &b) {
     Location loc = group.getLoc();
-    int64_t needed = llvm::sum_of(blocks) + llvm::count(blocks, 0);
+    const int64_t needed = neededOf(blocks);
     Value least = arith::ConstantIndexOp::create(b, loc, needed), have = BlocksOp::create(b, loc, b.getIndexType());
     Value isEnough = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, have, least);
     CheckOp::create(b, loc, isEnough,
@@ -204,7 +212,7 @@ private:
       Attribute value = attribute.getValue();
       if (auto dictionary = dyn_cast<DictionaryAttr>(value)) {
         NamedAttrList entries(dictionary);
-        for (StringRef name : {"offsets", "rows"})
+        for (StringRef name : {"offsets", "rows", "each"})
           if (auto number = dictionary.getAs<IntegerAttr>(name))
             entries.set(name, b.getIntegerAttr(number.getType(), number.getInt() + firstOperand));
         value = entries.getDictionary(b.getContext());

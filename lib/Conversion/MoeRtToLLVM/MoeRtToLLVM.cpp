@@ -141,6 +141,10 @@ private:
       return call(op, "moert_traffic",
                   {traffic.getContext(), constant(i32, traffic.getAxis()), traffic.getOffsets(), traffic.getRows(),
                    constant(i64, traffic.getRowBytes()), constant(i64, traffic.getFixedBytes())});
+    if (auto flags = dyn_cast<FlagsOp>(op))
+      return call(op, "moert_flags",
+                  {flags.getContext(), flags.getEach(), constant(i64, flags.getSlices()),
+                   constant(i64, flags.getStride())});
     // The others take their operands, then their integer attributes in the order of their declaration.
     SmallVector<Value> arguments(op->getOperands());
     for (StringRef attribute : {"index", "dim"})

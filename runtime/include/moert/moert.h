@@ -122,6 +122,9 @@ void moert_phase(moert_context *ctx, const char *phase);
  * (offsets ? offsets[p+1] - offsets[p] : rows) * row_bytes + fixed_bytes. */
 void moert_traffic(moert_context *ctx, int32_t axis, const int32_t *offsets, int64_t rows, int64_t row_bytes,
                    int64_t fixed_bytes);
+/* What the flags count for which the next launch waits, for errors: each source has `each` of them, `stride` apart, for
+ * chunks of its rows; with `slices` for chunks of its sums, slice by slice. */
+void moert_flags(moert_context *ctx, int64_t each, int64_t slices, int64_t stride);
 /* For kernels on a CPU: waits until `flag`, in the own window, has reached `epoch` (their difference is not below zero
  * as a signed number). 1: all that its peer stored before is there. 0: it did not come, which `status` then says.
  * `number`: that of the flag in its window, for errors and traces; -1: it has none. */

@@ -212,13 +212,28 @@ void Job::traceWaits(WaitLog &log) {
     group->notes.log = &log;
 }
 
-/// " (await_sums, flag 7)", or " (experts_up, phase 1, flag 3)" in a group; nothing of flags that have no number.
-static std::string placeOf(const moert_notes &notes, const char *kernel) {
+/// ": chunk 3 of its rows", ": chunk 0 of slice 2 of its sums"; nothing of flags of which no program has told.
+static std::string meaningOf(const Job::Flags &flags, int64_t flag) {
+  if (flags.each <= 0)
+    return "";
+  const int64_t inSource = flag / flags.stride % flags.each;
+  if (flags.slices < 1)
+    return format(": chunk %lld of its rows", static_cast<long long>(inSource));
+  const int64_t chunks = flags.each / flags.slices;
+  if (chunks < 1)
+    return "";
+  return format(": chunk %lld of slice %lld of its sums", static_cast<long long>(inSource % chunks),
+                static_cast<long long>(inSource / chunks));
+}
+
+/// " (await_sums, flag 7: chunk 1 of slice 2 of its sums)", or " (experts_up, phase 1, flag 3: ...)" in a group; nothing
+/// of flags that have no number.
+static std::string placeOf(const moert_notes &notes, const char *kernel, const Job::Flags &flags) {
   if (notes.lateFlag < 0 || (!notes.late.kernel && !kernel))
     return "";
   std::string phase = notes.late.kernel ? format(", phase %lld", static_cast<long long>(notes.late.phase)) : "";
-  return format(" (%s%s, flag %lld)", notes.late.kernel ? notes.late.kernel : kernel, phase.c_str(),
-                static_cast<long long>(notes.lateFlag));
+  return format(" (%s%s, flag %lld%s)", notes.late.kernel ? notes.late.kernel : kernel, phase.c_str(),
+                static_cast<long long>(notes.lateFlag), meaningOf(flags, notes.lateFlag).c_str());
 }
 
 /// The rank that another one waits for, as it says; -1: none.
@@ -249,7 +264,7 @@ Status Job::why(const char *kernel) const {
   for (const auto &group : groups)
     if (uint32_t status = __atomic_load_n(&group->status, __ATOMIC_RELAXED); status && waited < 0) {
       waited = group->member(static_cast<int>(status) - 1);
-      place = placeOf(group->notes, kernel);
+      place = placeOf(group->notes, kernel, flags);
     }
   uint32_t abort = __atomic_load_n(&page(rank()).abort, __ATOMIC_ACQUIRE);
   if (!abort) {

@@ -64,6 +64,12 @@ public:
   /// What the ranks are doing, for messages; the text stays.
   void setPhase(const char *text) { phase = text; }
 
+  /// What the flags count for which the next launch waits (moert_flags).
+  struct Flags {
+    int64_t each = 0, slices = 0, stride = 1;
+  };
+  void setFlags(const Flags &counted) { flags = counted; }
+
   /// Whether a wait has failed or a rank is lost: two loads.
   bool isDisturbed() const {
     uint32_t word = __atomic_load_n(&page(rank()).abort, __ATOMIC_RELAXED);
@@ -109,6 +115,7 @@ private:
   Windows pages, pieces;
   Watch watch;
   const char *phase = "";
+  Flags flags;
   uint32_t runs = 0;
   bool isStarted = false, collects = false;
   Status over; ///< why no run is possible any more

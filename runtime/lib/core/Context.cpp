@@ -158,8 +158,11 @@ int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {
 } // extern "C"
 
 void moert_context::checkRanks(const char *kernel) {
-  if (job && job->isDisturbed() && hasFailed(job->why(kernel)))
+  if (!job)
+    return;
+  if (job->isDisturbed() && hasFailed(job->why(kernel)))
     leaveCall();
+  job->setFlags({});
 }
 
 Status moert_context::runProgram() {

@@ -30,6 +30,11 @@ void moert_phase(moert_context *ctx, const char *phase) {
     ctx->job->setPhase(phase);
 }
 
+void moert_flags(moert_context *ctx, int64_t each, int64_t slices, int64_t stride) {
+  if (ctx->job)
+    ctx->job->setFlags({each, slices, stride});
+}
+
 void moert_traffic(moert_context *ctx, int32_t axis, const int32_t *offsets, int64_t rows, int64_t row_bytes,
                    int64_t fixed_bytes) {
   std::vector<int64_t> &sent = ctx->traffic[static_cast<size_t>(axis)];

@@ -24,7 +24,7 @@
 // CHECK: kernel.launch @order_records_4({{.*}}%[[CHUNK]], {{.*}}, %[[RECORDS]]
 // CHECK: kernel.launch @send_chunks(
 // CHECK-NOT: blocks(
-// CHECK: kernel.launch @experts_up_4x96x64_bf16_gated({{.*}}) phases(3)
+// CHECK: kernel.launch @experts_up_4x96x64_bf16_gated({{.*}}) phases(3){{.*}}moe.flags = {each = {{[0-9]+}} : i64, slices = 0 : i64, stride = 2 : i64}
 
 // CUDA: kernel.launch @send_chunks({{.*}}) blocks(3) rows
 // CUDA: kernel.launch @return_sums_4_top2_tree4({{.*}}) blocks(5) phases(1) lag(1)

@@ -21,14 +21,14 @@
 // CHECK: kernel.launch @order_records_4({{.*}}) rows(
 // CHECK: kernel.launch_group {
 // CHECK-NEXT: kernel.launch @send_chunks({{.*}}%[[ROWS]], %[[CAME]]{{.*}}moe.phase = "mlp: rows to experts"{{.*}}row_bytes = 128 : i64
-// CHECK-NEXT: kernel.launch @experts_up_4x96x64_bf16_gated(%[[ROWS]], {{.*}}%[[CAME]]{{.*}}) phases(2)
+// CHECK-NEXT: kernel.launch @experts_up_4x96x64_bf16_gated(%[[ROWS]], {{.*}}%[[CAME]]{{.*}}) phases(2){{.*}}moe.flags = {each = {{[0-9]+}} : i64, slices = 0 : i64, stride = 1 : i64}
 // CHECK-NEXT: {{^ *\}$}}
 // CHECK: %[[SUMS:.*]] = kernel.window(%{{.*}}) on @ep as "sums" : !kernel.window<?x64xf32>
 // CHECK: kernel.launch_group {
 // CHECK-NEXT: kernel.launch @experts_down_4x64x48_bf16({{.*}}) phases(1)
 // CHECK-NEXT: kernel.launch @return_sums_4_top2_tree4({{.*}}%[[SUMS]], %[[BACK]]{{.*}}) phases(1) lag(1)
 // CHECK-NEXT: {{^ *\}$}}
-// CHECK: kernel.launch @await_sums(%[[BACK]]
+// CHECK: kernel.launch @await_sums(%[[BACK]], %{{.*}}, %{{.*}}) {{.*}}moe.flags = {each = 2 : i64, slices = 1 : i64, stride = 1 : i64}
 // CHECK: kernel.launch @combine_64_bf16_top2_tree2(
 
 // CHECK-LABEL: kernel.func @experts_up_4x96x64_bf16_gated

@@ -10,14 +10,15 @@ kernel.func @b(%x: memref<?x64xf32>, %n: index, %offsets: memref<3xi32>) {
   kernel.return
 }
 
-// Slots are computed in front of a group; what its launches are for is said once, and what they send behind it.
+// Slots are computed in front of a group; what its launches are for is said once, what flags they wait for, too, and what they send behind it.
 // CHECK-LABEL: llvm.func @moe_run
 // CHECK-SAME: (%[[CTX:.*]]: !llvm.ptr)
 // CHECK: %[[SEVEN:.*]] = llvm.mlir.constant(7 : i64)
 // CHECK: moert.phase %[[CTX]], "sums to tokens"
 // CHECK-NEXT: %[[BLOCKS:.*]] = moert.blocks %[[CTX]]
+// CHECK: moert.flags %[[CTX]], %[[T:.*]], slices = 2, stride = 1
 // CHECK: moert.launch_group %[[CTX]] {
-// CHECK-NEXT: moert.launch %[[CTX]], @a(%[[X:.*]], %[[T:.*]]) blocks(%[[BLOCKS]]) phases(4) rows(%[[T]]) work(%[[T]]) : !llvm.ptr, i64
+// CHECK-NEXT: moert.launch %[[CTX]], @a(%[[X:.*]], %[[T]]) blocks(%[[BLOCKS]]) phases(4) rows(%[[T]]) work(%[[T]]) : !llvm.ptr, i64
 // CHECK-NEXT: moert.launch %[[CTX]], @b(%[[X]], %[[T]], %[[T]], %[[OFFSETS:.*]]) blocks(%{{.*}}) phases(4) lag(1) rows(%[[T]]) work(%[[T]]) : !llvm.ptr, i64, i64, !llvm.ptr
 // CHECK-NEXT: }
 // CHECK: moert.traffic %[[CTX]], 0, %[[OFFSETS]], %{{.*}}, row_bytes = 128
@@ -34,7 +35,7 @@ func.func @main(%x: memref<?x64xf32> {moe.name = "x", moe.dims = ["tokens", ""]}
   kernel.launch_group {
     kernel.launch @a(%x) phases(4) rows(%t) work(%t) : memref<?x64xf32>
     kernel.launch @b(%x, %t, %offsets) blocks(3) phases(4) lag(1) rows(%t) work(%t)
-        {moe.phase = "sums to tokens", moe.traffic = {grid = @ep, offsets = 2, row_bytes = 128}} : memref<?x64xf32>, index, memref<3xi32>
+        {moe.phase = "sums to tokens", moe.traffic = {grid = @ep, offsets = 2, row_bytes = 128}, moe.flags = {each = 1, slices = 2}} : memref<?x64xf32>, index, memref<3xi32>
   }
   kernel.launch @a(%x) single phases(2) rows(%t) work(%t) {moe.phase = "more"} : memref<?x64xf32>
   kernel.launch @a(%x) blocks(7) rows(%t) work(%t) : memref<?x64xf32>

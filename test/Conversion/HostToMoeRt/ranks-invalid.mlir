@@ -203,3 +203,46 @@ func.func @main() {
   kernel.launch @k(%w) rows(%n) work(%n) : memref<4x4xf32>
   return
 }
+
+// -----
+
+// What flags count is an index among the operands.
+shard.grid @ep(shape = 2)
+kernel.func @k(%x: memref<3xi32>, %n: index) {
+  kernel.return
+}
+func.func @main(%x: memref<3xi32> {moe.name = "x"}) {
+  %n = arith.constant 4 : index
+  // expected-error@+2 {{failed to legalize operation 'kernel.launch'}}
+  // expected-error@+1 {{'kernel.launch' op 'moe.flags' must be {each = <number of an operand of type index>, slices = <number>, stride = <number>}, got {each = 0 : i64, slices = 2 : i64}}}
+  kernel.launch @k(%x, %n) rows(%n) work(%n) {moe.flags = {each = 0, slices = 2}} : memref<3xi32>, index
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+kernel.func @k(%x: memref<3xi32>, %n: index) {
+  kernel.return
+}
+func.func @main(%x: memref<3xi32> {moe.name = "x"}) {
+  %n = arith.constant 4 : index
+  // expected-error@+2 {{failed to legalize operation 'kernel.launch'}}
+  // expected-error@+1 {{'kernel.launch' op 'moe.flags' must be {each = <number of an operand of type index>, slices = <number>, stride = <number>}, got {each = 1 : i64, stride = 0 : i64}}}
+  kernel.launch @k(%x, %n) rows(%n) work(%n) {moe.flags = {each = 1, stride = 0}} : memref<3xi32>, index
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+kernel.func @k(%x: memref<3xi32>, %n: index) {
+  kernel.return
+}
+func.func @main(%x: memref<3xi32> {moe.name = "x"}) {
+  %n = arith.constant 4 : index
+  // expected-error@+2 {{failed to legalize operation 'kernel.launch'}}
+  // expected-error@+1 {{'kernel.launch' op 'moe.flags' must be {each = <number of an operand of type index>, slices = <number>, stride = <number>}, got {each = 1 : i64, slice = 2 : i64}}}
+  kernel.launch @k(%x, %n) rows(%n) work(%n) {moe.flags = {each = 1, slice = 2}} : memref<3xi32>, index
+  return
+}

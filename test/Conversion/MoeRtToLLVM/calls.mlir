@@ -16,6 +16,7 @@
 // IR-DAG: declare i64 @moert_agree(ptr, i32, i64)
 // IR-DAG: declare ptr @moert_windows(ptr, i32, i64)
 // IR-DAG: declare void @moert_phase(ptr, ptr)
+// IR-DAG: declare void @moert_flags(ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_traffic(ptr, i32, ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_check(ptr, i32, ptr)
 // IR-DAG: declare void @moert_check_values(ptr, i32, ptr, i32, ptr)
@@ -59,6 +60,7 @@ llvm.func @b(%args: !llvm.ptr, %block: i64, %blocks: i64) {
 // CHECK: %[[ROWBYTES:.*]] = llvm.mlir.constant(512 : i64)
 // CHECK: %[[FIXED:.*]] = llvm.mlir.constant(12 : i64)
 // CHECK: llvm.call @moert_traffic(%[[CTX]], %{{.*}}, %[[PEERS]], %[[ROOM]], %[[ROWBYTES]], %[[FIXED]])
+// CHECK: llvm.call @moert_flags(%[[CTX]], %[[ROOM]], %{{.*}}, %{{.*}}) : (!llvm.ptr, i64, i64, i64) -> ()
 // CHECK: %[[EQUAL:.*]] = llvm.icmp "eq"
 // CHECK: %[[HOLDS:.*]] = llvm.zext %[[EQUAL]] : i1 to i32
 // CHECK: llvm.call @moert_check(%[[CTX]], %[[HOLDS]], %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr) -> ()
@@ -81,6 +83,7 @@ llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   %peers = moert.windows %ctx, 1, %room
   moert.phase %ctx, "rows to experts"
   moert.traffic %ctx, 1, %peers, %room, row_bytes = 512, fixed_bytes = 12
+  moert.flags %ctx, %room, slices = 2, stride = 1
   %equal = llvm.icmp "eq" %n, %blocks : i64
   moert.check %ctx, %equal, "not the same"
   moert.check %ctx, %equal, "{0} and {1}"(%n, %n)

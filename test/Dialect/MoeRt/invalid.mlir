@@ -95,3 +95,11 @@ llvm.func @other(%ctx: !llvm.ptr) {
   }
   llvm.return
 }
+
+// -----
+
+llvm.func @stride(%ctx: !llvm.ptr, %n: i64) {
+  // expected-error@+1 {{attribute 'stride' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
+  moert.flags %ctx, %n, slices = 0, stride = 0
+  llvm.return
+}

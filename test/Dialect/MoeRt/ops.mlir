@@ -40,6 +40,8 @@ llvm.func @run(%ctx: !llvm.ptr) -> i32 {
   moert.phase %ctx, "rows to experts"
   // CHECK: moert.traffic %{{.*}}, 0, %{{.*}}, %{{.*}}, row_bytes = 512, fixed_bytes = 12
   moert.traffic %ctx, 0, %peers, %room, row_bytes = 512, fixed_bytes = 12
+  // CHECK: moert.flags %{{.*}}, %{{.*}}, slices = 2, stride = 1
+  moert.flags %ctx, %room, slices = 2, stride = 1
   // CHECK: moert.expert_load %{{.*}}, "model.layers.0.mlp", %{{.*}}, 8
   moert.expert_load %ctx, "model.layers.0.mlp", %a, 8
   // CHECK: moert.check %{{.*}}, %{{.*}}, "an index is outside dimension 0"

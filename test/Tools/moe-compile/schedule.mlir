@@ -5,6 +5,9 @@
 // RUN: moe-compile %s --from=graph --parallel=ep=8 --cluster=H100 --schedule-tokens=32768 --target-cpu=x86-64-v3 --to=kernel -o %t.kernel.mlir --report | FileCheck %s --check-prefix=TABLE
 // RUN: moe-compile %s --from=graph --parallel=ep=8 --cluster=H100 --target-cpu=x86-64-v3 --to=kernel -q -o %t.kernel.mlir --report=%t.json
 // RUN: %python -c "import json, sys; print(json.load(open(sys.argv[1]))['schedules'])" %t.json | FileCheck %s --check-prefix=JSON
+// Sums in bf16 are timed as such: this is Qwen3-30B's layer.
+// RUN: moe-compile %s --from=graph --parallel=ep=8,sums=bf16 --target=cuda:h200 --to=scheduled -v -o %t.half.mlir 2>&1 | grep -o "[0-9.]* us, plain takes [0-9.]* us; floor [0-9.]*" > %t.half
+// RUN: moe-sim --layer=qwen3-30b --cluster=8xH200 --tokens=65536 --sums=bf16 --solve | tr '\n' ' ' | sed 's/.*plain \([0-9.]*\) us, best overlap \([0-9.]*\) us.*floor *\([0-9.]*\) us.*/\2 us, plain takes \1 us; floor \3\n/' | diff %t.half -
 // Kernels of an overlap run in groups, and a GPU has no executable of several ranks, whatever their schedules.
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --target=cuda:h200 --weights=none --emit=obj -o %t.no 2>&1 | FileCheck %s --check-prefix=GPU
 // An edited schedule is kept, and timed.

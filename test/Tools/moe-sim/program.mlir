@@ -5,6 +5,12 @@
 // The same layer by its sizes is the same run.
 // RUN: moe-sim %t.mlir --cluster=2xH200 --tokens=4096 --solve | sed 's/simulated: [a-z]* on/on/' > %t.program
 // RUN: moe-sim --layer=experts=8,top-k=2,hidden=256,ffn=64 --cluster=2xH200 --tokens=4096 --solve | sed 's/simulated: [a-z]* on/on/' | diff %t.program -
+// Sums travel as the program says.
+// RUN: moe-compile %s --from=graph --parallel=ep=2,sums=bf16 --to=scheduled -o %t.half.mlir
+// RUN: moe-sim %t.half.mlir --cluster=2xH200 --tokens=4096 --solve | sed 's/simulated: [a-z]* on/on/' > %t.program
+// RUN: moe-sim --layer=experts=8,top-k=2,hidden=256,ffn=64 --sums=bf16 --cluster=2xH200 --tokens=4096 --solve | sed 's/simulated: [a-z]* on/on/' | diff %t.program -
+// RUN: moe-sim %t.half.mlir --sums=bf16 --cluster=2xH200 --tokens=4096 | FileCheck %s --check-prefix=HALF
+// RUN: not moe-sim %t.half.mlir --sums=f32 --cluster=2xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=SUMS
 // Without a grid the program is divided among the ranks of the cluster.
 // RUN: moe-sim %s --cluster=2xH200 --tokens=4096 | FileCheck %s
 // RUN: sed 's/tensor<?x/tensor<4096x/g; s/"tokens", ""/"", ""/g; s/4096x256xbf16>, !moe/8192x256xbf16>, !moe/g; /} :/s/-> tensor<4096/-> tensor<8192/' %s > %t.fixed.mlir
@@ -23,6 +29,9 @@
 // RUN: moe-compile %s --from=graph --parallel=ep=2,tokens=replicated --to=spmd -o %t.whole.mlir
 // RUN: not moe-sim %t.whole.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=WHOLE
 
+// HALF: rows out {{ *}}[[MB:[0-9.]+]]
+// HALF: sums back {{ *}}[[MB]]
+// SUMS: moe-sim: error: {{.*}}--sums=f32, but the sums of the program travel in 16 bits
 // OVERLAP: overlap, chunk = 64, order = source, steps = [1, 1], piece = 1048576, send = 12, slices = 2, return = 20
 // ALL: overlap, chunk = 64, order = source, steps = [1, 1], piece = 256, send = 4, slices = 2, return = 8
 // PARTS: schedule:  parts = 4

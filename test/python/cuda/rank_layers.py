@@ -62,7 +62,7 @@ func.func @main(%x0: tensor<?x{h}x{t}> {{moe.dims = ["tokens", ""], moe.name = "
         return {"x": x, "ids": ids, "weights": random.choice([0.25, 0.5, 1], ids.shape).astype(np.float32)}
 
 
-def kernel_level(layer, ranks, tokens, folder, axis="ep"):
+def kernel_level(layer, ranks, tokens, folder, axis="ep", more=""):
     """The kernel level for a GPU, by the compiler's command. Exchanges and products follow each other, whatever the scheduler finds."""
     source, scheduled, output = folder / "layer.mlir", folder / f"{axis}{tokens}{ranks}.scheduled.mlir", folder / f"{axis}{tokens}{ranks}.mlir"
     source.write_text(layer.graph())
@@ -71,7 +71,7 @@ def kernel_level(layer, ranks, tokens, folder, axis="ep"):
         done = subprocess.run([BUILD / "bin" / "moe-compile", source, "--weights=none", "-q", "-o", output, *flags], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
-    compile(source, scheduled, "--from=graph", f"--parallel={axis}={ranks},tokens={tokens}", "--target=cuda:h200", "--to=scheduled")
+    compile(source, scheduled, "--from=graph", f"--parallel={axis}={ranks},tokens={tokens}{more}", "--target=cuda:h200", "--to=scheduled")
     scheduled.write_text(re.sub(r"schedule\(<.*?>\)", "schedule(<plain>)", scheduled.read_text()))
     compile(scheduled, output, "--to=kernel")
     return output.read_text()

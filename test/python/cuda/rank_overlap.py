@@ -40,9 +40,9 @@ def with_blocks(text, blocks):
     return text
 
 
-def overlapped_level(graph, ranks, schedule, target="--target=cuda:h200"):
-    """The kernel level of a graph whose layers all overlap, its groups as they are."""
-    scheduled = compiled(graph, "graph", "scheduled", "--weights=none", f"--parallel=ep={ranks}", target)
+def overlapped_level(graph, ranks, schedule, target="--target=cuda:h200", more=""):
+    """The kernel level of a graph whose layers all overlap, its groups as they are; `more`: what --parallel says beside the ranks."""
+    scheduled = compiled(graph, "graph", "scheduled", "--weights=none", f"--parallel=ep={ranks}{more}", target)
     scheduled, found = re.subn(r"schedule\(<.*?>\)", f"schedule({schedule})", scheduled)
     assert found, "no layer has a schedule"
     return compiled(scheduled, "scheduled", "kernel")

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from rank_layers import RankedLayer, bits, on_cpu
+from rank_layers import RankedLayer, bits, kernel_level, on_cpu
 from rank_overlap import Overlap, joined, overlapped_level
 from rank_program import RankedProgram
 from test_emitted_ranks import INTERLEAVINGS, whole
@@ -52,6 +52,23 @@ def test_bits_of_the_cpu(layer, ranks, schedule, tmp_path):
         assert status == [0] * ranks
         np.testing.assert_array_equal(whole(outputs, True, layer.element).astype(np.float32), expected, str(interleaving))
     assert len(np.unique(expected)) > 10
+
+
+@pytest.mark.parametrize("tokens", ["overlap", *(["split"] if FULL else []), "replicated"])
+def test_sums_that_travel_as_bf16(tokens, tmp_path):
+    """Sums of few bits are the same in bf16, with or without overlap."""
+    layer, ranks = EXACT, 2
+    one = on_cpu(layer, tmp_path / "cpu").astype(np.float32)
+    if tokens == "overlap":
+        level = joined(overlapped_level(layer.graph(), ranks, Overlap(slices=1), more=",sums=bf16"))
+    else:
+        level = kernel_level(layer, ranks, tokens, tmp_path, more=",sums=bf16")
+    assert re.search(r'as "sum(s|mands)" : !kernel.window<\S*xbf16>', level)
+    program = RankedProgram(level, 2, tmp_path / "kernels")
+    fault, outputs, status = program.run(bits(layer.inputs()), bits(layer.weights()), tokens != "replicated", **INTERLEAVINGS[0])
+    assert (fault, status) == ("", [0, 0])
+    np.testing.assert_array_equal(whole(outputs, tokens != "replicated", layer.element), one)
+    assert len(np.unique(one)) > 10
 
 
 def operations(level):

@@ -49,7 +49,7 @@ def test_device(layer):
     _, report = layer
     assert report["device"] == {
         "name": "H200 SXM", "multiprocessors": SMS, "tensor_flops_per_second": pytest.approx(SMS * HERTZ * TENSOR),
-        "vector_flops_per_second": pytest.approx(SMS * HERTZ * 256), "memory_bytes_per_second": MEMORY,
+        "vector_flops_per_second": pytest.approx(SMS * HERTZ * 256), "memory_bytes_per_second": MEMORY, "memory_bytes": 141e9,
         "limited_tensor_flops_per_second": pytest.approx(SMS * LIMITED * TENSOR), "reachable_bytes_per_second": REACHABLE}
     assert report["points"] == {name: {"tokens": tokens} for name, tokens in POINTS.items()}
 

@@ -84,7 +84,7 @@ FAULTS = [
     Fault("a wait without acquire", "is not ordered after the atomic updates of it", library=("pipeline.cuh", "int32_t(loadAcquire(counter MOE_FROM_CALLER)", "int32_t(loadGlobal(counter MOE_FROM_CALLER)")),
     Fault("the signal before what it tells of", "load of announcements", signal_first),
     Fault("the exchange is not counted", "not ordered", launches=dropped("next_exchange", 1)),
-    Fault("a wait for the exchange before", "not ordered", library=("exchange.cuh", "+ index, epoch,", "+ index, epoch - 1,")),
+    Fault("a wait for the exchange before", "not ordered", library=("exchange.cuh", "waitCounter(flag, epoch,", "waitCounter(flag, epoch - 1,")),
     Fault("rows go to another rank", "not ordered", library=("exchange.cuh", "partOf<T>(peers, offset, peer MOE_FROM_CALLER) + to * kCount", "partOf<T>(peers, offset, 0 MOE_FROM_CALLER) + to * kCount")),
     Fault("flags go to another rank", "not ordered", library=("exchange.cuh", "partOf<uint32_t>(peers, offset, peer MOE_FROM_CALLER)", "partOf<uint32_t>(peers, offset, loadGlobal(&peers->rank))")),
     Fault("rows are a row off", "wrong result", library=("exchange.cuh", "source + row * kCount", "source")),

@@ -54,15 +54,15 @@ def tile(source):
     return int(re.search(r"func @experts_up_.*?row_tile \S+ max (\d+)", text, re.DOTALL)[1])
 
 
-def bytes_of(schedule, parts):
-    """[rank][launch] (phase, bytes to each rank) of a call; parts: of each rank the ids of its tokens."""
+def bytes_of(schedule, parts, sum_size=4):
+    """[rank][launch] (phase, bytes to each rank) of a call; parts: of each rank the ids of its tokens; sum_size: bytes of a number of a sum."""
     ranks, sent, room = len(parts), rows_of(parts), max(map(len, parts))
     _, chunks = chunks_of(schedule, room)
     result = []
     for rank in range(ranks):
         there, back = "up: rows to experts", "up: sums to tokens"
         launches = [(there, lambda peer: sent[rank][peer] * K * (4 + 2)), (there, lambda peer: ANNOUNCEMENT + FLAG), (there, lambda peer: chunks * FLAG),
-                    (there, lambda peer: sent[rank][peer] * HIDDEN * 2), (back, lambda peer: sent[peer][rank] * HIDDEN * 4),
+                    (there, lambda peer: sent[rank][peer] * HIDDEN * 2), (back, lambda peer: sent[peer][rank] * HIDDEN * sum_size),
                     (back, lambda peer: chunks * schedule["slices"] * FLAG)]  # fmt: skip
         result.append([(phase, to_others(rank, ranks, bytes_to)) for phase, bytes_to in launches])
     return result

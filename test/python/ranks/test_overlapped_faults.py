@@ -68,13 +68,26 @@ def test_a_silent_rank(place, made, programs):
     [said] = survivors(programs[2], made[1], 2, 1, (*place, signal.SIGSTOP))
     kernel, number = SILENT[place]
     leg = "rows to experts" if kernel == "experts_up" else "sums to tokens"
-    found = re.search(rf'rank 0 waited 1 s for rank 1 in "up: {leg}" \({kernel}\w*(?:, phase (\d))?, flag (\d+)\)$', said.strip())
+    found = re.search(rf'rank 0 waited 1 s for rank 1 in "up: {leg}" \({kernel}\w*(?:, phase (\d))?, flag (\d+): chunk (\d+) of (?:slice (\d+) of )?its (rows|sums)\)$', said.strip())
     assert found, said
     chunks = -(-17 // CHUNK)  # of the 17 rows of a rank
     if kernel == "experts_up":  # a chunk of the rank behind this one
         assert int(found[1]) == number and chunks <= int(found[2]) < 2 * chunks
+        assert found.groups()[2:] == (str(int(found[2]) - chunks), None, "rows")
     else:  # the first one of the slice, which the message names by its number among the slices of all ranks
         assert int(found[2]) == (SLICES + number) * chunks
+        assert found.groups()[2:] == ("0", str(number), "sums")
+
+
+def test_chunks_of_all_ranks_in_parts(made, tmp_path):
+    """Flags of rows stand part by part then."""
+    flags = [*write(LAYER, tmp_path), "--target-cpu=x86-64-v3"]
+    text = overlapped(tmp_path / "layer.mlir", "ep=2", Schedule((1, 3), CHUNK, order="part"), *flags)
+    done, program = compile_text(stopping(text, MEMBERS, tmp_path), "runtime", tmp_path)
+    assert done.returncode == 0, done.stderr
+    [said] = survivors(program, made[1], 2, 1, ("send_chunks", 0, signal.SIGSTOP))
+    found = re.search(r"\(experts_up\w*, phase \d, flag (\d+): chunk (\d+) of its rows\)$", said.strip())
+    assert found and int(found[1]) == 2 * int(found[2]) + 1, said
 
 
 @pytest.mark.parametrize("place", [("send_chunks", 0), ("return_sums", 1)], ids=str)
@@ -86,7 +99,7 @@ def test_a_rank_that_ends(place, made, programs):
 def test_four_ranks(made, programs):
     """Each one waits for the silent one, for one that waits for it, or hears of it."""
     for said in survivors(programs[4], made[1], 4, 2, ("experts_down", 1, signal.SIGSTOP)):
-        assert re.search(r'rank [013] waited 1 s for rank \d in "up: sums to tokens" \(await_sums, flag \d+\)', said), said
+        assert re.search(r'rank [013] waited 1 s for rank \d in "up: sums to tokens" \(await_sums, flag \d+: chunk \d+ of slice \d of its sums\)', said), said
         assert "for rank 2 in" in said or "held up by rank 2" in said, said
 
 
@@ -112,7 +125,7 @@ def test_the_next_job(made, tmp_path):
     silent, stays, fresh = start(1, "none", STOP_experts_down=str(100 * signal.SIGSTOP)), start(0, "stays"), start(1, "fresh")
     try:
         begin(silent, stays)
-        assert re.match(r'rank 0 waited 1 s for rank 1 in "up: sums to tokens" \(await_sums, flag \d+\)$', stays.stdout.readline().strip())
+        assert re.match(r'rank 0 waited 1 s for rank 1 in "up: sums to tokens" \(await_sums, flag \d+: chunk \d+ of slice \d of its sums\)$', stays.stdout.readline().strip())
         begin(stays, fresh)
         assert (stays.communicate(timeout=60)[0], fresh.communicate(timeout=60)[0]) == ("fine\n", "fine\n")
     finally:

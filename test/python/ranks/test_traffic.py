@@ -50,18 +50,18 @@ def to_others(rank, ranks, bytes_to):
     return [0 if peer == rank else bytes_to(peer) for peer in range(ranks)]
 
 
-def sums_of(rank, ranks, count):
+def sums_of(rank, ranks, count, size=4):
     """[launch] of a sum over ranks of `count` tokens."""
-    return [("up: sum over ranks", to_others(rank, ranks, lambda peer: count * HIDDEN * 4)), ("up: sum over ranks", to_others(rank, ranks, lambda peer: FLAG))]
+    return [("up: sum over ranks", to_others(rank, ranks, lambda peer: count * HIDDEN * size)), ("up: sum over ranks", to_others(rank, ranks, lambda peer: FLAG))]
 
 
-def expected(tokens, dtype, parts):
-    """[rank][launch] (phase, bytes to each rank) of a call; parts: of each rank the ids of its tokens."""
-    size, sum_bytes, ranks = BYTES[dtype], HIDDEN * 4, len(parts)
+def expected(tokens, dtype, parts, sum_size=4):
+    """[rank][launch] (phase, bytes to each rank) of a call; parts: of each rank the ids of its tokens; sum_size: bytes of a number of a sum."""
+    size, sum_bytes, ranks = BYTES[dtype], HIDDEN * sum_size, len(parts)
     result = []
     for rank, ids in enumerate(parts):
         if tokens == "replicated":
-            result.append(sums_of(rank, ranks, len(ids)))
+            result.append(sums_of(rank, ranks, len(ids), sum_size))
         else:
             rows, row_bytes = rows_of(parts), HIDDEN * size + K * 4 + K * size
             given = [("up: rows to experts", lambda peer: rows[rank][peer] * row_bytes),

@@ -17,7 +17,9 @@ def ConvertHostToMoeRt : Pass<"convert-host-to-moert", "::mlir::ModuleOp"> {
     byte offset and the dynamic size of a window. `moe.phase = "rows to experts"` on a launch is said before it, where it
     changes. `moe.traffic = {grid = @ep, offsets = 3, row_bytes = 512, fixed_bytes = 12}` counts afterwards what the launch
     sent: operand 3 is a memref of offsets (i32, ranks + 1 elements) whose differences are the rows for each rank; `rows = 3`
-    instead says that operand 3, an index, is the number of rows for every rank.
+    instead says that operand 3, an index, is the number of rows for every rank. `moe.flags = {each = 8, slices = 2, stride = 1}`
+    says before, for errors, what the flags count for which the launch waits: operand 8, an index, is how many each source has, for
+    chunks of sums in two slices (0: of rows), and they stand `stride` apart.
 
     What the runtime must know of the program goes into the new function's attribute `moert.program`:
 

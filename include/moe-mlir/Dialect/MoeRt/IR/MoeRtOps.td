@@ -255,6 +255,21 @@ def MoeRt_TrafficOp : MoeRt_Op<"traffic"> {
   }];
 }
 
+def MoeRt_FlagsOp : MoeRt_Op<"flags"> {
+  let summary = "Says for errors what the flags count for which the next launch waits";
+  let description = [{
+    Each source has `each` flags. With `slices` they are those of chunks of sums, slice by slice, without of chunks of rows. Flags of a
+    source stand `stride` apart: 1, or the number of ranks where chunks of all sources stand together.
+
+    ```mlir
+    moert.flags %ctx, %each, slices = 2, stride = 1
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, I64:$each, ConfinedAttr<I64Attr, [IntNonNegative]>:$slices,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$stride);
+  let assemblyFormat = "$context `,` $each `,` `slices` `=` $slices `,` `stride` `=` $stride attr-dict";
+}
+
 def MoeRt_ExpertLoadOp : MoeRt_Op<"expert_load"> {
   let summary = "Reports how many rows each expert received";
   let description = [{

@@ -1,0 +1,34 @@
+//===- Exchanges.h - what ranks share, and what runs at the same time ------------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_REPORT_EXCHANGES_H
+#define MOE_MLIR_LIB_REPORT_EXCHANGES_H
+
+#include "HostSizes.h"
+
+#include "moe-mlir/Report/Report.h"
+
+namespace moe_mlir {
+
+/// The windows of one grid.
+struct BufferCounts {
+  struct Window {
+    std::string name, type;
+    SizeExpr bytes;
+  };
+  std::string entry, grid;
+  std::vector<Window> windows;
+  SizeExpr bytes, published;
+};
+
+/// Of a host function. Windows that are the same memory count once, and each begins at a multiple of 64 bytes, as
+/// kernel-plan-windows places them.
+std::vector<BufferCounts> buffersOf(mlir::func::FuncOp function, HostSizes &sizes, SizeTable &table);
+
+/// The groups of a host function on a GPU of so many multiprocessors.
+std::vector<GroupReport> groupsOf(mlir::func::FuncOp function, int64_t multiprocessors);
+
+/// Tables of both for people.
+void printExchanges(const Report &report, llvm::raw_ostream &os);
+
+} // namespace moe_mlir
+
+#endif // MOE_MLIR_LIB_REPORT_EXCHANGES_H
