@@ -219,6 +219,8 @@ int Compiler::read() {
     return status;
   if (int status = checkLevels())
     return status;
+  if (int status = checkVariantTarget())
+    return status;
   if (int status = weights.open(*input.module, options.weights, /*makesProgram=*/!options.to, console))
     return status;
   if (int status = planFiles())
@@ -250,6 +252,7 @@ int Compiler::lower(Level target) {
   // What the module says already stands, edited or not (readTarget has compared it with the command line).
   PipelineOptions device;
   device.parallel = options.parallel;
+  device.variants = variantTexts();
   device.cluster = options.cluster;
   device.scheduleTokens = options.scheduleTokens;
   std::string flags, cpuFlag = " --target-cpu=" + cpu;
@@ -270,6 +273,8 @@ int Compiler::lower(Level target) {
     }
     if (input.level == Level::Graph && !options.parallel.empty())
       command += " --parallel=" + options.parallel;
+    for (const std::string &variant : options.variants)
+      command += input.level == Level::Graph ? " --variant='" + variant + "'" : "";
     if (input.level == Level::Spmd && !options.cluster.empty())
       command += " --cluster=" + options.cluster;
     if (input.level == Level::Spmd && options.scheduleTokens)
@@ -318,6 +323,8 @@ int Compiler::checkTarget() {
 
 int Compiler::run() {
   if (int status = checkTarget())
+    return status;
+  if (int status = checkVariants())
     return status;
   if (int status = read())
     return status;

@@ -46,6 +46,14 @@ private:
   /// Adds the report to the outputs, and puts all of them in their places.
   int finish(Outputs &outputs);
 
+  // Variants.cpp
+  /// Whether the command line's variants are some, and belong together.
+  int checkVariants();
+  /// Whether the target can run those of the input.
+  int checkVariantTarget();
+  /// As an option of moe-partition.
+  std::string variantTexts() const;
+
   // PlanFiles.cpp
   /// The names of all files that are written.
   std::string outputPath() const;

@@ -53,7 +53,7 @@ std::string trafficLines(const moert_session *session, const moert_program &prog
   for (int32_t axis = 0; axis < program.axis_count; ++axis) {
     int32_t ranks = 0;
     const int64_t *bytes = moert_session_traffic(session, axis, &ranks);
-    if (!bytes)
+    if (!bytes || !(moert_session_program(session)->variant_axes >> axis & 1))
       continue;
     text += format("sent on %s by the first rank (bytes, to each rank):", program.axes[axis].name);
     for (int32_t r = 0; r < ranks; ++r)

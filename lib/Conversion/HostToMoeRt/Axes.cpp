@@ -4,6 +4,7 @@
 
 #include "moe-mlir/Dialect/Kernel/IR/Ranks.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -17,17 +18,32 @@ FailureOr<Axes> Axes::read(ModuleOp module) {
     if (!ranks)
       return grid.emitOpError("has a number of ranks that is not known, or none; give the size of each dimension");
     if (*ranks > 1 || !SymbolTable::symbolKnownUseEmpty(grid, module))
-      axes.ranks.insert({grid.getSymNameAttr(), *ranks});
+      axes.ranks.insert({grid.getSymNameAttr(), {*ranks}});
   }
+  axes.setStrides(llvm::map_to_vector(axes.ranks, [](auto &entry) { return entry.first; }));
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto variant = moe::variantOf(function))
+      axes.setStrides(llvm::map_to_vector(variant.getGrids(), [](FlatSymbolRefAttr grid) { return grid.getAttr(); }));
   return axes;
+}
+
+void Axes::setStrides(ArrayRef<StringAttr> grids) {
+  int64_t stride = 1;
+  for (StringAttr grid : llvm::reverse(grids)) {
+    Axis &axis = ranks.find(grid)->second;
+    axis.stride = stride;
+    // A job of so many ranks is refused when it is opened.
+    stride = std::min<int64_t>(stride * axis.ranks, std::numeric_limits<int32_t>::max());
+  }
 }
 
 ArrayAttr Axes::toAttr(MLIRContext *context) const {
   Builder b(context);
   SmallVector<Attribute> entries;
-  for (auto [name, count] : ranks)
-    entries.push_back(
-        b.getDictionaryAttr({b.getNamedAttr("name", name), b.getNamedAttr("ranks", b.getI64IntegerAttr(count))}));
+  for (auto [name, axis] : ranks)
+    entries.push_back(b.getDictionaryAttr({b.getNamedAttr("name", name),
+                                           b.getNamedAttr("ranks", b.getI64IntegerAttr(axis.ranks)),
+                                           b.getNamedAttr("stride", b.getI64IntegerAttr(axis.stride))}));
   return b.getArrayAttr(entries);
 }
 

@@ -9,22 +9,31 @@
 
 namespace mlir::moert {
 
-/// The grids of a module by number.
+/// The grids of a module by number. Variants of an entry have grids of their own, and the job's ranks stand on those of
+/// each.
 class Axes {
 public:
-  /// Emits an error if a grid's number of ranks is not known. A grid of one rank that nothing names is none.
+  /// Emits an error if a grid's number of ranks is not known. A grid of one rank that nothing names is none. Functions
+  /// have been verified as variants.
   static FailureOr<Axes> read(ModuleOp module);
 
   /// Grids are verified where they are named.
   int32_t number(FlatSymbolRefAttr grid) const { return ranks.find(grid.getAttr()) - ranks.begin(); }
-  int32_t ranksOf(FlatSymbolRefAttr grid) const { return ranks.find(grid.getAttr())->second; }
+  int32_t ranksOf(FlatSymbolRefAttr grid) const { return ranks.find(grid.getAttr())->second.ranks; }
   bool contains(FlatSymbolRefAttr grid) const { return ranks.contains(grid.getAttr()); }
   bool empty() const { return ranks.empty(); }
   /// The module attribute `moert.axes`.
   ArrayAttr toAttr(MLIRContext *context) const;
 
 private:
-  llvm::MapVector<StringAttr, int32_t> ranks;
+  struct Axis {
+    int32_t ranks;
+    int64_t stride = 1; ///< from a rank to the next one on the axis, in numbers of the job
+  };
+  /// The last grid varies fastest.
+  void setStrides(ArrayRef<StringAttr> grids);
+
+  llvm::MapVector<StringAttr, Axis> ranks;
 };
 
 /// A parameter as the archive has it, which does not know ranks.

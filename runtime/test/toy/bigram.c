@@ -9,7 +9,7 @@
 /* With TOY_RANKS, rows of the batch are divided among so many ranks. */
 #ifdef TOY_RANKS
 enum { kSplit = 1, kAxes = 1 };
-static const moert_axis axes[] = {{"dp", TOY_RANKS}};
+static const moert_axis axes[] = {{"dp", TOY_RANKS, 1}};
 #else
 enum { kSplit = 0, kAxes = 0 };
 #define axes NULL
@@ -120,6 +120,8 @@ static const moert_program program = {
     NULL,
     kAxes,
     axes,
+    NULL,
+    (1u << kAxes) - 1,
     run,
 };
 

@@ -89,6 +89,8 @@ static const moert_program program = {
     NULL,
     0,
     NULL,
+    NULL,
+    0,
     run,
 };
 

@@ -197,11 +197,13 @@ static const char *const symbols[] = {"tokens", "ranks"};
    NULL,                                                                                                               \
    count,                                                                                                              \
    axes,                                                                                                               \
+   NULL,                                                                                                               \
+   (1u << count) - 1,                                                                                                  \
    run}
 
 #define ROWS(n)                                                                                                        \
   VALUES(rows##n, 1, 0, n)                                                                                             \
-  static const moert_axis rows##n##_axes[] = {{"ep", n}};                                                              \
+  static const moert_axis rows##n##_axes[] = {{"ep", n, 1}};                                                           \
   static const moert_program rows##n = PROGRAM(rows##n, rows##n##_axes, 1, runRows);
 ROWS(1)
 ROWS(2)
@@ -209,7 +211,7 @@ ROWS(3)
 ROWS(4)
 VALUES(grid, 2, 1, 2)
 VALUES(both, 3, 1, 2)
-static const moert_axis grid_axes[] = {{"dp", 2}, {"ep", 2}};
+static const moert_axis grid_axes[] = {{"dp", 2, 2}, {"ep", 2, 1}};
 static const moert_program grid = PROGRAM(grid, grid_axes, 2, runGrid);
 static const moert_program both = PROGRAM(both, grid_axes, 2, runGrid);
 

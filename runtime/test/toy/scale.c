@@ -77,6 +77,8 @@ static const moert_cuda_code cuda = {"sm_90a", 1, images, launches, "// the devi
    cuda,                                                                                                               \
    0,                                                                                                                  \
    NULL,                                                                                                               \
+   NULL,                                                                                                               \
+   0,                                                                                                                  \
    run}
 static const moert_program scaleGpu = PROGRAM(MOERT_CUDA, "scale", "scale.weights", 1, gpuKernels, &cuda, scaleOnGpu);
 static const moert_program scaleCpu = PROGRAM(MOERT_CPU, "scale", "scale.weights", 1, cpuKernels, NULL, scaleOnCpu);

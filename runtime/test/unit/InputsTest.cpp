@@ -108,10 +108,11 @@ TEST(Program, IsValidated) {
 
 TEST(Program, AxesAreValidated) {
   moert_program program = makeProgram();
-  moert_axis axes[] = {{"dp", 2}, {"ep", 4}};
+  moert_axis axes[] = {{"dp", 2, 4}, {"ep", 4, 1}};
   moert_value inputs[] = {kInputs[0], kInputs[1], kInputs[2]};
   moert_parameter_desc parameter = {"w", MOERT_F32, 2, {8, 3}, {1, -1}};
   program.axis_count = 2;
+  program.variant_axes = 3;
   program.axes = axes;
   program.inputs = inputs;
   program.parameters = &parameter;
@@ -140,9 +141,14 @@ TEST(Program, AxesAreValidated) {
   refuses(parameter.rank, 1);
   refuses(axes[0].ranks, 0);
   refuses(axes[0].ranks, 1 << 15); // more ranks in all than there may be
+  refuses(axes[0].stride, 2);      // which is that of ranks that differ on the other axis
+  refuses(axes[1].stride, 0);
+  refuses(program.variant_axes, 2u); // then the other axis is for a job of more ranks
+  refuses(program.variant_axes, 7u);
   refuses(program.axis_count, -1);
   refuses(program.axis_count, MOERT_MAX_AXES + 1);
   program.axis_count = 0; // then they mean nothing
+  program.variant_axes = 0;
   parameter.axes[0] = parameter.axes[1] = 7;
   inputs[0].axes = 7;
   EXPECT_EQ(validateProgram(program).message, "");

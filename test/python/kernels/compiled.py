@@ -146,7 +146,7 @@ class ProgramDescriptor(ctypes.Structure):
         ("states", ctypes.POINTER(ValueDescriptor)), ("symbols", ctypes.POINTER(ctypes.c_char_p)),
         ("parameters", ctypes.POINTER(ParameterDescriptor)), ("kernels", ctypes.c_void_p),
         ("generation", ctypes.POINTER(Generation)), ("cuda", ctypes.c_void_p), ("axis_count", ctypes.c_int32),
-        ("axes", ctypes.c_void_p), ("run", ctypes.c_void_p)]
+        ("axes", ctypes.c_void_p), ("variant", ctypes.c_char_p), ("variant_axes", ctypes.c_uint32), ("run", ctypes.c_void_p)]
 
 
 def pack(weight, pairs=1, columns=64):
