@@ -95,6 +95,7 @@ static std::string computeArchiveId(mlir::ArrayAttr parameters, StringRef conten
       continue;
     mlir::NamedAttrList entries(parameter);
     entries.erase("axes");
+    entries.erase("slices");
     std::string text;
     raw_string_ostream(text) << mlir::Attribute(entries.getDictionary(parameters.getContext()));
     add(text);

@@ -42,11 +42,13 @@ struct WholeParameter {
   MemRefType type;
   DenseI64ArrayAttr shape; ///< before the pack; null if it is not packed
   SmallVector<int64_t, 2> axes; ///< among whose ranks the first dimensions are divided
+  int64_t sliceAxis = -1;       ///< of slices that stand with gaps between them
+  int64_t sliceStep = 0;        ///< elements from the beginning of one to that of the next
 };
 
 /// `op`, whose type is what this rank has, without the steps for ranks of its recipe: parts of the first dimension
-/// stand one behind the other as they are, and those of another dimension get a new first one. Emits an error if that
-/// cannot be done.
+/// stand one behind the other as they are, and those of another dimension get a new first one, unless the memref says
+/// that they stand with gaps. Emits an error if that cannot be done.
 FailureOr<WholeParameter> makeWhole(moe::ParameterOp op, const Axes &axes);
 
 } // namespace mlir::moert

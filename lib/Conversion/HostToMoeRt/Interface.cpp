@@ -119,6 +119,8 @@ int32_t ParameterTable::number(ArrayAttr sources, const WholeParameter &paramete
   Attribute archived = entry.getDictionary(b.getContext());
   if (!parameter.axes.empty())
     entry.set("axes", b.getDenseI64ArrayAttr(parameter.axes));
+  if (parameter.sliceAxis >= 0)
+    entry.set("slices", b.getDenseI64ArrayAttr({parameter.sliceAxis, parameter.sliceStep}));
   auto key = held.find(archived);
   if (key == held.end()) {
     std::string source = sources.empty() ? "parameter" : cast<StringAttr>(sources[0]).str(), name = source;

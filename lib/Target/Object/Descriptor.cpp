@@ -47,7 +47,7 @@ private:
   struct Shared {
     SmallVector<llvm::Constant *> parameters;
     llvm::GlobalVariable *kernels;
-    llvm::Constant *cuda, *axes;
+    llvm::Constant *parameterTable, *cuda, *axes;
   };
   FailureOr<llvm::Constant *> program(LLVM::LLVMFuncOp function, DictionaryAttr attr, const Shared &shared);
 
@@ -165,8 +165,14 @@ FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {
       return error("parameter '" + key.getValue() + "' is divided along dimension 1, so each rank needs one element of "
                                                     "dimension 0");
   }
+  auto slices = entry.getAs<DenseI64ArrayAttr>("slices");
+  if (slices && (slices.size() != 2 || slices[0] < 0 || slices[0] >= static_cast<int64_t>(ranks.size()) ||
+                 slices[1] < 1 || slices[1] > memref.getNumElements() / ranks[slices[0]]))
+    return error("parameter '" + key.getValue() + "' has slices of an axis that '" + moert::axesAttrName +
+                 "' does not have, or outside of it");
   return structure({string(key), int32(*dtype), int32(memref.getRank()), *extents,
-                    llvm::ConstantDataArray::get(context, numbers)});
+                    llvm::ConstantDataArray::get(context, numbers), int32(slices ? slices[0] : -1),
+                    int64(slices ? slices[1] : 0)});
 }
 
 LogicalResult DescriptorBuilder::list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out) {
@@ -317,7 +323,7 @@ FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function
                     array(outputs, "moert.outputs"),
                     array(states, "moert.states"),
                     array(symbols, "moert.symbols"),
-                    array(shared.parameters, "moert.parameters"),
+                    shared.parameterTable,
                     shared.kernels,
                     generationInfo,
                     shared.cuda,
@@ -340,6 +346,7 @@ LogicalResult DescriptorBuilder::run(SmallVectorImpl<Descriptor> &descriptors) {
     return error("module has no 'moert.program' attribute; run convert-host-to-moert first");
   if (failed(readAxes()) || failed(list(parameters, "parameters", shared.parameters)))
     return failure();
+  shared.parameterTable = array(shared.parameters, "moert.parameters");
   shared.axes = array(axes, "moert.axes");
   shared.cuda = null();
   if (source.cuda) {

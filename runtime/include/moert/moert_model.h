@@ -52,6 +52,10 @@ typedef struct moert_parameter_desc {
   /* >= 0: the dimension is divided equally among the ranks of this axis; -1, or without axes: it is not. If dimension 1
    * is, each rank has one element of dimension 0, so that its part is one piece. */
   int32_t axes[MOERT_DIVIDED_DIMS];
+  /* >= 0: of that, ranks of this axis have slices that stand with gaps, each beginning `slice_step` elements behind the
+   * one before; the program knows where the gaps are. -1, or without axes: none. */
+  int32_t slice_axis;
+  int64_t slice_step;
 } moert_parameter_desc;
 
 typedef enum moert_vocabulary { MOERT_VOCAB_NONE = 0, MOERT_VOCAB_BYTES = 1, MOERT_VOCAB_IDS = 2 } moert_vocabulary;

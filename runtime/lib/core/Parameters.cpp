@@ -44,6 +44,13 @@ Parameters::Part Parameters::part(int32_t index) const {
       number = number * static_cast<uint64_t>(ranks.ranks()) + static_cast<uint64_t>(ranks.rank());
     }
   result.begin = result.bytes * number;
+  // A slice with gaps: from its beginning on, to the end of what it is a slice of.
+  if (int32_t axis = sliceAxisOf(*program, wanted); axis >= 0) {
+    uint64_t skipped = static_cast<uint64_t>(job->axis(axis).rank()) * static_cast<uint64_t>(wanted.slice_step) *
+                       dtypeSize(wanted.dtype);
+    result.begin += skipped;
+    result.bytes -= skipped;
+  }
   return result;
 }
 

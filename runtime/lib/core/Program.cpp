@@ -67,7 +67,15 @@ static bool validParts(const moert_program &program, const moert_parameter_desc 
     if (d && parameter.sizes[d - 1] != (before >= 0 ? program.axes[before].ranks : 1))
       return false;
   }
-  return true;
+  int32_t slices = sliceAxisOf(program, parameter);
+  if (slices == -1)
+    return true;
+  uint64_t bytes = 0;
+  if (slices < -1 || slices >= program.axis_count || seen >> slices & 1 || parameter.slice_step < 1 ||
+      !tensorBytes(parameter.dtype, parameter.rank, parameter.sizes, bytes))
+    return false;
+  uint64_t elements = bytes / dtypeSize(parameter.dtype) / static_cast<uint64_t>(partsOf(program, parameter));
+  return static_cast<uint64_t>(parameter.slice_step) <= elements / static_cast<uint64_t>(program.axes[slices].ranks);
 }
 
 /// Of the axes of a program the last one varies fastest in the number of a rank; those of its variants are others.

@@ -88,7 +88,7 @@ static const moert_value inputs[] = {
 static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0, kSplit}};
 static const moert_value states[] = {{"history", MOERT_I64, 2, {-1, kCache}, 1, 0, -1, 0, 0}};
 static const char *const symbols[] = {"batch", "sequence", "kept"};
-static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}, {-1, -1}}};
+static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}, {-1, -1}, -1, 0}};
 static const int64_t eos[] = {0};
 static const moert_generation generation = {kTokens,     kPosition, kKeep, 0,  MOERT_VOCAB_BYTES,
                                             kVocabulary, kCache,    1,     eos};

@@ -168,7 +168,7 @@ static const char *const symbols[] = {"tokens", "ranks"};
   static const moert_value name##_outputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axes},                   \
                                                {"room", MOERT_I64, 1, {2}, 1, 0, -1, 0, 0},                            \
                                                {"agreed", MOERT_I64, 1, {-2}, 1, 0, -1, 0, axes}};                     \
-  static const moert_parameter_desc name##_parameters[] = {{"w" #ranks, MOERT_F32, 2, {2 * ranks, kWidth}, {axis, -1}}};
+  static const moert_parameter_desc name##_parameters[] = {{"w" #ranks, MOERT_F32, 2, {2 * ranks, kWidth}, {axis, -1}, -1, 0}};
 
 #define PROGRAM(name, axes, count, run)                                                                                \
   {MOERT_ABI_VERSION,                                                                                                  \

@@ -110,7 +110,7 @@ TEST(Program, AxesAreValidated) {
   moert_program program = makeProgram();
   moert_axis axes[] = {{"dp", 2, 4}, {"ep", 4, 1}};
   moert_value inputs[] = {kInputs[0], kInputs[1], kInputs[2]};
-  moert_parameter_desc parameter = {"w", MOERT_F32, 2, {8, 3}, {1, -1}};
+  moert_parameter_desc parameter = {"w", MOERT_F32, 2, {8, 3}, {1, -1}, -1, 0};
   program.axis_count = 2;
   program.variant_axes = 3;
   program.axes = axes;
@@ -135,7 +135,13 @@ TEST(Program, AxesAreValidated) {
   refuses(parameter.axes[1], 0); // a part would be of many pieces
   refuses(parameter.sizes[0], int64_t(9));
   refuses(parameter.rank, 0);
-  parameter = {"w", MOERT_F32, 2, {4, 6}, {1, 0}};
+  parameter = {"w", MOERT_F32, 2, {8, 3}, {-1, -1}, 0, 12};
+  EXPECT_EQ(validateProgram(program).message, "");
+  refuses(parameter.slice_axis, 2);
+  refuses(parameter.slice_step, int64_t(0));
+  refuses(parameter.slice_step, int64_t(13)); // the last one would end behind the parameter
+  refuses(parameter.axes[0], 0);              // which has no slices then
+  parameter = {"w", MOERT_F32, 2, {4, 6}, {1, 0}, -1, 0};
   refuses(parameter.sizes[1], int64_t(5));
   refuses(parameter.sizes[0], int64_t(8));
   refuses(parameter.rank, 1);

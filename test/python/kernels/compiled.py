@@ -128,7 +128,7 @@ class ValueDescriptor(ctypes.Structure):
 
 class ParameterDescriptor(ctypes.Structure):
     _fields_ = [("key", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
-                ("sizes", ctypes.c_int64 * 8), ("axes", ctypes.c_int32 * 2)]
+                ("sizes", ctypes.c_int64 * 8), ("axes", ctypes.c_int32 * 2), ("slice_axis", ctypes.c_int32), ("slice_step", ctypes.c_int64)]
 
 
 class Generation(ctypes.Structure):

@@ -182,7 +182,7 @@ def Moe_VariantAttr : Moe_Attr<"Variant", "variant"> {
   let parameters = (ins StringRefParameter<"what it is a variant of">:$entry, StringRefParameter<"what it is called">:$name,
                         ArrayRefParameter<"::mlir::FlatSymbolRefAttr", "whose ranks run it">:$grids,
                         OptionalParameter<"::mlir::moe::ScheduleAttr">:$schedule);
-  let assemblyFormat = "`<` $entry `as` $name `on` `[` $grids `]` (`,` `schedule` `(` $schedule^ `)`)? `>`";
+  let assemblyFormat = "`<` $entry `as` $name `on` ` ` `[` $grids `]` (`,` `schedule` `(` $schedule^ `)`)? `>`";
   let genVerifyDecl = 1;
 }
 
