@@ -102,10 +102,10 @@ void Session::setVariant(int32_t number) {
 
 /// The variants run with launches left out: they ask for all memory first, and agree on its sizes.
 Status Session::reserveForVariants() {
+  if (variants.count() == 1 || variants.isReserved(context.symbols))
+    return {};
   const int32_t wanted = variant;
   const std::vector<int64_t> whole = context.symbols;
-  if (variants.count() == 1 || variants.isReserved(whole))
-    return {};
   Status status;
   for (int32_t number = 0; number < variants.count() && !status.failed(); ++number) {
     setVariant(number);
