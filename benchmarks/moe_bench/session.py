@@ -48,7 +48,6 @@ class Session:
         api.moert_session_error.restype = ctypes.c_char_p
         for name in ("state_bytes", "arena_bytes"):
             getattr(api, f"moert_session_{name}").restype = ctypes.c_int64
-        api.moert_session_variant_name.restype = ctypes.c_char_p
         self.handle = ctypes.c_void_p()
         options = Options(threads=threads, pin=1, **options)
         programs = ctypes.c_void_p(api.moert_session_programs())
@@ -74,6 +73,7 @@ class Session:
 
     def variants(self):
         """Names of the ways in which ranks run the entry; one that is None if there is no choice."""
+        self.api.moert_session_variant_name.restype = ctypes.c_char_p
         names = [self.api.moert_session_variant_name(self.handle, i) for i in range(self.api.moert_session_variants(self.handle))]
         return [name and name.decode() for name in names]
 

@@ -1,7 +1,7 @@
 //===- Partition.cpp - moe-partition: from the logical program to one rank's program ------------------------------===//
 //
-// Every function, and every variant of it, is divided by itself: gather its layers (DivideLayers.h), find out whether its tokens can be divided
-// (SplitTokens.h), cut experts into slices (SliceLayers.h), divide experts among ranks.
+// Every function, and every variant of it, is divided by itself: gather its layers (DivideLayers.h), find out whether
+// its tokens can be divided (SplitTokens.h), cut experts into slices (SliceLayers.h), divide experts among ranks.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -211,7 +211,8 @@ private:
     SymbolTable symbols(getOperation());
     OpBuilder b(&getContext());
     // Behind those of variants that came before.
-    Block::iterator place = llvm::find_if(*getOperation().getBody(), [](Operation &op) { return !isa<shard::GridOp>(op); });
+    auto isNone = [](Operation &op) { return !isa<shard::GridOp>(op); };
+    Block::iterator place = llvm::find_if(*getOperation().getBody(), isNone);
     const std::pair<StringRef, int64_t> axes[] = {{"dp", spec.copies}, {"ep", spec.ranks}, {"etp", spec.slices}};
     for (auto [name, ranks] : axes) {
       if (ranks == 1)

@@ -60,7 +60,8 @@ private:
   static InFlightDiagnostic fault(func::FuncOp func) {
     auto variant = moe::variantOf(func);
     InFlightDiagnostic diagnostic = func.emitError();
-    diagnostic << "'" << func.getName() << "', variant '" << variant.getName() << "' of '" << variant.getEntry() << "', ";
+    diagnostic << "'" << func.getName() << "', variant '" << variant.getName() << "' of '" << variant.getEntry()
+               << "', ";
     return diagnostic;
   }
 

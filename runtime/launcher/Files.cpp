@@ -167,7 +167,8 @@ Status checkFiles(const moert_program &program, const Options &options, const st
     if (Status s = planCall(program, call, plan); s.failed())
       return s;
   if (options.tune)
-    if (Status s = planStream("the dictionary of variants", tuningPath(weights), "rename the archive", plan); s.failed())
+    if (Status s = planStream("the dictionary of variants", tuningPath(weights), "rename the archive", plan);
+        s.failed())
       return s;
   if (Status s = planStream("the samples", options.samples, "give --samples another file", plan); s.failed())
     return s;

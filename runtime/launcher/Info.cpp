@@ -48,7 +48,8 @@ std::string variantTable(const moert_program_list &programs, const moert_program
   for (int32_t i = 0; i < programs.count && program.variant; ++i)
     if (const moert_program &other = *programs.programs[i];
         !std::strcmp(other.entry, program.entry) && other.device == program.device)
-      text += format("  %d  %-24s %s\n", number++, printable(other.variant).c_str(), printable(axesText(other)).c_str());
+      text += format("  %d  %-24s %s\n", number++, printable(other.variant).c_str(),
+                     printable(axesText(other)).c_str());
   return text.empty() ? "" : "variants:\n" + text;
 }
 
@@ -64,7 +65,8 @@ std::string infoText(const moert_program &program, const std::string &weights) {
   for (int32_t i = 0; i < program.parameter_count; ++i) {
     uint64_t size = 0;
     const moert_parameter_desc &parameter = program.parameters[i];
-    if (std::any_of(program.parameters, &parameter, [&](auto &other) { return !std::strcmp(other.key, parameter.key); }))
+    auto isPart = [&](const moert_parameter_desc &other) { return !std::strcmp(other.key, parameter.key); };
+    if (std::any_of(program.parameters, &parameter, isPart))
       continue; // another part of the same
     tensorBytes(parameter.dtype, parameter.rank, parameter.sizes, size);
     ++arrays;

@@ -1,8 +1,9 @@
 //===- Tune.cpp - which variant is the fastest for how many tokens ------------------------------------------------===//
 //
-// All variants are measured: a program has at most as many as axes, 16, and that many trials Tutel's search may take for
-// a key even where there is nothing to search ((log_1.5 1 + 2) * 4 * 2). They take turns, so that what slows the machine
-// down for a while slows all of them. Times are those of the first rank, which waits for the others in every call.
+// All variants are measured: a program has at most as many as axes, 16, and that many trials Tutel's search may take
+// for a key even where there is nothing to search ((log_1.5 1 + 2) * 4 * 2). They take turns, so that what slows the
+// machine down for a while slows all of them. Times are those of the first rank, which waits for the
+// others in every call.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 

@@ -86,8 +86,8 @@ static Value emitPack(GraphLowering &lowering, const ProductTiles &tiles, OpBuil
 
 /// Variants of an entry read one archive, in which experts are whole: the slice that a rank has stands with gaps there,
 /// if it is made of whole blocks. Nothing where it is not, or where there are no slices.
-static MemRefLayoutAttrInterface layoutOfSlice(moe::ParameterOp parameter, ArrayRef<int64_t> own, ArrayRef<int64_t> packed,
-                                               int64_t blockColumns, int64_t depth) {
+static MemRefLayoutAttrInterface layoutOfSlice(moe::ParameterOp parameter, ArrayRef<int64_t> own,
+                                               ArrayRef<int64_t> packed, int64_t blockColumns, int64_t depth) {
   auto function = parameter->getParentOfType<func::FuncOp>();
   if (!function || !moe::variantOf(function) || !parameter.getRecipe())
     return {};

@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-/* The programs of an object have at most so many axes together; of a parameter the first dimensions may be divided among ranks. */
+/* The programs of an object have at most so many axes together; of a parameter the first dimensions may be divided
+ * among ranks. */
 #define MOERT_MAX_AXES 16
 #define MOERT_DIVIDED_DIMS 2
 
@@ -34,9 +35,9 @@ typedef struct moert_value {
   uint32_t axes;
 } moert_value;
 
-/* Ranks in one direction of the job's grid: rank r of the job has the number r / stride % ranks on it. A job has as many
- * ranks as the axes of a program give; its last one, of stride 1, varies fastest. Of a dimension of n elements that is
- * divided among W ranks, rank r has [n*r/W, n*(r+1)/W). */
+/* Ranks in one direction of the job's grid: rank r of the job has the number r / stride % ranks on it. A job has as
+ * many ranks as the axes of a program give; its last one, of stride 1, varies fastest. Of a dimension of n elements that
+ * is divided among W ranks, rank r has [n*r/W, n*(r+1)/W). */
 typedef struct moert_axis {
   const char *name;
   int32_t ranks;

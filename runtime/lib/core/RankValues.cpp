@@ -35,7 +35,9 @@ struct InputPart {
     data = static_cast<char *>(input.data) + static_cast<uint64_t>(begin) * rowBytes(input);
   }
   /// Kernels count on the alignment of what they get. The whole, if it is a copy, has room.
-  bool reserve(Tensor &input) const { return !moves() || input.data == input.memory.data() || input.memory.reserve(bytes); }
+  bool reserve(Tensor &input) const {
+    return !moves() || input.data == input.memory.data() || input.memory.reserve(bytes);
+  }
   bool moves() const { return reinterpret_cast<uintptr_t>(data) % kArchiveAlignment != 0; }
 };
 } // namespace

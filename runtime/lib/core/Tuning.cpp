@@ -124,7 +124,10 @@ Status Reader::entry(Tuning &tuning, const std::string &entryName) {
 Status Reader::run(Tuning &tuning) {
   bool hasProgram = false, hasWindow = false, hasEntries = false;
   Status status = object([&](const std::string &key) {
-    bool *seen = key == "program" ? &hasProgram : key == "window" ? &hasWindow : key == "entries" ? &hasEntries : nullptr;
+    bool *seen = key == "program"   ? &hasProgram
+                 : key == "window"  ? &hasWindow
+                 : key == "entries" ? &hasEntries
+                                    : nullptr;
     if (!seen || *seen)
       return fail("expected program, window and entries, each once");
     *seen = true;
@@ -165,7 +168,8 @@ Status Tuning::read(const std::string &path, bool mayBeMissing) {
     if (got < 0 && errno == EINTR)
       continue;
     if (got <= 0)
-      return failure(kUserError, "cannot read '%s': %s", path.c_str(), got ? std::strerror(errno) : "it became shorter");
+      return failure(kUserError, "cannot read '%s': %s", path.c_str(),
+                     got ? std::strerror(errno) : "it became shorter");
     done += static_cast<size_t>(got);
   }
   return parse(text, path);

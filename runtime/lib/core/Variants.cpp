@@ -29,7 +29,8 @@ static bool belongTogether(const moert_program &one, const moert_program &other)
          one.state_count == other.state_count && one.symbol_count == other.symbol_count &&
          one.parameter_count == other.parameter_count && one.parameters == other.parameters &&
          one.axis_count == other.axis_count && one.axes == other.axes && rankCount(one) == rankCount(other) &&
-         areAlike(one.inputs, other.inputs, one.input_count) && areAlike(one.outputs, other.outputs, one.output_count) &&
+         areAlike(one.inputs, other.inputs, one.input_count) &&
+         areAlike(one.outputs, other.outputs, one.output_count) &&
          areAlike(one.states, other.states, one.state_count) &&
          std::equal(one.symbols, one.symbols + one.symbol_count, other.symbols, isSame);
 }
@@ -91,7 +92,7 @@ std::string tuningPath(const std::string &weights) {
 Status Variants::readTuning(const char *path, const std::string &weights, const moert_program &program) {
   std::string file = path ? path : tuningPath(weights);
   if (count() == 1)
-    return path ? failure(kUserError, "'%s' says which variant to take, and the model is compiled without variants", path)
+    return path ? failure(kUserError, "'%s' chooses among variants, and the model is compiled without them", path)
                 : Status();
   if (chosen >= 0 || file.empty())
     return {};

@@ -1,7 +1,7 @@
 //===- TextFuzz.cpp - any bytes as what the launcher reads as text ------------------------------------------------===//
 //
-// A list of calls, a list of token ids, a command line, a dictionary of variants; and the text that a model writes, whose pieces together must be
-// the whole up to a stop string.
+// A list of calls, a list of token ids, a command line, a dictionary of variants; and the text that a model writes,
+// whose pieces together must be the whole up to a stop string.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 

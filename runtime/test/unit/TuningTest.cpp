@@ -70,10 +70,12 @@ TEST(Tuning, KeysStandInOrder) {
 
 TEST(Tuning, WhatIsNoDictionaryIsOneLine) {
   EXPECT_EQ(refused(""), "'d.json', line 1: expected an object; --tune writes such a file");
-  EXPECT_EQ(refused(std::string(kText) + "x"), "'d.json', line 12: something behind the dictionary; --tune writes such a file");
+  EXPECT_EQ(refused(std::string(kText) + "x"),
+            "'d.json', line 12: something behind the dictionary; --tune writes such a file");
   EXPECT_EQ(refused("{}"), "'d.json', line 1: expected program, window and entries; --tune writes such a file");
-  EXPECT_EQ(refused(with("128", "64")), "'d.json', line 3: a window of another size than 128 tokens; --tune writes such a file");
-  for (auto [from, to, message] : {std::tuple("\"window\"", "\"program\"", "line 3: expected program, window and entries, each once"),
+  EXPECT_EQ(refused(with("128", "64")),
+            "'d.json', line 3: a window of another size than 128 tokens; --tune writes such a file");
+  for (auto [from, to, message] : {std::tuple("\"window\"", "\"program\"", "line 3: expected program"),
                                    {"\"window\"", "\"width\"", "each once"},
                                    {"128", "-128", "expected a number"},
                                    {"128", "1e2", "another size"},

@@ -64,7 +64,7 @@ def test_level_unknown(graph):
     assert compile_model(graph, "--from=graph", "--to=graph").returncode == 0
 
 
-NAMES = ["-o", "--report", "--dump-intermediates", "--weights", "--target", "--target-cpu", "--cluster", "--variant"]
+NAMES = ["-o", "--report", "--dump-intermediates", "--weights", "--target", "--target-cpu", "--cluster"]
 
 
 @pytest.mark.parametrize("option", NAMES)

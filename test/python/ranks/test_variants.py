@@ -9,6 +9,9 @@ import pytest
 from layer import Drawn, inputs_of, write
 from moe_mlir import Executable, ExecutableError
 from moe_mlir.testing.compare import assert_close
+from moe_mlir.testing.compiling import export_model, step_inputs
+from moe_mlir.testing.inputs import random_tokens
+from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.ranks import DEADLINE, assert_same_bits, children_of, compile_for, outputs_of, run
 
 # Rows of ids that differ from call to call; the first call is the largest.
@@ -165,3 +168,22 @@ def test_what_can_not_be_chosen(tuned):
     info = subprocess.run([program, "--info"], capture_output=True, text=True, check=True).stdout
     for number, name in enumerate(WAYS[ranks]):
         assert f"  {number}  {name}" in info
+
+
+def test_states_stay(tmp_path):
+    """A model's caches, which all variants divide alike: each step by another variant gives the bits of one rank."""
+    model = tiny_model("mixtral")
+    export_model(model, tmp_path / "model.pt2", max_cache_len=32)
+    tokens = random_tokens(model, 5, 12, 0)
+    calls = [step_inputs(tokens[:, :8]), *(step_inputs(tokens[:, at : at + 1], at) for at in range(8, 12))]
+    one = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, calls, tmp_path / "expected")
+    ways = ["dp=2", "ep=2", "ep=2,schedule=<overlap, chunk = 4, steps = [2], slices = 1>"]
+    program = compile_for(tmp_path / "model.pt2", tmp_path / "all", ways[0], *(f"--variant={text}" for text in ways[1:]))
+    with served(2, program) as served_model:
+        for first in range(3):
+            served_model.reset()
+            for index, (call, expected) in enumerate(zip(calls, one, strict=True)):
+                served_model.choose_variant((first + index) % 3)
+                assert_same_bits([served_model.run(call)], [expected])
+    refused = subprocess.run(["moe-compile", tmp_path / "model.pt2", "--parallel=dp=4", "--variant=ep=2,etp=2", "-o", tmp_path / "no"], capture_output=True, text=True)
+    assert refused.returncode == 2 and "in another way than 'main': rank 0 has part 0 of 2 of 'batch' instead of part 0 of 4" in refused.stderr

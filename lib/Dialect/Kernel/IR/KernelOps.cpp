@@ -50,7 +50,8 @@ LogicalResult FuncOp::verify() {
   if (getFunctionType().getNumResults())
     return emitOpError("has no results; a kernel writes to its arguments");
   for (auto [i, type] : llvm::enumerate(getFunctionType().getInputs()))
-    if (auto memref = dyn_cast<MemRefType>(type); memref && !memref.getLayout().isIdentity() && !moe_mlir::fixedStrides(memref))
+    if (auto memref = dyn_cast<MemRefType>(type);
+        memref && !memref.getLayout().isIdentity() && !moe_mlir::fixedStrides(memref))
       return emitOpError() << "argument " << i << " must be a contiguous row-major memref, or have sizes and strides "
                            << "that are numbers and no offset, got " << type;
   return success();
