@@ -51,8 +51,8 @@ Status CallBenchmark::report() const {
                             static_cast<unsigned long long>(options.sampling.seed),
                             program.device == MOERT_CUDA ? "; a time includes the copies of inputs and outputs" : "",
                             timeHeader("calls/s").c_str());
-  return print(text + timeRow("call", times, 1) + memoryLine(session) + trafficLines(session, program) +
-               loadTable(session));
+  return print(text + timeRow("call", times, 1) + variantLine(session) + memoryLine(session) +
+               trafficLines(session, program) + loadTable(session));
 }
 
 Status CallBenchmark::run() {

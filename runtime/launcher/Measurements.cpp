@@ -48,6 +48,12 @@ std::string memoryLine(const moert_session *session) {
                 static_cast<double>(moert_session_arena_bytes(session)) / (1 << 20));
 }
 
+std::string variantLine(const moert_session *session) {
+  if (moert_session_variants(session) < 2)
+    return {};
+  return format("variant: %s\n", moert_session_variant_name(session, moert_session_variant(session)));
+}
+
 std::string trafficLines(const moert_session *session, const moert_program &program) {
   std::string text;
   for (int32_t axis = 0; axis < program.axis_count; ++axis) {
