@@ -95,9 +95,9 @@ static MemRefLayoutAttrInterface layoutOfSlice(moe::ParameterOp parameter, Array
   for (auto step : parameter.getRecipe()->getAsRange<Attribute>())
     if (auto shard = dyn_cast<moe::ShardAttr>(step); shard && shard.getDim() > 0)
       slice = shard;
-  const bool isWhole = !slice || slice.getRanks() == 1 || own.size() != 3 ||
+  const bool hasNone = !slice || slice.getRanks() == 1 || own.size() != 3 ||
                        (slice.getDim() == 1 ? own[1] % blockColumns : own[2] % depth) != 0;
-  if (isWhole)
+  if (hasNone)
     return {};
   SmallVector<int64_t> strides(packed.size(), 1);
   for (int64_t d = packed.size() - 1; d > 0; --d)

@@ -44,7 +44,8 @@ typedef struct moert_axis {
   int32_t stride;
 } moert_axis;
 
-/* A packed parameter in the archive. `key` is the entry's name there. */
+/* A packed parameter in the archive. `key` is the entry's name there; variants may have several parameters of one entry,
+ * each another part of it. */
 typedef struct moert_parameter_desc {
   const char *key;
   int32_t dtype;
