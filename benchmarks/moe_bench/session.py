@@ -28,6 +28,8 @@ class Options(ctypes.Structure):
         ("ranks", ctypes.c_int32),
         ("root", ctypes.c_char_p),
         ("token", ctypes.c_char_p),
+        ("variant", ctypes.c_char_p),
+        ("tuning", ctypes.c_char_p),
     ]
 
 
@@ -68,6 +70,21 @@ class Session:
             layers.append(rows[: experts.value])
         self.api.moert_session_clear_expert_load(self.handle)
         return layers
+
+    def variants(self):
+        """Names of the ways in which ranks run the entry; one that is None if there is no choice."""
+        self.api.moert_session_variant_name.restype = ctypes.c_char_p
+        names = [self.api.moert_session_variant_name(self.handle, i) for i in range(self.api.moert_session_variants(self.handle))]
+        return [name and name.decode() for name in names]
+
+    def set_variant(self, number):
+        """Of the runs that follow, on all ranks; -1: as the dictionary says."""
+        self._check(self.api.moert_session_set_variant(self.handle, number))
+
+    @property
+    def variant(self):
+        """The number of the one that ran last."""
+        return self.api.moert_session_variant(self.handle)
 
     def write_trace(self, path):
         """Of a session that traces; all ranks call it."""

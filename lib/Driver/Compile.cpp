@@ -206,6 +206,8 @@ int Compiler::read() {
     return status;
   if (int status = checkLevels())
     return status;
+  if (int status = checkVariantTarget())
+    return status;
   if (int status = weights.open(*input.module, options.weights, /*makesProgram=*/!options.to, console))
     return status;
   if (int status = planFiles())
@@ -237,6 +239,7 @@ int Compiler::lower(Level target) {
   // What the module says already stands, edited or not (readTarget has compared it with the command line).
   PipelineOptions device;
   device.parallel = options.parallel;
+  device.variants = variantTexts();
   device.cluster = options.cluster;
   device.scheduleTokens = options.scheduleTokens;
   std::string flags, cpuFlag = " --target-cpu=" + cpu;
@@ -257,6 +260,8 @@ int Compiler::lower(Level target) {
     }
     if (input.level == Level::Graph && !options.parallel.empty())
       command += " --parallel=" + options.parallel;
+    for (const std::string &variant : options.variants)
+      command += input.level == Level::Graph ? " --variant='" + variant + "'" : "";
     if (input.level == Level::Spmd && !options.cluster.empty())
       command += " --cluster=" + options.cluster;
     if (input.level == Level::Spmd && options.scheduleTokens)
@@ -305,6 +310,8 @@ int Compiler::checkTarget() {
 
 int Compiler::run() {
   if (int status = checkTarget())
+    return status;
+  if (int status = checkVariants())
     return status;
   if (int status = read())
     return status;

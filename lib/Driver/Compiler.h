@@ -53,6 +53,14 @@ private:
   /// At level scheduled: warns if no layer could be scheduled; with --report, keeps what each one takes.
   void reviewSchedules();
 
+  // Variants.cpp
+  /// Whether the command line's variants are some, and belong together.
+  int checkVariants();
+  /// Whether the target can run those of the input.
+  int checkVariantTarget();
+  /// As an option of moe-partition.
+  std::string variantTexts() const;
+
   // PlanFiles.cpp
   /// The names of all files that are written.
   std::string outputPath() const;

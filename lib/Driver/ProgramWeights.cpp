@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/SHA256.h"
 
 using namespace llvm;
@@ -88,9 +89,13 @@ static std::string computeArchiveId(mlir::ArrayAttr parameters, StringRef conten
     hash.update(part);
     hash.update(StringRef("\0", 1));
   };
+  StringSet<> seen;
   for (auto parameter : parameters.getAsRange<mlir::DictionaryAttr>()) {
+    if (!seen.insert(stringIn(parameter, "key")).second)
+      continue;
     mlir::NamedAttrList entries(parameter);
     entries.erase("axes");
+    entries.erase("slices");
     std::string text;
     raw_string_ostream(text) << mlir::Attribute(entries.getDictionary(parameters.getContext()));
     add(text);
@@ -114,9 +119,15 @@ int ProgramWeights::open(mlir::ModuleOp module, const WeightsFile &file, Console
     return kUserError;
   }
   contentId = file.id().str();
-  for (mlir::Attribute parameter : parameters)
-    if (int status = plan(cast<mlir::DictionaryAttr>(parameter), file.get(), console))
+  // Several may be parts of one in the archive.
+  StringSet<> seen;
+  for (mlir::Attribute attr : parameters) {
+    auto parameter = cast<mlir::DictionaryAttr>(attr);
+    if (StringRef key = stringIn(parameter, "key"); !key.empty() && !seen.insert(key).second)
+      continue;
+    if (int status = plan(parameter, file.get(), console))
       return status;
+  }
   ownId = computeArchiveId(parameters, contentId);
   return kOk;
 }

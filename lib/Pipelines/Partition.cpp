@@ -1,7 +1,7 @@
 //===- Partition.cpp - moe-partition: from the logical program to one rank's program ------------------------------===//
 //
-// Every function is divided by itself: gather its layers (DivideLayers.h), find out whether its tokens can be divided
-// (SplitTokens.h), cut experts into slices (SliceLayers.h), divide experts among ranks.
+// Every function, and every variant of it, is divided by itself: gather its layers (DivideLayers.h), find out whether
+// its tokens can be divided (SplitTokens.h), cut experts into slices (SliceLayers.h), divide experts among ranks.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -10,6 +10,7 @@
 
 #include "moe-mlir/Dialect/Moe/IR/LayerName.h"
 #include "moe-mlir/Pipelines/Passes.h"
+#include "moe-mlir/Pipelines/Variants.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
@@ -44,8 +45,10 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
     if (failed(MoePartitionBase::initializeOptions(options, errorHandler)))
       return failure();
     std::string error;
-    return parallel.empty() || parseParallel(parallel, error) ? success()
-                                                              : errorHandler("option 'parallel': " + error);
+    if (!parallel.empty() && !parseParallel(parallel, error))
+      return errorHandler("option 'parallel': " + error);
+    return parallel.empty() && !variants.empty() ? errorHandler("option 'variants' needs 'parallel', the first of them")
+                                                 : success();
   }
 
   void runOnOperation() override {
@@ -53,23 +56,69 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
       return markAllAnalysesPreserved();
     std::string error;
     spec = *parseParallel(parallel, error);
-    grids.clear();
-    names.clear();
+    startVariant(0);
     for (auto grid : getOperation().getOps<shard::GridOp>()) {
       grid.emitOpError("says how the program is divided among ranks already, so nothing else can; leave 'parallel' "
                        "out");
       return signalPassFailure();
     }
+    SmallVector<func::FuncOp> functions;
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (!func.isExternal() && failed(partition(func)))
-        return signalPassFailure();
-    if (spec.experts && !spec.experts->namesOnly(names, error)) {
-      getOperation().emitError(error);
-      return signalPassFailure();
-    }
+      if (!func.isExternal())
+        functions.push_back(func);
+    if (failed(variants.empty() ? partitionAll(functions) : makeVariants(functions)))
+      signalPassFailure();
   }
 
 private:
+  LogicalResult partitionAll(ArrayRef<func::FuncOp> functions) {
+    for (func::FuncOp func : functions)
+      if (failed(partition(func)))
+        return failure();
+    std::string error;
+    if (spec.experts && !spec.experts->namesOnly(names, error))
+      return getOperation().emitError(error);
+    return success();
+  }
+
+  /// Copies of the functions stand behind each, and every variant divides its own.
+  LogicalResult makeVariants(ArrayRef<func::FuncOp> functions) {
+    std::string error;
+    std::optional<std::vector<VariantSpec>> specs = parseVariants(&getContext(), parallel, variants, error);
+    if (!specs)
+      return getOperation().emitError("variants: " + error);
+    std::vector<SmallVector<func::FuncOp>> copies(specs->size());
+    for (func::FuncOp func : functions) {
+      SymbolTable symbols(getOperation());
+      for (unsigned number = 0; number < specs->size(); ++number) {
+        func::FuncOp copy = number ? func.clone() : func;
+        if (number) {
+          copy.setName((func.getName() + "." + Twine(number)).str());
+          symbols.insert(copy, std::next(Block::iterator(copies[number - 1].back())));
+        }
+        copies[number].push_back(copy);
+      }
+    }
+    for (auto [number, variant] : llvm::enumerate(*specs)) {
+      startVariant(number);
+      spec = variant.parallel;
+      makeGrids();
+      for (auto [copy, entry] : llvm::zip(copies[number], copies[0]))
+        copy->setAttr(moe::kVariantAttr,
+                      moe::VariantAttr::get(&getContext(), entry.getName(), variant.name, ordered, variant.schedule));
+      if (failed(partitionAll(copies[number])))
+        return failure();
+    }
+    return success();
+  }
+
+  void startVariant(unsigned number) {
+    suffix = number ? "." + std::to_string(number) : "";
+    grids.clear();
+    ordered.clear();
+    names.clear();
+  }
+
   LogicalResult partition(func::FuncOp func) {
     const bool dividesLayers = spec.ranks > 1 || spec.slices > 1 || spec.experts;
     SmallVector<DividedLayer> layers;
@@ -161,15 +210,18 @@ private:
   void makeGrids() {
     SymbolTable symbols(getOperation());
     OpBuilder b(&getContext());
-    Block::iterator place = getOperation().getBody()->begin();
+    // Behind those of variants that came before.
+    auto isNone = [](Operation &op) { return !isa<shard::GridOp>(op); };
+    Block::iterator place = llvm::find_if(*getOperation().getBody(), isNone);
     const std::pair<StringRef, int64_t> axes[] = {{"dp", spec.copies}, {"ep", spec.ranks}, {"etp", spec.slices}};
     for (auto [name, ranks] : axes) {
       if (ranks == 1)
         continue;
-      auto grid = shard::GridOp::create(b, getOperation().getLoc(), name, ArrayRef<int64_t>{ranks});
+      auto grid = shard::GridOp::create(b, getOperation().getLoc(), (name + suffix).str(), ArrayRef<int64_t>{ranks});
       grid->setAttr(moe::kAxesAttr, b.getStrArrayAttr({name}));
       // A function may have the name already.
       grids[name] = FlatSymbolRefAttr::get(symbols.insert(grid, place));
+      ordered.push_back(grids[name]);
     }
   }
 
@@ -220,7 +272,9 @@ private:
   }
 
   ParallelSpec spec;
+  std::string suffix; ///< of the grids of a variant but the first one
   llvm::StringMap<FlatSymbolRefAttr> grids;
+  SmallVector<FlatSymbolRefAttr> ordered; ///< the slowest first
   SmallVector<std::string> names; ///< of layers
 };
 } // namespace

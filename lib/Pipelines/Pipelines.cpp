@@ -13,8 +13,9 @@ std::string moe_mlir::importPipeline() { return "import-to-graph,moe-verify-leve
 std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options) {
   std::string setTarget = "kernel-set-target{" + (options.target.empty() ? "" : "target=" + options.target) + "}";
   // The name of a file may have blanks.
+  std::string variants = options.variants.empty() ? "" : " variants=\"" + options.variants + "\"";
   std::string partition =
-      "moe-partition" + (options.parallel.empty() ? "" : "{parallel=\"" + options.parallel + "\"}");
+      "moe-partition" + (options.parallel.empty() ? "" : "{parallel=\"" + options.parallel + "\"" + variants + "}");
   std::string schedule = "moe-schedule{" + (options.cluster.empty() ? "" : "cluster=\"" + options.cluster + "\" ") +
                          "tokens=" + std::to_string(options.scheduleTokens) + "}";
   switch (level) {
@@ -60,11 +61,18 @@ struct PartitionOptions : PassPipelineOptions<PartitionOptions> {
   Option<std::string> parallel{*this, "parallel",
                                llvm::cl::desc("ranks that share the experts, as in 'ep=4,tokens=split,groups=8'"),
                                llvm::cl::init("")};
+  Option<std::string> variants{*this, "variants",
+                               llvm::cl::desc("other ways to divide it among as many ranks, with ';' between them"),
+                               llvm::cl::init("")};
 };
 } // namespace
 
 static PipelineOptions optionsOf(const ArrowOptions &options) { return {options.target}; }
-static PipelineOptions optionsOf(const PartitionOptions &options) { return {"", options.parallel}; }
+static PipelineOptions optionsOf(const PartitionOptions &options) {
+  PipelineOptions result{"", options.parallel};
+  result.variants = options.variants;
+  return result;
+}
 static PipelineOptions optionsOf(const ScheduleOptions &options) {
   return {options.target, "", options.cluster, options.tokens};
 }

@@ -52,10 +52,13 @@ struct MoeSchedule : impl::MoeScheduleBase<MoeSchedule> {
     WalkResult result = getOperation().walk([&](moe::ExpertOp op) {
       if (op.getSchedule())
         return WalkResult::advance();
+      auto function = op->getParentOfType<FunctionOpInterface>();
+      auto variant = function ? moe::variantOf(function) : moe::VariantAttr();
+      if (variant && variant.getSchedule())
+        return WalkResult(setGiven(op, variant));
       std::string why;
       if (failed(decide(op, why)))
         return WalkResult::interrupt();
-      auto function = op->getParentOfType<FunctionOpInterface>();
       remark::analysis(op.getLoc(), remark::RemarkOpts::name("Schedule")
                                         .category("moe-schedule")
                                         .function(function ? function.getName() : StringRef()))
@@ -67,6 +70,15 @@ struct MoeSchedule : impl::MoeScheduleBase<MoeSchedule> {
   }
 
 private:
+  /// The schedule that the layer's function says.
+  LogicalResult setGiven(moe::ExpertOp op, moe::VariantAttr variant) {
+    op.setScheduleAttr(variant.getSchedule());
+    std::string fault = kernel::whyNotOverlapped(op);
+    if (fault.empty())
+      return success();
+    return op.emitOpError(fault) << " (the schedule is that of variant '" << variant.getName() << "')";
+  }
+
   /// Sets the schedule. `why` is the remark's text.
   LogicalResult decide(moe::ExpertOp op, std::string &why) {
     op.setScheduleAttr(moe::ScheduleAttr::get(&getContext(), moe::ScheduleKind::Plain));

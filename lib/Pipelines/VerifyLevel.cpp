@@ -6,6 +6,7 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/Levels.h"
 #include "moe-mlir/Pipelines/Passes.h"
+#include "moe-mlir/Pipelines/Variants.h"
 #include "moe-mlir/Schedule/Decisions.h"
 #include "moe-mlir/Support/ScalarRegion.h"
 
@@ -251,7 +252,7 @@ private:
       for (auto func : getOperation().getOps<func::FuncOp>())
         if (failed(InterfaceCheck(func, wanted).run()) || (wanted == Level::Graph && failed(verifySizes(func))))
           return failure();
-    return success();
+    return wanted == Level::Runtime ? success() : verifyVariants(getOperation());
   }
 };
 } // namespace

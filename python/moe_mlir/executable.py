@@ -98,6 +98,10 @@ class Executable:
         """Zero the states. The next `run` may have another batch."""
         self._ask([b"reset"])
 
+    def choose_variant(self, name):
+        """Run one of several variants of the program from here on, by its name or number."""
+        self._ask([b"variant", str(name).encode()])
+
     def run_calls(self, calls):
         """Reset, then run each of `calls`: inputs as in `run`, or None, which resets again.
 

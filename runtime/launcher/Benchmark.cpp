@@ -108,7 +108,7 @@ Status Benchmark::report() const {
              timeHeader("tokens/s").c_str());
   text += timeRow("prefill", prefill, batch * prompt);
   text += timeRow("decode", decode, batch);
-  return print(text + memoryLine(session) + trafficLines(session, program) + loadTable(session));
+  return print(text + variantLine(session) + memoryLine(session) + trafficLines(session, program) + loadTable(session));
 }
 
 Status Benchmark::run() {

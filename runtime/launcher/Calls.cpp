@@ -37,9 +37,13 @@ static Status parseCall(const std::vector<std::string> &words, Call &call) {
     call.reset = true;
     return {};
   }
+  if (words.size() == 2 && words[0] == "variant") {
+    call.variant = words[1];
+    return call.variant.empty() ? failure(kUserError, "variant: expected a name or number") : Status();
+  }
   for (size_t i = 0; i < words.size(); i += 2) {
     if (words[i] != "--input" && words[i] != "--output-dir" && words[i] != "--expected-output")
-      return failure(kUserError, "unknown word '%s' (known: --input, --output-dir, --expected-output, reset)",
+      return failure(kUserError, "unknown word '%s' (known: --input, --output-dir, --expected-output, reset, variant)",
                      words[i].c_str());
     if (i + 1 == words.size())
       return failure(kUserError, "'%s' has no value", words[i].c_str());

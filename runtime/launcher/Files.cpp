@@ -8,6 +8,7 @@
 #include "Console.h"
 #include "Modes.h"
 #include "core/Place.h"
+#include "core/Variants.h"
 
 #include <algorithm>
 #include <cstring>
@@ -143,10 +144,16 @@ Status checkFiles(const moert_program &program, const Options &options, const st
   for (const Prompt &prompt : options.prompts)
     if (prompt.file && prompt.value != "-")
       plan.reads("the prompt", prompt.value);
+  if (!options.tune && options.variant.empty())
+    plan.reads("the dictionary of variants", tuningPath(weights));
   planStreams(options, plan);
   const std::vector<Call> one{options.call};
   for (const Call &call : options.calls.empty() ? one : options.callList)
     if (Status s = planCall(program, call, plan); s.failed())
+      return s;
+  if (options.tune)
+    if (Status s = planStream("the dictionary of variants", tuningPath(weights), "rename the archive", plan);
+        s.failed())
       return s;
   if (Status s = planStream("the samples", options.samples, "give --samples another file", plan); s.failed())
     return s;

@@ -139,7 +139,8 @@ static const std::vector<Flag> kFlags = {
      [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.atol); }},
     {"calls", "FILE", Mode::Tensors, true,
      "Runs several calls, one per line: --input, --output-dir and --expected-output as here, or the word reset. "
-     "States are kept from line to line. FILE may be a pipe; - is the standard input.",
+     "The line 'variant NAME' is for the calls behind it. States are kept from line to line. FILE may be a pipe; - is "
+     "the standard input.",
      [](Options &o, const char *v) { return parseName(v, "a file", o.calls); }},
 
     {"benchmark", nullptr, Mode::Benchmark, true,
@@ -168,6 +169,14 @@ static const std::vector<Flag> kFlags = {
      "Waits for a line on the standard input before each repetition, and answers with a line of JSON after it.",
      [](Options &o, const char *) {
        o.wait = true;
+       return Status{};
+     }},
+
+    {"tune", nullptr, Mode::Benchmark, true,
+     "Measures calls with each variant of the model, for each of the sizes that --size names, and writes into "
+     "NAME.tuning.json, beside the archive of weights, which one is the fastest. Runs without --variant take it.",
+     [](Options &o, const char *) {
+       o.tune = true;
        return Status{};
      }},
 
@@ -215,6 +224,10 @@ static const std::vector<Flag> kFlags = {
        bool isKnown = o.comm == "shm" || o.comm == "local";
        return isKnown ? Status{} : failure(kUserError, "expected shm or local, got '%s'", v);
      }},
+    {"variant", "NAME", Mode::None, false,
+     "Runs one of several variants, by its name or number (--info lists them). Default: the one that --tune found for "
+     "that many tokens, or the first one.",
+     [](Options &o, const char *v) { return parseName(v, "a variant", o.variant); }},
     {"threads", "N", Mode::None, false,
      "Threads of each rank. Default: the cores that it may use, divided among ranks. It has no more than cores.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1024, o.threads); }},

@@ -5,6 +5,9 @@
 #include "core/Program.h"
 #include "core/Select.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace moert {
 
 static void list(std::string &text, const char *title, const moert_program &program, const moert_value *values,
@@ -30,6 +33,26 @@ static void list(std::string &text, const char *title, const moert_program &prog
     text += "  none\n";
 }
 
+/// Of all parts of a parameter that variants want a rank has the largest.
+static int64_t fewestParts(const moert_program &program, const moert_parameter_desc &parameter) {
+  int64_t parts = partsOf(program, parameter);
+  for (int32_t i = 0; i < program.parameter_count; ++i)
+    if (!std::strcmp(program.parameters[i].key, parameter.key))
+      parts = std::min(parts, partsOf(program, program.parameters[i]));
+  return parts;
+}
+
+std::string variantTable(const moert_program_list &programs, const moert_program &program) {
+  std::string text;
+  int number = 0;
+  for (int32_t i = 0; i < programs.count && program.variant; ++i)
+    if (const moert_program &other = *programs.programs[i];
+        !std::strcmp(other.entry, program.entry) && other.device == program.device)
+      text += format("  %d  %-24s %s\n", number++, printable(other.variant).c_str(),
+                     printable(axesText(other)).c_str());
+  return text.empty() ? "" : "variants:\n" + text;
+}
+
 std::string infoText(const moert_program &program, const std::string &weights) {
   std::string text =
       format("model:      %s\nentry:      %s\ndevice:     %s\ncompiler:   moe-compile %s\nbuild:      %s\n"
@@ -38,13 +61,19 @@ std::string infoText(const moert_program &program, const std::string &weights) {
              program.compiler, program.build_id, program.target_cpu, program.features);
   uint64_t bytes = 0;
   uint64_t ownBytes = 0; // of a rank
+  int32_t arrays = 0;
   for (int32_t i = 0; i < program.parameter_count; ++i) {
     uint64_t size = 0;
-    tensorBytes(program.parameters[i].dtype, program.parameters[i].rank, program.parameters[i].sizes, size);
+    const moert_parameter_desc &parameter = program.parameters[i];
+    auto isPart = [&](const moert_parameter_desc &other) { return !std::strcmp(other.key, parameter.key); };
+    if (std::any_of(program.parameters, &parameter, isPart))
+      continue; // another part of the same
+    tensorBytes(parameter.dtype, parameter.rank, parameter.sizes, size);
+    ++arrays;
     bytes += size;
-    ownBytes += size / static_cast<uint64_t>(partsOf(program, program.parameters[i]));
+    ownBytes += size / static_cast<uint64_t>(fewestParts(program, parameter));
   }
-  text += format("parameters: %d packed arrays, %llu bytes\n", program.parameter_count,
+  text += format("parameters: %d packed arrays, %llu bytes\n", arrays,
                  static_cast<unsigned long long>(bytes));
   if (program.axis_count)
     text += format("ranks:      %lld (%s), each with %llu bytes of parameters\n",

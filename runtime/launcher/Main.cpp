@@ -5,6 +5,7 @@
 #include "StartRanks.h"
 #include "core/OutputFile.h"
 #include "core/Select.h"
+#include "core/Variants.h"
 
 #include <cstdlib>
 #include <unistd.h>
@@ -31,7 +32,8 @@ static Status runMode(moert_session *session, const moert_program &program, cons
   case Mode::Tensors:
     return runTensors(session, program, options);
   case Mode::Benchmark:
-    return benchmark(session, program, options);
+    return options.tune ? tune(session, program, options, tuningPath(weightsPath(program, options)))
+                        : benchmark(session, program, options);
   case Mode::Serve:
     return serve(session, program);
   default:
@@ -56,6 +58,7 @@ static Status info(const moert_program_list &programs, const Options &options) {
     if (!isMeant(programs, program, options))
       continue;
     text += format("%s%s", text.empty() ? "" : "\n", infoText(program, weightsPath(program, options)).c_str());
+    text += variantTable(programs, program);
     if (options.kernels)
       text += kernelTable(program);
   }
@@ -100,7 +103,9 @@ static Status runSession(const void *what, const Options &options, const char *t
   open.deadline_ms = options.deadline;
   open.trace = !options.trace.empty();
   // On a GPU every count would wait for it, in the middle of what is measured.
-  open.count_experts = options.mode == Mode::Benchmark && program.device == MOERT_CPU;
+  open.count_experts = options.mode == Mode::Benchmark && !options.tune && program.device == MOERT_CPU;
+  open.variant = orNull(options.variant);
+  open.tuning = options.tune ? "" : nullptr; // which may be that of another program
   if (token) {
     open.rank = options.rank;
     open.ranks = static_cast<int32_t>(options.ranks);

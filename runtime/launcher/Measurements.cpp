@@ -48,12 +48,18 @@ std::string memoryLine(const moert_session *session) {
                 static_cast<double>(moert_session_arena_bytes(session)) / (1 << 20));
 }
 
+std::string variantLine(const moert_session *session) {
+  if (moert_session_variants(session) < 2)
+    return {};
+  return format("variant: %s\n", moert_session_variant_name(session, moert_session_variant(session)));
+}
+
 std::string trafficLines(const moert_session *session, const moert_program &program) {
   std::string text;
   for (int32_t axis = 0; axis < program.axis_count; ++axis) {
     int32_t ranks = 0;
     const int64_t *bytes = moert_session_traffic(session, axis, &ranks);
-    if (!bytes)
+    if (!bytes || !(moert_session_program(session)->variant_axes >> axis & 1))
       continue;
     text += format("sent on %s by the first rank (bytes, to each rank):", program.axes[axis].name);
     for (int32_t r = 0; r < ranks; ++r)

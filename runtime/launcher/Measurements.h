@@ -18,6 +18,9 @@ std::string timeRow(const char *what, std::vector<int64_t> times, int64_t count)
 /// The process's memory at its peak and the session's own.
 std::string memoryLine(const moert_session *session);
 
+/// Which of several variants ran last; nothing without variants.
+std::string variantLine(const moert_session *session);
+
 /// Bytes that this rank has sent to each other one, by axis; nothing without axes.
 std::string trafficLines(const moert_session *session, const moert_program &program);
 

@@ -31,6 +31,15 @@ Status checkFiles(const moert_program &program, const Options &options, const st
 Status benchmark(moert_session *session, const moert_program &program, const Options &options);
 Status benchmarkCalls(moert_session *session, const moert_program &program, const Options &options);
 
+/// Times calls on random inputs with each variant of the program, and writes the dictionary at `path`.
+Status tune(moert_session *session, const moert_program &program, const Options &options, const std::string &path);
+
+/// The variants of a program, for --info; nothing if it has none.
+std::string variantTable(const moert_program_list &programs, const moert_program &program);
+
+/// Takes the variant of that name or number from here on.
+Status setVariant(moert_session *session, const std::string &name);
+
 /// Answers requests on the standard input until it ends.
 Status serve(moert_session *session, const moert_program &program);
 

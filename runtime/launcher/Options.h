@@ -19,7 +19,8 @@ struct NamedFile {
 struct Call {
   std::vector<NamedFile> inputs, expected;
   std::string outputDir;
-  bool reset = false; // only resets the states
+  bool reset = false;  // only resets the states
+  std::string variant; // not empty: only chooses this one for the calls that follow
 };
 
 /// "NAME=N" of --size.
@@ -45,6 +46,7 @@ struct Options {
   uint64_t randomWeights = 0; // 0: from the archive
   int64_t deadline = 0;       // milliseconds; 0: not given
   int64_t ranks = 0;          // to be started; 0: not given
+  std::string variant;        // by name or number; empty: not given
   std::string comm;           // what they are: shm, local; empty: not given
   int rank = 0;               // of this process; the first one alone prints and writes files
   bool kernels = false;
@@ -67,6 +69,7 @@ struct Options {
   std::vector<NamedSize> sizes;
   std::string samples;
   bool wait = false;
+  bool tune = false; // a benchmark of the variants
 };
 
 Status parseOptions(int argc, const char *const *argv, Options &options);

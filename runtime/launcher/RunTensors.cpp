@@ -168,6 +168,8 @@ static Status runCall(moert_session *session, const moert_program &program, cons
     moert_session_reset(session);
     return {};
   }
+  if (!call.variant.empty())
+    return setVariant(session, call.variant);
   for (const NamedFile &file : call.expected)
     if (moert_session_find_output(session, file.name.c_str()) < 0)
       return failure(kUserError, "there is no output '%s' (the program has %s)", file.name.c_str(),

@@ -126,10 +126,12 @@ Status Server::answer(const Words &request, bool &isLast) {
     status = run(request, outputs);
   } else if (request[0] == "reset" && request.size() == 1) {
     moert_session_reset(session);
+  } else if (request[0] == "variant" && request.size() == 2) {
+    status = setVariant(session, request[1]);
   } else if (request[0] == "generate") {
     status = generate(request, text);
   } else {
-    status = failure(kUserError, "there is no request '%.40s' of %zu words (known: run, reset, generate)",
+    status = failure(kUserError, "there is no request '%.40s' of %zu words (known: run, reset, variant, generate)",
                      request[0].c_str(), request.size());
   }
   if (status.failed()) {

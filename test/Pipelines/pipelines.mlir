@@ -10,7 +10,7 @@
 // SPMD-NEXT: moe-partition{parallel={{.*}}},
 // SPMD-NEXT: moe-verify-level{level=spmd},
 // SPMD-NEXT: moe-set-level{level=spmd}
-// RANKS: moe-partition{parallel=ep=2,tokens=split},
+// RANKS: moe-partition{parallel=ep=2,tokens=split variants=},
 // SCHEDULED: kernel-set-target{{.*}},
 // SCHEDULED-NEXT: moe-check-cuda,
 // SCHEDULED: graph-fuse-elementwise

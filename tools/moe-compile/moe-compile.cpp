@@ -89,6 +89,11 @@ static cl::opt<std::string>
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
                       "gives the same bits. sums=bf16 (default f32) rounds each rank's sum before it travels: half the bytes, "
                       "but bits depend on ep then. experts=FILE (JSON) says which expert stands where"));
+static cl::list<std::string>
+    variant("variant", cl::value_desc("ep=N,..."), cl::cat(category),
+            cl::desc("Another way to divide the program among as many ranks, with the same weights; the first one is "
+                     "--parallel. As there, and schedule=<..> is that of its layers. The program goes from one to "
+                     "another between two calls (./model --variant, --tune). Repeatable"));
 static cl::opt<std::string>
     cluster("cluster", cl::value_desc("name"), cl::cat(category),
             cl::desc("Schedule exchanges under products for ranks that are connected so: 8xH200, as moe-sim takes "
@@ -167,6 +172,10 @@ static bool hasEmptyName() {
       usageError("the value of " + Twine(option == &outputFile ? "-" : "--") + option->ArgStr + " is empty");
       return true;
     }
+  if (is_contained(variant, "")) {
+    usageError("the value of --variant is empty");
+    return true;
+  }
   if (report.getNumOccurrences() && report.empty()) {
     usageError("the value of --report is empty");
     return true;
@@ -203,6 +212,7 @@ int main(int argc, char **argv) {
   options.emit = emit;
   options.target = target;
   options.parallel = parallel;
+  options.variants.assign(variant.begin(), variant.end());
   options.cluster = cluster;
   options.scheduleTokens = scheduleTokens;
   if (targetCpu.getNumOccurrences())

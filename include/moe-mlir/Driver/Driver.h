@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace moe_mlir {
 
@@ -28,6 +29,7 @@ struct CompileOptions {
   std::string target;                   ///< "cpu" or "cuda:ARCH"; empty: what the input says, or the CPU.
   std::optional<std::string> targetCpu; ///< None: what the input says, or this machine.
   std::string parallel;                 ///< "ep=4,tokens=split,groups=8" (Parallel.h); empty: as the input says.
+  std::vector<std::string> variants;    ///< Other ways to divide it (Variants.h); with `parallel`.
   std::string cluster;                  ///< "8xH200" (LayerTimes.h); empty: that of the target, if it is a GPU.
   int64_t scheduleTokens = 0;           ///< Of all ranks together; 0: those of the input, or as LayerTimes.h says.
   std::optional<Entry> entry;           ///< None: the layers of a model for a GPU, else main.

@@ -60,6 +60,10 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
     dispatch and in the recipes of the weights). The file is one list for all layers, an object of lists by the name of the layer,
     or `{"physical_to_logical_map": [..]}` with one for each layer of the model. Sums are grouped by place.
 
+    `variants` are other ways to run every function, as `parallel` says the first one: texts as that, each with a `schedule=<..>` as
+    well, and semicolons between them. Each becomes a function of its own with grids of its own (`#moe.variant`), behind the one that it
+    is a variant of, and all have the same number of ranks.
+
     Remarks of category `moe-partition` say what was decided for each layer. A program that has a grid is divided already;
     `parallel` is an error there.
 
@@ -103,7 +107,9 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"parallel", "parallel", "std::string", "",
-                        "ranks that share the work, as in 'ep=4,tokens=split,groups=8' or 'dp=2,etp=2'">];
+                        "ranks that share the work, as in 'ep=4,tokens=split,groups=8' or 'dp=2,etp=2'">,
+                 Option<"variants", "variants", "std::string", "",
+                        "other ways, as in 'dp=4;ep=4,schedule=<parts = 2>'; with 'parallel'">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::shard::ShardDialect"];
 }
 
@@ -111,7 +117,8 @@ def MoeSchedule : Pass<"moe-schedule", "::mlir::ModuleOp"> {
   let summary = "Decide how the kernels of each expert layer follow each other";
   let description = [{
     Gives every `moe.expert` that has none a schedule, and a remark of category `moe-schedule` that says why. A schedule that is
-    there, by hand or from an earlier run, is kept.
+    there, by hand or from an earlier run, is kept. Layers of a function whose `moe.variant` has a schedule get that one, if their
+    tokens travel.
 
     A layer whose tokens travel between ranks gets the schedule that takes the least time on `cluster`, by the simulator of
     `moe-sim`: an overlap, parts, or `<plain>` if that gains less than 3 %. The remark says both times, the floor (of two
@@ -152,6 +159,10 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
     Of one rank's program (`spmd`, `scheduled`): rows of a `moe.dispatch to` go to their `moe.all_to_all` only, and its layout to
     that op and to the `moe.combine` of what came back; the layout of received rows goes to its `return` only; a `moe.dispatch at`
     reads tokens and companions of one exchange, or tokens of which every rank has all.
+
+    Variants of an entry (`moe.variant`, from `spmd` to `kernel`) have the same arguments and results, but for what divides them, and the
+    same number of ranks; no grid belongs to two of them, and none names the grid of another one. States stay where they are when
+    another variant goes on, so all variants divide them alike.
 
     Up to `scheduled`, bodies of linalg ops and activations hold scalars: `arith`, `math` (but `math.ipowi`) and `scf` on i1,
     i8, i16, i32, i64, index, f16, bf16, f32 and f64, `nn.silu`, `linalg.index`, and `tensor.extract` and `tensor.dim` of tensors

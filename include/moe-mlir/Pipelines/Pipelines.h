@@ -19,6 +19,8 @@ struct PipelineOptions {
   /// What schedules are decided for, see SchedulingOptions (LayerTimes.h); of the arrow from level spmd.
   std::string cluster = "";
   int64_t scheduleTokens = 0;
+  /// Other ways to divide it, see parseVariants (Variants.h); with `parallel`.
+  std::string variants = "";
 };
 
 /// The passes that make level graph of an imported model (`aten.call` ops), in the syntax of `moe-opt --pass-pipeline`.

@@ -8,6 +8,8 @@
 
 #include "Lowering.h"
 
+#include "moe-mlir/Support/FixedStrides.h"
+
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -82,6 +84,27 @@ static Value emitPack(GraphLowering &lowering, const ProductTiles &tiles, OpBuil
   return packed;
 }
 
+/// Variants of an entry read one archive, in which experts are whole: the slice that a rank has stands with gaps there,
+/// if it is made of whole blocks. Nothing where it is not, or where there are no slices.
+static MemRefLayoutAttrInterface layoutOfSlice(moe::ParameterOp parameter, ArrayRef<int64_t> own,
+                                               ArrayRef<int64_t> packed, int64_t blockColumns, int64_t depth) {
+  auto function = parameter->getParentOfType<func::FuncOp>();
+  if (!function || !moe::variantOf(function) || !parameter.getRecipe())
+    return {};
+  moe::ShardAttr slice;
+  for (auto step : parameter.getRecipe()->getAsRange<Attribute>())
+    if (auto shard = dyn_cast<moe::ShardAttr>(step); shard && shard.getDim() > 0)
+      slice = shard;
+  const bool hasNone = !slice || slice.getRanks() == 1 || own.size() != 3 ||
+                       (slice.getDim() == 1 ? own[1] % blockColumns : own[2] % depth) != 0;
+  if (hasNone)
+    return {};
+  SmallVector<int64_t> strides(packed.size(), 1);
+  for (int64_t d = packed.size() - 1; d > 0; --d)
+    strides[d - 1] = strides[d] * packed[d] * (d == slice.getDim() ? slice.getRanks() : 1);
+  return StridedLayoutAttr::get(parameter.getContext(), /*offset=*/0, strides);
+}
+
 Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewriter &rewriter, Location loc,
                                const ProductTiles &tiles, Value tensor, Value converted, bool halves,
                                bool interleaved) {
@@ -100,8 +123,10 @@ Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewrite
   if (parameter.getRecipe())
     llvm::append_range(recipe, *parameter.getRecipe());
   recipe.push_back(moe::PackAttr::get(rewriter.getContext(), blockColumns, depth, halves, interleaved));
-  auto packed = moe::ParameterOp::create(rewriter, parameter.getLoc(), MemRefType::get(shape, type.getElementType()),
-                                         parameter.getSources(), rewriter.getArrayAttr(recipe));
+  auto layout = layoutOfSlice(parameter, type.getShape(), shape, blockColumns, depth);
+  auto packed = moe::ParameterOp::create(rewriter, parameter.getLoc(),
+                                         MemRefType::get(shape, type.getElementType(), layout), parameter.getSources(),
+                                         rewriter.getArrayAttr(recipe));
   // Blocks are filled up, so many shapes have one packed form: whoever reads the weights must know the right one.
   packed->setAttr(moe::kShapeAttr, rewriter.getDenseI64ArrayAttr(type.getShape()));
   return packed;

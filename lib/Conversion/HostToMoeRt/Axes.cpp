@@ -3,7 +3,9 @@
 #include "Axes.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Ranks.h"
+#include "moe-mlir/Support/FixedStrides.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -17,17 +19,32 @@ FailureOr<Axes> Axes::read(ModuleOp module) {
     if (!ranks)
       return grid.emitOpError("has a number of ranks that is not known, or none; give the size of each dimension");
     if (*ranks > 1 || !SymbolTable::symbolKnownUseEmpty(grid, module))
-      axes.ranks.insert({grid.getSymNameAttr(), *ranks});
+      axes.ranks.insert({grid.getSymNameAttr(), {*ranks}});
   }
+  axes.setStrides(llvm::map_to_vector(axes.ranks, [](auto &entry) { return entry.first; }));
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto variant = moe::variantOf(function))
+      axes.setStrides(llvm::map_to_vector(variant.getGrids(), [](FlatSymbolRefAttr grid) { return grid.getAttr(); }));
   return axes;
+}
+
+void Axes::setStrides(ArrayRef<StringAttr> grids) {
+  int64_t stride = 1;
+  for (StringAttr grid : llvm::reverse(grids)) {
+    Axis &axis = ranks.find(grid)->second;
+    axis.stride = stride;
+    // A job of so many ranks is refused when it is opened.
+    stride = std::min<int64_t>(stride * axis.ranks, std::numeric_limits<int32_t>::max());
+  }
 }
 
 ArrayAttr Axes::toAttr(MLIRContext *context) const {
   Builder b(context);
   SmallVector<Attribute> entries;
-  for (auto [name, count] : ranks)
-    entries.push_back(
-        b.getDictionaryAttr({b.getNamedAttr("name", name), b.getNamedAttr("ranks", b.getI64IntegerAttr(count))}));
+  for (auto [name, axis] : ranks)
+    entries.push_back(b.getDictionaryAttr({b.getNamedAttr("name", name),
+                                           b.getNamedAttr("ranks", b.getI64IntegerAttr(axis.ranks)),
+                                           b.getNamedAttr("stride", b.getI64IntegerAttr(axis.stride))}));
   return b.getArrayAttr(entries);
 }
 
@@ -75,10 +92,42 @@ static bool isPackedByRank(const Steps &steps, MemRefType type, DenseI64ArrayAtt
   return !steps.pack.getHalves() && shape && shape[0] % steps.pack.getColumns() == 0;
 }
 
+/// The same of slices that stand with gaps in the archive, which has the experts whole.
+static FailureOr<WholeParameter> makeWholeOfGaps(moe::ParameterOp op, const Axes &axes, Steps &steps) {
+  auto type = cast<MemRefType>(op.getType());
+  auto own = op->getAttrOfType<DenseI64ArrayAttr>(moe::kShapeAttr);
+  auto slice = steps.slices.size() == 1 ? dyn_cast<moe::ShardAttr>(steps.slices[0]) : moe::ShardAttr();
+  SmallVector<int64_t> sizes(type.getShape()), shape(own ? own.asArrayRef() : ArrayRef<int64_t>());
+  int64_t dim = slice ? slice.getDim() : 0;
+  if (!steps.pack || shape.size() != 3 || sizes.size() < 4 || dim < 1 || dim > 2)
+    return op.emitOpError("has strides, which are for slices of experts that are packed");
+  sizes[dim] *= slice.getRanks();
+  shape[dim] *= slice.getRanks();
+  auto whole = MemRefType::get(sizes, type.getElementType());
+  std::optional<SmallVector<int64_t>> strides = moe_mlir::fixedStrides(whole);
+  if (moe_mlir::fixedStrides(type) != strides)
+    return op.emitOpError("has other strides than ") << whole << ", of which it is a slice";
+  WholeParameter result{{}, {}, {}, {}};
+  result.sliceAxis = axes.number(slice.getGrid());
+  result.sliceStep = (*strides)[dim] * type.getDimSize(dim);
+  if (steps.parts) {
+    result.axes.push_back(axes.number(steps.parts.getGrid()));
+    sizes[0] *= steps.parts.getRanks();
+    shape[0] *= steps.parts.getRanks();
+  }
+  steps.others.push_back(steps.pack);
+  result.recipe = ArrayAttr::get(op.getContext(), steps.others);
+  result.type = MemRefType::get(sizes, type.getElementType());
+  result.shape = DenseI64ArrayAttr::get(op.getContext(), shape);
+  return result;
+}
+
 FailureOr<WholeParameter> moert::makeWhole(moe::ParameterOp op, const Axes &axes) {
   auto type = cast<MemRefType>(op.getType());
   WholeParameter whole{op.getRecipeAttr(), type, op->getAttrOfType<DenseI64ArrayAttr>(moe::kShapeAttr), {}};
   Steps steps(whole.recipe);
+  if (!type.getLayout().isIdentity())
+    return makeWholeOfGaps(op, axes, steps);
   if (!steps.parts && steps.slices.empty())
     return whole;
   if (steps.slices.size() > 1)

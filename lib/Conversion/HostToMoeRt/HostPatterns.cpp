@@ -11,6 +11,7 @@
 #include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
+#include "moe-mlir/Support/FixedStrides.h"
 
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -57,8 +58,8 @@ struct LowerParameter : ConvertOpToLLVMPattern<moe::ParameterOp> {
 
   LogicalResult matchAndRewrite(moe::ParameterOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     auto type = dyn_cast<MemRefType>(op.getType());
-    if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
-      return op.emitOpError() << "must be a static, contiguous memref at this level, got " << op.getType();
+    if (!type || !moe_mlir::fixedStrides(type))
+      return op.emitOpError() << "must be a static memref at this level, got " << op.getType();
     FailureOr<WholeParameter> whole = makeWhole(op, *state.axes);
     if (failed(whole))
       return failure();

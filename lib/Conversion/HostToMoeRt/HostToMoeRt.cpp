@@ -237,6 +237,7 @@ struct ConvertHostToMoeRt : moert::impl::ConvertHostToMoeRtBase<ConvertHostToMoe
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (function.isExternal())
         continue;
+      parameters.beginFunction(function);
       FailureOr<Interface> interface = Interface::read(function, *axes);
       if (failed(interface) || failed(HostLowering(function, *interface, parameters, *axes).run()))
         return signalPassFailure();
@@ -246,6 +247,8 @@ struct ConvertHostToMoeRt : moert::impl::ConvertHostToMoeRtBase<ConvertHostToMoe
       emitError(module.getLoc()) << "module has no host function @main, nor one of another name";
       return signalPassFailure();
     }
+    if (failed(parameters.checkVariants()))
+      return signalPassFailure();
     module->setAttr(parametersAttrName, parameters.toAttr(&getContext()));
     if (!axes->empty())
       module->setAttr(axesAttrName, axes->toAttr(&getContext()));

@@ -66,6 +66,10 @@ static LogicalResult checkNames(func::FuncOp function, ArrayRef<Interface::Value
 
 FailureOr<Interface> Interface::read(func::FuncOp function, const Axes &axes) {
   Interface interface;
+  interface.variant = moe::variantOf(function);
+  if (interface.variant)
+    for (FlatSymbolRefAttr grid : interface.variant.getGrids())
+      interface.ownAxes.push_back(axes.number(grid));
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     DictionaryAttr attrs = function.getArgAttrDict(i);
     FailureOr<Value> value = interface.readValue(function, attrs, type, "input" + std::to_string(i), axes);
@@ -112,17 +116,45 @@ int32_t ParameterTable::number(ArrayAttr sources, const WholeParameter &paramete
   entry.set("type", TypeAttr::get(parameter.type));
   if (parameter.shape)
     entry.set("shape", parameter.shape);
+  Attribute archived = entry.getDictionary(b.getContext());
   if (!parameter.axes.empty())
     entry.set("axes", b.getDenseI64ArrayAttr(parameter.axes));
-  Attribute identity = entry.getDictionary(b.getContext());
-  auto found = entries.find(identity);
-  if (found == entries.end()) {
-    std::string source = sources.empty() ? "parameter" : cast<StringAttr>(sources[0]).str(), key = source;
-    for (unsigned use = 2; !keys.insert(key).second; ++use)
-      key = source + "#" + std::to_string(use);
-    found = entries.insert({identity, key}).first;
+  if (parameter.sliceAxis >= 0)
+    entry.set("slices", b.getDenseI64ArrayAttr({parameter.sliceAxis, parameter.sliceStep}));
+  auto key = held.find(archived);
+  if (key == held.end()) {
+    std::string source = sources.empty() ? "parameter" : cast<StringAttr>(sources[0]).str(), name = source;
+    for (unsigned use = 2; !keys.insert(name).second; ++use)
+      name = source + "#" + std::to_string(use);
+    key = held.insert({archived, name}).first;
   }
-  return found - entries.begin();
+  if (!readers.empty())
+    readers.back().read.insert(archived);
+  return entries.insert({entry.getDictionary(b.getContext()), key->second}).first - entries.begin();
+}
+
+void ParameterTable::beginFunction(func::FuncOp function) {
+  readers.push_back({function.getName().str(), function.getLoc(), moe::variantOf(function), {}});
+}
+
+LogicalResult ParameterTable::checkVariants() const {
+  llvm::StringMap<const Reader *> firsts;
+  for (const Reader &reader : readers) {
+    if (!reader.variant)
+      continue;
+    const Reader &first = *firsts.try_emplace(reader.variant.getEntry(), &reader).first->second;
+    for (auto [one, other] : {std::pair(&first, &reader), std::pair(&reader, &first)})
+      for (Attribute weight : one->read) {
+        if (other->read.contains(weight))
+          continue;
+        auto sources = cast<DictionaryAttr>(weight).getAs<ArrayAttr>("sources");
+        return emitError(reader.loc) << "variant '" << reader.variant.getName() << "' of '" << reader.variant.getEntry()
+                                     << "' reads weight " << (sources.empty() ? Attribute(sources) : sources[0])
+                                     << " packed in another way than variant '" << first.variant.getName()
+                                     << "'; all variants read one archive, so make this one a program of its own";
+      }
+  }
+  return success();
 }
 
 ArrayAttr ParameterTable::toAttr(MLIRContext *context) const {
@@ -165,5 +197,10 @@ DictionaryAttr Interface::toAttr(MLIRContext *context) const {
   program.set("outputs", valuesAttr(outputValues));
   program.set("states", valuesAttr(stateValues));
   program.set("symbols", b.getStrArrayAttr(symbols));
+  if (variant) {
+    program.set("entry", b.getStringAttr(variant.getEntry()));
+    program.set("variant", b.getStringAttr(variant.getName()));
+    program.set("axes", b.getDenseI64ArrayAttr(ownAxes));
+  }
   return program.getDictionary(context);
 }

@@ -7,21 +7,36 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace mlir::moert {
 
-/// The parameters that the host functions of a module read. Equal ones have one number.
+/// The parameters that the host functions of a module read. Equal ones have one number. What the archive has of several
+/// that differ in who has which part is the same, and has one key.
 class ParameterTable {
 public:
   int32_t number(ArrayAttr sources, const WholeParameter &parameter);
+  /// The function whose parameters come next. Its variant decides what the archive holds.
+  void beginFunction(func::FuncOp function);
+  /// Emits an error if variants of one entry read a weight in different orders, or not all of them read it.
+  LogicalResult checkVariants() const;
   /// The module attribute `moert.parameters`.
   ArrayAttr toAttr(MLIRContext *context) const;
 
 private:
   llvm::MapVector<Attribute, std::string> entries; ///< what an entry holds, but for the key
+  llvm::MapVector<Attribute, std::string> held;    ///< the same of what the archive holds
   llvm::StringSet<> keys;
+  /// A function, and what it reads of the archive.
+  struct Reader {
+    std::string name;
+    Location loc;
+    moe::VariantAttr variant;
+    llvm::SetVector<Attribute> read;
+  };
+  SmallVector<Reader> readers;
 };
 
 /// What the runtime knows of a program, read from the host function before it is lowered.
@@ -62,6 +77,8 @@ private:
 
   SmallVector<Place> places;
   SmallVector<Value> inputValues, outputValues, stateValues;
+  moe::VariantAttr variant;
+  SmallVector<int64_t, 2> ownAxes; ///< of the variant
   SmallVector<std::string> symbolNames;
   llvm::StringMap<int64_t> symbolNumbers;
 };

@@ -7,6 +7,8 @@
 
 #include "AmxBuilder.h"
 
+#include "moe-mlir/Support/FixedStrides.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -67,7 +69,15 @@ void AmxBuilder::setRows(Value upper, Value lower) {
 Value AmxBuilder::addressOf(Value memref, ValueRange indices) {
   auto type = cast<MemRefType>(memref.getType());
   Value offset = arith::ConstantIndexOp::create(b, loc, 0);
+  std::optional<SmallVector<int64_t>> strides;
+  if (!type.getLayout().isIdentity())
+    strides = moe_mlir::fixedStrides(type);
   for (auto [dim, index] : llvm::enumerate(indices)) {
+    if (strides) {
+      Value stride = arith::ConstantIndexOp::create(b, loc, (*strides)[dim]);
+      offset = arith::AddIOp::create(b, loc, offset, arith::MulIOp::create(b, loc, index, stride));
+      continue;
+    }
     Value size = type.isDynamicDim(dim) ? memref::DimOp::create(b, loc, memref, dim).getResult()
                                         : arith::ConstantIndexOp::create(b, loc, type.getDimSize(dim)).getResult();
     if (dim)

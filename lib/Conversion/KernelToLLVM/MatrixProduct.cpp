@@ -13,6 +13,7 @@
 #include "TileLowering.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/ProductLoop.h"
+#include "moe-mlir/Support/FixedStrides.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -25,9 +26,10 @@ using namespace mlir::kernel;
 static constexpr int64_t kRows = AmxBuilder::rows, kColumns = AmxBuilder::columns, kDepth = AmxBuilder::depth;
 static constexpr int64_t kLineBytes = 64, kLinesAtOnce = 4, kFewestTurns = 4;
 
-static bool isContiguousBf16(Value memref) {
+/// From dimension `dim` on.
+static bool isContiguousBf16(Value memref, int64_t dim = 0) {
   auto type = cast<MemRefType>(memref.getType());
-  return type.getElementType().isBF16() && type.getLayout().isIdentity();
+  return type.getElementType().isBF16() && moe_mlir::isContiguousFrom(type, dim);
 }
 
 static bool isRead(Value sums) {
@@ -44,7 +46,7 @@ std::optional<MatrixProduct> MatrixProduct::match(scf::ForOp loop) {
   MatrixProduct product{loop, products->mmas, {}, {}};
   MmaOp first = product.mmas.front();
   for (auto [mma, init] : llvm::zip(product.mmas, loop.getInitArgs())) {
-    if (mma.getStep() != 2 || !isContiguousBf16(mma.getA()) || !isContiguousBf16(mma.getB()) ||
+    if (mma.getStep() != 2 || !isContiguousBf16(mma.getA()) || !isContiguousBf16(mma.getB(), mma.getIndices().size()) ||
         mma.getAcc().getType().getColumns() % kColumns || !ProductLoop::isInvariant(mma, loop) ||
         mma.getA() != first.getA() || mma.getRows() != first.getRows())
       return std::nullopt;

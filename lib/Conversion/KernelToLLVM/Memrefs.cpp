@@ -2,6 +2,8 @@
 
 #include "Memrefs.h"
 
+#include "moe-mlir/Support/FixedStrides.h"
+
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -32,11 +34,14 @@ Value kernel::makeMemref(OpBuilder &b, Location loc, const LLVMTypeConverter &co
     sizes.push_back(dynamicSizes.front());
     dynamicSizes = dynamicSizes.drop_front();
   }
+  std::optional<SmallVector<int64_t>> strides;
+  if (!type.getLayout().isIdentity())
+    strides = moe_mlir::fixedStrides(type);
   Value stride = constant(1);
   for (int64_t d = type.getRank() - 1; d >= 0; --d) {
     descriptor.setSize(b, loc, d, sizes[d]);
-    descriptor.setStride(b, loc, d, stride);
-    if (d)
+    descriptor.setStride(b, loc, d, strides ? constant((*strides)[d]) : stride);
+    if (d && !strides)
       stride = LLVM::MulOp::create(b, loc, stride, sizes[d]);
   }
   return castTo(b, loc, descriptor, type);

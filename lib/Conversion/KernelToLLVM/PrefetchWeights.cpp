@@ -31,6 +31,7 @@ using namespace mlir::kernel;
 namespace mlir::kernel {
 #define GEN_PASS_DEF_KERNELPREFETCHWEIGHTS
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
+#include "moe-mlir/Support/FixedStrides.h"
 } // namespace mlir::kernel
 
 static constexpr int64_t kLineBytes = 64;
@@ -53,7 +54,7 @@ static std::optional<Product> findProduct(RowTileOp tile) {
     scf::ForOp loop = ProductLoop::around(mma);
     auto weight = cast<MemRefType>(mma.getB().getType());
     if (product || !loop || loop->getParentOp() != tile || mma.getIndices().empty() ||
-        !weight.getLayout().isIdentity() || !weight.getElementType().isIntOrFloat())
+        !moe_mlir::isContiguousFrom(weight, mma.getIndices().size()) || !weight.getElementType().isIntOrFloat())
       return;
     SmallVector<Value> outside(mma.getIndices());
     outside.push_back(mma.getB());

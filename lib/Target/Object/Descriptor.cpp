@@ -38,6 +38,8 @@ private:
   LogicalResult readAxes();
   /// The numbers in an entry's `axes`, which is -1 or an axis.
   FailureOr<ArrayRef<int64_t>> axesOf(DictionaryAttr entry, StringRef name, MemRefType type);
+  /// The axes on which the ranks of a program stand, by bit: all, or those of a variant.
+  FailureOr<uint32_t> variantAxes(DictionaryAttr program);
   LogicalResult checkRole(StringRef role, DictionaryAttr entry, ArrayRef<int64_t> shape, StringRef expected);
   /// All entries of a list of dictionaries, called `name`.
   LogicalResult list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out);
@@ -45,7 +47,7 @@ private:
   struct Shared {
     SmallVector<llvm::Constant *> parameters;
     llvm::GlobalVariable *kernels;
-    llvm::Constant *cuda, *axes;
+    llvm::Constant *parameterTable, *cuda, *axes;
   };
   FailureOr<llvm::Constant *> program(LLVM::LLVMFuncOp function, DictionaryAttr attr, const Shared &shared);
 
@@ -66,12 +68,14 @@ LogicalResult DescriptorBuilder::readAxes() {
     auto entry = dyn_cast<DictionaryAttr>(attr);
     auto name = entry ? entry.getAs<StringAttr>("name") : StringAttr();
     auto count = entry ? entry.getAs<IntegerAttr>("ranks") : IntegerAttr();
-    if (!name || name.empty() || !count || count.getInt() < 1 || count.getInt() > INT32_MAX)
-      return error("'" + moert::axesAttrName + "' has an entry without name or ranks");
+    auto stride = entry ? entry.getAs<IntegerAttr>("stride") : IntegerAttr();
+    if (!name || name.empty() || !count || count.getInt() < 1 || count.getInt() > INT32_MAX || !stride ||
+        stride.getInt() < 1 || stride.getInt() > INT32_MAX)
+      return error("'" + moert::axesAttrName + "' has an entry without name, ranks or stride");
     if (ranks.size() == MOERT_MAX_AXES)
       return error("'" + moert::axesAttrName + "' has more than " + Twine(MOERT_MAX_AXES) + " entries");
     ranks.push_back(count.getInt());
-    axes.push_back(structure({string(name), int32(count.getInt())}));
+    axes.push_back(structure({string(name), int32(count.getInt()), int32(stride.getInt())}));
   }
   return success();
 }
@@ -161,8 +165,14 @@ FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {
       return error("parameter '" + key.getValue() + "' is divided along dimension 1, so each rank needs one element of "
                                                     "dimension 0");
   }
+  auto slices = entry.getAs<DenseI64ArrayAttr>("slices");
+  if (slices && (slices.size() != 2 || slices[0] < 0 || slices[0] >= static_cast<int64_t>(ranks.size()) ||
+                 slices[1] < 1 || slices[1] > memref.getNumElements() / ranks[slices[0]]))
+    return error("parameter '" + key.getValue() + "' has slices of an axis that '" + moert::axesAttrName +
+                 "' does not have, or outside of it");
   return structure({string(key), int32(*dtype), int32(memref.getRank()), *extents,
-                    llvm::ConstantDataArray::get(context, numbers)});
+                    llvm::ConstantDataArray::get(context, numbers), int32(slices ? slices[0] : -1),
+                    int64(slices ? slices[1] : 0)});
 }
 
 LogicalResult DescriptorBuilder::list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out) {
@@ -255,9 +265,26 @@ FailureOr<llvm::Constant *> DescriptorBuilder::generation(DictionaryAttr program
       "moert.generation");
 }
 
+FailureOr<uint32_t> DescriptorBuilder::variantAxes(DictionaryAttr program) {
+  auto numbers = program.getAs<DenseI64ArrayAttr>("axes");
+  if (!numbers)
+    return (1u << axes.size()) - 1;
+  uint32_t bits = 0;
+  for (int64_t axis : numbers.asArrayRef()) {
+    if (axis < 0 || axis >= static_cast<int64_t>(axes.size()))
+      return error("'moert.program' has an axis that '" + moert::axesAttrName + "' does not have");
+    bits |= 1u << axis;
+  }
+  return bits;
+}
+
 FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function, DictionaryAttr attr,
                                                        const Shared &shared) {
-  StringRef entry = moert::entryOf(function.getName());
+  auto ownEntry = attr.getAs<StringAttr>("entry"), variant = attr.getAs<StringAttr>("variant");
+  StringRef entry = ownEntry ? ownEntry.getValue() : moert::entryOf(function.getName());
+  FailureOr<uint32_t> ownAxes = variantAxes(attr);
+  if (failed(ownAxes))
+    return failure();
   SmallVector<llvm::Constant *> inputs, outputs, states, symbols;
   if (failed(list(attr.getAs<ArrayAttr>("inputs"), "inputs", inputs)) ||
       failed(list(attr.getAs<ArrayAttr>("outputs"), "outputs", outputs)) ||
@@ -296,12 +323,14 @@ FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function
                     array(outputs, "moert.outputs"),
                     array(states, "moert.states"),
                     array(symbols, "moert.symbols"),
-                    array(shared.parameters, "moert.parameters"),
+                    shared.parameterTable,
                     shared.kernels,
                     generationInfo,
                     shared.cuda,
                     int32(axes.size()),
                     shared.axes,
+                    variant ? string(variant) : null(),
+                    int32(*ownAxes),
                     llvmModule.getFunction(function.getName())});
 }
 
@@ -317,6 +346,7 @@ LogicalResult DescriptorBuilder::run(SmallVectorImpl<Descriptor> &descriptors) {
     return error("module has no 'moert.program' attribute; run convert-host-to-moert first");
   if (failed(readAxes()) || failed(list(parameters, "parameters", shared.parameters)))
     return failure();
+  shared.parameterTable = array(shared.parameters, "moert.parameters");
   shared.axes = array(axes, "moert.axes");
   shared.cuda = null();
   if (source.cuda) {
@@ -329,12 +359,13 @@ LogicalResult DescriptorBuilder::run(SmallVectorImpl<Descriptor> &descriptors) {
     FailureOr<llvm::Constant *> descriptor = program(function, attr, shared);
     if (failed(descriptor))
       return failure();
-    std::string entry = moert::entryOf(function.getName()).str();
+    std::string name = moert::entryOf(function.getName()).str();
+    auto entry = attr.getAs<StringAttr>("entry");
     // Visible until the modules of all devices are one.
-    std::string symbol = (source.cuda ? "moert_program_cuda_" : "moert_program_cpu_") + entry;
+    std::string symbol = (source.cuda ? "moert_program_cuda_" : "moert_program_cpu_") + name;
     new llvm::GlobalVariable(llvmModule, (*descriptor)->getType(), /*isConstant=*/true,
                              llvm::GlobalValue::ExternalLinkage, *descriptor, symbol);
-    descriptors.push_back({entry, symbol});
+    descriptors.push_back({entry ? entry.str() : name, symbol});
   }
   return success();
 }

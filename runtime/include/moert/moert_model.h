@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-/* A program has at most so many axes; of a parameter the first dimensions may be divided among ranks. */
+/* The programs of an object have at most so many axes together; of a parameter the first dimensions may be divided
+ * among ranks. */
 #define MOERT_MAX_AXES 16
 #define MOERT_DIVIDED_DIMS 2
 
@@ -34,15 +35,17 @@ typedef struct moert_value {
   uint32_t axes;
 } moert_value;
 
-/* Ranks in one direction of the job's grid. A job has as many ranks as the product of all axes (at most
- * MOERT_MAX_AXES); the last one varies fastest. Of a dimension of n elements that is divided among W ranks, rank r has
- * [n*r/W, n*(r+1)/W). */
+/* Ranks in one direction of the job's grid: rank r of the job has the number r / stride % ranks on it. A job has as
+ * many ranks as the axes of a program give; its last one, of stride 1, varies fastest. Of a dimension of n elements that
+ * is divided among W ranks, rank r has [n*r/W, n*(r+1)/W). */
 typedef struct moert_axis {
   const char *name;
   int32_t ranks;
+  int32_t stride;
 } moert_axis;
 
-/* A packed parameter in the archive. `key` is the entry's name there. */
+/* A packed parameter in the archive. `key` is the entry's name there; variants may have several parameters of one entry,
+ * each another part of it. */
 typedef struct moert_parameter_desc {
   const char *key;
   int32_t dtype;
@@ -51,6 +54,10 @@ typedef struct moert_parameter_desc {
   /* >= 0: the dimension is divided equally among the ranks of this axis; -1, or without axes: it is not. If dimension 1
    * is, each rank has one element of dimension 0, so that its part is one piece. */
   int32_t axes[MOERT_DIVIDED_DIMS];
+  /* >= 0: of that, ranks of this axis have slices that stand with gaps, each beginning `slice_step` elements behind the
+   * one before; the program knows where the gaps are. -1, or without axes: none. */
+  int32_t slice_axis;
+  int64_t slice_step;
 } moert_parameter_desc;
 
 typedef enum moert_vocabulary { MOERT_VOCAB_NONE = 0, MOERT_VOCAB_BYTES = 1, MOERT_VOCAB_IDS = 2 } moert_vocabulary;
@@ -133,10 +140,14 @@ typedef struct moert_program {
   const moert_cuda_code *cuda;        /* NULL unless device is MOERT_CUDA */
   int32_t axis_count;                 /* 0: one process runs it */
   const moert_axis *axes;
+  const char *variant;   /* what tells it from others of its entry: "dp=4"; NULL: there are none */
+  uint32_t variant_axes; /* bit a: its ranks stand on axis a; without variants all bits */
   int32_t (*run)(moert_context *ctx); /* 0, or the code given to moert_fail */
 } moert_program;
 
-/* The programs of an object. Those of one entry stand together, CUDA before CPU. */
+/* The programs of an object. Those of one entry stand together, CUDA before CPU. Several for one device are variants:
+ * they divide the same inputs, outputs, states and weights in other ways, and have one table of axes, of parameters and
+ * of kernels. The first one runs where nobody says which. */
 typedef struct moert_program_list {
   uint32_t abi_version; /* MOERT_ABI_VERSION */
   int32_t count;        /* at least 1 */

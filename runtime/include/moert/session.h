@@ -47,6 +47,9 @@ typedef struct moert_session_options {
   const char *root;        /* "HOST:PORT", where rank 0 listens; "local": all ranks are threads of this process; only
                               with ranks */
   const char *token;       /* what all sessions of the job know, at most 128 bytes; only with ranks; NULL: nothing */
+  const char *variant;     /* by name or number: that of the runs, see moert_session_set_variant; NULL: none chosen */
+  const char *tuning;      /* dictionary of variants; NULL: the one beside the archive, if there is one, and without
+                              a variant; "": none */
 } moert_session_options;
 
 /* A value of a call: row-major, contiguous. */
@@ -66,7 +69,8 @@ MOERT_API const moert_program_list *moert_session_programs(void);
 MOERT_API int32_t moert_session_open(const moert_program_list *programs, const moert_session_options *options,
                                      moert_session **session);
 
-/* The program that the session runs; NULL if opening failed before one was chosen. */
+/* The program that the session runs, of several variants that of the last run; NULL if opening failed before one was
+ * chosen. */
 MOERT_API const moert_program *moert_session_program(const moert_session *session);
 
 /* Frees the session and all that belongs to it. NULL: does nothing. */
@@ -111,6 +115,19 @@ MOERT_API int32_t moert_session_run(moert_session *session);
  * rank of an axis since opening or clearing: NULL without such an axis. */
 MOERT_API const int64_t *moert_session_traffic(const moert_session *session, int32_t axis, int32_t *ranks);
 MOERT_API void moert_session_clear_traffic(moert_session *session);
+
+/* An entry may have several variants, which divide its work among the ranks in other ways. They take the same inputs
+ * and weights, give the same outputs, and go on with each other's states. Their number is 1 without variants, and 0
+ * without an open session; they have names ("dp=4") and numbers from 0 on. NULL: there is no such variant. */
+MOERT_API int32_t moert_session_variants(const moert_session *session);
+MOERT_API const char *moert_session_variant_name(const moert_session *session, int32_t variant);
+/* Chooses the variant of the runs that follow, the same on all ranks; a number below 0: the one that the dictionary has
+ * for the tokens of each call, or the first one. An error if there is none of that number. To go from one to another
+ * takes no memory and moves nothing: the first run with sizes that were not there before takes what all of them need.
+ */
+MOERT_API int32_t moert_session_set_variant(moert_session *session, int32_t variant);
+/* The variant of the last run, also of one that failed; before the first one 0, without an open session -1. */
+MOERT_API int32_t moert_session_variant(const moert_session *session);
 
 /* Output `index` of the last run; an error if that failed. The data belongs to the session and is valid until its next
  * run; with device_values it is a pointer of the GPU, the same in each run that needs no more memory than those before.

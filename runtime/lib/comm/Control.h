@@ -24,9 +24,9 @@ struct alignas(64) ControlPage {
   uint32_t goodbye; ///< Goodbye; kFailed is set after code and text
   int32_t code;
   uint32_t isWhole; ///< the text says which rank it is about
-  static constexpr size_t kGroups = 8;
+  static constexpr size_t kGroups = 24; ///< the axes of all variants, and more
   uint32_t waits[kGroups]; ///< by group, the first ones alone: 1 + the rank on it that this one waits for
-  char text[428];
+  char text[396];
 };
 
 /// What one rank tells another one in one exchange. Two of them take turns: who writes the same one again has heard

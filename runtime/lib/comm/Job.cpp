@@ -13,14 +13,16 @@ namespace moert {
 int64_t rankCount(const moert_program &program) {
   int64_t count = 1;
   for (int32_t a = 0; a < program.axis_count; ++a)
-    count *= program.axes[a].ranks;
+    if (program.variant_axes >> a & 1)
+      count *= program.axes[a].ranks;
   return count;
 }
 
 std::string axesText(const moert_program &program) {
   std::string text;
   for (int32_t a = 0; a < program.axis_count; ++a)
-    text += format("%s%s = %d", a ? ", " : "", program.axes[a].name, program.axes[a].ranks);
+    if (program.variant_axes >> a & 1)
+      text += format("%s%s = %d", text.empty() ? "" : ", ", program.axes[a].name, program.axes[a].ranks);
   return text;
 }
 
@@ -38,54 +40,70 @@ Status checkRankCount(const moert_program &program, const Ranks &ranks) {
                  ranks.launcher.c_str(), ranks.ranks);
 }
 
+/// All ranks of the job, on whatever axes they stand.
+static constexpr uint32_t kEverybody = ~0u;
+
 /// The ranks that differ from `rank` on these axes only.
-std::vector<int> Job::membersOf(int rank, uint32_t axes) const {
+std::vector<int> Job::membersOf(int rank, uint32_t along) const {
   std::vector<int> members;
-  for (int other = 0; other < ranks(); ++other) {
-    bool isMember = true;
-    int stride = ranks();
-    for (size_t a = 0; a < axisRanks.size(); ++a) {
-      int count = axisRanks[a];
-      stride /= count;
-      isMember = isMember && (axes >> a & 1 || rank / stride % count == other / stride % count);
-    }
-    if (isMember)
+  if (along == kEverybody) {
+    for (int other = 0; other < ranks(); ++other)
       members.push_back(other);
+    return members;
+  }
+  members.push_back(rank);
+  for (size_t a = 0; a < axes.size(); ++a) {
+    if (!(along >> a & 1))
+      continue;
+    std::vector<int> more;
+    for (int member : members)
+      for (int32_t number = 0; number < axes[a].ranks; ++number)
+        more.push_back(member + (number - rank / axes[a].stride % axes[a].ranks) * axes[a].stride);
+    members = std::move(more);
   }
   return members;
 }
 
-void Job::makeGroup(uint32_t axes) {
-  std::vector<int> members = membersOf(rank(), axes);
-  int own = static_cast<int>(std::find(members.begin(), members.end(), rank()) - members.begin());
-  groups.emplace_back(new ControlGroup(std::move(members), own));
-  axesOfGroups.push_back(axes);
+bool Job::isEverybody(uint32_t along) const {
+  int64_t count = 1;
+  for (size_t a = 0; a < axes.size(); ++a)
+    count *= along >> a & 1 ? axes[a].ranks : 1;
+  return count == ranks();
 }
 
-void Job::makeGroups(const moert_program &program, Provider provider) {
-  for (int32_t a = 0; a < program.axis_count; ++a)
-    axisRanks.push_back(program.axes[a].ranks);
-  uint32_t every = (1u << program.axis_count) - 1;
-  for (int32_t a = 0; a < program.axis_count; ++a) {
+void Job::makeGroup(uint32_t along) {
+  std::vector<int> members = membersOf(rank(), along);
+  int own = static_cast<int>(std::find(members.begin(), members.end(), rank()) - members.begin());
+  groups.emplace_back(new ControlGroup(std::move(members), own));
+  axesOfGroups.push_back(along);
+}
+
+void Job::makeGroups(const std::vector<const moert_program *> &variants, Provider provider) {
+  axes.assign(variants[0]->axes, variants[0]->axes + variants[0]->axis_count);
+  for (size_t a = 0; a < axes.size(); ++a) {
     makeGroup(1u << a);
     windows.emplace_back(new Windows(provider));
   }
   auto makeFor = [&](const moert_value *values, int32_t count) {
     for (int32_t i = 0; i < count; ++i)
-      if (uint32_t axes = values[i].axes; axes && axes != every &&
-          std::find(axesOfGroups.begin(), axesOfGroups.end(), axes) == axesOfGroups.end())
-        makeGroup(axes);
+      if (uint32_t along = values[i].axes; along && !isEverybody(along) &&
+          std::find(axesOfGroups.begin(), axesOfGroups.end(), along) == axesOfGroups.end())
+        makeGroup(along);
   };
-  makeFor(program.inputs, program.input_count);
-  makeFor(program.outputs, program.output_count);
-  makeGroup(every);
+  for (const moert_program *program : variants) {
+    makeFor(program->inputs, program->input_count);
+    makeFor(program->outputs, program->output_count);
+  }
+  makeGroup(kEverybody);
 }
 
-ControlGroup &Job::along(uint32_t axes) {
-  return *groups[static_cast<size_t>(std::find(axesOfGroups.begin(), axesOfGroups.end(), axes) - axesOfGroups.begin())];
+ControlGroup &Job::along(uint32_t bits) {
+  auto found = std::find(axesOfGroups.begin(), axesOfGroups.end(), bits);
+  return found == axesOfGroups.end() ? all() : *groups[static_cast<size_t>(found - axesOfGroups.begin())];
 }
 
-Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanoseconds) {
+Status Job::join(const std::vector<const moert_program *> &variants, const Ranks &ranks, int64_t nanoseconds) {
+  const moert_program &program = *variants[0];
   patience = nanoseconds;
   memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   std::string identity = std::string(program.build_id) + " " + program.entry + " " + axesText(program);
@@ -98,9 +116,10 @@ Status Job::join(const moert_program &program, const Ranks &ranks, int64_t nanos
   Provider provider = ranks.isLocal ? Provider::Local : Provider::Shm;
   pages.setProvider(provider);
   pieces.setProvider(provider);
-  makeGroups(program, provider);
-  for (int32_t i = 0; i < program.output_count; ++i)
-    collects = collects || program.outputs[i].axes != 0;
+  makeGroups(variants, provider);
+  for (const moert_program *variant : variants)
+    for (int32_t i = 0; i < variant->output_count; ++i)
+      collects = collects || variant->outputs[i].axes != 0;
   return {};
 }
 

@@ -23,7 +23,7 @@
 
 namespace moert {
 
-/// The number of ranks that a program needs, and "ep = 2" or "dp = 2, ep = 4" for messages.
+/// The number of ranks that a program needs, and "ep = 2" or "dp = 2, ep = 4" for messages: of its own axes.
 int64_t rankCount(const moert_program &program);
 std::string axesText(const moert_program &program);
 /// Whether those who were started are as many as the program needs.
@@ -36,8 +36,9 @@ public:
   Job &operator=(const Job &) = delete;
   ~Job() { leave(); }
 
-  /// Meets the other ranks of the program. A wait for them may take `nanoseconds`, here and in all that follows.
-  Status join(const moert_program &program, const Ranks &ranks, int64_t nanoseconds);
+  /// Meets the other ranks of the program, which is given with its variants, if it has some. A wait for them may take
+  /// `nanoseconds`, here and in all that follows.
+  Status join(const std::vector<const moert_program *> &variants, const Ranks &ranks, int64_t nanoseconds);
   /// To be called when the session has opened all that it needs, or could not: `opened` becomes the failure of each
   /// rank. `weights` tells archives apart.
   Status start(const Status &opened, uint64_t weights);
@@ -94,9 +95,10 @@ private:
   static constexpr size_t kPiece = size_t(1) << 20;
 
   ControlPage &page(int rank) const { return *reinterpret_cast<ControlPage *>(pages.bases()[rank]); }
-  void makeGroups(const moert_program &program, Provider provider);
+  void makeGroups(const std::vector<const moert_program *> &variants, Provider provider);
   void makeGroup(uint32_t axes);
   std::vector<int> membersOf(int rank, uint32_t axes) const;
+  bool isEverybody(uint32_t axes) const;
   void abortOthers(bool onlyLater);
   Status explain(const Status &status) const;
   int waitedFor(int rank) const;
@@ -108,7 +110,7 @@ private:
   Group *meeting = &bootstrap;
   int64_t patience = 0;
   uint64_t memory = 0; ///< bytes of this machine
-  std::vector<int> axisRanks;                        ///< by axis
+  std::vector<moert_axis> axes;                      ///< of all variants
   std::vector<std::unique_ptr<ControlGroup>> groups; ///< by axis; of inputs and outputs; all ranks
   std::vector<uint32_t> axesOfGroups;                ///< by bit
   std::vector<std::unique_ptr<Windows>> windows;     ///< by axis

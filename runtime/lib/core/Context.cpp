@@ -97,6 +97,8 @@ int64_t moert_blocks(moert_context *ctx) { return ctx->device ? ctx->device->blo
 
 void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *args, int64_t blocks, int64_t rows,
                   int64_t work) {
+  if (ctx->rehearses)
+    return;
   if (ctx->device) {
     if (ctx->hasFailed(ctx->calls.launch(*ctx->device, *ctx->program, kernel, args, blocks, rows, work, !!ctx->trace)))
       ctx->leaveCall();
@@ -115,6 +117,8 @@ void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *ar
 }
 
 void moert_launch_group(moert_context *ctx, const moert_member *members, int32_t count) {
+  if (ctx->rehearses)
+    return;
   if (ctx->device && ctx->hasFailed(failure(kUnsupported, "a GPU runs no group of launches in this release")))
     ctx->leaveCall();
   int64_t begin = ctx->trace ? now() : 0;
@@ -132,7 +136,7 @@ void moert_launch_group(moert_context *ctx, const moert_member *members, int32_t
 }
 
 void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *offsets, int32_t experts) {
-  if (!ctx->load)
+  if (!ctx->load || ctx->rehearses)
     return;
   if (!ctx->device)
     ctx->load->add(layer, offsets, experts);
@@ -141,12 +145,12 @@ void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *off
 }
 
 void moert_check(moert_context *ctx, int32_t holds, const char *message) {
-  if (!holds && ctx->hasFailed(failure(kUserError, "%s", message)))
+  if (!holds && !ctx->rehearses && ctx->hasFailed(failure(kUserError, "%s", message)))
     ctx->leaveCall();
 }
 
 void moert_check_values(moert_context *ctx, int32_t holds, const char *message, int32_t count, const int64_t *values) {
-  if (!holds && ctx->hasFailed(failure(kUserError, "%s", fillIn(message, count, values).c_str())))
+  if (!holds && !ctx->rehearses && ctx->hasFailed(failure(kUserError, "%s", fillIn(message, count, values).c_str())))
     ctx->leaveCall();
 }
 

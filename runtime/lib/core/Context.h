@@ -26,6 +26,7 @@ struct moert_context {
   std::unique_ptr<moert::Job> job; // null: the program has no axes
   moert::RankValues rankValues;
   std::vector<std::vector<int64_t>> traffic; // bytes sent, by axis and by rank on it
+  bool rehearses = false;                    // launches are left out: only memory is asked for
   const char *phase = nullptr;               // what the launches are for; null: the program did not say
   moert::Parameters parameters;
   std::vector<moert::Tensor> inputs, outputs;

@@ -44,7 +44,26 @@ Parameters::Part Parameters::part(int32_t index) const {
       number = number * static_cast<uint64_t>(ranks.ranks()) + static_cast<uint64_t>(ranks.rank());
     }
   result.begin = result.bytes * number;
+  // A slice with gaps: from its beginning on, to the end of what it is a slice of.
+  if (int32_t axis = sliceAxisOf(*program, wanted); axis >= 0) {
+    uint64_t skipped = static_cast<uint64_t>(job->axis(axis).rank()) * static_cast<uint64_t>(wanted.slice_step) *
+                       dtypeSize(wanted.dtype);
+    result.begin += skipped;
+    result.bytes -= skipped;
+  }
   return result;
+}
+
+/// Whether another description of the same entry reads what lies outside of this part.
+bool Parameters::readsMore(size_t at, const Part &own) const {
+  for (size_t other = 0; other < mapped.size(); ++other) {
+    if (mapped[other] != mapped[at])
+      continue;
+    Part part = this->part(static_cast<int32_t>(other));
+    if (part.begin < own.begin || part.begin + part.bytes > own.begin + own.bytes)
+      return true;
+  }
+  return false;
 }
 
 Status Parameters::takeParts(Archive &archive) {
@@ -63,9 +82,8 @@ Status Parameters::takeParts(Archive &archive) {
       std::memcpy(made[at].data(), views[at], own.bytes);
       views[at] = made[at].data();
     }
-    // An entry may be the parameter of several descriptions.
-    auto isOther = [&](const void *data) { return data == whole; };
-    if (std::count_if(mapped.begin(), mapped.end(), isOther) > 1)
+    // An entry may be the parameter of several descriptions, as variants divide it in several ways.
+    if (readsMore(at, own))
       continue;
     archive.release(whole, own.begin);
     archive.release(whole + own.begin + own.bytes, own.whole - own.begin - own.bytes);

@@ -28,6 +28,7 @@ private:
     uint64_t begin = 0, bytes = 0, whole = 0;
   };
   Part part(int32_t index) const;
+  bool readsMore(size_t at, const Part &own) const;
   Status takeParts(Archive &archive);
   Status outOfMemory(int32_t index, uint64_t bytes) const;
 

@@ -34,7 +34,7 @@ static bool validValue(const moert_program &program, const moert_value &value) {
     if (value.sizes[i] < -static_cast<int64_t>(program.symbol_count))
       return false;
   uint32_t axes = axesOf(program, value);
-  if (axes >> program.axis_count != 0 || (axes && value.rank == 0))
+  if ((axes & ~program.variant_axes) != 0 || (axes && value.rank == 0))
     return false;
   int64_t ranks = 1;
   for (int32_t a = 0; a < program.axis_count; ++a)
@@ -67,19 +67,36 @@ static bool validParts(const moert_program &program, const moert_parameter_desc 
     if (d && parameter.sizes[d - 1] != (before >= 0 ? program.axes[before].ranks : 1))
       return false;
   }
-  return true;
+  int32_t slices = sliceAxisOf(program, parameter);
+  if (slices == -1)
+    return true;
+  uint64_t bytes = 0;
+  if (slices < -1 || slices >= program.axis_count || seen >> slices & 1 || parameter.slice_step < 1 ||
+      !tensorBytes(parameter.dtype, parameter.rank, parameter.sizes, bytes))
+    return false;
+  uint64_t elements = bytes / dtypeSize(parameter.dtype) / static_cast<uint64_t>(partsOf(program, parameter));
+  return static_cast<uint64_t>(parameter.slice_step) <= elements / static_cast<uint64_t>(program.axes[slices].ranks);
 }
 
-/// The last axis varies fastest in the number of a rank.
+/// Of the axes of a program the last one varies fastest in the number of a rank; those of its variants are others.
 static bool validAxes(const moert_program &program) {
   int64_t ranks = 1;
-  if (program.axis_count > MOERT_MAX_AXES)
+  if (program.axis_count > MOERT_MAX_AXES || program.variant_axes >> program.axis_count != 0)
     return false;
-  for (int32_t a = 0; a < program.axis_count; ++a) {
-    if (!program.axes[a].name || program.axes[a].ranks < 1 || program.axes[a].ranks > (1 << 16) / ranks)
+  for (int32_t a = program.axis_count; a-- > 0;) {
+    const moert_axis &axis = program.axes[a];
+    if (!axis.name || axis.ranks < 1 || axis.stride < 1)
       return false;
-    ranks *= program.axes[a].ranks;
+    if (!(program.variant_axes >> a & 1))
+      continue;
+    if (axis.stride != ranks || axis.ranks > (1 << 16) / ranks)
+      return false;
+    ranks *= axis.ranks;
   }
+  // The job of a program has all axes, also those of its variants.
+  for (int32_t a = 0; a < program.axis_count; ++a)
+    if (int64_t(program.axes[a].ranks) * program.axes[a].stride > ranks)
+      return false;
   for (int32_t i = 0; i < program.parameter_count; ++i)
     if (!validParts(program, program.parameters[i]))
       return false;

@@ -30,6 +30,11 @@ inline int32_t axisOf(const moert_program &program, const moert_parameter_desc &
   return program.axis_count > 0 ? parameter.axes[dim] : -1;
 }
 
+/// The axis whose ranks have slices of what `axisOf` leaves of a parameter, or -1.
+inline int32_t sliceAxisOf(const moert_program &program, const moert_parameter_desc &parameter) {
+  return program.axis_count > 0 ? parameter.slice_axis : -1;
+}
+
 /// How many parts of equal size ranks have of a parameter.
 int64_t partsOf(const moert_program &program, const moert_parameter_desc &parameter);
 

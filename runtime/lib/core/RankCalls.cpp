@@ -37,6 +37,8 @@ void moert_flags(moert_context *ctx, int64_t each, int64_t slices, int64_t strid
 
 void moert_traffic(moert_context *ctx, int32_t axis, const int32_t *offsets, int64_t rows, int64_t row_bytes,
                    int64_t fixed_bytes) {
+  if (ctx->rehearses)
+    return;
   std::vector<int64_t> &sent = ctx->traffic[static_cast<size_t>(axis)];
   std::vector<int64_t> traced(ctx->trace ? sent.size() : 0);
   int own = ctx->job->axis(axis).rank();

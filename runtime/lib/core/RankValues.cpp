@@ -21,38 +21,75 @@ static uint64_t rowBytes(const Tensor &tensor) {
   return bytes;
 }
 
+namespace {
+/// What a rank has of an input.
+struct InputPart {
+  int64_t rows;
+  uint64_t bytes;
+  char *data;
+
+  InputPart(const Group &ranks, const Tensor &input) {
+    int64_t begin = partBegin(input.sizes[0], ranks.rank(), ranks.ranks());
+    rows = partBegin(input.sizes[0], ranks.rank() + 1, ranks.ranks()) - begin;
+    bytes = static_cast<uint64_t>(rows) * rowBytes(input);
+    data = static_cast<char *>(input.data) + static_cast<uint64_t>(begin) * rowBytes(input);
+  }
+  /// Kernels count on the alignment of what they get. The whole, if it is a copy, has room.
+  bool reserve(Tensor &input) const {
+    return !moves() || input.data == input.memory.data() || input.memory.reserve(bytes);
+  }
+  bool moves() const { return reinterpret_cast<uintptr_t>(data) % kArchiveAlignment != 0; }
+};
+} // namespace
+
 Status RankValues::divide(Job &job, const moert_program &program, std::vector<Tensor> &inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     uint32_t axes = axesOf(program, program.inputs[i]);
     if (!axes)
       continue;
     Tensor &input = inputs[i];
-    const Group &ranks = job.along(axes);
-    int64_t begin = partBegin(input.sizes[0], ranks.rank(), ranks.ranks());
-    int64_t end = partBegin(input.sizes[0], ranks.rank() + 1, ranks.ranks());
-    uint64_t bytes = static_cast<uint64_t>(end - begin) * rowBytes(input);
-    char *part = static_cast<char *>(input.data) + static_cast<uint64_t>(begin) * rowBytes(input);
-    // Kernels count on the alignment of what they get. The whole, if it is a copy, is not needed any more.
-    if (reinterpret_cast<uintptr_t>(part) % kArchiveAlignment != 0) {
-      if (input.data != input.memory.data() && !input.memory.reserve(bytes))
-        return outOfMemory(program.inputs[i].name, bytes);
-      std::memmove(input.memory.data(), part, bytes);
-      part = static_cast<char *>(input.memory.data());
+    InputPart part(job.along(axes), input);
+    if (!part.reserve(input))
+      return outOfMemory(program.inputs[i].name, part.bytes);
+    if (part.moves()) {
+      std::memmove(input.memory.data(), part.data, part.bytes);
+      part.data = static_cast<char *>(input.memory.data());
     }
-    input.sizes[0] = end - begin;
-    input.data = input.view = part;
+    input.sizes[0] = part.rows;
+    input.data = input.view = part.data;
   }
   return {};
 }
 
-Status RankValues::gatherOne(Job &job, ControlGroup &ranks, const char *name, Tensor &output) {
+Status RankValues::Rehearsal::begin() {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    uint32_t axes = axesOf(program, program.inputs[i]);
+    Tensor &input = inputs[i];
+    rows.push_back(input.rank ? input.sizes[0] : 0);
+    if (!axes)
+      continue;
+    InputPart part(job.along(axes), input);
+    if (!part.reserve(input))
+      return outOfMemory(program.inputs[i].name, part.bytes);
+    input.sizes[0] = part.rows;
+  }
+  return {};
+}
+
+RankValues::Rehearsal::~Rehearsal() {
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (inputs[i].rank)
+      inputs[i].sizes[0] = rows[i];
+}
+
+Status RankValues::learnParts(Job &job, ControlGroup &ranks, const char *name, Tensor &output, int64_t &rows) {
   struct Part {
     int64_t rows;
     uint64_t rowBytes;
   } mine{output.sizes[0], rowBytes(output)};
   if (!ranks.tell(&mine, sizeof mine))
     return job.why();
-  int64_t rows = 0;
+  rows = 0;
   sizes.clear();
   for (int peer = 0; peer < ranks.ranks(); ++peer) {
     Part part;
@@ -65,12 +102,26 @@ Status RankValues::gatherOne(Job &job, ControlGroup &ranks, const char *name, Te
     sizes.push_back(static_cast<uint64_t>(part.rows) * part.rowBytes);
   }
   uint64_t bytes = static_cast<uint64_t>(rows) * mine.rowBytes;
-  if (!output.whole.reserve(bytes))
-    return outOfMemory(name, bytes);
+  return output.whole.reserve(bytes) ? Status() : outOfMemory(name, bytes);
+}
+
+Status RankValues::gatherOne(Job &job, ControlGroup &ranks, const char *name, Tensor &output) {
+  int64_t rows;
+  if (Status s = learnParts(job, ranks, name, output, rows); s.failed())
+    return s;
   if (Status s = job.collect(ranks, output.data, sizes, static_cast<char *>(output.whole.data())); s.failed())
     return s;
   output.data = output.whole.data();
   output.sizes[0] = rows;
+  return {};
+}
+
+Status RankValues::reserve(Job &job, const moert_program &program, std::vector<Tensor> &outputs) {
+  int64_t rows;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (uint32_t axes = axesOf(program, program.outputs[i]); axes && job.along(axes).ranks() > 1)
+      if (Status s = learnParts(job, job.along(axes), program.outputs[i].name, outputs[i], rows); s.failed())
+        return s;
   return {};
 }
 

@@ -61,9 +61,13 @@ Status Session::openDevice(const moert_program_list &programs, const Selection &
 Status Session::openWeights(const moert_session_options &options) {
   if (options.random_weights && options.verify_weights)
     return failure(kUserError, "weights that are made from a seed cannot be verified");
+  std::string path = options.weights ? options.weights : recordedWeights(*program);
+  if (!options.tuning || *options.tuning)
+    if (Status s = variants.readTuning(options.tuning, path, *program); s.failed())
+      return s;
   // A program without parameters has no archive.
   if (program->parameter_count > 0)
-    weights = options.weights ? options.weights : recordedWeights(*program);
+    weights = path;
   if (program->parameter_count > 0 && !options.random_weights) {
     if (weights.empty())
       return failure(kUserError, "the program was compiled without weights (--weights=none): run it with "
@@ -87,6 +91,11 @@ Status Session::open(const moert_program_list *list, const moert_session_options
   program = selection.program;
   if (Status s = validateProgram(*program); s.failed())
     return s;
+  if (Status s = variants.open(programs, *program); s.failed())
+    return s;
+  if (options.variant)
+    if (Status s = variants.choose(options.variant); s.failed())
+      return s;
   if (options.deadline_ms < 0)
     return failure(kUserError, "a deadline of %lld ms: expected 0 or more",
                    static_cast<long long>(options.deadline_ms));

@@ -5,6 +5,7 @@
 #include "core/Archive.h"
 #include "core/Context.h"
 #include "core/Select.h"
+#include "core/Variants.h"
 #include "moert/session.h"
 
 namespace moert {
@@ -12,7 +13,9 @@ namespace moert {
 /// What a moert_session works on. Nothing but `program` may be used unless open() has succeeded: SessionApi.cpp sees to
 /// that.
 struct Session {
-  const moert_program *program = nullptr; // as soon as it is chosen
+  const moert_program *program = nullptr; // as soon as it is chosen; the variant of the last run
+  Variants variants;
+  int32_t variant = 0; // its number
   Archive archive;
   moert_context context;
   bool hasOutputs = false;
@@ -45,10 +48,14 @@ private:
   /// One rank's part of a run, and what ranks do before and after it.
   Status runChecked();
   Status runTogether();
-  /// Whether all ranks were given inputs of the same sizes; `areTogether` is false if that cannot be known.
+  /// Whether all ranks were given inputs of the same sizes, and the same variant; `areTogether` is false if that cannot
+  /// be known.
   Status compareSizes(bool &areTogether);
   /// Refuses to write the trace into a file that the program is or reads.
   Status checkTrace(const char *path) const;
+  void setVariant(int32_t number);
+  /// Reserves what a call with the present inputs takes, by whatever variant.
+  Status reserveForVariants();
   /// A file with the events of all ranks.
   Status writeRankTraces(const char *path) const;
 };

@@ -148,6 +148,24 @@ void moert_session_clear_traffic(moert_session *session) {
   });
 }
 
+int32_t moert_session_variants(const moert_session *session) {
+  return moert_session::ask(session, 0, [](const Session &s) { return s.variants.count(); });
+}
+
+const char *moert_session_variant_name(const moert_session *session, int32_t variant) {
+  return moert_session::ask(session, static_cast<const char *>(nullptr), [&](const Session &s) -> const char * {
+    return variant >= 0 && variant < s.variants.count() ? s.variants.name(variant) : nullptr;
+  });
+}
+
+int32_t moert_session_set_variant(moert_session *session, int32_t variant) {
+  return moert_session::perform(session, [&](Session &s) { return s.variants.choose(variant); });
+}
+
+int32_t moert_session_variant(const moert_session *session) {
+  return moert_session::ask(session, -1, [](const Session &s) { return s.variant; });
+}
+
 int32_t moert_session_expert_layers(const moert_session *session) {
   return moert_session::ask(session, 0, [](const Session &s) {
     return s.context.load ? static_cast<int32_t>(s.context.load->all().size()) : 0;

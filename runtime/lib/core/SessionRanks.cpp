@@ -50,17 +50,18 @@ Status Session::joinRanks(const moert_session_options &options) {
   context.job.reset(new Job);
   for (int32_t a = 0; a < program->axis_count; ++a)
     context.traffic.emplace_back(static_cast<size_t>(program->axes[a].ranks), 0);
-  return context.job->join(*program, ranks, options.deadline_ms ? options.deadline_ms * 1000000 : kPatience);
+  return context.job->join(variants.all(), ranks, options.deadline_ms ? options.deadline_ms * 1000000 : kPatience);
 }
 
 namespace {
 /// The sizes of a rank's inputs, by symbol. Few programs have more symbols than what ranks tell in one exchange holds.
 struct Sizes {
-  static constexpr size_t kNamed = ControlSlot::kBytes / sizeof(int64_t) - 1;
+  static constexpr size_t kNamed = ControlSlot::kBytes / sizeof(int64_t) - 2;
   int64_t named[kNamed] = {};
   uint64_t others = 0;
+  int64_t variant;
 
-  explicit Sizes(const std::vector<int64_t> &symbols) {
+  Sizes(const std::vector<int64_t> &symbols, int64_t variant) : variant(variant) {
     size_t count = std::min(symbols.size(), kNamed);
     std::copy_n(symbols.begin(), count, named);
     if (count < symbols.size())
@@ -73,7 +74,7 @@ struct Sizes {
 /// they are together afterwards.
 Status Session::compareSizes(bool &areTogether) {
   Job &job = *context.job;
-  Sizes mine(context.symbols), theirs(context.symbols), first(context.symbols);
+  Sizes mine(context.symbols, variant), theirs(mine), first(mine);
   areTogether = job.all().tell(&mine, sizeof mine);
   if (!areTogether)
     return job.why();
@@ -87,8 +88,45 @@ Status Session::compareSizes(bool &areTogether) {
                        static_cast<long long>(first.named[s]));
     if (theirs.others != first.others)
       return failure(kUserError, "rank %d was given inputs of other sizes than rank 0", peer);
+    if (theirs.variant != first.variant)
+      return failure(kUserError, "rank %d was to run variant %lld, rank 0 variant %lld", peer,
+                     static_cast<long long>(theirs.variant), static_cast<long long>(first.variant));
   }
   return {};
+}
+
+void Session::setVariant(int32_t number) {
+  variant = number;
+  program = context.program = variants.all()[static_cast<size_t>(number)];
+}
+
+/// The variants run with launches left out: they ask for all memory first, and agree on its sizes.
+Status Session::reserveForVariants() {
+  if (variants.count() == 1 || variants.isReserved(context.symbols))
+    return {};
+  const int32_t wanted = variant;
+  const std::vector<int64_t> whole = context.symbols;
+  Status status;
+  for (int32_t number = 0; number < variants.count() && !status.failed(); ++number) {
+    setVariant(number);
+    RankValues::Rehearsal rehearsal(*context.job, *program, context.inputs);
+    status = rehearsal.begin();
+    if (!status.failed())
+      status = bindSymbols();
+    if (!status.failed())
+      status = context.prepareStates();
+    context.rehearses = true;
+    if (!status.failed())
+      status = context.run();
+    context.rehearses = false;
+    if (!status.failed())
+      status = context.rankValues.reserve(*context.job, *program, context.outputs);
+  }
+  setVariant(wanted);
+  context.symbols = whole;
+  if (!status.failed())
+    variants.setReserved(whole);
+  return status;
 }
 
 // What was wrong with the inputs was found on all of them, by all ranks: none has begun then.
@@ -96,11 +134,14 @@ Status Session::runTogether() {
   Job &job = *context.job;
   if (Status s = job.begin(); s.failed())
     return s;
+  setVariant(variants.numberFor(context.inputs, job.ranks()));
   bool areTogether = true;
   if (Status s = compareSizes(areTogether); s.failed())
     return areTogether ? s : job.fail(s);
   context.phase = nullptr;
-  Status status = RankValues::divide(job, *program, context.inputs);
+  Status status = reserveForVariants();
+  if (!status.failed())
+    status = RankValues::divide(job, *program, context.inputs);
   if (!status.failed())
     status = bindSymbols();
   if (!status.failed())

@@ -182,6 +182,37 @@ TEST(RankSession, EpochsBeginAgain) {
     EXPECT_EQ(ending.text, "1073741822 1073741824 2 4 6 ");
 }
 
+TEST(RankSession, RunsVariantsInTurn) {
+  std::vector<Ending> endings = Job(2).run([](const Ranks &ranks) -> std::string {
+    RankSession s;
+    if (s.open("ways", ranks.rank, 2, ranks.port, 20000, kArchive))
+      return s.error();
+    if (moert_session_variants(s.session) != 2 || std::strcmp(moert_session_variant_name(s.session, 1), "other") != 0)
+      return "other variants";
+    std::string epochs;
+    for (int32_t variant : {0, 1, 1, -1, 1}) {
+      // Smaller calls go by what larger ones have reserved.
+      RowsCall rows(epochs.empty() ? 40 : 9 + variant, 2);
+      if (moert_session_set_variant(s.session, variant) || s.run(rows))
+        return s.error();
+      if (moert_session_variant(s.session) != std::max(variant, 0) || s.check(rows) != "fine")
+        return "wrong rows";
+      // Each counts exchanges of its own.
+      epochs += std::to_string(s.output<int64_t>(1)[1]) + " ";
+    }
+    // What only one rank has chosen is an error of all, and the next run is as good as ever.
+    RowsCall rows(9, 2);
+    (void)moert_session_set_variant(s.session, ranks.rank);
+    if (s.run(rows) != 1)
+      return "ran two variants";
+    std::string error = s.error();
+    (void)moert_session_set_variant(s.session, 1);
+    return s.run(rows) || s.check(rows) != "fine" ? s.error() : epochs + error;
+  });
+  for (const Ending &ending : endings)
+    EXPECT_EQ(ending.text, "2 2 4 4 6 rank 1 was to run variant 1, rank 0 variant 0");
+}
+
 TEST(RankSession, SaysWhatWasSent) {
   std::string path = testing::TempDir() + "ranks.trace.json", archive = testing::TempDir() + "ranks.weights";
   std::filesystem::copy_file(kArchive, archive, std::filesystem::copy_options::overwrite_existing);

@@ -12,8 +12,8 @@ const moert_kernel kKernels[] = {{"scale", nullptr}, {"count", nullptr}};
 const moert_value kInputs[] = {{"x", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 0}};
 const moert_value kOutputs[] = {{"y", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 0}};
 const moert_value kStates[] = {{"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0, 0}};
-const moert_parameter_desc kParameters[] = {{"w", MOERT_F32, 1, {4}, {-1, -1}},
-                                            {"unused", MOERT_F32, 1, {1 << 20}, {-1, -1}}};
+const moert_parameter_desc kParameters[] = {{"w", MOERT_F32, 1, {4}, {-1, -1}, -1, 0},
+                                            {"unused", MOERT_F32, 1, {1 << 20}, {-1, -1}, -1, 0}};
 const char *const kSymbols[] = {"rows"};
 const moert_cuda_image kImages[] = {{"scale", "cubin of scale", 15, "source of scale", 15},
                                     {"count", "cubin of count", 15, "source of count", 15}};

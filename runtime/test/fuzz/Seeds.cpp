@@ -108,6 +108,8 @@ int main(int argc, char **argv) {
   write("text/ids", "1, 2\t3\n-4,99999999999999999999");
   write("text/options",
         "--generate\nOnce\n--max-new-tokens\n7\n--temperature\n0.5\n--top-p\n0.9\n--seed\n3\n--stop\n.\n");
+  write("text/tuning",
+        "{\"program\": \"0\", \"window\": 128, \"entries\": {\"main\": {\"0\": \"ep=4\", \"2\": \"dp=4\"}}}");
   write("text/stops", "ab|b|abca\nxabcabab");
   write("request/lines", "\1run|x|f32|1 2|n|i8|1|12345678a\nreset|\ntext|--ids|1 2 3\nrun|n|i8|0|x|bf16|0 2|\n");
   write("request/raw", std::string("\0\6\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0reset\0abc", 26));

@@ -1,13 +1,14 @@
 //===- TextFuzz.cpp - any bytes as what the launcher reads as text ------------------------------------------------===//
 //
-// A list of calls, a list of token ids, a command line; and the text that a model writes, whose pieces together must be
-// the whole up to a stop string.
+// A list of calls, a list of token ids, a command line, a dictionary of variants; and the text that a model writes,
+// whose pieces together must be the whole up to a stop string.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Fuzz.h"
 #include "Modes.h"
 #include "TextStream.h"
+#include "core/Tuning.h"
 
 #include <algorithm>
 
@@ -29,6 +30,19 @@ static void readIds(const std::string &text) {
     plain += std::to_string(id) + ",";
   std::vector<int64_t> again;
   FUZZ_CHECK(!parseIds(plain, again).failed() && again == ids);
+}
+
+static void readDictionary(const std::string &text) {
+  Tuning tuning, again;
+  Status s = tuning.parse(text, "dictionary");
+  if (s.failed()) {
+    FUZZ_CHECK(s.code == kUserError && s.message.find('\n') == std::string::npos);
+    return;
+  }
+  FUZZ_CHECK(!again.parse(tuning.print(), "dictionary").failed() && again.print() == tuning.print());
+  for (const Tuning::Entry &entry : tuning.entries)
+    for (const Tuning::Choice &choice : entry.choices)
+      FUZZ_CHECK(*tuning.find(entry.name, choice.key * Tuning::kWindow) == choice.variant);
 }
 
 static void readCommandLine(const std::string &text) {
@@ -78,6 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   readCalls(text);
   readIds(text);
   readCommandLine(text);
+  readDictionary(text);
   writeText(text);
   return 0;
 }

@@ -128,9 +128,10 @@ def test_text_leaves_zeroed_states(bigram, serve):
 
 
 REFUSED = [
-    (["fly"], b"", "there is no request 'fly' of 1 words (known: run, reset, generate)"),
-    (["reset", "x"], b"", "there is no request 'reset' of 2 words (known: run, reset, generate)"),
-    ([""], b"12", "there is no request '' of 1 words (known: run, reset, generate)"),
+    (["fly"], b"", "there is no request 'fly' of 1 words (known: run, reset, variant, generate)"),
+    (["reset", "x"], b"", "there is no request 'reset' of 2 words (known: run, reset, variant, generate)"),
+    (["variant", "dp=2"], b"", "there is no variant 'dp=2': the model is compiled without variants"),
+    ([""], b"12", "there is no request '' of 1 words (known: run, reset, variant, generate)"),
     (["run"], b"", "input 'tokens' is missing (batch x sequence x i64)"),
     (["run", "tokens"], b"", "an array is described by three words: name, type, sizes"),
     (["run", "ids", "i64", "1"], b"", "there is no input 'ids' (the program has 'tokens', 'position', 'keep')"),

@@ -9,7 +9,7 @@
 /* With TOY_RANKS, rows of the batch are divided among so many ranks. */
 #ifdef TOY_RANKS
 enum { kSplit = 1, kAxes = 1 };
-static const moert_axis axes[] = {{"dp", TOY_RANKS}};
+static const moert_axis axes[] = {{"dp", TOY_RANKS, 1}};
 #else
 enum { kSplit = 0, kAxes = 0 };
 #define axes NULL
@@ -88,7 +88,7 @@ static const moert_value inputs[] = {
 static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0, kSplit}};
 static const moert_value states[] = {{"history", MOERT_I64, 2, {-1, kCache}, 1, 0, -1, 0, 0}};
 static const char *const symbols[] = {"batch", "sequence", "kept"};
-static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}, {-1, -1}}};
+static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}, {-1, -1}, -1, 0}};
 static const int64_t eos[] = {0};
 static const moert_generation generation = {kTokens,     kPosition, kKeep, 0,  MOERT_VOCAB_BYTES,
                                             kVocabulary, kCache,    1,     eos};
@@ -120,6 +120,8 @@ static const moert_program program = {
     NULL,
     kAxes,
     axes,
+    NULL,
+    (1u << kAxes) - 1,
     run,
 };
 

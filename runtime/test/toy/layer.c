@@ -60,7 +60,7 @@ static const moert_value outputs[] = {{"y", MOERT_BF16, 2, {-1, kWidth}, 1, 0, -
                                       {"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0, 0}};
 static const moert_value states[] = {{"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0, 0}};
 static const char *const symbols[] = {"rows"};
-static const moert_parameter_desc parameters[] = {{"w", MOERT_F32, 1, {kWidth}, {-1, -1}}};
+static const moert_parameter_desc parameters[] = {{"w", MOERT_F32, 1, {kWidth}, {-1, -1}, -1, 0}};
 
 static const moert_program program = {
     MOERT_ABI_VERSION,
@@ -89,6 +89,8 @@ static const moert_program program = {
     NULL,
     0,
     NULL,
+    NULL,
+    0,
     run,
 };
 

@@ -2,7 +2,7 @@
  * `to` names, multiplies it there by a row of that rank's part of the parameter, and sends it back. So
  *     y[t] = x[t] * w[2 * to[t]] * w[2 * ((to[t] + 1) mod ranks) + 1].
  * Entries differ in their axes: rows1 ... rows4 have ep, grid and both have dp and ep, and exchange rows on ep; grid
- * divides rows among the ranks of ep, both among all.
+ * divides rows among the ranks of ep, both among all. ways has two variants, which do the same on axes of their own.
  *
  * TOY_EPOCH=N: the first exchange with windows that are new is number N + 1.
  * TOY_FAULT="RANK SIGNAL PHASE" in the environment: that rank of ep sends itself the signal at the beginning of the
@@ -106,7 +106,8 @@ static void beginPhase(moert_context *ctx, int rank, const char *phase) {
     raise(number);
 }
 
-static int32_t runOn(moert_context *ctx, int32_t axis) {
+/* `outer`: an axis whose number of this rank all tell each other, too. */
+static int32_t runOn(moert_context *ctx, int32_t axis, int32_t outer, int32_t parameter) {
   static const char *const kOut[kLayers] = {"layer 0: rows to ranks", "layer 1: rows to ranks"};
   static const char *const kBack[kLayers] = {"layer 0: rows back", "layer 1: rows back"};
   int32_t rank = moert_rank(ctx, axis);
@@ -129,7 +130,7 @@ static int32_t runOn(moert_context *ctx, int32_t axis) {
     *l->peers->epoch = (uint32_t)atoi(getenv("TOY_EPOCH"));
   for (int i = 0; i < kLayers; ++i) {
     l->turn = i;
-    l->w = (const float *)moert_parameter(ctx, 0) + i * kWidth;
+    l->w = (const float *)moert_parameter(ctx, parameter) + i * kWidth;
     l->y = i + 1 < kLayers ? (float *)((char *)l + sizeof(layer) + 512) : moert_output(ctx, kY, 2, sizes);
     beginPhase(ctx, rank, kOut[i]);
     moert_launch(ctx, &kernels[0], l, 1, 1, 1);
@@ -152,29 +153,36 @@ static int32_t runOn(moert_context *ctx, int32_t axis) {
   int64_t *told = moert_output(ctx, kRoom, 1, &two);
   told[0] = room;
   told[1] = *l->peers->epoch;
-  *(int64_t *)moert_output(ctx, kAgreed, 1, &one) = moert_agree(ctx, 0, 10 * rank + (axis ? moert_rank(ctx, 0) : 0));
+  *(int64_t *)moert_output(ctx, kAgreed, 1, &one) = moert_agree(ctx, outer, 10 * rank + (axis != outer ? moert_rank(ctx, outer) : 0));
   return 0;
 }
 
-static int32_t runRows(moert_context *ctx) { return runOn(ctx, 0); }
-static int32_t runGrid(moert_context *ctx) { return runOn(ctx, 1); }
+static int32_t runRows(moert_context *ctx) { return runOn(ctx, 0, 0, 0); }
+static int32_t runGrid(moert_context *ctx) { return runOn(ctx, 1, 0, 0); }
+static int32_t runOther(moert_context *ctx) { return runOn(ctx, 1, 1, 1); }
 
 static const char *const symbols[] = {"tokens", "ranks"};
 
-#define VALUES(name, axes, axis, ranks)                                                                                \
+#define VALUES(name, axes, ranks)                                                                                      \
   static const moert_value name##_inputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axes},                    \
                                               {"to", MOERT_I32, 1, {-1}, 0, ranks - 1, -1, 0, axes},                   \
                                               {"scale", MOERT_F32, 1, {1}, 1, 0, -1, 0, 0}};                           \
   static const moert_value name##_outputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axes},                   \
                                                {"room", MOERT_I64, 1, {2}, 1, 0, -1, 0, 0},                            \
-                                               {"agreed", MOERT_I64, 1, {-2}, 1, 0, -1, 0, axes}};                     \
-  static const moert_parameter_desc name##_parameters[] = {{"w" #ranks, MOERT_F32, 2, {2 * ranks, kWidth}, {axis, -1}}};
+                                               {"agreed", MOERT_I64, 1, {-2}, 1, 0, -1, 0, axes}};
+
+#define PARAMETERS(name, axis, ranks)                                                                                  \
+  static const moert_parameter_desc name##_parameters[] = {                                                            \
+      {"w" #ranks, MOERT_F32, 2, {2 * ranks, kWidth}, {axis, -1}, -1, 0}};
 
 #define PROGRAM(name, axes, count, run)                                                                                \
+  VARIANT(name, #name, name##_parameters, 1, axes, count, NULL, (1u << count) - 1, run)
+
+#define VARIANT(name, entry, parameters, parameter_count, axes, count, variant, own, run)                              \
   {MOERT_ABI_VERSION,                                                                                                  \
    MOERT_CPU,                                                                                                          \
    "toy-rows",                                                                                                         \
-   #name,                                                                                                              \
+   entry,                                                                                                              \
    "89abcdef0123456789abcdef01234567",                                                                                 \
    "89abcdef0123456789abcdef01234567",                                                                                 \
    "0.1.0",                                                                                                            \
@@ -184,34 +192,47 @@ static const char *const symbols[] = {"tokens", "ranks"};
    3,                                                                                                                  \
    3,                                                                                                                  \
    0,                                                                                                                  \
-   1,                                                                                                                  \
+   parameter_count,                                                                                                    \
    2,                                                                                                                  \
    4,                                                                                                                  \
    name##_inputs,                                                                                                      \
    name##_outputs,                                                                                                     \
    NULL,                                                                                                               \
    symbols,                                                                                                            \
-   name##_parameters,                                                                                                  \
+   parameters,                                                                                                         \
    kernels,                                                                                                            \
    NULL,                                                                                                               \
    NULL,                                                                                                               \
    count,                                                                                                              \
    axes,                                                                                                               \
+   variant,                                                                                                            \
+   own,                                                                                                                \
    run}
 
 #define ROWS(n)                                                                                                        \
-  VALUES(rows##n, 1, 0, n)                                                                                             \
-  static const moert_axis rows##n##_axes[] = {{"ep", n}};                                                              \
+  VALUES(rows##n, 1, n)                                                                                                \
+  PARAMETERS(rows##n, 0, n)                                                                                            \
+  static const moert_axis rows##n##_axes[] = {{"ep", n, 1}};                                                           \
   static const moert_program rows##n = PROGRAM(rows##n, rows##n##_axes, 1, runRows);
 ROWS(1)
 ROWS(2)
 ROWS(3)
 ROWS(4)
-VALUES(grid, 2, 1, 2)
-VALUES(both, 3, 1, 2)
-static const moert_axis grid_axes[] = {{"dp", 2}, {"ep", 2}};
+VALUES(grid, 2, 2)
+PARAMETERS(grid, 1, 2)
+VALUES(both, 3, 2)
+PARAMETERS(both, 1, 2)
+static const moert_axis grid_axes[] = {{"dp", 2, 2}, {"ep", 2, 1}};
 static const moert_program grid = PROGRAM(grid, grid_axes, 2, runGrid);
 static const moert_program both = PROGRAM(both, grid_axes, 2, runGrid);
 
-static const moert_program *const programs[] = {&rows1, &rows2, &rows3, &rows4, &grid, &both};
-const moert_program_list moert_model_programs = {MOERT_ABI_VERSION, 6, programs};
+VALUES(one, 1, 2)
+VALUES(other, 2, 2)
+static const moert_axis ways_axes[] = {{"ep", 2, 1}, {"ep.1", 2, 1}};
+static const moert_parameter_desc ways_parameters[] = {{"w2", MOERT_F32, 2, {4, kWidth}, {0, -1}, -1, 0},
+                                                       {"w2", MOERT_F32, 2, {4, kWidth}, {1, -1}, -1, 0}};
+static const moert_program one = VARIANT(one, "ways", ways_parameters, 2, ways_axes, 2, "ep=2", 1, runRows);
+static const moert_program other = VARIANT(other, "ways", ways_parameters, 2, ways_axes, 2, "other", 2, runOther);
+
+static const moert_program *const programs[] = {&rows1, &rows2, &rows3, &rows4, &grid, &both, &one, &other};
+const moert_program_list moert_model_programs = {MOERT_ABI_VERSION, 8, programs};

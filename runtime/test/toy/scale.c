@@ -35,7 +35,7 @@ static int32_t negate(moert_context *ctx) { return launch(ctx, cpuKernels, NULL)
 static const moert_value inputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 0}};
 static const moert_value outputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 0}};
 static const char *const symbols[] = {"rows"};
-static const moert_parameter_desc parameters[] = {{"w", MOERT_F32, 1, {kWidth}, {-1, -1}}};
+static const moert_parameter_desc parameters[] = {{"w", MOERT_F32, 1, {kWidth}, {-1, -1}, -1, 0}};
 
 /* The text of scale.cu, as the linker reads it. */
 __asm__(".pushsection .rodata\n"
@@ -77,6 +77,8 @@ static const moert_cuda_code cuda = {"sm_90a", 1, images, launches, "// the devi
    cuda,                                                                                                               \
    0,                                                                                                                  \
    NULL,                                                                                                               \
+   NULL,                                                                                                               \
+   0,                                                                                                                  \
    run}
 static const moert_program scaleGpu = PROGRAM(MOERT_CUDA, "scale", "scale.weights", 1, gpuKernels, &cuda, scaleOnGpu);
 static const moert_program scaleCpu = PROGRAM(MOERT_CPU, "scale", "scale.weights", 1, cpuKernels, NULL, scaleOnCpu);

@@ -108,10 +108,11 @@ TEST(Program, IsValidated) {
 
 TEST(Program, AxesAreValidated) {
   moert_program program = makeProgram();
-  moert_axis axes[] = {{"dp", 2}, {"ep", 4}};
+  moert_axis axes[] = {{"dp", 2, 4}, {"ep", 4, 1}};
   moert_value inputs[] = {kInputs[0], kInputs[1], kInputs[2]};
-  moert_parameter_desc parameter = {"w", MOERT_F32, 2, {8, 3}, {1, -1}};
+  moert_parameter_desc parameter = {"w", MOERT_F32, 2, {8, 3}, {1, -1}, -1, 0};
   program.axis_count = 2;
+  program.variant_axes = 3;
   program.axes = axes;
   program.inputs = inputs;
   program.parameters = &parameter;
@@ -134,15 +135,26 @@ TEST(Program, AxesAreValidated) {
   refuses(parameter.axes[1], 0); // a part would be of many pieces
   refuses(parameter.sizes[0], int64_t(9));
   refuses(parameter.rank, 0);
-  parameter = {"w", MOERT_F32, 2, {4, 6}, {1, 0}};
+  parameter = {"w", MOERT_F32, 2, {8, 3}, {-1, -1}, 0, 12};
+  EXPECT_EQ(validateProgram(program).message, "");
+  refuses(parameter.slice_axis, 2);
+  refuses(parameter.slice_step, int64_t(0));
+  refuses(parameter.slice_step, int64_t(13)); // the last one would end behind the parameter
+  refuses(parameter.axes[0], 0);              // which has no slices then
+  parameter = {"w", MOERT_F32, 2, {4, 6}, {1, 0}, -1, 0};
   refuses(parameter.sizes[1], int64_t(5));
   refuses(parameter.sizes[0], int64_t(8));
   refuses(parameter.rank, 1);
   refuses(axes[0].ranks, 0);
   refuses(axes[0].ranks, 1 << 15); // more ranks in all than there may be
+  refuses(axes[0].stride, 2);      // which is that of ranks that differ on the other axis
+  refuses(axes[1].stride, 0);
+  refuses(program.variant_axes, 2u); // then the other axis is for a job of more ranks
+  refuses(program.variant_axes, 7u);
   refuses(program.axis_count, -1);
   refuses(program.axis_count, MOERT_MAX_AXES + 1);
   program.axis_count = 0; // then they mean nothing
+  program.variant_axes = 0;
   parameter.axes[0] = parameter.axes[1] = 7;
   inputs[0].axes = 7;
   EXPECT_EQ(validateProgram(program).message, "");

@@ -120,7 +120,7 @@ TEST(Options, KernelsAndOutputsNeedNoOtherFlag) {
 TEST(Calls, CommentsBeginWhereAWordMay) {
   std::vector<Call> calls;
   ASSERT_EQ(parseCalls("  # one\n--input x=@a#b --output-dir \"#c\" # two \"three\nreset#four\n", "f", calls).message,
-            "f:3: unknown word 'reset#four' (known: --input, --output-dir, --expected-output, reset)");
+            "f:3: unknown word 'reset#four' (known: --input, --output-dir, --expected-output, reset, variant)");
   EXPECT_EQ(calls[0].inputs[0].path, "a#b");
   EXPECT_EQ(calls[0].outputDir, "#c");
   calls.clear();
@@ -142,6 +142,17 @@ TEST(Calls, AreParsed) {
   EXPECT_EQ(calls[2].expected[0].name, "y");
 }
 
+TEST(Calls, ChooseVariants) {
+  std::vector<Call> calls;
+  EXPECT_EQ(parseCalls("variant \"ep=2,schedule=<parts = 2>\"\n--input x=@a\n", "f", calls).message, "");
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].variant, "ep=2,schedule=<parts = 2>");
+  EXPECT_EQ(calls[1].variant, "");
+  EXPECT_EQ(parseCalls("variant \"\"", "f", calls).message, "f:1: variant: expected a name or number");
+  EXPECT_EQ(parseCalls("variant", "f", calls).message,
+            "f:1: unknown word 'variant' (known: --input, --output-dir, --expected-output, reset, variant)");
+}
+
 TEST(Calls, ErrorsNameTheLine) {
   auto error = [](const char *text) {
     std::vector<Call> calls;
@@ -151,8 +162,8 @@ TEST(Calls, ErrorsNameTheLine) {
   EXPECT_EQ(error("reset\n--input x"), "f:2: expected NAME=@FILE, got 'x'");
   EXPECT_EQ(error("--input"), "f:1: '--input' has no value");
   EXPECT_EQ(error("\n--weights w"),
-            "f:2: unknown word '--weights' (known: --input, --output-dir, --expected-output, reset)");
-  EXPECT_EQ(error("foo"), "f:1: unknown word 'foo' (known: --input, --output-dir, --expected-output, reset)");
+            "f:2: unknown word '--weights' (known: --input, --output-dir, --expected-output, reset, variant)");
+  EXPECT_EQ(error("foo"), "f:1: unknown word 'foo' (known: --input, --output-dir, --expected-output, reset, variant)");
   EXPECT_EQ(error("--input \"x"), "f:1: a quote is not closed");
   EXPECT_EQ(error("\""), "f:1: a quote is not closed");
   EXPECT_EQ(error("reset\n--input x=@y --output-dir \"\""), "f:2: --output-dir: expected the name of a folder");

@@ -249,6 +249,23 @@ const std::map<std::string, Check> kFunctions = {
        }
      }},
     {"moert_session_clear_traffic", [](const State &, moert_session *s) { moert_session_clear_traffic(s); }},
+    // Nor has it variants.
+    {"moert_session_variants",
+     [](const State &state, moert_session *s) { EXPECT_EQ(moert_session_variants(s), state.isOpen ? 1 : 0); }},
+    {"moert_session_variant_name",
+     [](const State &, moert_session *s) {
+       for (int32_t number : {-1, 0, 1, INT32_MIN, INT32_MAX})
+         EXPECT_EQ(moert_session_variant_name(s, number), nullptr);
+     }},
+    {"moert_session_set_variant",
+     [](const State &state, moert_session *s) {
+       for (int32_t number : {-1, 0, INT32_MIN})
+         expectCode(state, s, moert_session_set_variant(s, number), 0);
+       expectCode(state, s, moert_session_set_variant(s, 1), 1, "there is no variant 1, the program has 1");
+       expectCode(state, s, moert_session_set_variant(s, INT32_MAX), 1, "there is no variant 2147483647");
+     }},
+    {"moert_session_variant",
+     [](const State &state, moert_session *s) { EXPECT_EQ(moert_session_variant(s), state.isOpen ? 0 : -1); }},
     {"moert_session_expert_layers",
      [](const State &, moert_session *s) { EXPECT_EQ(moert_session_expert_layers(s), 0); }},
     {"moert_session_expert_load",

@@ -77,7 +77,7 @@ kernel.func @use(%w: tensor<4xf32>) {
 }
 func.func @main() {
   %c1 = arith.constant 1 : index
-  // expected-error@+2 {{'moe.parameter' op must be a static, contiguous memref at this level, got 'tensor<4xf32>'}}
+  // expected-error@+2 {{'moe.parameter' op must be a static memref at this level, got 'tensor<4xf32>'}}
   // expected-error@+1 {{failed to legalize operation 'moe.parameter'}}
   %w = moe.parameter ["w"] : tensor<4xf32>
   kernel.launch @use(%w) rows(%c1) work(%c1) : tensor<4xf32>

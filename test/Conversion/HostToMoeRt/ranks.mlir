@@ -1,7 +1,7 @@
 // RUN: moe-opt %s --convert-host-to-moert --canonicalize --cse | FileCheck %s
 
 // The grid is the program's axis. Of a divided parameter the table has all of it, as the archive has.
-// CHECK: module attributes {moert.axes = [{name = "ep", ranks = 2 : i64}], moert.parameters = [
+// CHECK: module attributes {moert.axes = [{name = "ep", ranks = 2 : i64, stride = 1 : i64}], moert.parameters = [
 // CHECK-SAME: {axes = array<i64: 0>, key = "experts", recipe = [#moe.pack<columns = 64, pairs = 2>], shape = array<i64: 8, 64, 64>, sources = ["experts"], type = memref<8x1x32x64x2xbf16>},
 // CHECK-SAME: {axes = array<i64: 0>, key = "bias", recipe = [#moe.cast<f32>], sources = ["bias"], type = memref<8x64xf32>},
 // CHECK-SAME: {key = "experts#2", recipe = [], sources = ["experts"], type = memref<8x64x64xbf16>},

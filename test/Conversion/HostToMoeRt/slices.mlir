@@ -2,7 +2,7 @@
 
 // Slices are cut before they are packed, and numbered by a new first dimension; the parts of experts follow. Of a bias that one
 // slice gives the others have zeros. Inputs that two grids divide name both axes.
-// CHECK: moert.axes = [{name = "dp", ranks = 2 : i64}, {name = "ep", ranks = 4 : i64}, {name = "etp", ranks = 2 : i64}, {name = "one", ranks = 1 : i64}]
+// CHECK: moert.axes = [{name = "dp", ranks = 2 : i64, stride = 8 : i64}, {name = "ep", ranks = 4 : i64, stride = 2 : i64}, {name = "etp", ranks = 2 : i64, stride = 1 : i64}, {name = "one", ranks = 1 : i64, stride = 1 : i64}]
 // CHECK-SAME: moert.parameters = [
 // CHECK-SAME: {axes = array<i64: 2, 1>, key = "up", recipe = [#moe.cast<bf16>, #moe.cut<dim = 1, parts = 2, halves = true>, #moe.pack<columns = 64, pairs = 2, halves = true>], shape = array<i64: 2, 8, 64, 64>, sources = ["up"], type = memref<2x8x1x32x64x2xbf16>}
 // CHECK-SAME: {axes = array<i64: 2>, key = "down", recipe = [#moe.cut<dim = 2, parts = 2>, #moe.pack<columns = 64, pairs = 2>], shape = array<i64: 2, 8, 64, 32>, sources = ["down"], type = memref<2x8x1x16x64x2xbf16>}

@@ -9,7 +9,7 @@
 
 // -----
 
-// expected-error@+1 {{'kernel.func' op argument 1 must be a contiguous row-major memref, got 'memref<4x4xf32, strided<[1, 4]>>'}}
+// expected-error@+1 {{'kernel.func' op argument 1 must be a contiguous row-major memref, or have sizes and strides that are numbers and no offset, got 'memref<4x4xf32, strided<[1, 4]>>'}}
 kernel.func @strided(%n: index, %a: memref<4x4xf32, strided<[1, 4]>>) {
   kernel.return
 }

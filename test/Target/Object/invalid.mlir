@@ -110,7 +110,7 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
 //--- axis.mlir
 // AXIS: error: 'x' is divided along an axis that 'moert.axes' does not have
 module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
-                   moert.axes = [{name = "ep", ranks = 2}], moert.parameters = []} {
+                   moert.axes = [{name = "ep", ranks = 2, stride = 1}], moert.parameters = []} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
       attributes {moert.program = {inputs = [{name = "x", type = memref<?xf32>, dims = array<i64: 0>, axes = array<i64: 1>}], outputs = [],
                                    states = [], symbols = ["n"]}} {
@@ -120,9 +120,9 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
 }
 
 //--- ranks.mlir
-// RANKS: error: 'moert.axes' has an entry without name or ranks
+// RANKS: error: 'moert.axes' has an entry without name, ranks or stride
 module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
-                   moert.axes = [{name = "ep", ranks = 0}], moert.parameters = []} {
+                   moert.axes = [{name = "ep", ranks = 0, stride = 1}], moert.parameters = []} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
       attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
     %0 = llvm.mlir.constant(0 : i32) : i32
@@ -133,7 +133,7 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
 //--- part.mlir
 // PART: error: parameter 'w' has 3 elements in dimension 0, which 2 ranks cannot share equally
 module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
-                   moert.axes = [{name = "ep", ranks = 2}],
+                   moert.axes = [{name = "ep", ranks = 2, stride = 1}],
                    moert.parameters = [{key = "w", sources = ["w"], recipe = [], type = memref<3xf32>, axes = array<i64: 0>}]} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
       attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
@@ -145,7 +145,7 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
 //--- dims.mlir
 // DIMS: error: parameter 'w' of rank 1 names axes for 2 dimensions; ranks can share the first 2
 module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
-                   moert.axes = [{name = "ep", ranks = 2}, {name = "etp", ranks = 2}],
+                   moert.axes = [{name = "ep", ranks = 2, stride = 1}, {name = "etp", ranks = 2, stride = 1}],
                    moert.parameters = [{key = "w", sources = ["w"], recipe = [], type = memref<4xf32>, axes = array<i64: 1, 0>}]} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
       attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
@@ -157,7 +157,7 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
 //--- pieces.mlir
 // PIECES: error: parameter 'w' is divided along dimension 1, so each rank needs one element of dimension 0
 module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
-                   moert.axes = [{name = "ep", ranks = 2}, {name = "etp", ranks = 2}],
+                   moert.axes = [{name = "ep", ranks = 2, stride = 1}, {name = "etp", ranks = 2, stride = 1}],
                    moert.parameters = [{key = "w", sources = ["w"], recipe = [], type = memref<4x4xf32>, axes = array<i64: 1, 0>}]} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
       attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {
@@ -169,7 +169,7 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
 //--- axes.mlir
 // AXES: error: 'moert.axes' has more than 16 entries
 module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
-                   moert.axes = [{name = "a0", ranks = 1}, {name = "a1", ranks = 1}, {name = "a2", ranks = 1}, {name = "a3", ranks = 1}, {name = "a4", ranks = 1}, {name = "a5", ranks = 1}, {name = "a6", ranks = 1}, {name = "a7", ranks = 1}, {name = "a8", ranks = 1}, {name = "a9", ranks = 1}, {name = "a10", ranks = 1}, {name = "a11", ranks = 1}, {name = "a12", ranks = 1}, {name = "a13", ranks = 1}, {name = "a14", ranks = 1}, {name = "a15", ranks = 1}, {name = "a16", ranks = 1}],
+                   moert.axes = [{name = "a0", ranks = 1, stride = 1}, {name = "a1", ranks = 1, stride = 1}, {name = "a2", ranks = 1, stride = 1}, {name = "a3", ranks = 1, stride = 1}, {name = "a4", ranks = 1, stride = 1}, {name = "a5", ranks = 1, stride = 1}, {name = "a6", ranks = 1, stride = 1}, {name = "a7", ranks = 1, stride = 1}, {name = "a8", ranks = 1, stride = 1}, {name = "a9", ranks = 1, stride = 1}, {name = "a10", ranks = 1, stride = 1}, {name = "a11", ranks = 1, stride = 1}, {name = "a12", ranks = 1, stride = 1}, {name = "a13", ranks = 1, stride = 1}, {name = "a14", ranks = 1, stride = 1}, {name = "a15", ranks = 1, stride = 1}, {name = "a16", ranks = 1, stride = 1}],
                    moert.parameters = []} {
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
       attributes {moert.program = {inputs = [], outputs = [], states = [], symbols = []}} {

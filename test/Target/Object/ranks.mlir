@@ -25,7 +25,7 @@
 // SYMBOLS-DAG: U moert_windows
 // SYMBOLS-NOT: U {{[^m]}}
 
-// RUNTIME: moert.axes = [{name = "ep", ranks = 2 : i64}]
+// RUNTIME: moert.axes = [{name = "ep", ranks = 2 : i64, stride = 1 : i64}]
 // RUNTIME-LABEL: llvm.func @moe_run
 // RUNTIME: moert.agree
 // RUNTIME: moert.windows
@@ -39,11 +39,11 @@
 // RUNTIME-NOT: shard.
 
 // DESCRIPTOR-DAG: @[[NAME:moert.string[.0-9]*]] = private constant [3 x i8] c"ep\00"
-// DESCRIPTOR-DAG: @moert.axes = private {{.*}} [{ ptr, i32 } { ptr @[[NAME]], i32 2 }]
+// DESCRIPTOR-DAG: @moert.axes = private {{.*}} [{ ptr, i32, i32 } { ptr @[[NAME]], i32 2, i32 1 }]
 // DESCRIPTOR-DAG: @moert.inputs = private {{.*}} { ptr {{.*}}, i32 0, i32 2, [8 x i64] [i64 -1, i64 8, {{.*}}], i64 0, i64 -1, i32 -1, i32 0, i32 1 }
 // DESCRIPTOR-DAG: @moert.outputs = private {{.*}}, i32 -1, i32 0, i32 1 }
-// DESCRIPTOR-DAG: @moert.parameters = private {{.*}} { ptr {{.*}}, i32 0, i32 2, [8 x i64] [i64 4, i64 8, {{.*}}], [2 x i32] [i32 0, i32 -1] }
-// DESCRIPTOR-DAG: @moert.program = private {{.*}} { i32 5, i32 0, ptr {{.*}}, ptr null, i32 1, ptr @moert.axes, ptr @moe_run }
+// DESCRIPTOR-DAG: @moert.parameters = private {{.*}} { ptr {{.*}}, i32 0, i32 2, [8 x i64] [i64 4, i64 8, {{.*}}], [2 x i32] [i32 0, i32 -1], i32 -1, i64 0 }
+// DESCRIPTOR-DAG: @moert.program = private {{.*}} { i32 6, i32 0, ptr {{.*}}, ptr null, i32 1, ptr @moert.axes, ptr null, i32 1, ptr @moe_run }
 
 // REPORT-DAG: give
 // REPORT-DAG: collect

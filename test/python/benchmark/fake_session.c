@@ -22,7 +22,7 @@ int32_t moert_session_open(const moert_program_list *p, const moert_session_opti
   (*session)->threads = options->threads;
   if (p == &programs && options->pin && !options->weights && !options->verify_weights && !options->trace &&
       !options->count_experts && !options->device && !options->entry && !options->stream && !options->device_values &&
-      !options->random_weights && !options->deadline_ms)
+      !options->random_weights && !options->deadline_ms && !options->variant && !options->tuning)
     return 0;
   (*session)->error = "wrong options";
   return 1;

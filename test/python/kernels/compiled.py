@@ -128,7 +128,7 @@ class ValueDescriptor(ctypes.Structure):
 
 class ParameterDescriptor(ctypes.Structure):
     _fields_ = [("key", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
-                ("sizes", ctypes.c_int64 * 8), ("axes", ctypes.c_int32 * 2)]
+                ("sizes", ctypes.c_int64 * 8), ("axes", ctypes.c_int32 * 2), ("slice_axis", ctypes.c_int32), ("slice_step", ctypes.c_int64)]
 
 
 class Generation(ctypes.Structure):
@@ -146,7 +146,7 @@ class ProgramDescriptor(ctypes.Structure):
         ("states", ctypes.POINTER(ValueDescriptor)), ("symbols", ctypes.POINTER(ctypes.c_char_p)),
         ("parameters", ctypes.POINTER(ParameterDescriptor)), ("kernels", ctypes.c_void_p),
         ("generation", ctypes.POINTER(Generation)), ("cuda", ctypes.c_void_p), ("axis_count", ctypes.c_int32),
-        ("axes", ctypes.c_void_p), ("run", ctypes.c_void_p)]
+        ("axes", ctypes.c_void_p), ("variant", ctypes.c_char_p), ("variant_axes", ctypes.c_uint32), ("run", ctypes.c_void_p)]
 
 
 def pack(weight, pairs=1, columns=64):

@@ -33,7 +33,13 @@ def ConvertHostToMoeRt : Pass<"convert-host-to-moert", "::mlir::ModuleOp"> {
     indices. Equal parameters are one entry; the key is the first source, with a number appended where another recipe uses the same
     source. Of a parameter with `#moe.shard` in its recipe the entry is all of it: without that step if it divides dimension 0, with
     `#moe.cut` instead of it if it divides another one, and `#moe.once` becomes `#moe.first`. `axes = array<i64: 1, 0>` then says
-    which axis divides each of its first dimensions (-1: none). `moert.axes` has the axes, `{name, ranks}`.
+    which axis divides each of its first dimensions (-1: none). `moert.axes` has the axes, `{name, ranks, stride}`: ranks of the job
+    that are neighbours on an axis are `stride` apart. A memref with strides is a slice of experts that the archive has whole:
+    `slices = array<i64: 1, 4096>` then says that ranks of axis 1 begin 4096 elements apart.
+
+    Functions that are variants of one entry (`moe.variant`) have the same parameters in the archive, of which each takes its own part;
+    one that would need another order of a weight is an error. `moert.program` says their `entry` and `variant`, and which axes each
+    has (`axes`).
 
     Runs after kernel-plan-memory; memory that is neither returned nor in the arena is an error.
   }];

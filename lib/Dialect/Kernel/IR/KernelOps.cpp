@@ -11,6 +11,7 @@ using namespace mlir::kernel;
 
 #define GET_OP_CLASSES
 #include "moe-mlir/Dialect/Kernel/IR/KernelOps.cpp.inc"
+#include "moe-mlir/Support/FixedStrides.h"
 
 //===----------------------------------------------------------------------===//
 // FuncOp
@@ -49,8 +50,10 @@ LogicalResult FuncOp::verify() {
   if (getFunctionType().getNumResults())
     return emitOpError("has no results; a kernel writes to its arguments");
   for (auto [i, type] : llvm::enumerate(getFunctionType().getInputs()))
-    if (auto memref = dyn_cast<MemRefType>(type); memref && !memref.getLayout().isIdentity())
-      return emitOpError() << "argument " << i << " must be a contiguous row-major memref, got " << type;
+    if (auto memref = dyn_cast<MemRefType>(type);
+        memref && !memref.getLayout().isIdentity() && !moe_mlir::fixedStrides(memref))
+      return emitOpError() << "argument " << i << " must be a contiguous row-major memref, or have sizes and strides "
+                           << "that are numbers and no offset, got " << type;
   return success();
 }
 

@@ -121,6 +121,8 @@ LogicalResult MoeDialect::verifyOperationAttribute(Operation *op, NamedAttribute
       return op->emitOpError() << "'" << name << "' belongs to the module";
     if (name == kAxesAttr)
       return verifyAxes(op, attr.getValue());
+    if (name == kVariantAttr)
+      return verifyVariant(op, attr.getValue());
     return name == kPlainAttr ? verifyPlainLayers(op, attr.getValue()) : success();
   }
   if (failed(verifyName(op, name, moduleNames, "a module")))

@@ -6,6 +6,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Support/FixedStrides.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
@@ -159,8 +160,8 @@ LogicalResult ParameterOp::verify() {
     if (source.empty())
       return emitOpError("has a source without a name");
   if (auto memref = dyn_cast<MemRefType>(getType());
-      memref && (!memref.hasStaticShape() || !memref.getLayout().isIdentity()))
-    return emitOpError() << "expected a static, contiguous memref, got " << memref;
+      memref && !moe_mlir::fixedStrides(memref))
+    return emitOpError() << "expected a static memref, contiguous or with strides that are numbers, got " << memref;
 
   ArrayRef<Attribute> steps;
   if (getRecipe())

@@ -31,9 +31,16 @@ constexpr llvm::StringLiteral kShapeAttr = "moe.shape";
 constexpr llvm::StringLiteral kSplitAttr = "moe.split";
 /// On a shard.grid, the names of its dimensions.
 constexpr llvm::StringLiteral kAxesAttr = "moe.axes";
+/// On a function, a #moe.variant.
+constexpr llvm::StringLiteral kVariantAttr = "moe.variant";
 
 /// The grids that a `moe.split` names, the slowest first; none without the attribute.
 SmallVector<FlatSymbolRefAttr> splitGrids(Attribute split);
+
+/// What the function is a variant of; null if it is the only way to run its entry.
+VariantAttr variantOf(Operation *function);
+/// Says what is wrong with the value of `moe.variant` on `op`.
+LogicalResult verifyVariant(Operation *op, Attribute value);
 
 /// The number of ranks of the grid that `op` names; says what is wrong if it names none, or one of unknown size.
 FailureOr<int64_t> verifyGrid(Operation *op, FlatSymbolRefAttr grid, SymbolTableCollection &symbols);

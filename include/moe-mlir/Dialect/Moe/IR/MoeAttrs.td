@@ -151,6 +151,41 @@ def Moe_ScheduleAttr : Moe_Attr<"Schedule", "schedule"> {
   let genVerifyDecl = 1;
 }
 
+// ---- functions ---------------------------------------------------------------------------------------------------
+
+def Moe_VariantAttr : Moe_Attr<"Variant", "variant"> {
+  let summary = "The function is one of several ways in which ranks run an entry";
+  let description = [{
+    `moe.variant` of a function. Those of one `entry` compute the same, of the same inputs and weights, divided in another way: each
+    has grids of its own, the last of which varies fastest in the number of a rank, and all have the same number of ranks. The
+    first function of an entry is what runs where nothing else is said. `name` tells it from the others on command lines and in
+    dictionaries.
+
+    `schedule` is that of all its expert layers whose tokens travel; without it `moe-schedule` finds one for each.
+
+    ```mlir
+    shard.grid @ep(shape = 2) {moe.axes = ["ep"]}
+    shard.grid @dp(shape = 2) {moe.axes = ["dp"]}
+
+    func.func @layer(%x: tensor<?x64xf32> {moe.dims = ["tokens", ""], moe.split = @ep})
+        -> (tensor<?x64xf32> {moe.dims = ["tokens", ""], moe.split = @ep})
+        attributes {moe.variant = #moe.variant<"layer" as "ep=2" on [@ep], schedule(<overlap, chunk = 64, steps = [1, 1], slices = 2>)>} {
+      return %x : tensor<?x64xf32>
+    }
+    func.func @layer.1(%x: tensor<?x64xf32> {moe.dims = ["tokens", ""], moe.split = @dp})
+        -> (tensor<?x64xf32> {moe.dims = ["tokens", ""], moe.split = @dp})
+        attributes {moe.variant = #moe.variant<"layer" as "dp=2" on [@dp]>} {
+      return %x : tensor<?x64xf32>
+    }
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"what it is a variant of">:$entry, StringRefParameter<"what it is called">:$name,
+                        ArrayRefParameter<"::mlir::FlatSymbolRefAttr", "whose ranks run it">:$grids,
+                        OptionalParameter<"::mlir::moe::ScheduleAttr">:$schedule);
+  let assemblyFormat = "`<` $entry `as` $name `on` ` ` `[` $grids `]` (`,` `schedule` `(` $schedule^ `)`)? `>`";
+  let genVerifyDecl = 1;
+}
+
 // ---- recipe steps of moe.parameter -------------------------------------------------------------------------------
 
 def Moe_StackAttr : Moe_Attr<"Stack", "stack"> {
