@@ -42,9 +42,10 @@ private:
   Error countOperator();
   Error readAlias();
   Error checkArray();
+  Error checkIteratorTypes();
   void endDefinition();
   Error checkGrowth();
-  void skipString();
+  StringRef skipString();
   StringRef afterBlanks(StringRef text);
   StringRef readWord() {
     StringRef word = text.substr(at).take_while([](char c) { return isAlnum(c) || c == '_' || c == '$' || c == '.'; });
@@ -88,10 +89,14 @@ Error Scanner::countOperator() {
   return Error::success();
 }
 
-void Scanner::skipString() {
-  for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at)
+/// Gives what stands between the quotes, with its escapes.
+StringRef Scanner::skipString() {
+  const size_t begin = ++at;
+  for (; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at)
     at += text[at] == '\\' && at + 1 < text.size() && text[at + 1] != '\n';
+  StringRef inside = text.slice(begin, at);
   at += at < text.size() && text[at] == '"';
+  return inside;
 }
 
 /// What follows spaces, ends of lines and comments.
@@ -112,6 +117,41 @@ Error Scanner::checkArray() {
   if (word != "index" && !rest.starts_with("!"))
     return Error::success();
   return createStringError("'array<' needs a type of integers or floats for its elements, such as i64");
+}
+
+/// Behind the name of an attribute. What linalg.generic's parser finds in its list it takes for texts, whatever it is. Properties
+/// in `<{` are read by another one, which asks.
+Error Scanner::checkIteratorTypes() {
+  StringRef rest = afterBlanks(text.substr(at));
+  if (!rest.consume_front("="))
+    return Error::success();
+  rest = afterBlanks(rest);
+  const size_t depth = levels.size();
+  if (depth > 2 && levels[depth - 1].bracket == '{' && levels[depth - 2].bracket == '<')
+    return Error::success();
+  bool isGood = rest.consume_front("[");
+  for (rest = afterBlanks(rest); isGood && !rest.consume_front("]"); rest = afterBlanks(rest)) {
+    isGood = rest.consume_front("\"");
+    rest = afterBlanks(rest.drop_until([](char c) { return c == '"'; }).drop_front(isGood && rest.contains('"')));
+    isGood = isGood && (rest.consume_front(",") || rest.starts_with("]"));
+  }
+  return isGood ? Error::success()
+                : createStringError("'iterator_types' needs a list of texts, such as [\"parallel\", \"reduction\"]");
+}
+
+/// Whether a name in quotes is this one, when its escapes are read.
+static bool isName(StringRef quoted, StringRef name) {
+  std::string read;
+  for (size_t i = 0; i < quoted.size(); ++i) {
+    if (quoted[i] != '\\' || i + 1 == quoted.size()) {
+      read += quoted[i];
+      continue;
+    }
+    const bool isHex = i + 2 < quoted.size() && isHexDigit(quoted[i + 1]) && isHexDigit(quoted[i + 2]);
+    read += isHex ? static_cast<char>(hexFromNibbles(quoted[i + 1], quoted[i + 2])) : quoted[i + 1];
+    i += isHex ? 2 : 1;
+  }
+  return read == name;
 }
 
 /// `#name` and `!name`; with `=` behind it and outside of all brackets it is a definition, which lasts to the next.
@@ -172,6 +212,8 @@ Error Scanner::readToken() {
       endDefinition();
     if (word == "array")
       return checkArray();
+    if (word == "iterator_types")
+      return checkIteratorTypes();
     return word == "mod" || word == "floordiv" || word == "ceildiv" ? countOperator() : Error::success();
   }
   if (c == '#' || c == '!')
@@ -191,8 +233,8 @@ Error Scanner::readToken() {
     break;
   case '"':
     --at;
-    skipString();
-    [[fallthrough]];
+    levels.back().operators = 0;
+    return isName(skipString(), "iterator_types") ? checkIteratorTypes() : Error::success();
   case ',':
   case ':':
   case '=':

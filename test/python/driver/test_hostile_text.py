@@ -13,6 +13,8 @@ def aliases(count, line):
 
 NESTED = "more than 200 brackets are nested"
 ARRAY = "'array<' needs a type of integers or floats for its elements, such as i64"
+ITERATORS = "'iterator_types' needs a list of texts, such as [\"parallel\", \"reduction\"]"
+GENERIC = "func.func @f(%x: tensor<4xf32>) {{\n  %y = linalg.generic {{{}}} outs(%x : tensor<4xf32>) {{\n  ^bb0(%o: f32):\n    linalg.yield %o : f32\n  }} -> tensor<4xf32>\n  return\n}}"
 TEXTS = {
     "list": ("module attributes {moe.name = " + "[" * DEEP + "]" * DEEP + "} {}", f"1: {NESTED}"),
     "regions": ("module {\n" * DEEP + "}" * DEEP, f"201: {NESTED}"),
@@ -33,6 +35,11 @@ TEXTS = {
     "array of index": ("module {} loc(unknown)\nmodule attributes {moe.name = array<index: 1>} {}", f"2: {ARRAY}"),
     "array of index, spread": ("module attributes {moe.name = array // a\n < // b\n index : 1>} {}", f"1: {ARRAY}"),
     "array of an alias": ("!t = index\nmodule attributes {moe.name = array<!t: 1>} {}", f"2: {ARRAY}"),
+    "iterators that are no texts": (GENERIC.format("iterator_types = [[]]"), f"2: {ITERATORS}"),
+    "iterators behind a text": (GENERIC.format('iterator_types = ["parallel", #linalg.iterator_type<parallel>]'), f"2: {ITERATORS}"),
+    "iterators by an alias": ("#a = [[]]\n" + GENERIC.format("iterator_types = #a"), f"3: {ITERATORS}"),
+    "iterators by a name in quotes": (GENERIC.format('"iterator_t\\79pes" // a\n = [1]'), f"2: {ITERATORS}"),
+    "iterators in a trait": ("#t = {iterator_types = [[]]}", f"1: {ITERATORS}"),
     "bytecode": ("ML\udcefR\x01MLIR", "is MLIR bytecode; only its text is read: print it with moe-opt"),
 }
 
