@@ -226,9 +226,9 @@ Status Job::fail(Status status) {
   return status;
 }
 
-void Job::traceWaits(WaitLog &log) {
+void Job::traceWaits(WaitLog *log) {
   for (const auto &group : groups)
-    group->notes.log = &log;
+    group->notes.log = log;
 }
 
 /// ": chunk 3 of its rows", ": chunk 0 of slice 2 of its sums"; nothing of flags of which no program has told.

@@ -125,7 +125,7 @@ Status Session::openAlone(const moert_program_list &programs, const Selection &s
   if (options.trace) {
     context.trace.reset(new Trace);
     if (context.job)
-      context.job->traceWaits(context.trace->waits);
+      context.job->traceWaits(&context.trace->waits);
   }
   if (options.count_experts)
     context.load.reset(new ExpertLoad);

@@ -210,6 +210,13 @@ TEST(RankFaults, SizesThatNoMemoryHasAreRefused) {
   for (const Ending &ending : endings)
     EXPECT_NE(ending.text.find(" bytes for each of 3 ranks in \"the start of a run\": this machine has "), std::string::npos)
         << ending.text;
+  // With variants it is the first reservation that finds out.
+  setenv("TOY_TOKENS", "1 -1", 1);
+  endings = Job(2).run([](const Ranks &ranks) { return work(ranks, "ways"); });
+  unsetenv("TOY_TOKENS");
+  for (const Ending &ending : endings)
+    EXPECT_EQ(ending.text.find("rank 1 says that it has -1 rows in \"the reservation for variant 'ep=2'\"; "), 0u)
+        << ending.text;
   expectNextRunWorks();
 }
 
