@@ -136,6 +136,24 @@ TEST(RankFaults, OtherWeightsAreRefused) {
   expectNextRunWorks();
 }
 
+TEST(RankFaults, AVariantThatOneRankDoesNotFindIsHeardByAll) {
+  std::vector<Ending> endings = Job(2).run([](const Ranks &ranks) -> std::string {
+    std::string root = "127.0.0.1:" + std::to_string(ranks.port);
+    moert_session_options options = {};
+    options.entry = "ways";
+    options.weights = kArchive;
+    options.ranks = ranks.ranks;
+    options.rank = ranks.rank;
+    options.root = root.c_str();
+    options.variant = ranks.rank ? "third" : "other";
+    RankSession s;
+    return moert_session_open(moert_session_programs(), &options, &s.session) ? s.error() : "open";
+  });
+  EXPECT_EQ(endings[1].text, "there is no variant 'third'; there are 'ep=2' (0), 'other' (1)");
+  EXPECT_EQ(endings[0].text, "rank 1 failed: " + endings[1].text);
+  EXPECT_LT(endings[0].seconds, 1);
+}
+
 TEST(RankFaults, ARankThatEndsWhileItOpensIsNamed) {
   for (int signal : {SIGKILL, SIGSTOP}) {
     Job job(3);
