@@ -86,6 +86,29 @@ TEST(RankFaults, TheEndOfAChainOfWaitsIsNamed) {
   EXPECT_LT(endings[2].seconds, kMost);
 }
 
+TEST(RankFaults, NobodyIsNamedOfACircleOfWaits) {
+  // Rank 3 is stopped while it waits for rank 2, and goes on saying so when rank 2 waits for it.
+  Job job(4);
+  for (int rank : {0, 1, 2, 3})
+    job.start(rank, [](const Ranks &ranks) -> std::string {
+      if (ranks.rank == 2)
+        setenv("TOY_FAULT", ("0 " + std::to_string(SIGSTOP) + " layer 0: rows to ranks").c_str(), 1);
+      RankSession s;
+      if (s.open("grid", ranks.rank, 4, ranks.port, ranks.rank ? 20 * kDeadline : kDeadline, kArchive))
+        return s.error();
+      return s.run(RowsCall(12, 2)) ? s.error() : "fine";
+    });
+  int status = 0;
+  ASSERT_EQ(waitpid(job.process(2), &status, WUNTRACED), job.process(2));
+  ASSERT_TRUE(WIFSTOPPED(status));
+  usleep(200000);
+  kill(job.process(3), SIGSTOP);
+  kill(job.process(2), SIGCONT);
+  std::vector<Ending> endings = job.wait([&] { kill(job.process(3), SIGKILL); }, 3);
+  for (size_t i : {0, 1, 2})
+    EXPECT_EQ(endings[i].text, "rank 0 waited 1 s for rank 2 in \"the end\"") << i;
+}
+
 TEST(RankFaults, ARankThatNeverStartsIsNamed) {
   Job job(3);
   for (int rank : {0, 2})
