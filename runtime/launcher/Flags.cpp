@@ -174,7 +174,8 @@ static const std::vector<Flag> kFlags = {
 
     {"tune", nullptr, Mode::Benchmark, true,
      "Measures calls with each variant of the model, for each of the sizes that --size names, and writes into "
-     "NAME.tuning.json, beside the archive of weights, which one is the fastest. Runs without --variant take it.",
+     "NAME.tuning.json, beside the archive of weights, which one is the fastest. Runs without --variant take it. Sizes "
+     "of which a rank has as many tokens, in steps of 128, share a choice: the last one counts.",
      [](Options &o, const char *) {
        o.tune = true;
        return Status{};

@@ -19,6 +19,15 @@ static double quantile(const std::vector<int64_t> &sorted, double q) {
          (at - static_cast<double>(low)) * static_cast<double>(sorted[high] - sorted[low]);
 }
 
+size_t fastest(std::vector<std::vector<int64_t>> times) {
+  std::vector<double> medians;
+  for (std::vector<int64_t> &own : times) {
+    std::sort(own.begin(), own.end());
+    medians.push_back(quantile(own, 0.5));
+  }
+  return static_cast<size_t>(std::min_element(medians.begin(), medians.end()) - medians.begin());
+}
+
 std::string timeHeader(const char *rate) {
   return format("%-8s %10s %10s %10s %10s %10s %12s\n", "ms", "min", "p50", "p90", "p99", "max", rate);
 }
