@@ -139,8 +139,8 @@ static const std::vector<Flag> kFlags = {
      [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.atol); }},
     {"calls", "FILE", Mode::Tensors, true,
      "Runs several calls, one per line: --input, --output-dir and --expected-output as here, or the word reset. "
-     "The line 'variant NAME' is for the calls behind it. States are kept from line to line. FILE may be a pipe; - is "
-     "the standard input.",
+     "The line 'variant NAME' chooses the variant of the calls that follow; a NAME with blanks stands in double "
+     "quotes. States are kept from line to line. FILE may be a pipe; - is the standard input.",
      [](Options &o, const char *v) { return parseName(v, "a file", o.calls); }},
 
     {"benchmark", nullptr, Mode::Benchmark, true,
