@@ -50,7 +50,8 @@ std::string variantTable(const moert_program_list &programs, const moert_program
         !std::strcmp(other.entry, program.entry) && other.device == program.device)
       text += format("  %d  %-24s %s\n", number++, printable(other.variant).c_str(),
                      printable(axesText(other)).c_str());
-  return text.empty() ? "" : "variants:\n" + text;
+  // One that is alone runs like a program without variants.
+  return number < 2 ? "" : "variants:\n" + text;
 }
 
 std::string infoText(const moert_program &program, const std::string &weights) {
