@@ -97,6 +97,9 @@ def test_what_a_reservation_leaves(rows, arrays, tmp_path, comm):  # noqa: F811
         launches = [e for e in events if e.get("cat") == "launch" and e["pid"] == pid]
         # The toy names no phase before its first launch.
         assert [e["args"].get("phase") for e in launches[:2]] == [None, "layer 0: rows to ranks"]
+        # Before the call a rank waits once, to compare sizes.
+        begin = next(e["ts"] for e in events if e.get("cat") == "call" and e["pid"] == pid)
+        assert sum(e["ts"] < begin for e in events if e.get("cat") == "wait" and e["pid"] == pid) <= 1
     if comm == ["--comm", "local"]:
         return
     stops = dict(os.environ, TOY_FAULT=f"1 {int(signal.SIGSTOP)} layer 0: rows back")
