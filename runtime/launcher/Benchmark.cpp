@@ -37,6 +37,7 @@ private:
   int64_t batch = 1, prompt = 0, steps = 0;
   std::vector<int64_t> tokens; // [batch, prompt], then [steps, batch]
   std::vector<Times> repetitions;
+  int32_t prefillVariant = 0, decodeVariant = 0;
 };
 
 } // namespace
@@ -65,6 +66,7 @@ Status Benchmark::takeTimes(Times &result) {
     return s;
   int64_t end = now();
   result.prefill = end - begin;
+  prefillVariant = decodeVariant = moert_session_variant(session);
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t *row = tokens.data() + batch * (prompt + i);
     begin = end;
@@ -72,6 +74,7 @@ Status Benchmark::takeTimes(Times &result) {
       return s;
     end = now();
     result.decode.push_back(end - begin);
+    decodeVariant = moert_session_variant(session);
   }
   return {};
 }
@@ -108,7 +111,8 @@ Status Benchmark::report() const {
              timeHeader("tokens/s").c_str());
   text += timeRow("prefill", prefill, batch * prompt);
   text += timeRow("decode", decode, batch);
-  return print(text + variantLine(session) + memoryLine(session) + trafficLines(session, program) + loadTable(session));
+  return print(text + variantLine(session, prefillVariant, decodeVariant) + memoryLine(session) +
+               trafficLines(session, program) + loadTable(session));
 }
 
 Status Benchmark::run() {

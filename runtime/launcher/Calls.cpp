@@ -37,9 +37,11 @@ static Status parseCall(const std::vector<std::string> &words, Call &call) {
     call.reset = true;
     return {};
   }
-  if (words.size() == 2 && words[0] == "variant") {
+  if (words[0] == "variant") {
+    if (words.size() != 2 || words[1].empty())
+      return failure(kUserError, "variant: expected one name or number; a name with blanks stands in double quotes");
     call.variant = words[1];
-    return call.variant.empty() ? failure(kUserError, "variant: expected a name or number") : Status();
+    return {};
   }
   for (size_t i = 0; i < words.size(); i += 2) {
     if (words[i] != "--input" && words[i] != "--output-dir" && words[i] != "--expected-output")

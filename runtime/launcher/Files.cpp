@@ -115,6 +115,17 @@ static Status planStream(const char *what, const std::string &path, const char *
   return OutputFile::checkStream(path);
 }
 
+/// The dictionary of --tune is read, too, and gets its name when it is complete: it is a file.
+static Status planDictionary(const std::string &path, FilePlan &plan) {
+  if (path.empty())
+    return {};
+  if (Status s = plan.writes("the dictionary of variants", path, "rename the archive"); s.failed())
+    return s;
+  SignalsHeld held; // the check makes a file and removes it
+  OutputFile file;
+  return file.open(path);
+}
+
 static void planProgram(const std::string &weights, const char *executable, FilePlan &plan) {
   if (!weights.empty())
     plan.reads("the program's archive of weights", weights);
@@ -152,8 +163,7 @@ Status checkFiles(const moert_program &program, const Options &options, const st
     if (Status s = planCall(program, call, plan); s.failed())
       return s;
   if (options.tune)
-    if (Status s = planStream("the dictionary of variants", tuningPath(weights), "rename the archive", plan);
-        s.failed())
+    if (Status s = planDictionary(tuningPath(weights), plan); s.failed())
       return s;
   if (Status s = planStream("the samples", options.samples, "give --samples another file", plan); s.failed())
     return s;

@@ -139,8 +139,8 @@ static const std::vector<Flag> kFlags = {
      [](Options &o, const char *v) { return parseReal(v, 0, 1e30, o.atol); }},
     {"calls", "FILE", Mode::Tensors, true,
      "Runs several calls, one per line: --input, --output-dir and --expected-output as here, or the word reset. "
-     "The line 'variant NAME' is for the calls behind it. States are kept from line to line. FILE may be a pipe; - is "
-     "the standard input.",
+     "The line 'variant NAME' chooses the variant of the calls that follow; a NAME with blanks stands in double "
+     "quotes. States are kept from line to line. FILE may be a pipe; - is the standard input.",
      [](Options &o, const char *v) { return parseName(v, "a file", o.calls); }},
 
     {"benchmark", nullptr, Mode::Benchmark, true,
@@ -174,7 +174,8 @@ static const std::vector<Flag> kFlags = {
 
     {"tune", nullptr, Mode::Benchmark, true,
      "Measures calls with each variant of the model, for each of the sizes that --size names, and writes into "
-     "NAME.tuning.json, beside the archive of weights, which one is the fastest. Runs without --variant take it.",
+     "NAME.tuning.json, beside the archive of weights, which one is the fastest. Runs without --variant take it. Sizes "
+     "of which a rank has as many tokens, in steps of 128, share a choice: the last one counts.",
      [](Options &o, const char *) {
        o.tune = true;
        return Status{};

@@ -33,13 +33,22 @@ static void list(std::string &text, const char *title, const moert_program &prog
     text += "  none\n";
 }
 
-/// Of all parts of a parameter that variants want a rank has the largest.
-static int64_t fewestParts(const moert_program &program, const moert_parameter_desc &parameter) {
-  int64_t parts = partsOf(program, parameter);
-  for (int32_t i = 0; i < program.parameter_count; ++i)
-    if (!std::strcmp(program.parameters[i].key, parameter.key))
-      parts = std::min(parts, partsOf(program, program.parameters[i]));
-  return parts;
+/// Bytes of parameters that a rank maps: of one that variants divide in several ways, all that one of them reads.
+static uint64_t ownBytes(const moert_program &program, int64_t rank) {
+  uint64_t bytes = 0;
+  for (int32_t i = 0; i < program.parameter_count; ++i) {
+    const moert_parameter_desc &parameter = program.parameters[i];
+    auto isSame = [&](const moert_parameter_desc &other) { return !std::strcmp(other.key, parameter.key); };
+    if (std::any_of(program.parameters, &parameter, isSame))
+      continue; // counted with the first one
+    std::vector<ParameterPart> parts;
+    for (int32_t other = i; other < program.parameter_count; ++other)
+      if (isSame(program.parameters[other]))
+        parts.push_back(partOf(program, program.parameters[other], rank));
+    for (const ParameterPart &piece : unite(std::move(parts)))
+      bytes += piece.bytes;
+  }
+  return bytes;
 }
 
 std::string variantTable(const moert_program_list &programs, const moert_program &program) {
@@ -50,7 +59,8 @@ std::string variantTable(const moert_program_list &programs, const moert_program
         !std::strcmp(other.entry, program.entry) && other.device == program.device)
       text += format("  %d  %-24s %s\n", number++, printable(other.variant).c_str(),
                      printable(axesText(other)).c_str());
-  return text.empty() ? "" : "variants:\n" + text;
+  // One that is alone runs like a program without variants.
+  return number < 2 ? "" : "variants:\n" + text;
 }
 
 std::string infoText(const moert_program &program, const std::string &weights) {
@@ -60,7 +70,6 @@ std::string infoText(const moert_program &program, const std::string &weights) {
              printable(program.name).c_str(), printable(program.entry).c_str(), deviceName(program.device),
              program.compiler, program.build_id, program.target_cpu, program.features);
   uint64_t bytes = 0;
-  uint64_t ownBytes = 0; // of a rank
   int32_t arrays = 0;
   for (int32_t i = 0; i < program.parameter_count; ++i) {
     uint64_t size = 0;
@@ -71,14 +80,21 @@ std::string infoText(const moert_program &program, const std::string &weights) {
     tensorBytes(parameter.dtype, parameter.rank, parameter.sizes, size);
     ++arrays;
     bytes += size;
-    ownBytes += size / static_cast<uint64_t>(fewestParts(program, parameter));
   }
   text += format("parameters: %d packed arrays, %llu bytes\n", arrays,
                  static_cast<unsigned long long>(bytes));
-  if (program.axis_count)
-    text += format("ranks:      %lld (%s), each with %llu bytes of parameters\n",
-                   static_cast<long long>(rankCount(program)), printable(axesText(program)).c_str(),
-                   static_cast<unsigned long long>(ownBytes));
+  if (program.axis_count) {
+    int64_t ranks = rankCount(program);
+    uint64_t least = UINT64_MAX, most = 0;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      uint64_t own = ownBytes(program, rank);
+      least = std::min(least, own);
+      most = std::max(most, own);
+    }
+    text += format("ranks:      %lld (%s), each with %s%llu bytes of parameters\n", static_cast<long long>(ranks),
+                   printable(axesText(program)).c_str(), least == most ? "" : "up to ",
+                   static_cast<unsigned long long>(most));
+  }
   const char *none = program.parameter_count ? "none; --random-weights makes them" : "none";
   text += format("weights:    %s\nkernels:    %d\n",
                  program.parameter_count && !weights.empty() ? printable(weights).c_str() : none, program.kernel_count);

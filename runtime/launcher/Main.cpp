@@ -57,6 +57,13 @@ static Status info(const moert_program_list &programs, const Options &options) {
     const moert_program &program = *programs.programs[i];
     if (!isMeant(programs, program, options))
       continue;
+    if (!options.variant.empty()) {
+      Variants variants;
+      Status s = variants.open(programs, program);
+      s = s.failed() ? s : variants.choose(options.variant.c_str());
+      if (s.failed())
+        return s;
+    }
     text += format("%s%s", text.empty() ? "" : "\n", infoText(program, weightsPath(program, options)).c_str());
     text += variantTable(programs, program);
     if (options.kernels)

@@ -19,6 +19,15 @@ static double quantile(const std::vector<int64_t> &sorted, double q) {
          (at - static_cast<double>(low)) * static_cast<double>(sorted[high] - sorted[low]);
 }
 
+size_t fastest(std::vector<std::vector<int64_t>> times) {
+  std::vector<double> medians;
+  for (std::vector<int64_t> &own : times) {
+    std::sort(own.begin(), own.end());
+    medians.push_back(quantile(own, 0.5));
+  }
+  return static_cast<size_t>(std::min_element(medians.begin(), medians.end()) - medians.begin());
+}
+
 std::string timeHeader(const char *rate) {
   return format("%-8s %10s %10s %10s %10s %10s %12s\n", "ms", "min", "p50", "p90", "p99", "max", rate);
 }
@@ -48,10 +57,17 @@ std::string memoryLine(const moert_session *session) {
                 static_cast<double>(moert_session_arena_bytes(session)) / (1 << 20));
 }
 
-std::string variantLine(const moert_session *session) {
+std::string variantLine(const moert_session *session, int32_t prefill, int32_t decode) {
   if (moert_session_variants(session) < 2)
     return {};
-  return format("variant: %s\n", moert_session_variant_name(session, moert_session_variant(session)));
+  const char *first = moert_session_variant_name(session, prefill);
+  if (prefill == decode)
+    return format("variant: %s\n", first);
+  return format("variant: %s (prefill), %s (decode)\n", first, moert_session_variant_name(session, decode));
+}
+
+std::string variantLine(const moert_session *session) {
+  return variantLine(session, moert_session_variant(session), moert_session_variant(session));
 }
 
 std::string trafficLines(const moert_session *session, const moert_program &program) {
@@ -59,7 +75,8 @@ std::string trafficLines(const moert_session *session, const moert_program &prog
   for (int32_t axis = 0; axis < program.axis_count; ++axis) {
     int32_t ranks = 0;
     const int64_t *bytes = moert_session_traffic(session, axis, &ranks);
-    if (!bytes || !(moert_session_program(session)->variant_axes >> axis & 1))
+    bool isOwn = moert_session_program(session)->variant_axes >> axis & 1;
+    if (!bytes || (!isOwn && std::none_of(bytes, bytes + ranks, [](int64_t sent) { return sent; })))
       continue;
     text += format("sent on %s by the first rank (bytes, to each rank):", program.axes[axis].name);
     for (int32_t r = 0; r < ranks; ++r)

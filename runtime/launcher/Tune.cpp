@@ -1,9 +1,9 @@
 //===- Tune.cpp - which variant is the fastest for how many tokens ------------------------------------------------===//
 //
-// All variants are measured: a program has at most as many as axes, 16, and that many trials Tutel's search may take
-// for a key even where there is nothing to search ((log_1.5 1 + 2) * 4 * 2). They take turns, so that what slows the
-// machine down for a while slows all of them. Times are those of the first rank, which waits for the
-// others in every call.
+// All variants are measured: a program has at most as many as axes, 16, and that many trials, of --repeat + 1 calls
+// each, Tutel's search may take for a key even where there is nothing to search ((log_1.5 1 + 2) * 4 * 2). They take
+// turns, so that what slows the machine down for a while slows all of them. Times are those of the first rank, which
+// waits for the others in every call.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -28,15 +28,23 @@ public:
   Status run(const std::string &path);
 
 private:
+  /// The fastest variant for as many tokens of a rank.
+  struct Result {
+    int64_t room;
+    std::string variant;
+  };
+
   Status check() const;
   std::vector<std::vector<NamedSize>> sizes() const;
   Status measure(const std::vector<NamedSize> &sizes);
+  bool hasVariant(const std::string &name) const;
+  Tuning kept(const std::string &path, std::string &text) const;
 
   moert_session *session;
   const moert_program &program;
   const Options &options;
   int32_t count;
-  Tuning tuning;
+  std::vector<Result> results;
 };
 } // namespace
 
@@ -92,23 +100,51 @@ Status Tuner::measure(const std::vector<NamedSize> &sizes) {
   text += format("at most %lld tokens of a rank, %lld calls of each variant, %d threads\n%s",
                  static_cast<long long>(room), static_cast<long long>(options.repeat), moert_session_threads(session),
                  timeHeader("calls/s").c_str());
-  int32_t best = 0;
-  int64_t least = INT64_MAX;
+  size_t best = fastest(times);
   for (int32_t v = 0; v < count; ++v) {
-    std::vector<int64_t> &own = times[static_cast<size_t>(v)];
-    std::string row = timeRow(std::to_string(v).c_str(), own, 1);
+    std::string row = timeRow(std::to_string(v).c_str(), times[static_cast<size_t>(v)], 1);
     row.insert(row.size() - 1, format("  %s", moert_session_variant_name(session, v)));
     text += row;
-    std::sort(own.begin(), own.end());
-    if (own[own.size() / 2] < least) {
-      least = own[own.size() / 2];
-      best = v;
-    }
   }
-  tuning.set(program.entry, room, moert_session_variant_name(session, best));
-  text += format("key %lld: %s; %d trials\n\n", static_cast<long long>(Tuning::keyOf(room)),
-                 moert_session_variant_name(session, best), count);
+  const char *name = moert_session_variant_name(session, static_cast<int32_t>(best));
+  int64_t key = Tuning::keyOf(room);
+  bool isAgain = std::any_of(results.begin(), results.end(),
+                             [&](const Result &other) { return Tuning::keyOf(other.room) == key; });
+  results.push_back({room, name});
+  text += format("key %lld: %s; %d trials%s\n\n", static_cast<long long>(key), name, count,
+                 isAgain ? ", which count instead of those before for this key" : "");
   return print(text);
+}
+
+bool Tuner::hasVariant(const std::string &name) const {
+  for (int32_t v = 0; v < count; ++v)
+    if (name == moert_session_variant_name(session, v))
+      return true;
+  return false;
+}
+
+/// What was measured before stays, if runs can still use it; `text` says what does not.
+Tuning Tuner::kept(const std::string &path, std::string &text) const {
+  Tuning tuning;
+  Status status = tuning.read(path, /*mayBeMissing=*/true);
+  if (status.failed())
+    text += format("replaces what cannot be used: %s\n", status.message.c_str());
+  else if (!tuning.entries.empty() && tuning.program != program.build_id)
+    text += format("replaces the choices in '%s', which are of another program\n", path.c_str());
+  if (status.failed() || tuning.program != program.build_id)
+    tuning = Tuning();
+  tuning.program = program.build_id;
+  for (Tuning::Entry &entry : tuning.entries) {
+    if (entry.name != program.entry)
+      continue;
+    auto isGone = [&](const Tuning::Choice &choice) { return !hasVariant(choice.variant); };
+    for (const Tuning::Choice &choice : entry.choices)
+      if (isGone(choice))
+        text += format("drops key %lld: there is no variant '%s'\n", static_cast<long long>(choice.key),
+                       printable(choice.variant).c_str());
+    entry.choices.erase(std::remove_if(entry.choices.begin(), entry.choices.end(), isGone), entry.choices.end());
+  }
+  return tuning;
 }
 
 Status Tuner::run(const std::string &path) {
@@ -116,26 +152,27 @@ Status Tuner::run(const std::string &path) {
     return s;
   if (path.empty())
     return failure(kUserError, "--tune writes its dictionary beside the archive of weights, and there is none");
-  // What was measured before stays, unless it is of another program.
-  if (tuning.read(path, /*mayBeMissing=*/true).failed() || tuning.program != program.build_id)
-    tuning = Tuning();
-  tuning.program = program.build_id;
   for (const std::vector<NamedSize> &one : sizes())
     if (Status s = measure(one); s.failed())
       return s;
   if (options.rank)
     return {};
+  std::string text;
   {
     SignalsHeld held;
     OutputFile file;
     if (Status s = file.open(path); s.failed())
       return s;
+    // Read as late as that: another --tune may have written in the meantime.
+    Tuning tuning = kept(path, text);
+    for (const Result &result : results)
+      tuning.set(program.entry, result.room, result.variant);
     if (Status s = file.write(tuning.print()); s.failed())
       return s;
     if (Status s = file.commit(); s.failed())
       return s;
   }
-  return print(format("in '%s'\n", path.c_str()));
+  return print(text + format("in '%s'\n", path.c_str()));
 }
 
 Status tune(moert_session *session, const moert_program &program, const Options &options, const std::string &path) {

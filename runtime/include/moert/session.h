@@ -122,9 +122,9 @@ MOERT_API void moert_session_clear_traffic(moert_session *session);
 MOERT_API int32_t moert_session_variants(const moert_session *session);
 MOERT_API const char *moert_session_variant_name(const moert_session *session, int32_t variant);
 /* Chooses the variant of the runs that follow, the same on all ranks; a number below 0: the one that the dictionary has
- * for the tokens of each call, or the first one. An error if there is none of that number. To go from one to another
- * takes no memory and moves nothing: the first run with sizes that were not there before takes what all of them need.
- */
+ * for the tokens of each call, or the first one. A session that was opened with a variant reads no dictionary, and
+ * takes the first one. An error if there is none of that number. To go from one variant to another takes no memory and
+ * moves nothing: the first run with sizes that were not there before takes what all of them need. */
 MOERT_API int32_t moert_session_set_variant(moert_session *session, int32_t variant);
 /* The variant of the last run, also of one that failed; before the first one 0, without an open session -1. */
 MOERT_API int32_t moert_session_variant(const moert_session *session);

@@ -226,9 +226,9 @@ Status Job::fail(Status status) {
   return status;
 }
 
-void Job::traceWaits(WaitLog &log) {
+void Job::traceWaits(WaitLog *log) {
   for (const auto &group : groups)
-    group->notes.log = &log;
+    group->notes.log = log;
 }
 
 /// ": chunk 3 of its rows", ": chunk 0 of slice 2 of its sums"; nothing of flags of which no program has told.
@@ -266,15 +266,19 @@ int Job::waitedFor(int other) const {
   return -1;
 }
 
-/// Follows ranks that wait themselves, until there is one that does not, or no new one.
+/// Follows ranks that wait themselves, to one that does not. None is blamed where they wait in a circle: one of them may
+/// have been stopped in its wait, and it cannot be known which.
 int Job::endOfWaits(int waited) const {
   std::vector<char> isKnown(static_cast<size_t>(ranks()));
   isKnown[static_cast<size_t>(rank())] = 1;
-  for (int next = waited; next >= 0 && !isKnown[static_cast<size_t>(next)]; next = waitedFor(waited)) {
-    waited = next;
+  int end = waited;
+  for (int next = waited; next >= 0; next = waitedFor(end)) {
+    if (isKnown[static_cast<size_t>(next)])
+      return waited;
     isKnown[static_cast<size_t>(next)] = 1;
+    end = next;
   }
-  return waited;
+  return end;
 }
 
 Status Job::why(const char *kernel) const {

@@ -60,8 +60,8 @@ public:
   Status begin();
   /// Ends the job by a failure of this rank, which the others are told unless they know.
   Status fail(Status status);
-  /// From here on waits are noted.
-  void traceWaits(WaitLog &log);
+  /// From here on waits are noted; without a log, no longer.
+  void traceWaits(WaitLog *log);
   /// What the ranks are doing, for messages; the text stays.
   void setPhase(const char *text) { phase = text; }
 

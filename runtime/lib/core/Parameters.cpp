@@ -6,6 +6,7 @@
 #include "core/RandomWeights.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace moert {
 
@@ -29,52 +30,21 @@ Status Parameters::open(const moert_program &opened, Archive &archive, uint64_t 
   return job && !seed ? takeParts(archive) : Status();
 }
 
-Parameters::Part Parameters::part(int32_t index) const {
+ParameterPart Parameters::part(int32_t index) const {
   const moert_parameter_desc &wanted = program->parameters[index];
-  Part result;
-  tensorBytes(wanted.dtype, wanted.rank, wanted.sizes, result.whole);
-  result.bytes = result.whole;
-  if (!job)
-    return result;
-  result.bytes /= static_cast<uint64_t>(partsOf(*program, wanted));
-  uint64_t number = 0;
-  for (int32_t d = 0; d < MOERT_DIVIDED_DIMS; ++d)
-    if (int32_t axis = axisOf(*program, wanted, d); axis >= 0) {
-      const Group &ranks = job->axis(axis);
-      number = number * static_cast<uint64_t>(ranks.ranks()) + static_cast<uint64_t>(ranks.rank());
-    }
-  result.begin = result.bytes * number;
-  // A slice with gaps: from its beginning on, to the end of what it is a slice of.
-  if (int32_t axis = sliceAxisOf(*program, wanted); axis >= 0) {
-    uint64_t skipped = static_cast<uint64_t>(job->axis(axis).rank()) * static_cast<uint64_t>(wanted.slice_step) *
-                       dtypeSize(wanted.dtype);
-    result.begin += skipped;
-    result.bytes -= skipped;
-  }
-  return result;
-}
-
-/// Whether another description of the same entry reads what lies outside of this part.
-bool Parameters::readsMore(size_t at, const Part &own) const {
-  for (size_t other = 0; other < mapped.size(); ++other) {
-    if (mapped[other] != mapped[at])
-      continue;
-    Part part = this->part(static_cast<int32_t>(other));
-    if (part.begin < own.begin || part.begin + part.bytes > own.begin + own.bytes)
-      return true;
-  }
-  return false;
+  if (job)
+    return partOf(*program, wanted, job->rank());
+  ParameterPart whole;
+  tensorBytes(wanted.dtype, wanted.rank, wanted.sizes, whole.bytes);
+  return whole;
 }
 
 Status Parameters::takeParts(Archive &archive) {
   made.resize(mapped.size());
   for (int32_t i = 0; i < program->parameter_count; ++i) {
     auto at = static_cast<size_t>(i);
-    auto *whole = static_cast<const char *>(mapped[at]);
-    Part own = part(i);
-    if (own.bytes == own.whole)
-      continue;
-    views[at] = whole + own.begin;
+    ParameterPart own = part(i);
+    views[at] = static_cast<const char *>(mapped[at]) + own.begin;
     // Kernels count on it; parts of packed weights are aligned as they are.
     if (own.begin % kArchiveAlignment != 0) {
       if (!made[at].reserve(own.bytes))
@@ -82,13 +52,31 @@ Status Parameters::takeParts(Archive &archive) {
       std::memcpy(made[at].data(), views[at], own.bytes);
       views[at] = made[at].data();
     }
-    // An entry may be the parameter of several descriptions, as variants divide it in several ways.
-    if (readsMore(at, own))
-      continue;
-    archive.release(whole, own.begin);
-    archive.release(whole + own.begin + own.bytes, own.whole - own.begin - own.bytes);
   }
+  for (int32_t i = 0; i < program->parameter_count; ++i)
+    releaseOthers(i, archive);
   return {};
+}
+
+/// Gives back what no part of an entry holds: it may be the parameter of several descriptions, as variants divide it in
+/// several ways.
+void Parameters::releaseOthers(int32_t index, Archive &archive) const {
+  const moert_parameter_desc &entry = program->parameters[index];
+  auto isSame = [&](const moert_parameter_desc &other) { return !std::strcmp(other.key, entry.key); };
+  if (std::any_of(program->parameters, &entry, isSame))
+    return; // done with the first one
+  std::vector<ParameterPart> parts;
+  for (int32_t other = index; other < program->parameter_count; ++other)
+    if (isSame(program->parameters[other]))
+      parts.push_back(part(other));
+  auto *whole = static_cast<const char *>(mapped[static_cast<size_t>(index)]);
+  uint64_t end = 0, bytes = 0;
+  for (const ParameterPart &piece : unite(std::move(parts))) {
+    archive.release(whole + end, piece.begin - end);
+    end = piece.begin + piece.bytes;
+  }
+  tensorBytes(entry.dtype, entry.rank, entry.sizes, bytes);
+  archive.release(whole + end, bytes - end);
 }
 
 Status Parameters::outOfMemory(int32_t index, uint64_t bytes) const {
@@ -99,7 +87,7 @@ Status Parameters::outOfMemory(int32_t index, uint64_t bytes) const {
 Status Parameters::fetch(int32_t index) {
   const moert_parameter_desc &wanted = program->parameters[index];
   auto at = static_cast<size_t>(index);
-  Part own = part(index);
+  ParameterPart own = part(index);
   uint64_t bytes = own.bytes;
   Memory passing;
   Memory &memory = device ? passing : made[at];

@@ -23,12 +23,8 @@ public:
   Status fetch(int32_t index);
 
 private:
-  /// Bytes of a parameter that this rank has.
-  struct Part {
-    uint64_t begin = 0, bytes = 0, whole = 0;
-  };
-  Part part(int32_t index) const;
-  bool readsMore(size_t at, const Part &own) const;
+  ParameterPart part(int32_t index) const;
+  void releaseOthers(int32_t index, Archive &archive) const;
   Status takeParts(Archive &archive);
   Status outOfMemory(int32_t index, uint64_t bytes) const;
 

@@ -52,6 +52,41 @@ int64_t partsOf(const moert_program &program, const moert_parameter_desc &parame
   return parts;
 }
 
+ParameterPart partOf(const moert_program &program, const moert_parameter_desc &parameter, int64_t rank) {
+  auto numberOn = [&](int32_t axis) {
+    return static_cast<uint64_t>(rank / program.axes[axis].stride % program.axes[axis].ranks);
+  };
+  ParameterPart part;
+  tensorBytes(parameter.dtype, parameter.rank, parameter.sizes, part.bytes);
+  part.bytes /= static_cast<uint64_t>(partsOf(program, parameter));
+  uint64_t number = 0;
+  for (int32_t d = 0; d < MOERT_DIVIDED_DIMS; ++d)
+    if (int32_t axis = axisOf(program, parameter, d); axis >= 0)
+      number = number * static_cast<uint64_t>(program.axes[axis].ranks) + numberOn(axis);
+  part.begin = part.bytes * number;
+  if (int32_t axis = sliceAxisOf(program, parameter); axis >= 0) {
+    uint64_t skipped = numberOn(axis) * static_cast<uint64_t>(parameter.slice_step) * dtypeSize(parameter.dtype);
+    part.begin += skipped;
+    part.bytes -= skipped;
+  }
+  return part;
+}
+
+std::vector<ParameterPart> unite(std::vector<ParameterPart> parts) {
+  std::sort(parts.begin(), parts.end(),
+            [](const ParameterPart &one, const ParameterPart &other) { return one.begin < other.begin; });
+  std::vector<ParameterPart> pieces;
+  for (const ParameterPart &part : parts) {
+    if (pieces.empty() || part.begin > pieces.back().begin + pieces.back().bytes) {
+      pieces.push_back(part);
+      continue;
+    }
+    ParameterPart &last = pieces.back();
+    last.bytes = std::max(last.begin + last.bytes, part.begin + part.bytes) - last.begin;
+  }
+  return pieces;
+}
+
 /// Parts must be of equal size, and each of them one piece.
 static bool validParts(const moert_program &program, const moert_parameter_desc &parameter) {
   uint32_t seen = 0;

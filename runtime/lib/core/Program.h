@@ -38,6 +38,16 @@ inline int32_t sliceAxisOf(const moert_program &program, const moert_parameter_d
 /// How many parts of equal size ranks have of a parameter.
 int64_t partsOf(const moert_program &program, const moert_parameter_desc &parameter);
 
+/// Bytes of a parameter, from its beginning in the archive on.
+struct ParameterPart {
+  uint64_t begin = 0, bytes = 0;
+};
+/// What a rank of the job has of a parameter. Of slices with gaps: from the first one on, to the end of what they are
+/// slices of.
+ParameterPart partOf(const moert_program &program, const moert_parameter_desc &parameter, int64_t rank);
+/// The same bytes in pieces that neither touch nor overlap, in order.
+std::vector<ParameterPart> unite(std::vector<ParameterPart> parts);
+
 /// Resolves a dimension of a declaration; -1 for a symbol that has no value.
 inline int64_t resolveSize(int64_t size, const std::vector<int64_t> &symbols) {
   return size >= 0 ? size : symbols[static_cast<size_t>(-(size + 1))];

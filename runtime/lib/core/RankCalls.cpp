@@ -25,13 +25,15 @@ const moert_peers *moert_windows(moert_context *ctx, int32_t axis, int64_t bytes
 }
 
 void moert_phase(moert_context *ctx, const char *phase) {
+  if (ctx->rehearses)
+    return;
   ctx->phase = phase;
   if (ctx->job)
     ctx->job->setPhase(phase);
 }
 
 void moert_flags(moert_context *ctx, int64_t each, int64_t slices, int64_t stride) {
-  if (ctx->job)
+  if (ctx->job && !ctx->rehearses)
     ctx->job->setFlags({each, slices, stride});
 }
 

@@ -93,9 +93,6 @@ Status Session::open(const moert_program_list *list, const moert_session_options
     return s;
   if (Status s = variants.open(programs, *program); s.failed())
     return s;
-  if (options.variant)
-    if (Status s = variants.choose(options.variant); s.failed())
-      return s;
   if (options.deadline_ms < 0)
     return failure(kUserError, "a deadline of %lld ms: expected 0 or more",
                    static_cast<long long>(options.deadline_ms));
@@ -110,6 +107,9 @@ Status Session::openAlone(const moert_program_list &programs, const Selection &s
                           const moert_session_options &options) {
   if (Status s = checkFeatures(program->features); s.failed())
     return s;
+  if (options.variant)
+    if (Status s = variants.choose(options.variant); s.failed())
+      return s;
   if (options.threads < 0 || options.threads > 1024)
     return failure(kUserError, "%d threads: expected 1..1024", options.threads);
   if (Status s = openDevice(programs, selection, options); s.failed())
@@ -125,7 +125,7 @@ Status Session::openAlone(const moert_program_list &programs, const Selection &s
   if (options.trace) {
     context.trace.reset(new Trace);
     if (context.job)
-      context.job->traceWaits(context.trace->waits);
+      context.job->traceWaits(&context.trace->waits);
   }
   if (options.count_experts)
     context.load.reset(new ExpertLoad);

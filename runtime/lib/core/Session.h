@@ -31,7 +31,8 @@ struct Session {
   Status writeTrace(const char *path) const;
 
 private:
-  std::string weights; ///< the archive's path, whether it is read or not
+  std::string weights;     ///< the archive's path, whether it is read or not
+  std::string reservation; ///< for a variant: what the ranks are doing
 
   Status openDevice(const moert_program_list &programs, const Selection &selection,
                     const moert_session_options &options);

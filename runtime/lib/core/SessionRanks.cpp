@@ -106,9 +106,12 @@ Status Session::reserveForVariants() {
     return {};
   const int32_t wanted = variant;
   const std::vector<int64_t> whole = context.symbols;
+  context.job->traceWaits(nullptr); // they are of no call
   Status status;
   for (int32_t number = 0; number < variants.count() && !status.failed(); ++number) {
     setVariant(number);
+    reservation = format("the reservation for variant '%s'", printable(program->variant).c_str());
+    context.job->setPhase(reservation.c_str());
     RankValues::Rehearsal rehearsal(*context.job, *program, context.inputs);
     status = rehearsal.begin();
     if (!status.failed())
@@ -124,9 +127,16 @@ Status Session::reserveForVariants() {
   }
   setVariant(wanted);
   context.symbols = whole;
-  if (!status.failed())
-    variants.setReserved(whole);
-  return status;
+  // The caller did not ask for that variant. Who waits for a rank says where, and what is heard of one may be later.
+  if (status.failed() && !context.job->isDisturbed() && status.message.find(reservation) == std::string::npos)
+    status.message = reservation + ": " + status.message;
+  if (status.failed())
+    return status;
+  variants.setReserved(whole);
+  context.job->setPhase("the start of a run");
+  if (context.trace)
+    context.job->traceWaits(&context.trace->waits);
+  return {};
 }
 
 // What was wrong with the inputs was found on all of them, by all ranks: none has begun then.

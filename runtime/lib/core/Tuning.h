@@ -1,7 +1,8 @@
 //===- Tuning.h - which variant of an entry to take for how many tokens -------------------------------------------===//
 //
 // A dictionary in a file, as Tutel has it: the key is the largest number of tokens of a rank, in steps of a window. All
-// ranks look it up with the same number, so they take the same variant. What has no entry is the first variant's.
+// ranks look it up with the same number, so they take the same variant. A number of tokens without an entry runs
+// the first variant.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_CORE_TUNING_H
@@ -17,6 +18,8 @@ class Tuning {
 public:
   /// Tokens of a rank that share an entry.
   static constexpr int64_t kWindow = 128;
+  /// Its key is the last one that a file may have.
+  static constexpr int64_t kMaxRoom = 999999999999999 * kWindow;
   static constexpr size_t kMaxBytes = size_t(1) << 20;
 
   static int64_t keyOf(int64_t room) { return room / kWindow; }

@@ -116,9 +116,11 @@ int64_t roomOf(const moert_program &program, const std::vector<Tensor> &inputs, 
     return 0;
   int64_t tokens = 1;
   bool isOfTokens = program.inputs[0].dtype <= MOERT_F64; // then a token has a row
+  // Rows without an element may be more than can be counted.
   for (int32_t d = 0; d < inputs[0].rank - isOfTokens; ++d)
-    tokens *= inputs[0].sizes[d];
-  return (tokens + ranks - 1) / ranks;
+    if (__builtin_mul_overflow(tokens, inputs[0].sizes[d], &tokens))
+      return Tuning::kMaxRoom;
+  return std::min(tokens / ranks + (tokens % ranks != 0), Tuning::kMaxRoom);
 }
 
 int32_t Variants::numberFor(const std::vector<Tensor> &inputs, int64_t ranks) const {

@@ -86,6 +86,29 @@ TEST(RankFaults, TheEndOfAChainOfWaitsIsNamed) {
   EXPECT_LT(endings[2].seconds, kMost);
 }
 
+TEST(RankFaults, NobodyIsNamedOfACircleOfWaits) {
+  // Rank 3 is stopped while it waits for rank 2, and goes on saying so when rank 2 waits for it.
+  Job job(4);
+  for (int rank : {0, 1, 2, 3})
+    job.start(rank, [](const Ranks &ranks) -> std::string {
+      if (ranks.rank == 2)
+        setenv("TOY_FAULT", ("0 " + std::to_string(SIGSTOP) + " layer 0: rows to ranks").c_str(), 1);
+      RankSession s;
+      if (s.open("grid", ranks.rank, 4, ranks.port, ranks.rank ? 20 * kDeadline : kDeadline, kArchive))
+        return s.error();
+      return s.run(RowsCall(12, 2)) ? s.error() : "fine";
+    });
+  int status = 0;
+  ASSERT_EQ(waitpid(job.process(2), &status, WUNTRACED), job.process(2));
+  ASSERT_TRUE(WIFSTOPPED(status));
+  usleep(200000);
+  kill(job.process(3), SIGSTOP);
+  kill(job.process(2), SIGCONT);
+  std::vector<Ending> endings = job.wait([&] { kill(job.process(3), SIGKILL); }, 3);
+  for (size_t i : {0, 1, 2})
+    EXPECT_EQ(endings[i].text, "rank 0 waited 1 s for rank 2 in \"the end\"") << i;
+}
+
 TEST(RankFaults, ARankThatNeverStartsIsNamed) {
   Job job(3);
   for (int rank : {0, 2})
@@ -134,6 +157,24 @@ TEST(RankFaults, OtherWeightsAreRefused) {
     EXPECT_LT(endings[i].seconds, 1);
   }
   expectNextRunWorks();
+}
+
+TEST(RankFaults, AVariantThatOneRankDoesNotFindIsHeardByAll) {
+  std::vector<Ending> endings = Job(2).run([](const Ranks &ranks) -> std::string {
+    std::string root = "127.0.0.1:" + std::to_string(ranks.port);
+    moert_session_options options = {};
+    options.entry = "ways";
+    options.weights = kArchive;
+    options.ranks = ranks.ranks;
+    options.rank = ranks.rank;
+    options.root = root.c_str();
+    options.variant = ranks.rank ? "third" : "other";
+    RankSession s;
+    return moert_session_open(moert_session_programs(), &options, &s.session) ? s.error() : "open";
+  });
+  EXPECT_EQ(endings[1].text, "there is no variant 'third'; there are 'ep=2' (0), 'other' (1)");
+  EXPECT_EQ(endings[0].text, "rank 1 failed: " + endings[1].text);
+  EXPECT_LT(endings[0].seconds, 1);
 }
 
 TEST(RankFaults, ARankThatEndsWhileItOpensIsNamed) {
@@ -209,6 +250,13 @@ TEST(RankFaults, SizesThatNoMemoryHasAreRefused) {
   unsetenv("TOY_TOKENS");
   for (const Ending &ending : endings)
     EXPECT_NE(ending.text.find(" bytes for each of 3 ranks in \"the start of a run\": this machine has "), std::string::npos)
+        << ending.text;
+  // With variants it is the first reservation that finds out.
+  setenv("TOY_TOKENS", "1 -1", 1);
+  endings = Job(2).run([](const Ranks &ranks) { return work(ranks, "ways"); });
+  unsetenv("TOY_TOKENS");
+  for (const Ending &ending : endings)
+    EXPECT_EQ(ending.text.find("rank 1 says that it has -1 rows in \"the reservation for variant 'ep=2'\"; "), 0u)
         << ending.text;
   expectNextRunWorks();
 }

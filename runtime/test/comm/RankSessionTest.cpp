@@ -136,6 +136,37 @@ TEST(RankSession, ARankMapsItsPartOfTheWeights) {
     EXPECT_EQ(ending.text, "fine");
 }
 
+TEST(RankSession, ARankMapsWhatItsVariantsReadTogether) {
+  // A parameter of 4 MiB: quarters on ep, halves on ep.1, which is half of the ranks of a variant that has dp.1, too.
+  constexpr int64_t width = 1 << 18;
+  std::string path = testing::TempDir() + "parts.weights";
+  writeArchive(path, 2, width, 3);
+  const moert_axis axes[] = {{"ep", 4, 1}, {"dp.1", 2, 2}, {"ep.1", 2, 1}};
+  moert_program one = *moert_session_programs()->programs[6], other = *moert_session_programs()->programs[7];
+  moert_parameter_desc parameters[] = {one.parameters[0], one.parameters[1]};
+  for (moert_parameter_desc &parameter : parameters)
+    parameter.sizes[1] = width;
+  parameters[1].axes[0] = 2;
+  one.axes = other.axes = axes;
+  one.axis_count = other.axis_count = 3;
+  one.variant_axes = 1;
+  other.variant_axes = 6;
+  one.parameters = other.parameters = parameters;
+  const moert_program *const programs[] = {&one, &other};
+  const moert_program_list list = {MOERT_ABI_VERSION, 2, programs};
+  std::vector<Ending> endings = Job(4).run([&](const Ranks &ranks) -> std::string {
+    RankSession s;
+    if (s.open("ways", ranks.rank, 4, ranks.port, 20000, path.c_str(), "token", false, &list))
+      return s.error();
+    // In MiB, without the pages of header and table.
+    return std::to_string((mappedBytes(path) - 4096) >> 20);
+  });
+  // The second quarter is in the first half, but rank 1 has the second one.
+  const char *const expected[] = {"2", "3", "3", "2"};
+  for (size_t rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(endings[rank].text, expected[rank]) << rank;
+}
+
 TEST(RankSession, RandomWeightsAreThoseOfTheWhole) {
   std::vector<float> w(4 * kWidth);
   fillRandom(5, "w2", MOERT_F32, w.data(), w.size() * sizeof(float));

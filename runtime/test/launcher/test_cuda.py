@@ -52,7 +52,7 @@ def test_choosing(scale, x):
 
 def test_one_entry_needs_no_choice(layer, bigram):
     assert "entry:      main" in layer.out("--info").decode()
-    assert "chooses" not in layer.out("--help").decode()
+    assert "--entry chooses" not in layer.out("--help").decode()
     assert bigram.error("--generate", "a", "--device", "cuda") == "'main' was not compiled for cuda (it was for cpu)"
 
 

@@ -132,8 +132,8 @@ static int32_t runOn(moert_context *ctx, int32_t axis, int32_t outer, int32_t pa
     l->turn = i;
     l->w = (const float *)moert_parameter(ctx, parameter) + i * kWidth;
     l->y = i + 1 < kLayers ? (float *)((char *)l + sizeof(layer) + 512) : moert_output(ctx, kY, 2, sizes);
-    beginPhase(ctx, rank, kOut[i]);
     moert_launch(ctx, &kernels[0], l, 1, 1, 1);
+    beginPhase(ctx, rank, kOut[i]);
     moert_launch(ctx, &kernels[1], l, blocks, tokens, tokens * kWidth);
     offsets[0] = 0;
     for (int p = 0; p < l->peers->ranks; ++p) {

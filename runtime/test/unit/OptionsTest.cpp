@@ -148,9 +148,10 @@ TEST(Calls, ChooseVariants) {
   ASSERT_EQ(calls.size(), 2u);
   EXPECT_EQ(calls[0].variant, "ep=2,schedule=<parts = 2>");
   EXPECT_EQ(calls[1].variant, "");
-  EXPECT_EQ(parseCalls("variant \"\"", "f", calls).message, "f:1: variant: expected a name or number");
-  EXPECT_EQ(parseCalls("variant", "f", calls).message,
-            "f:1: unknown word 'variant' (known: --input, --output-dir, --expected-output, reset, variant)");
+  // A list of fields reads like words, if nobody quotes it.
+  for (const char *line : {"variant \"\"", "variant", "variant ep=2,schedule=<parts = 2>"})
+    EXPECT_EQ(parseCalls(line, "f", calls).message,
+              "f:1: variant: expected one name or number; a name with blanks stands in double quotes");
 }
 
 TEST(Calls, ErrorsNameTheLine) {

@@ -1,5 +1,7 @@
 //===- TuningTest.cpp - the dictionary of variants ----------------------------------------------------------------===//
 
+#include "Measurements.h"
+#include "Modes.h"
 #include "core/Tuning.h"
 #include "core/Variants.h"
 
@@ -119,4 +121,68 @@ TEST(Tuning, StandsBesideTheArchive) {
   EXPECT_EQ(tuningPath("a.b/x.y.weights"), "a.b/x.y.tuning.json");
   EXPECT_EQ(tuningPath("a/.weights"), "a/.weights.tuning.json");
   EXPECT_EQ(tuningPath(""), "");
+}
+
+namespace {
+/// A program on the first of two axes.
+moert_program lonely(const moert_axis *axes) {
+  moert_program program = {};
+  program.name = program.entry = "main";
+  program.variant = "ep=4";
+  program.axis_count = 2;
+  program.axes = axes;
+  program.variant_axes = 1;
+  return program;
+}
+const moert_axis kAxes[] = {{"ep", 4, 1}, {"dp.1", 2, 2}};
+} // namespace
+
+TEST(Variants, OneThatIsAloneIsNone) {
+  moert_program one = lonely(kAxes), other = one;
+  other.variant = "dp=4";
+  const moert_program *const programs[] = {&one, &other};
+  EXPECT_EQ(variantTable({MOERT_ABI_VERSION, 1, programs}, one), "");
+  EXPECT_EQ(variantTable({MOERT_ABI_VERSION, 2, programs}, one),
+            "variants:\n  0  ep=4                     ep = 4\n  1  dp=4                     ep = 4\n");
+}
+
+TEST(Variants, RoomOfRowsWithoutElements) {
+  moert_value x = {};
+  x.dtype = MOERT_F32;
+  moert_program program = lonely(kAxes);
+  program.inputs = &x;
+  std::vector<Tensor> inputs(1);
+  inputs[0].rank = 3;
+  auto room = [&](int64_t rows, int64_t more, int64_t columns) {
+    inputs[0].sizes[0] = rows;
+    inputs[0].sizes[1] = more;
+    inputs[0].sizes[2] = columns;
+    return roomOf(program, inputs, 4);
+  };
+  EXPECT_EQ(room(3, 3, 8), 3);
+  EXPECT_EQ(room(0, 3, 8), 0);
+  EXPECT_EQ(room(int64_t(1) << 40, int64_t(1) << 40, 0), Tuning::kMaxRoom);
+  EXPECT_EQ(room(INT64_MAX, 1, 0), Tuning::kMaxRoom);
+  Tuning tuning, again;
+  tuning.set("main", Tuning::kMaxRoom, "ep=4");
+  EXPECT_EQ(again.parse(tuning.print(), "d.json").message, "");
+}
+
+TEST(Variants, TheFastestHasTheLeastMedian) {
+  // Of an even number of times it lies between the two in the middle, as rows show it.
+  EXPECT_EQ(fastest({{6, 6}, {10, 1}, {7, 7}}), 1u);
+  EXPECT_EQ(fastest({{3, 1, 2}, {1, 9, 9}}), 0u);
+}
+
+TEST(Variants, PartsAreUnited) {
+  auto text = [](std::vector<ParameterPart> parts) {
+    std::string result;
+    for (const ParameterPart &part : unite(std::move(parts)))
+      result += std::to_string(part.begin) + "+" + std::to_string(part.bytes) + " ";
+    return result;
+  };
+  EXPECT_EQ(text({}), "");
+  EXPECT_EQ(text({{4, 2}, {0, 1}}), "0+1 4+2 ");
+  EXPECT_EQ(text({{4, 4}, {0, 2}, {2, 2}}), "0+8 ");
+  EXPECT_EQ(text({{0, 8}, {2, 2}, {7, 3}}), "0+10 ");
 }

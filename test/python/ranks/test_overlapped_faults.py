@@ -100,7 +100,8 @@ def test_four_ranks(made, programs):
     """Each one waits for the silent one, for one that waits for it, or hears of it."""
     for said in survivors(programs[4], made[1], 4, 2, ("experts_down", 1, signal.SIGSTOP)):
         assert re.search(r'rank [013] waited 1 s for rank \d in "up: sums to tokens" \(await_sums, flag \d+: chunk \d+ of slice \d of its sums\)', said), said
-        assert "for rank 2 in" in said or "held up by rank 2" in said, said
+        # Nobody else is blamed. A rank that is stopped in a wait cannot be told from those that wait for it: then nobody is.
+        assert "held up by" not in said or "held up by rank 2" in said, said
 
 
 def test_the_next_job(made, tmp_path):

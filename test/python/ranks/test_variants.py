@@ -188,5 +188,12 @@ def test_states_stay(tmp_path):
             for index, (call, expected) in enumerate(zip(calls, one, strict=True)):
                 served_model.choose_variant((first + index) % 3)
                 assert_same_bits([served_model.run(call)], [expected])
+    # A benchmark says what each of its two parts ran, and what was sent by both.
+    dictionary(program, {"main": {"2": ways[1]}})
+    done = run(program, 2, "--benchmark", "--batch", 32, "--prompt-tokens", 16, "--decode-tokens", 2, "--repeat", 1)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert f"variant: {ways[1]} (prefill), {ways[0]} (decode)" in lines
+    assert [line.split()[2] for line in lines if line.startswith("sent on")] == ["dp", "ep.1"]
     refused = subprocess.run(["moe-compile", tmp_path / "model.pt2", "--parallel=dp=4", "--variant=ep=2,etp=2", "-o", tmp_path / "no"], capture_output=True, text=True)
     assert refused.returncode == 2 and "in another way than 'main': rank 0 has part 0 of 2 of 'batch' instead of part 0 of 4" in refused.stderr
