@@ -51,7 +51,8 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
     return true;
   }
   if (name == "schedule") {
-    error = "schedule is a field of --variant; layers that are divided as --parallel says get theirs at level scheduled";
+    error = "schedule is a field of --variant; layers that are divided as --parallel says get theirs at level "
+            "scheduled";
     return false;
   }
   if (name != "tokens") {

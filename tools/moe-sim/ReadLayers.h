@@ -14,7 +14,8 @@ struct ReadLayer : ProgramLayer {
 };
 
 /// The layers of a module at level graph, spmd or scheduled, `-` for standard input. Layers that are alike appear once,
-/// or once for each variant. Tokens are 0 where their number is dynamic. Diagnostics about the text go to standard error.
+/// or once for each variant. Tokens are 0 where their number is dynamic. Diagnostics about the text go to standard
+/// error.
 llvm::Expected<std::vector<ReadLayer>> readLayers(llvm::StringRef path);
 
 } // namespace moe_mlir::sim
