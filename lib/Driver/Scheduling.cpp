@@ -54,7 +54,8 @@ int Compiler::checkScheduling() {
 void Compiler::reviewSchedules() {
   const SchedulingOptions scheduling{options.cluster, options.scheduleTokens};
   if (const std::string flag = schedulingFlag(); !flag.empty())
-    if (const std::string what = whyNothingScheduled(*input.module, scheduling); !what.empty())
+    if (const std::string what = whyNothingScheduled(*input.module, scheduling, options.report.has_value());
+        !what.empty())
       console.warning(flag + " has no effect on " + what);
   if (!options.report)
     return;

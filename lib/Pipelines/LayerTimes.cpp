@@ -8,6 +8,7 @@
 #include "moe-mlir/Schedule/Decisions.h"
 #include "moe-mlir/Simulation/ProgramLayer.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -35,10 +36,13 @@ static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, int64_t ranks, St
   if (!sim::saysRanks(name))
     name = std::to_string(ranks) + "x" + name;
   llvm::Expected<sim::Cluster> cluster = sim::findCluster(name, sim::clusterFolder());
-  if (cluster && cluster->ranks() != ranks)
-    return llvm::createStringError("the layer has " + Twine(ranks) + " ranks, the cluster " + Twine(cluster->ranks()) +
-                                   "; --cluster=" + Twine(ranks) + "xNAME");
-  return cluster;
+  if (!cluster || cluster->ranks() == ranks)
+    return cluster;
+  // Another number would be that of another variant.
+  const bool hasVariants = llvm::any_of(module.getOps<func::FuncOp>(), [](auto func) { return moe::variantOf(func); });
+  return llvm::createStringError("the layer has " + Twine(ranks) + " ranks, the cluster " + Twine(cluster->ranks()) +
+                                 "; --cluster=" + (hasVariants ? "NAME is for as many as each variant has"
+                                                               : Twine(ranks) + "xNAME"));
 }
 
 llvm::Expected<sim::Setup> moe_mlir::setupOf(moe::ExpertOp op, const SchedulingOptions &options, bool &isFault) {
@@ -118,18 +122,30 @@ std::vector<LayerTimes> moe_mlir::timesOfLayers(ModuleOp module, const Schedulin
   return all;
 }
 
-std::string moe_mlir::whyNothingScheduled(ModuleOp module, const SchedulingOptions &options) {
+/// Nothing, or why no other schedule is found for the layer.
+static std::string whyNotScheduled(moe::ExpertOp op, const SchedulingOptions &options, bool areTimed) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  auto variant = function ? moe::variantOf(function) : moe::VariantAttr();
+  if (!areTimed && variant && variant.getSchedule())
+    return "variant '" + variant.getName().str() + "' says its schedule";
+  bool isFault;
+  llvm::Expected<sim::Setup> setup = setupOf(op, options, isFault);
+  if (!setup)
+    return llvm::toString(setup.takeError());
+  const std::string why = kernel::whyNeverOverlapped(op);
+  return why.empty() ? "" : "it " + why;
+}
+
+std::string moe_mlir::whyNothingScheduled(ModuleOp module, const SchedulingOptions &options, bool areTimed) {
   std::string first, why;
   int64_t others = -1;
   WalkResult result = module.walk([&](moe::ExpertOp op) {
-    bool isFault;
-    llvm::Expected<sim::Setup> setup = setupOf(op, options, isFault);
-    std::string reason = setup ? kernel::whyNeverOverlapped(op) : llvm::toString(setup.takeError());
+    const std::string reason = whyNotScheduled(op, options, areTimed);
     if (reason.empty())
       return WalkResult::interrupt();
     if (++others == 0) {
       first = "layer '" + moe::layerName(op) + "'";
-      why = setup ? "it " + reason : reason;
+      why = reason;
     }
     return WalkResult::advance();
   });

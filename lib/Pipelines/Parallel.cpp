@@ -50,6 +50,11 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
     spec.sums = value == "f32" ? ParallelSpec::Sums::F32 : ParallelSpec::Sums::BF16;
     return true;
   }
+  if (name == "schedule") {
+    error = "schedule is a field of --variant; layers that are divided as --parallel says get theirs at level "
+            "scheduled";
+    return false;
+  }
   if (name != "tokens") {
     error = ("unknown field '" + name + "'; one of dp, ep, etp, tokens, groups, sums, experts").str();
     return false;
@@ -60,6 +65,14 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
   }
   spec.tokens = value == "split" ? ParallelSpec::Tokens::Split : ParallelSpec::Tokens::Replicated;
   return true;
+}
+
+/// Nothing, or why some rank has no group to sum.
+static std::string whyNotGrouped(const ParallelSpec &spec) {
+  if (!spec.groups || *spec.groups >= spec.ranks)
+    return "";
+  return "groups=" + std::to_string(*spec.groups) + " is less than ep=" + std::to_string(spec.ranks) +
+         ", but each rank sums at least one group";
 }
 
 std::optional<ParallelSpec> moe_mlir::parseParallel(StringRef text, std::string &error) {
@@ -90,12 +103,24 @@ std::optional<ParallelSpec> moe_mlir::parseParallel(StringRef text, std::string 
     error = "these are more than " + std::to_string(kMostRanks) + " ranks";
     return std::nullopt;
   }
-  if (spec.groups && *spec.groups < spec.ranks) {
-    error = "groups=" + std::to_string(*spec.groups) + " is less than ep=" + std::to_string(spec.ranks) +
-            ", but each rank sums at least one group";
-    return std::nullopt;
-  }
-  return spec;
+  error = whyNotGrouped(spec);
+  return error.empty() ? std::optional(spec) : std::nullopt;
+}
+
+std::string moe_mlir::inheritNumbers(ParallelSpec &spec, const ParallelSpec &first) {
+  const int64_t groups = first.groups.value_or(kDefaultGroups);
+  if (spec.groups && *spec.groups != groups)
+    return "groups=" + std::to_string(*spec.groups) + " is another order of sums than that of --parallel, groups=" +
+           std::to_string(groups) + "; variants give the same numbers, so say it there";
+  const auto sums = first.sums.value_or(ParallelSpec::Sums::F32);
+  if (spec.sums && *spec.sums != sums)
+    return std::string("sums=") + (sums == ParallelSpec::Sums::F32 ? "bf16" : "f32") +
+           " rounds in another way than --parallel; variants give the same numbers, so say it there";
+  spec.groups = first.groups;
+  spec.sums = first.sums;
+  if (!spec.experts)
+    spec.experts = first.experts;
+  return whyNotGrouped(spec);
 }
 
 std::string moe_mlir::whyNotSliced(const ParallelSpec &spec, int64_t hidden) {

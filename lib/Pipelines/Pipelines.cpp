@@ -27,7 +27,8 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
   case Level::Scheduled:
     return setTarget + ",scheduled-to-kernel,moe-verify-level{level=kernel}";
   case Level::Kernel:
-    return "kernel-to-runtime,moe-verify-level{level=runtime}";
+    // Text of this level may be edited, and what grids mean is not checked behind it.
+    return "moe-verify-level{level=kernel},kernel-to-runtime,moe-verify-level{level=runtime}";
   case Level::Runtime:
     break;
   }

@@ -76,7 +76,11 @@ private:
     std::string fault = kernel::whyNotOverlapped(op);
     if (fault.empty())
       return success();
-    return op.emitOpError(fault) << " (the schedule is that of variant '" << variant.getName() << "')";
+    // Nobody who wrote the variant has seen the exchange that is not there.
+    auto dispatch = op.getLayout().getDefiningOp<moe::DispatchOp>();
+    const bool travels = dispatch && dispatch.getTokens().getDefiningOp<moe::AllToAllOp>();
+    return op.emitOpError(fault) << " (the schedule is that of variant '" << variant.getName() << "'"
+                                 << (travels ? ")" : "; its tokens are replicated, add tokens=split)");
   }
 
   /// Sets the schedule. `why` is the remark's text.

@@ -1,6 +1,7 @@
 //===- Variants.cpp - the texts of variants -----------------------------------------------------------------------===//
 
 #include "moe-mlir/Pipelines/Variants.h"
+#include "moe-mlir/Support/UntrustedJson.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
@@ -51,10 +52,12 @@ static std::optional<VariantSpec> parseVariant(mlir::MLIRContext *context, Strin
   std::string rest;
   // It is an option in the text of a pipeline, and a name in files.
   if (text.find_first_of("\"'{}\\") != StringRef::npos || !all_of(text, isPrint)) {
-    error = "a variant has no quotes, braces and backslashes";
+    error = "a variant is one line of ASCII, without quotes, braces and backslashes";
     return std::nullopt;
   }
   const std::string schedule = takeSchedule(text, rest, error);
+  if (error.empty() && !schedule.empty() && (text.starts_with("schedule=") || text.contains(",schedule=")))
+    error = "schedule is given twice";
   if (!error.empty())
     return std::nullopt;
   std::optional<ParallelSpec> parallel = parseParallel(text, error);
@@ -100,8 +103,10 @@ std::optional<std::vector<VariantSpec>> moe_mlir::parseVariants(mlir::MLIRContex
   std::vector<VariantSpec> specs;
   for (StringRef text : texts) {
     std::optional<VariantSpec> spec = parseVariant(context, text, error);
-    if (!spec) {
-      error = ("'" + text + "': " + error).str();
+    if (spec && !specs.empty())
+      error = inheritNumbers(spec->parallel, specs.front().parallel);
+    if (!spec || !error.empty()) {
+      error = "'" + (all_of(text, isPrint) ? text.str() : printablePath(text)) + "': " + error;
       return std::nullopt;
     }
     specs.push_back(std::move(*spec));

@@ -102,7 +102,7 @@ static void printBuffer(const Report &report, const BufferReport &buffer, llvm::
   table.add(std::move(titles));
   for (const BufferReport::Window &window : buffer.windows)
     add("  " + window.name, window.type, window.bytes);
-  add("symmetric buffer of " + buffer.entry, "", buffer.bytes);
+  add("symmetric buffer of " + report.titleOf(buffer.entry, buffer.entry), "", buffer.bytes);
   if (buffer.published.expression != "0")
     add("COMET's: 2 M N", "", buffer.published);
   table.print(os << "\n");

@@ -94,10 +94,11 @@ static void printLaunch(json::OStream &json, const LaunchReport &launch, const R
   });
 }
 
-template <typename Part> static void printTotals(json::OStream &json, const Part &part, const Report &report) {
+template <typename Part, typename... Variant>
+static void printTotals(json::OStream &json, const Part &part, const Report &report, Variant... variant) {
   for (size_t point = 0; point < report.points.size(); ++point)
     json.attributeObject(report.points[point].name, [&] {
-      Totals totals = totalsOf(part, point);
+      Totals totals = totalsOf(part, point, variant...);
       printNumber(json, "flops", totals.flops);
       printNumber(json, "weights_read", totals.weights);
       printNumber(json, "read", totals.read);
@@ -141,6 +142,19 @@ static void printExchanges(json::OStream &json, const Report &report) {
   });
 }
 
+static void printVariants(json::OStream &json, const Report &report) {
+  if (report.variants.empty())
+    return;
+  json.attributeArray("variants", [&] {
+    for (auto [number, variant] : enumerate(report.variants))
+      json.object([&, number = number, &variant = variant] {
+        json.attribute("name", variant.name);
+        json.attribute("weight_bytes", variant.weightBytes);
+        json.attributeObject("totals", [&] { printTotals(json, report, report, number); });
+      });
+  });
+}
+
 void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
   json::OStream json(os, /*IndentSize=*/2);
   json.object([&] {
@@ -180,6 +194,8 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
         json.object([&] {
           json.attribute("name", layer.name);
           json.attribute("entry", layer.entry);
+          if (!report.variants.empty())
+            json.attribute("variant", report.variants[report.variantOf(layer.entry)].name);
           json.attribute("weight_bytes", layer.weightBytes);
           json.attributeObject("totals", [&] { printTotals(json, layer, report); });
           json.attributeArray("launches", [&] {
@@ -213,6 +229,7 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
       }
     });
     printExchanges(json, report);
+    printVariants(json, report);
     json.attribute("weight_bytes", report.weightBytes);
     json.attributeObject("totals", [&] { printTotals(json, report, report); });
   });

@@ -43,6 +43,7 @@ private:
   std::string moduleOf(kernel::LaunchOp launch) const;
   void addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel);
   int64_t addParameter(moe::ParameterOp parameter);
+  void addVariant();
   LayerReport &layer(StringRef name);
   void choosePoints();
   std::vector<std::optional<int64_t>> valuesOf(const SizeExpr &expr) const;
@@ -63,7 +64,12 @@ private:
   std::vector<BufferCounts> buffers;
   std::map<std::pair<std::string, std::string>, size_t> layers; ///< by entry and name
   std::string lastLayer;
-  llvm::DenseSet<std::tuple<Attribute, Attribute, Type>> parameters;
+  /// What a variant reads of the archive.
+  struct Weights {
+    llvm::DenseSet<std::tuple<Attribute, Attribute, Type>> parameters;
+    int64_t bytes = 0;
+  };
+  std::vector<Weights> weights; ///< by variant
 };
 } // namespace
 
@@ -137,9 +143,23 @@ LayerReport &ReportBuilder::layer(StringRef name) {
 /// Bytes in the archive, where equal parameters are one tensor.
 int64_t ReportBuilder::addParameter(moe::ParameterOp parameter) {
   auto type = cast<ShapedType>(parameter.getType());
-  if (!parameters.insert({parameter.getSources(), parameter.getRecipeAttr(), parameter.getType()}).second)
+  Weights &own = weights[report.variantOf(main.getName())];
+  if (!own.parameters.insert({parameter.getSources(), parameter.getRecipeAttr(), parameter.getType()}).second)
     return 0;
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  const int64_t bytes = type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  own.bytes += bytes;
+  return bytes;
+}
+
+void ReportBuilder::addVariant() {
+  if (auto own = moe::variantOf(main)) {
+    auto isOwn = [&](const VariantReport &each) { return each.name == own.getName(); };
+    auto known = llvm::find_if(report.variants, isOwn);
+    if (known == report.variants.end())
+      known = report.variants.insert(known, {own.getName().str(), {}, 0});
+    known->entries[main.getName()] = own.getEntry().str();
+  }
+  weights.resize(std::max<size_t>(report.variants.size(), 1));
 }
 
 void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
@@ -265,6 +285,7 @@ void ReportBuilder::add(func::FuncOp function) {
   if (report.layers.empty())
     readTarget();
   main = function;
+  addVariant();
   sizes = std::make_unique<HostSizes>(main, table);
   launches = 0;
   lastLayer.clear();
@@ -277,13 +298,14 @@ void ReportBuilder::add(func::FuncOp function) {
   if (report.device)
     llvm::append_range(report.groups, groupsOf(main, report.device->multiprocessors));
   // Parameters that no launch reads (the program returns them, or they are left over) are in the archive as well.
-  main.walk([&](moe::ParameterOp parameter) { report.weightBytes += addParameter(parameter); });
+  main.walk([&](moe::ParameterOp parameter) { addParameter(parameter); });
   llvm::append_range(elements, sizes->elements());
 }
 
 Report ReportBuilder::finish() {
-  for (const LayerReport &layer : report.layers)
-    report.weightBytes += layer.weightBytes;
+  report.weightBytes = weights[0].bytes;
+  for (auto [variant, own] : llvm::zip(report.variants, weights))
+    variant.weightBytes = own.bytes;
   choosePoints();
   for (auto [layer, counted] : llvm::zip_equal(report.layers, expressions))
     for (auto [launch, counts] : llvm::zip_equal(layer.launches, counted)) {
@@ -306,6 +328,15 @@ Report ReportBuilder::finish() {
     buffer.published = quantity(counts.published);
   }
   return std::move(report);
+}
+
+std::string Report::titleOf(StringRef name, StringRef function) const {
+  if (variants.empty())
+    return name.str();
+  const size_t number = variantOf(function);
+  auto entry = variants[number].entries.find(function);
+  const bool isEntry = name == function && entry != variants[number].entries.end();
+  return (isEntry ? entry->second : name.str()) + ", variant " + std::to_string(number);
 }
 
 FailureOr<Report> moe_mlir::makeReport(ModuleOp module) {

@@ -45,13 +45,27 @@ static std::string programText(const KernelProgram &program) {
          (program.instruction.empty() ? "" : " " + program.instruction);
 }
 
-template <typename Part>
-static void addNumbers(std::vector<std::string> &cells, const Part &part, const Report &report) {
+template <typename Part, typename... Variant>
+static void addNumbers(std::vector<std::string> &cells, const Part &part, const Report &report, Variant... variant) {
   for (size_t point = 0; point < report.points.size(); ++point) {
-    Totals totals = totalsOf(part, point);
+    Totals totals = totalsOf(part, point, variant...);
     cells.push_back(prefixed(totals.flops));
     cells.push_back(prefixed(totals.bytes()));
     cells.push_back(intensity(totals));
+  }
+}
+
+/// A line, or one for each variant: a call runs one of them.
+static void addTotals(TextTable &table, const Report &report) {
+  std::vector<std::string> cells = {"total", "", "", prefixed(report.weightBytes)};
+  if (report.variants.empty()) {
+    addNumbers(cells, report, report);
+    return table.add(cells);
+  }
+  for (auto [number, variant] : enumerate(report.variants)) {
+    cells = {"total of variant " + std::to_string(number), "", "", prefixed(variant.weightBytes)};
+    addNumbers(cells, report, report, number);
+    table.add(cells);
   }
 }
 
@@ -76,16 +90,16 @@ static void printSchedules(const Report &report, raw_ostream &os) {
   table.add({"schedule", "estimate", "plain", "floor", "hidden"});
   for (const ScheduleReport &layer : report.schedules)
     if (layer.why.empty())
-      table.add({layer.name, durationText(layer.estimate), durationText(layer.plain), durationText(layer.floor),
-                 std::to_string(std::lround(100 * layer.hidden)) + " %"});
+      table.add({report.titleOf(layer.name, layer.entry), durationText(layer.estimate), durationText(layer.plain),
+                 durationText(layer.floor), std::to_string(std::lround(100 * layer.hidden)) + " %"});
     else
-      table.add({layer.name, "?", "?", "?", "?"});
+      table.add({report.titleOf(layer.name, layer.entry), "?", "?", "?", "?"});
   table.print(os << "\n");
   // One after the other, as most layers of a model are alike.
   StringRef last;
   for (const ScheduleReport &layer : report.schedules)
     if (layer.schedule != last) {
-      os << layer.name << ": " << layer.schedule
+      os << report.titleOf(layer.name, layer.entry) << ": " << layer.schedule
          << (layer.why.empty() ? ", simulated for " + layer.machine : ", not simulated: " + layer.why) << "\n";
       last = layer.schedule;
     }
@@ -103,6 +117,8 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   }
   if (!report.gpu.empty())
     os << "gpu " << report.gpu << ": tile " << report.tileRows << "x" << report.tileColumns << " at most\n";
+  for (auto [number, variant] : enumerate(report.variants))
+    os << "variant " << number << ": " << variant.name << "\n";
   for (const ReportPoint &point : report.points) {
     os << point.name;
     for (auto [number, size] : enumerate(point.sizes))
@@ -120,7 +136,7 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   table.add(groups);
   table.add(titles);
   for (const LayerReport &layer : report.layers) {
-    std::vector<std::string> cells = {layer.name, "", "", prefixed(layer.weightBytes)};
+    std::vector<std::string> cells = {report.titleOf(layer.name, layer.entry), "", "", prefixed(layer.weightBytes)};
     addNumbers(cells, layer, report);
     table.add(cells);
     for (const LaunchReport &launch : layer.launches) {
@@ -132,9 +148,7 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
       table.add(cells);
     }
   }
-  std::vector<std::string> cells = {"total", "", "", prefixed(report.weightBytes)};
-  addNumbers(cells, report, report);
-  table.add(cells);
+  addTotals(table, report);
   table.print(os);
   if (!report.gpu.empty())
     printGpuTable(report, os << "\n");

@@ -42,11 +42,13 @@ inline Totals totalsOf(const LayerReport &layer, size_t point) {
     totals.add(launch, point);
   return totals;
 }
-inline Totals totalsOf(const Report &report, size_t point) {
+/// Of one variant: a call runs one of them.
+inline Totals totalsOf(const Report &report, size_t point, size_t variant = 0) {
   Totals totals;
   for (const LayerReport &layer : report.layers)
-    for (const LaunchReport &launch : layer.launches)
-      totals.add(launch, point);
+    if (report.variantOf(layer.entry) == variant)
+      for (const LaunchReport &launch : layer.launches)
+        totals.add(launch, point);
   return totals;
 }
 

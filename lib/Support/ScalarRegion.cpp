@@ -33,7 +33,9 @@ StringRef moe_mlir::whyNotScalar(Operation *op) {
 bool moe_mlir::roundsOnly(Operation *op) {
   if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
     Block &body = generic.getRegion().front();
-    return generic.getNumDpsInputs() == 1 && llvm::hasNItems(body, 2) && isa<arith::TruncFOp>(body.front());
+    auto round = dyn_cast<arith::TruncFOp>(body.front());
+    return round && generic.getNumDpsInputs() == 1 && generic.getNumDpsInits() == 1 && llvm::hasNItems(body, 2) &&
+           round.getIn() == body.getArgument(0) && body.back().getOperand(0) == round.getOut();
   }
   return isa<arith::TruncFOp>(op);
 }

@@ -25,6 +25,7 @@
 // KERNEL: graph-check-bounds
 // KERNEL-NEXT: )
 // KERNEL-NEXT: convert-graph-to-kernel
+// RUNTIME: moe-verify-level{level=kernel},
 // RUNTIME: kernel-mark-noalias
 // RUNTIME: kernel-plan-memory
 // RUNTIME: convert-host-to-moert

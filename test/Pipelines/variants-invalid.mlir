@@ -12,7 +12,18 @@
 // RUN: not moe-opt %t.mlir --moe-partition='parallel="ep=4" variants="schedule=<plain>ep=4"' 2>&1 | FileCheck %s --check-prefix=COMMA
 // RUN: not moe-opt %t.mlir --moe-partition='parallel="ep=4" variants="ep=4,schedule=<fast>"' 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not moe-opt %t.mlir --moe-partition='parallel="ep=4" variants="ep=4,schedule=<overlap, chunk = 0, steps = [4], slices = 1>"' 2>&1 | FileCheck %s --check-prefix=CHUNK
-// RUN: not moe-opt %t.mlir --moe-partition='parallel="dp=2,ep=2,etp=2" variants="dp=2,ep=2,etp=2,groups=2;dp=2,ep=2,etp=2,groups=4;dp=2,ep=2,etp=2,groups=8;dp=2,ep=2,etp=2,groups=16;dp=2,ep=2,etp=2,groups=32"' 2>&1 | FileCheck %s --check-prefix=GRIDS
+// RUN: not moe-opt %t.mlir --moe-partition='parallel="dp=2,ep=2,etp=2" variants="dp=2,etp=2,ep=2;ep=2,dp=2,etp=2;ep=2,etp=2,dp=2;etp=2,dp=2,ep=2;etp=2,ep=2,dp=2"' 2>&1 | FileCheck %s --check-prefix=GRIDS
+// Variants give the same numbers: what decides them is said once.
+// RUN: not moe-opt %t.mlir --moe-partition='parallel="ep=4" variants="dp=4,groups=4"' 2>&1 | FileCheck %s --check-prefix=GROUPS
+// RUN: not moe-opt %t.mlir --moe-partition='parallel="ep=4,sums=bf16" variants="ep=2,dp=2,sums=f32"' 2>&1 | FileCheck %s --check-prefix=SUMS
+// RUN: not moe-opt %t.mlir --moe-partition='parallel="ep=2,dp=2,groups=2" variants="ep=4"' 2>&1 | FileCheck %s --check-prefix=FEW
+// RUN: not moe-opt %t.mlir --moe-partition='parallel="ep=4" variants="ep=4,schedule=<plain>,schedule=<parts = 2>"' 2>&1 | FileCheck %s --check-prefix=SCHEDULES
+// RUN: not moe-opt %t.mlir --moe-partition='parallel="ep=4,schedule=<plain>" variants="dp=4"' 2>&1 | FileCheck %s --check-prefix=PARALLEL
+// GROUPS: error: variants: 'dp=4,groups=4': groups=4 is another order of sums than that of --parallel, groups=8; variants give the same numbers, so say it there
+// SUMS: error: variants: 'ep=2,dp=2,sums=f32': sums=f32 rounds in another way than --parallel; variants give the same numbers, so say it there
+// FEW: error: variants: 'ep=4': groups=2 is less than ep=4, but each rank sums at least one group
+// SCHEDULES: error: variants: 'ep=4,schedule=<plain>,schedule=<parts = 2>': schedule is given twice
+// PARALLEL: schedule is a field of --variant; layers that are divided as --parallel says get theirs at level scheduled
 // FIRST: option 'variants' needs 'parallel', the first of them
 // RANKS: error: variants: 'dp=2' has 2 ranks and 'ep=4' has 4; all variants run on the same ranks
 // ONE: error: variants: variants are ways to divide a program among ranks, and 'ep=1' has one

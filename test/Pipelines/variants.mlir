@@ -9,6 +9,9 @@
 // Text of each level goes on as what the one before has made.
 // RUN: moe-opt %t.kernel.mlir | moe-opt --kernel-to-runtime | FileCheck %s --check-prefix=RUNTIME
 // RUN: moe-opt %s --moe-graph-to-spmd='parallel="ep=2" variants="dp=2"' | FileCheck %s --check-prefix=TWO
+// Groups, sums and the order of experts are those of the first variant.
+// RUN: echo '[0, 3, 1, 2]' > %t.json
+// RUN: moe-opt %s --moe-graph-to-spmd='parallel="ep=2,groups=2,sums=bf16,experts=%t.json" variants="dp=2;etp=2,groups=2"' | FileCheck %s --check-prefix=INHERITED
 
 // SPMD-DAG: shard.grid @ep(shape = 2) {moe.axes = ["ep"]}
 // SPMD-DAG: shard.grid @dp.1(shape = 2) {moe.axes = ["dp"]}
@@ -53,6 +56,14 @@
 // RUNTIME-SAME: {key = "down", recipe = [#moe.pack<columns = 64, pairs = 1>], shape = array<i64: 4, 32, 64>, slices = array<i64: 3, 2048>, sources = ["down"], type = memref<4x1x64x64xf32>}
 // RUNTIME: llvm.func @moe_run_layer.1(
 // RUNTIME-SAME: moert.program = {axes = array<i64: 1>, entry = "layer", {{.*}}, variant = "dp=2"}
+
+// INHERITED: func.func @layer.1(
+// INHERITED: moe.parameter ["up"] recipe [#order]
+// INHERITED: moe.combine {{.*}} sum(<tree, groups = 2>)
+// INHERITED: func.func @layer.2(
+// INHERITED: moe.dispatch {{.*}} order(#order)
+// INHERITED: moe.combine {{.*}} sum(<tree, groups = 2>) : {{.*}} -> tensor<?x32xbf16>
+// INHERITED: func.func @other(
 
 // TWO: moe.level = "spmd"
 // TWO: func.func @layer.1(

@@ -266,3 +266,28 @@ func.func @tokens_of_both_grids(%x: tensor<?x4xf32> {moe.split = [@dp, @ep]}, %e
   %a, %al = moe.dispatch %x, %e num_experts(8) at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
   return %a : tensor<?x4xf32>
 }
+
+// -----
+
+// A rounding that gives something else.
+shard.grid @etp(shape = 2)
+
+func.func @no_rounding(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %z: tensor<?x4xbf16>) -> tensor<?x4xbf16> {
+  %w1 = moe.parameter ["up"] recipe [#moe.shard<dim = 1, grid = @etp, ranks = 2>] : tensor<8x8x4xf32>
+  %w2 = moe.parameter ["down"] recipe [#moe.shard<dim = 2, grid = @etp, ranks = 2>] : tensor<8x4x8xf32>
+  %r, %l = moe.dispatch %x, %e num_experts(8) : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<8>
+  // expected-error@+1 {{'moe.expert' has slices, and so gives summands: only moe.combine, moe.all_to_all 'return', shard.all_reduce and a rounding may read what is made of them, until one adds them over the grid of the slices}}
+  %y = moe.expert %r, %l, %w1, %w2 {
+  ^bb0(%u: f32):
+    moe.yield %u : f32
+  } : tensor<?x4xf32>, !moe.layout<8>, tensor<8x8x4xf32>, tensor<8x4x8xf32> -> tensor<?x4xf32>
+  %s = moe.combine %y, %l : tensor<?x4xf32>, !moe.layout<8> -> tensor<?x4xf32>
+  %h = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%s : tensor<?x4xf32>) outs(%z : tensor<?x4xbf16>) {
+  ^bb0(%a: f32, %o: bf16):
+    %unused = arith.truncf %a : f32 to bf16
+    linalg.yield %o : bf16
+  } -> tensor<?x4xbf16>
+  %sum = shard.all_reduce %h on @etp grid_axes = [0] : tensor<?x4xbf16> -> tensor<?x4xbf16>
+  return %sum : tensor<?x4xbf16>
+}

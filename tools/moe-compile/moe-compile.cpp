@@ -88,12 +88,13 @@ static cl::opt<std::string>
                       "tokens=split (default where the first input can be divided) gives each rank a part of the "
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
                       "gives the same bits. sums=bf16 (default f32) rounds each rank's sum before it travels: half the bytes, "
-                      "but bits depend on ep then. experts=FILE (JSON) says which expert stands where"));
+                      "but bits depend on ep and etp. experts=FILE (JSON) says which expert stands where"));
 static cl::list<std::string>
     variant("variant", cl::value_desc("ep=N,..."), cl::cat(category),
             cl::desc("Another way to divide the program among as many ranks, with the same weights; the first one is "
-                     "--parallel. As there, and schedule=<..> is that of its layers. The program goes from one to "
-                     "another between two calls (./model --variant, --tune). Repeatable"));
+                     "--parallel. Takes the fields of --parallel, and schedule=<..> for its layers; groups, sums and "
+                     "experts are those of --parallel. The program goes from one variant to another between two calls "
+                     "(./model --variant, --tune). Repeatable"));
 static cl::opt<std::string>
     cluster("cluster", cl::value_desc("name"), cl::cat(category),
             cl::desc("Schedule exchanges under products for ranks that are connected so: 8xH200, as moe-sim takes "

@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -32,16 +33,36 @@ using namespace llvm;
 using namespace moe_mlir;
 using namespace moe_mlir::sim;
 
-static bool alike(const ProgramLayer &a, const ProgramLayer &b) {
-  auto key = [](const ProgramLayer &each) {
+static bool alike(const ReadLayer &a, const ReadLayer &b) {
+  auto key = [](const ReadLayer &each) {
     const Layer &layer = each.layer;
     return std::tuple(layer.tokens, layer.experts, layer.topK, layer.hidden, layer.ffn, layer.gated, layer.elementBytes,
-                      each.ranks, each.schedule ? toString(*each.schedule) : "");
+                      each.ranks, each.schedule ? toString(*each.schedule) : "", each.variant, each.why);
   };
   return key(a) == key(b);
 }
 
-Expected<std::vector<ProgramLayer>> sim::readLayers(StringRef path) {
+/// A layer of a variant in which no tokens travel is no error: another variant may have an exchange.
+static Expected<ReadLayer> readLayer(mlir::moe::ExpertOp op) {
+  ReadLayer result;
+  Expected<ProgramLayer> layer = layerOf(op);
+  auto function = op->getParentOfType<mlir::FunctionOpInterface>();
+  auto variant = function ? mlir::moe::variantOf(function) : mlir::moe::VariantAttr();
+  if (!variant && !layer)
+    return layer.takeError();
+  if (layer)
+    static_cast<ProgramLayer &>(result) = *layer;
+  if (!variant)
+    return result;
+  result.variant = variant.getName().str();
+  if (!layer)
+    result.why = toString(layer.takeError());
+  else if (!layer->ranks)
+    result.why = "no tokens travel";
+  return result;
+}
+
+Expected<std::vector<ReadLayer>> sim::readLayers(StringRef path) {
   if (path != "-" && sys::fs::exists(path) && !sys::fs::is_regular_file(path))
     return createStringError("cannot read '" + printablePath(path) + "': it is not a file");
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false);
@@ -70,12 +91,12 @@ Expected<std::vector<ProgramLayer>> sim::readLayers(StringRef path) {
   if (level && (level == "kernel" || level == "runtime"))
     return createStringError("'" + printablePath(path) + "' is at level " + level.getValue() +
                              ", where layers have become kernels; level scheduled has them");
-  std::vector<ProgramLayer> layers;
+  std::vector<ReadLayer> layers;
   Error error = Error::success();
   module->walk([&](mlir::moe::ExpertOp op) {
-    Expected<ProgramLayer> layer = layerOf(op);
+    Expected<ReadLayer> layer = readLayer(op);
     if (layer) {
-      if (none_of(layers, [&](const ProgramLayer &other) { return alike(*layer, other); }))
+      if (none_of(layers, [&](const ReadLayer &other) { return alike(*layer, other); }))
         layers.push_back(*layer);
       return mlir::WalkResult::advance();
     }

@@ -8,9 +8,15 @@
 
 namespace moe_mlir::sim {
 
-/// The layers of a module at level graph, spmd or scheduled, `-` for standard input. Layers that are alike appear once.
-/// Tokens are 0 where their number is dynamic. Diagnostics about the text go to standard error.
-llvm::Expected<std::vector<ProgramLayer>> readLayers(llvm::StringRef path);
+struct ReadLayer : ProgramLayer {
+  std::string variant; ///< whose layer it is; empty: the program has none
+  std::string why;     ///< of a variant, not empty: why its layer is not simulated
+};
+
+/// The layers of a module at level graph, spmd or scheduled, `-` for standard input. Layers that are alike appear once,
+/// or once for each variant. Tokens are 0 where their number is dynamic. Diagnostics about the text go to standard
+/// error.
+llvm::Expected<std::vector<ReadLayer>> readLayers(llvm::StringRef path);
 
 } // namespace moe_mlir::sim
 

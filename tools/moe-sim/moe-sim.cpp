@@ -242,36 +242,47 @@ static Error simulateLayers(StringRef folder) {
     return createStringError("--exchange=best needs --solve");
   if (!(shareStd >= 0))
     return createStringError("--share-std is not below zero");
-  std::vector<ProgramLayer> layers(1);
+  std::vector<ReadLayer> layers(1);
   if (inputFile.empty()) {
     Expected<Layer> layer = parseLayer(layerText);
     if (!layer)
       return layer.takeError();
     layers.front().layer = *layer;
   } else {
-    Expected<std::vector<ProgramLayer>> read = readLayers(inputFile);
+    Expected<std::vector<ReadLayer>> read = readLayers(inputFile);
     if (!read)
       return read.takeError();
     layers = std::move(*read);
-    if (layers.size() > 1 && !(plotFile.empty() && traceFile.empty()))
+    if (count_if(layers, [](const ReadLayer &each) { return each.why.empty(); }) > 1 &&
+        !(plotFile.empty() && traceFile.empty()))
       return createStringError("the program has " + Twine(layers.size()) +
                                " different layers; --plot and --trace show one, give it by --layer");
   }
   Expected<Cluster> cluster = findCluster(clusterText, folder);
   if (!cluster)
     return cluster.takeError();
-  for (const ProgramLayer &each : layers) {
+  bool any = false;
+  for (ReadLayer &each : layers) {
     Setup setup;
     setup.cluster = *cluster;
     setup.layer = each.layer;
-    if (Error error = complete(setup, each.ranks))
-      return error;
+    // Variants may share experts among other ranks: each cluster shows some of them.
+    if (!each.variant.empty() && each.why.empty() && each.ranks != cluster->ranks())
+      each.why = std::to_string(each.ranks) + " ranks share its experts; use --cluster=" + std::to_string(each.ranks) +
+                 "xNAME";
     if (&each != &layers.front())
       outs() << "\n";
+    if (!each.variant.empty())
+      outs() << "variant:   " << each.variant << (each.why.empty() ? "" : ", not simulated: " + each.why) << "\n";
+    if (!each.why.empty())
+      continue;
+    if (Error error = complete(setup, each.ranks))
+      return error;
     if (Error error = runLayer(setup, each.schedule))
       return error;
+    any = true;
   }
-  return Error::success();
+  return any ? Error::success() : createStringError("no variant of the program is simulated on this cluster");
 }
 
 int main(int argc, char **argv) {

@@ -43,8 +43,9 @@ LayerTimes timesOf(const sim::Setup &setup, const sim::Schedule &schedule);
 std::vector<LayerTimes> timesOfLayers(mlir::ModuleOp module, const SchedulingOptions &options);
 
 /// What these options have no effect on, and why: "layer 'x' and 2 others: .." with the reason of the first one, if no
-/// layer of a module at level scheduled can have another schedule than a plain one; empty otherwise.
-std::string whyNothingScheduled(mlir::ModuleOp module, const SchedulingOptions &options);
+/// layer of a module at level scheduled can have another schedule than a plain one; empty otherwise. With `areTimed`
+/// they have an effect on a schedule that a variant says, too: a report tells its times.
+std::string whyNothingScheduled(mlir::ModuleOp module, const SchedulingOptions &options, bool areTimed);
 
 } // namespace moe_mlir
 

@@ -23,12 +23,16 @@ struct ParallelSpec {
   int64_t copies = 1;            ///< dp: ranks that share nothing but the batch
   std::optional<Tokens> tokens;  ///< None: split where the first input can be.
   std::optional<int64_t> groups; ///< None: 8, or as many as divide the experts.
-  Sums sums = Sums::F32;         ///< What a rank's sum of a token is rounded to before another rank gets it.
+  std::optional<Sums> sums;      ///< What a rank's sum of a token is rounded to before another rank gets it. None: f32.
   std::shared_ptr<const ExpertOrders> experts; ///< Null: ordered by number.
 };
 
 /// None with a message in `error`, a part of a sentence, if the text is none.
 std::optional<ParallelSpec> parseParallel(llvm::StringRef text, std::string &error);
+
+/// Variants give the same numbers, of the same weights: takes groups, sums and experts from `first` where `spec` does
+/// not say them. Nothing, or why the two do not belong together, a part of a sentence.
+std::string inheritNumbers(ParallelSpec &spec, const ParallelSpec &first);
 
 /// Nothing, or why the experts of a layer cannot be cut into the slices of `spec`, a part of a sentence.
 std::string whyNotSliced(const ParallelSpec &spec, int64_t hidden);

@@ -62,7 +62,8 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
 
     `variants` are other ways to run every function, as `parallel` says the first one: texts as that, each with a `schedule=<..>` as
     well, and semicolons between them. Each becomes a function of its own with grids of its own (`#moe.variant`), behind the one that it
-    is a variant of, and all have the same number of ranks.
+    is a variant of, and all have the same number of ranks. They take `groups`, `sums` and `experts` from `parallel`; another number
+    of groups, or other sums, is an error.
 
     Remarks of category `moe-partition` say what was decided for each layer. A program that has a grid is divided already;
     `parallel` is an error there.
@@ -162,7 +163,7 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
 
     Variants of an entry (`moe.variant`, from `spmd` to `kernel`) have the same arguments and results, but for what divides them, and the
     same number of ranks; no grid belongs to two of them, and none names the grid of another one. States stay where they are when
-    another variant goes on, so all variants divide them alike.
+    another variant goes on, so all variants divide them alike. Kernels are checked again before they become machine code.
 
     Up to `scheduled`, bodies of linalg ops and activations hold scalars: `arith`, `math` (but `math.ipowi`) and `scf` on i1,
     i8, i16, i32, i64, index, f16, bf16, f32 and f64, `nn.silu`, `linalg.index`, and `tensor.extract` and `tensor.dim` of tensors

@@ -10,7 +10,8 @@ namespace moe_mlir {
 /// Grids of all variants of a program together; the runtime's MOERT_MAX_AXES.
 constexpr int64_t kMostGrids = 16;
 
-/// What `moe-compile --variant` says: as `--parallel`, and "schedule=<..>" as well.
+/// What `moe-compile --variant` says: as `--parallel`, which says what a variant leaves out of groups, sums and
+/// experts, and "schedule=<..>" as well.
 struct VariantSpec {
   std::string name; ///< the text
   ParallelSpec parallel;

@@ -117,6 +117,13 @@ struct BufferReport {
   Quantity published; ///< of COMET's buffer (section 4): the tokens of all ranks in 16 bits; 0: no rows are exchanged
 };
 
+/// One of several ways in which ranks run the program.
+struct VariantReport {
+  std::string name;
+  llvm::StringMap<std::string> entries; ///< what its functions are variants of
+  int64_t weightBytes = 0;              ///< as of a report, of what it reads
+};
+
 struct Report {
   std::string model, cpu; ///< empty if the module does not say
   std::string gpu;        ///< as NVRTC calls it; empty: kernels are for the CPU
@@ -126,11 +133,20 @@ struct Report {
   const CudaDevice *device = nullptr; ///< the GPU that times are for
   std::vector<ReportPoint> points;
   std::vector<LayerReport> layers;          ///< in the order of their first launch
-  int64_t weightBytes = 0;                  ///< of all tensors of the archive
+  std::vector<VariantReport> variants;      ///< none: the program has one way to run
+  int64_t weightBytes = 0;                  ///< of all tensors of the archive; with variants, what the first one reads
   std::vector<mlir::moe::PlainLayer> plain; ///< layers that run as plain operations
   std::vector<ScheduleReport> schedules;    ///< of expert layers on several ranks, where a cluster is known
   std::vector<GroupReport> groups;          ///< for a GPU
   std::vector<BufferReport> buffers;        ///< of each entry and grid
+
+  /// The variant that a function belongs to; 0 without variants.
+  size_t variantOf(llvm::StringRef function) const {
+    auto found = llvm::find_if(variants, [&](const VariantReport &each) { return each.entries.contains(function); });
+    return found == variants.end() ? 0 : found - variants.begin();
+  }
+  /// `name` of a function, as people read it: "main", or "main, variant 1".
+  std::string titleOf(llvm::StringRef name, llvm::StringRef function) const;
 };
 
 /// Counts what the launches of a module at level kernel do. The module is not changed. Emits an error if it has no host

@@ -71,6 +71,17 @@ struct Steps {
 };
 } // namespace
 
+static constexpr llvm::StringLiteral kTooManyElements = "has more elements on all ranks than an integer holds";
+
+/// Makes a size that of all ranks. False if no integer holds it.
+static bool grow(int64_t &size, int64_t ranks) { return !llvm::MulOverflow(size, ranks, size); }
+
+/// Whether an integer holds the number of elements.
+static bool isCounted(ArrayRef<int64_t> sizes) {
+  int64_t count = 1;
+  return llvm::all_of(sizes, [&](int64_t size) { return grow(count, size); });
+}
+
 /// `sizes` on all ranks: with the parts of dimension 0, and behind the number of slices. Nothing if no integer holds
 /// it.
 static std::optional<SmallVector<int64_t>> multiply(ArrayRef<int64_t> sizes, int64_t parts, int64_t slices) {
@@ -101,20 +112,20 @@ static FailureOr<WholeParameter> makeWholeOfGaps(moe::ParameterOp op, const Axes
   int64_t dim = slice ? slice.getDim() : 0;
   if (!steps.pack || shape.size() != 3 || sizes.size() < 4 || dim < 1 || dim > 2)
     return op.emitOpError("has strides, which are for slices of experts that are packed");
-  sizes[dim] *= slice.getRanks();
-  shape[dim] *= slice.getRanks();
+  const int64_t parts = steps.parts ? steps.parts.getRanks() : 1;
+  if (!grow(sizes[dim], slice.getRanks()) || !grow(shape[dim], slice.getRanks()))
+    return op.emitOpError(kTooManyElements);
   auto whole = MemRefType::get(sizes, type.getElementType());
+  if (!grow(sizes[0], parts) || !grow(shape[0], parts) || !isCounted(sizes))
+    return op.emitOpError(kTooManyElements);
   std::optional<SmallVector<int64_t>> strides = moe_mlir::fixedStrides(whole);
   if (moe_mlir::fixedStrides(type) != strides)
     return op.emitOpError("has other strides than ") << whole << ", of which it is a slice";
   WholeParameter result{{}, {}, {}, {}};
   result.sliceAxis = axes.number(slice.getGrid());
   result.sliceStep = (*strides)[dim] * type.getDimSize(dim);
-  if (steps.parts) {
+  if (steps.parts)
     result.axes.push_back(axes.number(steps.parts.getGrid()));
-    sizes[0] *= steps.parts.getRanks();
-    shape[0] *= steps.parts.getRanks();
-  }
   steps.others.push_back(steps.pack);
   result.recipe = ArrayAttr::get(op.getContext(), steps.others);
   result.type = MemRefType::get(sizes, type.getElementType());
@@ -158,7 +169,7 @@ FailureOr<WholeParameter> moert::makeWhole(moe::ParameterOp op, const Axes &axes
   if (whole.shape && sizes)
     own = multiply(whole.shape, parts, slices);
   if (!sizes || (whole.shape && !own))
-    return op.emitOpError("has more elements on all ranks than an integer holds");
+    return op.emitOpError(kTooManyElements);
   whole.recipe = b.getArrayAttr(steps.others);
   whole.type = MemRefType::get(*sizes, type.getElementType());
   if (own)

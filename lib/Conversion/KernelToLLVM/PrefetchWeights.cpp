@@ -19,6 +19,7 @@
 #include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/IR/ProductLoop.h"
+#include "moe-mlir/Support/FixedStrides.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -31,7 +32,6 @@ using namespace mlir::kernel;
 namespace mlir::kernel {
 #define GEN_PASS_DEF_KERNELPREFETCHWEIGHTS
 #include "moe-mlir/Conversion/KernelToLLVM/Passes.h.inc"
-#include "moe-mlir/Support/FixedStrides.h"
 } // namespace mlir::kernel
 
 static constexpr int64_t kLineBytes = 64;

@@ -246,3 +246,21 @@ func.func @main(%x: memref<3xi32> {moe.name = "x"}) {
   kernel.launch @k(%x, %n) rows(%n) work(%n) {moe.flags = {each = 1, slice = 2}} : memref<3xi32>, index
   return
 }
+
+// -----
+
+// Slices with gaps are counted on all ranks.
+shard.grid @ep(shape = 4)
+shard.grid @etp(shape = 2)
+kernel.func @k(%u: memref<562949953421312x1x32x64xf32, strided<[4096, 2048, 64, 1]>>, %n: index) {
+  kernel.return
+}
+func.func @main() {
+  // expected-error@+2 {{'moe.parameter' op has more elements on all ranks than an integer holds}}
+  // expected-error@+1 {{failed to legalize operation 'moe.parameter'}}
+  %u = moe.parameter ["up"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 4>, #moe.shard<dim = 1, grid = @etp, ranks = 2>, #moe.pack<columns = 64, pairs = 1>]
+      {moe.shape = array<i64: 562949953421312, 64, 32>} : memref<562949953421312x1x32x64xf32, strided<[4096, 2048, 64, 1]>>
+  %n = arith.constant 4 : index
+  kernel.launch @k(%u, %n) rows(%n) work(%n) : memref<562949953421312x1x32x64xf32, strided<[4096, 2048, 64, 1]>>, index
+  return
+}

@@ -56,3 +56,19 @@ func.func @name() attributes {moe.variant = #moe.variant<"main" as " ep=2" on [@
 func.func @entry() attributes {moe.variant = #moe.variant<"" as "ep=2" on [@ep]>} {
   return
 }
+
+// -----
+
+// expected-error@+1 {{a variant's name is no number, by which command lines choose one as well, got '10'}}
+func.func @number() attributes {moe.variant = #moe.variant<"main" as "10" on [@ep]>} {
+  return
+}
+
+// -----
+
+shard.grid @dp(shape = 2)
+shard.grid @ep(shape = 2)
+// expected-error@+1 {{'func.func' op 'moe.variant' must name grids in their order in the module, got @dp behind @ep}}
+func.func @order() attributes {moe.variant = #moe.variant<"main" as "dp=2,ep=2" on [@ep, @dp]>} {
+  return
+}

@@ -28,7 +28,18 @@
 // RUN: not moe-sim %t.mlir --cluster=2xH200 2>&1 | FileCheck %s --check-prefix=TOKENS
 // RUN: moe-compile %s --from=graph --parallel=ep=2,tokens=replicated --to=spmd -o %t.whole.mlir
 // RUN: not moe-sim %t.whole.mlir --cluster=2xH200 --tokens=64 2>&1 | FileCheck %s --check-prefix=WHOLE
+// Of variants those with an exchange among as many ranks as the cluster has.
+// RUN: moe-compile %s --from=graph --parallel=ep=4 --variant=dp=4 --variant=dp=2,ep=2 --variant=ep=4,tokens=replicated --to=scheduled -q -o %t.variants.mlir
+// RUN: moe-sim %t.variants.mlir --cluster=4xH200 --tokens=4096 | FileCheck %s --check-prefix=VARIANTS
+// RUN: not moe-sim %t.variants.mlir --cluster=8xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=NO-VARIANT
 
+// VARIANTS: variant:   ep=4{{$}}
+// VARIANTS-NEXT: simulated: layer on 4 x H200, 1024 tokens per rank
+// VARIANTS: variant:   dp=4, not simulated: no tokens travel{{$}}
+// VARIANTS: variant:   dp=2,ep=2, not simulated: 2 ranks share its experts; use --cluster=2xNAME
+// VARIANTS: variant:   ep=4,tokens=replicated, not simulated: it exchanges no tokens: each rank has all of them (tokens=replicated)
+// VARIANTS-NOT: simulated
+// NO-VARIANT: moe-sim: error: no variant of the program is simulated on this cluster
 // HALF: rows out {{ *}}[[MB:[0-9.]+]]
 // HALF: sums back {{ *}}[[MB]]
 // SUMS: moe-sim: error: {{.*}}--sums=f32, but the sums of the program travel in 16 bits

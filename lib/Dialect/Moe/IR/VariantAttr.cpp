@@ -2,6 +2,7 @@
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -18,6 +19,9 @@ LogicalResult VariantAttr::verify(function_ref<InFlightDiagnostic()> emitError, 
   if (!isLine(entry) || !isLine(name))
     return emitError() << "a variant needs names that can be printed, its entry's and its own, without blanks around "
                           "them";
+  if (llvm::all_of(name, llvm::isDigit))
+    return emitError() << "a variant's name is no number, by which command lines choose one as well, got '" << name
+                       << "'";
   if (grids.empty())
     return emitError() << "a variant needs the grids of the ranks that run it";
   llvm::SmallDenseSet<Attribute> seen;
@@ -36,8 +40,15 @@ LogicalResult mlir::moe::verifyVariant(Operation *op, Attribute value) {
   if (!variant)
     return op->emitOpError() << "'" << kVariantAttr << "' must be a #moe.variant, got " << value;
   SymbolTableCollection symbols;
-  for (FlatSymbolRefAttr grid : variant.getGrids())
-    if (failed(verifyGrid(op, grid, symbols)))
+  shard::GridOp before;
+  for (FlatSymbolRefAttr name : variant.getGrids()) {
+    if (failed(verifyGrid(op, name, symbols)))
       return failure();
+    auto grid = symbols.lookupNearestSymbolFrom<shard::GridOp>(op, name);
+    if (before && (before->getBlock() != grid->getBlock() || !before->isBeforeInBlock(grid)))
+      return op->emitOpError() << "'" << kVariantAttr << "' must name grids in their order in the module, got " << name
+                               << " behind @" << before.getSymName();
+    before = grid;
+  }
   return success();
 }

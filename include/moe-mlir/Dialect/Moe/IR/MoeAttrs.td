@@ -157,9 +157,9 @@ def Moe_VariantAttr : Moe_Attr<"Variant", "variant"> {
   let summary = "The function is one of several ways in which ranks run an entry";
   let description = [{
     `moe.variant` of a function. Those of one `entry` compute the same, of the same inputs and weights, divided in another way: each
-    has grids of its own, the last of which varies fastest in the number of a rank, and all have the same number of ranks. The
-    first function of an entry is what runs where nothing else is said. `name` tells it from the others on command lines and in
-    dictionaries.
+    has grids of its own, in their order in the module, the last of which varies fastest in the number of a rank, and all have the same
+    number of ranks. The first function of an entry is what runs where nothing else is said. `name` tells it from the others on command
+    lines and in dictionaries; it is no number, as numbers mean variants there, too.
 
     `schedule` is that of all its expert layers whose tokens travel; without it `moe-schedule` finds one for each.
 
