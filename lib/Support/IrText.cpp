@@ -126,8 +126,8 @@ Error Scanner::checkIteratorTypes() {
   if (!rest.consume_front("="))
     return Error::success();
   rest = afterBlanks(rest);
-  const size_t depth = levels.size();
-  if (depth > 2 && levels[depth - 1].bracket == '{' && levels[depth - 2].bracket == '<')
+  const auto around = levels.rbegin();
+  if (levels.size() > 2 && around[0].bracket == '{' && around[1].bracket == '<')
     return Error::success();
   bool isGood = rest.consume_front("[");
   for (rest = afterBlanks(rest); isGood && !rest.consume_front("]"); rest = afterBlanks(rest)) {

@@ -20,9 +20,9 @@ EXACT = RankedLayer(7, 32, 16, 4, 2, "f32")
 CASES = [
     (FEW_ROWS, 2, Overlap()),
     (MANY_ROWS, 2, Overlap(steps=(1, 2), chunk=16, more=", order = part, piece = 128")),
-    (EXACT, 4, Overlap(steps=(1, 1, 2), chunk=2, slices=1)),
 ]
 MORE = [
+    (EXACT, 4, Overlap(steps=(1, 1, 2), chunk=2, slices=1)),
     (MANY_ROWS, 2, Overlap(steps=(2,), chunk=16)),
     (FEW_ROWS, 2, "<parts = 2>"),
     (TWO_LAYERS, 2, Overlap(chunk=1, slices=1)),

@@ -24,7 +24,7 @@ from gpu_check.steps import layers, numerics  # noqa: E402
 from measured_bundle import NoCompiler  # noqa: E402
 from nvrtc import find_nvrtc  # noqa: E402
 
-from moe_mlir.testing.full import FULL, whole  # noqa: E402
+from moe_mlir.testing.full import FULL, sample, whole  # noqa: E402
 
 
 LIBRARY = BUILD / "runtime" / "emulation" / "libmoe_emulation.so"
@@ -106,6 +106,7 @@ def test_dry_run_without_pytorch_says_what_it_left_out(bundle, tmp_path, capsys,
     assert "left out, no Python has torch: floor\n" in said
 
 
+@whole
 def test_names_that_pytorch_has_not_are_found(bundle, tmp_path, capsys):
     for part in ("benchmarks", "runtime", "scripts"):
         shutil.copytree(bundle / part, tmp_path / part)
@@ -165,7 +166,7 @@ def test_numerics_in_one_process(bundle, tmp_path):
 PLANTED = list(layers.parts(None, planted_seam.SIZES))
 
 
-@pytest.mark.parametrize("fault, kind", [("hang", "hang"), ("abort", "crash"), ("break", "broken")])
+@pytest.mark.parametrize("fault, kind", sample([("hang", "hang"), ("abort", "crash"), ("break", "broken")], 2))
 def test_a_fault_costs_its_own_row(bundle, tmp_path, fault, kind):
     """In the first row of the first model: all others are there, and so is the next step."""
     found = check(bundle, tmp_path, ["layers", "ranks"], **{fault: {"kernel": "experts_up"}})

@@ -124,6 +124,7 @@ def plant(bundle, folder, where, old, new):
     return folder
 
 
+@whole
 def test_a_variant_with_other_numbers_is_found(bundle, tmp_path):
     broken = plant(bundle, tmp_path / "bundle", "variants/small/columns-128", r"(moe::advanceK\(v\d+), 64\)", r"\1, 0)")
     for path in (broken / "variants" / "small").iterdir():

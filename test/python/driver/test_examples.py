@@ -45,6 +45,7 @@ def test_training_from_nothing(tmp_path):
     assert all(value.dtype == torch.bfloat16 for value in made.values())
 
 
+@whole
 def test_training_goes_on_from_the_checkpoint(tmp_path):
     """The shipped checkpoint is what the last stage leaves: it knows that stage's text.
 

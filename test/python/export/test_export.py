@@ -1,5 +1,6 @@
 """Export of models in memory: the graph, its extra file, and what the check catches."""
 
+import itertools
 import json
 import zipfile
 
@@ -12,6 +13,7 @@ from moe_mlir.exporting import cache, exporter
 from moe_mlir.exporting.routers import Routers
 from moe_mlir.testing.compiling import export_model
 from moe_mlir.testing.drawn import draw
+from moe_mlir.testing.full import sample
 from moe_mlir.testing.models import tiny_model
 
 FAMILIES = ["mixtral", "qwen3_moe", "olmoe"]
@@ -26,8 +28,7 @@ def experts_nodes(program):
     return [node for node in program.graph.nodes if str(node.target) == "moe_mlir.experts.default"]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("family,dtype", sample(itertools.product(FAMILIES, ["float32", "bfloat16"]), 1, 2, 4))
 def test_families(family, dtype, tmp_path):
     lines = []
     model = tiny_model(family, dtype=exporter.DTYPES[dtype])
@@ -63,7 +64,7 @@ def test_inputs_keep_their_names_and_sizes_are_dynamic(tmp_path):
     assert not isinstance(shapes["logits_to_keep"][0], int)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", sample(FAMILIES, 1))
 def test_loaded_program_decodes_as_eager(family, tmp_path):
     """Beyond what the exporter checks: other lengths, a batch of 3, single kept rows, the file itself."""
     model = tiny_model(family)
@@ -108,7 +109,7 @@ def test_without_cache(tmp_path):
     assert data["states"] == [] and not {"position", "keep", "cache_length"} & set(data)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", sample(FAMILIES, 0))
 def test_forced_experts(family, tmp_path):
     model = tiny_model(family)
     moe_mlir.export(model, tmp_path / "m.pt2", cache=False, force_experts=True)
@@ -132,7 +133,7 @@ def test_forced_experts(family, tmp_path):
         assert (module(input_ids=tokens, **other) - expected).abs().max() > 0.1
 
 
-@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("force", sample([False, True], 1))
 def test_returned_experts(force, tmp_path):
     model = tiny_model("qwen3_moe")
     moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=16, force_experts=force, return_experts=True)

@@ -12,7 +12,7 @@ from moe_mlir.testing.bfloat16 import RATIO
 from moe_mlir.testing.compare import assert_close, relative_error
 from moe_mlir.testing.compiling import export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE, CONFIGURATIONS, FAMILIES
-from moe_mlir.testing.full import FULL
+from moe_mlir.testing.full import FULL, whole
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.observe import double_precision, observe
@@ -59,7 +59,8 @@ def test_against_one_rank(name, dtype, tmp_path):
                 assert_close(result["logits"], expected["logits"], bound=1e-5)
 
 
-@pytest.mark.parametrize("name", NAMES if FULL else FAMILIES[1:2])
+@whole
+@pytest.mark.parametrize("name", NAMES)
 def test_bfloat16(name, tmp_path):
     """With the experts given, which a rounding could change: as close to float64 as one rank has to be."""
     model = export(name, "bfloat16", tmp_path / "model.pt2", force_experts=True)
@@ -69,7 +70,7 @@ def test_bfloat16(name, tmp_path):
     theirs = relative_error(observe(model, tokens, exact.chosen).logits, exact.logits)
     assert theirs > 1e-4, "the reference run is not in bfloat16"
     call = {**step_inputs(tokens), **{f"experts_{i}": value for i, value in enumerate(exact.chosen)}}
-    for index, (experts, slices, divided, threads) in enumerate(MORE_SLICES if FULL else SLICES[::2]):
+    for index, (experts, slices, divided, threads) in enumerate(MORE_SLICES):
         program = compile_for(tmp_path / "model.pt2", tmp_path / f"made{index}", f"ep={experts},etp={slices}", tokens=divided)
         [result] = outputs_of(program, experts * slices, [call], tmp_path / f"calls{index}", threads=threads)
         ours = relative_error(result["logits"].astype(np.float64), exact.logits)

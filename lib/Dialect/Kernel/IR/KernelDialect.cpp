@@ -49,13 +49,10 @@ static void printWindowShape(AsmPrinter &printer, ArrayRef<int64_t> shape, Type 
 
 void KernelDialect::initialize() {
   registerAttributes();
+  registerOps();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "moe-mlir/Dialect/Kernel/IR/KernelTypes.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "moe-mlir/Dialect/Kernel/IR/KernelOps.cpp.inc"
       >();
 }
 

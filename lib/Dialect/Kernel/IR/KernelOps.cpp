@@ -1,6 +1,7 @@
 //===- KernelOps.cpp - syntax and verifiers of the kernel ops -----------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Support/FixedStrides.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -8,10 +9,6 @@
 
 using namespace mlir;
 using namespace mlir::kernel;
-
-#define GET_OP_CLASSES
-#include "moe-mlir/Dialect/Kernel/IR/KernelOps.cpp.inc"
-#include "moe-mlir/Support/FixedStrides.h"
 
 //===----------------------------------------------------------------------===//
 // FuncOp

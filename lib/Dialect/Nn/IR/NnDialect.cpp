@@ -1,4 +1,4 @@
-//===- NnDialect.cpp - registration of the nn dialect -------------------------------------------------------------===//
+//===- NnDialect.cpp - the generated classes of the nn dialect, and their registration -------------------------------===//
 
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
@@ -8,6 +8,8 @@ using namespace mlir;
 using namespace mlir::nn;
 
 #include "moe-mlir/Dialect/Nn/IR/NnDialect.cpp.inc"
+#define GET_OP_CLASSES
+#include "moe-mlir/Dialect/Nn/IR/NnOps.cpp.inc"
 
 void NnDialect::initialize() {
   addOperations<

@@ -9,9 +9,6 @@ using namespace mlir;
 using namespace mlir::nn;
 using moe_mlir::NamedShape;
 
-#define GET_OP_CLASSES
-#include "moe-mlir/Dialect/Nn/IR/NnOps.cpp.inc"
-
 SmallVector<NamedShape> EmbeddingOp::getShapes() {
   return {{"ids", getIds(), {"..."}}, {"table", getTable(), {"V", "H"}}, {"result", getResult(), {"...", "H"}}};
 }

@@ -54,6 +54,7 @@ def Kernel_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getEpilogueAttrName() { return "kernel.epilogue"; }
 
     void registerAttributes();
+    void registerOps();
   }];
 }
 
