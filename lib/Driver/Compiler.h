@@ -79,7 +79,9 @@ private:
   int findLinkJob();
   int makeProgram();
   int compileKernels(CudaCode &code);
-  int emitObject(const std::string &path, llvm::ArrayRef<ProgramModule> programs);
+  void warnOfCache(llvm::StringRef warning);
+  /// Writes what `job` links: scratch files, or the object itself in place of the program.
+  int emitObjects(llvm::ArrayRef<ProgramModule> programs, Outputs &outputs, const std::string &program);
 
   unsigned arrowsTo(Level target) const {
     return target > input.level ? static_cast<int>(target) - static_cast<int>(input.level) : 0;

@@ -59,6 +59,12 @@ int Compiler::findLinkJob() {
   return kOk;
 }
 
+void Compiler::warnOfCache(StringRef warning) {
+  // Kernels for GPU and CPU are kept in one folder: one warning for all.
+  if (!warning.empty() && !std::exchange(warnedOfCache, true))
+    console.warning(warning);
+}
+
 int Compiler::compileKernels(CudaCode &code) {
   mlir::FailureOr<std::vector<KernelText>> texts = printKernels(*input.module);
   if (failed(texts)) {
@@ -69,10 +75,8 @@ int Compiler::compileKernels(CudaCode &code) {
   code.texts = std::move(*texts);
   mlir::TimingScope scope = timingRoot.nest("compile CUDA kernels");
   auto progress = [&](size_t done) { console.update(static_cast<unsigned>(done * 100 / code.texts.size())); };
-  // Both programs of a GPU compile with one cache: one warning for all.
   const CubinCache cache = CubinCache::fromEnvironment();
-  if (!cache.warning().empty() && !std::exchange(warnedOfCache, true))
-    console.warning(cache.warning());
+  warnOfCache(cache.warning());
   Expected<std::vector<Cubin>> cubins =
       moe_mlir::compileKernels(*nvrtc, cache, code.texts, code.arch, /*threads=*/0, progress);
   if (!cubins) {
@@ -92,30 +96,51 @@ int Compiler::compileKernels(CudaCode &code) {
   return kOk;
 }
 
-int Compiler::emitObject(const std::string &path, ArrayRef<ProgramModule> programs) {
+int Compiler::emitObjects(ArrayRef<ProgramModule> programs, Outputs &outputs, const std::string &program) {
   ObjectOptions object;
   object.compiler = MOE_VERSION " (LLVM " LLVM_VERSION_STRING ")";
   object.targetCpu = cpu;
-  // The object stands in the folder of the program that the user asked for.
-  auto cannotWrite = [&](std::error_code why) {
-    console.error("cannot write '" + outputPath() + "': " + why.message());
-    return kUserError;
-  };
-  std::error_code code;
-  raw_fd_ostream os(path, code);
-  if (code)
-    return cannotWrite(code);
   const bool isForGpu = programs.back().cuda;
   setCrashContext("generate machine code", "moe-compile --from=runtime" + (isForGpu ? " --target-cpu=" + cpu : ""),
                   textOf(programs.back().module));
   mlir::TimingScope scope = timingRoot.nest("generate machine code");
-  const bool emitted = succeeded(moe_mlir::emitObject(programs, object, os));
-  os.close();
-  code = os.error();
-  os.clear_error(); // else the destructor ends the process
-  if (!emitted)
-    return kUnsupported;
-  return code ? cannotWrite(code) : kOk;
+  std::vector<std::string> objects;
+  if (options.emit == Emit::Object) {
+    SmallString<0> bytes;
+    raw_svector_ostream stream(bytes);
+    if (failed(moe_mlir::emitObject(programs, object, stream)))
+      return kUnsupported;
+    objects.push_back(bytes.str().str());
+  } else {
+    const ObjectCache cache = ObjectCache::fromEnvironment();
+    warnOfCache(cache.getWarning());
+    auto made = moe_mlir::emitObjects(programs, object, cache, [&](unsigned percent) { console.update(percent); });
+    if (failed(made))
+      return kUnsupported;
+    objects = std::move(*made);
+    cache.prune();
+  }
+  for (auto [number, bytes] : enumerate(objects)) {
+    Expected<std::string> path =
+        options.emit == Emit::Object ? program : outputs.scratch(outputPath(), "program." + std::to_string(number) + ".o");
+    if (!path)
+      return fail(path.takeError());
+    // The object stands in the folder of the program that the user asked for.
+    std::error_code code;
+    raw_fd_ostream os(*path, code);
+    if (!code) {
+      os << bytes;
+      os.close();
+      code = os.error();
+      os.clear_error(); // else the destructor ends the process
+    }
+    if (code) {
+      console.error("cannot write '" + outputPath() + "': " + code.message());
+      return kUserError;
+    }
+    job.objects.push_back(*path);
+  }
+  return kOk;
 }
 
 namespace {
@@ -169,11 +194,8 @@ int Compiler::makeProgram() {
     program.weightsId = archive.weights.archiveId();
     program.weightsPath = archive.weights.areRandom() ? "" : sys::path::filename(archive.final).str();
   }
-  Expected<std::string> object = isObject ? *program : outputs.scratch(final, "program.o");
-  if (!object)
-    return fail(object.takeError());
   console.begin("generate machine code");
-  if (int status = emitObject(*object, programs))
+  if (int status = emitObjects(programs, outputs, *program))
     return status;
   console.end();
 
@@ -190,7 +212,6 @@ int Compiler::makeProgram() {
 
   if (!isObject) {
     console.begin("link");
-    job.object = *object;
     job.output = *program;
     job.soname = sys::path::filename(final).str();
     if (Error error = link(job))

@@ -11,6 +11,7 @@
 #include "llvm/Support/Error.h"
 
 #include <string>
+#include <vector>
 
 namespace moe_mlir {
 
@@ -29,7 +30,7 @@ struct LinkJob {
   bool cuda = false;   ///< With the CUDA runtime.
   std::string linker;  ///< From `findLinker`.
   std::string runtime; ///< From `findRuntime`.
-  std::string object;  ///< The program.
+  std::vector<std::string> objects; ///< The program.
   std::string output;  ///< Created or overwritten.
   std::string soname;  ///< For a library: the name it is loaded by.
 };

@@ -7,6 +7,8 @@
 #ifndef MOE_MLIR_TARGET_NVRTC_H
 #define MOE_MLIR_TARGET_NVRTC_H
 
+#include "moe-mlir/Support/CacheFolder.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -95,21 +97,20 @@ class CubinCache {
 public:
   /// `folder` empty, or one that others can write: no cache.
   explicit CubinCache(llvm::StringRef folder);
-  /// $MOE_CACHE_DIR (empty: none), else $XDG_CACHE_HOME/moe-mlir, else ~/.cache/moe-mlir.
-  static CubinCache fromEnvironment();
+  static CubinCache fromEnvironment(); ///< That of `CacheFolder`.
 
   /// The kernel's code if it is there and whole.
   std::optional<Cubin> find(llvm::StringRef fingerprint, const KernelText &kernel) const;
   void add(llvm::StringRef fingerprint, const KernelText &kernel, const Cubin &cubin) const;
 
   /// Why there is no cache although a folder was given; empty otherwise.
-  llvm::StringRef warning() const { return warningText; }
+  llvm::StringRef warning() const { return folder.getWarning(); }
 
   /// Where the kernel's folder is.
   std::string entry(llvm::StringRef fingerprint, const KernelText &kernel) const;
 
 private:
-  std::string folder, warningText;
+  CacheFolder folder;
 };
 
 /// Compiles all kernels, by the cache or in `threads` threads (0: as many as cores). `progress` gets the number of

@@ -2,13 +2,16 @@
 #ifndef MOE_MLIR_TARGET_OBJECT_H
 #define MOE_MLIR_TARGET_OBJECT_H
 
+#include "moe-mlir/Support/CacheFolder.h"
 #include "moe-mlir/Target/Nvrtc.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace llvm {
 class LLVMContext;
@@ -43,6 +46,34 @@ std::unique_ptr<llvm::Module> translateToLLVMIR(llvm::ArrayRef<ProgramModule> pr
 /// Emits an error on failure; `os` may then hold a part of the object.
 mlir::LogicalResult emitObject(llvm::ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                                llvm::raw_pwrite_stream &os);
+
+/// Machine code of parts of programs on disk. Several processes may use it at a time; where it cannot be written it is only read.
+class ObjectCache {
+public:
+  explicit ObjectCache(llvm::StringRef folder); ///< As `CacheFolder`.
+  static ObjectCache fromEnvironment();         ///< That of `CacheFolder`.
+
+  /// The object if it is there and whole. `settings`: what decides about it beside the part's bitcode and this compiler.
+  std::optional<std::string> find(llvm::StringRef settings, llvm::StringRef bitcode) const;
+  void add(llvm::StringRef settings, llvm::StringRef bitcode, llvm::StringRef object) const;
+  /// Removes what is old or too much.
+  void prune() const;
+
+  /// Why there is no cache although a folder was given; empty otherwise.
+  llvm::StringRef getWarning() const { return folder.getWarning(); }
+
+private:
+  std::string entry(llvm::StringRef settings, llvm::StringRef bitcode) const;
+
+  CacheFolder folder;
+  std::string version;
+};
+
+/// The same as several objects, which are linked together: each function is compiled by itself, in the threads of the modules' context
+/// or by the cache. Objects are the same for any number of threads. Their symbols are hidden, but for `moert_model_programs`.
+/// `progress` gets percentages, from one thread at a time.
+mlir::FailureOr<std::vector<std::string>> emitObjects(llvm::ArrayRef<ProgramModule> programs, const ObjectOptions &options,
+                                                      const ObjectCache &cache, const std::function<void(unsigned)> &progress);
 
 /// The same up to the optimised LLVM IR, as text.
 mlir::LogicalResult emitLLVMIR(llvm::ArrayRef<ProgramModule> programs, const ObjectOptions &options,

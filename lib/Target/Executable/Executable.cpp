@@ -119,7 +119,9 @@ Error moe_mlir::link(const LinkJob &job) {
     command.insert(command.end(), {"-pie", "--dynamic-linker", "/lib64/ld-linux-x86-64.so.2"});
   else
     command.insert(command.end(), {"-shared", "-Bsymbolic", "-soname", job.soname});
-  command.insert(command.end(), {runtime, job.object, system.libm, system.libc});
+  command.push_back(runtime);
+  command.insert(command.end(), job.objects.begin(), job.objects.end());
+  command.insert(command.end(), {system.libm, system.libc});
   int status;
   std::string output = capture(command, status);
   if (status == 0)

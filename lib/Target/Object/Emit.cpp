@@ -1,5 +1,6 @@
-//===- Emit.cpp - LLVM IR, optimiser and code generator -----------------------------------------------------------===//
+//===- Emit.cpp - programs as LLVM IR, assembly and objects -------------------------------------------------------===//
 
+#include "CodeGenerator.h"
 #include "Descriptor.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
 
@@ -9,47 +10,13 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/Analysis/LoopInfo.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/Target/TargetOptions.h"
-#include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace mlir;
 using namespace moe_mlir;
-
-static constexpr llvm::StringLiteral triple = "x86_64-unknown-linux-gnu";
-
-static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(Location loc, x86::TargetAttr target,
-                                                              unsigned optLevel) {
-  static const bool initialized = [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    return true;
-  }();
-  (void)initialized;
-  llvm::Triple parsed(triple);
-  std::string error;
-  const llvm::Target *found = llvm::TargetRegistry::lookupTarget(parsed, error);
-  if (!found) {
-    emitError(loc) << error;
-    return nullptr;
-  }
-  llvm::TargetOptions options;
-  // Kernels say where products and sums may be fused or reordered; the code generator decides nothing on its own.
-  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  auto level = static_cast<llvm::CodeGenOptLevel>(std::min(optLevel, 3u));
-  return std::unique_ptr<llvm::TargetMachine>(
-      found->createTargetMachine(parsed, target.getCpu(), target.getFeatures(), options, llvm::Reloc::PIC_, std::nullopt, level));
-}
 
 /// Everything but the descriptor is private to the object; each function says which CPU it is for.
 static void setAttributes(llvm::Module &module, x86::TargetAttr target) {
@@ -141,50 +108,7 @@ std::unique_ptr<llvm::Module> moe_mlir::translateToLLVMIR(ArrayRef<ProgramModule
 }
 
 namespace {
-/// Keeps the loop vectorizer from loops whose bodies are very large: its time grows with their square (10,000 operations
-/// take it half a minute). The compiler's own bodies are far smaller; fused ops have 64 scalar operations at most.
-struct LeaveLargeLoops : llvm::PassInfoMixin<LeaveLargeLoops> {
-  static constexpr size_t kMaxInstructions = 4096;
-
-  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
-    for (llvm::Loop *loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
-      size_t count = 0;
-      for (llvm::BasicBlock *block : loop->blocks())
-        count += block->size();
-      if (loop->isInnermost() && count > kMaxInstructions)
-        llvm::addStringMetadataToLoop(loop, "llvm.loop.vectorize.enable", 0);
-    }
-    return llvm::PreservedAnalyses::all();
-  }
-};
-} // namespace
-
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = optLevel > 1;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerVectorizerStartEPCallback([](llvm::FunctionPassManager &passes, llvm::OptimizationLevel) {
-    passes.addPass(LeaveLargeLoops());
-  });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  static const llvm::OptimizationLevel levels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
-                                                   llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
-  llvm::OptimizationLevel level = levels[std::min(optLevel, 3u)];
-  llvm::ModulePassManager passes =
-      optLevel ? builder.buildPerModuleDefaultPipeline(level) : builder.buildO0DefaultPipeline(level);
-  passes.run(module, modules);
-}
-
-namespace {
-/// An optimised module with the machine that it is for.
+/// A module with the machine that it is for.
 struct Compiled {
   std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
   std::unique_ptr<llvm::TargetMachine> machine;
@@ -192,7 +116,7 @@ struct Compiled {
 };
 } // namespace
 
-static FailureOr<Compiled> compile(ArrayRef<ProgramModule> programs, const ObjectOptions &options) {
+static FailureOr<Compiled> prepare(ArrayRef<ProgramModule> programs, const ObjectOptions &options) {
   // The one that has kernels for the CPU, if there is one: they decide about the code generator.
   ModuleOp module = programs.back().module;
   FailureOr<x86::TargetAttr> target = hostTarget(module, options);
@@ -207,7 +131,13 @@ static FailureOr<Compiled> compile(ArrayRef<ProgramModule> programs, const Objec
   llvm::raw_string_ostream stream(error);
   if (llvm::verifyModule(*result.module, &stream))
     return emitError(module.getLoc()) << "the runtime level gives invalid LLVM IR: " << error;
-  optimize(*result.module, *result.machine, options.optLevel);
+  return result;
+}
+
+static FailureOr<Compiled> compile(ArrayRef<ProgramModule> programs, const ObjectOptions &options) {
+  FailureOr<Compiled> result = prepare(programs, options);
+  if (succeeded(result))
+    optimize(*result->module, *result->machine, options.optLevel);
   return result;
 }
 
@@ -216,17 +146,21 @@ static LogicalResult emitFile(ArrayRef<ProgramModule> programs, const ObjectOpti
   FailureOr<Compiled> compiled = compile(programs, options);
   if (failed(compiled))
     return failure();
-  llvm::legacy::PassManager passes;
-  if (compiled->machine->addPassesToEmitFile(passes, os, nullptr, type))
-    return emitError(ModuleOp(programs.front().module).getLoc())
-           << "LLVM cannot write this kind of file for " << triple;
-  passes.run(*compiled->module);
-  return success();
+  return generate(ModuleOp(programs.front().module).getLoc(), *compiled->module, *compiled->machine, os, type);
 }
 
 LogicalResult moe_mlir::emitObject(ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                                    llvm::raw_pwrite_stream &os) {
   return emitFile(programs, options, os, llvm::CodeGenFileType::ObjectFile);
+}
+
+FailureOr<std::vector<std::string>> moe_mlir::emitObjects(ArrayRef<ProgramModule> programs, const ObjectOptions &options, const ObjectCache &cache,
+                                                          const std::function<void(unsigned)> &progress) {
+  FailureOr<Compiled> prepared = prepare(programs, options);
+  if (failed(prepared))
+    return failure();
+  ModuleOp module = programs.back().module;
+  return generateParts(module.getLoc(), *prepared->module, *hostTarget(module, options), options.optLevel, cache, progress);
 }
 
 LogicalResult moe_mlir::emitAssembly(ArrayRef<ProgramModule> programs, const ObjectOptions &options,

@@ -1,0 +1,148 @@
+//===- Parts.cpp - machine code of a module's functions, each by itself -------------------------------------------===//
+//
+// A function whose address is taken is a part, with what it alone needs: functions that it calls directly, and constants. What is left
+// (the descriptors, their texts) is a part as well. Kernels are called by address only, so that nothing is lost: no code moves from
+// one into another. In return parts are compiled at the same time, and one that was compiled before is not compiled again.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "CodeGenerator.h"
+
+#include "mlir/IR/Threading.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+#include <mutex>
+#include <numeric>
+
+using namespace mlir;
+using namespace moe_mlir;
+
+/// Behind the names of functions and variables that parts share: no C name has a dot, so that a kernel called `memcpy` is none.
+static constexpr llvm::StringLiteral kSuffix = ".moe";
+
+/// Local definitions that `value` reads or calls, and those that they need.
+static void addNeeds(const llvm::User &user, llvm::SetVector<const llvm::GlobalValue *> &needs) {
+  for (const llvm::Use &use : user.operands()) {
+    if (auto *global = dyn_cast<llvm::GlobalValue>(use.get())) {
+      if (!global->hasLocalLinkage() || global->isDeclaration() || !needs.insert(global))
+        continue;
+      if (auto *function = dyn_cast<llvm::Function>(global)) {
+        for (const llvm::BasicBlock &block : *function)
+          for (const llvm::Instruction &instruction : block)
+            addNeeds(instruction, needs);
+      } else {
+        addNeeds(*global, needs);
+      }
+    } else if (auto *constant = dyn_cast<llvm::Constant>(use.get())) {
+      addNeeds(*constant, needs);
+    }
+  }
+}
+
+/// What several parts may refer to becomes visible among them: functions whose address is taken, and variables.
+static SmallVector<llvm::Function *> separate(llvm::Module &module) {
+  auto share = [](llvm::GlobalValue &value) {
+    if (!value.hasLocalLinkage())
+      return;
+    value.setName(value.getName() + kSuffix);
+    value.setLinkage(llvm::GlobalValue::ExternalLinkage);
+    value.setVisibility(llvm::GlobalValue::HiddenVisibility);
+  };
+  for (llvm::GlobalVariable &variable : module.globals())
+    if (!variable.isConstant())
+      share(variable);
+  SmallVector<llvm::Function *> functions;
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration() || (function.hasLocalLinkage() && !function.hasAddressTaken()))
+      continue;
+    share(function);
+    functions.push_back(&function);
+  }
+  return functions;
+}
+
+static std::string bitcodeOf(llvm::Module &module, llvm::function_ref<bool(const llvm::GlobalValue *)> isDefined) {
+  llvm::ValueToValueMapTy map;
+  std::unique_ptr<llvm::Module> part = llvm::CloneModule(module, map, isDefined);
+  for (llvm::Function &function : llvm::make_early_inc_range(*part))
+    if (function.isDeclaration() && function.use_empty())
+      function.eraseFromParent();
+  for (llvm::GlobalVariable &variable : llvm::make_early_inc_range(part->globals()))
+    if (variable.isDeclaration() && variable.use_empty())
+      variable.eraseFromParent();
+  std::string bitcode;
+  llvm::raw_string_ostream stream(bitcode);
+  llvm::WriteBitcodeToFile(*part, stream);
+  return bitcode;
+}
+
+/// The parts as bitcode, which a context of another thread can read.
+static std::vector<std::string> split(llvm::Module &module) {
+  const SmallVector<llvm::Function *> functions = separate(module);
+  std::vector<std::string> parts = {bitcodeOf(module, [](const llvm::GlobalValue *value) { return isa<llvm::GlobalVariable>(value); })};
+  for (llvm::Function *function : functions) {
+    llvm::SetVector<const llvm::GlobalValue *> needs;
+    needs.insert(function);
+    for (const llvm::BasicBlock &block : *function)
+      for (const llvm::Instruction &instruction : block)
+        addNeeds(instruction, needs);
+    parts.push_back(bitcodeOf(module, [&](const llvm::GlobalValue *value) { return needs.contains(value); }));
+  }
+  return parts;
+}
+
+static FailureOr<std::string> objectOf(Location loc, StringRef bitcode, x86::TargetAttr target, unsigned optLevel) {
+  llvm::LLVMContext context;
+  llvm::Expected<std::unique_ptr<llvm::Module>> module = llvm::parseBitcodeFile({bitcode, "part"}, context);
+  if (!module)
+    return emitError(loc) << "a part of the program cannot be read again: " << toString(module.takeError());
+  std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(loc, target, optLevel);
+  if (!machine)
+    return failure();
+  optimize(**module, *machine, optLevel);
+  SmallString<0> object;
+  llvm::raw_svector_ostream stream(object);
+  if (failed(generate(loc, **module, *machine, stream, llvm::CodeGenFileType::ObjectFile)))
+    return failure();
+  return object.str().str();
+}
+
+FailureOr<std::vector<std::string>> moe_mlir::generateParts(Location loc, llvm::Module &module, x86::TargetAttr target, unsigned optLevel,
+                                                            const ObjectCache &cache, const std::function<void(unsigned)> &progress) {
+  const std::vector<std::string> parts = split(module);
+  // Long ones first: what is left when a thread has nothing more to do is short.
+  std::vector<size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(order, [&](size_t a, size_t b) { return parts[a].size() > parts[b].size(); });
+  const std::string settings =
+      (target.getCpu() + "\n" + target.getFeatures() + "\n" + Twine(optLevel) + "\n" + Twine(target.getVector())).str();
+  std::vector<std::string> objects(parts.size());
+  const size_t all = std::accumulate(parts.begin(), parts.end(), size_t(0), [](size_t sum, const std::string &part) { return sum + part.size(); });
+  std::mutex mutex;
+  size_t done = 0;
+  LogicalResult result = failableParallelForEach(loc.getContext(), order, [&](size_t place) {
+    std::string &object = objects[place];
+    if (std::optional<std::string> found = cache.find(settings, parts[place])) {
+      object = std::move(*found);
+    } else {
+      FailureOr<std::string> made = objectOf(loc, parts[place], target, optLevel);
+      if (failed(made))
+        return failure();
+      cache.add(settings, parts[place], *made);
+      object = std::move(*made);
+    }
+    std::lock_guard<std::mutex> lock(mutex);
+    done += parts[place].size();
+    progress(100 * done / all);
+    return success();
+  });
+  if (failed(result))
+    return failure();
+  return objects;
+}
