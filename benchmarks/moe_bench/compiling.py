@@ -16,6 +16,9 @@ TIME_LIMITS = {"tiny": 5.0, "1b": 60.0, "0.9b": 60.0}
 MEMORY_LIMIT = 200 << 20
 REPEATS = {"tiny": 5, "1b": 1, "0.9b": 1}
 
+# Machine code of an earlier compilation must not count.
+NO_CACHE = {"MOE_CACHE_DIR": ""}
+
 # A phase of moe-compile's progress, "[7/9]   12.34 s pack weights"; the name of the one that copies the weights.
 PHASE = re.compile(r"^\[\d+/\d+\] +(?P<seconds>\d+\.\d+) s (?P<name>.+)$", re.MULTILINE)
 COPY = "weights"
@@ -45,7 +48,7 @@ def measure(compiler, exported, model, dtype):
         times = []
         for _ in range(REPEATS[model]):
             begin = time.perf_counter()
-            listed = phases(run(command).stderr)
+            listed = phases(run(command, NO_CACHE).stderr)
             total = time.perf_counter() - begin
             times.append((total, copy_seconds(listed)))
         seconds, weights = sorted(times, key=lambda t: t[0] - t[1])[len(times) // 2]
@@ -70,7 +73,7 @@ def _write_back(path):
 
 
 def _private_memory(command):
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **NO_CACHE})
     with PeakSampler(process.pid, "smaps_rollup", ("Private_Dirty",)) as sampler:
         code = process.wait()
     if code:

@@ -122,7 +122,8 @@ int Compiler::emitObjects(ArrayRef<ProgramModule> programs, Outputs &outputs, co
   }
   for (auto [number, bytes] : enumerate(objects)) {
     Expected<std::string> path =
-        options.emit == Emit::Object ? program : outputs.scratch(outputPath(), "program." + std::to_string(number) + ".o");
+        options.emit == Emit::Object ? program
+                                     : outputs.scratch(outputPath(), "program." + std::to_string(number) + ".o");
     if (!path)
       return fail(path.takeError());
     // The object stands in the folder of the program that the user asked for.

@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from ..compiling import NO_CACHE
 from ..errors import BenchError
 from ..pairing import IDLE_SHARE, SETTLE_SECONDS
 from .programs import VARIANT
@@ -82,7 +83,8 @@ def compile_once(command, cores, folder):
     """{"cpu", "wall"} seconds of a command that writes into `folder`, which is empty afterwards."""
     with open(Path(folder) / "errors", "w+") as errors:
         begin = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, **NO_CACHE},
+                                   preexec_fn=lambda: os.sched_setaffinity(0, cores))
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)

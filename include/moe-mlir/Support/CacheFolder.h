@@ -10,7 +10,8 @@
 
 namespace moe_mlir {
 
-/// A folder of the user's whose files become part of programs: nothing in it counts that others than the user and root own or can write.
+/// A folder of the user's whose files become part of programs: nothing in it counts that others than the user and root
+/// own or can write.
 class CacheFolder {
 public:
   /// `folder` with the folders `inside` that are used of it. Empty, or one that others can write: no cache.

@@ -47,13 +47,14 @@ std::unique_ptr<llvm::Module> translateToLLVMIR(llvm::ArrayRef<ProgramModule> pr
 mlir::LogicalResult emitObject(llvm::ArrayRef<ProgramModule> programs, const ObjectOptions &options,
                                llvm::raw_pwrite_stream &os);
 
-/// Machine code of parts of programs on disk. Several processes may use it at a time; where it cannot be written it is only read.
+/// Machine code of parts of programs on disk. Several processes may use it at a time; where it cannot be written it is
+/// only read.
 class ObjectCache {
 public:
   explicit ObjectCache(llvm::StringRef folder); ///< As `CacheFolder`.
   static ObjectCache fromEnvironment();         ///< That of `CacheFolder`.
 
-  /// The object if it is there and whole. `settings`: what decides about it beside the part's bitcode and this compiler.
+  /// The object if it is there and whole. `settings`: what decides about it beside the part's bitcode and the compiler.
   std::optional<std::string> find(llvm::StringRef settings, llvm::StringRef bitcode) const;
   void add(llvm::StringRef settings, llvm::StringRef bitcode, llvm::StringRef object) const;
   /// Removes what is old or too much.
@@ -69,11 +70,12 @@ private:
   std::string version;
 };
 
-/// The same as several objects, which are linked together: each function is compiled by itself, in the threads of the modules' context
-/// or by the cache. Objects are the same for any number of threads. Their symbols are hidden, but for `moert_model_programs`.
-/// `progress` gets percentages, from one thread at a time.
-mlir::FailureOr<std::vector<std::string>> emitObjects(llvm::ArrayRef<ProgramModule> programs, const ObjectOptions &options,
-                                                      const ObjectCache &cache, const std::function<void(unsigned)> &progress);
+/// The same as several objects, which are linked together: each function is compiled by itself, in the threads of the
+/// modules' context or by the cache. Objects are the same for any number of threads. Their symbols are hidden, but for
+/// `moert_model_programs`. `progress` gets percentages, from one thread at a time.
+mlir::FailureOr<std::vector<std::string>> emitObjects(llvm::ArrayRef<ProgramModule> programs,
+                                                      const ObjectOptions &options, const ObjectCache &cache,
+                                                      const std::function<void(unsigned)> &progress);
 
 /// The same up to the optimised LLVM IR, as text.
 mlir::LogicalResult emitLLVMIR(llvm::ArrayRef<ProgramModule> programs, const ObjectOptions &options,

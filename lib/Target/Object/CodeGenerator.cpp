@@ -17,7 +17,8 @@ using namespace moe_mlir;
 
 static constexpr llvm::StringLiteral triple = "x86_64-unknown-linux-gnu";
 
-std::unique_ptr<llvm::TargetMachine> moe_mlir::makeTargetMachine(Location loc, x86::TargetAttr target, unsigned optLevel) {
+std::unique_ptr<llvm::TargetMachine> moe_mlir::makeTargetMachine(Location loc, x86::TargetAttr target,
+                                                                 unsigned optLevel) {
   static const bool initialized = [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
@@ -84,8 +85,8 @@ void moe_mlir::optimize(llvm::Module &module, llvm::TargetMachine &machine, unsi
   passes.run(module, modules);
 }
 
-LogicalResult moe_mlir::generate(Location loc, llvm::Module &module, llvm::TargetMachine &machine, llvm::raw_pwrite_stream &os,
-                                 llvm::CodeGenFileType type) {
+LogicalResult moe_mlir::generate(Location loc, llvm::Module &module, llvm::TargetMachine &machine,
+                                 llvm::raw_pwrite_stream &os, llvm::CodeGenFileType type) {
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, os, nullptr, type))
     return emitError(loc) << "LLVM cannot write this kind of file for " << triple;

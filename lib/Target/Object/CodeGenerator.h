@@ -14,19 +14,22 @@ class TargetMachine;
 namespace moe_mlir {
 
 /// The code generator for a CPU. Emits an error and returns null on failure.
-std::unique_ptr<llvm::TargetMachine> makeTargetMachine(mlir::Location loc, mlir::x86::TargetAttr target, unsigned optLevel);
+std::unique_ptr<llvm::TargetMachine> makeTargetMachine(mlir::Location loc, mlir::x86::TargetAttr target,
+                                                       unsigned optLevel);
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel);
 
 /// Writes an object or assembly of an optimised module. Emits an error on failure.
-mlir::LogicalResult generate(mlir::Location loc, llvm::Module &module, llvm::TargetMachine &machine, llvm::raw_pwrite_stream &os,
-                             llvm::CodeGenFileType type);
+mlir::LogicalResult generate(mlir::Location loc, llvm::Module &module, llvm::TargetMachine &machine,
+                             llvm::raw_pwrite_stream &os, llvm::CodeGenFileType type);
 
-/// Optimises and generates each function of `module` by itself, in the threads of `loc`'s context or by the cache: objects that are
-/// linked together, the same ones for any number of threads. `progress` gets the percentage that is done, from one thread at a time.
-/// Changes `module`: what one part needs of another gets a name for the linker. Emits an error on failure.
-mlir::FailureOr<std::vector<std::string>> generateParts(mlir::Location loc, llvm::Module &module, mlir::x86::TargetAttr target,
-                                                        unsigned optLevel, const ObjectCache &cache,
+/// Optimises and generates each function of `module` by itself, in the threads of `loc`'s context or by the cache:
+/// objects that are linked together, the same ones for any number of threads. `progress` gets the percentage that is
+/// done, from one thread at a time. Changes `module`: what one part needs of another gets a name for the linker. Emits
+/// an error on failure.
+mlir::FailureOr<std::vector<std::string>> generateParts(mlir::Location loc, llvm::Module &module,
+                                                        mlir::x86::TargetAttr target, unsigned optLevel,
+                                                        const ObjectCache &cache,
                                                         const std::function<void(unsigned)> &progress);
 
 } // namespace moe_mlir

@@ -154,13 +154,15 @@ LogicalResult moe_mlir::emitObject(ArrayRef<ProgramModule> programs, const Objec
   return emitFile(programs, options, os, llvm::CodeGenFileType::ObjectFile);
 }
 
-FailureOr<std::vector<std::string>> moe_mlir::emitObjects(ArrayRef<ProgramModule> programs, const ObjectOptions &options, const ObjectCache &cache,
+FailureOr<std::vector<std::string>> moe_mlir::emitObjects(ArrayRef<ProgramModule> programs,
+                                                          const ObjectOptions &options, const ObjectCache &cache,
                                                           const std::function<void(unsigned)> &progress) {
   FailureOr<Compiled> prepared = prepare(programs, options);
   if (failed(prepared))
     return failure();
   ModuleOp module = programs.back().module;
-  return generateParts(module.getLoc(), *prepared->module, *hostTarget(module, options), options.optLevel, cache, progress);
+  return generateParts(module.getLoc(), *prepared->module, *hostTarget(module, options), options.optLevel, cache,
+                       progress);
 }
 
 LogicalResult moe_mlir::emitAssembly(ArrayRef<ProgramModule> programs, const ObjectOptions &options,

@@ -2,8 +2,9 @@
 //
 //   FOLDER/objects/llvmcache-<64 hex digits>: the SHA-256 of an object, and the object
 //
-// A file is written under a name of its own and then renamed. One that does not fit its checksum counts as missing and is replaced.
-// Nothing here is an error: without a cache everything is compiled. LLVM's pruning, which knows files by that name, limits what is kept.
+// A file is written under a name of its own and then renamed. One that does not fit its checksum counts as missing and
+// is replaced. Nothing here is an error: without a cache everything is compiled. LLVM's pruning, which knows files by
+// that name, limits what is kept.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 

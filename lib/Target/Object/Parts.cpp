@@ -1,8 +1,9 @@
 //===- Parts.cpp - machine code of a module's functions, each by itself -------------------------------------------===//
 //
-// A function whose address is taken is a part, with what it alone needs: functions that it calls directly, and constants. What is left
-// (the descriptors, their texts) is a part as well. Kernels are called by address only, so that nothing is lost: no code moves from
-// one into another. In return parts are compiled at the same time, and one that was compiled before is not compiled again.
+// A function whose address is taken is a part, with what it alone needs: functions that it calls directly, and
+// constants. What is left (the descriptors, their texts) is a part as well. Kernels are called by address only, so that
+// nothing is lost: no code moves from one into another. In return parts are compiled at the same time, and one that was
+// compiled before is not compiled again.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -23,7 +24,8 @@
 using namespace mlir;
 using namespace moe_mlir;
 
-/// Behind the names of functions and variables that parts share: no C name has a dot, so that a kernel called `memcpy` is none.
+/// Behind the names of functions and variables that parts share: no C name has a dot, so that a kernel called `memcpy`
+/// is another function than C's.
 static constexpr llvm::StringLiteral kSuffix = ".moe";
 
 /// Local definitions that `value` reads or calls, and those that they need.
@@ -85,7 +87,8 @@ static std::string bitcodeOf(llvm::Module &module, llvm::function_ref<bool(const
 /// The parts as bitcode, which a context of another thread can read.
 static std::vector<std::string> split(llvm::Module &module) {
   const SmallVector<llvm::Function *> functions = separate(module);
-  std::vector<std::string> parts = {bitcodeOf(module, [](const llvm::GlobalValue *value) { return isa<llvm::GlobalVariable>(value); })};
+  auto isVariable = [](const llvm::GlobalValue *value) { return isa<llvm::GlobalVariable>(value); };
+  std::vector<std::string> parts = {bitcodeOf(module, isVariable)};
   for (llvm::Function *function : functions) {
     llvm::SetVector<const llvm::GlobalValue *> needs;
     needs.insert(function);
@@ -113,17 +116,20 @@ static FailureOr<std::string> objectOf(Location loc, StringRef bitcode, x86::Tar
   return object.str().str();
 }
 
-FailureOr<std::vector<std::string>> moe_mlir::generateParts(Location loc, llvm::Module &module, x86::TargetAttr target, unsigned optLevel,
-                                                            const ObjectCache &cache, const std::function<void(unsigned)> &progress) {
+FailureOr<std::vector<std::string>> moe_mlir::generateParts(Location loc, llvm::Module &module, x86::TargetAttr target,
+                                                            unsigned optLevel, const ObjectCache &cache,
+                                                            const std::function<void(unsigned)> &progress) {
   const std::vector<std::string> parts = split(module);
   // Long ones first: what is left when a thread has nothing more to do is short.
   std::vector<size_t> order(parts.size());
   std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(order, [&](size_t a, size_t b) { return parts[a].size() > parts[b].size(); });
+  llvm::sort(order, [&](size_t a, size_t b) { return std::pair(parts[b].size(), a) < std::pair(parts[a].size(), b); });
   const std::string settings =
       (target.getCpu() + "\n" + target.getFeatures() + "\n" + Twine(optLevel) + "\n" + Twine(target.getVector())).str();
   std::vector<std::string> objects(parts.size());
-  const size_t all = std::accumulate(parts.begin(), parts.end(), size_t(0), [](size_t sum, const std::string &part) { return sum + part.size(); });
+  size_t all = 0;
+  for (const std::string &part : parts)
+    all += part.size();
   std::mutex mutex;
   size_t done = 0;
   LogicalResult result = failableParallelForEach(loc.getContext(), order, [&](size_t place) {
