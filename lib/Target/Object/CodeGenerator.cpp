@@ -39,7 +39,8 @@ std::unique_ptr<llvm::TargetMachine> moe_mlir::makeTargetMachine(Location loc, x
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   auto level = static_cast<llvm::CodeGenOptLevel>(std::min(optLevel, 3u));
   return std::unique_ptr<llvm::TargetMachine>(
-      found->createTargetMachine(parsed, target.getCpu(), target.getFeatures(), options, llvm::Reloc::PIC_, std::nullopt, level));
+      found->createTargetMachine(parsed, target.getCpu(), target.getFeatures(), options, llvm::Reloc::PIC_, std::nullopt,
+                                 level));
 }
 
 namespace {

@@ -24,8 +24,7 @@
 using namespace mlir;
 using namespace moe_mlir;
 
-/// Behind the names of functions and variables that parts share: no C name has a dot, so that a kernel called `memcpy`
-/// is another function than C's.
+/// Behind the names of functions and variables that parts share: no C name has a dot, so that none is one of the runtime's.
 static constexpr llvm::StringLiteral kSuffix = ".moe";
 
 /// Local definitions that `value` reads or calls, and those that they need.
