@@ -4,15 +4,20 @@
 // 2. Walk the launches of each host function in order, with the state of each window: the exchange in which its flags
 //    were signalled last, and what was put to it and not yet awaited.
 //
-// Launches of a group are one step of this walk. What holds for counters and other memory is in Counters.cpp.
+// Launches of a group are one step of this walk. A loop over passes is walked once: its first launches may rely on
+// nothing that came before, nor those behind it on what it did, and what a pass puts it awaits. So each pass begins in
+// the state in which the first one does, however many there are, or none. What holds for counters and other memory is
+// in Counters.cpp.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Counters.h"
+#include "Reuse.h"
 #include "Windows.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Ranks.h"
 #include "moe-mlir/Dialect/Kernel/IR/Target.h"
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 
@@ -20,6 +25,7 @@
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -28,15 +34,6 @@ namespace mlir::kernel {
 #define GEN_PASS_DEF_KERNELVERIFYWINDOWS
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h.inc"
 } // namespace mlir::kernel
-
-/// The launches that an op of the host function is, or runs at the same time.
-static SmallVector<LaunchOp> launchesOf(Operation &op) {
-  if (auto group = dyn_cast<LaunchGroupOp>(op))
-    return llvm::to_vector(group.getMembers());
-  if (auto launch = dyn_cast<LaunchOp>(op))
-    return {launch};
-  return {};
-}
 
 namespace {
 /// The launches of a host function, and windows.
@@ -49,22 +46,61 @@ public:
     Block &block = function.getBody().front();
     WalkResult nested = function.walk([&](Operation *op) {
       Operation *whole = isa<LaunchGroupOp>(op->getParentOp()) ? op->getParentOp() : op;
-      if (whole->getBlock() == &block || !touchesWindow(op))
+      if (whole->getBlock() == &block || !touchesWindow(op) || (isa<LaunchOp>(op) && passesAround(op)))
         return WalkResult::advance();
       op->emitOpError("stands inside a region; a host function exchanges rows at its top level");
       return WalkResult::interrupt();
     });
-    if (nested.wasInterrupted())
-      return failure();
-    for (Operation &op : block) {
-      SmallVector<LaunchOp> launches = launchesOf(op);
-      if (failed(launches.empty() ? checkHostRead(&op) : follow(launches)))
-        return failure();
-    }
-    return checkUntold();
+    return failure(nested.wasInterrupted() || failed(followAll(block)) || failed(checkUntold()));
   }
 
 private:
+  LogicalResult followAll(Block &block) {
+    for (Operation &op : block) {
+      scf::ForOp passes = asPasses(&op);
+      SmallVector<LaunchOp> launches = launchesOf(op);
+      if (failed(passes ? followPasses(passes) : launches.empty() ? checkHostRead(&op) : follow(launches)))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult followPasses(scf::ForOp passes) {
+    if (failed(checkUntold()))
+      return failure();
+    auto before = pending;
+    closeExchanges(passes);
+    steps.clear();
+    if (failed(followAll(*passes.getBody())) || failed(checkUntold()))
+      return failure();
+    if (std::optional<WindowStep::Read> read = findUnsafeReuse(steps))
+      return error(read->launch) << "reads " << windows.describe(read->window)
+                                 << ", to which other ranks put in the next pass; between them this rank must signal "
+                                    "flags that they await";
+    for (auto &[window, writes] : pending)
+      for (ArrayRef<unsigned> flags : writes)
+        if (!llvm::is_contained(before.lookup(window), flags))
+          return error(passes) << "ends a pass with rows that were put to " << windows.describe(window) << ", but "
+                               << awaitedText(flags) << " not awaited in it; the next pass would write over them";
+    // Without a pass nothing was awaited.
+    pending = std::move(before);
+    closeExchanges(passes);
+    return success();
+  }
+
+  /// Flags that were signalled so far are old: of the grids whose exchanges the passes change, launches that follow
+  /// begin one first.
+  void closeExchanges(scf::ForOp passes) {
+    llvm::SetVector<Attribute> grids;
+    passes.walk([&](LaunchOp launch) {
+      for (Value operand : launch.getOperands_())
+        if (std::optional<unsigned> window = windowOf(operand))
+          grids.insert(windows.gridOf(*window));
+    });
+    for (Attribute grid : grids)
+      open[grid] = ++exchanges[grid];
+  }
+
   static bool touchesWindow(Operation *op) {
     return isa<WindowOp, WindowsOp, WindowAtOp, AgreeOp>(op) ||
            llvm::any_of(op->getOperands(), [](Value operand) {
@@ -154,7 +190,22 @@ private:
       llvm::erase_if(writes, [&](ArrayRef<unsigned> flags) {
         return llvm::any_of(members, [&](const Member &member) { return meet(flags, member.awaits); });
       });
+    steps.push_back(stepOf(members));
     return success();
+  }
+
+  static WindowStep stepOf(ArrayRef<Member> members) {
+    WindowStep step;
+    for (const Member &member : members) {
+      llvm::append_range(step.signals, member.signals);
+      llvm::append_range(step.awaits, member.awaits);
+      for (const WindowUses::Write &write : member.uses->writes)
+        step.writes.push_back({*member.arguments[write.window], member.uses->usesEpoch});
+      for (const WindowUses::Read &read : member.uses->reads)
+        if (std::optional<unsigned> window = member.arguments[read.argument])
+          step.reads.push_back({member.launch, *window, member.toWindows(read.told)});
+    }
+    return step;
   }
 
   /// What `reader` reads while `writer`, which may be itself, writes to it on other ranks.
@@ -234,7 +285,7 @@ private:
     for (unsigned window : flags) {
       FlatSymbolRefAttr grid = windows.gridOf(window);
       unsigned exchange = exchanges[grid];
-      if (!exchange)
+      if (exchange == open.lookup(grid))
         return error(launch) << "signals " << windows.describe(window) << " before a kernel.advance on " << grid
                              << "; flags that are as old would pass for it";
       auto [last, isNew] = signalled.try_emplace(window, exchange);
@@ -291,9 +342,11 @@ private:
   const llvm::DenseMap<StringAttr, WindowUses> &kernels;
   WindowNumbers windows;
   llvm::DenseMap<Attribute, unsigned> exchanges; ///< of each grid, so far
+  llvm::DenseMap<Attribute, unsigned> open;      ///< exchanges that no launch has begun, as before the first one
   llvm::DenseMap<unsigned, unsigned> signalled;  ///< the exchange in which flags were
   llvm::MapVector<unsigned, SmallVector<SmallVector<unsigned>>> pending; ///< flags that tell of what was put
   llvm::MapVector<unsigned, LaunchOp> untold;                            ///< put, and not yet signalled
+  std::vector<WindowStep> steps;                                         ///< since the loop over passes that is followed
 };
 
 struct KernelVerifyWindows : kernel::impl::KernelVerifyWindowsBase<KernelVerifyWindows> {
@@ -305,7 +358,7 @@ struct KernelVerifyWindows : kernel::impl::KernelVerifyWindowsBase<KernelVerifyW
 
 private:
   LogicalResult verify() {
-    if (failed(verifyCounters()))
+    if (failed(verifyCounters(getOperation())))
       return failure();
     Operation *first = findFirst();
     if (!first)
@@ -323,40 +376,6 @@ private:
     if (kernel::isOffloaded(getOperation()))
       return first->emitOpError("is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no "
                                 "executable yet: use --target=cpu");
-    return success();
-  }
-
-  /// Also of programs of one rank. Without groups and counters there is nothing to look at.
-  LogicalResult verifyCounters() {
-    WalkResult found = getOperation().walk([&](Operation *op) {
-      return isa<LaunchGroupOp, ArriveOp, AwaitArrivalsOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    if (!found.wasInterrupted())
-      return success();
-    llvm::DenseMap<StringAttr, BufferUses> kernels;
-    for (auto kernel : getOperation().getOps<FuncOp>())
-      kernels[kernel.getSymNameAttr()] = BufferUses::of(kernel);
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      if (function.isExternal())
-        continue;
-      Block &block = function.getBody().front();
-      WalkResult nested = function.walk([&](LaunchOp launch) {
-        bool isMember = isa<LaunchGroupOp>(launch->getParentOp());
-        const BufferUses &uses = kernels[launch.getKernelAttr().getAttr()];
-        if (uses.arrives.empty() && uses.awaits.empty() && !isMember)
-          return WalkResult::advance();
-        if ((isMember ? launch->getParentOp() : launch)->getBlock() == &block)
-          return WalkResult::advance();
-        launch.emitOpError("stands inside a region; a host function has groups and counters at its top level");
-        return WalkResult::interrupt();
-      });
-      if (nested.wasInterrupted())
-        return failure();
-      CounterOrder order(kernels);
-      for (Operation &op : block)
-        if (failed(order.follow(launchesOf(op))))
-          return failure();
-    }
     return success();
   }
 

@@ -45,12 +45,14 @@ struct WindowUses {
   struct Read {
     unsigned argument;
     SmallVector<unsigned> awaited;
+    SmallVector<unsigned> told; ///< flags that are signalled behind it
   };
   SmallVector<Write> writes;
   SmallVector<Read> reads;
   SmallVector<unsigned> signals, awaits, advances; ///< each flag window once
   SmallVector<unsigned> meetings;                  ///< flag windows that are signalled, and behind that awaited
   SmallVector<unsigned> byPhase;                   ///< flag windows that are used by the number of the phase only
+  bool usesEpoch = false;                          ///< for more than flags: where rows stand
 
   /// Emits an error if the kernel breaks a rule that does not depend on its launches.
   static FailureOr<WindowUses> of(FuncOp kernel);
