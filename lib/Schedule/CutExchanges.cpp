@@ -48,7 +48,8 @@ static Attribute identityOf(Operation *op) {
   auto there = cast<moe::AllToAllOp>(op);
   parts.push_back(there.getGridAttr());
   std::string why;
-  for (Operation *each : kernel::ExchangeChain::around(there, why)->ops)
+  const std::optional<kernel::ExchangeChain> chain = kernel::ExchangeChain::around(there, why);
+  for (Operation *each : chain->ops)
     if (auto exchange = dyn_cast<moe::AllToAllOp>(each)) {
       add(exchange.getRows());
       llvm::for_each(exchange.getCompanions(), add);

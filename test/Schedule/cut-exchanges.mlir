@@ -12,6 +12,7 @@ shard.grid @ep(shape = 2)
 // REMARK: Function=layers | Remark="passes of at most 36 tokens of each rank: windows of 28512 bytes, of 65536 for all"
 // REMARK: Function=layers | Remark="passes of at most 36 tokens of each rank: windows of 36864 bytes, of 65536 for all"
 // REMARK: Function=known | Remark="2 passes of at most 64 tokens of each rank: windows of 65536 bytes, of 65536 for all"
+// REMARK: Function=many | Remark="16385 passes of at most 1 tokens of each rank: windows of 65536 bytes, of 65536 for all"
 // REMARK-NOT: Remark
 
 // CHECK-LABEL: func.func @layers
@@ -53,7 +54,10 @@ func.func @known(%x: tensor<9x8x64xf32>) -> tensor<9x8x64xf32> {
 // Few enough.
 // CHECK-LABEL: func.func @few
 // CHECK-NOT: pass_tokens
+// CHECK: return
 // DEFAULT-LABEL: func.func @few
+// DEFAULT-NOT: pass_tokens
+// DEFAULT: return
 func.func @few(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %y = shard.all_reduce %x on @ep grid_axes = [0] : tensor<64x64xf32> -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>

@@ -110,8 +110,8 @@ kernel.func @step(%x: memref<8xf32>, %y: memref<8xf32>) {
 // In a loop over passes: a chain of what launches of a pass alone use takes two slots, of 32 bytes in 64. What the loop reads and what it
 // leaves is live in all of it.
 // CHECK-LABEL: func.func @passes
-// CHECK: memref.alloc(%c256) {kernel.arena}
-// CHECK-DAG: %[[READ:.*]] = memref.view %{{.*}}[%c0]
+// CHECK: memref.alloc() : memref<256xi8>
+// CHECK-DAG: %[[READ:.*]] = memref.view %{{.*}}[%c0][] : memref<256xi8>
 // CHECK-DAG: %[[A:.*]] = memref.view %{{.*}}[%c128]
 // CHECK-DAG: %[[B:.*]] = memref.view %{{.*}}[%c192]
 // CHECK-DAG: %[[LEFT:.*]] = memref.view %{{.*}}[%c64]

@@ -73,15 +73,15 @@ private:
     steps.clear();
     if (failed(followAll(*passes.getBody())) || failed(checkUntold()))
       return failure();
-    if (std::optional<WindowStep::Read> read = findUnsafeReuse(steps))
-      return error(read->launch) << "reads " << windows.describe(read->window)
-                                 << ", to which other ranks put in the next pass; between them this rank must signal "
-                                    "flags that they await";
     for (auto &[window, writes] : pending)
       for (ArrayRef<unsigned> flags : writes)
         if (!llvm::is_contained(before.lookup(window), flags))
           return error(passes) << "ends a pass with rows that were put to " << windows.describe(window) << ", but "
                                << awaitedText(flags) << " not awaited in it; the next pass would write over them";
+    if (std::optional<WindowStep::Read> read = findUnsafeReuse(steps))
+      return error(read->launch) << "reads " << windows.describe(read->window)
+                                 << ", to which other ranks put in the next pass; between them this rank must signal "
+                                    "flags that they await";
     // Without a pass nothing was awaited.
     pending = std::move(before);
     closeExchanges(passes);
