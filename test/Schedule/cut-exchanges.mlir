@@ -3,7 +3,7 @@
 // Without the option sizes that only a run knows stay, and those below 1 GiB.
 // RUN: moe-opt %s --graph-cut-exchanges | FileCheck %s --check-prefix=DEFAULT
 // Numbers that are there are kept.
-// RUN: moe-opt %t.cut --graph-cut-exchanges=windows=1024 | diff %t.cut -
+// RUN: moe-opt %t.cut --graph-cut-exchanges=windows=131072 | diff %t.cut -
 
 shard.grid @ep(shape = 2)
 

@@ -65,15 +65,15 @@ Value RowExchange::tokenAt(KernelBuilder &b, Value token) const {
 }
 
 /// Kernels count rows in i32. What the ranks agree on also bounds what another rank could have this one index.
-static void emitRoomCheck(OpBuilder &host, Location loc, const RowExchange &exchange) {
-  int64_t most = std::numeric_limits<int32_t>::max() / exchange.ranks.count;
+static void emitRoomCheck(OpBuilder &host, Location loc, const Ranks &ranks, Value room) {
+  int64_t most = std::numeric_limits<int32_t>::max() / ranks.count;
   Value limit = arith::ConstantIndexOp::create(host, loc, most);
-  Value fits = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::sle, exchange.room, limit);
+  Value fits = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::sle, room, limit);
   CheckOp::create(host, loc, fits,
                   host.getStringAttr("a rank has {0} tokens; the rows of all ranks are numbered in 32 bits, so that each "
                                      "can have " +
                                      Twine(most)),
-                  ValueRange{exchange.room});
+                  ValueRange{room});
 }
 
 /// Sends the tokens' and companions' rows to the ranks of `layout`.
@@ -230,11 +230,11 @@ private:
     } else {
       exchange->room = ranks.largest(rewriter, loc, sizeOf(rewriter, loc, tokens, 0));
     }
-    emitRoomCheck(rewriter, loc, *exchange);
+    emitRoomCheck(rewriter, loc, ranks, pass ? pass->room : exchange->room);
     if (std::optional<moe::OverlapChain> chain = moe::overlapOf(op)) {
       cutIntoChunks(rewriter, loc, *exchange, chain->expert.getScheduleAttr());
       if (exchange->isByPart)
-        emitRoomCheck(rewriter, loc, *exchange);
+        emitRoomCheck(rewriter, loc, ranks, exchange->room);
     }
     exchange->number = numberOf(op, lowering);
     exchange->came = ranks.flags(rewriter, loc, nameOf(*exchange, "came"));

@@ -12,14 +12,15 @@ using namespace mlir::kernel;
 PassLoop mlir::kernel::openPasses(OpBuilder &host, Location loc, OpFoldResult room, int64_t tokens) {
   auto number = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(host, loc, value); };
   PassLoop passes;
+  passes.room = getValueOrCreateConstantIndexOp(host, loc, room);
   Value count;
   if (std::optional<int64_t> known = getConstantIntValue(room)) {
     passes.size = host.getIndexAttr(std::min(*known, tokens));
     count = number(llvm::divideCeil(*known, tokens));
   } else {
-    Value whole = cast<Value>(room), most = number(tokens);
-    passes.size = arith::MinUIOp::create(host, loc, whole, most).getResult();
-    count = arith::CeilDivUIOp::create(host, loc, whole, most);
+    Value most = number(tokens);
+    passes.size = arith::MinUIOp::create(host, loc, passes.room, most).getResult();
+    count = arith::CeilDivUIOp::create(host, loc, passes.room, most);
   }
   Value zero = number(0), one = number(1);
   passes.loop = scf::ForOp::create(host, loc, zero, count, one);

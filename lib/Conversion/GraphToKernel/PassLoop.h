@@ -15,6 +15,7 @@ namespace mlir::kernel {
 /// The loop, and what is known inside.
 struct PassLoop {
   scf::ForOp loop;
+  Value room;        ///< tokens of all passes
   OpFoldResult size; ///< tokens of a pass at most, the same on all ranks
   Value first;       ///< first token of the pass
 };

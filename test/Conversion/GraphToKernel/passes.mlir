@@ -17,6 +17,7 @@ shard.grid @ep(shape = 2)
 // CHECK: %[[COUNT:.*]] = arith.ceildivui %[[ROOM]], %c4
 // CHECK: %[[OWNERS:.*]] = memref.alloc(%[[SIZE]]) : memref<?x2xi32>
 // CHECK: %[[ALL:.*]] = arith.muli %[[SIZE]], %c2
+// CHECK: kernel.check %{{.*}}, "a rank has {0} tokens; {{.*}}"(%[[ROOM]])
 // CHECK: %[[ROWS:.*]] = kernel.window(%[[ALL]]) on @ep as "rows" : !kernel.window<?x64xbf16>
 // CHECK: scf.for %[[PASS:.*]] = %c0 to %[[COUNT]] step %c1 {
 // CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[PASS]], %c4
@@ -100,17 +101,20 @@ func.func @known(%x: tensor<9x64xf32>) -> tensor<9x64xf32> {
 
 // Tokens that a rank does not have go to nobody, and have no sum.
 // KERNELS-LABEL: kernel.func @owners_8_of_pass
-// KERNELS: %[[T:.*]] = memref.dim %arg0
-// KERNELS: %[[TOKEN:.*]] = arith.addi
-// KERNELS: %[[HAS:.*]] = arith.cmpi slt, %[[TOKEN]], %[[T]]
-// KERNELS: scf.if %[[HAS]] {
+// KERNELS: scf.forall (%[[I:.*]], %{{.*}}) in
+// KERNELS-NEXT: %[[TOKEN:.*]] = arith.addi %arg2, %[[I]]
+// KERNELS-NEXT: %[[T:.*]] = memref.dim %arg0
+// KERNELS-NEXT: %[[HAS:.*]] = arith.cmpi slt, %[[TOKEN]], %[[T]]
+// KERNELS-NEXT: scf.if %[[HAS]] {
 // KERNELS: memref.load %arg0[%[[TOKEN]],
 // KERNELS: } else {
 // KERNELS-NEXT: memref.store %c-1_i32
 // KERNELS-LABEL: kernel.func @send_rows
-// KERNELS: kernel.put %{{.*}}[%[[FROM:.*]]], %{{.*}}[%{{.*}}][%{{.*}}]
+// KERNELS: %[[FROM:.*]] = arith.addi %arg10, %
+// KERNELS: kernel.put %{{.*}}[%[[FROM]]], %{{.*}}[%{{.*}}][%{{.*}}]
 // KERNELS-LABEL: kernel.func @combine_64_bf16_top2_tree2_of_pass_addf
-// KERNELS: %[[ROW:.*]] = arith.addi
+// KERNELS: scf.forall (%[[I:.*]], %{{.*}}) in
+// KERNELS: %[[ROW:.*]] = arith.addi %arg5, %[[I]]
 // KERNELS: arith.cmpi slt, %[[ROW]],
 // KERNELS-NEXT: scf.if
 // KERNELS: memref.store %{{.*}}[%[[ROW]],
