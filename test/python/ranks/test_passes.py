@@ -13,8 +13,11 @@ from edited import compile_text, substitute, text_at, without
 from layer import Drawn, inputs_of, write
 from overlap import Schedule, schedules_in
 
-from moe_mlir.testing.compiling import compiler
+from moe_mlir.testing.compiling import compiler, export_model, step_inputs
+from moe_mlir.testing.configurations import CACHE
 from moe_mlir.testing.full import FULL
+from moe_mlir.testing.inputs import random_tokens
+from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 PLAIN = "<plain>"
@@ -125,6 +128,19 @@ def test_windows_are_bounded(sources, whole, tmp_path):
     grown = sum(window["bytes"]["size 128"] for window in buffer["windows"] if window["type"].startswith("?"))
     assert grown <= 16384 < buffer["comet_bytes"]["size 128"] * 2
     assert_same_bits(outputs_of(tmp_path / "model", 2, calls(True), tmp_path / "calls"), whole("ep=2", True))
+
+
+def test_a_model(tmp_path):
+    """What reads a layer's sums runs where the last launch of each pass makes them; calls are prefill, decode and one row, so that a rank has none."""
+    model = tiny_model("mixtral", vocab_size=256)
+    export_model(model, tmp_path / "model.pt2", max_cache_len=CACHE)
+    tokens = random_tokens(model, 3, 21, 0)
+    inputs = [step_inputs(tokens[:, :20]), step_inputs(tokens[:, 20:], 20), None, step_inputs(tokens[:1, :7])]
+    expected = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, inputs, tmp_path / "expected")
+    program = compile_for(tmp_path / "model.pt2", tmp_path / "two", 2, "--windows=8K")
+    assert_same_bits(outputs_of(program, 2, inputs, tmp_path / "calls", "--trace", tmp_path / "trace.json"), expected)
+    phases = [event["args"]["phase"] for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"] if event.get("cat") == "traffic"]
+    assert len(phases) > 2 * 4 * 3 * 3  # ranks, launches that send, layers, calls: a call has several passes
 
 
 @pytest.mark.parametrize("launch", ["next_exchange", "announce_rows", "await_rows", "signal_ranks", "await_ranks"])
