@@ -99,8 +99,3 @@ std::optional<int64_t> mlir::kernel::windowBytesPerToken(Operation *op) {
       return std::nullopt;
   return bytes * moe::ranksOf(op, there.getGridAttr());
 }
-
-moe::AllToAllOp mlir::kernel::exchangeOf(moe::ExpertOp op) {
-  auto dispatch = op.getLayout().getDefiningOp<moe::DispatchOp>();
-  return dispatch ? dispatch.getTokens().getDefiningOp<moe::AllToAllOp>() : moe::AllToAllOp();
-}

@@ -24,9 +24,6 @@ std::string whyNotInPasses(Operation *op);
 /// The bytes of windows that `op` takes for each token of a pass; nothing if that is no constant, or `op` takes none.
 std::optional<int64_t> windowBytesPerToken(Operation *op);
 
-/// The exchange that brings the tokens of an expert layer; null if they do not travel.
-moe::AllToAllOp exchangeOf(moe::ExpertOp op);
-
 } // namespace mlir::kernel
 
 #endif // MOE_MLIR_SCHEDULE_EXCHANGECHAIN_H

@@ -81,16 +81,18 @@ static void emitSum(GraphLowering &lowering, OpBuilder &host, Location loc, cons
            mulSizes(host, loc, {sizes[0], sizes[1], host.getIndexAttr(ranks.count)}));
 }
 
-/// Every rank has to be given the same rows. The ranks agree once per call where all layers have as many.
-static void emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFoldResult rows) {
+/// Every rank has to be given the same rows. The ranks agree once per call where all layers have as many. Returns what
+/// they have agreed on.
+static OpFoldResult emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFoldResult rows) {
   if (getConstantIntValue(rows))
-    return;
+    return rows;
   Value own = cast<Value>(rows), largest = ranks.largest(host, loc, rows);
   Value same = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::eq, own, largest);
   CheckOp::create(host, loc, same,
                   host.getStringAttr("this rank was given {0} tokens and another one {1}; ranks that add their "
                                      "sums take the same inputs"),
                   ValueRange{own, largest});
+  return largest;
 }
 
 /// The layer whose sums these are.
@@ -116,10 +118,10 @@ struct RankSumLowering : GraphPattern<shard::AllReduceOp> {
     Value summand = asMatrix(rewriter, loc, adaptor.getInput());
     OpFoldResult rows = sizeOf(rewriter, loc, summand, 0), width = sizeOf(rewriter, loc, summand, 1);
     Ranks ranks(rewriter, loc, lowering.module, op.getGrid());
-    emitRowCheck(rewriter, loc, ranks, rows);
+    OpFoldResult agreed = emitRowCheck(rewriter, loc, ranks, rows);
     GivenRows given{rows, rows, {}};
     if (std::optional<int64_t> tokens = passTokensOf(op))
-      given = open(rewriter, loc, rows, *tokens);
+      given = open(rewriter, loc, agreed, *tokens);
     Value window = ranks.window(rewriter, loc, "summands", getElementTypeOrSelf(summand),
                                 {mulSizes(rewriter, loc, {given.room, rewriter.getIndexAttr(2 * ranks.count)}), width});
     Value flags = ranks.flags(rewriter, loc, "given");

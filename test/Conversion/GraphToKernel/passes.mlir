@@ -70,14 +70,14 @@ func.func @layer(%x: tensor<?x64xbf16> {moe.dims = ["tokens", ""]}, %e: tensor<?
 // A sum over ranks. The last pass gives what is left.
 // CHECK-LABEL: func.func @sum
 // CHECK: %[[ROWS:.*]] = memref.dim
-// CHECK: kernel.agree %[[ROWS]] on @ep
-// CHECK: %[[SIZE:.*]] = arith.minui %[[ROWS]], %c4
-// CHECK: arith.ceildivui %[[ROWS]], %c4
+// CHECK: %[[ROOM:.*]] = kernel.agree %[[ROWS]] on @ep
+// CHECK: %[[SIZE:.*]] = arith.minui %[[ROOM]], %c4
+// CHECK: arith.ceildivui %[[ROOM]], %c4
 // CHECK: %[[ALL:.*]] = arith.muli %[[SIZE]], %c4
 // CHECK: kernel.window(%[[ALL]]) on @ep as "summands"
 // CHECK: scf.for %[[PASS:.*]] =
 // CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[PASS]], %c4
-// CHECK-NEXT: %[[REST:.*]] = arith.subi %[[ROWS]], %[[FIRST]]
+// CHECK-NEXT: %[[REST:.*]] = arith.subi %[[ROOM]], %[[FIRST]]
 // CHECK-NEXT: %[[LEFT:.*]] = arith.minui %[[REST]], %[[SIZE]]
 // CHECK-NEXT: kernel.launch @next_exchange(
 // CHECK: kernel.launch @give_sums({{.*}}rows(%[[LEFT]])

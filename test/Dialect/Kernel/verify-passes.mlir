@@ -11,6 +11,8 @@
 // RUN: sed 's|// INSIDE ||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=INSIDE
 // RUN: sed 's| {kernel.passes} // LOOP||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=LOOP
 // RUN: sed 's|%half = arith.andi %epoch, %one|%half = arith.andi %one, %one|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALVES
+// RUN: sed 's|kernel.agree \(.passes\) on @ep : index // NUMBER|arith.addi \1, \1 : index|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: sed 's|on @ep : index // NUMBER|on @dp : index|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: sed '/COUNTERS TO 0/d' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=COUNTERS
 
 // Without a way back a rank may be at the next pass while another one still reads.
@@ -26,9 +28,11 @@
 // INSIDE: 'kernel.part' op stands inside a region; a host function exchanges rows at its top level
 // LOOP: op stands inside a region; a host function exchanges rows at its top level
 // HALVES: 'kernel.launch' op of @use_rows reads 'summands', to which other ranks put in the next pass
+// NUMBER: 'scf.for' op runs passes whose number is not the same on all ranks; it must follow from constants and, for windows of one grid, from what its ranks agree on (kernel.agree)
 // COUNTERS: 'kernel.launch' op of @count arrives at the counters of its operand 0, which no launch has set to 0 since they were used
 
 shard.grid @ep(shape = 2)
+shard.grid @dp(shape = 2)
 
 kernel.func @begin(%came: !kernel.window<2xi32>) {
   kernel.advance %came : !kernel.window<2xi32>
@@ -104,9 +108,11 @@ func.func @main(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %n: index, %passes: in
   %own = kernel.part %rows : !kernel.window<?x8xf32> -> memref<?x8xf32>
   %gone = kernel.part %back : !kernel.window<?x8xf32> -> memref<?x8xf32>
   %made = memref.alloc(%n) : memref<?x8xf32>
+  %all = kernel.agree %passes on @ep : index // NUMBER
+  %count = arith.ceildivui %all, %c1 : index
   kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
   // UNTOLD kernel.launch @send(%x, %rows, %me) rows(%n) work(%n) : memref<?x8xf32>, !kernel.window<?x8xf32>, index
-  scf.for %pass = %c0 to %passes step %c1 {
+  scf.for %pass = %c0 to %count step %c1 {
     %first = arith.muli %pass, %n : index
     // INSIDE %again = kernel.part %rows : !kernel.window<?x8xf32> -> memref<?x8xf32>
     kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32> // LINE 1
@@ -135,7 +141,8 @@ func.func @sums(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %n: index, %passes: in
   %given = kernel.window() on @ep as "given" : !kernel.window<2xi32>
   %summands = kernel.window(%n) on @ep as "summands" : !kernel.window<?x8xf32>
   %own = kernel.part %summands : !kernel.window<?x8xf32> -> memref<?x8xf32>
-  scf.for %pass = %c0 to %passes step %c1 {
+  %count = kernel.agree %passes on @ep : index
+  scf.for %pass = %c0 to %count step %c1 {
     kernel.launch @begin(%given) single rows(%n) work(%n) : !kernel.window<2xi32>
     kernel.launch @give_half(%x, %summands, %given, %me) rows(%n) work(%n) : memref<?x8xf32>, !kernel.window<?x8xf32>, !kernel.window<2xi32>, index
     kernel.launch @receive(%given) rows(%n) work(%n) : !kernel.window<2xi32>

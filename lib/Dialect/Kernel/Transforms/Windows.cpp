@@ -85,9 +85,11 @@ public:
     for (BlockArgument argument : kernel.getArguments())
       if (isa<MemRefType>(argument.getType()))
         collectReads(argument, argument.getArgNumber());
-    for (auto &[op, argument] : reads)
+    for (auto [read, argument] : reads) {
+      Operation *op = read;
       uses.reads.push_back({argument, flagsWhere(awaits, [&](Operation *await) { return isBefore(await, op); }),
                             flagsWhere(signals, [&](Operation *signal) { return isBefore(op, signal); })});
+    }
     kernel.walk([&](EpochOp epoch) {
       uses.usesEpoch |= !llvm::all_of(epoch->getUsers(), llvm::IsaPred<SignalOp, AwaitOp>);
     });

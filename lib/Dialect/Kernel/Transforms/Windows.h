@@ -4,6 +4,7 @@
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 
 #include <map>
@@ -57,6 +58,10 @@ struct WindowUses {
   /// Emits an error if the kernel breaks a rule that does not depend on its launches.
   static FailureOr<WindowUses> of(FuncOp kernel);
 };
+
+/// Checks that the launches of a host function exchange what they put, signal and await in an order that ends. Emits an
+/// error.
+LogicalResult verifyLaunches(func::FuncOp function, const llvm::DenseMap<StringAttr, WindowUses> &kernels);
 
 } // namespace mlir::kernel
 

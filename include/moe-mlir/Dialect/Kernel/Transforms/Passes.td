@@ -81,6 +81,7 @@ def KernelVerifyWindows : Pass<"kernel-verify-windows", "::mlir::ModuleOp"> {
 
     A loop is followed once, for any number of passes:
 
+    - Their number is the same on all ranks: it follows from constants and what ranks agree on.
     - It begins with all told that was put before. Its launches rely on no flags from before it, nor launches behind it on its flags:
       `kernel.advance` comes first. A pass sets its counters to zero.
     - What a pass puts it signals and awaits.
