@@ -11,6 +11,7 @@
 // RUN: sed 's|// INSIDE ||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=INSIDE
 // RUN: sed 's| {kernel.passes} // LOOP||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=LOOP
 // RUN: sed 's|%half = arith.andi %epoch, %one|%half = arith.andi %one, %one|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALVES
+// RUN: sed 's|// TWICE ||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALVES
 // RUN: sed 's|kernel.agree \(.passes\) on @ep : index // NUMBER|arith.addi \1, \1 : index|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: sed 's|on @ep : index // NUMBER|on @dp : index|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: sed '/COUNTERS TO 0/d' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=COUNTERS
@@ -144,6 +145,7 @@ func.func @sums(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %n: index, %passes: in
   %count = kernel.agree %passes on @ep : index
   scf.for %pass = %c0 to %count step %c1 {
     kernel.launch @begin(%given) single rows(%n) work(%n) : !kernel.window<2xi32>
+    // TWICE kernel.launch @begin(%given) single rows(%n) work(%n) : !kernel.window<2xi32>
     kernel.launch @give_half(%x, %summands, %given, %me) rows(%n) work(%n) : memref<?x8xf32>, !kernel.window<?x8xf32>, !kernel.window<2xi32>, index
     kernel.launch @receive(%given) rows(%n) work(%n) : !kernel.window<2xi32>
     kernel.launch @use_rows(%own, %y) rows(%n) work(%n) : memref<?x8xf32>, memref<?x8xf32>

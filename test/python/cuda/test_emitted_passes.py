@@ -57,13 +57,13 @@ def program(tmp_path_factory):
     return RankedProgram(level_in_passes(*CASES[0]), 2, tmp_path_factory.mktemp("kernels"))
 
 
-@pytest.mark.parametrize("launch", ["await_rows", "await_ranks", "next_exchange"])
-def test_what_is_left_out_is_found(launch, program):
-    """In the last pass, whose windows others have filled before."""
+@pytest.mark.parametrize("launch,number", [("await_rows", -1), ("await_ranks", -1), ("await_ranks", 0), ("next_exchange", -1)])
+def test_what_is_left_out_is_found(launch, number, program):
+    """In the last pass, whose windows others have filled before; in the first one, behind which ranks run into the next."""
 
     def without(launches):
-        last = max(i for i, (name, *_) in enumerate(launches) if name == launch)
-        return launches[:last] + launches[last + 1 :]
+        found = [i for i, (name, *_) in enumerate(launches) if name == launch]
+        return [each for i, each in enumerate(launches) if i != found[number]]
 
     inputs, weights = bits(LAYER.inputs()), bits(LAYER.weights())
     assert any(program.run(inputs, weights, True, without, patience=10**6, **each)[0] for each in INTERLEAVINGS), launch

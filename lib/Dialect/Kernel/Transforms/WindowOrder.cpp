@@ -74,6 +74,12 @@ private:
         if (!llvm::is_contained(before.lookup(window), flags))
           return error(passes) << "ends a pass with rows that were put to " << windows.describe(window) << ", but "
                                << awaitedText(flags) << " not awaited in it; the next pass would write over them";
+    // With an even number of exchanges each pass would take the same half.
+    for (WindowStep &step : steps)
+      for (WindowStep::Write &write : step.writes) {
+        FlatSymbolRefAttr grid = windows.gridOf(write.window);
+        write.byEpoch &= (exchanges[grid] - open[grid]) % 2 == 1;
+      }
     if (std::optional<WindowStep::Read> read = findUnsafeReuse(steps))
       return error(read->launch) << "reads " << windows.describe(read->window)
                                  << ", to which other ranks put in the next pass; between them this rank must signal "
