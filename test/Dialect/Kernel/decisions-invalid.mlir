@@ -82,6 +82,15 @@ func.func @with_a_result(%n: index) -> index {
 
 // -----
 
+func.func @without_a_body(%n: index) {
+  // expected-error@+1 {{'kernel.passes' is a unit attribute of an scf.for without results}}
+  "scf.for"(%n, %n, %n) ({
+  }) {kernel.passes} : (index, index, index) -> ()
+  return
+}
+
+// -----
+
 func.func @loop_in_loop(%n: index) {
   %c0 = arith.constant 0 : index
   scf.for %i = %c0 to %n step %n {

@@ -24,12 +24,13 @@ LogicalResult kernel::verifyPassTokens(Operation *op, Attribute value) {
 }
 
 LogicalResult kernel::verifyPasses(Operation *op, Attribute value) {
-  auto loop = dyn_cast<scf::ForOp>(op);
-  if (!isa<UnitAttr>(value) || !loop || loop.getNumResults())
+  // Attributes come before the op's own rules: its body may be none.
+  if (!isa<UnitAttr>(value) || !isa<scf::ForOp>(op) || op->getNumResults() || op->getNumRegions() != 1 ||
+      !op->getRegion(0).hasOneBlock())
     return op->emitOpError() << "'" << passesAttrName << "' is a unit attribute of an scf.for without results";
   if (!isa_and_present<FunctionOpInterface>(op->getParentOp()))
     return op->emitOpError("is a loop over passes inside a region; a host function has them at its top level");
-  for (Operation &inside : loop.getBody()->without_terminator())
+  for (Operation &inside : op->getRegion(0).front())
     if (!isa<LaunchOp, LaunchGroupOp, CheckOp>(inside) && !isMemoryEffectFree(&inside))
       return inside.emitOpError("stands in a loop over passes, which holds launches and what computes their operands");
   return success();
