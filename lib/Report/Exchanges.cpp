@@ -48,7 +48,8 @@ std::vector<BufferCounts> moe_mlir::buffersOf(func::FuncOp function, HostSizes &
       bytes = table.floorDiv(bytes + (kAlignment - 1), kAlignment) * kAlignment;
     buffer->bytes = buffer->bytes + bytes;
     if ((name == "rows" || StringRef(name).starts_with("rows ")) && type.getShape().size() == 2)
-      buffer->published = table.max(buffer->published, whole.size(window.getWindow(), 0) * type.getShape()[1] * kPublishedBytes);
+      buffer->published =
+          table.max(buffer->published, whole.size(window.getWindow(), 0) * type.getShape()[1] * kPublishedBytes);
     buffer->windows.push_back({std::move(name), shape.str(), bytes});
   });
   // Where they are planned, the plan says it, and no names any more.
@@ -133,7 +134,8 @@ static void printBuffer(const Report &report, const BufferReport &buffer, llvm::
   for (auto [point, bytes] : llvm::zip(report.points, buffer.bytes.values))
     if (report.device && bytes && double(*bytes) > kLargeShare * report.device->memoryBytes)
       os << point.name << ": the buffer takes " << std::lround(100 * double(*bytes) / report.device->memoryBytes)
-         << " % of the memory of an " << report.device->name << "; --windows=BYTES cuts exchanges into passes, and sums=bf16 takes less\n";
+         << " % of the memory of an " << report.device->name
+         << "; --windows=BYTES cuts exchanges into passes, and sums=bf16 takes less\n";
 }
 
 static void printPasses(const Report &report, llvm::raw_ostream &os) {

@@ -105,8 +105,8 @@ static cl::opt<int64_t> scheduleTokens("schedule-tokens", cl::value_desc("N"), c
                                                 "the input if they are fixed, or 8192 of each rank"));
 static cl::opt<std::string>
     windows("windows", cl::value_desc("bytes"), cl::cat(category),
-            cl::desc("What the windows of a rank may take: 64M, 1G. Exchanges of more tokens are cut into passes. Default: "
-                     "1G for numbers of tokens that are fixed, no limit for others"));
+            cl::desc("What the windows of a rank may take: 64M, 1G. Exchanges of more tokens are cut into passes. "
+                     "Default: 1G for numbers of tokens that are fixed, no limit for others"));
 static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::cat(category),
                                       cl::desc("CPU to compile for, x86-64-v3 or newer: native (default), x86-64-v3, "
                                                "x86-64-v4, sapphirerapids, znver4, ..."));
@@ -187,7 +187,8 @@ static bool hasEmptyName() {
     usageError("the name of the input is empty");
     return true;
   }
-  for (const cl::opt<std::string> *option : {&outputFile, &target, &parallel, &cluster, &windows, &targetCpu, &weights, &dumpFolder})
+  for (const cl::opt<std::string> *option :
+       {&outputFile, &target, &parallel, &cluster, &windows, &targetCpu, &weights, &dumpFolder})
     if (option->getNumOccurrences() && option->empty()) {
       usageError("the value of " + Twine(option == &outputFile ? "-" : "--") + option->ArgStr + " is empty");
       return true;

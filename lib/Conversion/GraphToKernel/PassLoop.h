@@ -1,8 +1,8 @@
 //===- PassLoop.h - launches that are repeated for parts of the tokens ----------------------------------*- C++ -*-===//
 //
-// An exchange with kernel.pass_tokens = N becomes a loop of the host function. Its launches are those of any exchange, of
-// min(room, N) tokens, but for those that begin and end it: they count tokens from the first one of the pass. All ranks
-// have agreed on `room`, so they go through as many passes, and a rank without tokens left has empty ones.
+// An exchange with kernel.pass_tokens = N becomes a loop of the host function. Its launches are those of any exchange,
+// of min(room, N) tokens, but for those that begin and end it: they count tokens from the first one of the pass. All
+// ranks have agreed on `room`, so they go through as many passes, and a rank without tokens left has empty ones.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_LIB_CONVERSION_GRAPHTOKERNEL_PASSLOOP_H
@@ -32,8 +32,8 @@ struct TokenPasses {
 /// A loop for `room` tokens, `tokens` at a time.
 PassLoop openPasses(OpBuilder &host, Location loc, OpFoldResult room, int64_t tokens);
 
-/// What an op of an exchange in passes becomes stands in their loop: sets the insertion point there, and makes the loop if
-/// `op` is the first one. Null, and nothing is done, if `op` is of no such exchange.
+/// What an op of an exchange in passes becomes stands in their loop: sets the insertion point there, and makes the loop
+/// if `op` is the first one. Null, and nothing is done, if `op` is of no such exchange.
 const PassLoop *enterPasses(GraphLowering &lowering, Operation *op, ConversionPatternRewriter &rewriter);
 
 /// Moves what does not depend on the pass in front of the loops: buffers, windows, sizes, checks. What stays are launches.

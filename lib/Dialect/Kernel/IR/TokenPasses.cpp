@@ -14,12 +14,13 @@ LogicalResult kernel::verifyPassTokens(Operation *op, Attribute value) {
   // The dialect does not depend on theirs.
   StringRef name = op->getName().getStringRef();
   auto tokens = dyn_cast<IntegerAttr>(value);
-  const bool isNumber = tokens && tokens.getType().isInteger(64) && tokens.getInt() >= 1 && tokens.getInt() <= INT32_MAX;
+  const bool isNumber =
+      tokens && tokens.getType().isInteger(64) && tokens.getInt() >= 1 && tokens.getInt() <= INT32_MAX;
   if (isNumber && ((name == "moe.all_to_all" && !op->hasAttr("inverse")) || name == "shard.all_reduce"))
     return success();
   return op->emitOpError() << "'" << passTokensAttrName
-                           << "' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no 'return', "
-                              "or of a shard.all_reduce, got "
+                           << "' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no "
+                              "'return', or of a shard.all_reduce, got "
                            << value;
 }
 

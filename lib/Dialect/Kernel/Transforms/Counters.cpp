@@ -290,8 +290,8 @@ LogicalResult kernel::verifyCounters(ModuleOp module) {
         return WalkResult::advance();
       if ((isMember ? launch->getParentOp() : launch)->getBlock() == &block || passesAround(launch))
         return WalkResult::advance();
-      launch.emitOpError("stands inside a region; a host function has groups and counters at its top level, or in a loop "
-                         "over passes");
+      launch.emitOpError("stands inside a region; a host function has groups and counters at its top level, or in a "
+                         "loop over passes");
       return WalkResult::interrupt();
     });
     if (nested.wasInterrupted() || failed(CounterOrder(kernels).followAll(block)))

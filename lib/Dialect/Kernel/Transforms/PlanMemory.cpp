@@ -136,8 +136,8 @@ private:
     return success();
   }
 
-  /// What a loop over passes alone uses holds nothing from one pass to the next; anything else that it uses is live from
-  /// its first pass to its last.
+  /// What a loop over passes alone uses holds nothing from one pass to the next; anything else that it uses is live
+  /// from its first pass to its last.
   void addUses(Buffer &buffer, ArrayRef<Operation *> users) {
     auto loopOf = [&](Operation *user) { return asPasses(block.findAncestorOpInBlock(*user)); };
     const bool isOfOne = llvm::all_of(users, [&](Operation *user) { return loopOf(user) == loopOf(users.front()); });

@@ -60,8 +60,8 @@ private:
     llvm::SetVector<Attribute> grids = gridsOf(passes);
     for (Value bound : {passes.getLowerBound(), passes.getUpperBound(), passes.getStep()})
       if (!grids.empty() && !isAgreed(bound, grids.size() == 1 ? grids.front() : Attribute()))
-        return error(passes) << "runs passes whose number is not the same on all ranks; it must follow from constants and, "
-                                "for windows of one grid, from what its ranks agree on (kernel.agree)";
+        return error(passes) << "runs passes whose number is not the same on all ranks; it must follow from constants "
+                                "and, for windows of one grid, from what its ranks agree on (kernel.agree)";
     if (failed(checkUntold()))
       return failure();
     auto before = pending;
@@ -362,7 +362,7 @@ private:
   llvm::DenseMap<unsigned, unsigned> signalled;  ///< the exchange in which flags were
   llvm::MapVector<unsigned, SmallVector<SmallVector<unsigned>>> pending; ///< flags that tell of what was put
   llvm::MapVector<unsigned, LaunchOp> untold;                            ///< put, and not yet signalled
-  std::vector<WindowStep> steps;                                         ///< since the loop over passes that is followed
+  std::vector<WindowStep> steps; ///< since the loop over passes that is followed
 };
 } // namespace
 

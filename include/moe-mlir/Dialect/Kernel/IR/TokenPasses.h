@@ -1,7 +1,7 @@
 //===- TokenPasses.h - exchanges of some of the tokens at a time ----------------------------------------*- C++ -*-===//
 //
-// Windows have room for as many tokens as an exchange sends at once. At level scheduled a number on the exchange says how
-// many those are, at level kernel it is a loop of the host function around the exchange's launches.
+// Windows have room for as many tokens as an exchange sends at once. At level scheduled a number on the exchange says
+// how many those are, at level kernel it is a loop of the host function around the exchange's launches.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_DIALECT_KERNEL_IR_TOKENPASSES_H
@@ -12,8 +12,8 @@
 
 namespace mlir::kernel {
 
-/// Integer attribute (i64) of a moe.all_to_all or shard.all_reduce at level scheduled: a pass exchanges so many tokens of
-/// each rank, at most.
+/// Integer attribute (i64) of a moe.all_to_all or shard.all_reduce at level scheduled: a pass exchanges so many tokens
+/// of each rank, at most.
 inline constexpr llvm::StringLiteral passTokensAttrName = "kernel.pass_tokens";
 /// Unit attribute of the scf.for of a host function that runs passes. Memory that only its launches use holds nothing
 /// from one pass to the next.
