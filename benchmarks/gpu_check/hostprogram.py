@@ -26,6 +26,7 @@ class Operation:
     operand_types: list = field(default_factory=list)
     result_types: list = field(default_factory=list)
     regions: list = field(default_factory=list)  # of lists of operations
+    arguments: list = field(default_factory=list)  # names of the values that the regions' blocks take
 
     def attribute(self, name, pattern):
         match = re.search(rf"\b{name} = {pattern}", self.attributes)
@@ -95,13 +96,16 @@ def read_function(head, lines):
     return HostFunction(arguments, head, operations)
 
 
-def read_region(lines):
-    """Operations up to the end of the region, and the line that ends it."""
+def read_region(lines, arguments=None):
+    """Operations up to the end of the region, and the line that ends it. `arguments`: gets the names of its block's."""
     operations = []
     for line in lines:
         stripped = line.strip()
         if stripped.startswith("}"):
             return operations, stripped
+        if stripped.startswith("^") and arguments is not None and not operations:
+            arguments += [text.split(":")[0].strip() for text in split_top(re.match(r"\^\w+\((.*)\):$", stripped)[1])]
+            continue
         if stripped.startswith("^"):
             raise Unsupported("a host function of several blocks")
         match = OPERATION.match(line)
@@ -112,7 +116,7 @@ def read_region(lines):
         if rest.endswith("({"):
             end = "}, {"
             while end == "}, {":
-                region, end = read_region(lines)
+                region, end = read_region(lines, operation.arguments)
                 operation.regions.append(region)
             rest = end
         types = FINAL_TYPES.search(rest)

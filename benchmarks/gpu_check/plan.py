@@ -112,6 +112,11 @@ class Evaluation:
             return [self.view(op, operands)]
         if op.name == "kernel.launch":
             return self.launch(op, operands)
+        if op.name == "scf.for" and not op.results:
+            for value in range(*operands):
+                self.values[op.arguments[0]] = value
+                self.run(op.regions[0])
+            return []
         if op.name == "scf.if":
             return self.run(op.regions[0 if operands[0] else 1]) if op.regions[0 if operands[0] else 1] else []
         raise Unsupported(f"the operation '{op.name}' in a host function")

@@ -185,6 +185,8 @@ int Compiler::checkLevels() {
                   levelName(input.level) + " already, and runs on the ranks that it names");
     return kUserError;
   }
+  if (int status = checkWindows())
+    return status;
   if (int status = checkScheduling())
     return status;
   if (options.report && input.level > Level::Kernel) {
@@ -242,6 +244,9 @@ int Compiler::lower(Level target) {
   device.variants = variantTexts();
   device.cluster = options.cluster;
   device.scheduleTokens = options.scheduleTokens;
+  device.windows = options.windows;
+  PipelineOptions other{"cpu:" + cpu};
+  other.windows = options.windows;
   std::string flags, cpuFlag = " --target-cpu=" + cpu;
   if (!input.module.get()->hasAttr(mlir::kernel::targetAttrName)) {
     device.target = gpu.empty() ? "cpu:" + cpu : "cuda:" + gpu;
@@ -266,11 +271,13 @@ int Compiler::lower(Level target) {
       command += " --cluster=" + options.cluster;
     if (input.level == Level::Spmd && options.scheduleTokens)
       command += " --schedule-tokens=" + std::to_string(options.scheduleTokens);
+    if (input.level == Level::Spmd && options.windows)
+      command += " --windows=" + std::to_string(options.windows);
     if (int status =
             runPasses(phase, arrowPipeline(input.level, device), command + (isChosen ? flags : ""), *input.module))
       return status;
     if (forCpu)
-      if (int status = runPasses(phase + " for the CPU", arrowPipeline(input.level, {"cpu:" + cpu}),
+      if (int status = runPasses(phase + " for the CPU", arrowPipeline(input.level, other),
                                  command + (isChosen ? cpuFlag : ""), *forCpu))
         return status;
     if (int status = reached(next))

@@ -50,6 +50,8 @@ private:
   std::string schedulingFlag() const;
   /// Refuses such a flag where nothing is decided.
   int checkScheduling();
+  /// Refuses --windows where no exchange is cut.
+  int checkWindows();
   /// At level scheduled: warns if no layer could be scheduled; with --report, keeps what each one takes.
   void reviewSchedules();
 

@@ -29,6 +29,21 @@ std::string Compiler::schedulingFlag() const {
   return !options.cluster.empty() ? "--cluster" : options.scheduleTokens ? "--schedule-tokens" : "";
 }
 
+int Compiler::checkWindows() {
+  if (!options.windows)
+    return kOk;
+  std::string why;
+  if (input.level == Level::Graph && !hasRanks(options.parallel))
+    why = "--windows is for what ranks share, and this program has one; add --parallel=ep=N";
+  else if (input.level >= Level::Scheduled)
+    why = "--windows cuts exchanges on the way to level scheduled; '" + options.input + "' is at level " +
+          levelName(input.level).str() + " already, where 'kernel.pass_tokens' says it";
+  if (why.empty())
+    return kOk;
+  console.error(why);
+  return kUserError;
+}
+
 int Compiler::checkScheduling() {
   const std::string flag = schedulingFlag();
   auto refuse = [&](const Twine &why) {

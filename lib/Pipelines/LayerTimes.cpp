@@ -65,6 +65,7 @@ llvm::Expected<sim::Setup> moe_mlir::setupOf(moe::ExpertOp op, const SchedulingO
     setup.layer.tokens = llvm::divideCeil(options.tokens, layer->ranks);
   else if (!setup.layer.tokens)
     setup.layer.tokens = kScheduledTokens;
+  sim::cutIntoPasses(setup, layer->passTokens);
   // Slices share blocks of columns; without tiles there is one slice.
   setup.blocks = 1;
   if (kernel::hasTiles(op)) {
@@ -79,7 +80,8 @@ llvm::Expected<sim::Setup> moe_mlir::setupOf(moe::ExpertOp op, const SchedulingO
 
 std::string moe_mlir::describeMachine(const sim::Setup &setup) {
   return std::to_string(setup.cluster.ranks()) + " x " + setup.cluster.name + ", " +
-         std::to_string(setup.layer.tokens) + " tokens of each";
+         (setup.passes > 1 ? std::to_string(setup.passes) + " passes of " : "") + std::to_string(setup.layer.tokens) +
+         " tokens of each";
 }
 
 LayerTimes moe_mlir::timesOf(const sim::Setup &setup, const sim::Schedule &schedule) {
@@ -88,9 +90,9 @@ LayerTimes moe_mlir::timesOf(const sim::Setup &setup, const sim::Schedule &sched
   LayerTimes times;
   times.schedule = sim::toString(schedule);
   times.machine = describeMachine(setup);
-  times.seconds = run.seconds;
-  times.plain = summary.plain;
-  times.floor = summary.bound;
+  times.seconds = run.seconds * setup.passes;
+  times.plain = summary.plain * setup.passes;
+  times.floor = summary.bound * setup.passes;
   times.hidden = summary.hidden / (summary.out + summary.back);
   return times;
 }

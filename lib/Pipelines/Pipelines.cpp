@@ -22,7 +22,8 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
   case Level::Graph:
     return "moe-verify-level{level=graph}," + partition + ",moe-verify-level{level=spmd},moe-set-level{level=spmd}";
   case Level::Spmd:
-    return setTarget + ",moe-check-cuda,graph-to-scheduled," + schedule +
+    return setTarget + ",moe-check-cuda,graph-to-scheduled,graph-cut-exchanges{windows=" +
+           std::to_string(options.windows) + "}," + schedule +
            ",moe-verify-level{level=scheduled},moe-set-level{level=scheduled}";
   case Level::Scheduled:
     return setTarget + ",scheduled-to-kernel,moe-verify-level{level=kernel}";
@@ -56,6 +57,7 @@ struct ScheduleOptions : PassPipelineOptions<ScheduleOptions> {
                               llvm::cl::init("")};
   Option<int64_t> tokens{*this, "schedule-tokens", llvm::cl::desc("and for how many tokens of all ranks together"),
                          llvm::cl::init(0)};
+  Option<int64_t> windows{*this, "windows", llvm::cl::desc("bytes that windows of a rank may take"), llvm::cl::init(0)};
 };
 
 struct PartitionOptions : PassPipelineOptions<PartitionOptions> {
@@ -75,7 +77,7 @@ static PipelineOptions optionsOf(const PartitionOptions &options) {
   return result;
 }
 static PipelineOptions optionsOf(const ScheduleOptions &options) {
-  return {options.target, "", options.cluster, options.tokens};
+  return {options.target, "", options.cluster, options.tokens, options.windows};
 }
 
 template <Level level, typename Options> static void registerArrow() {

@@ -36,10 +36,10 @@ static std::string sentence(const sim::Setup &setup, const sim::Solution &soluti
   const LayerTimes times = timesOf(setup, solution.schedule);
   std::string text = times.schedule + ": ";
   if (solution.schedule.kind == sim::Schedule::Plain)
-    text += microseconds(solution.plain) + "; the best overlap takes " + microseconds(solution.overlapped) +
+    text += microseconds(times.plain) + "; the best overlap takes " + microseconds(solution.overlapped * setup.passes) +
             ", which gains less than " + std::to_string(std::lround(sim::kLeastGain * 100)) + " %";
   else
-    text += microseconds(solution.seconds) + ", plain takes " + microseconds(solution.plain);
+    text += microseconds(times.seconds) + ", plain takes " + microseconds(times.plain);
   return text + "; floor " + microseconds(times.floor) + ", " + std::to_string(std::lround(times.hidden * 100)) +
          " % of the exchange hidden; simulated for " + times.machine;
 }

@@ -9,6 +9,10 @@
 #include "TextTable.h"
 
 #include "moe-mlir/Conversion/KernelToCuda/Groups.h"
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 #include <cmath>
 #include <set>
@@ -26,6 +30,7 @@ static constexpr int64_t kPublishedBytes = 2;
 std::vector<BufferCounts> moe_mlir::buffersOf(func::FuncOp function, HostSizes &sizes, SizeTable &table) {
   std::vector<BufferCounts> buffers;
   std::set<std::tuple<std::string, std::string, std::string, std::string>> known;
+  HostSizes whole(function, table, /*isWhole=*/true);
   function.walk([&](kernel::WindowOp window) {
     kernel::WindowType type = window.getWindow().getType();
     const SizeExpr rows = sizes.size(window.getWindow(), 0);
@@ -43,7 +48,8 @@ std::vector<BufferCounts> moe_mlir::buffersOf(func::FuncOp function, HostSizes &
       bytes = table.floorDiv(bytes + (kAlignment - 1), kAlignment) * kAlignment;
     buffer->bytes = buffer->bytes + bytes;
     if ((name == "rows" || StringRef(name).starts_with("rows ")) && type.getShape().size() == 2)
-      buffer->published = table.max(buffer->published, rows * type.getShape()[1] * kPublishedBytes);
+      buffer->published =
+          table.max(buffer->published, whole.size(window.getWindow(), 0) * type.getShape()[1] * kPublishedBytes);
     buffer->windows.push_back({std::move(name), shape.str(), bytes});
   });
   // Where they are planned, the plan says it, and no names any more.
@@ -51,6 +57,25 @@ std::vector<BufferCounts> moe_mlir::buffersOf(func::FuncOp function, HostSizes &
     buffers.push_back({function.getSymName().str(), windows.getGrid().str(), {}, sizes.scalar(windows.getBytes()), 0});
   });
   return buffers;
+}
+
+std::vector<PassCounts> moe_mlir::passesOf(func::FuncOp function, HostSizes &sizes) {
+  std::vector<PassCounts> all;
+  function.walk([&](scf::ForOp loop) {
+    if (!kernel::asPasses(loop))
+      return;
+    PassCounts counts{function.getSymName().str(), "", 0, sizes.scalar(loop.getUpperBound())};
+    loop.walk([&](kernel::LaunchOp launch) {
+      if (auto phase = launch->getAttrOfType<StringAttr>("moe.phase"); phase && counts.layer.empty())
+        counts.layer = phase.getValue().rsplit(": ").first.str();
+    });
+    // Tokens are counted from the first one of a pass.
+    for (Operation *user : loop.getInductionVar().getUsers())
+      if (auto first = dyn_cast<arith::MulIOp>(user))
+        counts.tokens = getConstantIntValue(first.getRhs()).value_or(0);
+    all.push_back(std::move(counts));
+  });
+  return all;
 }
 
 std::vector<GroupReport> moe_mlir::groupsOf(func::FuncOp function, int64_t multiprocessors) {
@@ -109,11 +134,29 @@ static void printBuffer(const Report &report, const BufferReport &buffer, llvm::
   for (auto [point, bytes] : llvm::zip(report.points, buffer.bytes.values))
     if (report.device && bytes && double(*bytes) > kLargeShare * report.device->memoryBytes)
       os << point.name << ": the buffer takes " << std::lround(100 * double(*bytes) / report.device->memoryBytes)
-         << " % of the memory of an " << report.device->name << "; fewer tokens in a call, or sums=bf16, take less\n";
+         << " % of the memory of an " << report.device->name
+         << "; --windows=BYTES cuts exchanges into passes, and sums=bf16 takes less\n";
+}
+
+static void printPasses(const Report &report, llvm::raw_ostream &os) {
+  TextTable table(/*textColumns=*/1);
+  std::vector<std::string> titles = {"passes", "tokens of each rank"};
+  for (const ReportPoint &point : report.points)
+    titles.push_back(point.name);
+  table.add(std::move(titles));
+  for (const PassReport &own : report.passes) {
+    std::vector<std::string> cells = {report.titleOf(own.layer, own.entry), std::to_string(own.tokens)};
+    for (std::optional<int64_t> value : own.passes.values)
+      cells.push_back(value ? std::to_string(*value) : "?");
+    table.add(std::move(cells));
+  }
+  if (!report.passes.empty())
+    table.print(os << "\n");
 }
 
 void moe_mlir::printExchanges(const Report &report, llvm::raw_ostream &os) {
   printGroups(report, os);
+  printPasses(report, os);
   for (const BufferReport &buffer : report.buffers)
     printBuffer(report, buffer, os);
 }

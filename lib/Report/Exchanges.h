@@ -23,10 +23,20 @@ struct BufferCounts {
 /// kernel-plan-windows places them.
 std::vector<BufferCounts> buffersOf(mlir::func::FuncOp function, HostSizes &sizes, SizeTable &table);
 
+/// Passes of an exchange.
+struct PassCounts {
+  std::string entry, layer;
+  int64_t tokens = 0; ///< of a rank in a pass, at most
+  SizeExpr passes;
+};
+
+/// The exchanges of a host function that are cut into passes.
+std::vector<PassCounts> passesOf(mlir::func::FuncOp function, HostSizes &sizes);
+
 /// The groups of a host function on a GPU of so many multiprocessors.
 std::vector<GroupReport> groupsOf(mlir::func::FuncOp function, int64_t multiprocessors);
 
-/// Tables of both for people.
+/// Tables of all of them for people.
 void printExchanges(const Report &report, llvm::raw_ostream &os);
 
 } // namespace moe_mlir

@@ -3,6 +3,7 @@
 #include "HostSizes.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,7 +15,8 @@
 using namespace mlir;
 using namespace moe_mlir;
 
-HostSizes::HostSizes(func::FuncOp main, SizeTable &table) : main(main), table(table) {
+HostSizes::HostSizes(func::FuncOp main, SizeTable &table, bool isWhole)
+    : main(main), table(table), isWhole(isWhole) {
   for (BlockArgument argument : main.getArguments())
     if (auto type = dyn_cast<MemRefType>(argument.getType()))
       for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -59,6 +61,9 @@ SizeExpr HostSizes::scalar(Value value) {
   std::optional<SizeExpr> result;
   if (matchPattern(value, m_ConstantInt(&constant)))
     result = constant.getSExtValue();
+  else if (auto argument = dyn_cast<BlockArgument>(value);
+           argument && kernel::asPasses(argument.getOwner()->getParentOp()))
+    result = 0; // of the first pass, which is full
   else if (auto loop = value.getDefiningOp<scf::ForOp>())
     result = computeSum(loop, cast<OpResult>(value).getResultNumber());
   else if (Operation *op = value.getDefiningOp())
@@ -82,6 +87,10 @@ SizeExpr HostSizes::compute(Operation *op) {
     return operand(0) - operand(1);
   if (isa<arith::MulIOp>(op))
     return operand(0) * operand(1);
+  if (isWhole && isa<arith::MinUIOp>(op))
+    for (unsigned i : {0, 1})
+      if (op->getOperand(i).getDefiningOp<kernel::AgreeOp>())
+        return operand(i);
   if (isa<arith::MinSIOp, arith::MinUIOp>(op))
     return table.min(operand(0), operand(1));
   if (isa<arith::MaxSIOp, arith::MaxUIOp>(op))

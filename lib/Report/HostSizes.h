@@ -15,7 +15,8 @@ namespace moe_mlir {
 /// unknown0, unknown1, ...
 class HostSizes {
 public:
-  HostSizes(mlir::func::FuncOp main, SizeTable &table);
+  /// Of what a pass exchanges of the tokens, or of all tokens of the call (`isWhole`).
+  HostSizes(mlir::func::FuncOp main, SizeTable &table, bool isWhole = false);
 
   SizeExpr scalar(mlir::Value value);
   SizeExpr size(mlir::Value memref, int64_t dim);
@@ -37,6 +38,7 @@ private:
 
   mlir::func::FuncOp main;
   SizeTable &table;
+  const bool isWhole;
   llvm::DenseMap<mlir::Value, SizeExpr> scalars;
   std::map<std::pair<const void *, int64_t>, SizeExpr> sizes;
   std::vector<std::string> elementNames;

@@ -123,6 +123,16 @@ static void printExchanges(json::OStream &json, const Report &report) {
         });
       });
   });
+  if (!report.passes.empty())
+    json.attributeArray("passes", [&] {
+      for (const PassReport &own : report.passes)
+        json.object([&] {
+          json.attribute("entry", own.entry);
+          json.attribute("layer", own.layer);
+          json.attribute("tokens", own.tokens);
+          printQuantity(json, "passes", own.passes, report);
+        });
+    });
   json.attributeArray("buffers", [&] {
     for (const BufferReport &buffer : report.buffers)
       json.object([&] {

@@ -9,6 +9,7 @@
 
 #include "moe-mlir/Dialect/X86/IR/X86.h"
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
@@ -61,6 +62,7 @@ private:
   std::vector<std::string> elements; ///< sizes that are elements of inputs
   Report report;
   std::vector<std::vector<Expressions>> expressions;            ///< by layer, in the order of its launches
+  std::vector<PassCounts> passes;
   std::vector<BufferCounts> buffers;
   std::map<std::pair<std::string, std::string>, size_t> layers; ///< by entry and name
   std::string lastLayer;
@@ -176,13 +178,16 @@ void ReportBuilder::addLaunch(kernel::LaunchOp launch, kernel::FuncOp kernel) {
 
   Traffic traffic = countTraffic(launch, kernel, *sizes, table);
   Expressions counts;
-  counts.rows = sizes->scalar(launch.getRows());
-  counts.work = sizes->scalar(launch.getWork());
+  // Each pass is counted as if it were full.
+  scf::ForOp loop = kernel::passesAround(launch);
+  const SizeExpr passes = loop ? sizes->scalar(loop.getUpperBound()) : SizeExpr(1);
+  counts.rows = sizes->scalar(launch.getRows()) * passes;
+  counts.work = sizes->scalar(launch.getWork()) * passes;
   if (computesFloats(kernel))
     counts.flops = counts.work;
-  counts.weights = traffic.weights;
-  counts.read = traffic.read;
-  counts.written = traffic.written;
+  counts.weights = traffic.weights * passes;
+  counts.read = traffic.read * passes;
+  counts.written = traffic.written * passes;
   if (auto shape = gpuLaunches.find(entry.kernel); shape != gpuLaunches.end()) {
     counts.gpu = gpuWorkOf(launch, kernel, shape->second, *sizes, table);
     entry.gpu = describeGpuKernel(counts.gpu, shape->second);
@@ -294,6 +299,7 @@ void ReportBuilder::add(func::FuncOp function) {
     if (auto kernel = symbols.lookup<kernel::FuncOp>(launch.getKernel()))
       addLaunch(launch, kernel);
   });
+  llvm::append_range(passes, passesOf(main, *sizes));
   llvm::append_range(buffers, buffersOf(main, *sizes, table));
   if (report.device)
     llvm::append_range(report.groups, groupsOf(main, report.device->multiprocessors));
@@ -318,6 +324,9 @@ Report ReportBuilder::finish() {
       if (launch.gpu)
         addTimes(launch, counts.gpu);
     }
+  for (PassCounts &counts : passes)
+    report.passes.push_back(
+        {std::move(counts.entry), std::move(counts.layer), counts.tokens, quantity(counts.passes)});
   for (BufferCounts &counts : buffers) {
     BufferReport &buffer = report.buffers.emplace_back();
     buffer.entry = std::move(counts.entry);

@@ -3,6 +3,7 @@
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Schedule/Decisions.h"
 #include "moe-mlir/Schedule/Epilogues.h"
+#include "moe-mlir/Schedule/ExchangeChain.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -62,6 +63,8 @@ private:
     if (auto expert = dyn_cast<moe::ExpertOp>(op))
       if (std::string why = whyNotOverlapped(expert); !why.empty())
         return why;
+    if (std::string why = whyNotInPasses(op); !why.empty())
+      return why;
     if (auto dispatch = dyn_cast<moe::DispatchOp>(op))
       if (std::string why = whyNotPlaced(dispatch, placementOf(dispatch)); !why.empty())
         return why;

@@ -1,6 +1,7 @@
 //===- ProgramLayer.cpp - a layer of a program as the simulator sees it -------------------------------------------===//
 
 #include "moe-mlir/Simulation/ProgramLayer.h"
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 #include "moe-mlir/Dialect/Moe/IR/OverlapChain.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -51,12 +52,21 @@ Expected<ProgramLayer> sim::layerOf(mlir::moe::ExpertOp op) {
     result.ranks = 1;
     for (int64_t size : shape.getShape())
       result.ranks *= size;
+    if (auto most = exchange->getAttrOfType<mlir::IntegerAttr>(mlir::kernel::passTokensAttrName))
+      result.passTokens = most.getInt();
     if (auto sent = exchange.getRows().getDefiningOp<mlir::moe::DispatchOp>())
       tokens = sent.getTokens();
   }
   auto type = cast<mlir::ShapedType>(tokens.getType());
   layer.tokens = type.isDynamicDim(0) ? 0 : type.getDimSize(0);
   return result;
+}
+
+void sim::cutIntoPasses(Setup &setup, int64_t tokens) {
+  if (!tokens || setup.layer.tokens <= tokens)
+    return;
+  setup.passes = divideCeil(setup.layer.tokens, tokens);
+  setup.layer.tokens = divideCeil(setup.layer.tokens, setup.passes);
 }
 
 Schedule sim::scheduleOf(mlir::moe::ScheduleAttr attribute) {

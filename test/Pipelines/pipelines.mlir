@@ -2,7 +2,7 @@
 // RUN: moe-opt %s --moe-graph-to-spmd --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=SPMD
 // RUN: moe-opt %s --moe-graph-to-spmd=parallel=ep=2,tokens=split --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: moe-opt %s --moe-spmd-to-scheduled --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=SCHEDULED
-// RUN: moe-opt %s --moe-spmd-to-scheduled="cluster=8xH200 schedule-tokens=64" --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: moe-opt %s --moe-spmd-to-scheduled="cluster=8xH200 schedule-tokens=64 windows=4096" --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: moe-opt %s --moe-scheduled-to-kernel --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=KERNEL
 // RUN: not moe-opt %s --moe-kernel-to-runtime --dump-pass-pipeline 2>&1 | FileCheck %s --check-prefix=RUNTIME
 
@@ -16,10 +16,12 @@
 // SCHEDULED: graph-fuse-elementwise
 // SCHEDULED: graph-choose-tiles
 // SCHEDULED: graph-approximate-activations,
+// SCHEDULED-NEXT: graph-cut-exchanges{windows=0},
 // SCHEDULED-NEXT: moe-schedule{cluster= tokens=0},
 // SCHEDULED-NEXT: moe-verify-level{level=scheduled},
 // SCHEDULED-NEXT: moe-set-level{level=scheduled}
-// CLUSTER: moe-schedule{cluster=8xH200 tokens=64},
+// CLUSTER: graph-cut-exchanges{windows=4096},
+// CLUSTER-NEXT: moe-schedule{cluster=8xH200 tokens=64},
 // KERNEL: kernel-set-target{{.*}},
 // KERNEL-NOT: graph-choose
 // KERNEL: graph-check-bounds

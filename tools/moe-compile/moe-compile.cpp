@@ -103,6 +103,10 @@ static cl::opt<std::string>
 static cl::opt<int64_t> scheduleTokens("schedule-tokens", cl::value_desc("N"), cl::cat(category), cl::init(0),
                                        cl::desc("Schedule for so many tokens of all ranks together. Default: those of "
                                                 "the input if they are fixed, or 8192 of each rank"));
+static cl::opt<std::string>
+    windows("windows", cl::value_desc("bytes"), cl::cat(category),
+            cl::desc("What the windows of a rank may take: 64M, 1G. Exchanges of more tokens are cut into passes. "
+                     "Default: 1G for numbers of tokens that are fixed, no limit for others"));
 static cl::opt<std::string> targetCpu("target-cpu", cl::value_desc("name"), cl::cat(category),
                                       cl::desc("CPU to compile for, x86-64-v3 or newer: native (default), x86-64-v3, "
                                                "x86-64-v4, sapphirerapids, znver4, ..."));
@@ -150,6 +154,21 @@ static cl::opt<bool> verbose("v", cl::desc("Print warnings, remarks and the oper
                              cl::cat(category));
 static cl::opt<bool> timing("timing", cl::desc("Print the time of every pass"), cl::cat(category));
 
+/// "64M"; nothing if the text is no number of bytes.
+static std::optional<int64_t> parseBytes(StringRef text) {
+  const int64_t most = int64_t(1) << 50;
+  int shift = 0;
+  for (auto [suffix, bits] : {std::pair<const char *, int>{"K", 10}, {"M", 20}, {"G", 30}})
+    if (text.consume_back(suffix)) {
+      shift = bits;
+      break;
+    }
+  int64_t number;
+  if (text.getAsInteger(10, number) || number < 1 || number > (most >> shift))
+    return std::nullopt;
+  return number << shift;
+}
+
 static std::optional<Level> levelOption(const cl::opt<std::string> &option, bool &bad) {
   if (option.getNumOccurrences() == 0)
     return std::nullopt;
@@ -168,7 +187,8 @@ static bool hasEmptyName() {
     usageError("the name of the input is empty");
     return true;
   }
-  for (const cl::opt<std::string> *option : {&outputFile, &target, &parallel, &cluster, &targetCpu, &weights, &dumpFolder})
+  for (const cl::opt<std::string> *option :
+       {&outputFile, &target, &parallel, &cluster, &windows, &targetCpu, &weights, &dumpFolder})
     if (option->getNumOccurrences() && option->empty()) {
       usageError("the value of " + Twine(option == &outputFile ? "-" : "--") + option->ArgStr + " is empty");
       return true;
@@ -216,6 +236,8 @@ int main(int argc, char **argv) {
   options.variants.assign(variant.begin(), variant.end());
   options.cluster = cluster;
   options.scheduleTokens = scheduleTokens;
+  std::optional<int64_t> bytes = windows.getNumOccurrences() ? parseBytes(windows) : 0;
+  options.windows = bytes.value_or(0);
   if (targetCpu.getNumOccurrences())
     options.targetCpu = targetCpu;
   if (entry.getNumOccurrences())
@@ -244,11 +266,14 @@ int main(int argc, char **argv) {
     return usageError("--cluster=" + options.cluster + ": " + toString(std::move(fault)));
   if (scheduleTokens.getNumOccurrences() && (scheduleTokens < 1 || scheduleTokens > (int64_t(1) << 32)))
     return usageError("--schedule-tokens=" + Twine(scheduleTokens.getValue()) + " is no number of tokens");
+  if (!bytes)
+    return usageError("--windows=" + windows + " is no number of bytes; 64M, say, with K, M or G");
   if (!options.parallel.empty() && options.to == Level::Graph)
     return usageError("--parallel makes level spmd, which --to=graph does not reach");
-  for (const cl::Option *option : std::initializer_list<const cl::Option *>{&cluster, &scheduleTokens})
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{&cluster, &scheduleTokens, &windows})
     if (option->getNumOccurrences() && options.to && *options.to < Level::Scheduled)
-      return usageError("--" + option->ArgStr + " decides schedules, at level scheduled, which --to=" + toLevel +
+      return usageError("--" + option->ArgStr + " decides " +
+                        (option == &windows ? "passes" : "schedules") + ", at level scheduled, which --to=" + toLevel +
                         " does not reach");
   if (options.report && options.to && *options.to < Level::Kernel)
     return usageError("--report describes level kernel, which --to=" + toLevel + " does not reach");

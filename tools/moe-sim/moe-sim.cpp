@@ -119,6 +119,8 @@ static void printSystems(const Setup &setup) {
 /// Simulates one layer and writes what was asked for.
 static Error runLayer(Setup setup, const std::optional<Schedule> &scheduleOfProgram) {
   Schedule schedule;
+  if (setup.passes > 1)
+    outs() << "passes:    " << setup.passes << " of the program, one after the other; times are those of one\n";
   if (solveIt) {
     Solution solution;
     if (exchange == "best")
@@ -278,6 +280,7 @@ static Error simulateLayers(StringRef folder) {
       continue;
     if (Error error = complete(setup, each.ranks))
       return error;
+    cutIntoPasses(setup, each.passTokens);
     if (Error error = runLayer(setup, each.schedule))
       return error;
     any = true;

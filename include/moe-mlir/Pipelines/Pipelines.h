@@ -19,6 +19,8 @@ struct PipelineOptions {
   /// What schedules are decided for, see SchedulingOptions (LayerTimes.h); of the arrow from level spmd.
   std::string cluster = "";
   int64_t scheduleTokens = 0;
+  /// Bytes that windows of a rank may take, see graph-cut-exchanges; of the arrow from level spmd. 0: as that pass says.
+  int64_t windows = 0;
   /// Other ways to divide it, see parseVariants (Variants.h); with `parallel`.
   std::string variants = "";
 };

@@ -105,6 +105,13 @@ struct GroupReport {
   std::vector<Member> members;
 };
 
+/// An exchange that is done for some of the tokens at a time.
+struct PassReport {
+  std::string entry, layer;
+  int64_t tokens = 0; ///< of each rank in a pass, at most
+  Quantity passes;
+};
+
 /// Memory that the ranks of a grid write to, of one shape on each: all windows of an entry.
 struct BufferReport {
   struct Window {
@@ -138,6 +145,7 @@ struct Report {
   std::vector<mlir::moe::PlainLayer> plain; ///< layers that run as plain operations
   std::vector<ScheduleReport> schedules;    ///< of expert layers on several ranks, where a cluster is known
   std::vector<GroupReport> groups;          ///< for a GPU
+  std::vector<PassReport> passes;           ///< in the order of their loops
   std::vector<BufferReport> buffers;        ///< of each entry and grid
 
   /// The variant that a function belongs to; 0 without variants.

@@ -135,4 +135,29 @@ def GraphSharedTensors : Pass<"graph-shared-tensors", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def GraphCutExchanges : Pass<"graph-cut-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Cut exchanges into passes, so that windows stay small";
+  let description = [{
+    Windows have room for the rows of all ranks, and so grow with the tokens of a call. This pass writes `kernel.pass_tokens = N` on each
+    `moe.all_to_all` (not on the way back) and `shard.all_reduce` whose windows could take more than `windows` bytes of a rank: no more than
+    N tokens of each rank are exchanged at a time. At level kernel the launches of such an exchange, experts and all, stand in a loop
+    over passes (`kernel.passes`), as many as the rank with most tokens needs. Results keep their bits. Exchanges of one
+    function whose windows are not the same memory share the bytes. What does not grow with tokens (flags) is not counted.
+
+    Without `windows` the limit is 1 GiB, and exchanges of a number of tokens that only a run knows are not cut. A number that is there, by hand or from an
+    earlier run, is kept. A remark of category `graph-cut-exchanges` says what windows take.
+
+    ```mlir
+    shard.grid @ep(shape = 2)
+
+    func.func @sum(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+      %y = shard.all_reduce %x on @ep grid_axes = [0] {kernel.pass_tokens = 4096 : i64} : tensor<?x64xf32> -> tensor<?x64xf32>
+      return %y : tensor<?x64xf32>
+    }
+    ```
+  }];
+  let options = [Option<"windows", "windows", "int64_t", "0", "bytes of a rank's windows; 0: 1 GiB, and only of known sizes">];
+  let dependentDialects = ["::mlir::kernel::KernelDialect"];
+}
+
 #endif // MOE_MLIR_SCHEDULE_PASSES

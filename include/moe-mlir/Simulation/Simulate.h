@@ -18,6 +18,7 @@ struct Setup {
   bool nested = false; ///< two exchanges, between nodes and within one, in place of one
   int64_t blocks = 0;  ///< of columns of a program's result, which slices share equally; 0: slices are free
   bool bulk = true;    ///< rows and sums travel by bulk copies; otherwise by stores of a block's threads
+  int64_t passes = 1;  ///< one after the other, each as `layer` says; a simulation is of one
 };
 
 /// Something that a rank does for a while.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Exchange.h"
+#include "PassLoop.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -42,11 +43,12 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
   LogicalResult matchAndRewrite(moe::DispatchOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
+    const PassLoop *pass = enterPasses(lowering, op, rewriter);
     Value tokens = adaptor.getTokens()[0], groups = adaptor.getExperts()[0];
     int64_t count = op.getNumExperts();
     if (std::optional<StringRef> grid = op.getTo()) {
       Ranks ranks(rewriter, loc, lowering.module, *grid);
-      groups = emitOwners(lowering, rewriter, loc, ranks, groups, Experts(op));
+      groups = emitOwners(lowering, rewriter, loc, ranks, groups, Experts(op), pass);
       count = ranks.count;
     } else if (std::optional<StringRef> grid = op.getAt()) {
       Ranks ranks(rewriter, loc, lowering.module, *grid);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Overlap.h"
+#include "PassLoop.h"
 
 #include <limits>
 
@@ -55,23 +56,31 @@ Value mlir::kernel::windowFor(OpBuilder &host, Location loc, const RowExchange &
   return exchange.ranks.window(host, loc, nameOf(exchange, name), getElementTypeOrSelf(rows), sizes);
 }
 
+OpFoldResult RowExchange::tokensOf(OpBuilder &host, Location loc, Value tokens) const {
+  return firstToken ? OpFoldResult(room) : sizeOf(host, loc, tokens, 0);
+}
+
+Value RowExchange::tokenAt(KernelBuilder &b, Value token) const {
+  return firstToken ? b.add(b.arg(firstToken), token) : token;
+}
+
 /// Kernels count rows in i32. What the ranks agree on also bounds what another rank could have this one index.
-static void emitRoomCheck(OpBuilder &host, Location loc, const RowExchange &exchange) {
-  int64_t most = std::numeric_limits<int32_t>::max() / exchange.ranks.count;
+static void emitRoomCheck(OpBuilder &host, Location loc, const Ranks &ranks, Value room) {
+  int64_t most = std::numeric_limits<int32_t>::max() / ranks.count;
   Value limit = arith::ConstantIndexOp::create(host, loc, most);
-  Value fits = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::sle, exchange.room, limit);
+  Value fits = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::sle, room, limit);
   CheckOp::create(host, loc, fits,
                   host.getStringAttr("a rank has {0} tokens; the rows of all ranks are numbered in 32 bits, so that each "
                                      "can have " +
                                      Twine(most)),
-                  ValueRange{exchange.room});
+                  ValueRange{room});
 }
 
 /// Sends the tokens' and companions' rows to the ranks of `layout`.
 static LaunchOp emitSend(GraphLowering &lowering, OpBuilder &host, Location loc, const RowExchange &exchange,
                          const LayoutBuffers &layout, ArrayRef<Traveller> travellers) {
   const Ranks &ranks = exchange.ranks;
-  OpFoldResult tokens = sizeOf(host, loc, travellers[0].source, 0);
+  OpFoldResult tokens = exchange.tokensOf(host, loc, travellers[0].source);
   KernelBuilder b(lowering.kernels, loc);
   Value own = b.arg(ranks.own);
   ReceivedRows there(b, exchange);
@@ -85,7 +94,7 @@ static LaunchOp emitSend(GraphLowering &lowering, OpBuilder &host, Location loc,
     Value row = b.add(b.toIndex(b.load(offsets, peer)), at[1]);
     Value end = b.toIndex(b.load(offsets, b.add(peer, b.idx(1))));
     b.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, end), [&] {
-      Value token = b.toIndex(b.load(tokenOf, row));
+      Value token = exchange.tokenAt(b, b.toIndex(b.load(tokenOf, row)));
       Value place = there.place(distanceBetween(b, ranks, peer, own), at[1]);
       for (const Traveller &traveller : args)
         PutOp::create(b, traveller.source, token, traveller.window, peer, place);
@@ -198,15 +207,16 @@ struct ExchangeLowering : GraphPattern<moe::AllToAllOp> {
 
   LogicalResult matchAndRewrite(moe::AllToAllOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    const PassLoop *pass = enterPasses(lowering, op, rewriter);
     SmallVector<SmallVector<Value>> results =
-        op.getInverse() ? lowerReturn(op, adaptor, rewriter) : lowerSend(op, adaptor, rewriter);
+        op.getInverse() ? lowerReturn(op, adaptor, rewriter) : lowerSend(op, adaptor, rewriter, pass);
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
   }
 
 private:
   SmallVector<SmallVector<Value>> lowerSend(moe::AllToAllOp op, OneToNOpAdaptor adaptor,
-                                            ConversionPatternRewriter &rewriter) const {
+                                            ConversionPatternRewriter &rewriter, const PassLoop *pass) const {
     Location loc = op.getLoc();
     auto dispatch = op.getRows().getDefiningOp<moe::DispatchOp>();
     LayoutBuffers layout(adaptor.getLayout());
@@ -214,12 +224,17 @@ private:
     auto exchange = std::make_shared<RowExchange>(
         RowExchange{Ranks(rewriter, loc, lowering.module, op.getGrid()), layerName(op), layout.values(), {}, {}, {}, {}});
     const Ranks &ranks = exchange->ranks;
-    exchange->room = ranks.largest(rewriter, loc, sizeOf(rewriter, loc, tokens, 0));
-    emitRoomCheck(rewriter, loc, *exchange);
+    if (pass) {
+      exchange->room = getValueOrCreateConstantIndexOp(rewriter, loc, pass->size);
+      exchange->firstToken = pass->first;
+    } else {
+      exchange->room = ranks.largest(rewriter, loc, sizeOf(rewriter, loc, tokens, 0));
+    }
+    emitRoomCheck(rewriter, loc, ranks, pass ? pass->room : exchange->room);
     if (std::optional<moe::OverlapChain> chain = moe::overlapOf(op)) {
       cutIntoChunks(rewriter, loc, *exchange, chain->expert.getScheduleAttr());
       if (exchange->isByPart)
-        emitRoomCheck(rewriter, loc, *exchange);
+        emitRoomCheck(rewriter, loc, ranks, exchange->room);
     }
     exchange->number = numberOf(op, lowering);
     exchange->came = ranks.flags(rewriter, loc, nameOf(*exchange, "came"));

@@ -9,6 +9,7 @@
 namespace mlir::kernel {
 
 using moe::layerName;
+struct PassLoop;
 
 /// The ranks of a grid, as the host program sees them.
 struct Ranks {
@@ -28,6 +29,11 @@ struct Ranks {
 
 /// An exchange of rows on its way: what its return has to know.
 struct RowExchange {
+  /// The tokens that it may send: from which one on, and how many at most.
+  OpFoldResult tokensOf(OpBuilder &host, Location loc, Value tokens) const;
+  /// In a kernel: number `token` of those, as a row of all tokens.
+  Value tokenAt(KernelBuilder &b, Value token) const;
+
   Ranks ranks;
   std::string layer;
   SmallVector<Value> layout; ///< of the dispatch to the ranks
@@ -37,6 +43,8 @@ struct RowExchange {
   Value firsts;              ///< [W] i32: where each rank wants the sums of its rows
   unsigned number = 0;       ///< among those that are on their way at the same time
   unsigned returns = 0;      ///< that were emitted
+
+  Value firstToken = {};     ///< of a pass, null without passes
 
   // Of one that overlaps with products (Overlap.h):
   bool isByPart = false;                ///< rows that came stand in parts of a chunk of every source
@@ -116,8 +124,9 @@ struct Experts {
 };
 
 /// [T, W] i32: r where rank r owns one of the token's experts [T, k], else -1.
+/// Of the tokens of a pass, if there are passes: -1 for those that do not exist.
 Value emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value ids,
-                 const Experts &experts);
+                 const Experts &experts, const PassLoop *pass = nullptr);
 /// [T, k] i32: the experts at `each` places from `rank * each` on, numbered from 0; -1 for others. Ids that an exchange
 /// received may be without those of rows that do not exist: `exchange` says which do.
 Value emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, Value rank, int64_t each, Value ids,

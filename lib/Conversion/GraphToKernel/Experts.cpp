@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Overlap.h"
+#include "PassLoop.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -33,6 +34,7 @@ struct ExpertLowering : GraphPattern<moe::ExpertOp> {
   LogicalResult matchAndRewrite(moe::ExpertOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
+    enterPasses(lowering, op, rewriter);
     LayoutBuffers layout(adaptor.getLayout());
     Value x = adaptor.getRows()[0];
     auto dispatch = op.getRows().getDefiningOp<moe::DispatchOp>();

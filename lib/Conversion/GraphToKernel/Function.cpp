@@ -1,6 +1,9 @@
 //===- Function.cpp - functions, states and results -------------------------------------------------------------===//
 
-#include "Lowering.h"
+#include "PassLoop.h"
+
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
+#include "moe-mlir/Schedule/ExchangeChain.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -17,6 +20,14 @@ GraphLowering::GraphLowering(ModuleOp module) : module(module), kernels(module) 
       unsigned number = input.getInt();
       epilogues[EpilogueAnalysis::producerOf(consumer, number)] = {consumer, number,
                                                                    EpilogueAnalysis::shapeOf(consumer, number)};
+    }
+    auto there = dyn_cast<moe::AllToAllOp>(op);
+    if (std::optional<int64_t> tokens = there ? passTokensOf(op) : std::nullopt) {
+      std::string why;
+      std::optional<ExchangeChain> chain = ExchangeChain::around(there, why); // verifyDecisions has seen it
+      auto exchange = std::make_shared<TokenPasses>(TokenPasses{*tokens, chain->to, there, chain->sum, {}});
+      for (Operation *each : chain->ops)
+        passes[each] = exchange;
     }
     auto exit = dyn_cast<func::ReturnOp>(op);
     for (unsigned i = 0, e = exit ? exit.getNumOperands() : 0; i < e; ++i) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Layout.h"
+#include "PassLoop.h"
 
 #include "moe-mlir/Conversion/GraphToKernel/Passes.h"
 
@@ -75,8 +76,10 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return signalPassFailure();
     for (auto func : module.getOps<func::FuncOp>())
-      if (!func.isExternal())
+      if (!func.isExternal()) {
+        hoistFromPasses(func);
         eraseDead(func);
+      }
   }
 };
 } // namespace

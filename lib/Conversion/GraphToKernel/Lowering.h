@@ -32,6 +32,7 @@ struct FusedEpilogue {
 };
 
 struct RowExchange;
+struct TokenPasses;
 
 /// State of one run of the pass.
 struct GraphLowering {
@@ -49,6 +50,8 @@ struct GraphLowering {
   RoutingSizes routing;
   /// Rows that were sent to other ranks, by the op that sent them; see Exchange.h.
   DenseMap<Operation *, std::shared_ptr<RowExchange>> exchanges;
+  /// Ops of exchanges that are done for some of the tokens at a time; see PassLoop.h.
+  DenseMap<Operation *, std::shared_ptr<TokenPasses>> passes;
 };
 
 template <typename Op> class GraphPattern : public OpConversionPattern<Op> {

@@ -152,12 +152,12 @@ LaunchOp Overlap::emitSend(OpBuilder &host) {
     Value first = b.toIndex(b.load(offsets, peer)), end = b.toIndex(b.load(offsets, b.add(peer, b.idx(1))));
     auto [begin, stop] = rowsOfChunk(b, at[1], b.sub(end, first));
     b.loop(begin, stop, 1, [&](Value i) {
-      Value token = b.toIndex(b.load(tokenOf, b.add(first, i)));
+      Value token = exchange->tokenAt(b, b.toIndex(b.load(tokenOf, b.add(first, i))));
       PutOp::create(b, from, token, to, peer, there.place(distance, i));
     });
     SignalOp::create(b, flags, peer, there.flag(distance, at[1]), epoch);
   });
-  OpFoldResult tokens = sizeOf(host, loc(), exchange->tokens, 0);
+  OpFoldResult tokens = exchange->tokensOf(host, loc(), exchange->tokens);
   LaunchOp launch =
       b.launch(host, "send_chunks", tokens, mulSizes(host, loc(), {tokens, host.getIndexAttr(ranks.count)}));
   setTraffic(launch, ranks, {sent.offsets, Value(), rowBytes(exchange->tokens), 0});

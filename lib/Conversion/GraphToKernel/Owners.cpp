@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Exchange.h"
+#include "PassLoop.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -46,8 +47,8 @@ private:
 static StringRef suffix(const Experts &experts) { return experts.order ? "_ordered" : ""; }
 
 Value mlir::kernel::emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value ids,
-                               const Experts &experts) {
-  OpFoldResult tokens = sizeOf(host, loc, ids, 0);
+                               const Experts &experts, const PassLoop *pass) {
+  OpFoldResult tokens = pass ? pass->size : sizeOf(host, loc, ids, 0);
   int64_t each = experts.count / ranks.count;
   Value owners = allocate(host, loc, host.getI32Type(), {tokens, host.getIndexAttr(ranks.count)});
   KernelBuilder b(lowering.kernels, loc);
@@ -55,14 +56,23 @@ Value mlir::kernel::emitOwners(GraphLowering &lowering, OpBuilder &host, Locatio
   Places places(lowering, host, b, experts);
   Value none = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
   Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
-  b.forall({b.dim(from, 0), b.idx(ranks.count)}, [&](ValueRange at) {
+  auto find = [&](Value token, ValueRange at) {
     Value isOwner = b.loop(b.idx(0), b.dim(from, 1), 1, no, [&](Value j, ValueRange before) {
-      Value owns = isBelow(b, places.numberAt(b, b.load(from, {at[0], j}), at[1], each), each);
+      Value owns = isBelow(b, places.numberAt(b, b.load(from, {token, j}), at[1], each), each);
       return SmallVector<Value>{arith::OrIOp::create(b, before[0], owns)};
     })[0];
     b.store(arith::SelectOp::create(b, isOwner, b.toI32(at[1]), none), to, at);
-  });
-  b.launch(host, "owners_" + Twine(experts.count) + suffix(experts), tokens,
+  };
+  if (!pass)
+    b.forall({b.dim(from, 0), b.idx(ranks.count)}, [&](ValueRange at) { find(at[0], at); });
+  else
+    b.forall({b.dim(to, 0), b.idx(ranks.count)}, [&](ValueRange at) {
+      Value token = b.add(b.arg(pass->first), at[0]);
+      b.branch(
+          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, token, b.dim(from, 0)), [&] { find(token, at); },
+          [&] { b.store(none, to, at); });
+    });
+  b.launch(host, "owners_" + Twine(experts.count) + suffix(experts) + (pass ? "_of_pass" : ""), tokens,
            mulSizes(host, loc, {tokens, host.getIndexAttr(ranks.count), sizeOf(host, loc, ids, 1)}));
   return owners;
 }

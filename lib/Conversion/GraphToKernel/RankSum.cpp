@@ -8,7 +8,9 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Exchange.h"
+#include "PassLoop.h"
 
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 #include "moe-mlir/Support/ScalarRegion.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -18,6 +20,18 @@ using namespace mlir::kernel;
 
 static constexpr int64_t columnsPerChunk = 512;
 
+namespace {
+/// Rows of a summand that ranks give to each other at a time.
+struct GivenRows {
+  OpFoldResult count; ///< those that are given
+  OpFoldResult room;  ///< for a rank's in the window; more than `count` in the last of several passes
+  Value first;        ///< of a pass; null if all are given at once
+
+  /// In a kernel: number `row` of those that are given, as a row of all.
+  Value at(KernelBuilder &b, Value row) const { return first ? b.add(b.arg(first), row) : row; }
+};
+} // namespace
+
 /// In a kernel: the first row of rank `rank`'s summand in the half of the window that is in use.
 static Value firstRow(KernelBuilder &b, const Ranks &ranks, Value flags, Value rows, Value rank) {
   Value epoch = EpochOp::create(b, b.getI32Type(), flags);
@@ -26,16 +40,16 @@ static Value firstRow(KernelBuilder &b, const Ranks &ranks, Value flags, Value r
 }
 
 static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
-                         Value summand, Value window) {
-  OpFoldResult rows = sizeOf(host, loc, summand, 0);
+                         Value summand, Value window, const GivenRows &given) {
+  OpFoldResult rows = given.count;
   KernelBuilder b(lowering.kernels, loc);
   Value from = b.arg(summand), to = b.arg(window), own = b.arg(ranks.own), count = b.indexArg(rows);
-  Value first = firstRow(b, ranks, b.arg(flags), count, own);
+  Value first = firstRow(b, ranks, b.arg(flags), b.indexArg(given.room), own);
   b.forall({b.idx(ranks.count), count}, [&](ValueRange at) {
     Value peer = rankBehind(b, ranks, own, b.add(at[0], b.idx(1)));
-    PutOp::create(b, from, at[1], to, peer, b.add(first, at[1]));
+    PutOp::create(b, from, given.at(b, at[1]), to, peer, b.add(first, at[1]));
   });
-  LaunchOp launch = b.launch(host, "give_sums", rows, mulSizes(host, loc, sizesOf(host, loc, summand)));
+  LaunchOp launch = b.launch(host, "give_sums", rows, mulSizes(host, loc, {rows, sizeOf(host, loc, summand, 1)}));
   if (std::optional<int64_t> known = getConstantIntValue(rows))
     setTraffic(launch, ranks, {Value(), Value(), 0, *known * rowBytes(summand)});
   else
@@ -44,34 +58,41 @@ static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc,
 }
 
 static void emitSum(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
-                    Value window, Value result) {
+                    Value window, Value result, const GivenRows &rowsGiven) {
   KernelBuilder b(lowering.kernels, loc);
-  Value given = b.arg(ownPart(host, loc, window)), y = b.arg(result), rows = b.dim(y, 0);
+  Value given = b.arg(ownPart(host, loc, window)), y = b.arg(result);
+  Value rows = rowsGiven.first ? b.indexArg(rowsGiven.room) : b.dim(y, 0);
   Value first = firstRow(b, ranks, b.arg(flags), rows, b.idx(0));
-  b.forall({rows, b.ceilDiv(b.dim(y, 1), columnsPerChunk)}, [&](ValueRange at) {
+  Value count = rowsGiven.first ? b.indexArg(rowsGiven.count) : rows;
+  b.forall({count, b.ceilDiv(b.dim(y, 1), columnsPerChunk)}, [&](ValueRange at) {
     Value begin = b.mul(at[1], b.idx(columnsPerChunk));
     b.loop(begin, b.min(b.dim(y, 1), b.add(begin, b.idx(columnsPerChunk))), 1, [&](Value h) {
       SmallVector<Value> summands;
       for (int64_t rank = 0; rank < ranks.count; ++rank)
         summands.push_back(b.toF32(b.load(given, {b.add(b.add(first, b.mul(b.idx(rank), rows)), at[0]), h})));
-      b.store(addPairwise(b, summands), y, {at[0], h});
+      b.store(addPairwise(b, summands), y, {rowsGiven.at(b, at[0]), h});
     });
   });
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, result);
-  b.launch(host, "sum_of_ranks_" + shapeName(cast<MemRefType>(result.getType()).getShape().take_back()), sizes[0],
+  if (rowsGiven.first)
+    sizes[0] = rowsGiven.count;
+  std::string name = "sum_of_ranks_" + shapeName(cast<MemRefType>(result.getType()).getShape().take_back());
+  b.launch(host, name + (rowsGiven.first ? "_of_pass" : ""), sizes[0],
            mulSizes(host, loc, {sizes[0], sizes[1], host.getIndexAttr(ranks.count)}));
 }
 
-/// Every rank has to be given the same rows. The ranks agree once per call where all layers have as many.
-static void emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFoldResult rows) {
+/// Every rank has to be given the same rows. The ranks agree once per call where all layers have as many. Returns what
+/// they have agreed on.
+static OpFoldResult emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFoldResult rows) {
   if (getConstantIntValue(rows))
-    return;
+    return rows;
   Value own = cast<Value>(rows), largest = ranks.largest(host, loc, rows);
   Value same = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::eq, own, largest);
   CheckOp::create(host, loc, same,
                   host.getStringAttr("this rank was given {0} tokens and another one {1}; ranks that add their "
                                      "sums take the same inputs"),
                   ValueRange{own, largest});
+  return largest;
 }
 
 /// The layer whose sums these are.
@@ -97,23 +118,35 @@ struct RankSumLowering : GraphPattern<shard::AllReduceOp> {
     Value summand = asMatrix(rewriter, loc, adaptor.getInput());
     OpFoldResult rows = sizeOf(rewriter, loc, summand, 0), width = sizeOf(rewriter, loc, summand, 1);
     Ranks ranks(rewriter, loc, lowering.module, op.getGrid());
-    emitRowCheck(rewriter, loc, ranks, rows);
+    OpFoldResult agreed = emitRowCheck(rewriter, loc, ranks, rows);
+    GivenRows given{rows, rows, {}};
+    if (std::optional<int64_t> tokens = passTokensOf(op))
+      given = open(rewriter, loc, agreed, *tokens);
     Value window = ranks.window(rewriter, loc, "summands", getElementTypeOrSelf(summand),
-                                {mulSizes(rewriter, loc, {rows, rewriter.getIndexAttr(2 * ranks.count)}), width});
+                                {mulSizes(rewriter, loc, {given.room, rewriter.getIndexAttr(2 * ranks.count)}), width});
     Value flags = ranks.flags(rewriter, loc, "given");
 
     std::string layer = layerOf(op);
     StringRef phase = "sum over ranks";
     emitAdvance(lowering, rewriter, loc, ranks, flags);
-    setPhase(emitGive(lowering, rewriter, loc, ranks, flags, summand, window), layer, phase);
+    setPhase(emitGive(lowering, rewriter, loc, ranks, flags, summand, window, given), layer, phase);
     LaunchOp signal = emitSignal(lowering, rewriter, loc, ranks, flags);
     setPhase(signal, layer, phase);
     setTraffic(signal, ranks, {Value(), Value(), 0, 4});
     setPhase(emitAwait(lowering, rewriter, loc, ranks, flags), layer, phase);
     Value result = allocate(rewriter, loc, memrefOf(op.getResult()), sizesOf(rewriter, loc, adaptor.getInput()));
-    emitSum(lowering, rewriter, loc, ranks, flags, window, asMatrix(rewriter, loc, result));
+    emitSum(lowering, rewriter, loc, ranks, flags, window, asMatrix(rewriter, loc, result), given);
     rewriter.replaceOp(op, result);
     return success();
+  }
+
+private:
+  /// Sets the insertion point into a loop over passes. The last one has what is left.
+  static GivenRows open(OpBuilder &host, Location loc, OpFoldResult rows, int64_t tokens) {
+    PassLoop pass = openPasses(host, loc, rows, tokens);
+    Value left = arith::SubIOp::create(host, loc, getValueOrCreateConstantIndexOp(host, loc, rows), pass.first);
+    Value room = getValueOrCreateConstantIndexOp(host, loc, pass.size);
+    return {arith::MinUIOp::create(host, loc, left, room).getResult(), pass.size, pass.first};
   }
 };
 } // namespace

@@ -51,3 +51,63 @@ func.func @elsewhere() attributes {kernel.tiles = 6 : i64} {
 
 // expected-error@+1 {{'rows' is 0; it must be in 1..65536}}
 #tiles = #kernel.tiles<rows = 0, columns = 64, block_columns = 64, depth = 1>
+
+// -----
+
+shard.grid @ep(shape = 2)
+func.func @no_tokens(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{'kernel.pass_tokens' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no 'return', or of a shard.all_reduce, got 0 : i64}}
+  %y = shard.all_reduce %x on @ep grid_axes = [0] {kernel.pass_tokens = 0 : i64} : tensor<?x8xf32> -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @no_exchange(%x: tensor<?x8xf32>, %ids: tensor<?x2xi32>) {
+  // expected-error@+1 {{'kernel.pass_tokens' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no 'return', or of a shard.all_reduce, got 64 : i64}}
+  %rows, %layout = moe.dispatch %x, %ids num_experts(4) {kernel.pass_tokens = 64 : i64} : tensor<?x8xf32>, tensor<?x2xi32> -> tensor<?x8xf32>, !moe.layout<4>
+  return
+}
+
+// -----
+
+func.func @with_a_result(%n: index) -> index {
+  %c0 = arith.constant 0 : index
+  // expected-error@+1 {{'kernel.passes' is a unit attribute of an scf.for without results}}
+  %sum = scf.for %i = %c0 to %n step %n iter_args(%before = %c0) -> index {
+    scf.yield %before : index
+  } {kernel.passes}
+  return %sum : index
+}
+
+// -----
+
+func.func @without_a_body(%n: index) {
+  // expected-error@+1 {{'kernel.passes' is a unit attribute of an scf.for without results}}
+  "scf.for"(%n, %n, %n) ({
+  }) {kernel.passes} : (index, index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @loop_in_loop(%n: index) {
+  %c0 = arith.constant 0 : index
+  scf.for %i = %c0 to %n step %n {
+    // expected-error@+1 {{is a loop over passes inside a region; a host function has them at its top level}}
+    scf.for %j = %c0 to %n step %n {
+    } {kernel.passes}
+  }
+  return
+}
+
+// -----
+
+func.func @makes_memory(%n: index) {
+  %c0 = arith.constant 0 : index
+  scf.for %i = %c0 to %n step %n {
+    // expected-error@+1 {{stands in a loop over passes, which holds launches and what computes their operands}}
+    %x = memref.alloc() : memref<4xf32>
+  } {kernel.passes}
+  return
+}

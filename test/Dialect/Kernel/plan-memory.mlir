@@ -100,3 +100,43 @@ func.func @windows(%n: index) {
   kernel.launch @exchange(%w, %own, %x) rows(%n) work(%n) : !kernel.window<?x4xf32>, memref<?x4xf32>, memref<?x4xf32>
   return
 }
+
+// -----
+
+kernel.func @step(%x: memref<8xf32>, %y: memref<8xf32>) {
+  kernel.return
+}
+
+// In a loop over passes: a chain of what launches of a pass alone use takes two slots, of 32 bytes in 64. What the loop reads and what it
+// leaves is live in all of it.
+// CHECK-LABEL: func.func @passes
+// CHECK: memref.alloc() : memref<256xi8>
+// CHECK-DAG: %[[READ:.*]] = memref.view %{{.*}}[%c0][] : memref<256xi8>
+// CHECK-DAG: %[[A:.*]] = memref.view %{{.*}}[%c128]
+// CHECK-DAG: %[[B:.*]] = memref.view %{{.*}}[%c192]
+// CHECK-DAG: %[[LEFT:.*]] = memref.view %{{.*}}[%c64]
+// CHECK: kernel.launch @step(%{{.*}}, %[[READ]])
+// CHECK: scf.for
+// CHECK-NEXT: kernel.launch @step(%[[READ]], %[[A]])
+// CHECK-NEXT: kernel.launch @step(%[[A]], %[[B]])
+// CHECK-NEXT: kernel.launch @step(%[[B]], %[[A]])
+// CHECK-NEXT: kernel.launch @step(%[[A]], %[[LEFT]])
+// CHECK: kernel.launch @step(%[[LEFT]], %{{.*}})
+func.func @passes(%x: memref<8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %read = memref.alloc() : memref<8xf32>
+  %a = memref.alloc() : memref<8xf32>
+  %b = memref.alloc() : memref<8xf32>
+  %c = memref.alloc() : memref<8xf32>
+  %left = memref.alloc() : memref<8xf32>
+  kernel.launch @step(%x, %read) rows(%c1) work(%c1) : memref<8xf32>, memref<8xf32>
+  scf.for %pass = %c0 to %n step %c1 {
+    kernel.launch @step(%read, %a) rows(%c1) work(%c1) : memref<8xf32>, memref<8xf32>
+    kernel.launch @step(%a, %b) rows(%c1) work(%c1) : memref<8xf32>, memref<8xf32>
+    kernel.launch @step(%b, %c) rows(%c1) work(%c1) : memref<8xf32>, memref<8xf32>
+    kernel.launch @step(%c, %left) rows(%c1) work(%c1) : memref<8xf32>, memref<8xf32>
+  } {kernel.passes}
+  kernel.launch @step(%left, %x) rows(%c1) work(%c1) : memref<8xf32>, memref<8xf32>
+  return
+}

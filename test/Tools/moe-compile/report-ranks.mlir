@@ -46,7 +46,7 @@
 // QWEN: rows: 16 MB, 32 MB; COMET: 16 MB, 32 MB
 // MANY: {{^}}  rows {{ *}}?x4096xbf16 {{ *}}4.29G
 // MANY: {{^}}  sums {{ *}}?x{{[0-9]+}}xbf16 {{ *}}4.29G
-// MANY: {{^}}size 8192: the buffer takes 11 % of the memory of an H100 SXM; fewer tokens in a call, or sums=bf16, take less
+// MANY: {{^}}size 8192: the buffer takes 11 % of the memory of an H100 SXM; --windows=BYTES cuts exchanges into passes, and sums=bf16 takes less
 // REFUSED: {{^}}schedule {{ *}}estimate {{ *}}plain {{ *}}floor {{ *}}hidden
 // REFUSED-NEXT: {{^}}mixtral {{ *}}? {{ *}}? {{ *}}? {{ *}}?
 // REFUSED-NEXT: {{^}}mixtral: overlap, {{.*}}, not simulated: schedule: 'return' is 140 of 132 multiprocessors

@@ -5,6 +5,7 @@
 #include "moe-mlir/Dialect/Kernel/IR/Arena.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 #include "moe-mlir/Dialect/Kernel/IR/Target.h"
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -72,6 +73,10 @@ LogicalResult KernelDialect::verifyOperationAttribute(Operation *op, NamedAttrib
   }
   if (attribute.getName() == getTilesAttrName() || attribute.getName() == getEpilogueAttrName())
     return verifyDecision(op, attribute);
+  if (attribute.getName() == passTokensAttrName)
+    return verifyPassTokens(op, attribute.getValue());
+  if (attribute.getName() == passesAttrName)
+    return verifyPasses(op, attribute.getValue());
   if (attribute.getName() == arenaAttrName)
     return verifyArena(op, attribute.getValue());
   if (attribute.getName() == getColumnsInsideAttrName()) {

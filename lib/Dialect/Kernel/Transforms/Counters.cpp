@@ -9,6 +9,7 @@
 #include "Counters.h"
 #include "Windows.h"
 
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -239,6 +240,62 @@ LogicalResult CounterOrder::checkConflicts(ArrayRef<LaunchOp> members, unsigned 
                            << ", which " << writer.getKernelAttr()
                            << " writes at the same time; it must await arrivals (kernel.await_arrivals) that stand "
                               "behind that (kernel.arrive)";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Host functions
+//===----------------------------------------------------------------------===//
+
+SmallVector<LaunchOp> kernel::launchesOf(Operation &op) {
+  if (auto group = dyn_cast<LaunchGroupOp>(op))
+    return llvm::to_vector(group.getMembers());
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    return {launch};
+  return {};
+}
+
+LogicalResult CounterOrder::followAll(Block &block) {
+  for (Operation &op : block) {
+    scf::ForOp passes = asPasses(&op);
+    // A pass sets its counters to zero itself, and nobody relies on how many there were.
+    if (passes)
+      states.clear();
+    if (failed(passes ? followAll(*passes.getBody()) : follow(launchesOf(op))))
+      return failure();
+    if (passes)
+      states.clear();
+  }
+  return success();
+}
+
+LogicalResult kernel::verifyCounters(ModuleOp module) {
+  WalkResult found = module.walk([&](Operation *op) {
+    return isa<LaunchGroupOp, ArriveOp, AwaitArrivalsOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!found.wasInterrupted())
+    return success();
+  llvm::DenseMap<StringAttr, BufferUses> kernels;
+  for (auto kernel : module.getOps<FuncOp>())
+    kernels[kernel.getSymNameAttr()] = BufferUses::of(kernel);
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    Block &block = function.getBody().front();
+    WalkResult nested = function.walk([&](LaunchOp launch) {
+      bool isMember = isa<LaunchGroupOp>(launch->getParentOp());
+      const BufferUses &uses = kernels[launch.getKernelAttr().getAttr()];
+      if (uses.arrives.empty() && uses.awaits.empty() && !isMember)
+        return WalkResult::advance();
+      if ((isMember ? launch->getParentOp() : launch)->getBlock() == &block || passesAround(launch))
+        return WalkResult::advance();
+      launch.emitOpError("stands inside a region; a host function has groups and counters at its top level, or in a "
+                         "loop over passes");
+      return WalkResult::interrupt();
+    });
+    if (nested.wasInterrupted() || failed(CounterOrder(kernels).followAll(block)))
+      return failure();
   }
   return success();
 }

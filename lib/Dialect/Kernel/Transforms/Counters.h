@@ -42,6 +42,8 @@ public:
   /// Launches that run at the same time; one if there is no group. Emits an error if a wait might not end, or a member
   /// uses what another one writes without one.
   LogicalResult follow(ArrayRef<LaunchOp> members);
+  /// All launches of a block, and those of its loops over passes.
+  LogicalResult followAll(Block &block);
 
 private:
   LogicalResult checkAwait(ArrayRef<LaunchOp> members, unsigned member, unsigned argument);
@@ -53,6 +55,12 @@ private:
   llvm::DenseMap<Value, State> states; ///< of buffers that may be counters
   BufferUses none;
 };
+
+/// The launches that an op of the host function is, or runs at the same time.
+SmallVector<LaunchOp> launchesOf(Operation &op);
+
+/// Checks the groups and counters of all host functions, also of programs of one rank. Emits an error.
+LogicalResult verifyCounters(ModuleOp module);
 
 } // namespace mlir::kernel
 

@@ -12,6 +12,7 @@
 
 #include "moe-mlir/Dialect/Kernel/IR/Arena.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 
@@ -61,8 +62,15 @@ class Planner {
 public:
   explicit Planner(func::FuncOp func) : func(func), block(func.getBody().front()) {
     unsigned number = 0;
-    for (Operation &op : block)
+    for (Operation &op : block) {
       position[&op] = number++;
+      scf::ForOp passes = asPasses(&op);
+      if (!passes)
+        continue;
+      for (Operation &inside : *passes.getBody())
+        position[&inside] = number++;
+      lastPosition[&op] = number++;
+    }
   }
 
   LogicalResult run() {
@@ -97,6 +105,7 @@ private:
     Buffer buffer{alloc, static_cast<unsigned>(buffers.size()), ~0u, 0, {}};
     SmallVector<Value> aliases{alloc};
     SmallVector<memref::DeallocOp> deallocs;
+    SmallVector<Operation *> users;
     bool returned = false;
     for (unsigned i = 0; i < aliases.size(); ++i)
       for (Operation *user : aliases[i].getUsers()) {
@@ -113,19 +122,34 @@ private:
         returned |= isa<func::ReturnOp>(user);
         if (llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>))
           return user->emitOpError("makes a buffer from another in a way that the memory plan does not follow");
-        unsigned at = position.lookup(block.findAncestorOpInBlock(*user));
-        buffer.begin = std::min(buffer.begin, at);
-        buffer.end = std::max(buffer.end, at);
+        users.push_back(user);
       }
     if (returned)
       return success();
     for (memref::DeallocOp dealloc : deallocs)
       dealloc.erase();
+    addUses(buffer, users);
     if (buffer.begin == ~0u) // only sizes are used
       buffer.begin = buffer.end = position.lookup(alloc);
     buffer.size = sizeOf(alloc);
     buffers.push_back(buffer);
     return success();
+  }
+
+  /// What a loop over passes alone uses holds nothing from one pass to the next; anything else that it uses is live
+  /// from its first pass to its last.
+  void addUses(Buffer &buffer, ArrayRef<Operation *> users) {
+    auto loopOf = [&](Operation *user) { return asPasses(block.findAncestorOpInBlock(*user)); };
+    const bool isOfOne = llvm::all_of(users, [&](Operation *user) { return loopOf(user) == loopOf(users.front()); });
+    for (Operation *user : users) {
+      Operation *whole = block.findAncestorOpInBlock(*user);
+      scf::ForOp passes = loopOf(user);
+      if (passes && isOfOne)
+        whole = passes.getBody()->findAncestorOpInBlock(*user);
+      const unsigned first = position.lookup(whole);
+      buffer.begin = std::min(buffer.begin, first);
+      buffer.end = std::max(buffer.end, passes && !isOfOne ? lastPosition.lookup(whole) : first);
+    }
   }
 
   Size sizeOf(memref::AllocOp alloc) {
@@ -241,6 +265,7 @@ private:
   func::FuncOp func;
   Block &block;
   llvm::DenseMap<Operation *, unsigned> position;
+  llvm::DenseMap<Operation *, unsigned> lastPosition; ///< of loops over passes: behind all in them
   llvm::DenseMap<Value, unsigned> factorNumber;
   SmallVector<Buffer> buffers;
   SmallVector<Slot> slots;

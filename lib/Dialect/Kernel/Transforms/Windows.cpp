@@ -85,8 +85,14 @@ public:
     for (BlockArgument argument : kernel.getArguments())
       if (isa<MemRefType>(argument.getType()))
         collectReads(argument, argument.getArgNumber());
-    for (auto &[op, argument] : reads)
-      uses.reads.push_back({argument, flagsWhere(awaits, [&](Operation *await) { return isBefore(await, op); })});
+    for (auto [read, argument] : reads) {
+      Operation *op = read;
+      uses.reads.push_back({argument, flagsWhere(awaits, [&](Operation *await) { return isBefore(await, op); }),
+                            flagsWhere(signals, [&](Operation *signal) { return isBefore(op, signal); })});
+    }
+    kernel.walk([&](EpochOp epoch) {
+      uses.usesEpoch |= !llvm::all_of(epoch->getUsers(), llvm::IsaPred<SignalOp, AwaitOp>);
+    });
     auto windowsOf = [](ArrayRef<std::pair<Operation *, unsigned>> ops) {
       SmallVector<unsigned> windows;
       for (auto [op, window] : ops)

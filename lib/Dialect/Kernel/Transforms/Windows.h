@@ -4,6 +4,7 @@
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 
 #include <map>
@@ -45,16 +46,22 @@ struct WindowUses {
   struct Read {
     unsigned argument;
     SmallVector<unsigned> awaited;
+    SmallVector<unsigned> told; ///< flags that are signalled behind it
   };
   SmallVector<Write> writes;
   SmallVector<Read> reads;
   SmallVector<unsigned> signals, awaits, advances; ///< each flag window once
   SmallVector<unsigned> meetings;                  ///< flag windows that are signalled, and behind that awaited
   SmallVector<unsigned> byPhase;                   ///< flag windows that are used by the number of the phase only
+  bool usesEpoch = false;                          ///< for more than flags: where rows stand
 
   /// Emits an error if the kernel breaks a rule that does not depend on its launches.
   static FailureOr<WindowUses> of(FuncOp kernel);
 };
+
+/// Checks that the launches of a host function exchange what they put, signal and await in an order that ends. Emits an
+/// error.
+LogicalResult verifyLaunches(func::FuncOp function, const llvm::DenseMap<StringAttr, WindowUses> &kernels);
 
 } // namespace mlir::kernel
 

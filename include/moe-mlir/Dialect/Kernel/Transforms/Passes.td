@@ -76,7 +76,17 @@ def KernelVerifyWindows : Pass<"kernel-verify-windows", "::mlir::ModuleOp"> {
     - A launch reads the own part of a window that others put to behind a `kernel.await` on flags that were signalled
       after the put: in a launch between, or in its own program.
     - `kernel.advance` is alone: one block of a launch whose kernel neither signals nor awaits.
-    - Windows are arguments of kernels, and made at the top level of the host function.
+    - Windows are arguments of kernels, and made at the top level of the host function. Launches use them there, or in a loop over
+      passes (`scf.for` with `kernel.passes`).
+
+    A loop is followed once, for any number of passes:
+
+    - Their number is the same on all ranks: it follows from constants and what ranks agree on.
+    - It begins with all told that was put before. Its launches rely on no flags from before it, nor launches behind it on its flags:
+      `kernel.advance` comes first. A pass sets its counters to zero.
+    - What a pass puts it signals and awaits.
+    - Between a read of a window and the put of the next pass the reader signals flags that the writer awaits. Where rows stand by the
+      epoch (`kernel.epoch`) two halves take turns, and it is the put of the pass after that.
 
     In a `kernel.launch_group` a member also awaits what another one signals:
 
@@ -133,7 +143,7 @@ def KernelPlanMemory : Pass<"kernel-plan-memory", "::mlir::func::FuncOp"> {
   let summary = "Place all temporary buffers of the host function in one arena";
   let description = [{
     Buffers (`memref.alloc`) that are never live at the same time share a slot: liveness follows the order of launches
-    and sees through views. A slot holds buffers whose sizes are constants times the same dynamic sizes (batch,
+    and sees through views. What launches of a loop over passes (`kernel.passes`) alone use is live in a pass only. A slot holds buffers whose sizes are constants times the same dynamic sizes (batch,
     sequence, ...), so that its size is known to be the largest of theirs whatever the dynamic sizes are; slots start at
     multiples of 64 bytes. The result is one `memref.alloc(%bytes) {kernel.arena}` of bytes and a `memref.view` for each
     buffer; returned buffers stay allocations of their own (they become outputs).

@@ -1,0 +1,165 @@
+"""Exchanges in passes: any number of tokens in a pass gives the bits of one exchange, and traces show what each pass sends."""
+
+import json
+import re
+import subprocess
+from functools import cache
+
+import numpy as np
+import pytest
+import test_overlap_trace as overlap_trace
+import test_traffic as traffic
+from edited import compile_text, substitute, text_at, without
+from layer import Drawn, inputs_of, write
+from overlap import Schedule, schedules_in
+
+from moe_mlir.testing.compiling import compiler, export_model, step_inputs
+from moe_mlir.testing.configurations import CACHE
+from moe_mlir.testing.full import FULL
+from moe_mlir.testing.inputs import random_tokens
+from moe_mlir.testing.models import tiny_model
+from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
+
+PLAIN = "<plain>"
+# Layers of the tests that say what a whole exchange sends.
+SIZES = {True: (traffic.EXPERTS, traffic.K, traffic.HIDDEN, 16), False: (overlap_trace.EXPERTS, overlap_trace.K, overlap_trace.HIDDEN, 64)}
+# What --parallel says, the schedule, tokens of a pass: a rank of a call has fewer, as many, or more.
+CASES = [
+    ("ep=2", PLAIN, 7), ("ep=2", Schedule(chunk=2, slices=2), 8), ("ep=4", PLAIN, 5), ("ep=4", Schedule(steps=(1, 3), chunk=3, slices=1, piece=6), 17),
+    ("ep=2", Schedule(steps=(1, 2), chunk=3, slices=4, order="part"), 10), ("ep=2,tokens=replicated", PLAIN, 16), ("ep=2,etp=2", PLAIN, 6),
+]  # fmt: skip
+MORE = [("ep=2", PLAIN, 1), ("ep=2", Schedule(parts=2), 16), ("ep=2,sums=bf16", PLAIN, 9), ("ep=4", Schedule(steps=(4,), chunk=1, slices=1), 3)]
+TOKENS = [(70, "random"), (14, "random"), (16, "skip"), (1, "random"), (33, "last rank"), (0, "random"), (9, "nobody"), (32, "one expert")]
+
+
+def layer_of(is_plain, tokens, routing="random"):
+    experts, k, hidden, inner = SIZES[is_plain]
+    return Drawn(experts, k, hidden, inner, True, "bf16", tokens, routing)
+
+
+@cache
+def calls(is_plain):
+    """One rank may have rows for nobody, or no tokens at all."""
+    return [inputs_of(layer_of(is_plain, *case), 2, seed) for seed, case in enumerate(TOKENS)]
+
+
+def ranks_of(parallel):
+    return int(np.prod([int(number) for number in re.findall(r"(?:ep|etp|dp)=(\d+)", parallel)]))
+
+
+def in_passes(text, tokens):
+    """The text at level scheduled with each exchange in passes of so many tokens."""
+    number = f"{{kernel.pass_tokens = {tokens} : i64}}"
+    text, found = re.subn(r"(?<= via\(direct\))|(?<= grid_axes = \[0\])", f" {number}", text)
+    assert found
+    return text
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Of the plain layer and of the other one: text, and flags to compile it."""
+    made = {}
+    for is_plain in SIZES:
+        folder = tmp_path_factory.mktemp("layer")
+        made[is_plain] = folder / "layer.mlir", [*write(layer_of(is_plain, 33), folder), "--target-cpu=x86-64-v3"]
+    return made
+
+
+@pytest.fixture(scope="module")
+def whole(sources, tmp_path_factory):
+    """Function: the outputs without passes, of one rank or, where bits depend on the ranks, of as many."""
+    done = {}
+
+    def get(parallel, is_plain):
+        ranks = parallel if "bf16" in parallel or "etp" in parallel else "ep=1"
+        if (ranks, is_plain) not in done:
+            folder, (path, flags) = tmp_path_factory.mktemp("whole"), sources[is_plain]
+            done[ranks, is_plain] = outputs_of(compile_for(path, folder, ranks, *flags), ranks_of(ranks), calls(is_plain), folder / "calls")
+        return done[ranks, is_plain]
+
+    return get
+
+
+def sent(ids, said, ranks, rank, tokens, replicated):
+    """[launch] (phase, bytes to each rank) of a call: what each pass sends is what an exchange of its tokens would."""
+    if replicated:
+        return [launch for first in range(0, len(ids), tokens) for launch in traffic.sums_of(rank, ranks, min(tokens, len(ids) - first))]
+    launches, parts = [], traffic.parts_of(ids, ranks)
+    room = max(map(len, parts))
+    for first in range(0, room, tokens):
+        # Passes are of one size on all ranks: tokens that a rank does not have go to no expert.
+        missing = [np.full((min(room, tokens) - len(part[first : first + tokens]), ids.shape[1]), -1, np.int32) for part in parts]
+        of_pass = [np.concatenate([part[first : first + tokens], rest]) for part, rest in zip(parts, missing)]
+        launches += (overlap_trace.bytes_of(said[0], of_pass) if said else traffic.expected("split", "bf16", of_pass))[rank]
+    return launches
+
+
+@pytest.mark.parametrize("parallel,schedule,tokens", CASES + (MORE if FULL else []), ids=str)
+def test_bits_and_bytes(parallel, schedule, tokens, sources, whole, tmp_path):
+    is_plain = schedule == PLAIN
+    path, flags = sources[is_plain]
+    text = in_passes(substitute(r"schedule\(<plain>\)", f"schedule({schedule})", text_at("scheduled", path, parallel, *flags)), tokens)
+    done, program = compile_text(text, "scheduled", tmp_path)
+    assert done.returncode == 0, done.stderr
+    ranks, trace = ranks_of(parallel), tmp_path / "trace.json"
+    outputs = outputs_of(program, ranks, calls(is_plain), tmp_path / "calls", "--trace", trace, threads=1 + tokens % 2 * 2)
+    assert_same_bits(outputs, whole(parallel, is_plain))
+    if "etp" in parallel or "bf16" in parallel:
+        return
+    actual = traffic.traffic_of(trace, ranks)
+    for rank in range(ranks):
+        said = schedules_in(text)
+        assert actual[rank] == [launch for call in calls(is_plain) for launch in sent(call["ids"], said, ranks, rank, tokens, "replicated" in parallel)]
+
+
+def test_windows_are_bounded(sources, whole, tmp_path):
+    """By the command line; --report says what the windows take, and how many passes there are."""
+    path, flags = sources[True]
+    command = [compiler(), path, *flags, "--parallel=ep=2", "--windows=16K", "-q", "-o", tmp_path / "model", f"--report={tmp_path}/report.json"]
+    subprocess.run(command, check=True)
+    report = json.loads((tmp_path / "report.json").read_text())
+    [own] = report["passes"]
+    # Rows, ids and weights in 2 bytes, sums in 4: of two ranks.
+    _, k, hidden, _ = SIZES[True]
+    each = 2 * (hidden * (2 + 4) + k * (4 + 2))
+    assert own["tokens"] == 16384 // each < 64
+    assert own["passes"]["size 128"] == -(-128 // own["tokens"]) and own["passes"]["size 1"] == 1
+    [buffer] = report["buffers"]
+    grown = sum(window["bytes"]["size 128"] for window in buffer["windows"] if window["type"].startswith("?"))
+    assert grown <= 16384 < buffer["comet_bytes"]["size 128"] * 2
+    assert_same_bits(outputs_of(tmp_path / "model", 2, calls(True), tmp_path / "calls"), whole("ep=2", True))
+
+
+@pytest.mark.skipif(not FULL, reason="two programs of a model (MOE_TEST_FULL)")
+def test_a_model(tmp_path):
+    """What reads a layer's sums runs where the last launch of each pass makes them; calls are prefill, decode and one row, so that a rank has none."""
+    model = tiny_model("mixtral", vocab_size=256)
+    export_model(model, tmp_path / "model.pt2", max_cache_len=CACHE)
+    tokens = random_tokens(model, 3, 21, 0)
+    inputs = [step_inputs(tokens[:, :20]), step_inputs(tokens[:, 20:], 20), None, step_inputs(tokens[:1, :7])]
+    expected = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, inputs, tmp_path / "expected")
+    program = compile_for(tmp_path / "model.pt2", tmp_path / "two", 2, "--windows=8K")
+    assert_same_bits(outputs_of(program, 2, inputs, tmp_path / "calls", "--trace", tmp_path / "trace.json"), expected)
+    phases = [event["args"]["phase"] for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"] if event.get("cat") == "traffic"]
+    assert len(phases) > 2 * 4 * 3 * 3  # ranks, launches that send, layers, calls: a call has several passes
+
+
+@pytest.fixture(scope="module")
+def kernels(sources):
+    """The text at level kernel, in passes of 4 tokens."""
+    path, flags = sources[True]
+    text = in_passes(text_at("scheduled", path, "ep=2", *flags), 4)
+    command = [compiler(), "-", "--from=scheduled", "--to=kernel", "-o", "-", "-q"]
+    return subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("launch", ["next_exchange", "announce_rows", "await_rows", "signal_ranks", "await_ranks"])
+def test_what_a_pass_cannot_do_without(launch, kernels, tmp_path):
+    done, _ = compile_text(without(rf"kernel\.launch @{launch}\(", kernels), "kernel", tmp_path)
+    assert done.returncode == 2 and "kernel.launch' op of @" in done.stderr, done.stderr
+
+
+def test_ranks_that_count_passes_for_themselves(kernels, tmp_path):
+    """Each its own tokens: a rank with fewer would not come to the last pass."""
+    done, _ = compile_text(substitute(r"arith\.ceildivui %\w+,", "arith.ceildivui %dim,", kernels), "kernel", tmp_path)
+    assert done.returncode == 2 and "runs passes whose number is not the same on all ranks" in done.stderr, done.stderr
