@@ -22,7 +22,7 @@ TEST(Threads, WhatWasStoredBeforeASignalIsThereAfterTheWait) {
   auto run = [&](int rank) {
     moert_peers peers{bases.data(), rank,   count,
                       nullptr,      &abort, &status[static_cast<size_t>(rank)],
-                      int64_t(60) * 1000000000, nullptr, nullptr};
+                      int64_t(60) * 1000000000, nullptr, nullptr, nullptr};
     auto part = [&](int owner, int sender) {
       return reinterpret_cast<uint32_t *>(peers.base[owner]) + sender * (words + 2);
     };
