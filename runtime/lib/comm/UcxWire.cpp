@@ -49,8 +49,8 @@ private:
                            const ucp_am_recv_param_t *how);
   static void sent(void *request, ucs_status_t status, void *data);
   static void failed(void *peer, ucp_ep_h endpoint, ucs_status_t status);
-  Status fail(const char *what, ucs_status_t status) const {
-    return failure(kUserError, "UCX cannot %s: %s", what, ucp.text(status));
+  Status fail(const std::string &what, ucs_status_t status) const {
+    return failure(kUserError, "UCX cannot %s: %s", what.c_str(), ucp.text(status));
   }
   void wait(ucs_status_ptr_t request, Deadline deadline);
   void tellLost();
@@ -77,13 +77,12 @@ Status UcxWire::open(Client &to, int ranks, const std::string &interface) {
   if (ucs_status_t status = ucp.config_read(nullptr, nullptr, &config); status != UCS_OK)
     return fail("read its configuration", status);
   ucs_status_t status = interface.empty() ? UCS_OK : ucp.config_modify(config, "NET_DEVICES", interface.c_str());
-  const char *step = "use the network interface";
+  std::string step = interface.empty() ? "start" : "use network interface '" + printable(interface) + "'";
   if (status == UCS_OK) {
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
     params.estimated_num_eps = static_cast<size_t>(ranks);
-    step = "start";
     status = ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR < ucp.minor ? UCP_API_MINOR : ucp.minor, &params, config,
                               &context);
   }

@@ -9,6 +9,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 from contextlib import contextmanager
 
 NUMBERS = itertools.count(1)
@@ -53,11 +54,16 @@ class Hosts:
 
     def set_link(self, state):
         ip("-n", self.names[1], "link", "set", self.devices[1], state)
+        while state == "up" and not all(self.about(host)["operstate"] == "UP" for host in range(2)):
+            time.sleep(0.01)
+
+    def about(self, host):
+        words = ["ip", "-n", self.names[host], "-s", "-j", "link", "show", "dev", self.devices[host]]
+        return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)[0]
 
     def sent(self):
         """Bytes that the first host has sent to the other one."""
-        words = ["ip", "-n", self.names[0], "-s", "-j", "link", "show", "dev", self.devices[0]]
-        return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)[0]["stats64"]["tx"]["bytes"]
+        return self.about(0)["stats64"]["tx"]["bytes"]
 
     def start(self, program, ranks, root, folder, *words, environment=None):
         """The launchers of both hosts, each of half of the ranks; environment: {variable: value} of a host, or of both."""
@@ -96,7 +102,8 @@ def namespaces():
         ip("link", "add", hosts.devices[0], "netns", names[0], "type", "veth", "peer", "name", hosts.devices[1], "netns", names[1])
         for host, name in enumerate(names):
             ip("-n", name, "address", "add", f"10.211.77.{host + 1}/24", "dev", hosts.devices[host])
-            ip("-n", name, "link", "set", hosts.devices[host], "up")
+        ip("-n", names[0], "link", "set", hosts.devices[0], "up")
+        hosts.set_link("up")
         yield hosts
     finally:
         for name in names:

@@ -194,6 +194,14 @@ def test_libraries(name, hosts, programs, files, tmp_path):
         assert re.search(f"error: rank \\d could not meet the others: (rank \\d: )?.*{message}", errors), errors
 
 
+def test_an_interface_that_is_not_there(programs, files, tmp_path):
+    hosts = Hosts()
+    hosts.devices = ["nowhere0", "lo"]
+    ends = hosts.run(programs[2], 2, hosts.root(), tmp_path, "--deadline", DEADLINE, "--calls", files[FEW])
+    for code, _, errors in ends:
+        assert code == 1 and errors.count("\n") == 1 and "UCX cannot use network interface 'nowhere0': No such device" in errors, ends
+
+
 def test_nothing_is_linked(programs):
     needed = subprocess.run(["readelf", "-d", programs[2]], check=True, capture_output=True, text=True).stdout
     assert "libc.so.6" in needed and "libuc" not in needed
