@@ -42,6 +42,8 @@ Status Link::share(Group &ranks, const Status &opened, const std::string &versio
     other.text[sizeof other.text - 1] = other.version[sizeof other.version - 1] = 0;
     if (other.code)
       return failure(other.code, "rank %d: %s", rank, other.text);
+    if (bytes && !other.addressBytes)
+      return failure(kUserError, "rank %d: UCX has no address there", rank);
     if (std::strcmp(other.version, all[0].version) != 0)
       return failure(kUserError, "rank %d has UCX %s, rank 0 %s: they do not understand each other", rank,
                      other.version, all[0].version);

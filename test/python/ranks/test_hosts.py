@@ -1,5 +1,6 @@
 """Ranks on two hosts give the bits of ranks on one, and end alike, whatever happens to a rank, a host, the link between them or UCX."""
 
+import json
 import os
 import random
 import re
@@ -60,11 +61,11 @@ def write_calls(calls, folder):
     return folder / "calls", places
 
 
-def check_bits(hosts, program, ranks, variant, folder):
+def check_bits(hosts, program, ranks, variant, folder, *words):
     calls = calls_of(LAYER)
     expected = outputs_of(program, ranks, calls, folder / "one", "--variant", str(variant))
     file, places = write_calls(calls, folder / "two")
-    ends = hosts.run(program, ranks, hosts.root(), folder, "--variant", variant, "--calls", file, "--deadline", 20)
+    ends = hosts.run(program, ranks, hosts.root(), folder, "--variant", variant, "--calls", file, "--deadline", 20, *words)
     assert [(code, errors) for code, _, errors in ends] == [(0, "")] * 2, ends
     assert not ends[1][1], "rank 0 alone prints"
     assert_same_bits([{each.stem: np.load(each) for each in sorted(place.iterdir())} for place in places], expected)
@@ -81,8 +82,11 @@ def test_same_bits(network, programs, ranks, variant, tmp_path):
 
 
 def test_two_hosts_by_name(programs, tmp_path):
-    """Over the loopback, where no namespaces are permitted either."""
-    check_bits(Hosts(), programs[2], 2, 1, tmp_path)
+    """Over the loopback, where no namespaces are permitted either; a trace has the rows of both hosts."""
+    check_bits(Hosts(), programs[2], 2, 1, tmp_path, "--trace", tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == {1, 2}
+    assert all(0 <= event.get("ts", 0) < 60e6 for event in events)
 
 
 # ---- faults ------------------------------------------------------------------------------------------------------------
@@ -157,13 +161,14 @@ worker_release_address worker_progress worker_get_efd worker_arm worker_set_am_r
 am_send_nbx request_check_status request_free""".split()
 
 
-def fake_library(folder, minor=13, without=(), fails=-5):
-    """A library with the functions of libucp, which all fail."""
-    names = [name for name in NAMES if name not in without]
+def fake_library(folder, minor=13, without=(), result=-5):
+    """A library with the functions of libucp, which all fail, or with result 0 do nothing."""
+    names = [name for name in NAMES if name not in ("worker_get_address", *without)]
     (folder / "fake.c").write_text(
         f"void ucp_get_version(unsigned *a, unsigned *b, unsigned *c) {{ *a = 1; *b = {minor}; *c = 0; }}\n"
         'const char *ucs_status_string(int s) { return "planted failure"; }\n'
-        + "".join(f"int ucp_{name}(void) {{ return {fails}; }}\n" for name in names)
+        f'int ucp_worker_get_address(void *w, const void **a, unsigned long *n) {{ *a = "address"; *n = 8; return {result}; }}\n'
+        + "".join(f"long ucp_{name}(void) {{ return {result}; }}\n" for name in names)
     )
     library = folder / "libfake.so"
     subprocess.run(["clang-22", "-shared", "-fPIC", "-o", library, folder / "fake.c"], check=True)
@@ -176,11 +181,16 @@ LIBRARIES = {
     "cut": (lambda folder: fake_library(folder, without=["am_send_nbx"]), "it has no ucp_am_send_nbx"),
     "old": (lambda folder: fake_library(folder, minor=9), "is UCX 1.9; 1.12 or a newer 1 is needed"),
     "fails": (lambda folder: fake_library(folder), "UCX cannot read its configuration: planted failure"),
+    "newer": (lambda folder: fake_library(folder, minor=99, result=0), r"rank 1 has UCX 1\.\d+, rank 0 1\.99: they do not understand each other"),
+    "silent": (lambda folder: fake_library(folder, result=0), "nothing came from rank \\d over UCX in 1 s: does a network join the hosts\\?"),
 }
 
 
-@pytest.mark.parametrize("hosts", [(0, 1), (1,)], ids=["on all hosts", "on one"])
-@pytest.mark.parametrize("name", LIBRARIES)
+PLACES = {(0, 1): "all hosts", (1,): "one", (0,): "the first"}
+BROKEN = [(name, hosts) for name in LIBRARIES for hosts in ([(0,)] if name == "newer" else [(0, 1)] if name == "silent" else [(0, 1), (1,)])]
+
+
+@pytest.mark.parametrize("name,hosts", BROKEN, ids=[f"{name}-{PLACES[hosts]}" for name, hosts in BROKEN])
 def test_libraries(name, hosts, programs, files, tmp_path):
     make, message = LIBRARIES[name]
     broken = make(tmp_path)
