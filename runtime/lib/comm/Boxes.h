@@ -32,7 +32,9 @@ struct Deed {
     Nothing,
     Raise,  ///< the word at `at` becomes `value`
     Abort,  ///< the abort word becomes `value`, unless it is set
-    Publish ///< the sender's page is news
+    Publish, ///< the sender's page is news
+    Leave,   ///< this was the last box, which is to be confirmed
+    Confirm  ///< the last box has come
   };
   uint32_t kind = Nothing, value = 0;
   WindowPlace at;

@@ -64,6 +64,7 @@ Status Link::connect(Group &ranks, const Hosts &hosts, size_t most) {
     return bad;
   outboxes.resize(static_cast<size_t>(ranks.ranks()));
   inboxes.resize(outboxes.size());
+  isDone.assign(outboxes.size(), 1);
   for (int rank = 0; rank < ranks.ranks(); ++rank) {
     if (!hosts.isFar(rank))
       continue;
@@ -73,6 +74,7 @@ Status Link::connect(Group &ranks, const Hosts &hosts, size_t most) {
       return bad;
     outboxes[static_cast<size_t>(rank)].reset(new Outbox);
     inboxes[static_cast<size_t>(rank)].reset(new Inbox);
+    isDone[static_cast<size_t>(rank)] = 0;
   }
   return {};
 }
@@ -172,7 +174,7 @@ void *Link::main(void *link) {
 }
 
 void Link::work() {
-  constexpr int64_t kSpin = 20000, kGrace = 1000000000; // nanoseconds
+  constexpr int64_t kSpin = 20000; // nanoseconds
   int64_t idleSince = now(), ticked = idleSince;
   while (!__atomic_load_n(&shallEnd, __ATOMIC_ACQUIRE)) {
     bool did = wire->progress();
@@ -192,12 +194,25 @@ void Link::work() {
     else
       sleep();
   }
-  Deadline deadline(kGrace);
-  auto isDone = [](const std::unique_ptr<Outbox> &box) { return !box || box->isEmpty(); };
-  while (!std::all_of(outboxes.begin(), outboxes.end(), isDone) && !deadline.isOver()) {
-    wire->progress();
-    sendSome();
+  constexpr int64_t kGrace = 1000000000; // nanoseconds
+  finish(Deadline(kGrace));
+}
+
+/// A connection that is closed while the other side sends takes with it what that side has not read yet. So this rank
+/// stays until the others have read all.
+void Link::finish(Deadline deadline) {
+  Deed last;
+  last.kind = Deed::Leave;
+  for (const auto &outbox : outboxes)
+    if (outbox)
+      outbox->close(last);
+  for (bool did = true; !deadline.isOver(); did = wire->progress()) {
+    if (!sendSome() && !did)
+      sched_yield();
+    if (std::all_of(isDone.begin(), isDone.end(), [](char done) { return done; }))
+      break;
   }
+  sendSome(); // what confirms the others' last boxes
   wire->close(deadline);
 }
 
@@ -233,6 +248,7 @@ bool Link::sendSome() {
     if (!wire->send(static_cast<int>(rank), buffer, bytes)) {
       buffers.push_back(buffer);
       outbox->shut();
+      isDone[rank] = 1;
     }
   }
   return did;
@@ -256,6 +272,13 @@ bool Link::take(void *argument, const char *piece, size_t bytes) {
   std::memcpy(&head, piece, sizeof head);
   if (!link.windows.unpack(piece, bytes))
     return false;
+  auto from = static_cast<size_t>(head.from);
+  Deed answer;
+  answer.kind = Deed::Confirm;
+  if (head.deed.kind == Deed::Leave)
+    link.outboxes[from]->close(answer);
+  if (head.deed.kind == Deed::Confirm)
+    link.isDone[from] = 1;
   if (head.deed.kind != Deed::Abort && head.deed.kind != Deed::Publish)
     return true;
   pthread_mutex_lock(&link.listening);
@@ -269,6 +292,7 @@ bool Link::take(void *argument, const char *piece, size_t bytes) {
 
 void Link::lost(int rank, const char *why) {
   outboxes[static_cast<size_t>(rank)]->shut();
+  isDone[static_cast<size_t>(rank)] = 1;
   if (!lostRanks) {
     whyLost = why;
     __atomic_store_n(&lostRanks, static_cast<uint32_t>(rank) + 1, __ATOMIC_RELEASE);

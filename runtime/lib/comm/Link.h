@@ -55,7 +55,7 @@ public:
   Landing &landing() { return windows; }
   /// Waits until all boxes are packed: then nothing reads mirrors. False: it took too long.
   bool drain(int64_t nanoseconds);
-  /// Sends what waits, for a second at most, and ends the thread.
+  /// Sends what waits, until all ranks that are there have it, for a second at most, and ends the thread.
   void close();
 
 private:
@@ -68,6 +68,7 @@ private:
   Status greet(int64_t nanoseconds);
 
   static void *main(void *link);
+  void finish(Deadline deadline);
   void work();
   bool sendSome();
   void sleep();
@@ -82,6 +83,7 @@ private:
   std::unique_ptr<Wire> wire;
   std::vector<std::unique_ptr<Outbox>> outboxes; ///< by rank; none for those of this host
   std::vector<std::unique_ptr<Inbox>> inboxes;
+  std::vector<char> isDone; ///< by rank: it is lost, or has confirmed this rank's last box
   Landing windows;
   std::unique_ptr<char[]> memory;
   std::vector<char *> buffers; ///< that are free
