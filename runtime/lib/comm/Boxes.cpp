@@ -43,6 +43,7 @@ Outbox::Box *Outbox::take() {
   unused = unused ? unused->next : nullptr;
   box->next = nullptr;
   box->stored.clear();
+  box->copied.clear();
   return box;
 }
 

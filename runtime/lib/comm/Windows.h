@@ -52,15 +52,16 @@ public:
   char *const *bases() const { return parts.data(); }
   size_t bytes() const { return size; }
 
-  /// Whether a rank's part is a mirror here; null if no rank's is.
+  /// Whether a rank's part is a mirror here.
   bool isMirror(int rank) const { return !mirrored.empty() && mirrored[static_cast<size_t>(rank)]; }
+  /// Null if no rank's is.
   moert_hosts *hosts() { return mirrored.empty() ? nullptr : &apart; }
   /// `bytes` bytes were stored at `to`, in that rank's part.
   void stored(int rank, const void *to, size_t bytes);
   /// Raises a flag there, behind all that was stored.
   void raise(int rank, uint32_t *flag, uint32_t epoch);
-  /// Sends bytes of the own part to its mirror on the host of `rank`, if that is another one: with the next flag, or a
-  /// copy of them at once, as news.
+  /// Sends bytes of the own part to its mirror at that rank, if that is on another host: with the next flag, or a copy
+  /// of them at once, as news.
   void show(int rank, const void *from, size_t bytes);
   void publish(int rank, const void *from, size_t bytes);
 

@@ -23,13 +23,13 @@ OVERLAP = "ep={0},schedule=<overlap, chunk = 4, steps = [{1}], slices = 2>"
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """{ranks: program} with the variants 0, plain, and 1, which overlaps."""
+    """{ranks: program} with the variants 0, plain, 1, which overlaps, and 2, where all ranks have all tokens."""
     folder = tmp_path_factory.mktemp("programs")
     flags = [*write(LAYER, folder), "--target-cpu=x86-64-v3"]
     made = {}
     for ranks in (2, 4):
         variant = OVERLAP.format(ranks, ", ".join(["1"] * ranks))
-        made[ranks] = compile_for(folder / "layer.mlir", folder / str(ranks), ranks, *flags, f"--variant={variant}", tokens="split")
+        made[ranks] = compile_for(folder / "layer.mlir", folder / str(ranks), ranks, *flags, f"--variant={variant}", f"--variant=ep={ranks},tokens=replicated", tokens="split")
     return made
 
 
@@ -71,7 +71,7 @@ def check_bits(hosts, program, ranks, variant, folder, *words):
     assert_same_bits([{each.stem: np.load(each) for each in sorted(place.iterdir())} for place in places], expected)
 
 
-@pytest.mark.parametrize("variant", [0, 1], ids=["plain", "overlap"])
+@pytest.mark.parametrize("variant", [0, 1, 2], ids=["plain", "overlap", "replicated"])
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_same_bits(network, programs, ranks, variant, tmp_path):
     before = network.sent()
@@ -122,10 +122,10 @@ def check_nothing_stays(program):
     assert not [each for each in os.listdir("/proc") if each.isdigit() and runs(each)]
 
 
-@pytest.mark.parametrize("seed", range(40 if FULL else 6))
+@pytest.mark.parametrize("seed", range(40 if FULL else 4))
 def test_random_faults(seed, network, programs, files, tmp_path):
     draw = random.Random(seed)
-    fault, variant = ("killed", "stopped", "link down")[seed % 3], draw.randrange(2)
+    fault, variant = ("killed", "stopped", "link down")[seed % 3], draw.randrange(3)
     ranks = 4 if fault == "stopped" else draw.choice([2, 4])  # a host whose ranks are all stopped cannot say so
     program, words = programs[ranks], ["--variant", variant, "--deadline", DEADLINE, "--calls"]
     launchers = network.start(program, ranks, network.root(), tmp_path, *words, files[MANY])
