@@ -60,10 +60,14 @@ void Outbox::add(const StoredBytes &stored) {
   if (!open)
     open = take();
   std::vector<StoredBytes> &all = open->stored;
-  if (!all.empty() && isBehind(stored, all.back()))
-    all.back().bytes += stored.bytes;
-  else
-    all.push_back(stored);
+  // A row is followed by its ids and weights, in windows of their own.
+  constexpr size_t kRecent = 4;
+  for (size_t i = all.size(); i > 0 && all.size() - i < kRecent; --i)
+    if (isBehind(stored, all[i - 1])) {
+      all[i - 1].bytes += stored.bytes;
+      return;
+    }
+  all.push_back(stored);
 }
 
 void Outbox::close(const Deed &deed) {
@@ -100,19 +104,22 @@ void Outbox::shut() {
   __atomic_store_n(&waiting, 0, __ATOMIC_RELEASE);
 }
 
-size_t Outbox::pack(char *piece, size_t most, int32_t from, uint64_t secret) {
+PackedPiece Outbox::pack(char *piece, size_t most, int32_t from, uint64_t secret) {
+  PackedPiece packed;
   Box *box;
   {
     Lock held(lock);
     box = first;
   }
   if (!box)
-    return 0;
+    return packed;
   PieceHead head{secret, number++, from, 0, Deed()};
   size_t used = sizeof head;
   // A range with less than that of its bytes is not worth its head.
   constexpr size_t kLeast = 256;
-  for (; range < box->stored.size(); ++range, done = 0) {
+  // So much that follows itself is not copied into the piece.
+  constexpr size_t kBody = 16 << 10;
+  for (; range < box->stored.size() && !packed.body; ++range, done = 0) {
     const StoredBytes &stored = box->stored[range];
     uint64_t left = stored.bytes - done;
     size_t room = most > used + sizeof(RangeHead) ? (most - used - sizeof(RangeHead)) / 8 * 8 : 0;
@@ -121,8 +128,16 @@ size_t Outbox::pack(char *piece, size_t most, int32_t from, uint64_t secret) {
     RangeHead to{stored.to, static_cast<uint32_t>(std::min<uint64_t>(left, room)), stored.isMirrored};
     to.to.offset += done;
     std::memcpy(piece + used, &to, sizeof to);
-    std::memcpy(piece + used + sizeof to, stored.from + done, to.bytes);
-    used += sizeof to + rounded(to.bytes);
+    used += sizeof to;
+    if (head.ranges == 0 && to.bytes >= kBody && box->copied.empty()) {
+      to.bytes = to.bytes / 8 * 8;
+      std::memcpy(piece + used - sizeof to, &to, sizeof to);
+      packed.body = stored.from + done;
+      packed.bodyBytes = to.bytes;
+    } else {
+      std::memcpy(piece + used, stored.from + done, to.bytes);
+      used += rounded(to.bytes);
+    }
     ++head.ranges;
     done += to.bytes;
     if (done < stored.bytes)
@@ -140,7 +155,8 @@ size_t Outbox::pack(char *piece, size_t most, int32_t from, uint64_t secret) {
     __atomic_sub_fetch(&waiting, 1, __ATOMIC_RELEASE);
   }
   std::memcpy(piece, &head, sizeof head);
-  return used;
+  packed.bytes = used;
+  return packed;
 }
 
 void Landing::open(uint32_t window, uint32_t opening, char *own, char *const *all, size_t bytes) {

@@ -60,6 +60,13 @@ struct RangeHead {
   uint32_t bytes, isMirrored;
 };
 
+/// What pack() has made: so many bytes in its buffer, and behind them a body that stands where it was stored.
+struct PackedPiece {
+  size_t bytes = 0;
+  const char *body = nullptr;
+  size_t bodyBytes = 0;
+};
+
 /// The boxes for one rank. Any thread adds to them, one packs.
 class Outbox {
 public:
@@ -75,8 +82,8 @@ public:
   /// Puts a copy of these bytes on its way, in a box of its own.
   void copy(const StoredBytes &stored, const Deed &deed);
 
-  /// Fills the next piece, of at most `most` bytes. Returns its size; 0: nothing waits.
-  size_t pack(char *piece, size_t most, int32_t from, uint64_t secret);
+  /// Makes the next piece, of at most `most` bytes with its body; 0 bytes: nothing waits.
+  PackedPiece pack(char *piece, size_t most, int32_t from, uint64_t secret);
   bool isEmpty() const { return __atomic_load_n(&waiting, __ATOMIC_ACQUIRE) == 0; }
   /// Forgets all that waits, and takes no more. Only by the thread that packs.
   void shut();

@@ -151,7 +151,8 @@ void Link::wake() {
 
 bool Link::drain(int64_t nanoseconds) {
   for (Deadline deadline(nanoseconds); isRunning && !deadline.isOver(); usleep(50))
-    if (std::all_of(outboxes.begin(), outboxes.end(), [](const auto &box) { return !box || box->isEmpty(); }))
+    if (std::all_of(outboxes.begin(), outboxes.end(), [](const auto &box) { return !box || box->isEmpty(); }) &&
+        __atomic_load_n(&flying, __ATOMIC_ACQUIRE) == 0)
       return true;
   return !isRunning;
 }
@@ -239,19 +240,23 @@ bool Link::sendSome() {
     if (!outbox || outbox->isEmpty())
       continue;
     char *buffer = buffers.back();
-    size_t bytes = outbox->pack(buffer, kPieceBytes, own, secret);
-    if (!bytes)
-      continue;
+    __atomic_add_fetch(&flying, 1, __ATOMIC_RELAXED); // before the outbox is empty
+    PackedPiece piece = outbox->pack(buffer, kPieceBytes, own, secret);
     buffers.pop_back();
     did = true;
     tried = 0;
-    if (!wire->send(static_cast<int>(rank), buffer, bytes)) {
-      buffers.push_back(buffer);
+    if (!wire->send(static_cast<int>(rank), buffer, piece.bytes, piece.body, piece.bodyBytes)) {
+      wasSent(buffer);
       outbox->shut();
       isDone[rank] = 1;
     }
   }
   return did;
+}
+
+void Link::wasSent(char *buffer) {
+  buffers.push_back(buffer);
+  __atomic_sub_fetch(&flying, 1, __ATOMIC_RELEASE);
 }
 
 void Link::came(const char *piece, size_t bytes) {

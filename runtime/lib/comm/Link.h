@@ -53,7 +53,7 @@ public:
   /// To be called behind Outbox::close and copy.
   void wake();
   Landing &landing() { return windows; }
-  /// Waits until all boxes are packed: then nothing reads mirrors. False: it took too long.
+  /// Waits until all boxes are sent: then nothing reads mirrors. False: it took too long.
   bool drain(int64_t nanoseconds);
   /// Sends what waits, until all ranks that are there have it, for a second at most, and ends the thread.
   void close();
@@ -75,7 +75,7 @@ private:
   static bool take(void *link, const char *piece, size_t bytes);
 
   void came(const char *piece, size_t bytes) override;
-  void wasSent(char *buffer) override { buffers.push_back(buffer); }
+  void wasSent(char *buffer) override;
   void lost(int rank, const char *why) override;
 
   int own = 0;
@@ -92,6 +92,7 @@ private:
   pthread_mutex_t listening = PTHREAD_MUTEX_INITIALIZER;
   Listener *listener = nullptr;
   pthread_t thread;
+  uint32_t flying = 0; ///< pieces that are not sent yet, or are being packed
   uint32_t isAsleep = 0, shallEnd = 0, lostRanks = 0;
   std::string whyLost; ///< of the first one
   bool isRunning = false;

@@ -22,7 +22,7 @@ public:
   std::string version() const override { return format("%u.%u", ucp.major, ucp.minor); }
   std::string address() const override { return own; }
   Status connect(int rank, const std::string &address) override;
-  bool send(int rank, char *buffer, size_t bytes) override;
+  bool send(int rank, char *buffer, size_t bytes, const char *body, size_t bodyBytes) override;
   bool progress() override;
   int descriptor() const override { return events; }
   bool arm() override { return ucp.worker_arm(worker) == UCS_OK; }
@@ -43,6 +43,7 @@ private:
   struct Flight {
     UcxWire *wire;
     char *buffer;
+    ucp_dt_iov_t parts[2]; ///< buffer and body
   };
 
   static ucs_status_t came(void *wire, const void *header, size_t headerBytes, void *data, size_t bytes,
@@ -171,12 +172,12 @@ void UcxWire::sent(void *request, ucs_status_t, void *data) {
   wire.unused.push_back(flight);
 }
 
-bool UcxWire::send(int rank, char *buffer, size_t bytes) {
+bool UcxWire::send(int rank, char *buffer, size_t bytes, const char *body, size_t bodyBytes) {
   Peer &peer = peers[static_cast<size_t>(rank)];
   if (peer.lost != UCS_OK)
     return false;
   if (unused.empty()) {
-    flights.emplace_back(new Flight{this, nullptr});
+    flights.emplace_back(new Flight{this, nullptr, {}});
     unused.push_back(flights.back().get());
   }
   Flight *flight = unused.back();
@@ -186,7 +187,17 @@ bool UcxWire::send(int rank, char *buffer, size_t bytes) {
   params.flags = UCP_AM_SEND_FLAG_EAGER;
   params.cb.send = sent;
   params.user_data = flight;
-  ucs_status_ptr_t request = ucp.am_send_nbx(peer.endpoint, kPieces, nullptr, 0, buffer, bytes, &params);
+  const void *data = buffer;
+  size_t count = bytes;
+  if (body) {
+    flight->parts[0] = {buffer, bytes};
+    flight->parts[1] = {const_cast<char *>(body), bodyBytes};
+    params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+    params.datatype = ucp_dt_make_iov();
+    data = flight->parts;
+    count = 2;
+  }
+  ucs_status_ptr_t request = ucp.am_send_nbx(peer.endpoint, kPieces, nullptr, 0, data, count, &params);
   if (UCS_PTR_IS_ERR(request)) {
     peer.lost = UCS_PTR_STATUS(request);
     someLost = true;

@@ -21,7 +21,7 @@ public:
   class Client {
   public:
     virtual void came(const char *piece, size_t bytes) = 0;
-    /// The buffer of send() may be filled again.
+    /// The buffer of send() may be filled again, and its body stored to.
     virtual void wasSent(char *buffer) = 0;
     /// Nothing goes to that rank any more, and nothing comes.
     virtual void lost(int rank, const char *why) = 0;
@@ -42,8 +42,8 @@ public:
 
   // Of the thread that owns the wire.
 
-  /// False: that rank is lost, and the buffer free.
-  virtual bool send(int rank, char *buffer, size_t bytes) = 0;
+  /// Sends a piece, the body (if it has one) behind the buffer. False: that rank is lost, and the buffer free.
+  virtual bool send(int rank, char *buffer, size_t bytes, const char *body, size_t bodyBytes) = 0;
   /// Whether something has happened.
   virtual bool progress() = 0;
   /// Readable when progress() has something to do, from when arm() was true on.

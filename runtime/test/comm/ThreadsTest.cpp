@@ -87,8 +87,8 @@ TEST(Threads, BoxesAreFilledWhileTheyAreSent) {
   Inbox inbox;
   std::vector<char> piece(2048);
   while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) < count)
-    if (size_t bytes = box.pack(piece.data(), piece.size(), 1, 0))
-      EXPECT_TRUE(inbox.add(piece.data(), bytes, unpack, &landing));
+    if (PackedPiece packed = box.pack(piece.data(), piece.size(), 1, 0); packed.bytes)
+      EXPECT_TRUE(inbox.add(piece.data(), packed.bytes, unpack, &landing));
     else
       std::this_thread::yield();
   for (std::thread &thread : threads)
