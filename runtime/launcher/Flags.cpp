@@ -225,6 +225,20 @@ static const std::vector<Flag> kFlags = {
        bool isKnown = o.comm == "shm" || o.comm == "local";
        return isKnown ? Status{} : failure(kUserError, "expected shm or local, got '%s'", v);
      }},
+    {"hosts", "FILE", Mode::None, false,
+     "The hosts of the ranks: a line NAME RANKS for each, in the order of ranks. The same command runs on all of them, "
+     "and starts the ranks of its own line.",
+     [](Options &o, const char *v) { return parseName(v, "a file", o.hosts); }},
+    {"root", "HOST:PORT", Mode::None, false,
+     "With --hosts: where rank 0 listens, an address of the first host that the others reach.",
+     [](Options &o, const char *v) { return parseName(v, "HOST:PORT", o.root); }},
+    {"host-name", "NAME", Mode::None, false,
+     "What this host is called in the file. Default: its name, up to the first dot. Ranks of two names share no "
+     "memory.",
+     [](Options &o, const char *v) { return parseName(v, "a host", o.hostName); }},
+    {"interface", "NAME", Mode::None, false,
+     "The network interface by which ranks of other hosts are reached (UCX_NET_DEVICES). Default: UCX chooses.",
+     [](Options &o, const char *v) { return parseName(v, "a network interface", o.interface); }},
     {"variant", "NAME", Mode::None, false,
      "Runs one of several variants, by its name or number (--info lists them). Default: the one that --tune found for "
      "that many tokens, or the first one.",

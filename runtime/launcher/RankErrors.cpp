@@ -42,7 +42,8 @@ bool RankErrors::isRelayed(const std::string &failure) const {
   if (at == std::string::npos)
     return false;
   char *rest = nullptr;
-  unsigned long other = std::strtoul(failure.c_str() + at + 5, &rest, 10);
+  // Of ranks that are started elsewhere nothing is written here.
+  size_t other = std::strtoul(failure.c_str() + at + 5, &rest, 10) - first;
   std::string what = rest;
   bool tells = what.compare(0, 9, " failed: ") == 0 || what.compare(0, 14, " left the job ") == 0;
   return tells && other < ranks.size() && !ranks[other].failure.empty() && ranks[other].failure != failure;

@@ -11,7 +11,9 @@ namespace moert {
 /// often they say the same, or that another one has failed.
 class RankErrors {
 public:
-  RankErrors(int count, const std::string &executable) : ranks(count), prefix(executable + ": error: ") {}
+  /// Of `count` ranks, whose numbers begin with `first`.
+  RankErrors(int count, const std::string &executable, int first = 0)
+      : ranks(count), prefix(executable + ": error: "), first(static_cast<size_t>(first)) {}
 
   void add(int rank, const char *text, size_t size);
   /// What was written without a line feed at the end.
@@ -30,6 +32,7 @@ private:
 
   std::vector<Rank> ranks;
   std::string prefix;
+  size_t first;
 };
 
 } // namespace moert

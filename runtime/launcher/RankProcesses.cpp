@@ -4,6 +4,7 @@
 
 #include "Console.h"
 #include "RankErrors.h"
+#include "comm/Ranks.h"
 #include "comm/Socket.h"
 
 #include <cerrno>
@@ -29,7 +30,7 @@ constexpr size_t kMostInput = size_t(1) << 20;
 class RankProcesses {
 public:
   explicit RankProcesses(const RankJob &job)
-      : job(job), errors(job.count, job.executable), ranks(static_cast<size_t>(job.count)) {}
+      : job(job), errors(job.count, job.executable, job.first), ranks(static_cast<size_t>(job.count)) {}
 
   Status run(bool &isOver);
 
@@ -105,7 +106,11 @@ Status RankProcesses::becomeRank(const std::string &root, int rank, const Socket
   ranks.clear();
   signals.close();
   setenv("MOE_RANK", std::to_string(rank).c_str(), 1);
-  setenv("MOE_RANKS", std::to_string(job.count).c_str(), 1);
+  setenv("MOE_RANKS", std::to_string(job.total).c_str(), 1);
+  if (!job.hostName.empty())
+    setenv("MOE_HOST_NAME", job.hostName.c_str(), 1);
+  if (!job.interface.empty())
+    setenv("MOE_INTERFACE", job.interface.c_str(), 1);
   setenv("MOE_ROOT", root.c_str(), 1);
   setenv("MOE_TOKEN", job.token.c_str(), 1);
   if (rank == 0)
@@ -119,7 +124,7 @@ Status RankProcesses::open(const std::string &root, int index, const Socket &lis
   Socket inputRead(input[0]), inputWrite(input[1]), outputRead(output[0]), outputWrite(output[1]);
   pid_t parent = getpid(), process = error ? -1 : fork();
   if (process < 0)
-    return failure(kUserError, "cannot start rank %d: %s", index, std::strerror(error ? error : errno));
+    return failure(kUserError, "cannot start rank %d: %s", job.first + index, std::strerror(error ? error : errno));
   if (process == 0) {
     isRank = true;
     // Nothing stays behind, however the parent ends.
@@ -128,7 +133,7 @@ Status RankProcesses::open(const std::string &root, int index, const Socket &lis
       _exit(kInternal);
     inputWrite.close();
     outputRead.close();
-    return becomeRank(root, index, listening, std::move(inputRead), std::move(outputWrite));
+    return becomeRank(root, job.first + index, listening, std::move(inputRead), std::move(outputWrite));
   }
   Rank &rank = ranks[static_cast<size_t>(index)];
   rank.process = process;
@@ -189,7 +194,8 @@ void RankProcesses::reap() {
       continue;
     outcome.code = signal ? 128 + signal : WEXITSTATUS(how);
     if (signal)
-      outcome.message = format("rank %zu was ended by signal %d (%s)", i, signal, strsignal(signal));
+      outcome.message = format("rank %d was ended by signal %d (%s)", job.first + static_cast<int>(i), signal,
+                               strsignal(signal));
     limit = Deadline(kRanksGrace);
     isLimited = true;
   }
@@ -210,7 +216,7 @@ void RankProcesses::limitTime() {
   isLate = true;
   for (size_t i = 0; i < ranks.size() && !outcome.failed(); ++i)
     if (ranks[i].process >= 0)
-      outcome = failure(kUserError, "rank %zu did not end within %g s after others", i,
+      outcome = failure(kUserError, "rank %d did not end within %g s after others", job.first + static_cast<int>(i),
                         static_cast<double>(job.patience) / 1e3);
   killAll(SIGKILL);
 }
@@ -260,9 +266,16 @@ void RankProcesses::follow() {
 Status RankProcesses::run(bool &isOver) {
   Socket listening;
   int port = 0;
-  if (Status s = listenAt("127.0.0.1", port, listening); s.failed())
-    return s;
-  std::string root = format("127.0.0.1:%d", port);
+  Ranks where;
+  if (!job.root.empty())
+    if (Status s = readRoot(job.root, where); s.failed())
+      return s;
+  port = where.port;
+  // Only at that address.
+  if (job.first == 0)
+    if (Status s = listenAt(where.host, port, listening); s.failed())
+      return s;
+  std::string root = job.root.empty() ? format("%s:%d", where.host.c_str(), port) : job.root;
   holdSignals();
   hasInput = job.readsInput;
   for (int rank = 0; rank < job.count; ++rank) {

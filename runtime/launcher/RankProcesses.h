@@ -10,8 +10,11 @@ namespace moert {
 constexpr int64_t kRanksGrace = 1000000000;
 
 struct RankJob {
-  int count = 0;
+  int count = 0;            ///< of the ranks that are started here
+  int first = 0, total = 0; ///< the first one of them; how many all hosts have
+  std::string root;         ///< HOST:PORT of rank 0; empty: all are here
   std::string executable, token;
+  std::string hostName, interface; ///< as given, or empty
   bool readsInput = false; ///< each rank gets a copy of the standard input
   int64_t patience = 0;    ///< milliseconds that ranks wait for one another
 };

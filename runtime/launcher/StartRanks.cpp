@@ -3,6 +3,7 @@
 #include "StartRanks.h"
 
 #include "Console.h"
+#include "HostsFile.h"
 #include "Modes.h"
 #include "RankThreads.h"
 #include "comm/Job.h"
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <utility>
 
 namespace moert {
 
@@ -52,14 +54,49 @@ static Status makeToken(std::string &token) {
   return {};
 }
 
+/// The ranks of this host. What its processes must know alike on all hosts follows from the command line, so that the
+/// token keeps strangers out only if somebody has chosen it.
+static Status describeHosts(const Options &options, RankJob &job) {
+  constexpr size_t kMostBytes = size_t(1) << 20;
+  std::string text;
+  if (Status s = readAll(options.hosts, kMostBytes, text); s.failed())
+    return s;
+  HostShare share;
+  std::string name = options.hostName.empty() ? ownHostName() : options.hostName;
+  if (Status s = findShare(text, options.hosts, name, job.total, share); s.failed())
+    return s;
+  job.first = share.first;
+  job.count = share.count;
+  job.root = options.root;
+  job.hostName = options.hostName;
+  job.interface = options.interface;
+  const char *token = readEnvironment("MOE_TOKEN");
+  job.token = token && *token ? token : format("%s of %d ranks", options.root.c_str(), job.total);
+  return {};
+}
+
 static Status describe(Options &options, const char *executable, RankJob &job) {
-  job.count = static_cast<int>(options.ranks);
+  job.count = job.total = static_cast<int>(options.ranks);
   job.executable = executable;
   job.readsInput = readsInput(options);
   job.patience = options.deadline ? options.deadline : 60000;
   if (Status s = readStreams(options); s.failed())
     return s;
-  return makeToken(job.token);
+  return options.hosts.empty() ? makeToken(job.token) : describeHosts(options, job);
+}
+
+static Status checkHostFlags(const Options &options) {
+  const bool areHosts = !options.hosts.empty();
+  if (areHosts && (!options.ranks || options.root.empty()))
+    return failure(kUserError, "--hosts says which ranks are started where: give --ranks and --root, too");
+  if (areHosts && options.comm == "local")
+    return failure(kUserError, "--comm local: ranks of several hosts cannot be threads of one process");
+  for (auto [flag, value] : {std::pair<const char *, const std::string *>{"root", &options.root},
+                             {"host-name", &options.hostName},
+                             {"interface", &options.interface}})
+    if (!areHosts && !value->empty())
+      return failure(kUserError, "--%s is of a job on several hosts: give --hosts, too", flag);
+  return {};
 }
 
 static Status checkFlags(const moert_program &program, const Options &options, const Ranks &ranks) {
@@ -95,12 +132,17 @@ static Status runThread(void *what, int rank) {
 Status runAsRanks(const moert_program &program, Options &options, const char *executable, RunRank run,
                   const void *what) {
   if (program.axis_count == 0) {
-    const char *flag = options.ranks ? "ranks" : options.comm.empty() ? nullptr : "comm";
+    const char *flag = options.ranks            ? "ranks"
+                       : !options.comm.empty()  ? "comm"
+                       : !options.hosts.empty() ? "hosts"
+                                                : nullptr;
     return flag ? failure(kUserError, "--%s: the model is compiled for one process", flag)
                 : run(what, options, nullptr);
   }
   Ranks ranks;
   if (Status s = findRanks(readEnvironment, ranks); s.failed())
+    return s;
+  if (Status s = checkHostFlags(options); s.failed())
     return s;
   if (Status s = checkFlags(program, options, ranks); s.failed())
     return s;

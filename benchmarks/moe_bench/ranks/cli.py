@@ -11,7 +11,8 @@ from ..machine import Machine
 from . import bound, exchange, exchange_program, programs, report, rows, windows
 
 DESCRIPTION = """\
-Measures programs of two ranks on two cores: copies into another process's window beside memcpy; exchanges of rows beside Open MPI and gloo; a layer and a decode step
+Measures programs of two ranks on two cores: copies into another process's window beside memcpy; exchanges of rows beside Open MPI and gloo, in
+memory and over UCX's TCP, as between hosts; a layer and a decode step
 beside one process with two threads. Both sides of each row take turns.
 """
 
@@ -52,7 +53,7 @@ def main(arguments):
 
 def _wanted(options):
     """{part: its rows}, those of windows as None: they are one program."""
-    choices = {"exchange": rows.exchange_rows(), "layer": rows.layer_rows(), "decode": rows.decode_rows()}
+    choices = {"exchange": rows.exchange_rows(), "hosts": rows.exchange_rows("hosts"), "layer": rows.layer_rows(), "decode": rows.decode_rows()}
     found = {part: rows.selected(choices[part], options.rows) for part in options.parts if part in choices}
     if "windows" in options.parts and (not options.rows or any("windows" in p for p in options.rows)):
         found["windows"] = None
@@ -92,8 +93,9 @@ class Benchmark:
         """Compiles what the rows run on."""
         if "windows" in self._wanted:
             windows.program(self._folder)
-        if "exchange" in self._wanted:
-            exchange.libraries(self._exchanges, self._wanted["exchange"])
+        for part in ("exchange", "hosts"):
+            if part in self._wanted:
+                exchange.libraries(self._exchanges, self._wanted[part])
         if "layer" in self._wanted:
             self._layer_libraries()
         for row in self._wanted.get("decode", []):
@@ -132,8 +134,14 @@ class Benchmark:
         return self._kept(windows.summarize(samples), windows)
 
     def _exchange(self):
-        self._say("exchanges")
-        wanted = self._wanted["exchange"]
+        return self._exchanges_of("exchange", "exchanges")
+
+    def _hosts(self):
+        return self._exchanges_of("hosts", "exchanges over UCX")
+
+    def _exchanges_of(self, part, what):
+        self._say(what)
+        wanted = self._wanted[part]
         made = exchange.libraries(self._exchanges, wanted)
         samples = exchange.measure(wanted, made, self._folder, self._cores, self._options.rounds, self._options.turn_seconds / 5)
         for sample in samples:

@@ -18,6 +18,8 @@ from .windows import free_port
 SOURCE = Path(__file__).resolve().parents[1] / "native" / "ranks" / "exchange.cpp"
 OURS, PEERS, ASIDE = "compiled", ("openmpi", "gloo"), "openmpi, counts known"
 TIMEOUT = 900
+# Both sides of rows between hosts; on one machine they would share memory.
+UCX = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"}
 
 
 def libraries(artifacts, wanted):
@@ -34,10 +36,12 @@ def measure(wanted, made, folder, cores, rounds, turn_seconds):
     native = build(folder, [SOURCE], what="time exchanges")
     with tempfile.TemporaryDirectory() as temporary:
         plan, samples = Path(temporary) / "plan.json", Path(temporary) / "samples"
-        asked = {"rows": [(r.pair_bytes, r.routing) for r in wanted], "rounds": rounds, "turn_seconds": turn_seconds, "cores": cores, "port": free_port()}
-        plan.write_text(json.dumps({**asked, "libraries": made, "native": str(native), "samples": str(samples)}))
+        apart = any(r.part == "hosts" for r in wanted)
+        asked = {"rows": [(r.pair_bytes, r.routing, r.part) for r in wanted], "rounds": rounds, "turn_seconds": turn_seconds, "cores": cores, "port": free_port()}
+        plan.write_text(json.dumps({**asked, "libraries": made, "native": str(native), "apart": apart, "samples": str(samples)}))
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        command = [mpirun, *root, "--oversubscribe", "--bind-to", "none", "-n", str(rows.RANKS), interpreter(), "-m", "moe_bench.ranks.exchange_worker", str(plan)]
+        ucx = ["--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any", *(word for name, value in UCX.items() for word in ("-x", f"{name}={value}"))] if apart else []
+        command = [mpirun, *root, *ucx, "--oversubscribe", "--bind-to", "none", "-n", str(rows.RANKS), interpreter(), "-m", "moe_bench.ranks.exchange_worker", str(plan)]
         done = subprocess.run(command, env={**os.environ, "PYTHONPATH": python_path()}, capture_output=True, text=True, timeout=TIMEOUT)
         if done.returncode:
             raise BenchError(f"the exchanges failed with exit code {done.returncode}:\n{done.stderr.strip()[-2000:]}", 3 if done.returncode == 3 else 70)
@@ -61,7 +65,7 @@ def summarize(row, samples):
         return [p / o for p, o in zip(peers[best], ours)]
 
     peers = {peer: turns(peer) for peer in PEERS}
-    best = min(peers, key=lambda peer: statistics.median(peers[peer]))
+    best = min(PEERS if row.part == "exchange" else PEERS[:1], key=lambda peer: statistics.median(peers[peer]))  # gloo has no UCX
     exchange, call = turns(OURS, "exchange_seconds"), turns(OURS)
     unread, unread_peer = turns(OURS, "exchange_seconds", False), turns(best, "seconds", False)
     return {

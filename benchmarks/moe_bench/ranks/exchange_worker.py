@@ -106,6 +106,8 @@ class Rank:
         self._mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)
         self._mpi.MPI_Init(None, None)
         self.rank, self.ranks = (int(os.environ[f"OMPI_COMM_WORLD_{name}"]) for name in ("RANK", "SIZE"))
+        if plan["apart"]:
+            os.environ["MOE_HOST_NAME"] = str(self.rank)
         os.sched_setaffinity(0, [plan["cores"][self.rank]])
         torch.set_num_threads(1)
         dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{plan['port']}", rank=self.rank, world_size=self.ranks)
@@ -247,8 +249,8 @@ class Rank:
 def main(path):
     plan = json.loads(Path(path).read_text())
     rank = Rank(plan)
-    for pair_bytes, routing in plan["rows"]:
-        rank.measure(ExchangeRow(pair_bytes, routing))
+    for row in plan["rows"]:
+        rank.measure(ExchangeRow(*row))
     dist.destroy_process_group()
     rank._mpi.MPI_Finalize()
 

@@ -8,7 +8,7 @@ from ..layers.rows import Row as LayerRow
 from ..rows import Row as ModelRow
 
 RANKS = 2
-PARTS = ("windows", "exchange", "layer", "decode")
+PARTS = ("windows", "exchange", "hosts", "layer", "decode")
 
 WINDOW_BYTES = tuple(4096 << i for i in range(0, 13, 2))  # 4 KiB .. 16 MiB
 COPIED_FROM, OF_MEMCPY = 64 << 10, 0.8
@@ -30,10 +30,11 @@ class ExchangeRow:
 
     pair_bytes: int
     routing: str
+    part: str = "exchange"  # or hosts: over UCX's TCP, as between hosts
 
     @property
     def name(self):
-        return f"exchange/{size_text(self.pair_bytes)}/{self.routing}"
+        return f"{self.part}/{size_text(self.pair_bytes)}/{self.routing}"
 
     @property
     def row_bytes(self):
@@ -47,7 +48,7 @@ class ExchangeRow:
     @property
     def goal(self):
         """Least ratio of the better peer's time to ours."""
-        return OF_PEER_SMALL if self.pair_bytes <= SMALL else OF_PEER_LARGE
+        return OF_PEER_SMALL if self.pair_bytes <= SMALL and self.part == "exchange" else OF_PEER_LARGE
 
     def counts(self):
         """Rows that a rank sends to each rank."""
@@ -66,8 +67,8 @@ def size_text(count):
     return f"{count >> 20}M" if count >= 1 << 20 else f"{count >> 10}K"
 
 
-def exchange_rows():
-    return [ExchangeRow(size, routing) for size in PAIR_BYTES for routing in ROUTINGS]
+def exchange_rows(part="exchange"):
+    return [ExchangeRow(size, routing, part) for size in PAIR_BYTES for routing in ROUTINGS]
 
 
 def layer_rows():

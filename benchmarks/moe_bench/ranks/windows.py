@@ -14,7 +14,8 @@ from . import rows
 
 SOURCE = Path(__file__).resolve().parents[1] / "native" / "ranks" / "windows.cpp"
 RUNTIME = REPOSITORY / "runtime"
-PARTS = ("comm/Bootstrap", "comm/Group", "comm/Mapping", "comm/Peers", "comm/Ranks", "comm/Socket", "comm/Windows", "core/Status", "core/WaitLog")
+COMM = ("Bootstrap", "Boxes", "Group", "Hosts", "Link", "Mapping", "NoUcx", "Peers", "Ranks", "Socket", "Windows", "WindowsApart")
+PARTS = (*(f"comm/{part}" for part in COMM), "core/Status", "core/WaitLog")
 TIMEOUT = 600
 
 

@@ -7,6 +7,9 @@
 // signal. A wait is a call of the runtime, which gives the processor to other ranks and notices when one is lost. The
 // launch goes on then with what it finds, and the runtime ends the call after it.
 //
+// What is stored for a rank of another host lies in a mirror of its window here, and the runtime is told of it, as of
+// the signal behind it: calls behind one test of a pointer, which is null where all ranks share a host.
+//
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "Memrefs.h"
@@ -17,6 +20,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -39,59 +44,121 @@ public:
       : op(op), slots(slots), converter(converter), b(op), loc(op->getLoc()), peers(b, loc, slots.peers) {}
 
   LogicalResult run() {
+    LogicalResult lowered = success();
     if (auto part = dyn_cast<PartOp>(op))
-      lower(part);
+      lowered = lower(part);
     else if (auto put = dyn_cast<PutOp>(op))
-      lower(put);
+      lowered = lower(put);
     else if (auto epoch = dyn_cast<EpochOp>(op))
       epoch.replaceAllUsesWith(LLVM::LoadOp::create(b, loc, b.getI32Type(), peers.epoch()).getResult());
     else if (auto signal = dyn_cast<SignalOp>(op))
-      lower(signal);
+      lowered = lower(signal);
     else if (auto await = dyn_cast<AwaitOp>(op))
-      return lower(await);
+      lowered = lower(await);
     else if (isa<AdvanceOp>(op))
       lowerAdvance();
     else
       return op->emitOpError("uses a window, which only ops of the kernel dialect can do");
-    op->erase();
-    return success();
+    if (succeeded(lowered))
+      op->erase();
+    return lowered;
   }
 
 private:
-  void lower(PartOp part) {
+  LogicalResult lower(PartOp part) {
     Value peer = part.getPeer() ? toI64(part.getPeer()) : Value();
-    Value memref = makeMemref(b, loc, converter, part.getPart().getType(), peers.address(slots.offset, peer),
-                              slots.sizes);
-    part.replaceAllUsesWith(memref);
+    Value data = peers.address(slots.offset, peer);
+    if (peer)
+      for (Operation *user : part.getPart().getUsers())
+        if (failed(tellOf(user, part, data)))
+          return failure();
+    part.replaceAllUsesWith(makeMemref(b, loc, converter, part.getPart().getType(), data, slots.sizes));
+    return success();
   }
 
-  void lower(PutOp put) {
+  /// Tells of a store to an element of another rank's part, which begins at `data`.
+  LogicalResult tellOf(Operation *user, PartOp part, Value data) {
+    auto store = dyn_cast<memref::StoreOp>(user);
+    if (!store || store.getMemRef() != part.getPart())
+      return user->emitOpError() << "uses another rank's part of a window, to which only memref.store may write";
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfter(store);
+    MemRefType type = part.getPart().getType();
+    Value place;
+    for (auto [index, size] : llvm::zip_equal(store.getIndices(), type.getShape())) {
+      Value at = toI64(index);
+      place = place ? LLVM::AddOp::create(b, loc, LLVM::MulOp::create(b, loc, place, constant(size)), at) : at;
+    }
+    Value bytes = constant(type.getElementTypeBitWidth() / 8);
+    return tell(toI64(part.getPeer()), advance(data, LLVM::MulOp::create(b, loc, place, bytes)), bytes);
+  }
+
+  LogicalResult lower(PutOp put) {
     Value bytes = constant(put.getWindow().getType().getRowBytes());
     auto rowAt = [&](Value base, Value row) {
       return advance(base, LLVM::MulOp::create(b, loc, toI64(row), bytes));
     };
-    Value to = rowAt(peers.address(slots.offset, toI64(put.getPeer())), put.getTo());
+    Value peer = toI64(put.getPeer());
+    Value to = rowAt(peers.address(slots.offset, peer), put.getTo());
     Value from = rowAt(addressOf(b, loc, converter, put.getSource()), put.getRow());
     LLVM::MemcpyOp::create(b, loc, to, from, bytes, /*isVolatile=*/false);
+    return tell(peer, to, bytes);
   }
 
-  void lower(SignalOp signal) {
-    Value flag = flagAt(peers.address(slots.offset, toI64(signal.getPeer())), signal.getIndex());
-    LLVM::StoreOp::create(b, loc, signal.getEpoch(), flag, /*alignment=*/4, /*isVolatile=*/false,
-                          /*isNonTemporal=*/false, /*isInvariantGroup=*/false, LLVM::AtomicOrdering::release);
+  LogicalResult lower(SignalOp signal) {
+    Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i32 = b.getI32Type();
+    Type nothing = LLVM::LLVMVoidType::get(b.getContext());
+    FailureOr<LLVM::LLVMFuncOp> raise = function("moert_raise", {ptr, i32, ptr, i32}, nothing);
+    if (failed(raise))
+      return failure();
+    Value peer = toI64(signal.getPeer()), flag = flagAt(peers.address(slots.offset, peer), signal.getIndex());
+    auto branch = scf::IfOp::create(b, loc, TypeRange(), areApart(), /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      LLVM::CallOp::create(b, loc, *raise,
+                           ValueRange{slots.peers, LLVM::TruncOp::create(b, loc, i32, peer), flag, signal.getEpoch()});
+      b.setInsertionPointToStart(branch.elseBlock());
+      LLVM::StoreOp::create(b, loc, signal.getEpoch(), flag, /*alignment=*/4, /*isVolatile=*/false,
+                            /*isNonTemporal=*/false, /*isInvariantGroup=*/false, LLVM::AtomicOrdering::release);
+    }
+    return success();
+  }
+
+  /// Whether some ranks are on another host.
+  Value areApart() {
+    Value hosts = peers.hosts(), none = LLVM::ZeroOp::create(b, loc, hosts.getType());
+    return LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ne, hosts, none);
+  }
+
+  /// Behind a store of `bytes` bytes at `to`, in the windows of rank `peer`.
+  LogicalResult tell(Value peer, Value to, Value bytes) {
+    Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i32 = b.getI32Type();
+    Type nothing = LLVM::LLVMVoidType::get(b.getContext());
+    FailureOr<LLVM::LLVMFuncOp> stored = function("moert_stored", {ptr, i32, ptr, b.getI64Type()}, nothing);
+    if (failed(stored))
+      return failure();
+    auto branch = scf::IfOp::create(b, loc, TypeRange(), areApart(), /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    LLVM::CallOp::create(b, loc, *stored, ValueRange{slots.peers, LLVM::TruncOp::create(b, loc, i32, peer), to, bytes});
+    return success();
+  }
+
+  /// A function of the runtime.
+  FailureOr<LLVM::LLVMFuncOp> function(StringRef name, ArrayRef<Type> arguments, Type result) {
+    return LLVM::lookupOrCreateFn(b, op->getParentOfType<ModuleOp>(), name, arguments, result);
   }
 
   LogicalResult lower(AwaitOp await) {
     Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i32 = b.getI32Type();
-    FailureOr<LLVM::LLVMFuncOp> wait = LLVM::lookupOrCreateFn(b, op->getParentOfType<ModuleOp>(), "moert_await",
-                                                              {ptr, ptr, i32, i32, b.getI64Type()}, i32);
+    FailureOr<LLVM::LLVMFuncOp> wait = function("moert_await", {ptr, ptr, i32, i32, b.getI64Type()}, i32);
     if (failed(wait))
       return failure();
     Value flag = flagAt(peers.address(slots.offset, Value()), await.getIndex());
     Value peer = LLVM::TruncOp::create(b, loc, i32, toI64(await.getPeer()));
     LLVM::CallOp::create(b, loc, *wait,
                          ValueRange{slots.peers, flag, await.getEpoch(), peer, toI64(await.getIndex())});
-    op->erase();
     return success();
   }
 

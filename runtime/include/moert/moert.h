@@ -13,12 +13,13 @@
 extern "C" {
 #endif
 
-#define MOERT_ABI_VERSION 6
+#define MOERT_ABI_VERSION 7
 #define MOERT_MAX_RANK 8
 
 /* A function that cannot go on (no memory, an output of the wrong rank, a check that fails) ends the call: it does not
  * return to the program. Programs therefore own nothing that would have to be freed on the way. All functions are
- * called from the thread that runs the program, never from a kernel, but for moert_await and moert_await_arrivals. */
+ * called from the thread that runs the program, never from a kernel, but for moert_await, moert_await_arrivals,
+ * moert_stored and moert_raise. */
 
 /* One run of a program on one device of one rank: arena, thread pool, trace. Never global. */
 typedef struct moert_context moert_context;
@@ -96,6 +97,7 @@ int32_t moert_await_arrivals(const int32_t *counter, int64_t arrivals);
 /* ---- ranks ------------------------------------------------------------------------------------------------------ */
 
 struct moert_notes;
+struct moert_hosts;
 
 /* What kernels see of the ranks of an axis. A rank stores to the windows of the others and reads its own. */
 typedef struct moert_peers {
@@ -107,6 +109,7 @@ typedef struct moert_peers {
   int64_t patience; /* nanoseconds that a wait may take */
   uint32_t *waits;  /* peer + 1 while a wait for it lasts, for what others say of it; may be NULL */
   struct moert_notes *notes; /* what the runtime remembers of waits, for errors and traces; may be NULL */
+  struct moert_hosts *hosts; /* NULL: all ranks of the axis share a host; else stores to others and flags are told */
 } moert_peers;
 
 /* This rank's number on an axis of the program. */
@@ -129,6 +132,12 @@ void moert_flags(moert_context *ctx, int64_t each, int64_t slices, int64_t strid
  * as a signed number). 1: all that its peer stored before is there. 0: it did not come, which `status` then says.
  * `number`: that of the flag in its window, for errors and traces; -1: it has none. */
 int32_t moert_await(const moert_peers *peers, const uint32_t *flag, uint32_t epoch, int32_t peer, int64_t number);
+/* For kernels on a CPU, unless `hosts` is NULL: behind a store of `bytes` bytes at `to`, in the windows of rank `peer`. If
+ * that rank is on another host, base[peer] is a mirror of its windows here. */
+void moert_stored(const moert_peers *peers, int32_t peer, const void *to, int64_t bytes);
+/* The same for a flag there, in place of a store with release: it becomes `epoch` when all that was told before is there.
+ */
+void moert_raise(const moert_peers *peers, int32_t peer, uint32_t *flag, uint32_t epoch);
 
 /* ---- reports -------------------------------------------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@ namespace moert {
 
 static_assert(sizeof(ControlPage) % alignof(ControlSlot) == 0 && sizeof(ControlSlot) == 64, "slots lie in lines");
 
-void ControlGroup::place(char *const *allPages, size_t behind, const moert_peers &waits) {
-  pages = allPages;
+void ControlGroup::place(Windows &allPages, size_t behind, const moert_peers &waits) {
+  pages = &allPages;
   offset = behind;
   peers = waits;
   peers.rank = own;
@@ -21,7 +21,7 @@ void ControlGroup::place(char *const *allPages, size_t behind, const moert_peers
 }
 
 ControlSlot *ControlGroup::slot(int owner, int sender) const {
-  auto *slots = reinterpret_cast<ControlSlot *>(pages[member(owner)] + offset);
+  auto *slots = reinterpret_cast<ControlSlot *>(pages->bases()[member(owner)] + offset);
   return slots + (exchange & 1) * members.size() + static_cast<size_t>(sender);
 }
 
@@ -30,7 +30,8 @@ bool ControlGroup::tell(const void *mine, size_t bytes) {
   for (int peer = 0; peer < ranks(); ++peer) {
     ControlSlot *to = slot(peer, own);
     std::memcpy(to->bytes, mine, bytes);
-    signal(&to->number, exchange);
+    pages->stored(member(peer), to->bytes, bytes);
+    pages->raise(member(peer), &to->number, exchange);
   }
   for (int peer = 0; peer < ranks(); ++peer)
     if (!moert_await(&peers, &slot(own, peer)->number, exchange, peer, /*number=*/-1))

@@ -9,6 +9,7 @@
 
 #include "comm/Group.h"
 #include "comm/Peers.h"
+#include "comm/Windows.h"
 
 #include <vector>
 
@@ -54,7 +55,7 @@ public:
   int member(int peer) const { return members[static_cast<size_t>(peer)]; }
   size_t slotBytes() const { return 2 * members.size() * sizeof(ControlSlot); }
   /// The slots of this group begin so many bytes behind the beginning of a page.
-  void place(char *const *pages, size_t offset, const moert_peers &waits);
+  void place(Windows &pages, size_t offset, const moert_peers &waits);
 
   moert_peers peers{};   ///< of programs; its windows are opened when they ask for them
   moert_notes notes;
@@ -66,7 +67,7 @@ private:
 
   std::vector<int> members;
   int own;
-  char *const *pages = nullptr; ///< by rank of the job
+  Windows *pages = nullptr; ///< by rank of the job
   size_t offset = 0;
   uint32_t exchange = 0;
 };

@@ -40,9 +40,6 @@ Status checkRankCount(const moert_program &program, const Ranks &ranks) {
                  ranks.launcher.c_str(), ranks.ranks);
 }
 
-/// All ranks of the job, on whatever axes they stand.
-static constexpr uint32_t kEverybody = ~0u;
-
 /// The ranks that differ from `rank` on these axes only.
 std::vector<int> Job::membersOf(int rank, uint32_t along) const {
   std::vector<int> members;
@@ -117,6 +114,9 @@ Status Job::join(const std::vector<const moert_program *> &variants, const Ranks
   pages.setProvider(provider);
   pieces.setProvider(provider);
   makeGroups(variants, provider);
+  if (!ranks.isLocal)
+    if (Status s = connectHosts(ranks); s.failed())
+      return failure(s.code, "rank %d could not meet the others: %s", ranks.rank, s.message.c_str());
   for (const moert_program *variant : variants)
     for (int32_t i = 0; i < variant->output_count; ++i)
       collects = collects || variant->outputs[i].axes != 0;
@@ -158,7 +158,7 @@ Status Job::start(const Status &opened, uint64_t weights) {
   for (int i = 0; i < ranks() && !s.failed(); ++i)
     goodbyes.push_back(&page(i).goodbye);
   if (!s.failed() && meeting == &bootstrap) // threads of one process end together
-    s = watch.start(bootstrap, &page(rank()).abort, std::move(goodbyes));
+    s = watch.start(bootstrap, &page(rank()).abort, std::move(goodbyes), hosts);
   if (s.failed())
     return failure(s.code, "rank %d was opening its session: %s", rank(), s.message.c_str());
   moert_peers waits{};
@@ -168,10 +168,11 @@ Status Job::start(const Status &opened, uint64_t weights) {
   for (size_t i = 0; i < groups.size(); ++i) {
     const auto &group = groups[i];
     waits.waits = i < ControlPage::kGroups ? &page(rank()).waits[i] : nullptr;
-    group->place(pages.bases(), offset, waits);
+    group->place(pages, offset, waits);
     offset += group->slotBytes();
   }
   isStarted = true;
+  link.listen(this);
   return {};
 }
 
@@ -179,8 +180,14 @@ Status Job::start(const Status &opened, uint64_t weights) {
 /// rank.
 void Job::abortOthers(bool onlyLater) {
   for (int i = 0; i < ranks(); ++i) {
-    if (i == rank() || (onlyLater && __atomic_load_n(&page(i).run, __ATOMIC_SEQ_CST) == runs))
+    // Ranks of other hosts compare for themselves, when they hear that this one has left.
+    if (i == rank() || (onlyLater && (link.isFar(i) || __atomic_load_n(&page(i).run, __ATOMIC_SEQ_CST) == runs)))
       continue;
+    if (link.isFar(i)) {
+      link.to(i).close({Deed::Abort, static_cast<uint32_t>(rank()) + 1, {}});
+      link.wake();
+      continue;
+    }
     uint32_t none = 0;
     __atomic_compare_exchange_n(&page(i).abort, &none, static_cast<uint32_t>(rank()) + 1, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_ACQUIRE);
@@ -193,22 +200,21 @@ Status Job::begin() {
     return over;
   phase = "the start of a run";
   __atomic_store_n(&page(rank()).run, ++runs, __ATOMIC_SEQ_CST);
-  for (int i = 0; i < ranks(); ++i) {
-    uint32_t none = 0;
+  for (int i = 0; i < ranks(); ++i)
     if (__atomic_load_n(&page(i).goodbye, __ATOMIC_SEQ_CST) != kStays)
-      __atomic_compare_exchange_n(&page(rank()).abort, &none, static_cast<uint32_t>(i) + 1, false, __ATOMIC_ACQ_REL,
-                                  __ATOMIC_ACQUIRE);
-  }
+      setAbort(static_cast<uint32_t>(i) + 1);
   return isDisturbed() ? fail(why()) : Status();
 }
 
 void Job::leave() {
   if (isStarted && page(rank()).goodbye == kStays) {
     __atomic_store_n(&page(rank()).goodbye, kLeft, __ATOMIC_SEQ_CST);
+    publishPage();
     abortOthers(/*onlyLater=*/true);
   }
   isStarted = false;
   watch.stop();
+  link.close();
 }
 
 Status Job::fail(Status status) {
@@ -221,6 +227,7 @@ Status Job::fail(Status status) {
   own.isWhole = isTold || isDisturbed();
   std::memcpy(own.text, status.message.data(), std::min(status.message.size(), sizeof own.text - 1));
   __atomic_store_n(&own.goodbye, kFailed, __ATOMIC_SEQ_CST);
+  publishPage();
   if (!isTold)
     abortOthers(/*onlyLater=*/false);
   return status;
@@ -303,7 +310,9 @@ Status Job::why(const char *kernel) const {
     return failure(other.code, "%s", other.text);
   if (goodbye == kFailed)
     return failure(other.code, "rank %d failed: %s", lost, other.text);
-  const char *ended = goodbye == kLeft ? "left the job" : "ended";
+  const char *ended = goodbye == kLeft    ? "left the job"
+                      : hosts.isFar(lost) ? "ended, or its host cannot be reached,"
+                                          : "ended";
   if (waited < 0)
     return failure(kUserError, "rank %d %s while rank %d was in \"%s\"", lost, ended, rank(), phase);
   std::string whom = waited == lost ? "it" : format("rank %d", waited);

@@ -5,8 +5,8 @@
 //
 // Whatever happens to a rank, the others find out at once, or by the deadline: a process that ends is seen by the
 // watch, a rank that fails or leaves says so in its page, and one that stands still is waited for no longer than
-// patience. After a failure in a run the job is over: ranks may be at different places, and all later runs fail with
-// the first reason.
+// patience. Ranks of other hosts are heard of through their connection (Link.h). After a failure in a run the job is
+// over: ranks may be at different places, and all later runs fail with the first reason.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_COMM_JOB_H
@@ -29,7 +29,7 @@ std::string axesText(const moert_program &program);
 /// Whether those who were started are as many as the program needs.
 Status checkRankCount(const moert_program &program, const Ranks &ranks);
 
-class Job {
+class Job final : Link::Listener {
 public:
   Job() = default;
   Job(const Job &) = delete;
@@ -48,6 +48,10 @@ public:
   int rank() const { return meeting->rank(); }
   int ranks() const { return meeting->ranks(); }
   int64_t nanoseconds() const { return patience; }
+  /// Of the ranks on this host: how many they are, the place of this one among them, and the first one.
+  int ranksHere() const { return hosts.areMany() ? hosts.count() : ranks(); }
+  int indexHere() const { return hosts.areMany() ? hosts.before(rank()) : rank(); }
+  int firstHere() const { return hosts.areMany() ? hosts.first() : 0; }
   ControlGroup &axis(int32_t index) { return *groups[static_cast<size_t>(index)]; }
   /// The ranks that differ from this one on these axes only (by bit), in their order in the job. For the axes of an
   /// input or output.
@@ -90,6 +94,8 @@ public:
   Status collect(ControlGroup &group, const void *mine, const std::vector<uint64_t> &sizes, char *to);
 
 private:
+  /// As axes: all ranks of the job, on whatever axes they stand.
+  static constexpr uint32_t kEverybody = ~0u;
   /// From here on flags are reset. They are compared by signed differences, and a program may go on for long.
   static constexpr uint32_t kLastEpoch = 1u << 30;
   static constexpr size_t kPiece = size_t(1) << 20;
@@ -104,10 +110,21 @@ private:
   int waitedFor(int rank) const;
   int endOfWaits(int waited) const;
   Status shareOutcome(const Status &opened, uint64_t weights);
+  // JobHosts.cpp: ranks of other hosts.
+  Status connectHosts(const Ranks &ranks);
+  void publishPage();
+  void setAbort(uint32_t word);
+  void heard(int rank) override;
+  void aborted(int rank, uint32_t word) override;
+  void lost(int rank) override;
+  void tick() override;
 
   Bootstrap bootstrap; ///< of processes
   LocalMeeting local;  ///< of threads of this process
   Group *meeting = &bootstrap;
+  Hosts hosts;
+  Link link; ///< windows need it as long as they live
+  uint32_t shownWaits[ControlPage::kGroups] = {};
   int64_t patience = 0;
   uint64_t memory = 0; ///< bytes of this machine
   std::vector<moert_axis> axes;                      ///< of all variants

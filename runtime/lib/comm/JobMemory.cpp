@@ -46,6 +46,7 @@ Status Job::openWindows(int32_t index, size_t bytes) {
                      bytes, group.ranks(), phase, static_cast<unsigned long long>(memory));
     status = opened.open(group, bytes);
     group.peers.base = opened.bases();
+    group.peers.hosts = opened.hosts();
   } else if (group.epoch >= kLastEpoch) {
     // All ranks have counted alike. Between the two exchanges nobody stores.
     status = group.barrier();
@@ -73,8 +74,12 @@ Status Job::collect(ControlGroup &group, const void *mine, const std::vector<uin
   char ignored = 0;
   for (uint64_t begin = 0; begin < largest; begin += kPiece) {
     size_t half = begin / kPiece % 2 * kPiece;
-    if (uint64_t size = sizeOf(group.rank(), begin))
-      std::memcpy(pieces.bases()[rank()] + half, static_cast<const char *>(mine) + begin, size);
+    if (uint64_t size = sizeOf(group.rank(), begin)) {
+      char *own = pieces.bases()[rank()] + half;
+      std::memcpy(own, static_cast<const char *>(mine) + begin, size);
+      for (int peer = 0; peer < group.ranks(); ++peer)
+        pieces.show(group.member(peer), own, size);
+    }
     if (!group.tell(&ignored, sizeof ignored))
       return why();
     char *next = to + begin;

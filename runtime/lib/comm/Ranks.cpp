@@ -104,9 +104,16 @@ Status readRoot(const std::string &root, Ranks &ranks) {
   return {};
 }
 
+void findHost(ReadVariable read, Ranks &ranks) {
+  Reader env(read);
+  ranks.hostName = env.text("MOE_HOST_NAME");
+  ranks.interface = env.text("MOE_INTERFACE");
+}
+
 Status findRanks(ReadVariable read, Ranks &ranks) {
   Reader env(read);
   ranks = Ranks();
+  findHost(read, ranks);
   const Launcher *found = nullptr;
   for (const Launcher &launcher : launchers)
     if (!found && env.has(launcher.rank) && env.has(launcher.ranks))

@@ -16,6 +16,8 @@ struct Ranks {
   bool isLocal = false; ///< all ranks are threads of this process: it needs no place
   int listening = -1;   ///< of rank 0: a socket that listens there already, which it takes over
   std::string token;    ///< what only processes of this job know, or at least what tells it from other jobs
+  std::string hostName; ///< ranks of different names share no memory, even on one machine
+  std::string interface; ///< the network interface to other hosts; empty: any
   std::string launcher; ///< for messages: "torchrun"; empty for a single process
 };
 
@@ -27,6 +29,8 @@ using ReadVariable = const char *(*)(const char *name);
 /// launcher says; MOE_LISTEN is the number of a socket with which rank 0 was started, and which listens already. A
 /// variable that is no number, or a rank that is not below the number of ranks, is an error.
 Status findRanks(ReadVariable read, Ranks &ranks);
+/// What MOE_HOST_NAME and MOE_INTERFACE say.
+void findHost(ReadVariable read, Ranks &ranks);
 
 /// Sets the place of rank 0 from HOST:PORT.
 Status readRoot(const std::string &root, Ranks &ranks);

@@ -36,7 +36,7 @@ Status Watch::begin(int own, const std::vector<int64_t> &all) {
   return {};
 }
 
-Status Watch::start(Group &ranks, uint32_t *word, std::vector<const uint32_t *> words) {
+Status Watch::start(Group &ranks, uint32_t *word, std::vector<const uint32_t *> words, const Hosts &hosts) {
   stop();
   abort = word;
   goodbyes = std::move(words);
@@ -44,6 +44,9 @@ Status Watch::start(Group &ranks, uint32_t *word, std::vector<const uint32_t *> 
   std::vector<int64_t> all(static_cast<size_t>(ranks.ranks()));
   if (Status bad = ranks.gather(&mine, all.data(), sizeof mine); bad.failed())
     return bad;
+  for (int rank = 0; rank < ranks.ranks(); ++rank)
+    if (hosts.isFar(rank))
+      all[static_cast<size_t>(rank)] = mine; // a number of another host
   // Who ends before it is watched is missing in the next exchange.
   Status own = begin(ranks.rank(), all);
   int32_t isFine = !own.failed();

@@ -8,6 +8,7 @@
 #define MOERT_LIB_COMM_WATCH_H
 
 #include "comm/Group.h"
+#include "comm/Hosts.h"
 #include "comm/Socket.h"
 
 #include <poll.h>
@@ -23,9 +24,11 @@ public:
   Watch &operator=(const Watch &) = delete;
   ~Watch() { stop(); }
 
-  /// All ranks call it, on one host. `abort`, if it is 0, becomes the number of a rank that ends, plus one. `goodbyes`
-  /// are words by rank; who has set its own ends as it should. Without them nobody should.
-  Status start(Group &ranks, uint32_t *abort, std::vector<const uint32_t *> goodbyes = {});
+  /// All ranks call it; those of other hosts are not watched (Link.h has news of them). `abort`, if it is 0, becomes
+  /// the number of a rank that ends, plus one. `goodbyes` are words by rank; who has set its own ends as it should.
+  /// Without them nobody should.
+  Status start(Group &ranks, uint32_t *abort, std::vector<const uint32_t *> goodbyes = {},
+               const Hosts &hosts = Hosts());
   void stop();
 
 private:

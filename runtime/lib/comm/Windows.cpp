@@ -56,6 +56,8 @@ Status Windows::make(int own, size_t bytes, Socket &memory, Offer &offer) {
 
 Status Windows::take(int rank, size_t bytes, const Offer &offer) {
   char *&base = parts[static_cast<size_t>(rank)];
+  if (isMirror(rank))
+    return mirror(rank, bytes);
   if (provider == Provider::Local) {
     auto *there = reinterpret_cast<char *>(static_cast<uintptr_t>(offer.file));
     base = shareLocal(there) ? there : nullptr;
@@ -84,12 +86,14 @@ Status Windows::take(int rank, size_t bytes, const Offer &offer) {
 Status Windows::exchange(Group &ranks, size_t bytes) {
   Socket memory;
   Offer mine;
-  Status own = make(ranks.rank(), bytes, memory, mine);
+  Status made = make(ranks.rank(), bytes, memory, mine);
+  if (link && !made.failed())
+    link->landing().open(number, ++opening, parts[static_cast<size_t>(ranks.rank())], parts.data(), bytes);
   std::vector<Offer> all(static_cast<size_t>(ranks.ranks()));
   if (Status bad = ranks.gather(&mine, all.data(), sizeof mine); bad.failed())
     return bad;
-  if (own.failed())
-    return own;
+  if (made.failed())
+    return made;
   for (int rank = 0; rank < ranks.ranks(); ++rank) {
     const Offer &offer = all[static_cast<size_t>(rank)];
     if (!offer.isMade)
@@ -114,7 +118,10 @@ Status Windows::exchange(Group &ranks, size_t bytes) {
 }
 
 Status Windows::open(Group &ranks, size_t bytes) {
+  if (Status bad = finishSending(); bad.failed())
+    return bad;
   close();
+  own = ranks.rank();
   size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   if (bytes == 0 || bytes > SIZE_MAX / 2)
     return failure(kInternal, "a window of %zu bytes", bytes);
@@ -127,9 +134,16 @@ Status Windows::open(Group &ranks, size_t bytes) {
 }
 
 void Windows::close() {
-  for (char *part : parts)
-    if (part)
-      unmapShared(part);
+  if (link)
+    link->landing().close(number);
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    if (!parts[rank])
+      continue;
+    if (isMirror(static_cast<int>(rank)))
+      munmap(parts[rank], size);
+    else
+      unmapShared(parts[rank]);
+  }
   parts.clear();
   size = 0;
 }

@@ -134,12 +134,12 @@ Status Session::openAlone(const moert_program_list &programs, const Selection &s
 
 Status Session::startPool(const moert_session_options &options) {
   // Ranks share the cores of their host.
-  int cores = availableCores(), ranks = context.job ? context.job->ranks() : 1;
+  int cores = availableCores(), ranks = context.job ? context.job->ranksHere() : 1;
   context.blocks = options.threads ? options.threads : std::max(cores / ranks, 1);
   // Threads that share a core help nobody. The blocks stay as many as was asked for: results do not depend on them, but
   // a test can show that.
   int threads = context.device ? 1 : std::min<int>(context.blocks, cores);
-  return context.pool.start(threads, options.pin != 0, context.job ? context.job->rank() * threads : 0);
+  return context.pool.start(threads, options.pin != 0, context.job ? context.job->indexHere() * threads : 0);
 }
 
 static bool holds(const Memory &memory, const void *data) {

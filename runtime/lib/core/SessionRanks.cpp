@@ -18,6 +18,7 @@ static const char *readEnvironment(const char *name) { return std::getenv(name);
 static Status findOwnPlace(const moert_session_options &options, Ranks &ranks) {
   if (!options.ranks)
     return findRanks(readEnvironment, ranks);
+  findHost(readEnvironment, ranks);
   ranks.rank = options.rank;
   ranks.ranks = options.ranks;
   ranks.launcher = "the session";
@@ -166,7 +167,7 @@ Status Session::writeRankTraces(const char *path) const {
   if (Status s = job.begin(); s.failed())
     return s;
   job.setPhase("the gathering of traces");
-  // Times of one host; rank 0 has the first row.
+  // Clocks differ from host to host: times begin with those of a host's first rank. Rank 0 has the first row.
   std::vector<int64_t> origins(static_cast<size_t>(job.ranks()));
   int64_t origin = context.trace->begin();
   if (job.all().gather(&origin, origins.data(), sizeof origin).failed())
@@ -178,7 +179,7 @@ Status Session::writeRankTraces(const char *path) const {
     return Status();
   };
   std::string name = format("%s, rank %d", program->name, job.rank());
-  (void)context.trace->print(job.rank() + 1, name, origins[0], flush, &text);
+  (void)context.trace->print(job.rank() + 1, name, origins[static_cast<size_t>(job.firstHere())], flush, &text);
   text += job.rank() + 1 < job.ranks() ? ",\n" : Trace::tail;
   std::vector<uint64_t> sizes(static_cast<size_t>(job.ranks()));
   uint64_t size = text.size(), total = 0;

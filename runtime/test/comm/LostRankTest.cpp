@@ -24,7 +24,7 @@ std::vector<Ending> lose(int count, int lost) {
     if (windows.open(group, 4096).failed() || watch.start(group, &abort).failed())
       return "no windows";
     moert_peers peers{windows.bases(), ranks.rank,  ranks.ranks, nullptr, &abort,
-                      &status,         60 * second, nullptr,    nullptr};
+                      &status,         60 * second, nullptr, nullptr, nullptr};
     if (ranks.rank == lost) {
       usleep(200000);
       raise(SIGKILL);
@@ -102,7 +102,7 @@ TEST(LostRank, AStoppedOneEndsThemByDeadline) {
     if (ranks.rank == 1)
       raise(SIGSTOP);
     moert_peers peers{windows.bases(), ranks.rank,  ranks.ranks, nullptr, &abort,
-                      &status,         second / 4, nullptr,     nullptr};
+                      &status,         second / 4, nullptr, nullptr, nullptr};
     bool came = moert_await(&peers, reinterpret_cast<uint32_t *>(peers.base[0]), 1, 6, -1);
     return came ? "came" : "status " + std::to_string(status);
   };

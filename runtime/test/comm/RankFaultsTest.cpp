@@ -2,6 +2,7 @@
 
 #include "Job.h"
 #include "RankSession.h"
+#include "comm/Hosts.h"
 #include "moert/archive.h"
 
 #include <cstdlib>
@@ -187,6 +188,7 @@ TEST(RankFaults, ARankThatEndsWhileItOpensIsNamed) {
       own.token = "token";
       if (group.join(own, checksum(identity.data(), identity.size()), 20 * second).failed())
         return "not met";
+      (void)Hosts().find(group, "");
       raise(signal);
       return "";
     };

@@ -26,7 +26,7 @@ std::string withWindows(const Ranks &ranks, size_t bytes, const std::function<st
     return bad.message;
   uint32_t epoch = 0, abort = 0, status = 0;
   std::string text =
-      body({windows.bases(), ranks.rank, ranks.ranks, &epoch, &abort, &status, 10 * second, nullptr, nullptr});
+      body({windows.bases(), ranks.rank, ranks.ranks, &epoch, &abort, &status, 10 * second, nullptr, nullptr, nullptr});
   return group.barrier().failed() ? "no barrier" : text;
 }
 
@@ -70,7 +70,7 @@ TEST(Windows, RowsArriveWholeAndInOrder) {
 
 TEST(Windows, EpochsWrapAround) {
   uint32_t abort = 0, status = 0, flag = UINT32_MAX - 1;
-  moert_peers peers{nullptr, 0, 1, nullptr, &abort, &status, second / 100, nullptr, nullptr};
+  moert_peers peers{nullptr, 0, 1, nullptr, &abort, &status, second / 100, nullptr, nullptr, nullptr};
   EXPECT_TRUE(moert_await(&peers, &flag, UINT32_MAX - 1, 0, -1));
   EXPECT_FALSE(moert_await(&peers, &flag, 2, 4, -1)) << "2 comes after UINT32_MAX - 1";
   EXPECT_EQ(status, 5u);

@@ -26,6 +26,8 @@ FLAGS = {
     "weights": ("bigram", ["--generate", "a", "--weights", "{place}"], [f"weights '{{place}}' are not a file but {kind}" for kind in MAPPED]),
     "prompt-file": ("bigram", ["--prompt-file", "{place}"], [READ[0], "the prompt is empty", *READ[2:]]),
     "calls": ("layer", ["--calls", "{place}"], [READ[0], "'{place}' holds no calls", *READ[2:]]),
+    "hosts": ("bigram2", ["--generate", "a", "--ranks", "2", "--root", "127.0.0.1:9", "--hosts", "{place}"],
+              [READ[0], "{place} has hosts for 0 ranks, but --ranks is 2", *READ[2:]]),
     "input": ("layer", [*ARRAYS[:2], "--input", "scale=@{place}"],
               [f"input 'scale': cannot read '{{place}}': it is {kind}, not a file" for kind in MAPPED]),
     "expected-output": ("layer", [*ARRAYS, "--expected-output", "y=@{place}"],

@@ -31,7 +31,7 @@ kernel.func @exchange(%rows: !kernel.window<?x64xbf16>, %came: !kernel.window<2x
 // CHECK-DAG: %[[ME:.*]] = llvm.sext %[[RANK]] : i32 to i64
 // CHECK-DAG: %[[ROOM:.*]] = moert.agree %[[CTX]], 0, %[[T]]
 // CHECK: %[[PEERS:.*]] = moert.windows %[[CTX]], 0, %[[BYTES:.*]]
-// CHECK: llvm.getelementptr %[[PEERS]][0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(ptr, i32, i32, ptr, ptr, ptr, i64)>
+// CHECK: llvm.getelementptr %[[PEERS]][0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, ptr, ptr)>
 // CHECK: %[[BASE:.*]] = llvm.load %{{.*}} invariant : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[OWN:.*]] = llvm.getelementptr %{{.*}}[64] : (!llvm.ptr) -> !llvm.ptr, i8
 // What a launch is for is said once for those that follow each other.

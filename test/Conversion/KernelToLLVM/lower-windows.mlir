@@ -7,7 +7,7 @@ kernel.func @exchange(%x: memref<?x8xbf16> {llvm.noalias}, %w: !kernel.window<?x
   // The row of 16 bytes at base[peer] + offset + 16 i.
   // CHECK-DAG: %[[BYTES:.*]] = llvm.mlir.constant(16 : i64)
   // CHECK-DAG: %[[PEER64:.*]] = arith.index_cast %[[PEER]] : index to i64
-  // CHECK-DAG: %[[FIELD:.*]] = llvm.getelementptr %[[P]][0, 0] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(ptr, i32, i32, ptr, ptr, ptr, i64)>
+  // CHECK-DAG: %[[FIELD:.*]] = llvm.getelementptr %[[P]][0, 0] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(ptr, i32, i32, ptr, ptr, ptr, i64, ptr, ptr, ptr)>
   // CHECK: %[[BASES:.*]] = llvm.load %[[FIELD]] invariant : !llvm.ptr -> !llvm.ptr
   // CHECK: %[[ENTRY:.*]] = llvm.getelementptr %[[BASES]][%[[PEER64]]] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
   // CHECK: %[[BASE:.*]] = llvm.load %[[ENTRY]] invariant : !llvm.ptr -> !llvm.ptr
@@ -17,6 +17,12 @@ kernel.func @exchange(%x: memref<?x8xbf16> {llvm.noalias}, %w: !kernel.window<?x
   // CHECK: builtin.unrealized_conversion_cast %[[X]] : memref<?x8xbf16> to !llvm.struct
   // CHECK: %[[FROM:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr, i64) -> !llvm.ptr, i8
   // CHECK: "llvm.intr.memcpy"(%[[TO]], %[[FROM]], %[[BYTES]]) <{isVolatile = false}>
+  // Ranks of other hosts: one test of moert_peers::hosts.
+  // CHECK: %[[HOSTSAT:.*]] = llvm.getelementptr %[[P]][0, 9]
+  // CHECK: %[[HOSTS:.*]] = llvm.load %[[HOSTSAT]] invariant : !llvm.ptr -> !llvm.ptr
+  // CHECK: %[[APART:.*]] = llvm.icmp "ne" %[[HOSTS]], %{{.*}} : !llvm.ptr
+  // CHECK: scf.if %[[APART]] {
+  // CHECK: llvm.call @moert_stored(%[[P]], %{{.*}}, %[[TO]], %[[BYTES]]) : (!llvm.ptr, i32, !llvm.ptr, i64) -> ()
   kernel.put %x[%i], %w[%peer][%i] : memref<?x8xbf16>, !kernel.window<?x8xbf16>
   // CHECK: %[[EPOCHFIELD:.*]] = llvm.getelementptr %[[FP]][0, 3]
   // CHECK: %[[EPOCHAT:.*]] = llvm.load %[[EPOCHFIELD]] invariant
@@ -24,6 +30,9 @@ kernel.func @exchange(%x: memref<?x8xbf16> {llvm.noalias}, %w: !kernel.window<?x
   %epoch = kernel.epoch %came : !kernel.window<2xi32> -> i32
   // CHECK: %[[FLAGS:.*]] = llvm.getelementptr %{{.*}}[%[[FAT]]] : (!llvm.ptr, i64) -> !llvm.ptr, i8
   // CHECK: %[[FLAG:.*]] = llvm.getelementptr %[[FLAGS]][%{{.*}}] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  // CHECK: scf.if %{{.*}} {
+  // CHECK: llvm.call @moert_raise(%[[FP]], %{{.*}}, %[[FLAG]], %[[EPOCH]]) : (!llvm.ptr, i32, !llvm.ptr, i32) -> ()
+  // CHECK: } else {
   // CHECK: llvm.store %[[EPOCH]], %[[FLAG]] atomic release {alignment = 4 : i64} : i32, !llvm.ptr
   kernel.signal %came[%peer][%i], %epoch : !kernel.window<2xi32>
   // The own part: base[rank].
@@ -44,6 +53,9 @@ kernel.func @exchange(%x: memref<?x8xbf16> {llvm.noalias}, %w: !kernel.window<?x
   %v = memref.load %own[%i, %i] : memref<?x8xbf16>
   // CHECK: %[[THERE:.*]] = builtin.unrealized_conversion_cast %{{.*}} : !llvm.struct<{{.*}}> to memref<?x8xbf16>
   // CHECK: memref.store %{{.*}}, %[[THERE]]
+  // CHECK: %[[SIZE:.*]] = llvm.mlir.constant(2 : i64)
+  // CHECK: scf.if
+  // CHECK: llvm.call @moert_stored(%[[P]], %{{.*}}, %{{.*}}, %[[SIZE]])
   %there = kernel.part %w[%peer] : !kernel.window<?x8xbf16> -> memref<?x8xbf16>
   memref.store %v, %there[%i, %i] : memref<?x8xbf16>
   // CHECK-NOT: kernel.put

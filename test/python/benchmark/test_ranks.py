@@ -242,4 +242,4 @@ def test_wrong_input(words, message, capsys):
 @two_cores
 def test_list(capsys):
     assert cli.main(["--list", "--rows", "windows,1K/,T64/"]) == 0
-    assert capsys.readouterr().out.split() == ["windows", "exchange/1K/uniform", "exchange/1K/skewed", "olmoe/bfloat16/T64/uniform"]
+    assert capsys.readouterr().out.split() == ["windows", *(f"{part}/1K/{routing}" for part in ("exchange", "hosts") for routing in ("uniform", "skewed")), "olmoe/bfloat16/T64/uniform"]

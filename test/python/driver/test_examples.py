@@ -60,5 +60,5 @@ def test_training_goes_on_from_the_checkpoint(tmp_path):
 
 def test_every_example_is_known():
     """A new folder in examples/ needs tests as well."""
-    assert sorted(path.name for path in (ROOT / "examples").iterdir()) == ["expert-parallel", "overlap", "tiny-moe"]
+    assert sorted(path.name for path in (ROOT / "examples").iterdir()) == ["cluster", "expert-parallel", "overlap", "tiny-moe"]
     assert (ROOT / "test/python/ranks/test_example.py").is_file() and (ROOT / "test/python/ranks/test_overlap_example.py").is_file()

@@ -107,9 +107,10 @@ def KernelLowerWindows : Pass<"kernel-lower-windows", "::mlir::ModuleOp"> {
     A window that a kernel takes becomes the address of `moert_peers`, a byte offset and, if it is dynamic, its number of
     rows. A put becomes a copy of the row's bytes, a signal an atomic store with release order, and an await a call of
     `moert_await`, which kernels may call. Its result is not looked at: after the launch the
-    runtime ends a call in which a flag did not come. Launches must be gone, as in convert-kernel-to-llvm.
+    runtime ends a call in which a flag did not come. Where ranks are on several hosts, `moert_stored` is told of what
+    was stored for another rank, and `moert_raise` raises flags. Launches must be gone, as in convert-kernel-to-llvm.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def KernelLowerCounters : Pass<"kernel-lower-counters", "::mlir::ModuleOp"> {

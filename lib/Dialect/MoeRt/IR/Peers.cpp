@@ -9,7 +9,7 @@ using namespace mlir::moert;
 
 namespace {
 /// The order of the fields in moert.h.
-enum Field : int32_t { Base, Rank, Ranks, Epoch, Abort, Status, Patience };
+enum Field : int32_t { Base, Rank, Ranks, Epoch, Abort, Status, Patience, Waits, Notes, Hosts };
 } // namespace
 
 /// A load that no store of a program changes: it may be moved out of loops.
@@ -21,7 +21,8 @@ static Value loadFixed(OpBuilder &b, Location loc, Type type, Value address) {
 
 Value Peers::field(int32_t index, Type type) {
   Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i32 = b.getI32Type();
-  auto layout = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, i32, i32, ptr, ptr, ptr, b.getI64Type()});
+  auto layout = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                                 {ptr, i32, i32, ptr, ptr, ptr, b.getI64Type(), ptr, ptr, ptr});
   Value address = LLVM::GEPOp::create(b, loc, ptr, layout, pointer, ArrayRef<LLVM::GEPArg>{0, index});
   return loadFixed(b, loc, type, address);
 }
@@ -29,6 +30,8 @@ Value Peers::field(int32_t index, Type type) {
 Value Peers::rank() { return LLVM::SExtOp::create(b, loc, b.getI64Type(), field(Rank, b.getI32Type())); }
 
 Value Peers::epoch() { return field(Epoch, LLVM::LLVMPointerType::get(b.getContext())); }
+
+Value Peers::hosts() { return field(Hosts, LLVM::LLVMPointerType::get(b.getContext())); }
 
 Value Peers::address(Value offset, Value peer) {
   Type ptr = LLVM::LLVMPointerType::get(b.getContext());

@@ -17,6 +17,8 @@ public:
   Value rank();
   /// The address of the epoch, which changes from exchange to exchange.
   Value epoch();
+  /// What stores to ranks of other hosts are told to; null if there are none.
+  Value hosts();
 
 private:
   /// A field that stays as it is while a program runs.

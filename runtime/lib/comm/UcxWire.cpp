@@ -1,0 +1,252 @@
+//===- UcxWire.cpp - carries pieces by active messages of UCX -----------------------------------------------------===//
+//
+// Pieces are active messages that are sent at once (eager): they fit into one packet of TCP's transport, so that
+// nothing is put together anew at the receiver. UCX promises no order between messages; Boxes.h does.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "comm/Ucp.h"
+#include "comm/Wire.h"
+
+#include <vector>
+
+namespace moert {
+
+namespace {
+
+class UcxWire final : public Wire {
+public:
+  ~UcxWire() override;
+
+  Status open(Client &client, int ranks, const std::string &interface) override;
+  std::string version() const override { return format("%u.%u", ucp.major, ucp.minor); }
+  std::string address() const override { return own; }
+  Status connect(int rank, const std::string &address) override;
+  bool send(int rank, char *buffer, size_t bytes, const char *body, size_t bodyBytes) override;
+  bool progress() override;
+  int descriptor() const override { return events; }
+  bool arm() override { return ucp.worker_arm(worker) == UCS_OK; }
+  void close(Deadline deadline) override;
+
+private:
+  static constexpr unsigned kPieces = 7; ///< the number of our active message
+
+  struct Peer {
+    UcxWire *wire = nullptr;
+    ucp_ep_h endpoint = nullptr;
+    int rank = 0;
+    ucs_status_t lost = UCS_OK;
+    bool isTold = false;
+  };
+
+  /// A piece that UCX has not sent yet.
+  struct Flight {
+    UcxWire *wire;
+    char *buffer;
+    ucp_dt_iov_t parts[2]; ///< buffer and body
+  };
+
+  static ucs_status_t came(void *wire, const void *header, size_t headerBytes, void *data, size_t bytes,
+                           const ucp_am_recv_param_t *how);
+  static void sent(void *request, ucs_status_t status, void *data);
+  static void failed(void *peer, ucp_ep_h endpoint, ucs_status_t status);
+  Status fail(const std::string &what, ucs_status_t status) const {
+    return failure(kUserError, "UCX cannot %s: %s", what.c_str(), ucp.text(status));
+  }
+  void wait(ucs_status_ptr_t request, Deadline deadline);
+  void tellLost();
+
+  Ucp ucp;
+  Client *client = nullptr;
+  ucp_context_h context = nullptr;
+  ucp_worker_h worker = nullptr;
+  std::string own;
+  std::vector<Peer> peers; ///< by rank; one without an endpoint is on this host
+  std::vector<std::unique_ptr<Flight>> flights;
+  std::vector<Flight *> unused;
+  int events = -1;
+  bool someLost = false;
+};
+
+} // namespace
+
+Status UcxWire::open(Client &to, int ranks, const std::string &interface) {
+  client = &to;
+  if (Status bad = ucp.open(); bad.failed())
+    return bad;
+  ucp_config_t *config = nullptr;
+  if (ucs_status_t status = ucp.config_read(nullptr, nullptr, &config); status != UCS_OK)
+    return fail("read its configuration", status);
+  ucs_status_t status = interface.empty() ? UCS_OK : ucp.config_modify(config, "NET_DEVICES", interface.c_str());
+  std::string step = interface.empty() ? "start" : "use network interface '" + printable(interface) + "'";
+  if (status == UCS_OK) {
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    params.estimated_num_eps = static_cast<size_t>(ranks);
+    status = ucp.init_version(UCP_API_MAJOR, UCP_API_MINOR < ucp.minor ? UCP_API_MINOR : ucp.minor, &params, config,
+                              &context);
+  }
+  ucp.config_release(config);
+  if (status == UCS_OK) {
+    ucp_worker_params_t params{};
+    params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    params.thread_mode = UCS_THREAD_MODE_SINGLE;
+    step = "make a worker";
+    status = ucp.worker_create(context, &params, &worker);
+  }
+  if (status == UCS_OK) {
+    ucp_am_handler_param_t params{};
+    params.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
+                        UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+    params.id = kPieces;
+    params.flags = UCP_AM_FLAG_WHOLE_MSG;
+    params.cb = came;
+    params.arg = this;
+    step = "receive active messages";
+    status = ucp.worker_set_am_recv_handler(worker, &params);
+  }
+  if (status == UCS_OK) {
+    step = "wake this process up";
+    status = ucp.worker_get_efd(worker, &events);
+  }
+  ucp_address_t *address = nullptr;
+  size_t bytes = 0;
+  if (status == UCS_OK) {
+    step = "tell its address";
+    status = ucp.worker_get_address(worker, &address, &bytes);
+  }
+  if (status != UCS_OK)
+    return fail(step, status);
+  own.assign(reinterpret_cast<const char *>(address), bytes);
+  ucp.worker_release_address(worker, address);
+  peers.resize(static_cast<size_t>(ranks));
+  return {};
+}
+
+Status UcxWire::connect(int rank, const std::string &address) {
+  Peer &peer = peers[static_cast<size_t>(rank)];
+  peer.wire = this;
+  peer.rank = rank;
+  ucp_ep_params_t params{};
+  params.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t *>(address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = failed;
+  params.err_handler.arg = &peer;
+  ucs_status_t status = ucp.ep_create(worker, &params, &peer.endpoint);
+  if (status == UCS_OK)
+    return {};
+  return failure(kUserError, "UCX cannot reach rank %d from this host: %s", rank, ucp.text(status));
+}
+
+ucs_status_t UcxWire::came(void *wire, const void *, size_t, void *data, size_t bytes, const ucp_am_recv_param_t *how) {
+  // Ours are never offered first (rendezvous).
+  if (!(how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))
+    static_cast<UcxWire *>(wire)->client->came(static_cast<const char *>(data), bytes);
+  return UCS_OK;
+}
+
+void UcxWire::failed(void *argument, ucp_ep_h, ucs_status_t status) {
+  Peer &peer = *static_cast<Peer *>(argument);
+  peer.lost = status;
+  peer.wire->someLost = true; // what is done then must not be done in here
+}
+
+void UcxWire::tellLost() {
+  someLost = false;
+  for (Peer &peer : peers) {
+    if (peer.lost == UCS_OK || peer.isTold)
+      continue;
+    peer.isTold = true;
+    client->lost(peer.rank, ucp.text(peer.lost));
+  }
+}
+
+void UcxWire::sent(void *request, ucs_status_t, void *data) {
+  auto *flight = static_cast<Flight *>(data);
+  UcxWire &wire = *flight->wire;
+  wire.client->wasSent(flight->buffer);
+  wire.ucp.request_free(request);
+  wire.unused.push_back(flight);
+}
+
+bool UcxWire::send(int rank, char *buffer, size_t bytes, const char *body, size_t bodyBytes) {
+  Peer &peer = peers[static_cast<size_t>(rank)];
+  if (peer.lost != UCS_OK)
+    return false;
+  if (unused.empty()) {
+    flights.emplace_back(new Flight{this, nullptr, {}});
+    unused.push_back(flights.back().get());
+  }
+  Flight *flight = unused.back();
+  flight->buffer = buffer;
+  ucp_request_param_t params{};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = UCP_AM_SEND_FLAG_EAGER;
+  params.cb.send = sent;
+  params.user_data = flight;
+  const void *data = buffer;
+  size_t count = bytes;
+  if (body) {
+    flight->parts[0] = {buffer, bytes};
+    flight->parts[1] = {const_cast<char *>(body), bodyBytes};
+    params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+    params.datatype = ucp_dt_make_iov();
+    data = flight->parts;
+    count = 2;
+  }
+  ucs_status_ptr_t request = ucp.am_send_nbx(peer.endpoint, kPieces, nullptr, 0, data, count, &params);
+  if (UCS_PTR_IS_ERR(request)) {
+    peer.lost = UCS_PTR_STATUS(request);
+    someLost = true;
+    return false;
+  }
+  if (request)
+    unused.pop_back();
+  else
+    client->wasSent(buffer);
+  return true;
+}
+
+bool UcxWire::progress() {
+  bool did = false;
+  while (ucp.worker_progress(worker))
+    did = true;
+  if (someLost)
+    tellLost();
+  return did;
+}
+
+void UcxWire::wait(ucs_status_ptr_t request, Deadline deadline) {
+  if (!request || UCS_PTR_IS_ERR(request))
+    return;
+  while (ucp.request_check_status(request) == UCS_INPROGRESS && !deadline.isOver())
+    ucp.worker_progress(worker);
+  ucp.request_free(request);
+}
+
+void UcxWire::close(Deadline deadline) {
+  ucp_request_param_t params{};
+  wait(ucp.worker_flush_nbx(worker, &params), deadline);
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  for (Peer &peer : peers)
+    if (peer.endpoint)
+      wait(ucp.ep_close_nbx(peer.endpoint, &params), deadline);
+}
+
+UcxWire::~UcxWire() {
+  if (worker)
+    ucp.worker_destroy(worker);
+  if (context)
+    ucp.cleanup(context);
+}
+
+Status makeUcxWire(std::unique_ptr<Wire> &wire) {
+  wire.reset(new UcxWire);
+  return {};
+}
+
+} // namespace moert

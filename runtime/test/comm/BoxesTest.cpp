@@ -1,0 +1,170 @@
+//===- BoxesTest.cpp - what is stored for a rank of another host arrives whole and in order -----------------------===//
+
+#include "comm/Boxes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace moert;
+
+namespace {
+
+constexpr uint64_t kSecret = 99;
+constexpr uint32_t kWindow = 3, kOpening = 5;
+
+/// A window of another rank: its mirror here, and what is there.
+struct Pair {
+  explicit Pair(size_t bytes) : mirror(bytes), there(bytes) {
+    landing.open(kWindow, kOpening, there.data(), nullptr, bytes);
+  }
+
+  void store(Outbox &box, size_t offset, size_t bytes, int value) {
+    std::memset(&mirror[offset], value, bytes);
+    box.add({&mirror[offset], bytes, {kWindow, kOpening, offset}, false});
+  }
+  Deed raise(size_t offset, uint32_t epoch) const { return {Deed::Raise, epoch, {kWindow, kOpening, offset}}; }
+  uint32_t flag(size_t offset) const {
+    uint32_t word;
+    std::memcpy(&word, &there[offset], sizeof word);
+    return word;
+  }
+
+  std::vector<char> mirror, there;
+  Landing landing;
+};
+
+std::vector<std::vector<char>> pack(Outbox &box, size_t most) {
+  std::vector<std::vector<char>> pieces;
+  std::vector<char> piece(most);
+  for (PackedPiece packed; (packed = box.pack(piece.data(), most, 1, kSecret)).bytes;) {
+    EXPECT_LE(packed.bytes + packed.bodyBytes, most);
+    pieces.emplace_back(piece.begin(), piece.begin() + static_cast<ptrdiff_t>(packed.bytes));
+    pieces.back().insert(pieces.back().end(), packed.body, packed.body + packed.bodyBytes);
+  }
+  return pieces;
+}
+
+bool unpack(void *landing, const char *piece, size_t bytes) {
+  return static_cast<Landing *>(landing)->unpack(piece, bytes);
+}
+
+TEST(Boxes, ArriveWholeInAnyOrderOfPieces) {
+  std::mt19937 random(1);
+  for (size_t most : {600, 1000, 4096, 57344}) {
+    Pair pair(1 << 20);
+    Outbox box;
+    Inbox inbox;
+    for (uint32_t round = 1; round <= 4; ++round) {
+      for (int i = 0; i < 60; ++i) {
+        // Some are longer than a piece, and travel without being copied into it.
+        size_t bytes = 1 + random() % (i % 10 ? 3000 : 150000), offset = 64 + random() % ((1 << 20) - 150100);
+        pair.store(box, offset, bytes, static_cast<int>(random()));
+      }
+      box.close(pair.raise(4 * round, round));
+    }
+    auto pieces = pack(box, most);
+    EXPECT_TRUE(box.isEmpty());
+    // Windows of 16 pieces are mixed up.
+    for (size_t begin = 0; begin < pieces.size(); begin += 16)
+      std::shuffle(pieces.begin() + static_cast<ptrdiff_t>(begin),
+                   pieces.begin() + static_cast<ptrdiff_t>(std::min(begin + 16, pieces.size())), random);
+    for (const std::vector<char> &piece : pieces)
+      EXPECT_TRUE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
+    EXPECT_EQ(inbox.count(), pieces.size());
+    EXPECT_EQ(std::memcmp(&pair.mirror[64], &pair.there[64], (1 << 20) - 64), 0);
+    for (uint32_t round = 1; round <= 4; ++round)
+      EXPECT_EQ(pair.flag(4 * round), round);
+  }
+}
+
+TEST(Boxes, AFlagIsRaisedBehindAllThatWasStoredBefore) {
+  Pair pair(4096);
+  Outbox box;
+  Inbox inbox;
+  pair.store(box, 1024, 2048, 7);
+  box.close(pair.raise(0, 1));
+  auto pieces = pack(box, 1024);
+  ASSERT_GT(pieces.size(), 2u);
+  for (size_t i = pieces.size(); i-- > 1;)
+    EXPECT_TRUE(inbox.add(pieces[i].data(), pieces[i].size(), unpack, &pair.landing));
+  EXPECT_EQ(pair.flag(0), 0u) << "the first piece is missing";
+  EXPECT_EQ(pair.there[2000], 0);
+  EXPECT_TRUE(inbox.add(pieces[0].data(), pieces[0].size(), unpack, &pair.landing));
+  EXPECT_EQ(pair.flag(0), 1u);
+  EXPECT_EQ(pair.there[3071], 7);
+}
+
+TEST(Boxes, NeighboursTravelTogetherAndCopiesAtOnce) {
+  Pair pair(4096);
+  Outbox box;
+  for (size_t row = 0; row < 8; ++row) { // in turn with what else belongs to a row
+    pair.store(box, 64 + 32 * row, 32, static_cast<int>(row));
+    pair.store(box, 1024 + 8 * row, 8, 9);
+  }
+  char news[8] = "news";
+  box.copy({news, sizeof news, {kWindow, kOpening, 512}, false}, Deed());
+  std::strcpy(news, "old");
+  auto pieces = pack(box, 1024);
+  ASSERT_EQ(pieces.size(), 1u) << "the copy alone: no flag has closed the box";
+  box.close(pair.raise(0, 1));
+  pieces.push_back(pack(box, 1024).front());
+  PieceHead head;
+  std::memcpy(&head, pieces[1].data(), sizeof head);
+  EXPECT_EQ(head.ranges, 2u);
+  for (const std::vector<char> &piece : pieces)
+    EXPECT_TRUE(pair.landing.unpack(piece.data(), piece.size()));
+  EXPECT_STREQ(&pair.there[512], "news");
+  EXPECT_EQ(pair.there[127], 1);
+  EXPECT_EQ(pair.there[64 + 255], 7);
+  EXPECT_EQ(pair.there[1024 + 63], 9);
+}
+
+TEST(Boxes, NonsenseIsRefusedAndOldWindowsAreLeftAlone) {
+  Pair pair(4096);
+  auto send = [&](const StoredBytes &stored, const Deed &deed) {
+    Outbox box;
+    box.add(stored);
+    box.close(deed);
+    auto pieces = pack(box, 8192);
+    return pair.landing.unpack(pieces[0].data(), pieces[0].size());
+  };
+  std::vector<char> data(4096, 5);
+  EXPECT_FALSE(send({data.data(), 4096, {kWindow, kOpening, 64}, false}, Deed())) << "beyond the end";
+  EXPECT_FALSE(send({data.data(), 8, {kWindow, kOpening, UINT64_MAX - 3}, false}, Deed()));
+  EXPECT_FALSE(send({data.data(), 8, {kWindow, kOpening, 64}, true}, Deed())) << "there are no mirrors";
+  EXPECT_FALSE(send({data.data(), 8, {kWindow, kOpening, 64}, false}, pair.raise(4094, 1)));
+  EXPECT_FALSE(send({data.data(), 8, {kWindow, kOpening, 64}, false}, pair.raise(2, 1)));
+  std::memset(pair.there.data(), 0, 4096);
+  EXPECT_TRUE(send({data.data(), 8, {kWindow, kOpening - 1, 64}, false}, {Deed::Raise, 1, {kWindow, kOpening - 1, 0}}));
+  EXPECT_TRUE(send({data.data(), 8, {kWindow + 9, kOpening, 64}, false}, Deed()));
+  EXPECT_EQ(pair.there, std::vector<char>(4096)) << "windows that are no more";
+
+  Outbox box;
+  pair.store(box, 64, 512, 1);
+  box.close(pair.raise(0, 1));
+  auto piece = pack(box, 4096)[0];
+  for (size_t bytes = sizeof(PieceHead); bytes < piece.size(); bytes += 8)
+    EXPECT_FALSE(pair.landing.unpack(piece.data(), bytes)) << "cut off";
+  Inbox inbox;
+  PieceHead head;
+  std::memcpy(&head, piece.data(), sizeof head);
+  head.number = uint64_t(1) << 60;
+  std::memcpy(piece.data(), &head, sizeof head);
+  EXPECT_FALSE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
+}
+
+TEST(Boxes, NothingIsKeptForARankThatIsLost) {
+  Pair pair(4096);
+  Outbox box;
+  pair.store(box, 64, 512, 1);
+  box.close(pair.raise(0, 1));
+  box.shut();
+  pair.store(box, 64, 512, 1);
+  box.close(pair.raise(0, 2));
+  EXPECT_TRUE(box.isEmpty());
+  EXPECT_TRUE(pack(box, 4096).empty());
+}
+
+} // namespace

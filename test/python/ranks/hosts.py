@@ -1,0 +1,110 @@
+"""Hosts for jobs of ranks: two network namespaces of this machine, joined by a pair of virtual devices.
+
+A process in a namespace reaches the other one by that pair alone, and by name it belongs to a host of its own. What needs no link to go down can do
+without namespaces: ranks whose hosts have other names share no memory either, and find each other over the loopback.
+"""
+
+import itertools
+import json
+import os
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+
+NUMBERS = itertools.count(1)
+TCP = {"UCX_TLS": "tcp"}
+
+
+def why_no_namespaces():
+    """Why there can be no namespaces here; None if there can."""
+    name = f"moe-try-{os.getpid()}"
+    try:
+        made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
+    except FileNotFoundError:
+        return "there is no ip (iproute2)"
+    if made.returncode:
+        return f"network namespaces are not permitted here: {made.stderr.strip()}"
+    subprocess.run(["ip", "netns", "delete", name], check=True)
+    return None
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+class Hosts:
+    """Two hosts; rank 0 is on the first one. Without `names` of namespaces both are this one, over its loopback."""
+
+    def __init__(self, names=None):
+        self.names = names
+        self.address = "10.211.77.1" if names else "127.0.0.1"
+        self.devices = [f"{name}v" for name in names] if names else ["lo", "lo"]
+
+    def enter(self, host):
+        return ["ip", "netns", "exec", self.names[host]] if self.names else []
+
+    def root(self):
+        """HOST:PORT that nobody listens at: the namespaces are new, and this test's own."""
+        if self.names:
+            return f"{self.address}:{21000 + next(NUMBERS)}"
+        with socket.socket() as free:
+            free.bind((self.address, 0))
+            return f"{self.address}:{free.getsockname()[1]}"
+
+    def set_link(self, state):
+        ip("-n", self.names[1], "link", "set", self.devices[1], state)
+        while state == "up" and not all(self.about(host)["operstate"] == "UP" for host in range(2)):
+            time.sleep(0.01)
+
+    def about(self, host):
+        words = ["ip", "-n", self.names[host], "-s", "-j", "link", "show", "dev", self.devices[host]]
+        return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)[0]
+
+    def sent(self):
+        """Bytes that the first host has sent to the other one."""
+        return self.about(0)["stats64"]["tx"]["bytes"]
+
+    def start(self, program, ranks, root, folder, *words, environment=None):
+        """The launchers of both hosts, each of half of the ranks; environment: {variable: value} of a host, or of both."""
+        file = folder / "hosts"
+        file.write_text(f"# two hosts\nfirst {ranks // 2}\nsecond {ranks - ranks // 2}\n")
+        launchers = []
+        for host, name in enumerate(("first", "second")):
+            own = environment[host] if isinstance(environment, (list, tuple)) else environment or {}
+            flags = ["--ranks", str(ranks), "--root", root, "--hosts", file, "--host-name", name, "--interface", self.devices[host], "--threads", "1"]
+            command = [*self.enter(host), program, *flags, *map(str, words)]
+            launchers.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **TCP, **own}))
+        return launchers
+
+    def run(self, *words, timeout=60, **options):
+        """(exit code, output, errors) of both launchers."""
+        return ends_of(self.start(*words, **options), timeout)
+
+
+def ends_of(launchers, timeout=60):
+    try:
+        texts = [launcher.communicate(timeout=timeout) for launcher in launchers]
+        return [(launcher.returncode, *text) for launcher, text in zip(launchers, texts, strict=True)]
+    finally:
+        for launcher in launchers:
+            launcher.kill()
+
+
+@contextmanager
+def namespaces():
+    names = [f"moe{os.getpid()}{letter}" for letter in "ab"]
+    hosts = Hosts(names)
+    try:
+        for name in names:
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        ip("link", "add", hosts.devices[0], "netns", names[0], "type", "veth", "peer", "name", hosts.devices[1], "netns", names[1])
+        for host, name in enumerate(names):
+            ip("-n", name, "address", "add", f"10.211.77.{host + 1}/24", "dev", hosts.devices[host])
+        ip("-n", names[0], "link", "set", hosts.devices[0], "up")
+        hosts.set_link("up")
+        yield hosts
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True)
