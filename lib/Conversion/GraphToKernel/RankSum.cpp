@@ -1,6 +1,7 @@
-//===- RankSum.cpp - shard.all_reduce: the sum of what each rank has ----------------------------------------------===//
+//===- RankSum.cpp - shard.all_reduce and shard.all_gather: what all ranks have, added or joined ------------------===//
 //
-// Each rank gives its summand to all others and adds up what all gave, in f32 and one order: the same bits on every rank.
+// Each rank gives what it has to all others, and adds up what all gave, in f32 and one order: the same bits on every
+// rank. Or it joins what all gave along the last dimension.
 //
 // Nobody says when he has read, so two halves of the window take turns. Who fills a half for the second time has the
 // summands of the exchange between, which a rank sends after it has read those of the first.
@@ -8,8 +9,6 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Exchange.h"
-
-#include "moe-mlir/Support/ScalarRegion.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
@@ -26,7 +25,7 @@ static Value firstRow(KernelBuilder &b, const Ranks &ranks, Value flags, Value r
 }
 
 static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
-                         Value summand, Value window) {
+                         Value summand, Value window, StringRef name) {
   OpFoldResult rows = sizeOf(host, loc, summand, 0);
   KernelBuilder b(lowering.kernels, loc);
   Value from = b.arg(summand), to = b.arg(window), own = b.arg(ranks.own), count = b.indexArg(rows);
@@ -35,7 +34,7 @@ static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc,
     Value peer = rankBehind(b, ranks, own, b.add(at[0], b.idx(1)));
     PutOp::create(b, from, at[1], to, peer, b.add(first, at[1]));
   });
-  LaunchOp launch = b.launch(host, "give_sums", rows, mulSizes(host, loc, sizesOf(host, loc, summand)));
+  LaunchOp launch = b.launch(host, name, rows, mulSizes(host, loc, sizesOf(host, loc, summand)));
   if (std::optional<int64_t> known = getConstantIntValue(rows))
     setTraffic(launch, ranks, {Value(), Value(), 0, *known * rowBytes(summand)});
   else
@@ -62,6 +61,20 @@ static void emitSum(GraphLowering &lowering, OpBuilder &host, Location loc, cons
            mulSizes(host, loc, {sizes[0], sizes[1], host.getIndexAttr(ranks.count)}));
 }
 
+static void emitJoin(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
+                     Value window, Value result) {
+  KernelBuilder b(lowering.kernels, loc);
+  Value given = b.arg(ownPart(host, loc, window)), y = b.arg(result), rows = b.dim(y, 0), width = b.dim(given, 1);
+  Value first = firstRow(b, ranks, b.arg(flags), rows, b.idx(0));
+  b.forall({b.idx(ranks.count), rows}, [&](ValueRange at) {
+    Value from = b.add(b.add(first, b.mul(at[0], rows)), at[1]), to = b.mul(at[0], width);
+    b.loop(b.idx(0), width, 1, [&](Value h) { b.store(b.load(given, {from, h}), y, {at[1], b.add(to, h)}); });
+  });
+  SmallVector<OpFoldResult> sizes = sizesOf(host, loc, result);
+  b.launch(host, "join_parts_" + shapeName(cast<MemRefType>(result.getType()).getShape().take_back()), sizes[0],
+           mulSizes(host, loc, sizes));
+}
+
 /// Every rank has to be given the same rows. The ranks agree once per call where all layers have as many.
 static void emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFoldResult rows) {
   if (getConstantIntValue(rows))
@@ -74,17 +87,53 @@ static void emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFo
                   ValueRange{own, largest});
 }
 
-/// The layer whose sums these are.
-static std::string layerOf(shard::AllReduceOp op) {
-  Operation *maker = op.getInput().getDefiningOp();
-  // Sums of one grid may be summed over another one, rounded in between.
-  if (maker && moe_mlir::roundsOnly(maker))
+/// "model.layers.0.self_attn.o_proj" of its weight.
+static std::string productName(Value weight) {
+  auto parameter = weight.getDefiningOp<moe::ParameterOp>();
+  return parameter ? cast<StringAttr>(parameter.getSources()[0]).getValue().rsplit('.').first.str() : "dense";
+}
+
+/// The layer whose sums or parts these are.
+static std::string layerOf(Operation *op) {
+  Operation *maker = op->getOperand(0).getDefiningOp();
+  // Sums of one grid may be summed over another one, rounded in between, and a norm sums what it makes of a product.
+  while (isa_and_present<linalg::LinalgOp, tensor::ExpandShapeOp, arith::TruncFOp>(maker))
     maker = maker->getOperand(0).getDefiningOp();
-  if (auto before = dyn_cast_if_present<shard::AllReduceOp>(maker))
-    return layerOf(before);
+  if (isa_and_present<shard::AllReduceOp>(maker))
+    return layerOf(maker);
+  if (auto linear = dyn_cast_if_present<nn::LinearOp>(maker))
+    return productName(linear.getWeight());
+  if (auto embedding = dyn_cast_if_present<nn::EmbeddingOp>(maker))
+    return productName(embedding.getTable());
   auto combine = dyn_cast_if_present<moe::CombineOp>(maker);
   Operation *dispatch = combine ? combine.getLayout().getDefiningOp() : nullptr;
   return dispatch ? layerName(dispatch) : "moe";
+}
+
+/// What ranks give to all others: a matrix of each, which comes to stand behind one another in a window.
+struct Given {
+  Ranks ranks;
+  Value flags, window;
+};
+
+static Given emitExchange(GraphLowering &lowering, OpBuilder &host, Operation *op, StringRef grid, Value own,
+                          StringRef what) {
+  Location loc = op->getLoc();
+  OpFoldResult rows = sizeOf(host, loc, own, 0), width = sizeOf(host, loc, own, 1);
+  Ranks ranks(host, loc, lowering.module, grid);
+  emitRowCheck(host, loc, ranks, rows);
+  Value window = ranks.window(host, loc, what == "sum" ? "summands" : "parts", getElementTypeOrSelf(own),
+                              {mulSizes(host, loc, {rows, host.getIndexAttr(2 * ranks.count)}), width});
+  Value flags = ranks.flags(host, loc, "given");
+  std::string layer = layerOf(op), phase = (what + " over ranks").str();
+  emitAdvance(lowering, host, loc, ranks, flags);
+  setPhase(emitGive(lowering, host, loc, ranks, flags, own, window, what == "sum" ? "give_sums" : "give_parts"), layer,
+           phase);
+  LaunchOp signal = emitSignal(lowering, host, loc, ranks, flags);
+  setPhase(signal, layer, phase);
+  setTraffic(signal, ranks, {Value(), Value(), 0, 4});
+  setPhase(emitAwait(lowering, host, loc, ranks, flags), layer, phase);
+  return {ranks, flags, window};
 }
 
 namespace {
@@ -95,23 +144,27 @@ struct RankSumLowering : GraphPattern<shard::AllReduceOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Value summand = asMatrix(rewriter, loc, adaptor.getInput());
-    OpFoldResult rows = sizeOf(rewriter, loc, summand, 0), width = sizeOf(rewriter, loc, summand, 1);
-    Ranks ranks(rewriter, loc, lowering.module, op.getGrid());
-    emitRowCheck(rewriter, loc, ranks, rows);
-    Value window = ranks.window(rewriter, loc, "summands", getElementTypeOrSelf(summand),
-                                {mulSizes(rewriter, loc, {rows, rewriter.getIndexAttr(2 * ranks.count)}), width});
-    Value flags = ranks.flags(rewriter, loc, "given");
-
-    std::string layer = layerOf(op);
-    StringRef phase = "sum over ranks";
-    emitAdvance(lowering, rewriter, loc, ranks, flags);
-    setPhase(emitGive(lowering, rewriter, loc, ranks, flags, summand, window), layer, phase);
-    LaunchOp signal = emitSignal(lowering, rewriter, loc, ranks, flags);
-    setPhase(signal, layer, phase);
-    setTraffic(signal, ranks, {Value(), Value(), 0, 4});
-    setPhase(emitAwait(lowering, rewriter, loc, ranks, flags), layer, phase);
+    Given given = emitExchange(lowering, rewriter, op, op.getGrid(), summand, "sum");
     Value result = allocate(rewriter, loc, memrefOf(op.getResult()), sizesOf(rewriter, loc, adaptor.getInput()));
-    emitSum(lowering, rewriter, loc, ranks, flags, window, asMatrix(rewriter, loc, result));
+    emitSum(lowering, rewriter, loc, given.ranks, given.flags, given.window, asMatrix(rewriter, loc, result));
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+struct RankGatherLowering : GraphPattern<shard::AllGatherOp> {
+  using GraphPattern::GraphPattern;
+
+  LogicalResult matchAndRewrite(shard::AllGatherOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value part = asMatrix(rewriter, loc, adaptor.getInput());
+    Given given = emitExchange(lowering, rewriter, op, op.getGrid(), part, "gather");
+    MemRefType type = memrefOf(op.getResult());
+    SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, adaptor.getInput());
+    sizes.back() = rewriter.getIndexAttr(type.getShape().back());
+    Value result = allocate(rewriter, loc, type, sizes);
+    emitJoin(lowering, rewriter, loc, given.ranks, given.flags, given.window, asMatrix(rewriter, loc, result));
     rewriter.replaceOp(op, result);
     return success();
   }
@@ -120,5 +173,5 @@ struct RankSumLowering : GraphPattern<shard::AllReduceOp> {
 
 void mlir::kernel::populateRankSumPatterns(const TypeConverter &converter, GraphLowering &lowering,
                                            RewritePatternSet &patterns) {
-  patterns.add<RankSumLowering>(converter, lowering);
+  patterns.add<RankSumLowering, RankGatherLowering>(converter, lowering);
 }
