@@ -22,6 +22,13 @@ static RankedTensorType typeOf(Value value) { return dyn_cast<RankedTensorType>(
 
 bool moe_mlir::isParameter(Value value) { return value.getDefiningOp<moe::ParameterOp>() != nullptr; }
 
+/// Whether `ranks` ranks can have equally many.
+static bool divides(int64_t ranks, int64_t size) { return !ShapedType::isDynamic(size) && size % ranks == 0; }
+
+static std::string describe(int64_t size) {
+  return ShapedType::isDynamic(size) ? std::string("an unknown number of") : std::to_string(size);
+}
+
 bool moe_mlir::isUniform(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto fill = dyn_cast_if_present<linalg::FillOp>(op))
@@ -74,13 +81,18 @@ void TensorAxes::gatherSources() {
       add(op.getResult(0));
     auto update = dyn_cast<nn::CacheUpdateOp>(op);
     auto state = update ? dyn_cast<BlockArgument>(update.getCache()) : BlockArgument();
-    if (state && func.getArgAttr(state.getArgNumber(), "moe.state") && typeOf(state).getDimSize(1) % ranks == 0)
+    if (state && func.getArgAttr(state.getArgNumber(), "moe.state") && divides(ranks, typeOf(state).getDimSize(1)))
       add(state);
   }
 }
 
 LogicalResult TensorAxes::run() {
-  if (!func.getBody().hasOneBlock())
+  auto isUnranked = [](Type type) { return isa<UnrankedTensorType>(type); };
+  WalkResult ranked = func.walk([&](Operation *op) {
+    return llvm::any_of(op->getResultTypes(), isUnranked) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  // Whatever this is, no kernel computes it.
+  if (!func.getBody().hasOneBlock() || llvm::any_of(func.getArgumentTypes(), isUnranked) || ranked.wasInterrupted())
     return success();
   if (failed(checkHeads()))
     return failure();
@@ -137,10 +149,9 @@ void TensorAxes::join(ValueRange values) {
 
 void TensorAxes::set(Operation *op, Value value, int64_t dim, Value from) {
   int64_t size = typeOf(value).getDimSize(dim);
-  if (ShapedType::isDynamic(size) || size % ranks)
-    return refuse(op, "has a dimension of " +
-                          (ShapedType::isDynamic(size) ? std::string("unknown size") : std::to_string(size)) +
-                          ", which tp=" + Twine(ranks) + " does not divide equally");
+  if (!divides(ranks, size))
+    return refuse(op, "has a dimension of " + describe(size) + " elements, which tp=" + Twine(ranks) +
+                          " does not divide equally");
   if (std::optional<Part> part = partOf(from))
     parts[value] = {dim, part->source};
 }
@@ -170,7 +181,7 @@ void TensorAxes::refuse(Operation *op, const Twine &why) { refuse(op, readBy(op)
 
 bool TensorAxes::mayCut(OpOperand &operand, int64_t dim) {
   int64_t size = typeOf(operand.get()).getDimSize(dim);
-  if (ShapedType::isDynamic(size) || size % ranks || !(isParameter(operand.get()) || isUniform(operand.get())))
+  if (!divides(ranks, size) || !(isParameter(operand.get()) || isUniform(operand.get())))
     return false;
   cut.push_back({&operand, dim});
   return true;
@@ -235,9 +246,9 @@ void TensorAxes::visitLinear(nn::LinearOp op) {
   if (!hasParameters(op))
     return refuse(op, result, "has a weight or a bias that is no moe.parameter");
   int64_t columns = typeOf(op.getWeight()).getDimSize(0);
-  if (columns % ranks)
+  if (!divides(ranks, columns))
     return refuse(op, result,
-                  "has " + Twine(columns) + " columns, which tp=" + Twine(ranks) + " does not divide equally");
+                  "has " + describe(columns) + " columns, which tp=" + Twine(ranks) + " does not divide equally");
   mayCut(op.getWeightMutable(), 0);
   if (op.getBias())
     mayCut(*op.getBiasMutable().begin(), 0);
@@ -318,9 +329,9 @@ void TensorAxes::gatherTables() {
     Type element = type.getElementType();
     if (!isParameter(op.getTable()))
       stopped.push_back({op, op, "has a table that is no moe.parameter"});
-    else if (type.getDimSize(0) % ranks)
+    else if (!divides(ranks, type.getDimSize(0)))
       stopped.push_back({op, op,
-                         "has " + std::to_string(type.getDimSize(0)) + " rows, which tp=" + std::to_string(ranks) +
+                         "has " + describe(type.getDimSize(0)) + " rows, which tp=" + std::to_string(ranks) +
                              " does not divide equally"});
     else if (!element.isF32() && !element.isBF16())
       stopped.push_back({op, op, "has a table of another type than f32 and bf16, which ranks cannot add"});

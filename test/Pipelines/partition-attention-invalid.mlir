@@ -4,6 +4,7 @@
 // RUN: not moe-opt %t/heads.mlir --pass-pipeline="builtin.module(moe-partition{parallel=tp=2,etp=4})" 2>&1 | FileCheck %s --check-prefix=SLICES
 // RUN: not moe-opt %t/heads.mlir --pass-pipeline="builtin.module(moe-partition{parallel=tp=3})" 2>&1 | FileCheck %s --check-prefix=THREE
 // RUN: not moe-opt %t/heads.mlir --moe-partition='parallel="ep=2" variants="tp=2"' 2>&1 | FileCheck %s --check-prefix=VARIANT
+// RUN: moe-opt %t/odd.mlir --pass-pipeline="builtin.module(moe-partition{parallel=tp=4})" | FileCheck %s --check-prefix=ODD
 // SLICES: option 'parallel': tp=2 and etp=4 do not fit: the ranks that share attention and dense layers are those that share each expert, so give both one number, or leave one out
 // THREE: option 'parallel': tp must be a power of two, got '3'
 // VARIANT: error: variants: 'tp=2': tp cuts weights and caches, and variants share one archive of whole weights and the states; use it without --variant
@@ -35,3 +36,23 @@ func.func @nothing(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]}, %e: tensor<?
   %s = moe.combine %y, %layout : tensor<?x8xf32>, !moe.layout<8> -> tensor<?x8xf32>
   return %s : tensor<?x8xf32>
 }
+
+//--- odd.mlir
+// Sizes and ranks that nobody knows divide nothing, and are no fault of this pass.
+func.func @dense(%x: tensor<?x4xf32> {moe.dims = ["tokens", ""]}) -> (tensor<?x8xf32> {moe.dims = ["tokens", ""]}) {
+  %w = moe.parameter ["w"] : tensor<8x4xf32>
+  %y = nn.linear %x, %w : tensor<?x4xf32>, tensor<8x4xf32> -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}
+func.func @unranked(%x: tensor<*xf32>, %w: tensor<8x4xf32>) -> tensor<*xf32> {
+  %y = nn.silu %x : tensor<*xf32>
+  return %y : tensor<*xf32>
+}
+func.func @dynamic(%x: tensor<?x?xf32>, %w: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %y = nn.linear %x, %w : tensor<?x?xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %z = nn.silu %y : tensor<?x?xf32>
+  return %z : tensor<?x?xf32>
+}
+// ODD: shard.all_gather
+// ODD-LABEL: func.func @unranked
+// ODD-NOT: shard.
