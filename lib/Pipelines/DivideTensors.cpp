@@ -92,6 +92,15 @@ void TensorRewriter::setSizes(Operation *op) {
     sizes[*axes.dimOf(slice.getSource())] /= ranks;
     slice.setStaticSizes(sizes);
   }
+  if (auto reshape = dyn_cast<tensor::ReshapeOp>(op)) {
+    auto shape = reshape.getShape().getDefiningOp<tensor::FromElementsOp>();
+    b.setInsertionPoint(op);
+    SmallVector<Value> sizes(shape.getElements());
+    const int64_t size = typeOf(reshape.getResult()).getDimSize(dim) / ranks;
+    sizes[dim] = arith::ConstantOp::create(b, op->getLoc(), b.getIntegerAttr(sizes[dim].getType(), size));
+    whole.insert(shape);
+    reshape.getShapeMutable().assign(tensor::FromElementsOp::create(b, op->getLoc(), shape.getType(), sizes));
+  }
 }
 
 void TensorRewriter::takeShard(OpOperand &operand, int64_t dim) {

@@ -76,6 +76,7 @@ private:
   bool visitTensor(mlir::Operation *op);
   void visitExpand(mlir::tensor::ExpandShapeOp op, int64_t dim);
   void visitCollapse(mlir::tensor::CollapseShapeOp op, int64_t dim);
+  void visitReshape(mlir::tensor::ReshapeOp op, int64_t dim);
   void visitSlice(mlir::tensor::ExtractSliceOp op, int64_t dim);
 
   std::optional<Part> partOf(mlir::Value value) const;

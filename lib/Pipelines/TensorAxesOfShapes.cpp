@@ -8,6 +8,7 @@
 #include "TensorAxes.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace moe_mlir;
@@ -29,6 +30,26 @@ void TensorAxes::visitCollapse(tensor::CollapseShapeOp op, int64_t dim) {
       if (llvm::is_contained(group, dim) && sizeOf(op.getSrc(), from) != 1)
         return refuse(op, "joins the dimension that is divided with one in front of it");
     }
+}
+
+/// The number of elements of these dimensions; 0 if it is not known.
+static int64_t countOf(ArrayRef<int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    if (ShapedType::isDynamic(size) || llvm::MulOverflow(count, size, count))
+      return 0;
+  return count;
+}
+
+/// The elements of the divided dimension, and of those behind it, are those of the last dimensions of the result.
+void TensorAxes::visitReshape(tensor::ReshapeOp op, int64_t dim) {
+  auto to = dyn_cast<RankedTensorType>(op.getType());
+  const int64_t block = countOf(cast<RankedTensorType>(op.getSource().getType()).getShape().drop_front(dim));
+  if (to && block > 0 && op.getShape().getDefiningOp<tensor::FromElementsOp>())
+    for (int64_t i = to.getRank() - 1; i >= 0; --i)
+      if (to.getDimSize(i) != 1 && countOf(to.getShape().drop_front(i)) == block)
+        return set(op, op.getResult(), i, op.getSource());
+  refuse(op, "gives the dimension that is divided sizes that are not known, or joins it with one in front of it");
 }
 
 void TensorAxes::visitSlice(tensor::ExtractSliceOp op, int64_t dim) {
@@ -65,6 +86,8 @@ bool TensorAxes::visitTensor(Operation *op) {
     visitExpand(expand, dim);
   else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
     visitCollapse(collapse, dim);
+  else if (auto reshape = dyn_cast<tensor::ReshapeOp>(op))
+    visitReshape(reshape, dim);
   else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
     visitSlice(slice, dim);
   else if (auto cast = dyn_cast<tensor::CastOp>(op); cast && isa<RankedTensorType>(cast.getType()))

@@ -154,6 +154,31 @@ func.func @wide_norm(%x: tensor<?x3x4xf32> {moe.dims = ["batch", "", ""]}) -> (t
   return %c : tensor<?x3x4xf32>
 }
 
+// Shapes that are computed say how many of the elements a rank has.
+// CHECK-LABEL: func.func @reshaped
+// CHECK: %[[R:.*]] = nn.linear {{.*}} -> tensor<?x8xf32>
+// CHECK: %[[SPLIT:.*]] = tensor.from_elements %[[ROWS:.*]], %c2{{.*}}, %c4{{.*}} : tensor<3xindex>
+// CHECK: tensor.reshape %[[R]](%[[SPLIT]]) : (tensor<?x8xf32>, tensor<3xindex>) -> tensor<?x2x4xf32>
+// CHECK: %[[JOINED:.*]] = tensor.from_elements %[[ROWS]], %c8{{.*}} : tensor<2xindex>
+// CHECK: tensor.reshape %{{.*}}(%[[JOINED]]) : (tensor<?x2x4xf32>, tensor<2xindex>) -> tensor<?x8xf32>
+// CHECK: shard.all_reduce
+func.func @reshaped(%x: tensor<?x4xf32> {moe.dims = ["tokens", ""]}) -> (tensor<?x4xf32> {moe.dims = ["tokens", ""]}) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %w1 = moe.parameter ["w1"] : tensor<16x4xf32>
+  %w2 = moe.parameter ["w2"] : tensor<4x16xf32>
+  %a = nn.linear %x, %w1 : tensor<?x4xf32>, tensor<16x4xf32> -> tensor<?x16xf32>
+  %heads = tensor.from_elements %n, %c4, %c4 : tensor<3xindex>
+  %h = tensor.reshape %a(%heads) : (tensor<?x16xf32>, tensor<3xindex>) -> tensor<?x4x4xf32>
+  %s = nn.silu %h : tensor<?x4x4xf32>
+  %flat = tensor.from_elements %n, %c16 : tensor<2xindex>
+  %b = tensor.reshape %s(%flat) : (tensor<?x4x4xf32>, tensor<2xindex>) -> tensor<?x16xf32>
+  %y = nn.linear %b, %w2 : tensor<?x16xf32>, tensor<4x16xf32> -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
 // What an op cannot take divided is whole, with all that meets it: here one half of the columns alone.
 // CHECK-LABEL: func.func @whole
 // CHECK-NOT: recipe
