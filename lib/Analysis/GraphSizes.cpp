@@ -240,6 +240,9 @@ std::optional<SizeExpr> GraphSizes::derived(OpResult tensor, int64_t dim) {
       })
       .Case([&](nn::SiluOp op) -> Result { return size(op.getInput(), dim); })
       .Case([&](shard::AllReduceOp op) -> Result { return size(op.getInput(), dim); })
+      .Case([&](shard::AllGatherOp op) -> Result {
+        return dim == op.getGatherAxis().getSExtValue() ? Result() : Result(size(op.getInput(), dim));
+      })
       .Case([&](DestinationStyleOpInterface op) -> Result { return size(op.getTiedOpOperand(tensor)->get(), dim); })
       .Default([&](Operation *) { return bySymbol(tensor, dim); });
 }

@@ -27,6 +27,8 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
     return parsePowerOfTwo(name, value, spec.ranks, error);
   if (name == "etp")
     return parsePowerOfTwo(name, value, spec.slices, error);
+  if (name == "tp")
+    return parsePowerOfTwo(name, value, spec.tensors, error);
   if (name == "dp") {
     if (!value.getAsInteger(10, spec.copies) && spec.copies > 0)
       return true;
@@ -56,7 +58,7 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
     return false;
   }
   if (name != "tokens") {
-    error = ("unknown field '" + name + "'; one of dp, ep, etp, tokens, groups, sums, experts").str();
+    error = ("unknown field '" + name + "'; one of dp, ep, etp, tp, tokens, groups, sums, experts").str();
     return false;
   }
   if (value != "split" && value != "replicated") {
@@ -93,13 +95,19 @@ std::optional<ParallelSpec> moe_mlir::parseParallel(StringRef text, std::string 
       return std::nullopt;
     }
   }
-  if (!seen.contains("ep") && !seen.contains("etp") && !seen.contains("dp")) {
+  if (!seen.contains("ep") && !seen.contains("etp") && !seen.contains("tp") && !seen.contains("dp")) {
     error = "there is no number of ranks: ep=4 for ranks that share the experts, etp=2 for ranks that share each "
-            "expert, dp=2 for ranks that share the batch";
+            "expert, tp=2 for ranks that share attention and dense layers, dp=2 for ranks that share the batch";
+    return std::nullopt;
+  }
+  if (spec.tensors > 1 && spec.slices > 1 && spec.tensors != spec.slices) {
+    error = "tp=" + std::to_string(spec.tensors) + " and etp=" + std::to_string(spec.slices) +
+            " do not fit: the ranks that share attention and dense layers are those that share each expert, so give "
+            "both one number, or leave one out";
     return std::nullopt;
   }
   int64_t ranks;
-  if (MulOverflow(spec.copies, spec.ranks, ranks) || MulOverflow(ranks, spec.slices, ranks) || ranks > kMostRanks) {
+  if (MulOverflow(spec.copies, spec.ranks, ranks) || MulOverflow(ranks, spec.sharers(), ranks) || ranks > kMostRanks) {
     error = "these are more than " + std::to_string(kMostRanks) + " ranks";
     return std::nullopt;
   }

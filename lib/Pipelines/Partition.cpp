@@ -1,10 +1,12 @@
 //===- Partition.cpp - moe-partition: from the logical program to one rank's program ------------------------------===//
 //
 // Every function, and every variant of it, is divided by itself: gather its layers (DivideLayers.h), find out whether
-// its tokens can be divided (SplitTokens.h), cut experts into slices (SliceLayers.h), divide experts among ranks.
+// its tokens can be divided (SplitTokens.h), divide attention and dense layers (DivideTensors.h), cut experts into
+// slices (SliceLayers.h), divide experts among ranks.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "DivideTensors.h"
 #include "SliceLayers.h"
 #include "SplitTokens.h"
 
@@ -75,6 +77,10 @@ private:
     for (func::FuncOp func : functions)
       if (failed(partition(func)))
         return failure();
+    if (spec.tensors > 1 && spec.slices == 1 && !dividesTensors && !functions.empty())
+      return func::FuncOp(functions.front()).emitOpError()
+             << "has nothing that tp=" << spec.tensors
+             << " divides: no attention or dense layer whose heads or columns ranks can share; leave tp out";
     std::string error;
     if (spec.experts && !spec.experts->namesOnly(names, error))
       return getOperation().emitError(error);
@@ -124,19 +130,29 @@ private:
     SmallVector<DividedLayer> layers;
     if (failed(dividesLayers ? gather(func, layers) : orderSums(func)))
       return failure();
-    if (layers.empty() && spec.copies == 1)
-      return success();
     bool exchanges = !layers.empty() && spec.ranks > 1;
-    if (failed(splitInputs(func, exchanges)))
+    if ((!layers.empty() || spec.copies > 1) && failed(splitInputs(func, exchanges)))
+      return failure();
+    if (spec.tensors > 1 && failed(shareTensors(func)))
       return failure();
     for (DividedLayer &layer : layers)
       if (spec.slices > 1)
-        sliceLayer(layer, findGrid("etp"), spec.slices);
+        sliceLayer(layer, findGrid(spec.tensors > 1 ? "tp" : "etp"), spec.slices);
     for (DividedLayer &layer : layers) {
       explain(layer, func, exchanges);
       if (spec.ranks > 1 && failed(divideLayer(layer, findGrid("ep"), spec.ranks, exchanges)))
         return failure();
     }
+    return success();
+  }
+
+  LogicalResult shareTensors(func::FuncOp func) {
+    const bool rounds = spec.sums == ParallelSpec::Sums::BF16;
+    Type sums = rounds ? Type(BFloat16Type::get(&getContext())) : Float32Type::get(&getContext());
+    FailureOr<bool> divides = divideTensors(func, findGrid("tp"), spec.tensors, sums);
+    if (failed(divides))
+      return failure();
+    dividesTensors |= *divides;
     return success();
   }
 
@@ -213,7 +229,10 @@ private:
     // Behind those of variants that came before.
     auto isNone = [](Operation &op) { return !isa<shard::GridOp>(op); };
     Block::iterator place = llvm::find_if(*getOperation().getBody(), isNone);
-    const std::pair<StringRef, int64_t> axes[] = {{"dp", spec.copies}, {"ep", spec.ranks}, {"etp", spec.slices}};
+    const std::pair<StringRef, int64_t> axes[] = {{"dp", spec.copies},
+                                                  {"ep", spec.ranks},
+                                                  {"tp", spec.tensors},
+                                                  {"etp", spec.tensors > 1 ? 1 : spec.slices}};
     for (auto [name, ranks] : axes) {
       if (ranks == 1)
         continue;
@@ -276,6 +295,7 @@ private:
   llvm::StringMap<FlatSymbolRefAttr> grids;
   SmallVector<FlatSymbolRefAttr> ordered; ///< the slowest first
   SmallVector<std::string> names; ///< of layers
+  bool dividesTensors = false;
 };
 } // namespace
 } // namespace moe_mlir

@@ -115,8 +115,7 @@ static Attribute sliceOf(Value weight) {
   return {};
 }
 
-/// Whether all that is made of summands is added over their grid before anything else reads it.
-static bool isAddedOver(FlatSymbolRefAttr grid, Value summand) {
+bool moe_mlir::isAddedOver(FlatSymbolRefAttr grid, Value summand) {
   return llvm::all_of(summand.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
     if (auto sum = dyn_cast<shard::AllReduceOp>(user))
@@ -151,6 +150,20 @@ static StringRef whyNotSlices(moe::ExpertOp op) {
   return "";
 }
 
+static StringRef whyNotGathered(shard::AllGatherOp op) {
+  if (isOfSplitInput(op.getInput(), op.getGridAttr()))
+    return "joins what the ranks of a grid have, but is made of inputs that are divided among them ('moe.split')";
+  bool isOfPart = areMadeOf(op.getInput(), [&](Value value) {
+    auto parameter = value.getDefiningOp<moe::ParameterOp>();
+    auto isPart = [&](Attribute step) {
+      auto shard = dyn_cast<moe::ShardAttr>(step);
+      return shard && shard.getGrid() == op.getGridAttr();
+    };
+    return parameter && parameter.getRecipe() && llvm::any_of(*parameter.getRecipe(), isPart);
+  });
+  return isOfPart ? "" : "joins what every rank has all of: no weight that it is made of is divided among the ranks";
+}
+
 static StringRef whyNotSum(shard::AllReduceOp op) {
   // Experts at these ranks have been asked the same.
   bool isOfRank = areMadeOf(op.getInput(), [&](Value value) {
@@ -170,6 +183,10 @@ StringRef moe_mlir::whyNotOfRank(Operation *op) {
   }
   if (auto sum = dyn_cast<shard::AllReduceOp>(op))
     return whyNotSum(sum);
+  if (auto gather = dyn_cast<shard::AllGatherOp>(op))
+    return whyNotGathered(gather);
+  if (StringRef why = whyNotShared(op); !why.empty())
+    return why;
   if (auto dispatch = dyn_cast<moe::DispatchOp>(op))
     return dispatch.getTo() ? whyNotTo(dispatch) : dispatch.getAt() ? whyNotAt(dispatch) : "";
   auto exchange = dyn_cast<moe::AllToAllOp>(op);

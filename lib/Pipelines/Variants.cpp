@@ -64,6 +64,11 @@ static std::optional<VariantSpec> parseVariant(mlir::MLIRContext *context, Strin
   if (!parallel)
     return std::nullopt;
   spec.parallel = *parallel;
+  if (spec.parallel.tensors > 1) {
+    error = "tp cuts weights and caches, and variants share one archive of whole weights and the states; use it "
+            "without --variant";
+    return std::nullopt;
+  }
   if (schedule.empty())
     return spec;
   if (spec.parallel.ranks == 1 || spec.parallel.tokens == ParallelSpec::Tokens::Replicated) {

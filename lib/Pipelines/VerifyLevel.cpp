@@ -4,6 +4,7 @@
 #include "SizeContract.h"
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Pipelines/Levels.h"
 #include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Variants.h"
@@ -54,7 +55,7 @@ static bool belongs(Operation *op, Level level) {
     return level != Level::Runtime;
   if (isa<shard::GridOp>(op)) // ranks exist until kernels have become machine code
     return level != Level::Graph && level != Level::Runtime;
-  if (level == Level::Graph ? isa<moe::AllToAllOp>(op) : isa<shard::AllReduceOp>(op))
+  if (level == Level::Graph ? isa<moe::AllToAllOp>(op) : isa<shard::AllGatherOp, shard::AllReduceOp>(op))
     return level == Level::Spmd || level == Level::Scheduled;
   return llvm::is_contained(dialectsOf(level), op->getName().getDialectNamespace());
 }
@@ -90,6 +91,8 @@ static StringRef fault(Operation *op, Level level) {
   auto dispatch = dyn_cast<moe::DispatchOp>(op);
   if (dispatch && level == Level::Graph && (dispatch.getTo() || dispatch.getAt()))
     return "is divided among ranks, which level spmd decides";
+  if (auto embedding = dyn_cast<nn::EmbeddingOp>(op); embedding && level == Level::Graph && embedding.getAt())
+    return "has a part of a table, which level spmd decides";
   if (dispatch && level == Level::Graph && dispatch.getOrder())
     return "has an order of its experts, which level spmd decides";
   if (level == Level::Spmd || level == Level::Scheduled)

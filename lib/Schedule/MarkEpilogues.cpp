@@ -28,7 +28,7 @@ public:
         unsigned count = 0;
         for (Value value : read)
           count = std::max(count, before(value.getDefiningOp()));
-        if (isa<moe::AllToAllOp, shard::AllReduceOp>(op))
+        if (isa<moe::AllToAllOp, shard::AllGatherOp, shard::AllReduceOp>(op))
           ++count;
         if (count)
           counts[&op] = count;

@@ -157,10 +157,10 @@ func.func @weights_by_number(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor
 
 shard.grid @ep(shape = 2)
 
-func.func @other_collective(%x: tensor<4x4xf32>) -> tensor<8x4xf32> {
-  // expected-error@+1 {{'shard.all_gather' is not an op of this level}}
-  %y = shard.all_gather %x on @ep grid_axes = [0] gather_axis = 0 : tensor<4x4xf32> -> tensor<8x4xf32>
-  return %y : tensor<8x4xf32>
+func.func @other_collective(%x: tensor<4x4xf32>) -> tensor<2x4xf32> {
+  // expected-error@+1 {{'shard.reduce_scatter' is not an op of this level}}
+  %y = shard.reduce_scatter %x on @ep grid_axes = [0] scatter_axis = 0 : tensor<4x4xf32> -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
 }
 
 //--- kernel.mlir

@@ -83,12 +83,12 @@ static WordOption<Entry>
 static cl::opt<std::string>
     parallel("parallel", cl::value_desc("ep=N,..."), cl::cat(category),
              cl::desc("Divide the experts of every layer among N ranks, processes that run one program: ep=4. "
-                      "etp=N gives each rank a slice of every expert, dp=N a part of the batch; ep, etp and dp "
-                      "multiply. "
+                      "etp=N gives each rank a slice of every expert, tp=N a part of attention and dense layers (the "
+                      "same ranks, if both are given), dp=N a part of the batch; ep, etp or tp, and dp multiply. "
                       "tokens=split (default where the first input can be divided) gives each rank a part of the "
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
                       "gives the same bits. sums=bf16 (default f32) rounds each rank's sum before it travels: half the bytes, "
-                      "but bits depend on ep and etp. experts=FILE (JSON) says which expert stands where"));
+                      "but bits depend on ep, etp and tp. experts=FILE (JSON) says which expert stands where"));
 static cl::list<std::string>
     variant("variant", cl::value_desc("ep=N,..."), cl::cat(category),
             cl::desc("Another way to divide the program among as many ranks, with the same weights; the first one is "

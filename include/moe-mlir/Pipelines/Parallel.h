@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,18 +14,22 @@
 namespace moe_mlir {
 
 /// What `moe-compile --parallel` and the option of moe-partition say: "ep=4,tokens=split,groups=8". A job has a rank
-/// for each combination of `dp`, `ep` and `etp`; the last one varies fastest.
+/// for each combination of `dp`, `ep` and `etp` or `tp`; the last one varies fastest.
 struct ParallelSpec {
   enum class Tokens { Split, Replicated };
   enum class Sums { F32, BF16 };
 
   int64_t ranks = 1;             ///< ep: ranks that share the experts of each layer
   int64_t slices = 1;            ///< etp: ranks that share each expert
+  int64_t tensors = 1;           ///< tp: ranks that share attention and dense layers; those of etp
   int64_t copies = 1;            ///< dp: ranks that share nothing but the batch
   std::optional<Tokens> tokens;  ///< None: split where the first input can be.
   std::optional<int64_t> groups; ///< None: 8, or as many as divide the experts.
   std::optional<Sums> sums;      ///< What a rank's sum of a token is rounded to before another rank gets it. None: f32.
   std::shared_ptr<const ExpertOrders> experts; ///< Null: ordered by number.
+
+  /// Ranks that have the same tokens and the same experts.
+  int64_t sharers() const { return std::max(slices, tensors); }
 };
 
 /// None with a message in `error`, a part of a sentence, if the text is none.

@@ -45,8 +45,16 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
     columns of the second one (`#moe.shard` of dimensions 1 and 2), and a bias of the second product belongs to the first slice
     (`#moe.once`). Ranks that differ in nothing but their slice have the same tokens, and add what a token's experts give in f32
     (`shard.all_reduce .. on @etp`), behind the sum over the ranks of `ep`. `dp=D` divides dimension 0 among D times as many ranks,
-    whatever `tokens` says. Grids of one rank are not made; the others stand in the order `@dp`, `@ep`, `@etp`, and the last one
+    whatever `tokens` says. Grids of one rank are not made; the others stand in the order `@dp`, `@ep`, `@etp` or `@tp`, and the last one
     varies fastest in the number of a rank.
+
+    `tp=R` shares attention and dense layers among R ranks that have the same tokens: columns of the products that make queries, keys,
+    values and the hidden columns of a dense layer, then columns of the weight that sums over them (`#moe.shard` of dimensions 0 and 1),
+    behind which the ranks add in f32 (`shard.all_reduce .. on @tp`). Caches have a part of the heads, and the embedding a part of the rows
+    (`nn.embedding .. at @tp`). A result that is divided, as logits are, is joined (`shard.all_gather`), and a norm over what is divided
+    adds its squares. What an op cannot take divided stays whole, with a remark that names the op; heads of keys that R does not
+    divide are an error. With `etp=R` the same ranks share each expert; both are above 1 with one number only. `sums` holds for these
+    sums as well.
 
     `groups=G` cuts the experts of a layer into G ranges, whose sums are added in pairs (`sum(<tree, groups = G>)` of `moe.combine`):
     a power of two that W divides and that divides E, else the largest one up to 8. All W give the bits of `ep=1`, which is
@@ -108,10 +116,11 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"parallel", "parallel", "std::string", "",
-                        "ranks that share the work, as in 'ep=4,tokens=split,groups=8' or 'dp=2,etp=2'">,
+                        "ranks that share the work, as in 'ep=4,tokens=split,groups=8' or 'dp=2,tp=2,etp=2'">,
                  Option<"variants", "variants", "std::string", "",
                         "other ways, as in 'dp=4;ep=4,schedule=<parts = 2>'; with 'parallel'">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::shard::ShardDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::shard::ShardDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def MoeSchedule : Pass<"moe-schedule", "::mlir::ModuleOp"> {
@@ -152,7 +161,7 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
     | level | ops | and |
     |---|---|---|
     | `graph` | `moe nn linalg tensor arith math scf func`, `cf.assert` | no grid, no `moe.all_to_all`, no dispatch `to` or `at` ranks, no schedule, no size that is negative whatever the inputs are |
-    | `spmd` | the same, and `shard.grid`, `shard.all_reduce` | what names a grid belongs together, as below; no schedule |
+    | `spmd` | the same, and `shard.grid`, `shard.all_reduce`, `shard.all_gather` | what names a grid belongs together, as below; no schedule |
     | `scheduled` | the same | every `moe.expert` has a schedule, every product its `kernel.tiles`; decisions can be carried out |
     | `kernel` | `kernel memref scf arith math affine linalg func`, `moe.parameter`, `shard.grid`, `cf.assert` | no tensors |
     | `runtime` | `moert llvm`, `emitc` for CUDA kernels | |
@@ -160,6 +169,9 @@ def MoeVerifyLevel : Pass<"moe-verify-level", "::mlir::ModuleOp"> {
     Of one rank's program (`spmd`, `scheduled`): rows of a `moe.dispatch to` go to their `moe.all_to_all` only, and its layout to
     that op and to the `moe.combine` of what came back; the layout of received rows goes to its `return` only; a `moe.dispatch at`
     reads tokens and companions of one exchange, or tokens of which every rank has all.
+
+    Summands, of sliced experts, of a product with a part of its columns and of a table with a part of its rows, are added over their grid
+    before anything else reads them. What is made by a product with a part of its rows is joined, or summed over, before a caller sees it.
 
     Variants of an entry (`moe.variant`, from `spmd` to `kernel`) have the same arguments and results, but for what divides them, and the
     same number of ranks; no grid belongs to two of them, and none names the grid of another one. States stay where they are when

@@ -17,7 +17,7 @@ struct VariantSpec {
   ParallelSpec parallel;
   mlir::moe::ScheduleAttr schedule; ///< null: moe-schedule finds one
 
-  int64_t ranks() const { return parallel.copies * parallel.ranks * parallel.slices; }
+  int64_t ranks() const { return parallel.copies * parallel.ranks * parallel.sharers(); }
 };
 
 /// The variants of a program: `parallel` is the first one, `others` has texts with semicolons between them. None with a

@@ -75,7 +75,8 @@ struct RaiseEmbedding : CallPattern {
     Value table = call.getValue("weight"), ids = call.getValue("indices");
     if (!isModelFloat(table) || getTensorType(table).getRank() != 2)
       return failure();
-    rewriter.replaceOpWithNewOp<nn::EmbeddingOp>(call, call.getResult(0).getType(), ids, table);
+    rewriter.replaceOpWithNewOp<nn::EmbeddingOp>(call, call.getResult(0).getType(), ids, table,
+                                                 /*at=*/FlatSymbolRefAttr());
     return success();
   }
 };

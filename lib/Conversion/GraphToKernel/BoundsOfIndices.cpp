@@ -270,7 +270,9 @@ void mlir::kernel::boundIndices(Bounds &bounds, Operation *op) {
   IndexBounds indices(bounds, op);
   GraphSizes &sizes = bounds.sizes;
   if (auto embedding = dyn_cast<nn::EmbeddingOp>(op)) {
-    indices.elements(embedding.getIds(), sizes.size(embedding.getTable(), 0) - 1, "an id is outside of the table");
+    const int64_t parts = embedding.getAt() ? moe::ranksOf(op, embedding.getAtAttr()) : 1;
+    indices.elements(embedding.getIds(), sizes.size(embedding.getTable(), 0) * parts - 1,
+                     "an id is outside of the table");
   } else if (auto update = dyn_cast<nn::CacheUpdateOp>(op)) {
     indices.elements(update.getPositions(), sizes.size(update.getCache(), 2) - sizes.size(update.getRows(), 1),
                      "a position leaves no room in the cache");

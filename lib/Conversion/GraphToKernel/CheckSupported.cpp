@@ -43,6 +43,17 @@ static std::optional<std::string> reasonAgainstSum(shard::AllReduceOp op) {
   return std::nullopt;
 }
 
+static std::optional<std::string> reasonAgainstGather(shard::AllGatherOp op) {
+  auto from = cast<RankedTensorType>(op.getInput().getType()), to = cast<RankedTensorType>(op.getResult().getType());
+  const int64_t last = to.getRank() - 1, ranks = moe::ranksOf(op, op.getGridAttr());
+  if (op.getGridAxes().size() != 1 || op.getGridAxes()[0] != 0 || op.getGatherAxis().getSExtValue() != last)
+    return "gathers along the last dimension what the ranks of axis 0 have; grid_axes = [0]";
+  int64_t whole;
+  if (from.isDynamicDim(last) || llvm::MulOverflow(from.getDimSize(last), ranks, whole) || to.getDimSize(last) != whole)
+    return "gives as many elements in the last dimension as all ranks together have, which types say";
+  return std::nullopt;
+}
+
 /// A reason why `op` cannot be lowered, or nothing.
 static std::optional<std::string> reasonAgainst(Operation *op) {
   for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
@@ -74,6 +85,8 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
     return "must be inlined before";
   if (auto sum = dyn_cast<shard::AllReduceOp>(op))
     return reasonAgainstSum(sum);
+  if (auto gather = dyn_cast<shard::AllGatherOp>(op))
+    return reasonAgainstGather(gather);
   if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::ParameterOp, moe::GateOp,
           moe::DispatchOp, moe::AllToAllOp, moe::ExpertOp, moe::CombineOp, tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
           tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,

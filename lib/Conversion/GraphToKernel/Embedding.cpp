@@ -1,6 +1,10 @@
 //===- Embedding.cpp - nn.embedding: rows of a table ------------------------------------------------------------===//
+//
+// Of a table that ranks share, rows that others have are zeros.
+//
+//===------------------------------------------------------------------------------------------------------------===//
 
-#include "Lowering.h"
+#include "Exchange.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -20,16 +24,31 @@ struct EmbeddingLowering : GraphPattern<nn::EmbeddingOp> {
 
     KernelBuilder kernel(lowering.kernels, loc);
     Value idArg = kernel.arg(ids), table = kernel.arg(adaptor.getTable()), dest = kernel.arg(rows);
+    Value rank = op.getAt() ? kernel.arg(Ranks(rewriter, loc, lowering.module, *op.getAt()).own) : Value();
     kernel.forall({kernel.dim(idArg, 0)}, [&](ValueRange row) {
       Value id = kernel.toIndex(kernel.load(idArg, row));
-      kernel.loop(kernel.idx(0), kernel.dim(table, 1), 1, [&](Value h) {
-        Value element = kernel.load(table, {id, h});
-        kernel.store(kernel.convert(element, getElementTypeOrSelf(dest)), dest, {row[0], h});
-      });
+      auto copy = [&](Value from, Value end) {
+        kernel.loop(kernel.idx(0), end, 1, [&](Value h) {
+          Value element = kernel.load(table, {from, h});
+          kernel.store(kernel.convert(element, getElementTypeOrSelf(dest)), dest, {row[0], h});
+        });
+      };
+      Value width = kernel.dim(table, 1);
+      if (!rank)
+        return copy(id, width);
+      Value count = kernel.dim(table, 0);
+      // Rows in front of this rank's have numbers below 0, which are large without a sign.
+      Value own = kernel.sub(id, kernel.mul(rank, count));
+      Value isOwn = arith::CmpIOp::create(kernel, arith::CmpIPredicate::ult, own, count);
+      Value end = arith::SelectOp::create(kernel, isOwn, width, kernel.idx(0));
+      copy(own, end);
+      Value zero = arith::ConstantOp::create(kernel, kernel.getFloatAttr(getElementTypeOrSelf(dest), 0.0));
+      kernel.loop(end, width, 1, [&](Value h) { kernel.store(zero, dest, {row[0], h}); });
     });
     OpFoldResult count = sizeOf(rewriter, loc, ids, 0);
-    kernel.launch(rewriter, "embedding_" + shapeName(tableType.getShape()) + "_" + typeName(tableType.getElementType()),
-                  count, mulSizes(rewriter, loc, {count, sizes.back()}));
+    std::string name = "embedding_" + shapeName(tableType.getShape()) + "_" + typeName(tableType.getElementType());
+    kernel.launch(rewriter, name + (rank ? "_part" : ""), count,
+                  mulSizes(rewriter, loc, {count, sizes.back()}));
     rewriter.replaceOp(op, result);
     return success();
   }

@@ -1,6 +1,7 @@
-//===- RankSum.cpp - shard.all_reduce: the sum of what each rank has ----------------------------------------------===//
+//===- RankSum.cpp - shard.all_reduce and shard.all_gather: what all ranks have, added or joined ------------------===//
 //
-// Each rank gives its summand to all others and adds up what all gave, in f32 and one order: the same bits on every rank.
+// Each rank gives what it has to all others, and adds up what all gave, in f32 and one order: the same bits on every
+// rank. Or it joins what all gave along the last dimension.
 //
 // Nobody says when he has read, so two halves of the window take turns. Who fills a half for the second time has the
 // summands of the exchange between, which a rank sends after it has read those of the first.
@@ -11,7 +12,6 @@
 #include "PassLoop.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
-#include "moe-mlir/Support/ScalarRegion.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
@@ -21,7 +21,7 @@ using namespace mlir::kernel;
 static constexpr int64_t columnsPerChunk = 512;
 
 namespace {
-/// Rows of a summand that ranks give to each other at a time.
+/// Rows that ranks give to each other at a time.
 struct GivenRows {
   OpFoldResult count; ///< those that are given
   OpFoldResult room;  ///< for a rank's in the window; more than `count` in the last of several passes
@@ -40,7 +40,7 @@ static Value firstRow(KernelBuilder &b, const Ranks &ranks, Value flags, Value r
 }
 
 static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
-                         Value summand, Value window, const GivenRows &given) {
+                         Value summand, Value window, const GivenRows &given, StringRef name) {
   OpFoldResult rows = given.count;
   KernelBuilder b(lowering.kernels, loc);
   Value from = b.arg(summand), to = b.arg(window), own = b.arg(ranks.own), count = b.indexArg(rows);
@@ -49,7 +49,7 @@ static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc,
     Value peer = rankBehind(b, ranks, own, b.add(at[0], b.idx(1)));
     PutOp::create(b, from, given.at(b, at[1]), to, peer, b.add(first, at[1]));
   });
-  LaunchOp launch = b.launch(host, "give_sums", rows, mulSizes(host, loc, {rows, sizeOf(host, loc, summand, 1)}));
+  LaunchOp launch = b.launch(host, name, rows, mulSizes(host, loc, {rows, sizeOf(host, loc, summand, 1)}));
   if (std::optional<int64_t> known = getConstantIntValue(rows))
     setTraffic(launch, ranks, {Value(), Value(), 0, *known * rowBytes(summand)});
   else
@@ -81,6 +81,20 @@ static void emitSum(GraphLowering &lowering, OpBuilder &host, Location loc, cons
            mulSizes(host, loc, {sizes[0], sizes[1], host.getIndexAttr(ranks.count)}));
 }
 
+static void emitJoin(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
+                     Value window, Value result) {
+  KernelBuilder b(lowering.kernels, loc);
+  Value given = b.arg(ownPart(host, loc, window)), y = b.arg(result), rows = b.dim(y, 0), width = b.dim(given, 1);
+  Value first = firstRow(b, ranks, b.arg(flags), rows, b.idx(0));
+  b.forall({b.idx(ranks.count), rows}, [&](ValueRange at) {
+    Value from = b.add(b.add(first, b.mul(at[0], rows)), at[1]), to = b.mul(at[0], width);
+    b.loop(b.idx(0), width, 1, [&](Value h) { b.store(b.load(given, {from, h}), y, {at[1], b.add(to, h)}); });
+  });
+  SmallVector<OpFoldResult> sizes = sizesOf(host, loc, result);
+  b.launch(host, "join_parts_" + shapeName(cast<MemRefType>(result.getType()).getShape().take_back()), sizes[0],
+           mulSizes(host, loc, sizes));
+}
+
 /// Every rank has to be given the same rows. The ranks agree once per call where all layers have as many. Returns what
 /// they have agreed on.
 static OpFoldResult emitRowCheck(OpBuilder &host, Location loc, const Ranks &ranks, OpFoldResult rows) {
@@ -95,17 +109,68 @@ static OpFoldResult emitRowCheck(OpBuilder &host, Location loc, const Ranks &ran
   return largest;
 }
 
-/// The layer whose sums these are.
-static std::string layerOf(shard::AllReduceOp op) {
-  Operation *maker = op.getInput().getDefiningOp();
-  // Sums of one grid may be summed over another one, rounded in between.
-  if (maker && moe_mlir::roundsOnly(maker))
+/// "model.layers.0.self_attn.o_proj" of its weight.
+static std::string productName(Value weight) {
+  auto parameter = weight.getDefiningOp<moe::ParameterOp>();
+  return parameter ? cast<StringAttr>(parameter.getSources()[0]).getValue().rsplit('.').first.str() : "dense";
+}
+
+/// The layer whose sums or parts these are.
+static std::string layerOf(Operation *op) {
+  Operation *maker = op->getOperand(0).getDefiningOp();
+  // Sums of one grid may be summed over another one, rounded in between, and a norm sums what it makes of a product.
+  while (isa_and_present<linalg::LinalgOp, tensor::ExpandShapeOp, arith::TruncFOp>(maker))
     maker = maker->getOperand(0).getDefiningOp();
-  if (auto before = dyn_cast_if_present<shard::AllReduceOp>(maker))
-    return layerOf(before);
+  if (isa_and_present<shard::AllReduceOp>(maker))
+    return layerOf(maker);
+  if (auto linear = dyn_cast_if_present<nn::LinearOp>(maker))
+    return productName(linear.getWeight());
+  if (auto embedding = dyn_cast_if_present<nn::EmbeddingOp>(maker))
+    return productName(embedding.getTable());
   auto combine = dyn_cast_if_present<moe::CombineOp>(maker);
   Operation *dispatch = combine ? combine.getLayout().getDefiningOp() : nullptr;
   return dispatch ? layerName(dispatch) : "moe";
+}
+
+/// Sets the insertion point into a loop over passes. The last one has what is left.
+static GivenRows open(OpBuilder &host, Location loc, OpFoldResult rows, int64_t tokens) {
+  PassLoop pass = openPasses(host, loc, rows, tokens);
+  Value left = arith::SubIOp::create(host, loc, getValueOrCreateConstantIndexOp(host, loc, rows), pass.first);
+  Value room = getValueOrCreateConstantIndexOp(host, loc, pass.size);
+  return {arith::MinUIOp::create(host, loc, left, room).getResult(), pass.size, pass.first};
+}
+
+namespace {
+/// What ranks give to all others: a matrix of each, which comes to stand behind one another in a window.
+struct Given {
+  Ranks ranks;
+  Value flags, window;
+  GivenRows rows;
+};
+} // namespace
+
+static Given emitExchange(GraphLowering &lowering, OpBuilder &host, Operation *op, StringRef grid, Value own,
+                          StringRef what) {
+  Location loc = op->getLoc();
+  OpFoldResult rows = sizeOf(host, loc, own, 0), width = sizeOf(host, loc, own, 1);
+  Ranks ranks(host, loc, lowering.module, grid);
+  OpFoldResult agreed = emitRowCheck(host, loc, ranks, rows);
+  GivenRows given{rows, rows, {}};
+  if (std::optional<int64_t> tokens = passTokensOf(op))
+    given = open(host, loc, agreed, *tokens);
+  Value window = ranks.window(host, loc, what == "sum" ? "summands" : "parts", getElementTypeOrSelf(own),
+                              {mulSizes(host, loc, {given.room, host.getIndexAttr(2 * ranks.count)}), width});
+  Value flags = ranks.flags(host, loc, "given");
+  std::string layer = layerOf(op), phase = (what + " over ranks").str();
+  emitAdvance(lowering, host, loc, ranks, flags);
+  StringRef name = what == "sum" ? "give_sums" : "give_parts";
+  LaunchOp give = emitGive(lowering, host, loc, ranks, flags, own, window, given, name);
+  setPhase(give, layer, phase);
+  LaunchOp signal = emitSignal(lowering, host, loc, ranks, flags);
+  setPhase(signal, layer, phase);
+  setTraffic(signal, ranks, {Value(), Value(), 0, 4});
+  setPhase(emitAwait(lowering, host, loc, ranks, flags), layer, phase);
+  return {ranks, flags, window, given};
 }
 
 namespace {
@@ -116,42 +181,35 @@ struct RankSumLowering : GraphPattern<shard::AllReduceOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Value summand = asMatrix(rewriter, loc, adaptor.getInput());
-    OpFoldResult rows = sizeOf(rewriter, loc, summand, 0), width = sizeOf(rewriter, loc, summand, 1);
-    Ranks ranks(rewriter, loc, lowering.module, op.getGrid());
-    OpFoldResult agreed = emitRowCheck(rewriter, loc, ranks, rows);
-    GivenRows given{rows, rows, {}};
-    if (std::optional<int64_t> tokens = passTokensOf(op))
-      given = open(rewriter, loc, agreed, *tokens);
-    Value window = ranks.window(rewriter, loc, "summands", getElementTypeOrSelf(summand),
-                                {mulSizes(rewriter, loc, {given.room, rewriter.getIndexAttr(2 * ranks.count)}), width});
-    Value flags = ranks.flags(rewriter, loc, "given");
-
-    std::string layer = layerOf(op);
-    StringRef phase = "sum over ranks";
-    emitAdvance(lowering, rewriter, loc, ranks, flags);
-    setPhase(emitGive(lowering, rewriter, loc, ranks, flags, summand, window, given), layer, phase);
-    LaunchOp signal = emitSignal(lowering, rewriter, loc, ranks, flags);
-    setPhase(signal, layer, phase);
-    setTraffic(signal, ranks, {Value(), Value(), 0, 4});
-    setPhase(emitAwait(lowering, rewriter, loc, ranks, flags), layer, phase);
+    Given given = emitExchange(lowering, rewriter, op, op.getGrid(), summand, "sum");
     Value result = allocate(rewriter, loc, memrefOf(op.getResult()), sizesOf(rewriter, loc, adaptor.getInput()));
-    emitSum(lowering, rewriter, loc, ranks, flags, window, asMatrix(rewriter, loc, result), given);
+    emitSum(lowering, rewriter, loc, given.ranks, given.flags, given.window, asMatrix(rewriter, loc, result),
+            given.rows);
     rewriter.replaceOp(op, result);
     return success();
   }
+};
 
-private:
-  /// Sets the insertion point into a loop over passes. The last one has what is left.
-  static GivenRows open(OpBuilder &host, Location loc, OpFoldResult rows, int64_t tokens) {
-    PassLoop pass = openPasses(host, loc, rows, tokens);
-    Value left = arith::SubIOp::create(host, loc, getValueOrCreateConstantIndexOp(host, loc, rows), pass.first);
-    Value room = getValueOrCreateConstantIndexOp(host, loc, pass.size);
-    return {arith::MinUIOp::create(host, loc, left, room).getResult(), pass.size, pass.first};
+struct RankGatherLowering : GraphPattern<shard::AllGatherOp> {
+  using GraphPattern::GraphPattern;
+
+  LogicalResult matchAndRewrite(shard::AllGatherOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value part = asMatrix(rewriter, loc, adaptor.getInput());
+    Given given = emitExchange(lowering, rewriter, op, op.getGrid(), part, "gather");
+    MemRefType type = memrefOf(op.getResult());
+    SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, adaptor.getInput());
+    sizes.back() = rewriter.getIndexAttr(type.getShape().back());
+    Value result = allocate(rewriter, loc, type, sizes);
+    emitJoin(lowering, rewriter, loc, given.ranks, given.flags, given.window, asMatrix(rewriter, loc, result));
+    rewriter.replaceOp(op, result);
+    return success();
   }
 };
 } // namespace
 
 void mlir::kernel::populateRankSumPatterns(const TypeConverter &converter, GraphLowering &lowering,
                                            RewritePatternSet &patterns) {
-  patterns.add<RankSumLowering>(converter, lowering);
+  patterns.add<RankSumLowering, RankGatherLowering>(converter, lowering);
 }

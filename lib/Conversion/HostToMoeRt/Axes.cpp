@@ -141,6 +141,9 @@ FailureOr<WholeParameter> moert::makeWhole(moe::ParameterOp op, const Axes &axes
     return makeWholeOfGaps(op, axes, steps);
   if (!steps.parts && steps.slices.empty())
     return whole;
+  // A rank packs its part of a matrix in blocks of its own where those of all rows would not end with it.
+  if (steps.slices.empty() && !isPackedByRank(steps, type, whole.shape))
+    steps.slices.push_back(std::exchange(steps.parts, {}));
   if (steps.slices.size() > 1)
     return op.emitOpError("has slices of two grids; the parts of ranks are one behind the other in the archive for one "
                           "grid beside that of dimension 0");

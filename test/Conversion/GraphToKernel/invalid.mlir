@@ -55,3 +55,21 @@ func.func @routing(%x: tensor<?x4xf32>, %i: tensor<?x1xi32>) -> !moe.layout<2> {
   %r, %l = moe.dispatch %x, %i num_experts(2) : tensor<?x4xf32>, tensor<?x1xi32> -> tensor<?x4xf32>, !moe.layout<2>
   return %l : !moe.layout<2>
 }
+
+// -----
+
+shard.grid @tp(shape = 4)
+func.func @join_rows(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{'shard.all_gather' op gathers along the last dimension what the ranks of axis 0 have; grid_axes = [0]}}
+  %r = shard.all_gather %x on @tp grid_axes = [0] gather_axis = 0 : tensor<?x64xf32> -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}
+
+// -----
+
+shard.grid @tp(shape = 4)
+func.func @join_some(%x: tensor<3x?xf32>) -> tensor<3x?xf32> {
+  // expected-error @+1 {{'shard.all_gather' op gives as many elements in the last dimension as all ranks together have, which types say}}
+  %r = shard.all_gather %x on @tp grid_axes = [0] gather_axis = 1 : tensor<3x?xf32> -> tensor<3x?xf32>
+  return %r : tensor<3x?xf32>
+}

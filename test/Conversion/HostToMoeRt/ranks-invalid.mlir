@@ -157,8 +157,9 @@ func.func @main(%x: memref<3xi32> {moe.name = "x"}) {
 
 // -----
 
-// Blocks of packed rows belong to one rank each.
+// Blocks of packed rows belong to one rank each. Without slices a rank has blocks of its own.
 shard.grid @ep(shape = 2)
+shard.grid @etp(shape = 2)
 kernel.func @k(%w: memref<1x32x64x2xbf16>) {
   kernel.return
 }
@@ -166,7 +167,7 @@ func.func @main() {
   %n = arith.constant 4 : index
   // expected-error@+2 {{failed to legalize operation 'moe.parameter'}}
   // expected-error@+1 {{'moe.parameter' op is divided among the ranks of @ep, but packed in blocks that do not end where the part of a rank does}}
-  %w = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.pack<columns = 64, pairs = 2>] {moe.shape = array<i64: 32, 64>} : memref<1x32x64x2xbf16>
+  %w = moe.parameter ["w"] recipe [#moe.shard<dim = 1, grid = @etp, ranks = 2>, #moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.pack<columns = 64, pairs = 2>] {moe.shape = array<i64: 32, 64>} : memref<1x32x64x2xbf16>
   kernel.launch @k(%w) rows(%n) work(%n) : memref<1x32x64x2xbf16>
   return
 }
@@ -175,6 +176,7 @@ func.func @main() {
 
 // Gate and up rows share blocks.
 shard.grid @ep(shape = 2)
+shard.grid @etp(shape = 2)
 kernel.func @k(%w: memref<1x32x64x2xbf16>) {
   kernel.return
 }
@@ -182,7 +184,7 @@ func.func @main() {
   %n = arith.constant 4 : index
   // expected-error@+2 {{failed to legalize operation 'moe.parameter'}}
   // expected-error@+1 {{'moe.parameter' op is divided among the ranks of @ep, but packed in blocks that do not end where the part of a rank does}}
-  %w = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.pack<columns = 64, pairs = 2, halves = true>] {moe.shape = array<i64: 64, 64>} : memref<1x32x64x2xbf16>
+  %w = moe.parameter ["w"] recipe [#moe.shard<dim = 1, grid = @etp, ranks = 2>, #moe.shard<dim = 0, grid = @ep, ranks = 2>, #moe.pack<columns = 64, pairs = 2, halves = true>] {moe.shape = array<i64: 64, 64>} : memref<1x32x64x2xbf16>
   kernel.launch @k(%w) rows(%n) work(%n) : memref<1x32x64x2xbf16>
   return
 }

@@ -8,6 +8,32 @@ func.func @table_rank(%i: tensor<2x3xi64>, %t: tensor<16xf32>) {
 
 // -----
 
+func.func @embedding_grid(%i: tensor<2x3xi64>, %t: tensor<16x8xf32>) {
+  // expected-error@+1 {{'nn.embedding' op names no shard.grid: @tp}}
+  %0 = nn.embedding %i, %t at @tp : tensor<2x3xi64>, tensor<16x8xf32> -> tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+shard.grid @tp(shape = 2x2)
+func.func @embedding_axes(%i: tensor<2x3xi64>, %t: tensor<16x8xf32>) {
+  // expected-error@+1 {{'nn.embedding' op has a part of a table for each rank of a grid of one dimension, whose size is known: @tp}}
+  %0 = nn.embedding %i, %t at @tp : tensor<2x3xi64>, tensor<16x8xf32> -> tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+shard.grid @tp(shape = 2)
+func.func @embedding_size(%i: tensor<2x3xi64>, %t: tensor<?x8xf32>) {
+  // expected-error@+1 {{'nn.embedding' op has a part of a table whose number of rows is not known}}
+  %0 = nn.embedding %i, %t at @tp : tensor<2x3xi64>, tensor<?x8xf32> -> tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
 func.func @embedding_rank(%i: tensor<2x3xi64>, %t: tensor<16x8xf32>) {
   // expected-error@+1 {{'nn.embedding' op ids has 2 leading dimensions but result has 1}}
   %0 = nn.embedding %i, %t : tensor<2x3xi64>, tensor<16x8xf32> -> tensor<2x8xf32>

@@ -47,3 +47,12 @@ func.func @silu(%a: f32, %b: tensor<?x4xbf16>, %c: vector<16xf32>) {
   %3 = nn.silu %a fastmath<afn,arcp> : f32
   return
 }
+
+shard.grid @tp(shape = 2)
+
+// CHECK-LABEL: func.func @part_of_a_table
+func.func @part_of_a_table(%ids: tensor<?xi64>, %table: tensor<128x64xbf16>) -> tensor<?x64xbf16> {
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} at @tp {moe.in_bounds} : tensor<?xi64>, tensor<128x64xbf16> -> tensor<?x64xbf16>
+  %h = nn.embedding %ids, %table at @tp {moe.in_bounds} : tensor<?xi64>, tensor<128x64xbf16> -> tensor<?x64xbf16>
+  return %h : tensor<?x64xbf16>
+}

@@ -40,7 +40,7 @@ class Window:
 
     @property
     def key(self):
-        return f"{self.name} {'x'.join(map(str, self.shape))}"
+        return f"{self.name} {'x'.join(map(str, self.shape))} {self.element}"
 
 
 class RankEvaluation(Evaluation):
@@ -130,6 +130,9 @@ def own_part(weight, recipe, rank, ranks):
         halves = np.split(weight, 2, dim) if "halves = true" in shard[0] else [weight]
         weight = np.concatenate([np.split(half, ranks, dim)[rank] for half in halves], dim)
         recipe = recipe.replace(shard[0], "")
+    if once := re.search(r"#moe\.once<[^>]*>(?:, )?", recipe):
+        weight = weight if rank == 0 else np.zeros_like(weight)
+        recipe = recipe.replace(once[0], "")
     return pack(weight, recipe if "#moe." in recipe else "")
 
 

@@ -36,7 +36,7 @@ def spmd(source, *flags):
 
 FAULTS = [
     ("tokens=split", "there is no number of ranks: ep=4 for ranks that share the experts, etp=2 for ranks that share each expert, "
-     "dp=2 for ranks that share the batch"),
+     "tp=2 for ranks that share attention and dense layers, dp=2 for ranks that share the batch"),
     ("dp=0", "dp must be a number of ranks, at least 1, got '0'"),
     ("dp=two", "dp must be a number of ranks, at least 1, got 'two'"),
     ("etp=3", "etp must be a power of two, got '3'"),
@@ -48,7 +48,10 @@ FAULTS = [
     ("ep=2,groups=6", "groups must be a power of two, got '6'"),
     ("ep=8,groups=4", "groups=4 is less than ep=8, but each rank sums at least one group"),
     ("ep=2,tokens=both", "tokens must be split or replicated, got 'both'"),
-    ("ep=2,tp=2", "unknown field 'tp'; one of dp, ep, etp, tokens, groups, sums, experts"),
+    ("ep=2,pp=2", "unknown field 'pp'; one of dp, ep, etp, tp, tokens, groups, sums, experts"),
+    ("tp=3", "tp must be a power of two, got '3'"),
+    ("tp=2,etp=4", "tp=2 and etp=4 do not fit: the ranks that share attention and dense layers are those that share each expert, "
+     "so give both one number, or leave one out"),
     ("ep=2,sums=f16", "sums must be f32 or bf16, got 'f16'"),
     ("ep=2,ep=4", "ep is given twice"),
     ("ep=2,experts=", "experts: '': No such file or directory"),

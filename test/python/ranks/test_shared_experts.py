@@ -34,3 +34,7 @@ def test_same_bits(family, tmp_path):
         compile_for(tmp_path / "model.pt2", tmp_path / "split", 2, tokens="split")
     program = compile_for(tmp_path / "model.pt2", tmp_path / "two", 2, tokens="replicated")
     assert_same_bits(outputs_of(program, 2, calls, tmp_path / "actual"), one)
+    # Ranks that share attention share the hidden columns of these experts, too.
+    program = compile_for(tmp_path / "model.pt2", tmp_path / "shared", "tp=2,etp=2,tokens=replicated")
+    for result, expected in zip(outputs_of(program, 2, calls, tmp_path / "close"), one, strict=True):
+        assert_close(*result.values(), *expected.values(), bound=1e-5)

@@ -3,6 +3,7 @@
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Support/ShapeCheck.h"
 
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -18,6 +19,20 @@ LogicalResult EmbeddingOp::verify() {
   check.shapes(getShapes());
   check.sameElement("table", getTable().getType(), "result", getResult().getType());
   return check.result();
+}
+
+LogicalResult EmbeddingOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getAtAttr())
+    return success();
+  auto grid = symbols.lookupNearestSymbolFrom<shard::GridOp>(*this, getAtAttr());
+  if (!grid)
+    return emitOpError() << "names no shard.grid: " << getAtAttr();
+  if (grid.getRank() != 1 || ShapedType::isDynamic(grid.getShape()[0]) || grid.getShape()[0] < 1)
+    return emitOpError() << "has a part of a table for each rank of a grid of one dimension, whose size is known: "
+                         << getAtAttr();
+  if (ShapedType::isDynamic(cast<ShapedType>(getTable().getType()).getDimSize(0)))
+    return emitOpError("has a part of a table whose number of rows is not known");
+  return success();
 }
 
 SmallVector<NamedShape> LinearOp::getShapes() {

@@ -22,6 +22,8 @@ namespace {
 struct DecomposeEmbedding : Decomposition<EmbeddingOp> {
   using Decomposition::Decomposition;
 
+  bool isWhole(EmbeddingOp op) const override { return !op.getAt(); }
+
   Value build(EmbeddingOp op, ImplicitLocOpBuilder &b, LinalgBuilder &linalg) const override {
     SmallVector<OpFoldResult> loops = linalg.sizes(op.getIds());
     int64_t rows = loops.size();

@@ -13,8 +13,12 @@ template <typename OpTy> struct Decomposition : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   virtual Value build(OpTy op, ImplicitLocOpBuilder &b, moe_mlir::LinalgBuilder &linalg) const = 0;
+  /// Whether the op is one of a program that knows no ranks.
+  virtual bool isWhole(OpTy) const { return true; }
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const final {
+    if (!isWhole(op))
+      return rewriter.notifyMatchFailure(op, "computes a part for this rank");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     moe_mlir::LinalgBuilder linalg(b);
     Value result = build(op, b, linalg);

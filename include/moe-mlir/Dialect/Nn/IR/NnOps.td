@@ -4,6 +4,7 @@
 
 include "mlir/Dialect/Arith/IR/ArithBase.td"
 include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -30,7 +31,7 @@ defvar Nn_Shapes = [{
 def Nn_FloatTensor : TensorOf<[F32, BF16, F16]>;
 def Nn_IndexTensor : TensorOf<[I64, I32]>;
 
-def Nn_EmbeddingOp : Nn_Op<"embedding", [Pure]> {
+def Nn_EmbeddingOp : Nn_Op<"embedding", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Rows of a table by index";
   let description = [{
     `ids: [...]`, `table: [V, H]`, result `[..., H]`. Ids outside `[0, V)` are an error of the caller, which the
@@ -39,10 +40,24 @@ def Nn_EmbeddingOp : Nn_Op<"embedding", [Pure]> {
     ```mlir
     %h = nn.embedding %ids, %table : tensor<?x?xi64>, tensor<256x128xf32> -> tensor<?x?x128xf32>
     ```
+
+    `at @g` (from level `spmd` on): the table is this rank's part of one of `ranks * V` rows, and ids of rows that other ranks have
+    give zeros. The sum over the ranks is the row.
+
+    ```mlir
+    shard.grid @tp(shape = 2)
+
+    func.func @rows_of_two_ranks(%ids: tensor<?x?xi64>) -> tensor<?x?x64xf32> {
+      %part = moe.parameter ["embed"] recipe [#moe.shard<dim = 0, grid = @tp, ranks = 2>] : tensor<128x64xf32>
+      %h = nn.embedding %ids, %part at @tp : tensor<?x?xi64>, tensor<128x64xf32> -> tensor<?x?x64xf32>
+      %sum = shard.all_reduce %h on @tp grid_axes = [0] : tensor<?x?x64xf32> -> tensor<?x?x64xf32>
+      return %sum : tensor<?x?x64xf32>
+    }
+    ```
   }];
-  let arguments = (ins Nn_IndexTensor:$ids, Nn_FloatTensor:$table);
+  let arguments = (ins Nn_IndexTensor:$ids, Nn_FloatTensor:$table, OptionalAttr<FlatSymbolRefAttr>:$at);
   let results = (outs Nn_FloatTensor:$result);
-  let assemblyFormat = "$ids `,` $table attr-dict `:` type($ids) `,` type($table) `->` type($result)";
+  let assemblyFormat = "$ids `,` $table (`at` $at^)? attr-dict `:` type($ids) `,` type($table) `->` type($result)";
   let extraClassDeclaration = Nn_Shapes;
   let hasVerifier = 1;
 }
