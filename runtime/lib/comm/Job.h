@@ -48,6 +48,7 @@ public:
   int rank() const { return meeting->rank(); }
   int ranks() const { return meeting->ranks(); }
   int64_t nanoseconds() const { return patience; }
+  bool areThreads() const { return meeting == &local; }
   ControlGroup &axis(int32_t index) { return *groups[static_cast<size_t>(index)]; }
   /// The ranks that differ from this one on these axes only (by bit), in their order in the job. For the axes of an
   /// input or output.
@@ -85,13 +86,18 @@ public:
   Status agree(int32_t axis, int64_t value, int64_t &largest);
   /// Windows of so many bytes for the axis.
   Status openWindows(int32_t axis, size_t bytes);
+  /// From here on flags are reset. They are compared by signed differences, and a program may go on for long.
+  static constexpr uint32_t kLastEpoch = 1u << 30;
+  /// A failure of what ranks share, and whose it is.
+  Status explain(const Status &status) const;
+  /// The page of this rank, at whose beginning stands the word that ends its waits.
+  char *ownPage() const { return pages.bases()[rank()]; }
+  size_t pageBytes() const { return pages.bytes(); }
   /// Collects data of any size: `sizes` bytes of each rank of the group, one after the other.
   /// Without `to` this rank only gives.
   Status collect(ControlGroup &group, const void *mine, const std::vector<uint64_t> &sizes, char *to);
 
 private:
-  /// From here on flags are reset. They are compared by signed differences, and a program may go on for long.
-  static constexpr uint32_t kLastEpoch = 1u << 30;
   static constexpr size_t kPiece = size_t(1) << 20;
 
   ControlPage &page(int rank) const { return *reinterpret_cast<ControlPage *>(pages.bases()[rank]); }
@@ -100,7 +106,6 @@ private:
   std::vector<int> membersOf(int rank, uint32_t axes) const;
   bool isEverybody(uint32_t axes) const;
   void abortOthers(bool onlyLater);
-  Status explain(const Status &status) const;
   int waitedFor(int rank) const;
   int endOfWaits(int waited) const;
   Status shareOutcome(const Status &opened, uint64_t weights);

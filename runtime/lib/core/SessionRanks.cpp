@@ -38,8 +38,6 @@ Status Session::joinRanks(const moert_session_options &options) {
     return options.ranks > 1 ? failure(kUserError, "the program is for one process, but the session is one of %d ranks",
                                        options.ranks)
                              : Status();
-  if (program->device != MOERT_CPU)
-    return failure(kUnsupported, "a program of several ranks runs on CPUs in this release (--device cpu)");
   Ranks ranks;
   // One that is alone needs nobody, whatever the variables say.
   if (rankCount(*program) > 1 || options.ranks)
@@ -51,6 +49,15 @@ Status Session::joinRanks(const moert_session_options &options) {
   for (int32_t a = 0; a < program->axis_count; ++a)
     context.traffic.emplace_back(static_cast<size_t>(program->axes[a].ranks), 0);
   return context.job->join(variants.all(), ranks, options.deadline_ms ? options.deadline_ms * 1000000 : kPatience);
+}
+
+Status Session::openDeviceRanks(const moert_session_options &options) {
+  context.deviceRanks.reset(new DeviceRanks(*context.device, *context.job, options.deadline_ms != 0));
+  Status status = context.deviceRanks->open(program->axis_count);
+  if (!status.failed())
+    return status;
+  context.deviceRanks.reset();
+  return context.job->fail(status);
 }
 
 namespace {
@@ -100,9 +107,10 @@ void Session::setVariant(int32_t number) {
   program = context.program = variants.all()[static_cast<size_t>(number)];
 }
 
-/// The variants run with launches left out: they ask for all memory first, and agree on its sizes.
+/// The variants run with launches left out: they ask for all memory first, and agree on its sizes. A GPU's single one
+/// does too: no rank takes or frees memory while a kernel of another one waits for it, on which the driver may wait.
 Status Session::reserveForVariants() {
-  if (variants.count() == 1 || variants.isReserved(context.symbols))
+  if ((variants.count() == 1 && !context.device) || variants.isReserved(context.symbols))
     return {};
   const int32_t wanted = variant;
   const std::vector<int64_t> whole = context.symbols;
@@ -110,12 +118,15 @@ Status Session::reserveForVariants() {
   Status status;
   for (int32_t number = 0; number < variants.count() && !status.failed(); ++number) {
     setVariant(number);
-    reservation = format("the reservation for variant '%s'", printable(program->variant).c_str());
+    reservation = program->variant ? format("the reservation for variant '%s'", printable(program->variant).c_str())
+                                   : std::string("the reservation of memory");
     context.job->setPhase(reservation.c_str());
     RankValues::Rehearsal rehearsal(*context.job, *program, context.inputs);
     status = rehearsal.begin();
     if (!status.failed())
       status = bindSymbols();
+    if (!status.failed() && context.device)
+      status = context.device->begin();
     if (!status.failed())
       status = context.prepareStates();
     context.rehearses = true;
@@ -125,6 +136,9 @@ Status Session::reserveForVariants() {
     if (!status.failed())
       status = context.rankValues.reserve(*context.job, *program, context.outputs);
   }
+  int64_t ignored = 0;
+  if (!status.failed() && context.device && !context.job->all().tell(&ignored, sizeof ignored))
+    status = context.job->why();
   setVariant(wanted);
   context.symbols = whole;
   // The caller did not ask for that variant. Who waits for a rank says where, and what is heard of one may be later.

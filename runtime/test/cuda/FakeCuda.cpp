@@ -135,10 +135,31 @@ static cudaError_t memGetInfo(size_t *left, size_t *total) {
 
 /// The host's memory is always pageable here: to copy is to wait, and a graph would keep the address.
 static cudaError_t memcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+  if (kind == cudaMemcpyDeviceToDevice) {
+    if (!fake->hangs)
+      std::memcpy(to, from, bytes);
+    return fake->enter("copy", format("%zu", bytes));
+  }
   if (cudaError_t error = fake->checkState("cudaMemcpyAsync", /*waits=*/true, /*captures=*/false))
     return error;
   std::memcpy(to, from, bytes);
   return fake->enter(kind == cudaMemcpyHostToDevice ? "upload" : "download", format("%zu", bytes));
+}
+
+static cudaError_t ipcGetMemHandle(cudaIpcMemHandle_t *handle, void *base) {
+  std::memcpy(handle, &base, sizeof base);
+  return fake->enter("ipcGetHandle", format("%zu", fake->blocks.at(base)));
+}
+static cudaError_t ipcOpenMemHandle(void **base, cudaIpcMemHandle_t handle, unsigned) {
+  std::memcpy(base, &handle, sizeof *base);
+  return fake->enter("ipcOpen", format("%zu", fake->blocks.at(*base)));
+}
+static cudaError_t ipcCloseMemHandle(void *) { return fake->enter("ipcClose", ""); }
+static cudaError_t hostRegister(void *, size_t bytes, unsigned) { return fake->enter("register", format("%zu", bytes)); }
+static cudaError_t hostUnregister(void *) { return fake->enter("unregister", ""); }
+static cudaError_t hostGetDevicePointer(void **there, void *memory, unsigned) {
+  *there = memory;
+  return fake->enter("getDevicePointer", "");
 }
 
 static cudaError_t memsetAsync(void *to, int value, size_t bytes, cudaStream_t) {
@@ -257,6 +278,12 @@ FakeCuda::FakeCuda()
             memGetInfo,
             memcpyAsync,
             memsetAsync,
+            ipcGetMemHandle,
+            ipcOpenMemHandle,
+            ipcCloseMemHandle,
+            hostRegister,
+            hostUnregister,
+            hostGetDevicePointer,
             streamCreateWithFlags,
             streamDestroy,
             streamSynchronize,

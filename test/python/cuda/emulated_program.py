@@ -20,10 +20,10 @@ def link(program, kernels, folder, **options):
     subprocess.run([compiler, program, RUNTIME, f"-L{EMULATION}", "-lmoe_emulation", f"-Wl,-rpath,{EMULATION}", "-lpthread", "-ldl", "-o", folder / "program"],
                    check=True)  # fmt: skip
 
-    def run(*arguments, seed=1):
-        environment = {**os.environ, "MOE_EMULATED_KERNELS": str(library), "MOE_EMULATION_SEED": str(seed)}
+    def run(*arguments, seed=1, fails=False, **variables):
+        environment = {**os.environ, "MOE_EMULATED_KERNELS": str(library), "MOE_EMULATION_SEED": str(seed), **variables}
         done = subprocess.run([folder / "program", *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=600)
-        assert done.returncode == 0, done.stderr
+        assert (done.returncode != 0) == fails, done.stderr
         return done
 
     return run

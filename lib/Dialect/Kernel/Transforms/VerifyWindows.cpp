@@ -12,7 +12,6 @@
 #include "Windows.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Ranks.h"
-#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 
@@ -307,8 +306,7 @@ private:
   LogicalResult verify() {
     if (failed(verifyCounters()))
       return failure();
-    Operation *first = findFirst();
-    if (!first)
+    if (!hasRanks())
       return success();
     llvm::DenseMap<StringAttr, WindowUses> kernels;
     for (auto kernel : getOperation().getOps<FuncOp>()) {
@@ -320,9 +318,6 @@ private:
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(HostOrder(function, kernels).run()))
         return failure();
-    if (kernel::isOffloaded(getOperation()))
-      return first->emitOpError("is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no "
-                                "executable yet: use --target=cpu");
     return success();
   }
 
@@ -360,19 +355,17 @@ private:
     return success();
   }
 
-  /// The first op of a program of several ranks; null if it is of one.
-  Operation *findFirst() {
-    Operation *first = nullptr;
-    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
-      auto grid = dyn_cast<shard::GridOp>(op);
-      bool hasRanks = isa<RankOp, AgreeOp, WindowOp, WindowsOp, WindowAtOp, PartOp, PutOp, EpochOp, SignalOp, AwaitOp,
-                          AdvanceOp>(op) ||
-                      (grid && countRanks(grid) != 1);
-      if (hasRanks)
-        first = op;
-      return hasRanks ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    return first;
+  /// Whether this is a program of several ranks.
+  bool hasRanks() {
+    return getOperation()
+        .walk<WalkOrder::PreOrder>([](Operation *op) {
+          auto grid = dyn_cast<shard::GridOp>(op);
+          bool isOfRanks = isa<RankOp, AgreeOp, WindowOp, WindowsOp, WindowAtOp, PartOp, PutOp, EpochOp, SignalOp,
+                               AwaitOp, AdvanceOp>(op) ||
+                           (grid && countRanks(grid) != 1);
+          return isOfRanks ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 };
 } // namespace

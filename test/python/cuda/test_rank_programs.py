@@ -1,0 +1,149 @@
+"""Executables of several ranks on the emulated GPU: the launcher, the runtime's windows and the compiler's host function, as on a real one.
+
+Ranks are processes, each with a GPU of its own whose memory the others map, or threads that share one.
+"""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cuda_program import compile_model, needs_cuda
+from emitted import cuda_text
+from emulated_program import link
+from rank_layers import RankedLayer
+from safetensors.numpy import save_file
+
+from moe_mlir.testing.full import FULL
+
+pytestmark = needs_cuda
+
+LAYER = RankedLayer(10, 40, 32, 8, 2, "bf16", layers=2)
+TOKENS = [10, 3, 0, 21]  # of calls: memory stays, is more than enough, grows; ranks without tokens
+OVERLAP = "schedule(<overlap, chunk = 4, steps = [1, 1], slices = 1, send = 1, return = 1>)"
+
+
+def inputs_of(tokens, folder):
+    """Flags of a call."""
+    words = []
+    for name, array in replace(LAYER, tokens=tokens).inputs().items():
+        np.save(folder / f"{name}{tokens}.npy", array.astype(np.float32) if name == "x" else array)
+        words += ["--input", f"{name}=@{folder / name}{tokens}.npy"]
+    return words
+
+
+def compile_step(source, output, *flags):
+    done = compile_model(source, "-q", "-o", output, *flags)
+    assert (done.returncode, done.stderr) == (0, "")
+    return output
+
+
+def build(folder, parallel, schedule="schedule(<plain>)"):
+    """The program for a GPU, with the schedule in all layers: a function of its flags."""
+    folder.mkdir()
+    (folder / "layer.mlir").write_text(LAYER.graph())
+    save_file(LAYER.weights(), folder / "weights.safetensors")
+    compile_step(folder / "layer.mlir", folder / "found.mlir", "--from=graph", f"--parallel={parallel}", "--target=cuda:h200", "--to=scheduled", "--weights=none")
+    scheduled, count = re.subn(r"schedule\(<.*?>\)", schedule, (folder / "found.mlir").read_text())
+    assert count == (0 if "replicated" in parallel else LAYER.layers)
+    (folder / "scheduled.mlir").write_text(scheduled)
+    compile_step(folder / "scheduled.mlir", folder / "kernel.mlir", "--to=kernel", "--weights=none")
+    compile_step(folder / "scheduled.mlir", folder / "program.o", "--emit=obj", f"--weights={folder / 'weights.safetensors'}")
+    return link(folder / "program.o", cuda_text((folder / "kernel.mlir").read_text()), folder, warnings=("-w",))
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Function: what build() takes -> the program, once."""
+    made, folder = {}, tmp_path_factory.mktemp("programs")
+
+    def get(*words):
+        if words not in made:
+            made[words] = build(folder / str(len(made)), *words)
+        return made[words]
+
+    return get
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """(a file of calls, what a CPU's program of one rank gives for each of them)."""
+    folder = tmp_path_factory.mktemp("calls")
+    (folder / "layer.mlir").write_text(LAYER.graph())
+    save_file(LAYER.weights(), folder / "weights.safetensors")
+    compile_step(folder / "layer.mlir", folder / "model", "--from=graph", "--parallel=ep=1", f"--weights={folder / 'weights.safetensors'}")
+    lines = [" ".join([*inputs_of(tokens, folder), "--output-dir", f"OUT/{tokens}"]) for tokens in TOKENS]
+    (folder / "own").write_text("\n".join(lines).replace("OUT", str(folder / "out")))
+    compile_run(folder / "model", "--calls", folder / "own", "--threads", "1")
+    return "\n".join(lines), {tokens: np.load(folder / "out" / str(tokens) / "y.npy") for tokens in TOKENS}
+
+
+def compile_run(*command):
+    import subprocess
+
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def check_calls(program, calls, folder, *flags, **options):
+    """All calls in one session of each rank give the CPU's bits."""
+    lines, expected = calls
+    folder.mkdir()
+    (folder / "calls").write_text(lines.replace("OUT", str(folder / "out")))
+    program("--ranks", "2", "--deadline", "60", "--calls", folder / "calls", *flags, **options)
+    for tokens, y in expected.items():
+        np.testing.assert_array_equal(np.load(folder / "out" / str(tokens) / "y.npy"), y, f"{tokens} tokens")
+    assert len(np.unique(expected[TOKENS[0]])) > 10
+
+
+@pytest.mark.parametrize("parallel", ["ep=2", "ep=2,tokens=replicated"])
+def test_bits_of_the_cpu(parallel, programs, calls, tmp_path):
+    program = programs(parallel)
+    for seed in range(1, 6 if FULL else 2):
+        check_calls(program, calls, tmp_path / f"processes{seed}", seed=seed)
+        check_calls(program, calls, tmp_path / f"threads{seed}", "--comm", "local", seed=seed)
+
+
+@pytest.mark.parametrize("comm, multiprocessors", [("shm", 4), ("local", 8)])
+def test_overlap_is_a_launch_on_each_rank(comm, multiprocessors, programs, calls, tmp_path):
+    """Ranks that share a GPU have their part of its multiprocessors."""
+    program = programs("ep=2", OVERLAP)
+    check_calls(program, calls, tmp_path / "calls", "--comm", comm, MOE_EMULATED_MULTIPROCESSORS=str(multiprocessors))
+
+
+@pytest.mark.parametrize("comm", ["shm", "local"])
+def test_blocks_that_do_not_fit(comm, programs, tmp_path):
+    """One line, before the launch: on two multiprocessors, or on one of two, there is no room for three members."""
+    program = programs("ep=2", OVERLAP)
+    words = inputs_of(10, tmp_path)
+    done = program("--ranks", "2", "--comm", comm, *words, fails=True, MOE_EMULATED_MULTIPROCESSORS="1" if comm == "shm" else "2")
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1 and "launches at the same time need 2 multiprocessors, one for each block, and the device has 1" in lines[0], done.stderr
+
+
+@pytest.mark.parametrize("kernel, phase, waits", [("send_rows", "rows to experts", "await_rows"), ("send_sums", "sums from experts", "await_ranks")])
+def test_a_silent_rank(kernel, phase, waits, programs, tmp_path):
+    """Its peer's launches end by themselves, and one line says which one waited for it."""
+    words = inputs_of(10, tmp_path)
+    done = programs("ep=2")("--ranks", "2", "--deadline", "2", *words, fails=True, MOE_EMULATED_SILENCE=f"1 {kernel}")
+    assert done.returncode == 1
+    assert re.fullmatch(rf'.*: error: rank 0 waited 2 s for rank 1 in "main: {phase}" \({waits}\)\n', done.stderr), done.stderr
+
+
+def test_traffic_is_that_of_the_formula(programs, calls, tmp_path):
+    """Rows that a rank's tokens send to the other one, as a trace has them."""
+    words = inputs_of(10, tmp_path)
+    programs("ep=2")("--ranks", "2", *words, "--trace", tmp_path / "t.json")
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    sent = {rank: [e["args"]["bytes"] for e in events if e.get("cat") == "traffic" and e["pid"] == rank + 1] for rank in range(2)}
+    ids = LAYER.inputs()["ids"]
+    for rank, part in enumerate((ids[:5], ids[5:])):
+        other = 1 - rank
+        rows = sum(any(i >= 0 and i // (LAYER.E // 2) == other for i in token) for token in part)
+        assert len(sent[rank]) >= 2 * LAYER.layers
+        # A row, its ids and its weights.
+        assert sent[rank][0][other] - rows * (LAYER.H * 2 + LAYER.k * 8) in range(64), (rows, sent[rank])
+        assert all(bytes[rank] == 0 for bytes in sent[rank])
+    phases = [e["args"].get("phase") for e in events if e.get("cat") == "launch" and e["pid"] == 1]
+    assert any(phases)
