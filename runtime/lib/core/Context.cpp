@@ -222,6 +222,6 @@ Status moert_context::runOnDevice() {
     return status;
   if (deviceRanks)
     for (const DeviceRanks::Sent &sent : deviceRanks->sent())
-      countTraffic(sent.axis, deviceRanks->offsets(sent), 0, sent.rowBytes, sent.fixedBytes, sent.phase);
+      countTraffic(sent.axis, deviceRanks->offsets(sent), sent.rows, sent.rowBytes, sent.fixedBytes, sent.phase);
   return calls.resolve(*device, begin, trace.get(), load.get());
 }

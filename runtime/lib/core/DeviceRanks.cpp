@@ -103,9 +103,10 @@ Status DeviceRanks::noteLaunch(const char *kernel, const char *launchPhase) {
 }
 
 Status DeviceRanks::noteSent(Sent sent, const int32_t *from) {
-  const size_t count = offsetsOf(sent.axis);
-  if ((offsetCount + count) * sizeof(int32_t) > offsetLog.size)
+  const size_t count = from ? offsetsOf(sent.axis) : 0;
+  if (count && (offsetCount + count) * sizeof(int32_t) > offsetLog.size)
     return failure(kInternal, "a call sends more often than its rehearsal");
+  sent.hasOffsets = from;
   sent.at = offsetCount;
   offsetCount += count;
   sents.push_back(sent);

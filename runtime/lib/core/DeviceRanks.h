@@ -17,12 +17,13 @@ namespace moert {
 
 class DeviceRanks {
 public:
-  /// What a rank has sent, by numbers that are the GPU's.
+  /// What a rank has sent, as moert_traffic is told.
   struct Sent {
     int32_t axis;
-    int64_t rowBytes, fixedBytes;
+    int64_t rows, rowBytes, fixedBytes;
     const char *phase;
-    size_t at; ///< its offsets, among those of the call
+    bool hasOffsets = false;
+    size_t at = 0; ///< the offsets, among those of the call
   };
 
   /// With `namesLaunches` a wait in vain is told with the launch in which it was, which takes a copy behind each.
@@ -42,6 +43,7 @@ public:
   void beginCall();
   /// Behind a launch.
   Status noteLaunch(const char *kernel, const char *phase);
+  /// `offsets` are the GPU's, or null.
   Status noteSent(Sent sent, const int32_t *offsets);
   /// In a rehearsal these count alone, and then there is room for as many.
   void countLaunch() { ++launchCount; }
@@ -52,7 +54,7 @@ public:
   Status look(const char *entry);
   /// What the call has sent, behind look().
   const std::vector<Sent> &sent() const { return sents; }
-  const int32_t *offsets(const Sent &of) const { return readOffsets.data() + of.at; }
+  const int32_t *offsets(const Sent &of) const { return of.hasOffsets ? readOffsets.data() + of.at : nullptr; }
 
 private:
   struct Words {

@@ -47,15 +47,14 @@ void moert_flags(moert_context *ctx, int64_t each, int64_t slices, int64_t strid
 
 void moert_traffic(moert_context *ctx, int32_t axis, const int32_t *offsets, int64_t rows, int64_t row_bytes,
                    int64_t fixed_bytes) {
-  const bool isOnDevice = ctx->deviceRanks && offsets;
   if (ctx->rehearses) {
-    if (isOnDevice)
+    if (ctx->deviceRanks && offsets)
       ctx->deviceRanks->countSent(axis);
     return;
   }
-  if (!isOnDevice)
+  if (!ctx->deviceRanks)
     return ctx->countTraffic(axis, offsets, rows, row_bytes, fixed_bytes, ctx->phase);
-  if (ctx->hasFailed(ctx->deviceRanks->noteSent({axis, row_bytes, fixed_bytes, ctx->phase, 0}, offsets)))
+  if (ctx->hasFailed(ctx->deviceRanks->noteSent({axis, rows, row_bytes, fixed_bytes, ctx->phase}, offsets)))
     ctx->leaveCall();
 }
 

@@ -7,7 +7,8 @@
 //
 // Ranks are threads of one process or processes: blocks are memory files, which another process maps as CUDA's handles
 // say. Their launches run beside each other, in a process in turns. As a fault, with $MOE_EMULATED_SILENCE =
-// "RANK KERNEL" the process of that rank does nothing from the first launch of the kernel on.
+// "RANK KERNEL" the GPU of that rank's process hangs from the first launch of a kernel of which that is the
+// beginning on.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -164,6 +165,10 @@ cudaError_t streamCreateWithFlags(cudaStream_t *stream, unsigned) {
   return cudaSuccess;
 }
 cudaError_t streamIgnored(cudaStream_t) { return cudaSuccess; } // a launch has ended when it returns
+cudaError_t streamQuery(cudaStream_t) {
+  Lock lock(mutex);
+  return isSilent ? cudaErrorNotReady : cudaSuccess;
+}
 cudaError_t eventCreate(cudaEvent_t *event) {
   *event = nullptr;
   return cudaSuccess;
@@ -196,7 +201,7 @@ bool fallsSilent(const void *function) {
   const char *fault = std::getenv("MOE_EMULATED_SILENCE"), *rank = std::getenv("MOE_RANK");
   Dl_info info;
   if (fault && rank && dladdr(function, &info) && info.dli_sname)
-    isSilent |= std::string(fault) + "_emulated" == std::string(rank) + " " + info.dli_sname;
+    isSilent |= (std::string(rank) + " " + info.dli_sname).rfind(fault, 0) == 0;
   return isSilent;
 }
 
@@ -273,7 +278,7 @@ const CudaApi &moert::cudaApi() {
                                   streamCreateWithFlags,
                                   streamIgnored,
                                   streamIgnored,
-                                  streamIgnored,
+                                  streamQuery,
                                   eventCreate,
                                   eventIgnored,
                                   eventRecord,

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cuda_program import compile_model, needs_cuda
+from cuda_program import compile_model, needs_cuda, run
 from emitted import cuda_text
 from emulated_program import link
 from rank_layers import RankedLayer
@@ -46,7 +46,7 @@ def build(folder, parallel, schedule="schedule(<plain>)"):
     save_file(LAYER.weights(), folder / "weights.safetensors")
     compile_step(folder / "layer.mlir", folder / "found.mlir", "--from=graph", f"--parallel={parallel}", "--target=cuda:h200", "--to=scheduled", "--weights=none")
     scheduled, count = re.subn(r"schedule\(<.*?>\)", schedule, (folder / "found.mlir").read_text())
-    assert count == (0 if "replicated" in parallel else LAYER.layers)
+    assert count == LAYER.layers
     (folder / "scheduled.mlir").write_text(scheduled)
     compile_step(folder / "scheduled.mlir", folder / "kernel.mlir", "--to=kernel", "--weights=none")
     compile_step(folder / "scheduled.mlir", folder / "program.o", "--emit=obj", f"--weights={folder / 'weights.safetensors'}")
@@ -60,7 +60,7 @@ def programs(tmp_path_factory):
 
     def get(*words):
         if words not in made:
-            made[words] = build(folder / str(len(made)), *words)
+            made[words] = build(folder / re.sub(r"\W+", "-", "".join(words)), *words)
         return made[words]
 
     return get
@@ -68,32 +68,26 @@ def programs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory):
-    """(a file of calls, what a CPU's program of one rank gives for each of them)."""
+    """(a file of calls, what a CPU's program of one rank gives for each of them, where that program is)."""
     folder = tmp_path_factory.mktemp("calls")
     (folder / "layer.mlir").write_text(LAYER.graph())
     save_file(LAYER.weights(), folder / "weights.safetensors")
     compile_step(folder / "layer.mlir", folder / "model", "--from=graph", "--parallel=ep=1", f"--weights={folder / 'weights.safetensors'}")
-    lines = [" ".join([*inputs_of(tokens, folder), "--output-dir", f"OUT/{tokens}"]) for tokens in TOKENS]
+    lines = [" ".join([*inputs_of(tokens, folder), "--output-dir", f"OUT{tokens}"]) for tokens in TOKENS]
     (folder / "own").write_text("\n".join(lines).replace("OUT", str(folder / "out")))
-    compile_run(folder / "model", "--calls", folder / "own", "--threads", "1")
-    return "\n".join(lines), {tokens: np.load(folder / "out" / str(tokens) / "y.npy") for tokens in TOKENS}
-
-
-def compile_run(*command):
-    import subprocess
-
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    done = run(folder / "model", "--calls", folder / "own", "--threads", "1")
     assert done.returncode == 0, done.stderr
+    return "\n".join(lines), {tokens: np.load(folder / f"out{tokens}" / "y.npy") for tokens in TOKENS}, folder
 
 
 def check_calls(program, calls, folder, *flags, **options):
     """All calls in one session of each rank give the CPU's bits."""
-    lines, expected = calls
+    lines, expected, _ = calls
     folder.mkdir()
     (folder / "calls").write_text(lines.replace("OUT", str(folder / "out")))
     program("--ranks", "2", "--deadline", "60", "--calls", folder / "calls", *flags, **options)
     for tokens, y in expected.items():
-        np.testing.assert_array_equal(np.load(folder / "out" / str(tokens) / "y.npy"), y, f"{tokens} tokens")
+        np.testing.assert_array_equal(np.load(folder / f"out{tokens}" / "y.npy"), y, f"{tokens} tokens")
     assert len(np.unique(expected[TOKENS[0]])) > 10
 
 
@@ -122,28 +116,29 @@ def test_blocks_that_do_not_fit(comm, programs, tmp_path):
     assert len(lines) == 1 and "launches at the same time need 2 multiprocessors, one for each block, and the device has 1" in lines[0], done.stderr
 
 
-@pytest.mark.parametrize("kernel, phase, waits", [("send_rows", "rows to experts", "await_rows"), ("send_sums", "sums from experts", "await_ranks")])
-def test_a_silent_rank(kernel, phase, waits, programs, tmp_path):
+@pytest.mark.parametrize("schedule, kernel, phase, waits", [
+    ((), "send_rows", "rows to experts", "await_rows"),
+    ((), "send_sums", "sums to tokens", "await_ranks"),
+    ((OVERLAP,), "send_chunks_with_experts_up", "rows to experts", "send_chunks_with_experts_up_4x64x40_bf16_gated"),
+])  # fmt: skip
+def test_a_silent_rank(schedule, kernel, phase, waits, programs, tmp_path):
     """Its peer's launches end by themselves, and one line says which one waited for it."""
     words = inputs_of(10, tmp_path)
-    done = programs("ep=2")("--ranks", "2", "--deadline", "2", *words, fails=True, MOE_EMULATED_SILENCE=f"1 {kernel}")
+    faults = {"MOE_EMULATED_SILENCE": f"1 {kernel}", "MOE_EMULATED_MULTIPROCESSORS": "4"}
+    done = programs("ep=2", *schedule)("--ranks", "2", "--deadline", "2", *words, fails=True, **faults)
     assert done.returncode == 1
-    assert re.fullmatch(rf'.*: error: rank 0 waited 2 s for rank 1 in "main: {phase}" \({waits}\)\n', done.stderr), done.stderr
+    assert re.fullmatch(rf'.*: error: rank 0 waited 2 s for rank 1 in "up0: {phase}" \({waits}\)\n', done.stderr), done.stderr
 
 
-def test_traffic_is_that_of_the_formula(programs, calls, tmp_path):
-    """Rows that a rank's tokens send to the other one, as a trace has them."""
-    words = inputs_of(10, tmp_path)
-    programs("ep=2")("--ranks", "2", *words, "--trace", tmp_path / "t.json")
-    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    sent = {rank: [e["args"]["bytes"] for e in events if e.get("cat") == "traffic" and e["pid"] == rank + 1] for rank in range(2)}
-    ids = LAYER.inputs()["ids"]
-    for rank, part in enumerate((ids[:5], ids[5:])):
-        other = 1 - rank
-        rows = sum(any(i >= 0 and i // (LAYER.E // 2) == other for i in token) for token in part)
-        assert len(sent[rank]) >= 2 * LAYER.layers
-        # A row, its ids and its weights.
-        assert sent[rank][0][other] - rows * (LAYER.H * 2 + LAYER.k * 8) in range(64), (rows, sent[rank])
-        assert all(bytes[rank] == 0 for bytes in sent[rank])
-    phases = [e["args"].get("phase") for e in events if e.get("cat") == "launch" and e["pid"] == 1]
-    assert any(phases)
+def test_traffic_is_that_of_the_cpu(programs, calls, tmp_path):
+    """Bytes that a rank sends to the other one, in each phase, as the trace of the CPU's program has them: copies of what kernels counted."""
+    folder, words, sent = calls[2], inputs_of(10, tmp_path), {}
+    compile_step(folder / "layer.mlir", folder / "two", "--from=graph", "--parallel=ep=2", f"--weights={folder / 'weights.safetensors'}")
+    for name, launch in {"cpu": lambda *flags: run(folder / "two", *flags), "gpu": programs("ep=2")}.items():
+        done = launch("--ranks", "2", *words, "--trace", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        events = json.loads((tmp_path / name).read_text())["traceEvents"]
+        sent[name] = [(e["pid"], e["args"]["phase"], e["args"]["bytes"]) for e in events if e.get("cat") == "traffic"]
+        assert {e["args"].get("phase") for e in events if e.get("cat") == "launch"} >= {"up0: rows to experts", "up1: sums to tokens"}
+    assert sent["gpu"] == sent["cpu"]
+    assert sum(bytes[2 - rank] for rank, _, bytes in sent["gpu"]) > 1000
