@@ -6,9 +6,9 @@
 // $MOE_EMULATED_MULTIPROCESSORS how many there are (3).
 //
 // Ranks are threads of one process or processes: blocks are memory files, which another process maps as CUDA's handles
-// say. Their launches run beside each other, in a process in turns. As a fault, with $MOE_EMULATED_SILENCE =
-// "RANK KERNEL" the GPU of that rank's process hangs from the first launch of a kernel of which that is the
-// beginning on.
+// say. Their launches run beside each other, in a process in turns. $MOE_EMULATED_FAULT plants a fault: with
+// "hang RANK KERNEL" the GPU of that rank's process hangs from the first launch of a kernel whose name begins so, with
+// "kill RANK KERNEL" the process ends there.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -16,6 +16,7 @@
 
 #include "moe_emulation.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -196,12 +197,16 @@ cudaError_t libraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const 
 }
 cudaError_t funcSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
 
-/// Whether this process is the rank that falls silent, from this launch on.
-bool fallsSilent(const void *function) {
-  const char *fault = std::getenv("MOE_EMULATED_SILENCE"), *rank = std::getenv("MOE_RANK");
+/// Whether this process is the rank whose GPU hangs, from this launch on.
+bool hangs(const void *function) {
+  const char *fault = std::getenv("MOE_EMULATED_FAULT"), *rank = std::getenv("MOE_RANK");
   Dl_info info;
-  if (fault && rank && dladdr(function, &info) && info.dli_sname)
-    isSilent |= (std::string(rank) + " " + info.dli_sname).rfind(fault, 0) == 0;
+  if (fault && rank && dladdr(function, &info) && info.dli_sname) {
+    const std::string launch = std::string(" ") + rank + " " + info.dli_sname;
+    if (("kill" + launch).rfind(fault, 0) == 0)
+      kill(getpid(), SIGKILL);
+    isSilent |= ("hang" + launch).rfind(fault, 0) == 0;
+  }
   return isSilent;
 }
 
@@ -214,7 +219,7 @@ void pause() {
 
 cudaError_t launchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments) {
   Lock lock(mutex);
-  if (fallsSilent(function))
+  if (hangs(function))
     return cudaSuccess;
   moe_emulation_clear();
   for (auto &[base, block] : blocks)

@@ -5,17 +5,22 @@ Ranks are processes, each with a GPU of its own whose memory the others map, or 
 
 import json
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from cuda_program import compile_model, needs_cuda, run
 from emitted import cuda_text
 from emulated_program import link
 from rank_layers import RankedLayer
 from safetensors.numpy import save_file
 
+from moe_mlir.testing.compare import relative_error
+from moe_mlir.testing.compiling import export_model
 from moe_mlir.testing.full import FULL
+from moe_mlir.testing.models import tiny_model
 
 pytestmark = needs_cuda
 
@@ -124,10 +129,18 @@ def test_blocks_that_do_not_fit(comm, programs, tmp_path):
 def test_a_silent_rank(schedule, kernel, phase, waits, programs, tmp_path):
     """Its peer's launches end by themselves, and one line says which one waited for it."""
     words = inputs_of(10, tmp_path)
-    faults = {"MOE_EMULATED_SILENCE": f"1 {kernel}", "MOE_EMULATED_MULTIPROCESSORS": "4"}
+    faults = {"MOE_EMULATED_FAULT": f"hang 1 {kernel}", "MOE_EMULATED_MULTIPROCESSORS": "4"}
     done = programs("ep=2", *schedule)("--ranks", "2", "--deadline", "2", *words, fails=True, **faults)
     assert done.returncode == 1
     assert re.fullmatch(rf'.*: error: rank 0 waited 2 s for rank 1 in "up0: {phase}" \({waits}\)\n', done.stderr), done.stderr
+
+
+def test_a_killed_rank(programs, tmp_path):
+    """Seen at once: the word that ends waits is read by kernels, too."""
+    words, began = inputs_of(10, tmp_path), time.monotonic()
+    done = programs("ep=2")("--ranks", "2", "--deadline", "300", *words, fails=True, MOE_EMULATED_FAULT="kill 1 send_rows")
+    assert time.monotonic() - began < 100
+    assert done.returncode == 137 and re.fullmatch(r'.*: error: rank 1 ended while rank 0 waited for it in "up0: rows to experts" \(await_rows\)\n', done.stderr), done
 
 
 def test_traffic_is_that_of_the_cpu(programs, calls, tmp_path):
@@ -142,3 +155,27 @@ def test_traffic_is_that_of_the_cpu(programs, calls, tmp_path):
         assert {e["args"].get("phase") for e in events if e.get("cat") == "launch"} >= {"up0: rows to experts", "up1: sums to tokens"}
     assert sent["gpu"] == sent["cpu"]
     assert sum(bytes[2 - rank] for rank, _, bytes in sent["gpu"]) > 1000
+
+
+def test_layers_of_a_model(tmp_path):
+    """An exported model's layers, whose numbers are no whole ones: on two GPUs the bits of one, and what the program's code for CPUs gives."""
+    model = tiny_model("olmoe", dtype=torch.bfloat16)
+    export_model(model, tmp_path / "model.pt2", max_cache_len=128)
+    x = torch.randn(6, model.config.hidden_size, generator=torch.Generator().manual_seed(1)).to(torch.bfloat16)
+    np.save(tmp_path / "x.npy", x.float().numpy())
+    results = {}
+    for ranks in (1, 2):
+        folder = tmp_path / str(ranks)
+        folder.mkdir()
+        flags = ["--emit=obj", "--target=cuda:h200", f"--parallel=ep={ranks},tokens=replicated", "--entry=layers", f"--dump-intermediates={folder / 'ir'}"]
+        compile_step(tmp_path / "model.pt2", folder / "program.o", *flags)
+        (kernels,) = (folder / "ir").glob("*_kernel.mlir")
+        program = link(folder / "program.o", cuda_text(kernels.read_text()), folder, warnings=("-w",))
+        for device in ["cuda", "cpu"][:ranks]:
+            words = ["--ranks", "2"] if ranks == 2 else []
+            program("--entry", "layer0_moe", *words, "--device", device, "--input", f"x=@{tmp_path / 'x.npy'}", "--output-dir", folder / device)
+            results[ranks, device] = np.load(folder / device / "y.npy")
+    np.testing.assert_array_equal(results[1, "cuda"], results[2, "cuda"])
+    assert len(np.unique(results[2, "cuda"])) > 100
+    errors = [relative_error(a, b) for a, b in zip(results[2, "cuda"], results[2, "cpu"])]
+    assert np.median(errors) < 0.005, errors
