@@ -64,7 +64,7 @@ static Status describe(Options &options, const char *executable, RankJob &job) {
 
 static Status checkFlags(const moert_program &program, const Options &options, const Ranks &ranks) {
   if (!options.ranks)
-    return options.comm.empty()
+    return options.comm.empty() || options.comm == "nccl"
                ? Status()
                : failure(kUserError, "--comm says what the ranks are that --ranks starts: give --ranks");
   if (!ranks.launcher.empty())

@@ -50,6 +50,8 @@ typedef struct moert_session_options {
   const char *variant;     /* by name or number: that of the runs, see moert_session_set_variant; NULL: none chosen */
   const char *tuning;      /* dictionary of variants; NULL: the one beside the archive, if there is one, and without
                               a variant; "": none */
+  const char *comm;        /* "nccl": ranks on GPUs have their windows from NCCL; NULL: what the variable MOE_COMM says,
+                              else they map each other's memory */
 } moert_session_options;
 
 /* A value of a call: row-major, contiguous. */

@@ -13,6 +13,9 @@
 
 namespace moert {
 
+class DeviceWindows;
+class Job;
+
 /// Memory of the device. It belongs to the device, which frees it when it goes.
 struct DeviceBlock {
   void *base = nullptr;
@@ -70,6 +73,9 @@ public:
   virtual Status map(const DeviceHandle &handle, void *&base) = 0;
   /// Gives up what map() gave; nothing uses it any more.
   virtual Status unmap(void *base) = 0;
+  /// Finds NCCL, for the ranks of a job; and windows that it gives, of one axis.
+  virtual Status openNccl() = 0;
+  virtual std::unique_ptr<DeviceWindows> ncclWindows(Job &job) = 0;
 };
 
 struct DeviceOptions {

@@ -20,11 +20,16 @@ DeviceRanks::~DeviceRanks() {
     device.unshare(job.ownPage());
 }
 
-Status DeviceRanks::open(int32_t axisCount) {
+Status DeviceRanks::open(int32_t axisCount, bool byNccl) {
+  if (byNccl)
+    if (Status s = device.openNccl(); s.failed())
+      return s;
   words.resize(static_cast<size_t>(axisCount));
   uint64_t bytes = lines(words.size() * sizeof(Words));
   for (int32_t i = 0; i < axisCount; ++i) {
-    axes.emplace_back(new Axis(device, job.areThreads() ? DeviceProvider::Local : DeviceProvider::Handles));
+    axes.emplace_back(new Axis);
+    const DeviceProvider provider = job.areThreads() ? DeviceProvider::Local : DeviceProvider::Handles;
+    axes.back()->windows = byNccl ? device.ncclWindows(job) : std::make_unique<MappedWindows>(device, provider);
     axes.back()->peersAt = bytes;
     bytes += lines(sizeof(moert_peers) + static_cast<uint64_t>(job.axis(i).ranks()) * sizeof(char *));
   }
@@ -51,7 +56,7 @@ Status DeviceRanks::describe(int32_t index) {
   peers.patience = job.nanoseconds();
   std::vector<char> text(sizeof peers + static_cast<size_t>(peers.ranks) * sizeof(char *));
   std::memcpy(text.data(), &peers, sizeof peers);
-  std::memcpy(text.data() + sizeof peers, axis.windows.bases(), text.size() - sizeof peers);
+  std::memcpy(text.data() + sizeof peers, axis.windows->bases(), text.size() - sizeof peers);
   if (Status s = device.upload(at<char>(axis.peersAt), text.data(), text.size()); s.failed())
     return s;
   if (Status s = device.upload(at<char>(wordsAt), &words[static_cast<size_t>(index)], sizeof(Words)); s.failed())
@@ -60,7 +65,7 @@ Status DeviceRanks::describe(int32_t index) {
 }
 
 Status DeviceRanks::openWindows(int32_t index, uint64_t bytes) {
-  DeviceWindows &windows = axes[static_cast<size_t>(index)]->windows;
+  DeviceWindows &windows = *axes[static_cast<size_t>(index)]->windows;
   const bool isOld = words[static_cast<size_t>(index)].epoch >= Job::kLastEpoch; // all ranks have counted alike
   if (bytes <= windows.bytes() && !isOld)
     return {};
@@ -72,8 +77,8 @@ Status DeviceRanks::openWindows(int32_t index, uint64_t bytes) {
 
 void *DeviceRanks::part(const moert_peers *wanted, int64_t offset) const {
   for (size_t i = 0; i < axes.size(); ++i)
-    if (peers(static_cast<int32_t>(i)) == wanted && axes[i]->windows.bytes())
-      return axes[i]->windows.bases()[job.axis(static_cast<int32_t>(i)).rank()] + offset;
+    if (peers(static_cast<int32_t>(i)) == wanted && axes[i]->windows->bytes())
+      return axes[i]->windows->bases()[job.axis(static_cast<int32_t>(i)).rank()] + offset;
   return nullptr;
 }
 
@@ -145,7 +150,12 @@ Status DeviceRanks::look(const char *entry) {
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i].status)
       __atomic_store_n(&job.axis(static_cast<int32_t>(i)).status, words[i].status, __ATOMIC_RELAXED);
-  return job.isDisturbed() ? explain(entry) : Status();
+  if (job.isDisturbed())
+    return explain(entry);
+  for (const auto &axis : axes)
+    if (Status s = axis->windows->check(); s.failed())
+      return failure(s.code, "rank %d: %s", job.rank(), s.message.c_str());
+  return {};
 }
 
 } // namespace moert

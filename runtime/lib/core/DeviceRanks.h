@@ -33,7 +33,7 @@ public:
   ~DeviceRanks();
 
   /// Behind the start of the job.
-  Status open(int32_t axisCount);
+  Status open(int32_t axisCount, bool byNccl);
   /// Windows of so many bytes for the axis, as Job::openWindows.
   Status openWindows(int32_t index, uint64_t bytes);
   const moert_peers *peers(int32_t index) const { return at<moert_peers>(axes[static_cast<size_t>(index)]->peersAt); }
@@ -61,8 +61,7 @@ private:
     uint32_t epoch, status;
   };
   struct Axis {
-    explicit Axis(Device &device, DeviceProvider provider) : windows(device, provider) {}
-    DeviceWindows windows;
+    std::unique_ptr<DeviceWindows> windows;
     size_t peersAt = 0; ///< in the block
   };
   struct Launch {

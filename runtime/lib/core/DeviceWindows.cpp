@@ -10,27 +10,26 @@
 namespace moert {
 
 /// How the others find a window.
-struct DeviceWindows::Offer {
+struct MappedWindows::Offer {
   uint64_t bytes, address; ///< in this process
   DeviceHandle handle;
   int64_t isMade;
 };
 
-/// Exchanges of a run are of few bytes.
-template <typename T> static Status gatherLarge(Group &ranks, const T &mine, std::vector<T> &all) {
-  all.resize(static_cast<size_t>(ranks.ranks()));
-  std::vector<char> pieces(all.size() * ControlSlot::kBytes);
-  for (size_t at = 0; at < sizeof(T); at += ControlSlot::kBytes) {
-    const size_t bytes = std::min(sizeof(T) - at, ControlSlot::kBytes);
-    if (Status bad = ranks.gather(reinterpret_cast<const char *>(&mine) + at, pieces.data(), bytes); bad.failed())
+Status gatherLarge(Group &ranks, const void *mine, void *all, size_t size) {
+  const auto count = static_cast<size_t>(ranks.ranks());
+  std::vector<char> pieces(count * ControlSlot::kBytes);
+  for (size_t at = 0; at < size; at += ControlSlot::kBytes) {
+    const size_t bytes = std::min(size - at, ControlSlot::kBytes);
+    if (Status bad = ranks.gather(static_cast<const char *>(mine) + at, pieces.data(), bytes); bad.failed())
       return bad;
-    for (size_t rank = 0; rank < all.size(); ++rank)
-      std::memcpy(reinterpret_cast<char *>(&all[rank]) + at, pieces.data() + rank * bytes, bytes);
+    for (size_t rank = 0; rank < count; ++rank)
+      std::memcpy(static_cast<char *>(all) + rank * size + at, pieces.data() + rank * bytes, bytes);
   }
   return {};
 }
 
-Status DeviceWindows::make(Offer &offer, uint64_t bytes) {
+Status MappedWindows::make(Offer &offer, uint64_t bytes) {
   if (Status s = device.reserve(own, bytes, "windows of ranks"); s.failed())
     return s;
   if (Status s = device.zero(own.base, bytes); s.failed())
@@ -45,7 +44,7 @@ Status DeviceWindows::make(Offer &offer, uint64_t bytes) {
   return {};
 }
 
-Status DeviceWindows::take(Group &ranks, const std::vector<Offer> &offers, uint64_t bytes) {
+Status MappedWindows::take(Group &ranks, const std::vector<Offer> &offers, uint64_t bytes) {
   for (int peer = 0; peer < ranks.ranks(); ++peer) {
     const Offer &offer = offers[static_cast<size_t>(peer)];
     if (!offer.isMade)
@@ -67,7 +66,7 @@ Status DeviceWindows::take(Group &ranks, const std::vector<Offer> &offers, uint6
   return {};
 }
 
-void DeviceWindows::giveUp() {
+void MappedWindows::giveUp() {
   for (size_t peer = 0; peer < parts.size(); ++peer)
     if (parts[peer] && static_cast<int>(peer) != rank && provider == DeviceProvider::Handles)
       (void)device.unmap(parts[peer]);
@@ -75,7 +74,7 @@ void DeviceWindows::giveUp() {
   size = 0;
 }
 
-Status DeviceWindows::open(Group &ranks, uint64_t bytes) {
+Status MappedWindows::open(Group &ranks, uint64_t bytes) {
   // Between the first exchange and the second, nobody stores any more; behind the second, nobody has what goes.
   Status mine = device.finish();
   if (Status bad = ranks.barrier(); bad.failed())
@@ -87,8 +86,8 @@ Status DeviceWindows::open(Group &ranks, uint64_t bytes) {
   Offer offer{bytes, 0, {}, 0};
   if (!mine.failed())
     mine = make(offer, bytes);
-  std::vector<Offer> offers;
-  if (Status bad = gatherLarge(ranks, offer, offers); bad.failed())
+  std::vector<Offer> offers(static_cast<size_t>(ranks.ranks()));
+  if (Status bad = gatherLarge(ranks, &offer, offers.data(), sizeof offer); bad.failed())
     return bad;
   if (!mine.failed())
     mine = take(ranks, offers, bytes);

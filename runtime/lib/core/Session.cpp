@@ -41,6 +41,8 @@ Status Session::openDevice(const moert_program_list &programs, const Selection &
   if (program->device == MOERT_CPU) {
     if (options.deadline_ms && !context.job)
       return failure(kUserError, "a deadline is for runs on a GPU or of several ranks: this program is for one cpu");
+    if (options.comm)
+      return failure(kUserError, "NCCL is for ranks on GPUs: this program is for the cpu");
     if (options.device_values || options.stream)
       return failure(kUserError, "values of a GPU, or its stream, need a program for it: this one is for the cpu");
     return {};

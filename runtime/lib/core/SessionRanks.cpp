@@ -51,9 +51,23 @@ Status Session::joinRanks(const moert_session_options &options) {
   return context.job->join(variants.all(), ranks, options.deadline_ms ? options.deadline_ms * 1000000 : kPatience);
 }
 
+/// Whether windows are to be NCCL's.
+static Status readProvider(const moert_session_options &options, bool &byNccl) {
+  const char *said = options.comm ? options.comm : readEnvironment("MOE_COMM");
+  byNccl = said && std::strcmp(said, "nccl") == 0;
+  if (said && *said && !byNccl)
+    return failure(kUserError, "%s names '%s'; ranks on GPUs know nccl", options.comm ? "the session" : "MOE_COMM", said);
+  return {};
+}
+
 Status Session::openDeviceRanks(const moert_session_options &options) {
   context.deviceRanks.reset(new DeviceRanks(*context.device, *context.job, options.deadline_ms != 0));
-  Status status = context.deviceRanks->open(program->axis_count);
+  bool byNccl = false;
+  Status status = readProvider(options, byNccl);
+  if (!status.failed() && byNccl && context.job->areThreads())
+    status = failure(kUserError, "ranks that are threads of one process share its GPU's memory: NCCL is for processes");
+  if (!status.failed())
+    status = context.deviceRanks->open(program->axis_count, byNccl);
   if (!status.failed())
     return status;
   context.deviceRanks.reset();

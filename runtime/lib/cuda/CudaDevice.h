@@ -2,7 +2,7 @@
 #ifndef MOERT_LIB_CUDA_CUDADEVICE_H
 #define MOERT_LIB_CUDA_CUDADEVICE_H
 
-#include "core/Device.h"
+#include "core/DeviceWindows.h"
 #include "cuda/Choose.h"
 
 #include <algorithm>
@@ -37,6 +37,10 @@ public:
   Status offer(const DeviceBlock &block, DeviceHandle &handle) override;
   Status map(const DeviceHandle &handle, void *&base) override;
   Status unmap(void *base) override;
+
+  // NcclWindows.cpp
+  Status openNccl() override;
+  std::unique_ptr<DeviceWindows> ncclWindows(Job &job) override;
 
 private:
   /// Success, or the failure for an error of `what`. An error that loses the device is remembered.

@@ -261,6 +261,21 @@ cudaError_t getDriverEntryPoint(const char *, void **function, unsigned, unsigne
 
 } // namespace
 
+// For the NCCL of tests, whose memory is the emulated GPU's.
+extern "C" {
+__attribute__((visibility("default"))) int moe_emulated_allocate(void **base, size_t bytes) {
+  return allocate(base, bytes);
+}
+__attribute__((visibility("default"))) int moe_emulated_free(void *base) { return release(base); }
+__attribute__((visibility("default"))) int moe_emulated_offer(void *base, char *handle) {
+  return ipcGetMemHandle(reinterpret_cast<cudaIpcMemHandle_t *>(handle), base);
+}
+__attribute__((visibility("default"))) int moe_emulated_map(const char *handle, void **base) {
+  return ipcOpenMemHandle(base, *reinterpret_cast<const cudaIpcMemHandle_t *>(handle), 0);
+}
+__attribute__((visibility("default"))) int moe_emulated_unmap(void *base) { return ipcCloseMemHandle(base); }
+}
+
 const CudaApi &moert::cudaApi() {
   static constexpr CudaApi api = {driverGetVersion,
                                   getDeviceCount,

@@ -236,7 +236,7 @@ TEST_F(RankRun, MapsWindowsOfOtherProcessesWhileTheyAreThere) {
   selection.program = &program.program;
   ASSERT_FALSE(openCudaDevice(cuda.api(), selection, {}, device).failed());
   {
-    DeviceWindows windows(*device, DeviceProvider::Handles);
+    MappedWindows windows(*device, DeviceProvider::Handles);
     Twins twins(cuda.calls);
     cuda.take();
     ASSERT_FALSE(windows.open(twins, 640).failed());

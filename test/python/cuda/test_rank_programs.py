@@ -5,6 +5,7 @@ Ranks are processes, each with a GPU of its own whose memory the others map, or 
 
 import json
 import re
+import subprocess
 import time
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from cuda_program import compile_model, needs_cuda, run
-from emitted import cuda_text
+from emitted import BUILD, cuda_text
 from emulated_program import link
 from rank_layers import RankedLayer
 from safetensors.numpy import save_file
@@ -143,6 +144,45 @@ def test_a_killed_rank(programs, tmp_path):
     assert done.returncode == 137 and re.fullmatch(r'.*: error: rank 1 ended while rank 0 waited for it in "up0: rows to experts" \(await_rows\)\n', done.stderr), done
 
 
+@pytest.fixture(scope="module")
+def nccl():
+    """The library of tests."""
+    return {"MOE_NCCL": str(BUILD / "runtime" / "test" / "cuda" / "libfake_nccl.so")}
+
+
+def test_windows_of_nccl(programs, calls, nccl, tmp_path):
+    """Calls of growing sizes: windows are given back and registered anew."""
+    check_calls(programs("ep=2"), calls, tmp_path / "flag", "--comm", "nccl", **nccl)
+
+
+def test_nothing_is_linked_to_nccl():
+    """An executable with the runtime for a GPU."""
+    needed = subprocess.run(["readelf", "-d", BUILD / "runtime" / "test" / "scale"], capture_output=True, text=True, check=True).stdout
+    assert "libc.so" in needed and "nccl" not in needed
+
+
+@pytest.mark.parametrize("fault, line", [
+    ("version=22809", r"'.*libfake_nccl.so' is NCCL 2\.28\.9; windows of ranks need 2\.29\.2 or newer"),
+    ("version=23004@1", r"rank 1 has NCCL 2\.30\.4, rank 0 has 2\.29\.7"),
+    ("refuses", r"cuda:0 \(emulated\): NCCL: connecting ranks: invalid usage"),
+    ("silent=1", r"cuda:0 \(emulated\): NCCL: connecting ranks: no end after 2 s; a rank is silent"),
+    ("unusable", r"cuda:0 \(emulated\): NCCL: kernels cannot use the windows of rank 0 of the axis; each GPU must reach .*"),
+    ("late=1", r"rank 1: cuda:0 \(emulated\): NCCL: behind a call: remote process exited: as the test wants it"),
+])  # fmt: skip
+def test_faults_of_nccl(fault, line, programs, nccl, tmp_path):
+    words, began = inputs_of(10, tmp_path), time.monotonic()
+    done = programs("ep=2")("--ranks", "2", "--comm", "nccl", "--deadline", "2", *words, fails=True, FAKE_NCCL=fault, **nccl)
+    assert done.returncode == 1 and time.monotonic() - began < 60
+    assert re.fullmatch(rf".*: error: (rank \d .*: )?{line}\n", done.stderr), done.stderr
+
+
+def test_no_nccl(programs, tmp_path):
+    words = inputs_of(10, tmp_path)
+    for place, line in {str(tmp_path): f"MOE_NCCL names '{tmp_path}', where there is no libnccl.so.2", str(tmp_path / "ids10.npy"): "NCCL is not found ("}.items():
+        done = programs("ep=2")("--ranks", "2", "--comm", "nccl", *words, fails=True, MOE_NCCL=place)
+        assert done.returncode == 1 and line in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
 def test_traffic_is_that_of_the_cpu(programs, calls, tmp_path):
     """Bytes that a rank sends to the other one, in each phase, as the trace of the CPU's program has them: copies of what kernels counted."""
     folder, words, sent = calls[2], inputs_of(10, tmp_path), {}
@@ -157,6 +197,7 @@ def test_traffic_is_that_of_the_cpu(programs, calls, tmp_path):
     assert sum(bytes[2 - rank] for rank, _, bytes in sent["gpu"]) > 1000
 
 
+@pytest.mark.skipif(not FULL, reason="compiling a model takes long")
 def test_layers_of_a_model(tmp_path):
     """An exported model's layers, whose numbers are no whole ones: on two GPUs the bits of one, and what the program's code for CPUs gives."""
     model = tiny_model("olmoe", dtype=torch.bfloat16)
