@@ -56,7 +56,8 @@ static Status readProvider(const moert_session_options &options, bool &byNccl) {
   const char *said = options.comm ? options.comm : readEnvironment("MOE_COMM");
   byNccl = said && std::strcmp(said, "nccl") == 0;
   if (said && *said && !byNccl)
-    return failure(kUserError, "%s names '%s'; ranks on GPUs know nccl", options.comm ? "the session" : "MOE_COMM", said);
+    return failure(kUserError, "%s names '%s'; ranks on GPUs know nccl", options.comm ? "the session" : "MOE_COMM",
+                   printable(said).c_str());
   return {};
 }
 

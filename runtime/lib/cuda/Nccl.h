@@ -1,7 +1,7 @@
 //===- Nccl.h - the functions of NCCL that the runtime calls ------------------------------------------------------===//
 //
-// NCCL is opened when a job asks for it, and nothing is linked to it: what its headers say of these functions since 2.29
-// is said here again.
+// NCCL is opened when a job asks for it, and nothing is linked to it: what its headers say of these functions since
+// 2.29 is said here again.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_CUDA_NCCL_H

@@ -69,8 +69,8 @@ Status NcclWindows::connect(Group &ranks) {
     return bad;
   for (size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank].version != all[0].version)
-      return failure(kUserError, "rank %zu has NCCL %s, rank 0 has %s", rank, ncclVersionText(all[rank].version).c_str(),
-                     ncclVersionText(all[0].version).c_str());
+      return failure(kUserError, "rank %zu has NCCL %s, rank 0 has %s", rank,
+                     ncclVersionText(all[rank].version).c_str(), ncclVersionText(all[0].version).c_str());
   if (all[0].result != kNcclSuccess)
     return failed(all[0].result, "making an identity of ranks");
   NcclConfig config;

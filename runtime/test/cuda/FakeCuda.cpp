@@ -155,7 +155,9 @@ static cudaError_t ipcOpenMemHandle(void **base, cudaIpcMemHandle_t handle, unsi
   return fake->enter("ipcOpen", format("%zu", fake->blocks.at(*base)));
 }
 static cudaError_t ipcCloseMemHandle(void *) { return fake->enter("ipcClose", ""); }
-static cudaError_t hostRegister(void *, size_t bytes, unsigned) { return fake->enter("register", format("%zu", bytes)); }
+static cudaError_t hostRegister(void *, size_t bytes, unsigned) {
+  return fake->enter("register", format("%zu", bytes));
+}
 static cudaError_t hostUnregister(void *) { return fake->enter("unregister", ""); }
 static cudaError_t hostGetDevicePointer(void **there, void *memory, unsigned) {
   *there = memory;

@@ -1,8 +1,8 @@
 //===- FakeNccl.cpp - NCCL between emulated GPUs ------------------------------------------------------------------===//
 //
-// The functions that the runtime calls, as they behave without blocking, for ranks that are processes of one host. Ranks
-// meet in shared memory; windows are blocks of the emulated GPU, which the executable gives (EmulatedCuda.cpp). Faults
-// are planted by $FAKE_NCCL, words apart by blanks:
+// The functions that the runtime calls, as they behave without blocking, for ranks that are processes of one host.
+// Ranks meet in shared memory; windows are blocks of the emulated GPU, which the executable gives (EmulatedCuda.cpp).
+// Faults are planted by $FAKE_NCCL, words apart by blanks:
 //
 //   version=N        says that it is of that version; version=N@R on rank R alone ($MOE_RANK)
 //   silent=R         rank R does not come to the first meeting
@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <new>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -32,7 +31,14 @@ int moe_emulated_unmap(void *base);
 
 namespace {
 
-enum Result { kSuccess = 0, kUnhandledCudaError = 1, kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6, kInProgress = 7 };
+enum Result {
+  kSuccess = 0,
+  kUnhandledCudaError = 1,
+  kInvalidArgument = 4,
+  kInvalidUsage = 5,
+  kRemoteError = 6,
+  kInProgress = 7
+};
 constexpr int kMostRanks = 16;
 
 /// What ranks share. Each writes its own place, and `seen` says how many meetings it has come to.
@@ -57,7 +63,7 @@ struct Window {
 struct Comm {
   Meeting *meeting;
   int ranks, rank;
-  uint32_t meetings = 0;     // that this rank has begun
+  uint32_t meetings = 0;       // that this rank has begun
   void *registering = nullptr; // memory for which a window is wanted, and where that is to be stored
   void **window = nullptr;
 };

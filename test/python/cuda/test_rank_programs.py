@@ -86,12 +86,12 @@ def calls(tmp_path_factory):
     return "\n".join(lines), {tokens: np.load(folder / f"out{tokens}" / "y.npy") for tokens in TOKENS}, folder
 
 
-def check_calls(program, calls, folder, *flags, **options):
+def check_calls(program, calls, folder, *flags, ranks=2, **options):
     """All calls in one session of each rank give the CPU's bits."""
     lines, expected, _ = calls
     folder.mkdir()
     (folder / "calls").write_text(lines.replace("OUT", str(folder / "out")))
-    program("--ranks", "2", "--deadline", "60", "--calls", folder / "calls", *flags, **options)
+    program("--ranks", ranks, "--deadline", "60", "--calls", folder / "calls", *flags, **options)
     for tokens, y in expected.items():
         np.testing.assert_array_equal(np.load(folder / f"out{tokens}" / "y.npy"), y, f"{tokens} tokens")
     assert len(np.unique(expected[TOKENS[0]])) > 10
@@ -150,9 +150,10 @@ def nccl():
     return {"MOE_NCCL": str(BUILD / "runtime" / "test" / "cuda" / "libfake_nccl.so")}
 
 
-def test_windows_of_nccl(programs, calls, nccl, tmp_path):
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_windows_of_nccl(ranks, programs, calls, nccl, tmp_path):
     """Calls of growing sizes: windows are given back and registered anew."""
-    check_calls(programs("ep=2"), calls, tmp_path / "flag", "--comm", "nccl", **nccl)
+    check_calls(programs(f"ep={ranks}"), calls, tmp_path / "calls", "--comm", "nccl", ranks=ranks, **nccl)
 
 
 def test_nothing_is_linked_to_nccl():
@@ -174,6 +175,16 @@ def test_faults_of_nccl(fault, line, programs, nccl, tmp_path):
     done = programs("ep=2")("--ranks", "2", "--comm", "nccl", "--deadline", "2", *words, fails=True, FAKE_NCCL=fault, **nccl)
     assert done.returncode == 1 and time.monotonic() - began < 60
     assert re.fullmatch(rf".*: error: (rank \d .*: )?{line}\n", done.stderr), done.stderr
+
+
+def test_nccl_by_a_variable(programs, nccl, tmp_path):
+    """For launchers of others, which start all ranks with one environment."""
+    words = inputs_of(10, tmp_path)
+    for comm, line in {"nccl": "NCCL: connecting ranks: invalid usage", "mpi": "MOE_COMM names 'mpi'; ranks on GPUs know nccl"}.items():
+        done = programs("ep=2")("--ranks", "2", *words, fails=True, MOE_COMM=comm, FAKE_NCCL="refuses", **nccl)
+        assert line in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    done = programs("ep=2")("--ranks", "2", "--comm", "local", *words, fails=True, MOE_COMM="nccl", **nccl)
+    assert "ranks that are threads of one process share its GPU's memory: NCCL is for processes" in done.stderr
 
 
 def test_no_nccl(programs, tmp_path):
