@@ -210,8 +210,11 @@ Status moert_context::runOnDevice() {
     status = calls.bring(*device, *program, inputs, /*copies=*/!rehearses);
   if (!status.failed())
     status = runProgram();
-  if (deviceValues)
+  if (deviceValues) {
+    if (!status.failed() && deviceRanks)
+      status = rehearses ? deviceRanks->reserveNotes() : deviceRanks->mirror();
     return status;
+  }
   if (!status.failed() && deviceRanks)
     status = rehearses ? deviceRanks->reserveNotes() : deviceRanks->look(program->entry);
   if (!status.failed())

@@ -68,6 +68,8 @@ public:
   /// Lets kernels read memory of the host, which begins at a page, at `there`.
   virtual Status share(void *memory, uint64_t bytes, void *&there) = 0;
   virtual void unshare(void *memory) = 0;
+  /// Copies into shared memory, in order with all else, and does not wait.
+  virtual Status mirror(void *to, const void *from, uint64_t bytes) = 0;
   /// What another process needs to find a block, which is then mapped there, and may be written.
   virtual Status offer(const DeviceBlock &block, DeviceHandle &handle) = 0;
   virtual Status map(const DeviceHandle &handle, void *&base) = 0;

@@ -18,6 +18,32 @@ DeviceRanks::DeviceRanks(Device &device, Job &job, bool namesLaunches)
 DeviceRanks::~DeviceRanks() {
   if (page)
     device.unshare(job.ownPage());
+  if (mirrored.data())
+    device.unshare(mirrored.data());
+}
+
+Status DeviceRanks::openMirror() {
+  void *ignored = nullptr;
+  if (!mirrored.reserve(words.size() * sizeof(Words)))
+    return failure(kUserError, "out of memory");
+  Status status = device.share(mirrored.data(), mirrored.capacity(), ignored);
+  if (status.failed())
+    mirrored.release();
+  return status;
+}
+
+Status DeviceRanks::mirror() { return device.mirror(mirrored.data(), block.base, words.size() * sizeof(Words)); }
+
+Status DeviceRanks::lookBack(const char *entry) {
+  const auto *left = static_cast<const Words *>(mirrored.data());
+  for (size_t i = 0; i < words.size(); ++i)
+    if (uint32_t status = __atomic_load_n(&left[i].status, __ATOMIC_RELAXED))
+      __atomic_store_n(&job.axis(static_cast<int32_t>(i)).status, status, __ATOMIC_RELAXED);
+  if (!job.isDisturbed())
+    return {};
+  phase = std::string("a call of ") + entry;
+  job.setPhase(phase.c_str());
+  return job.why();
 }
 
 Status DeviceRanks::open(int32_t axisCount, bool byNccl) {

@@ -10,6 +10,7 @@
 
 #include "comm/Job.h"
 #include "core/DeviceWindows.h"
+#include "core/Memory.h"
 
 #include <memory>
 
@@ -34,6 +35,11 @@ public:
 
   /// Behind the start of the job.
   Status open(int32_t axisCount, bool byNccl);
+  /// Before a run that does not wait, and may be captured: from then on it leaves its words in memory of the host, by
+  /// mirror(), and a later call finds there what went wrong, by lookBack().
+  Status openMirror();
+  Status mirror();
+  Status lookBack(const char *entry);
   /// Windows of so many bytes for the axis, as Job::openWindows.
   Status openWindows(int32_t index, uint64_t bytes);
   const moert_peers *peers(int32_t index) const { return at<moert_peers>(axes[static_cast<size_t>(index)]->peersAt); }
@@ -83,6 +89,7 @@ private:
   std::vector<std::unique_ptr<Axis>> axes;
   std::vector<Words> words; ///< as they were behind the last call
   std::string phase;
+  Memory mirrored; ///< words; none in sessions that wait
 
   DeviceBlock launchLog, offsetLog;
   size_t launchCount = 0, offsetCount = 0; ///< of this call

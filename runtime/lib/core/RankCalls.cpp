@@ -47,6 +47,8 @@ void moert_flags(moert_context *ctx, int64_t each, int64_t slices, int64_t strid
 
 void moert_traffic(moert_context *ctx, int32_t axis, const int32_t *offsets, int64_t rows, int64_t row_bytes,
                    int64_t fixed_bytes) {
+  if (ctx->deviceValues) // nobody reads what was counted
+    return;
   if (ctx->rehearses) {
     if (ctx->deviceRanks && offsets)
       ctx->deviceRanks->countSent(axis);

@@ -49,10 +49,7 @@ Status Session::openDevice(const moert_program_list &programs, const Selection &
   }
   if (options.device_values && (options.trace || options.count_experts))
     return failure(kUserError, "traces and expert loads wait for the GPU, which a run on its own values does not");
-  if (options.device_values && context.job)
-    return failure(kUnsupported, "a program of several ranks divides values of the host in this release: it does not "
-                                 "run on values of a GPU");
-  if (options.device_values && options.deadline_ms)
+  if (options.device_values && options.deadline_ms && !context.job)
     return failure(kUserError, "a deadline is for runs that wait for the GPU, which one on its own values does not");
   DeviceOptions deviceOptions;
   deviceOptions.stream = options.stream;
@@ -257,6 +254,9 @@ Status Session::output(int32_t index, moert_tensor *output) const {
     return failure(kUserError, "there is no output %d, the program has %d", index, program->output_count);
   if (!output)
     return failure(kUserError, "there is no place for output '%s': the pointer is NULL", program->outputs[index].name);
+  if (context.deviceRanks && context.deviceValues)
+    if (Status s = context.deviceRanks->lookBack(program->entry); s.failed())
+      return context.job->fail(s);
   const Tensor &tensor = context.outputs[index];
   output->dtype = tensor.dtype;
   output->rank = tensor.rank;

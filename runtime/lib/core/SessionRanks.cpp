@@ -62,13 +62,16 @@ static Status readProvider(const moert_session_options &options, bool &byNccl) {
 }
 
 Status Session::openDeviceRanks(const moert_session_options &options) {
-  context.deviceRanks.reset(new DeviceRanks(*context.device, *context.job, options.deadline_ms != 0));
+  context.deviceRanks.reset(new DeviceRanks(*context.device, *context.job,
+                                            options.deadline_ms != 0 && !context.deviceValues));
   bool byNccl = false;
   Status status = readProvider(options, byNccl);
   if (!status.failed() && byNccl && context.job->areThreads())
     status = failure(kUserError, "ranks that are threads of one process share its GPU's memory: NCCL is for processes");
   if (!status.failed())
     status = context.deviceRanks->open(program->axis_count, byNccl);
+  if (!status.failed() && context.deviceValues)
+    status = context.deviceRanks->openMirror();
   if (!status.failed())
     return status;
   context.deviceRanks.reset();
@@ -96,7 +99,8 @@ struct Sizes {
 /// they are together afterwards.
 Status Session::compareSizes(bool &areTogether) {
   Job &job = *context.job;
-  Sizes mine(context.symbols, variant), theirs(mine), first(mine);
+  // Of values of a GPU each rank is given its parts.
+  Sizes mine(context.deviceValues ? std::vector<int64_t>() : context.symbols, variant), theirs(mine), first(mine);
   areTogether = job.all().tell(&mine, sizeof mine);
   if (!areTogether)
     return job.why();
@@ -125,7 +129,13 @@ void Session::setVariant(int32_t number) {
 /// The variants run with launches left out: they ask for all memory first, and agree on its sizes. A GPU's single one
 /// does too: no rank takes or frees memory while a kernel of another one waits for it, on which the driver may wait.
 Status Session::reserveForVariants() {
-  if ((variants.count() == 1 && !context.device) || variants.isReserved(context.symbols))
+  if (variants.count() == 1 && !context.device)
+    return {};
+  int64_t isNew = !variants.isReserved(context.symbols);
+  if (context.deviceValues) // parts are of different sizes
+    if (Status s = context.job->all().agree(isNew, isNew); s.failed())
+      return context.job->why();
+  if (!isNew)
     return {};
   const int32_t wanted = variant;
   const std::vector<int64_t> whole = context.symbols;
@@ -137,7 +147,8 @@ Status Session::reserveForVariants() {
                                    : std::string("the reservation of memory");
     context.job->setPhase(reservation.c_str());
     RankValues::Rehearsal rehearsal(*context.job, *program, context.inputs);
-    status = rehearsal.begin();
+    if (!context.deviceValues)
+      status = rehearsal.begin();
     if (!status.failed())
       status = bindSymbols();
     if (!status.failed() && context.device)
@@ -148,7 +159,7 @@ Status Session::reserveForVariants() {
     if (!status.failed())
       status = context.run();
     context.rehearses = false;
-    if (!status.failed())
+    if (!status.failed() && !context.deviceValues)
       status = context.rankValues.reserve(*context.job, *program, context.outputs);
   }
   int64_t ignored = 0;
@@ -171,6 +182,9 @@ Status Session::reserveForVariants() {
 // What was wrong with the inputs was found on all of them, by all ranks: none has begun then.
 Status Session::runTogether() {
   Job &job = *context.job;
+  if (context.deviceValues)
+    if (Status s = context.deviceRanks->lookBack(program->entry); s.failed())
+      return job.fail(s);
   if (Status s = job.begin(); s.failed())
     return s;
   setVariant(variants.numberFor(context.inputs, job.ranks()));
@@ -179,13 +193,13 @@ Status Session::runTogether() {
     return areTogether ? s : job.fail(s);
   context.phase = nullptr;
   Status status = reserveForVariants();
-  if (!status.failed())
+  if (!status.failed() && !context.deviceValues)
     status = RankValues::divide(job, *program, context.inputs);
   if (!status.failed())
     status = bindSymbols();
   if (!status.failed())
     status = runChecked();
-  if (!status.failed())
+  if (!status.failed() && !context.deviceValues)
     status = context.rankValues.gather(job, *program, context.outputs);
   return status.failed() ? job.fail(status) : status;
 }

@@ -34,6 +34,7 @@ public:
   // Shared.cpp
   Status share(void *memory, uint64_t bytes, void *&there) override;
   void unshare(void *memory) override;
+  Status mirror(void *to, const void *from, uint64_t bytes) override;
   Status offer(const DeviceBlock &block, DeviceHandle &handle) override;
   Status map(const DeviceHandle &handle, void *&base) override;
   Status unmap(void *base) override;

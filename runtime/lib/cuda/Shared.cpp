@@ -26,6 +26,10 @@ void CudaDevice::unshare(void *memory) {
     (void)api.hostUnregister(memory);
 }
 
+Status CudaDevice::mirror(void *to, const void *from, uint64_t bytes) {
+  return check(api.memcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying from it");
+}
+
 Status CudaDevice::offer(const DeviceBlock &block, DeviceHandle &handle) {
   cudaIpcMemHandle_t made;
   Status s = check(api.ipcGetMemHandle(&made, block.base), "offering memory to other ranks");

@@ -203,14 +203,52 @@ TEST_F(RankRun, FailsWhereTheHostsMemoryCannotBeShared) {
   EXPECT_EQ(runOn(8), "");
 }
 
-TEST_F(RankRun, RefusesValuesOfTheGpu) {
-  moert_session_options options = {};
-  options.ranks = 1;
-  options.root = "local";
-  options.device_values = 1;
-  EXPECT_EQ(moert_session_open(&program.list, &options, &session), 2);
-  EXPECT_STREQ(moert_session_error(session), "a program of several ranks divides values of the host in this release: "
-                                             "it does not run on values of a GPU");
+/// Values of the GPU, on the caller's stream.
+class RankCapture : public RankRun {
+protected:
+  RankCapture() {
+    cuda.slots = {{"send", 3}, {"await", 3}};
+    moert_session_options options = {};
+    options.ranks = 1;
+    options.root = "local";
+    options.device_values = 1;
+    options.stream = &stream;
+    EXPECT_EQ(moert_session_open(&program.list, &options, &session), 0) << moert_session_error(session);
+  }
+  int stream = 0;
+};
+
+TEST_F(RankCapture, OfARepeatedRunHasItsLaunchesAndTheWordsOfWaits) {
+  ASSERT_EQ(runOn(8), "");
+  cuda.take();
+  cuda.beginCapture();
+  ASSERT_EQ(runOn(8), "");
+  ASSERT_TRUE(cuda.endCapture());
+  EXPECT_EQ(cuda.take(), (Calls{"launch send grid=1 block=128 shared=0 on another stream",
+                                "launch await grid=1 block=128 shared=0 on another stream", "mirror 8"}));
+  const float *y = output();
+  for (int replay = 0; replay < 100; ++replay) {
+    x[5] = static_cast<float>(replay);
+    cuda.replay();
+    ASSERT_EQ(y[5], x[5]);
+  }
+  EXPECT_EQ(*peers.epoch, 101u); // exchanges of the run before and of all replays
+  EXPECT_EQ(output(), y);
+  EXPECT_EQ(runOn(8), "");
+}
+
+TEST_F(RankCapture, TellsOfAWaitInVainWhenSomebodyAsks) {
+  ASSERT_EQ(runOn(8), "");
+  cuda.beginCapture();
+  ASSERT_EQ(runOn(8), "");
+  ASSERT_TRUE(cuda.endCapture());
+  ASSERT_NE(output(), nullptr);
+  statusToSet = 1;
+  cuda.replay();
+  EXPECT_EQ(output(), nullptr);
+  const std::string line = "rank 0 waited 60 s for rank 0 in \"a call of main\"";
+  EXPECT_EQ(moert_session_error(session), line);
+  EXPECT_EQ(runOn(8), line);
 }
 
 /// Two ranks that say the same.
