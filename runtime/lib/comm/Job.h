@@ -65,6 +65,7 @@ public:
   void traceWaits(WaitLog *log);
   /// What the ranks are doing, for messages; the text stays.
   void setPhase(const char *text) { phase = text; }
+  const char *presentPhase() const { return phase; }
 
   /// What the flags count for which the next launch waits (moert_flags).
   struct Flags {

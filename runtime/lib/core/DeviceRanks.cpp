@@ -96,9 +96,23 @@ Status DeviceRanks::openWindows(int32_t index, uint64_t bytes) {
   if (bytes <= windows.bytes() && !isOld)
     return {};
   Status status = windows.open(job.axis(index), lines(std::max(bytes, windows.bytes())));
-  if (status.failed())
+  return status.failed() ? explainWindows(job.axis(index), status) : describe(index);
+}
+
+/// All ranks of the axis have failed, and say the same: what the first of them knows that knows why.
+Status DeviceRanks::explainWindows(ControlGroup &group, const Status &status) {
+  struct Reason {
+    int32_t code;
+    char text[5 * ControlSlot::kBytes - sizeof(int32_t)];
+  } mine{status.code, {}};
+  std::memcpy(mine.text, status.message.data(), std::min(status.message.size(), sizeof mine.text - 1));
+  std::vector<Reason> all(static_cast<size_t>(group.ranks()));
+  if (job.isDisturbed() || gatherLarge(group, &mine, all.data(), sizeof mine).failed())
     return job.explain(status);
-  return describe(index);
+  for (int rank = 0; rank < group.ranks(); ++rank)
+    if (const Reason &reason = all[static_cast<size_t>(rank)]; *reason.text)
+      return failure(reason.code, "rank %d was in \"%s\": %s", group.member(rank), job.presentPhase(), reason.text);
+  return job.explain(status);
 }
 
 void *DeviceRanks::part(const moert_peers *wanted, int64_t offset) const {

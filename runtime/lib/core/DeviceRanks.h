@@ -79,6 +79,7 @@ private:
   }
   Status describe(int32_t index);
   Status explain(const char *entry);
+  Status explainWindows(ControlGroup &group, const Status &status);
   size_t offsetsOf(int32_t index) const { return static_cast<size_t>(job.axis(index).ranks()) + 1; }
 
   Device &device;

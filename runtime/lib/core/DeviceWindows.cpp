@@ -48,8 +48,7 @@ Status MappedWindows::take(Group &ranks, const std::vector<Offer> &offers, uint6
   for (int peer = 0; peer < ranks.ranks(); ++peer) {
     const Offer &offer = offers[static_cast<size_t>(peer)];
     if (!offer.isMade)
-      return failure(kUserError, "rank %d cannot have windows of %llu bytes on its GPU", peer,
-                     static_cast<unsigned long long>(bytes));
+      return {kUserError, ""}; // it says why
     if (offer.bytes != bytes)
       return failure(kUserError, "rank %d wants windows of %llu bytes, rank %d of %llu", peer,
                      static_cast<unsigned long long>(offer.bytes), rank, static_cast<unsigned long long>(bytes));
@@ -96,7 +95,7 @@ Status MappedWindows::open(Group &ranks, uint64_t bytes) {
   if (Status bad = ranks.agree(failed, anyFailed); bad.failed())
     return bad;
   if (!mine.failed() && anyFailed)
-    mine = failure(kUserError, "another rank cannot map the windows of the others' GPUs");
+    mine.code = kUserError;
   if (!mine.failed())
     size = bytes;
   return mine;

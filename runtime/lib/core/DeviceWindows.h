@@ -23,7 +23,7 @@ public:
   virtual ~DeviceWindows() = default;
 
   /// Gives each rank a window of `bytes` zero bytes (the same for all), once all have ended what they do with those
-  /// that they had. All ranks call it; it fails on all or on none.
+  /// that they had. All ranks call it; it fails on all or on none, without a message where only others know why.
   virtual Status open(Group &ranks, uint64_t bytes) = 0;
   /// What went wrong since, of which no call has told.
   virtual Status check() { return {}; }

@@ -55,7 +55,7 @@ Status Session::openDevice(const moert_program_list &programs, const Selection &
   deviceOptions.stream = options.stream;
   if (options.deadline_ms) {
     deviceOptions.deadline = options.deadline_ms * (context.job ? kWaitsOfARun : 1);
-    deviceOptions.namesLate = true;
+    deviceOptions.namesLate = !options.device_values;
   }
   if (context.job) {
     deviceOptions.rank = context.job->rank();

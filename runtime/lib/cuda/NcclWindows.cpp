@@ -53,7 +53,7 @@ Status NcclWindows::agree(Group &ranks, Status mine) {
   if (Status bad = ranks.agree(mine.failed(), anyFailed); bad.failed())
     return bad;
   if (!mine.failed() && anyFailed)
-    return failure(kUserError, "another rank has no windows of NCCL");
+    mine.code = kUserError; // it says why
   return mine;
 }
 

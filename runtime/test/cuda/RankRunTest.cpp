@@ -213,6 +213,7 @@ protected:
     options.root = "local";
     options.device_values = 1;
     options.stream = &stream;
+    options.deadline_ms = 60000; // of waits alone: a launch gets no event
     EXPECT_EQ(moert_session_open(&program.list, &options, &session), 0) << moert_session_error(session);
   }
   int stream = 0;
