@@ -38,6 +38,13 @@ int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const m
   return report(launch(optionsOf(options), [=] { kernel(args); }).fault, message, size);
 }
 
+int moe_emulation_launch_beside(moe_emulation_kernel kernel, void *const *args, const moe_emulation_options *options,
+                                void (*pause)(void), char *message, size_t size) {
+  Options beside = optionsOf(options);
+  beside.pause = pause;
+  return report(launch(beside, [=] { kernel(args); }).fault, message, size);
+}
+
 int moe_emulation_launch_ranks(const moe_emulation_step *steps, size_t count, int32_t ranks,
                                const moe_emulation_options *schedule, char *message, size_t size) {
   std::vector<std::vector<Launch>> launches(ranks);

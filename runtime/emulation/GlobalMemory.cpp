@@ -117,6 +117,20 @@ static void numberBuffers() {
     numbers.clear();
 }
 
+struct MemoryKept::Globals {
+  std::vector<Buffer> buffers;
+  std::map<const unsigned char *, size_t> numbers;
+  std::map<const void *, AtomicWord> atomics;
+
+  void exchange() {
+    buffers.swap(moe::emulation::buffers);
+    numbers.swap(moe::emulation::numbers);
+    atomics.swap(moe::emulation::atomics);
+  }
+};
+MemoryKept::MemoryKept() : globals(new Globals) { globals->exchange(); }
+MemoryKept::~MemoryKept() { globals->exchange(); }
+
 void forgetGlobalAccesses() {
   numberBuffers();
   atomics.clear();
@@ -292,28 +306,25 @@ uint32_t addGlobal(uint32_t *p, uint32_t value, bool acquire, bool release, Wher
     self().knowledge.join(word.released);
   if (release)
     publish(word.released);
-  const uint32_t before = *p;
-  *p += value;
+  const uint32_t before = __atomic_fetch_add(p, value, __ATOMIC_ACQ_REL);
   machine->madeProgress();
   return before;
 }
 
 uint32_t compareExchange(uint32_t *p, uint32_t expected, uint32_t value, Where where) {
   AtomicWord &word = atomicWord(p, "atomic exchange", where);
-  const uint32_t before = *p;
-  if (before == expected) {
+  if (__atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     publish(word.released);
-    *p = value;
     machine->madeProgress();
   }
-  return before;
+  return expected; // what was there
 }
 
 void storeRelease(uint32_t *p, uint32_t value, Where where) {
   AtomicWord &word = atomicWord(p, "release store", where);
   word.released.clear();
   publish(word.released);
-  *p = value;
+  __atomic_store_n(p, value, __ATOMIC_RELEASE);
   machine->madeProgress();
 }
 
@@ -332,7 +343,7 @@ uint32_t loadAcquire(const uint32_t *p, Where where) {
   auto found = atomics.find(p);
   if (found != atomics.end())
     t.knowledge.join(found->second.released);
-  return *p;
+  return __atomic_load_n(p, __ATOMIC_ACQUIRE); // others may be outside of the machine
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -4,12 +4,24 @@
 
 #include "Machine.h"
 
+#include <memory>
 #include <string>
 
 namespace moe::emulation {
 
 /// At each launch: what the launches before have written is visible to all.
 void forgetGlobalAccesses();
+
+/// While it lives, nothing is registered: what was comes back with its end.
+class MemoryKept {
+public:
+  MemoryKept();
+  ~MemoryKept();
+
+private:
+  struct Globals;
+  std::unique_ptr<Globals> globals;
+};
 
 /// "flag 5 of chunks came of rank 0": an element of 4 bytes, by its buffer.
 std::string nameOfFlag(const uint32_t *flag);

@@ -4,6 +4,8 @@
 
 #include "GlobalMemory.h"
 
+#include <chrono>
+
 namespace moe::emulation {
 
 constexpr int kStallRounds = 400; // polls without any progress before a deadlock is declared
@@ -60,7 +62,12 @@ void publish(Knowledge &to) {
 
 void backOff(Where where) { suspend(Thread::Polling, "back-off", where); }
 void awaits(const AwaitedFlag &flag) { self().awaited = flag; }
-uint64_t globalTime() { return machine->time += 10; }
+uint64_t globalTime() {
+  if (!machine->options.pause)
+    return machine->time += 10;
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
 
 //===--------------------------------------------------------------------------------------------------------------===//
 // Blocks and threads begin and end
@@ -240,10 +247,28 @@ static void runEvent() {
   --event.stream->events;
 }
 
+/// Others may run launches of their own on this machine's memory in the meantime, in this process too.
+static void standAside() {
+  Machine &own = *machine;
+  const Position position = emulation::position;
+  const int width = Clock::width;
+  std::vector<LaunchNumber> launches = std::move(Clock::launches);
+  {
+    MemoryKept memory;
+    own.options.pause();
+  }
+  machine = &own;
+  emulation::position = position;
+  Clock::width = width;
+  Clock::launches = std::move(launches);
+}
+
 /// Nothing can run: time passes, and all who poll try again.
 static void stall(int round) {
   Machine &m = *machine;
   m.time += uint64_t(1000) << std::min(round, 30);
+  if (m.options.pause)
+    standAside();
   m.wakeAll(m.polling);
   for (auto &block : m.blocks)
     for (auto &thread : block->threads)
@@ -268,7 +293,7 @@ static void run() {
       runEvent();
     } else if (!m.ready.empty()) {
       runThread();
-    } else if (lastProgress != m.progress || stalls < kStallRounds) {
+    } else if (lastProgress != m.progress || stalls < kStallRounds || (m.options.pause && !m.polling.empty())) {
       stalls = lastProgress == m.progress ? stalls + 1 : 0;
       lastProgress = m.progress;
       stall(stalls);

@@ -37,6 +37,13 @@ typedef void (*moe_emulation_kernel)(void *const *args);
 int moe_emulation_launch(moe_emulation_kernel kernel, void *const *args, const struct moe_emulation_options *options,
                          char *message, size_t size);
 
+/* The same on memory that others use at the same time, as ranks in other processes or threads do. Time is real, and
+   `pause` is called where the launch has nothing to do but to wait: launches of this process take turns by it, as only
+   one runs at a time. Of what others have written nothing is known, so no rule about it is checked. */
+int moe_emulation_launch_beside(moe_emulation_kernel kernel, void *const *args,
+                                const struct moe_emulation_options *options, void (*pause)(void), char *message,
+                                size_t size);
+
 /* A launch of a rank; `name` appears in messages. */
 struct moe_emulation_step {
   int32_t rank;

@@ -219,11 +219,12 @@ static const std::vector<Flag> kFlags = {
      [](Options &o, const char *v) { return parseInteger(v, 1, 4096, o.ranks); }},
     {"comm", "PROVIDER", Mode::None, false,
      "How the ranks of --ranks share memory: shm, as processes (default), or local, as threads of one process, for "
-     "debuggers and where processes may not see each other.",
+     "debuggers and where processes may not see each other. nccl, also without --ranks: as processes, on GPUs, with "
+     "windows of NCCL.",
      [](Options &o, const char *v) {
        o.comm = v;
-       bool isKnown = o.comm == "shm" || o.comm == "local";
-       return isKnown ? Status{} : failure(kUserError, "expected shm or local, got '%s'", v);
+       bool isKnown = o.comm == "shm" || o.comm == "local" || o.comm == "nccl";
+       return isKnown ? Status{} : failure(kUserError, "expected shm, local or nccl, got '%s'", v);
      }},
     {"hosts", "FILE", Mode::None, false,
      "The hosts of the ranks: a line NAME RANKS for each, in the order of ranks. The same command runs on all of them, "

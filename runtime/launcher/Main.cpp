@@ -113,6 +113,7 @@ static Status runSession(const void *what, const Options &options, const char *t
   open.count_experts = options.mode == Mode::Benchmark && !options.tune && program.device == MOERT_CPU;
   open.variant = orNull(options.variant);
   open.tuning = options.tune ? "" : nullptr; // which may be that of another program
+  open.comm = options.comm == "nccl" ? "nccl" : nullptr;
   if (token) {
     open.rank = options.rank;
     open.ranks = static_cast<int32_t>(options.ranks);

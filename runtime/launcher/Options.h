@@ -47,7 +47,7 @@ struct Options {
   int64_t deadline = 0;       // milliseconds; 0: not given
   int64_t ranks = 0;          // to be started; 0: not given
   std::string variant;        // by name or number; empty: not given
-  std::string comm;           // what they are: shm, local; empty: not given
+  std::string comm;           // what they are: shm, local, nccl; empty: not given
   std::string root, hosts, hostName, interface; // of a job on several hosts; empty: not given
   int rank = 0;               // of this process; the first one alone prints and writes files
   bool kernels = false;

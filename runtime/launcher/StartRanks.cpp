@@ -101,7 +101,7 @@ static Status checkHostFlags(const Options &options) {
 
 static Status checkFlags(const moert_program &program, const Options &options, const Ranks &ranks) {
   if (!options.ranks)
-    return options.comm.empty()
+    return options.comm.empty() || options.comm == "nccl"
                ? Status()
                : failure(kUserError, "--comm says what the ranks are that --ranks starts: give --ranks");
   if (!ranks.launcher.empty())

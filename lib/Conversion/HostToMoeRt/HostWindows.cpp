@@ -8,6 +8,7 @@
 #include "HostPatterns.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
+#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
 #include "moe-mlir/Dialect/MoeRt/IR/Peers.h"
 
@@ -77,17 +78,22 @@ struct LowerWindowAt : ConvertOpToLLVMPattern<kernel::WindowAtOp> {
 
 /// The own part, for the host program or for kernels that take it as any other buffer.
 struct LowerPart : ConvertOpToLLVMPattern<kernel::PartOp> {
-  LowerPart(const LLVMTypeConverter &converter, HostState &) : ConvertOpToLLVMPattern(converter) {}
+  LowerPart(const LLVMTypeConverter &converter, HostState &state) : ConvertOpToLLVMPattern(converter), state(state) {}
 
   LogicalResult matchAndRewrite(kernel::PartOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     SmallVector<Value> fields = unpackWindow(rewriter, op.getLoc(), adaptor.getWindow());
-    Peers peers(rewriter, op.getLoc(), fields[0]);
-    Value data = peers.address(fields[1], /*peer=*/Value());
+    Value data;
+    if (kernel::isOffloaded(op->getParentOfType<ModuleOp>())) // then the host cannot read what the peers say
+      data = PartOp::create(rewriter, op.getLoc(), fields[0].getType(), state.context, fields[0], fields[1]);
+    else
+      data = Peers(rewriter, op.getLoc(), fields[0]).address(fields[1], /*peer=*/Value());
     rewriter.replaceOp(op, makeMemref(rewriter, op.getLoc(), *getTypeConverter(), op.getPart().getType(), data,
                                       ArrayRef(fields).drop_front(2)));
     return success();
   }
+
+  HostState &state;
 };
 } // namespace
 

@@ -119,6 +119,9 @@ int64_t moert_agree(moert_context *ctx, int32_t axis, int64_t value);
 /* Windows of at least `bytes` bytes, the same on all ranks of the axis, which all call it: zeroed when they are made,
  * 64-byte aligned. Grows only; growing zeroes them, and the epoch. Valid until the program returns. */
 const moert_peers *moert_windows(moert_context *ctx, int32_t axis, int64_t bytes);
+/* In a program for a GPU `peers` are in its memory, where the host cannot look: the address `offset` bytes into this
+ * rank's own windows, which are there, too. */
+void *moert_part(moert_context *ctx, const moert_peers *peers, int64_t offset);
 /* What the launches that follow are for, in errors and traces. The text stays where it is as long as the program. */
 void moert_phase(moert_context *ctx, const char *phase);
 /* Adds to the bytes that this rank has sent to each other rank p of the axis:

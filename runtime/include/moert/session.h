@@ -50,6 +50,8 @@ typedef struct moert_session_options {
   const char *variant;     /* by name or number: that of the runs, see moert_session_set_variant; NULL: none chosen */
   const char *tuning;      /* dictionary of variants; NULL: the one beside the archive, if there is one, and without
                               a variant; "": none */
+  const char *comm;        /* "nccl": ranks on GPUs have their windows from NCCL; NULL: what the variable MOE_COMM says,
+                              else they map each other's memory */
 } moert_session_options;
 
 /* A value of a call: row-major, contiguous. */
@@ -100,7 +102,9 @@ MOERT_API int32_t moert_session_set_input(moert_session *session, int32_t index,
  * On a GPU, inputs are copied there, and outputs back at the end, for which the run waits. With device_values it copies
  * nothing and waits for nothing: it puts its launches on the stream. After one run with the same sizes it neither
  * reserves memory nor uploads weights, so that the run can be captured in a CUDA graph. Whoever gave no stream waits by
- * cudaDeviceSynchronize. Errors of its launches appear in a later call of the session or of CUDA.
+ * cudaDeviceSynchronize. Errors of its launches appear in a later call of the session or of CUDA. Of several ranks each
+ * gives and gets its parts of values that are divided, as many rows as it likes. A wait for a rank that ended in vain,
+ * also in a replay of a graph, is an error of the next run, and of moert_session_output behind it.
  *
  * A run that has not ended deadline_ms after it began fails, and the error names the kernel; without deadline_ms the
  * entry alone, as to know the kernel costs an event for each launch. The GPU still works on it then: its inputs have to

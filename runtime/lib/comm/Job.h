@@ -52,6 +52,7 @@ public:
   int ranksHere() const { return hosts.areMany() ? hosts.count() : ranks(); }
   int indexHere() const { return hosts.areMany() ? hosts.before(rank()) : rank(); }
   int firstHere() const { return hosts.areMany() ? hosts.first() : 0; }
+  bool areThreads() const { return meeting == &local; }
   ControlGroup &axis(int32_t index) { return *groups[static_cast<size_t>(index)]; }
   /// The ranks that differ from this one on these axes only (by bit), in their order in the job. For the axes of an
   /// input or output.
@@ -68,6 +69,7 @@ public:
   void traceWaits(WaitLog *log);
   /// What the ranks are doing, for messages; the text stays.
   void setPhase(const char *text) { phase = text; }
+  const char *presentPhase() const { return phase; }
 
   /// What the flags count for which the next launch waits (moert_flags).
   struct Flags {
@@ -89,6 +91,13 @@ public:
   Status agree(int32_t axis, int64_t value, int64_t &largest);
   /// Windows of so many bytes for the axis.
   Status openWindows(int32_t axis, size_t bytes);
+  /// From here on flags are reset. They are compared by signed differences, and a program may go on for long.
+  static constexpr uint32_t kLastEpoch = 1u << 30;
+  /// A failure of what ranks share, and whose it is.
+  Status explain(const Status &status) const;
+  /// The page of this rank, at whose beginning stands the word that ends its waits.
+  char *ownPage() const { return pages.bases()[rank()]; }
+  size_t pageBytes() const { return pages.bytes(); }
   /// Collects data of any size: `sizes` bytes of each rank of the group, one after the other.
   /// Without `to` this rank only gives.
   Status collect(ControlGroup &group, const void *mine, const std::vector<uint64_t> &sizes, char *to);
@@ -96,8 +105,6 @@ public:
 private:
   /// As axes: all ranks of the job, on whatever axes they stand.
   static constexpr uint32_t kEverybody = ~0u;
-  /// From here on flags are reset. They are compared by signed differences, and a program may go on for long.
-  static constexpr uint32_t kLastEpoch = 1u << 30;
   static constexpr size_t kPiece = size_t(1) << 20;
 
   ControlPage &page(int rank) const { return *reinterpret_cast<ControlPage *>(pages.bases()[rank]); }
@@ -106,7 +113,6 @@ private:
   std::vector<int> membersOf(int rank, uint32_t axes) const;
   bool isEverybody(uint32_t axes) const;
   void abortOthers(bool onlyLater);
-  Status explain(const Status &status) const;
   int waitedFor(int rank) const;
   int endOfWaits(int waited) const;
   Status shareOutcome(const Status &opened, uint64_t weights);

@@ -97,10 +97,16 @@ int64_t moert_blocks(moert_context *ctx) { return ctx->device ? ctx->device->blo
 
 void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *args, int64_t blocks, int64_t rows,
                   int64_t work) {
-  if (ctx->rehearses)
+  if (ctx->rehearses) {
+    if (ctx->deviceRanks)
+      ctx->deviceRanks->countLaunch();
     return;
+  }
   if (ctx->device) {
-    if (ctx->hasFailed(ctx->calls.launch(*ctx->device, *ctx->program, kernel, args, blocks, rows, work, !!ctx->trace)))
+    const DeviceCalls::Launch what{kernel->name, ctx->phase, blocks, rows, work};
+    if (ctx->hasFailed(ctx->calls.launch(*ctx->device, *ctx->program, kernel, args, what, !!ctx->trace)))
+      ctx->leaveCall();
+    if (ctx->deviceRanks && ctx->hasFailed(ctx->deviceRanks->noteLaunch(kernel->name, ctx->phase)))
       ctx->leaveCall();
     return;
   }
@@ -191,20 +197,34 @@ Status moert_context::runProgram() {
 Status moert_context::run() {
   for (Tensor &output : outputs)
     output.present = false;
-  if (!device)
-    return runProgram();
+  return device ? runOnDevice() : runProgram();
+}
+
+Status moert_context::runOnDevice() {
   int64_t begin = trace ? now() : 0;
   calls.clear();
+  if (deviceRanks)
+    deviceRanks->beginCall();
   Status status;
   if (!deviceValues)
-    status = calls.bring(*device, *program, inputs);
+    status = calls.bring(*device, *program, inputs, /*copies=*/!rehearses);
   if (!status.failed())
     status = runProgram();
-  if (deviceValues)
+  if (deviceValues) {
+    if (!status.failed() && deviceRanks)
+      status = rehearses ? deviceRanks->reserveNotes() : deviceRanks->mirror();
     return status;
+  }
+  if (!status.failed() && deviceRanks)
+    status = rehearses ? deviceRanks->reserveNotes() : deviceRanks->look(program->entry);
   if (!status.failed())
-    status = calls.fetch(*device, *program, outputs);
+    status = calls.fetch(*device, *program, outputs, /*copies=*/!rehearses);
   else
     (void)device->finish(); // launches may still be reading the inputs; the first failure is the one to tell
-  return status.failed() ? status : calls.resolve(*device, begin, trace.get(), load.get());
+  if (status.failed() || rehearses)
+    return status;
+  if (deviceRanks)
+    for (const DeviceRanks::Sent &sent : deviceRanks->sent())
+      countTraffic(sent.axis, deviceRanks->offsets(sent), sent.rows, sent.rowBytes, sent.fixedBytes, sent.phase);
+  return calls.resolve(*device, begin, trace.get(), load.get());
 }

@@ -4,6 +4,7 @@
 
 #include "comm/Job.h"
 #include "core/DeviceCalls.h"
+#include "core/DeviceRanks.h"
 #include "core/ExpertLoad.h"
 #include "core/Inputs.h"
 #include "core/Parameters.h"
@@ -24,6 +25,7 @@ struct moert_context {
   bool deviceValues = false;             // inputs and outputs are the device's, and a run does not wait
   moert::DeviceCalls calls;
   std::unique_ptr<moert::Job> job; // null: the program has no axes
+  std::unique_ptr<moert::DeviceRanks> deviceRanks; // null: no ranks, or none on a device
   moert::RankValues rankValues;
   std::vector<std::vector<int64_t>> traffic; // bytes sent, by axis and by rank on it
   bool rehearses = false;                    // launches are left out: only memory is asked for
@@ -67,9 +69,13 @@ struct moert_context {
 
   /// Ends the call if a rank is lost. Behind a launch of `kernel`, or of a group.
   void checkRanks(const char *kernel = nullptr);
+  /// Counts what this rank has sent on an axis, and traces it. `offsets` may be null.
+  void countTraffic(int32_t axis, const int32_t *offsets, int64_t rows, int64_t rowBytes, int64_t fixedBytes,
+                    const char *what);
 
 private:
   moert::Status runProgram();
+  moert::Status runOnDevice();
   moert::Status checkStates() const;
 };
 

@@ -13,10 +13,18 @@
 
 namespace moert {
 
+class DeviceWindows;
+class Job;
+
 /// Memory of the device. It belongs to the device, which frees it when it goes.
 struct DeviceBlock {
   void *base = nullptr;
   uint64_t size = 0;
+};
+
+/// By which another process finds a block.
+struct DeviceHandle {
+  char bytes[64];
 };
 
 /// Where a launch stands in time, in nanoseconds since the call began.
@@ -47,6 +55,8 @@ public:
   virtual Status upload(void *to, const void *from, uint64_t bytes) = 0;
   virtual Status download(void *to, const void *from, uint64_t bytes) = 0;
   virtual Status zero(void *to, uint64_t bytes) = 0;
+  /// Copies within the device's memory.
+  virtual Status copy(void *to, const void *from, uint64_t bytes) = 0;
   /// Starts kernel `index` of the program; `slots` are read now. With `timed`, its times can be asked for after
   /// finish(): they are numbered as the timed launches of the call are.
   virtual Status launch(int32_t index, const void *slots, int64_t blocks, bool timed) = 0;
@@ -54,12 +64,29 @@ public:
   virtual Status finish() = 0;
   /// The times of timed launch `number` since begin().
   virtual Status time(size_t number, LaunchTime &time) = 0;
+
+  /// Lets kernels read memory of the host, which begins at a page, at `there`.
+  virtual Status share(void *memory, uint64_t bytes, void *&there) = 0;
+  virtual void unshare(void *memory) = 0;
+  /// Copies into shared memory, in order with all else, and does not wait.
+  virtual Status mirror(void *to, const void *from, uint64_t bytes) = 0;
+  /// What another process needs to find a block, which is then mapped there, and may be written.
+  virtual Status offer(const DeviceBlock &block, DeviceHandle &handle) = 0;
+  virtual Status map(const DeviceHandle &handle, void *&base) = 0;
+  /// Gives up what map() gave; nothing uses it any more.
+  virtual Status unmap(void *base) = 0;
+  /// Finds NCCL, for the ranks of a job; and windows that it gives, of one axis.
+  virtual Status openNccl() = 0;
+  virtual std::unique_ptr<DeviceWindows> ncclWindows(Job &job) = 0;
 };
 
 struct DeviceOptions {
   void *stream = nullptr;    // the caller's stream; null: one of the device's own
   int64_t deadline = 600000; // milliseconds from the beginning of a call in which its work has to end
   bool namesLate = false;    // who misses the deadline is told by the name of the kernel, which takes events
+  // Of a program of several ranks, whose launches wait for each other: the rank, and how many of them share the GPU.
+  // Without a number of its own each of those that do not has the next GPU.
+  int rank = -1, sharers = 1;
 };
 
 /// Opens the GPU of a selection for its program. What is linked into a file decides whether there can be one.

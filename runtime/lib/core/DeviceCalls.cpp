@@ -10,13 +10,13 @@ static uint64_t bytesOf(const Tensor &tensor) {
   return bytes;
 }
 
-Status DeviceCalls::bring(Device &device, const moert_program &program, std::vector<Tensor> &inputs) {
+Status DeviceCalls::bring(Device &device, const moert_program &program, std::vector<Tensor> &inputs, bool copies) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     Tensor &input = inputs[i];
     uint64_t bytes = bytesOf(input);
     if (Status s = device.reserve(input.block, bytes, program.inputs[i].name); s.failed())
       return s;
-    if (Status s = device.upload(input.block.base, input.data, bytes); s.failed())
+    if (Status s = device.upload(input.block.base, input.data, copies ? bytes : 0); s.failed())
       return s;
     input.view = input.block.base;
   }
@@ -24,10 +24,10 @@ Status DeviceCalls::bring(Device &device, const moert_program &program, std::vec
 }
 
 Status DeviceCalls::launch(Device &device, const moert_program &program, const moert_kernel *kernel, const void *args,
-                           int64_t blocks, int64_t rows, int64_t work, bool traced) {
-  if (traced && blocks > 0)
-    launches.push_back({kernel->name, blocks, rows, work});
-  return device.launch(static_cast<int32_t>(kernel - program.kernels), args, blocks, traced);
+                           const Launch &what, bool traced) {
+  if (traced && what.blocks > 0)
+    launches.push_back(what);
+  return device.launch(static_cast<int32_t>(kernel - program.kernels), args, what.blocks, traced);
 }
 
 Status DeviceCalls::expertLoad(Device &device, const char *layer, const int32_t *offsets, int32_t experts) {
@@ -39,7 +39,7 @@ Status DeviceCalls::expertLoad(Device &device, const char *layer, const int32_t 
   return device.download(load.offsets.data(), offsets, load.offsets.size() * sizeof(int32_t));
 }
 
-Status DeviceCalls::fetch(Device &device, const moert_program &program, std::vector<Tensor> &outputs) {
+Status DeviceCalls::fetch(Device &device, const moert_program &program, std::vector<Tensor> &outputs, bool copies) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     Tensor &output = outputs[i];
     if (!output.present)
@@ -49,7 +49,7 @@ Status DeviceCalls::fetch(Device &device, const moert_program &program, std::vec
       return failure(kUserError, "out of memory: %s needs %llu bytes", program.outputs[i].name,
                      static_cast<unsigned long long>(bytes));
     output.data = output.memory.data();
-    if (Status s = device.download(output.data, output.view, bytes); s.failed())
+    if (Status s = device.download(output.data, output.view, copies ? bytes : 0); s.failed())
       return s;
   }
   return device.finish();
@@ -61,7 +61,7 @@ Status DeviceCalls::resolve(Device &device, int64_t callBegin, Trace *trace, Exp
     if (Status s = device.time(i, time); s.failed())
       return s;
     const Launch &l = launches[i];
-    trace->launch(l.name, callBegin + time.begin, callBegin + time.end, l.blocks, l.rows, l.work);
+    trace->launch(l.name, callBegin + time.begin, callBegin + time.end, l.blocks, l.rows, l.work, l.phase);
   }
   for (size_t i = 0; i < loadCount; ++i)
     load->add(loads[i].layer, loads[i].offsets.data(), static_cast<int32_t>(loads[i].offsets.size()) - 1);

@@ -12,18 +12,24 @@ namespace moert {
 /// fetched when all of them have ended.
 class DeviceCalls {
 public:
-  /// Copies the inputs to the device.
-  static Status bring(Device &device, const moert_program &program, std::vector<Tensor> &inputs);
+  /// A launch as a trace has it.
+  struct Launch {
+    const char *name, *phase;
+    int64_t blocks, rows, work;
+  };
+
+  /// Copies the inputs to the device, or only makes room for them.
+  static Status bring(Device &device, const moert_program &program, std::vector<Tensor> &inputs, bool copies);
 
   /// Launches a kernel; with a trace, its times are asked for later.
   Status launch(Device &device, const moert_program &program, const moert_kernel *kernel, const void *args,
-                int64_t blocks, int64_t rows, int64_t work, bool traced);
+                const Launch &what, bool traced);
 
   /// Copies the offsets of a layer, which are the device's.
   Status expertLoad(Device &device, const char *layer, const int32_t *offsets, int32_t experts);
 
-  /// Copies the outputs back and waits.
-  static Status fetch(Device &device, const moert_program &program, std::vector<Tensor> &outputs);
+  /// Copies the outputs back, or only makes room for them, and waits.
+  static Status fetch(Device &device, const moert_program &program, std::vector<Tensor> &outputs, bool copies);
 
   /// After all has ended: adds the launches to the trace and the rows to the load.
   Status resolve(Device &device, int64_t callBegin, Trace *trace, ExpertLoad *load);
@@ -32,10 +38,6 @@ public:
   void clear();
 
 private:
-  struct Launch {
-    const char *name;
-    int64_t blocks, rows, work;
-  };
   struct Load {
     const char *layer;
     std::vector<int32_t> offsets;

@@ -41,7 +41,7 @@ ParameterPart Parameters::part(int32_t index) const {
 
 Status Parameters::takeParts(Archive &archive) {
   made.resize(mapped.size());
-  for (int32_t i = 0; i < program->parameter_count; ++i) {
+  for (int32_t i = 0; i < program->parameter_count && !device; ++i) { // a device is given its part when it is asked for
     auto at = static_cast<size_t>(i);
     ParameterPart own = part(i);
     views[at] = static_cast<const char *>(mapped[at]) + own.begin;
@@ -91,7 +91,7 @@ Status Parameters::fetch(int32_t index) {
   uint64_t bytes = own.bytes;
   Memory passing;
   Memory &memory = device ? passing : made[at];
-  const void *data = seed ? nullptr : mapped[at];
+  const void *data = seed ? nullptr : static_cast<const char *>(mapped[at]) + own.begin;
   if (seed) {
     if (!memory.reserve(bytes))
       return outOfMemory(index, bytes);

@@ -70,6 +70,7 @@ Status selectProgram(const moert_program_list &programs, const char *entry, cons
   if (device)
     if (Status s = parseDevice(device, kind, selection.ordinal); s.failed())
       return s;
+  selection.isNumbered = device && std::strchr(device, ':');
   if (!entry) {
     for (int32_t i = 1; i < programs.count; ++i)
       if (startsEntry(programs, i))

@@ -12,7 +12,8 @@ const char *deviceName(int32_t device);
 
 struct Selection {
   const moert_program *program = nullptr;
-  int32_t ordinal = 0; // of the GPU
+  int32_t ordinal = 0;     // of the GPU
+  bool isNumbered = false; // whether it was said
 };
 
 /// Finds the program of `entry` for `device` ("cpu", "cuda", "cuda:N"). A null entry means the only one, a null device

@@ -15,6 +15,10 @@ using namespace moert;
 /// Kernels read inputs in pieces of this size.
 constexpr uintptr_t kDeviceAlignment = 16;
 
+/// Of several ranks a deadline is for each wait, and a run on a GPU, in which waits end by themselves, has more time:
+/// one for a rank, one of twice the patience for this rank's own blocks, and the work.
+constexpr int64_t kWaitsOfARun = 4;
+
 /// Path of the archive that belongs to the program: beside the file (executable or shared object) that holds it.
 static std::string recordedWeights(const moert_program &program) {
   std::string weights = program.weights;
@@ -37,19 +41,25 @@ Status Session::openDevice(const moert_program_list &programs, const Selection &
   if (program->device == MOERT_CPU) {
     if (options.deadline_ms && !context.job)
       return failure(kUserError, "a deadline is for runs on a GPU or of several ranks: this program is for one cpu");
+    if (options.comm)
+      return failure(kUserError, "NCCL is for ranks on GPUs: this program is for the cpu");
     if (options.device_values || options.stream)
       return failure(kUserError, "values of a GPU, or its stream, need a program for it: this one is for the cpu");
     return {};
   }
   if (options.device_values && (options.trace || options.count_experts))
     return failure(kUserError, "traces and expert loads wait for the GPU, which a run on its own values does not");
-  if (options.device_values && options.deadline_ms)
+  if (options.device_values && options.deadline_ms && !context.job)
     return failure(kUserError, "a deadline is for runs that wait for the GPU, which one on its own values does not");
   DeviceOptions deviceOptions;
   deviceOptions.stream = options.stream;
   if (options.deadline_ms) {
-    deviceOptions.deadline = options.deadline_ms;
-    deviceOptions.namesLate = true;
+    deviceOptions.deadline = options.deadline_ms * (context.job ? kWaitsOfARun : 1);
+    deviceOptions.namesLate = !options.device_values;
+  }
+  if (context.job) {
+    deviceOptions.rank = context.job->rank();
+    deviceOptions.sharers = context.job->areThreads() ? context.job->ranks() : 1;
   }
   Status s = moert::openDevice(selection, deviceOptions, context.device);
   if (s.failed() && s.code != kInternal && hasCpuTwin(programs, *program))
@@ -100,7 +110,10 @@ Status Session::open(const moert_program_list *list, const moert_session_options
     return s;
   Status opened = openAlone(programs, selection, options);
   // The others hear why, if it failed.
-  return context.job ? context.job->start(opened, options.random_weights + archive.identity()) : opened;
+  if (!context.job)
+    return opened;
+  Status started = context.job->start(opened, options.random_weights + archive.identity());
+  return started.failed() || !context.device ? started : openDeviceRanks(options);
 }
 
 Status Session::openAlone(const moert_program_list &programs, const Selection &selection,
@@ -241,6 +254,9 @@ Status Session::output(int32_t index, moert_tensor *output) const {
     return failure(kUserError, "there is no output %d, the program has %d", index, program->output_count);
   if (!output)
     return failure(kUserError, "there is no place for output '%s': the pointer is NULL", program->outputs[index].name);
+  if (context.deviceRanks && context.deviceValues)
+    if (Status s = context.deviceRanks->lookBack(program->entry); s.failed())
+      return context.job->fail(s);
   const Tensor &tensor = context.outputs[index];
   output->dtype = tensor.dtype;
   output->rank = tensor.rank;

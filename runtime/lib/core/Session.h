@@ -41,6 +41,8 @@ private:
   Status openAlone(const moert_program_list &programs, const Selection &selection,
                    const moert_session_options &options);
   Status startPool(const moert_session_options &options);
+  /// What ranks share on their GPUs.
+  Status openDeviceRanks(const moert_session_options &options);
   /// Meets the other ranks of a program with axes.
   Status joinRanks(const moert_session_options &options);
   /// Gives the symbols the sizes of the inputs.

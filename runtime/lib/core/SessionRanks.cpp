@@ -39,8 +39,6 @@ Status Session::joinRanks(const moert_session_options &options) {
     return options.ranks > 1 ? failure(kUserError, "the program is for one process, but the session is one of %d ranks",
                                        options.ranks)
                              : Status();
-  if (program->device != MOERT_CPU)
-    return failure(kUnsupported, "a program of several ranks runs on CPUs in this release (--device cpu)");
   Ranks ranks;
   // One that is alone needs nobody, whatever the variables say.
   if (rankCount(*program) > 1 || options.ranks)
@@ -52,6 +50,33 @@ Status Session::joinRanks(const moert_session_options &options) {
   for (int32_t a = 0; a < program->axis_count; ++a)
     context.traffic.emplace_back(static_cast<size_t>(program->axes[a].ranks), 0);
   return context.job->join(variants.all(), ranks, options.deadline_ms ? options.deadline_ms * 1000000 : kPatience);
+}
+
+/// Whether windows are to be NCCL's.
+static Status readProvider(const moert_session_options &options, bool &byNccl) {
+  const char *said = options.comm ? options.comm : readEnvironment("MOE_COMM");
+  byNccl = said && std::strcmp(said, "nccl") == 0;
+  if (said && *said && !byNccl)
+    return failure(kUserError, "%s names '%s'; ranks on GPUs know nccl", options.comm ? "the session" : "MOE_COMM",
+                   printable(said).c_str());
+  return {};
+}
+
+Status Session::openDeviceRanks(const moert_session_options &options) {
+  context.deviceRanks.reset(new DeviceRanks(*context.device, *context.job,
+                                            options.deadline_ms != 0 && !context.deviceValues));
+  bool byNccl = false;
+  Status status = readProvider(options, byNccl);
+  if (!status.failed() && byNccl && context.job->areThreads())
+    status = failure(kUserError, "ranks that are threads of one process share its GPU's memory: NCCL is for processes");
+  if (!status.failed())
+    status = context.deviceRanks->open(program->axis_count, byNccl);
+  if (!status.failed() && context.deviceValues)
+    status = context.deviceRanks->openMirror();
+  if (!status.failed())
+    return status;
+  context.deviceRanks.reset();
+  return context.job->fail(status);
 }
 
 namespace {
@@ -75,7 +100,8 @@ struct Sizes {
 /// they are together afterwards.
 Status Session::compareSizes(bool &areTogether) {
   Job &job = *context.job;
-  Sizes mine(context.symbols, variant), theirs(mine), first(mine);
+  // Of values of a GPU each rank is given its parts.
+  Sizes mine(context.deviceValues ? std::vector<int64_t>() : context.symbols, variant), theirs(mine), first(mine);
   areTogether = job.all().tell(&mine, sizeof mine);
   if (!areTogether)
     return job.why();
@@ -101,9 +127,16 @@ void Session::setVariant(int32_t number) {
   program = context.program = variants.all()[static_cast<size_t>(number)];
 }
 
-/// The variants run with launches left out: they ask for all memory first, and agree on its sizes.
+/// The variants run with launches left out: they ask for all memory first, and agree on its sizes. A GPU's single one
+/// does too: no rank takes or frees memory while a kernel of another one waits for it, on which the driver may wait.
 Status Session::reserveForVariants() {
-  if (variants.count() == 1 || variants.isReserved(context.symbols))
+  if (variants.count() == 1 && !context.device)
+    return {};
+  int64_t isNew = !variants.isReserved(context.symbols);
+  if (context.deviceValues) // parts are of different sizes
+    if (Status s = context.job->all().agree(isNew, isNew); s.failed())
+      return context.job->why();
+  if (!isNew)
     return {};
   const int32_t wanted = variant;
   const std::vector<int64_t> whole = context.symbols;
@@ -111,21 +144,28 @@ Status Session::reserveForVariants() {
   Status status;
   for (int32_t number = 0; number < variants.count() && !status.failed(); ++number) {
     setVariant(number);
-    reservation = format("the reservation for variant '%s'", printable(program->variant).c_str());
+    reservation = program->variant ? format("the reservation for variant '%s'", printable(program->variant).c_str())
+                                   : std::string("the reservation of memory");
     context.job->setPhase(reservation.c_str());
     RankValues::Rehearsal rehearsal(*context.job, *program, context.inputs);
-    status = rehearsal.begin();
+    if (!context.deviceValues)
+      status = rehearsal.begin();
     if (!status.failed())
       status = bindSymbols();
+    if (!status.failed() && context.device)
+      status = context.device->begin();
     if (!status.failed())
       status = context.prepareStates();
     context.rehearses = true;
     if (!status.failed())
       status = context.run();
     context.rehearses = false;
-    if (!status.failed())
+    if (!status.failed() && !context.deviceValues)
       status = context.rankValues.reserve(*context.job, *program, context.outputs);
   }
+  int64_t ignored = 0;
+  if (!status.failed() && context.device && !context.job->all().tell(&ignored, sizeof ignored))
+    status = context.job->why();
   setVariant(wanted);
   context.symbols = whole;
   // The caller did not ask for that variant. Who waits for a rank says where, and what is heard of one may be later.
@@ -143,6 +183,9 @@ Status Session::reserveForVariants() {
 // What was wrong with the inputs was found on all of them, by all ranks: none has begun then.
 Status Session::runTogether() {
   Job &job = *context.job;
+  if (context.deviceValues)
+    if (Status s = context.deviceRanks->lookBack(program->entry); s.failed())
+      return job.fail(s);
   if (Status s = job.begin(); s.failed())
     return s;
   setVariant(variants.numberFor(context.inputs, job.ranks()));
@@ -151,13 +194,13 @@ Status Session::runTogether() {
     return areTogether ? s : job.fail(s);
   context.phase = nullptr;
   Status status = reserveForVariants();
-  if (!status.failed())
+  if (!status.failed() && !context.deviceValues)
     status = RankValues::divide(job, *program, context.inputs);
   if (!status.failed())
     status = bindSymbols();
   if (!status.failed())
     status = runChecked();
-  if (!status.failed())
+  if (!status.failed() && !context.deviceValues)
     status = context.rankValues.gather(job, *program, context.outputs);
   return status.failed() ? job.fail(status) : status;
 }

@@ -27,6 +27,12 @@ struct CudaApi {
   decltype(&::cudaMemGetInfo) memGetInfo;
   decltype(&::cudaMemcpyAsync) memcpyAsync;
   decltype(&::cudaMemsetAsync) memsetAsync;
+  decltype(&::cudaIpcGetMemHandle) ipcGetMemHandle;
+  decltype(&::cudaIpcOpenMemHandle) ipcOpenMemHandle;
+  decltype(&::cudaIpcCloseMemHandle) ipcCloseMemHandle;
+  decltype(&::cudaHostRegister) hostRegister;
+  decltype(&::cudaHostUnregister) hostUnregister;
+  cudaError_t (*hostGetDevicePointer)(void **, void *, unsigned);
 
   decltype(&::cudaStreamCreateWithFlags) streamCreateWithFlags;
   decltype(&::cudaStreamDestroy) streamDestroy;

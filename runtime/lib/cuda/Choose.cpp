@@ -35,6 +35,13 @@ static Status checkDriver(const CudaApi &api, int &count) {
   return {};
 }
 
+int32_t numberOfRank(const CudaApi &api, int rank) {
+  int count = 0;
+  bool isKnown = api.getDeviceCount(&count) == cudaSuccess && count > 0; // what is wrong else, chooseGpu says
+  (void)api.getLastError();
+  return isKnown ? rank % count : 0;
+}
+
 Status chooseGpu(const CudaApi &api, const char *arch, int32_t ordinal, GpuFacts &facts) {
   int count = 0;
   if (Status s = checkDriver(api, count); s.failed())

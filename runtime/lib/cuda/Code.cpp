@@ -60,8 +60,9 @@ Status CudaDevice::loadCode() {
     mapCount = std::max(mapCount, static_cast<size_t>(kernel.map_count));
     shared[kernel.image] = std::max(shared[kernel.image], kernel.shared_bytes);
   }
+  // Kernels of ranks are loaded now: to load one while another waits for it may be to wait for ever.
   for (size_t i = 0; i < functions.size(); ++i)
-    if (shared[i])
+    if (shared[i] || areRanks)
       if (Status s = check(api.funcSetAttribute(functions[i], cudaFuncAttributeMaxDynamicSharedMemorySize, shared[i]),
                            format("preparing kernel '%s'", code.images[i].name).c_str());
           s.failed())

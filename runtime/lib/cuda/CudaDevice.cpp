@@ -5,8 +5,6 @@
 #include "core/Trace.h"
 #include "cuda/Errors.h"
 
-#include <algorithm>
-
 namespace moert {
 
 Status CudaDevice::check(cudaError_t error, const char *what) {
@@ -31,6 +29,8 @@ CudaDevice::~CudaDevice() {
   (void)api.streamSynchronize(stream);
   for (cudaEvent_t event : events)
     (void)api.eventDestroy(event);
+  for (void *base : mapped)
+    (void)api.ipcCloseMemHandle(base);
   for (void *base : allocations)
     (void)api.free(base);
   for (cudaLibrary_t library : libraries)
@@ -44,10 +44,14 @@ Status CudaDevice::open(const Selection &selection, const DeviceOptions &options
   if (!code || !code->arch || (code->image_count && !code->images) ||
       (selection.program->kernel_count && !code->kernels))
     return failure(kInternal, "the compiled program '%s' is invalid: it has no CUDA code", selection.program->name);
-  if (Status s = chooseGpu(api, code->arch, selection.ordinal, facts); s.failed())
+  ordinal = selection.ordinal;
+  if (options.rank > 0 && options.sharers == 1 && !selection.isNumbered)
+    ordinal = numberOfRank(api, options.rank);
+  if (Status s = chooseGpu(api, code->arch, ordinal, facts); s.failed())
     return s;
   program = selection.program;
-  ordinal = selection.ordinal;
+  sharers = options.sharers;
+  areRanks = options.rank >= 0;
   deadline = options.deadline;
   namesLate = options.namesLate;
   began = now();
@@ -109,14 +113,20 @@ Status CudaDevice::reserve(DeviceBlock &block, uint64_t bytes, const char *what)
 }
 
 Status CudaDevice::upload(void *to, const void *from, uint64_t bytes) {
-  return copy(to, from, bytes, cudaMemcpyHostToDevice, "copying to it");
+  return copyByHost(to, from, bytes, cudaMemcpyHostToDevice, "copying to it");
 }
 
 Status CudaDevice::download(void *to, const void *from, uint64_t bytes) {
-  return copy(to, from, bytes, cudaMemcpyDeviceToHost, "copying from it");
+  return copyByHost(to, from, bytes, cudaMemcpyDeviceToHost, "copying from it");
 }
 
-Status CudaDevice::copy(void *to, const void *from, uint64_t bytes, cudaMemcpyKind kind, const char *what) {
+Status CudaDevice::copy(void *to, const void *from, uint64_t bytes) {
+  if (!bytes)
+    return {};
+  return check(api.memcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copying in its memory");
+}
+
+Status CudaDevice::copyByHost(void *to, const void *from, uint64_t bytes, cudaMemcpyKind kind, const char *what) {
   if (!bytes)
     return {};
   // Between the GPU and pageable memory of the host CUDA copies in a blocking way, after everything before.

@@ -2,9 +2,10 @@
 #ifndef MOERT_LIB_CUDA_CUDADEVICE_H
 #define MOERT_LIB_CUDA_CUDADEVICE_H
 
-#include "core/Device.h"
+#include "core/DeviceWindows.h"
 #include "cuda/Choose.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace moert {
@@ -18,16 +19,29 @@ public:
   Status open(const Selection &selection, const DeviceOptions &options);
 
   const char *name() const override { return facts.name.c_str(); }
-  int64_t blocks() const override { return facts.multiprocessors; }
+  int64_t blocks() const override { return std::max(facts.multiprocessors / sharers, 1); }
   uint64_t bytes() const override { return reserved; }
   Status begin() override;
   Status reserve(DeviceBlock &block, uint64_t bytes, const char *what) override;
   Status upload(void *to, const void *from, uint64_t bytes) override;
   Status download(void *to, const void *from, uint64_t bytes) override;
   Status zero(void *to, uint64_t bytes) override;
+  Status copy(void *to, const void *from, uint64_t bytes) override;
   Status launch(int32_t index, const void *slots, int64_t blocks, bool timed) override;
   Status finish() override;
   Status time(size_t number, LaunchTime &time) override;
+
+  // Shared.cpp
+  Status share(void *memory, uint64_t bytes, void *&there) override;
+  void unshare(void *memory) override;
+  Status mirror(void *to, const void *from, uint64_t bytes) override;
+  Status offer(const DeviceBlock &block, DeviceHandle &handle) override;
+  Status map(const DeviceHandle &handle, void *&base) override;
+  Status unmap(void *base) override;
+
+  // NcclWindows.cpp
+  Status openNccl() override;
+  std::unique_ptr<DeviceWindows> ncclWindows(Job &job) override;
 
 private:
   /// Success, or the failure for an error of `what`. An error that loses the device is remembered.
@@ -37,7 +51,7 @@ private:
   Status loadImage(const moert_cuda_image &image);
   Status loadCode();
   Status encode(const moert_cuda_kernel &kernel, const char *name, int32_t number, const uint64_t *slots);
-  Status copy(void *to, const void *from, uint64_t bytes, cudaMemcpyKind kind, const char *what);
+  Status copyByHost(void *to, const void *from, uint64_t bytes, cudaMemcpyKind kind, const char *what);
   Status start(const cudaLaunchConfig_t &config, int32_t index);
   /// Records event `number`; events are made when they are first needed.
   Status record(size_t number);
@@ -56,7 +70,10 @@ private:
 
   cudaStream_t stream = nullptr;
   bool ownsStream = false;
+  bool areRanks = false;
+  int32_t sharers = 1; // ranks, each of which has its part of the multiprocessors
   std::vector<void *> allocations;
+  std::vector<void *> mapped; // blocks of other processes
   uint64_t reserved = 0;
 
   std::vector<cudaLibrary_t> libraries; // by image

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 using namespace moert;
 
@@ -54,6 +55,10 @@ bool FakeCuda::endCapture() {
 
 void FakeCuda::replay() {
   for (Node &node : graph) {
+    if (node.kernel.empty()) {
+      std::memcpy(reinterpret_cast<void *>(node.values[0]), reinterpret_cast<void *>(node.values[1]), node.values[2]);
+      continue;
+    }
     std::vector<void *> arguments;
     for (uint64_t &value : node.values)
       arguments.push_back(&value);
@@ -133,12 +138,54 @@ static cudaError_t memGetInfo(size_t *left, size_t *total) {
   return cudaSuccess;
 }
 
-/// The host's memory is always pageable here: to copy is to wait, and a graph would keep the address.
+static bool isShared(void *memory, size_t bytes) {
+  auto next = fake->shared.upper_bound(static_cast<char *>(memory));
+  if (next == fake->shared.begin())
+    return false;
+  auto &[base, size] = *std::prev(next);
+  return static_cast<char *>(memory) + bytes <= base + size;
+}
+
+/// The host's other memory is always pageable here: to copy is to wait, and a graph would keep the address.
 static cudaError_t memcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+  if (kind == cudaMemcpyDeviceToDevice) {
+    if (!fake->hangs)
+      std::memcpy(to, from, bytes);
+    return fake->enter("copy", format("%zu", bytes));
+  }
+  if (kind == cudaMemcpyDeviceToHost && isShared(to, bytes)) {
+    if (fake->capturing)
+      fake->graph.push_back({"", {reinterpret_cast<uintptr_t>(to), reinterpret_cast<uintptr_t>(from), bytes}});
+    else if (!fake->hangs)
+      std::memcpy(to, from, bytes);
+    return fake->enter("mirror", format("%zu", bytes));
+  }
   if (cudaError_t error = fake->checkState("cudaMemcpyAsync", /*waits=*/true, /*captures=*/false))
     return error;
   std::memcpy(to, from, bytes);
   return fake->enter(kind == cudaMemcpyHostToDevice ? "upload" : "download", format("%zu", bytes));
+}
+
+static cudaError_t ipcGetMemHandle(cudaIpcMemHandle_t *handle, void *base) {
+  std::memcpy(handle, &base, sizeof base);
+  return fake->enter("ipcGetHandle", format("%zu", fake->blocks.at(base)));
+}
+static cudaError_t ipcOpenMemHandle(void **base, cudaIpcMemHandle_t handle, unsigned) {
+  std::memcpy(base, &handle, sizeof *base);
+  return fake->enter("ipcOpen", format("%zu", fake->blocks.at(*base)));
+}
+static cudaError_t ipcCloseMemHandle(void *) { return fake->enter("ipcClose", ""); }
+static cudaError_t hostRegister(void *memory, size_t bytes, unsigned) {
+  fake->shared[static_cast<char *>(memory)] = bytes;
+  return fake->enter("register", format("%zu", bytes));
+}
+static cudaError_t hostUnregister(void *memory) {
+  fake->shared.erase(static_cast<char *>(memory));
+  return fake->enter("unregister", "");
+}
+static cudaError_t hostGetDevicePointer(void **there, void *memory, unsigned) {
+  *there = memory;
+  return fake->enter("getDevicePointer", "");
 }
 
 static cudaError_t memsetAsync(void *to, int value, size_t bytes, cudaStream_t) {
@@ -257,6 +304,12 @@ FakeCuda::FakeCuda()
             memGetInfo,
             memcpyAsync,
             memsetAsync,
+            ipcGetMemHandle,
+            ipcOpenMemHandle,
+            ipcCloseMemHandle,
+            hostRegister,
+            hostUnregister,
+            hostGetDevicePointer,
             streamCreateWithFlags,
             streamDestroy,
             streamSynchronize,

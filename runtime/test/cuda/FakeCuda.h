@@ -66,9 +66,10 @@ public:
   /// on the stream is done; `captures`: it becomes a part of a graph.
   cudaError_t checkState(const char *function, bool waits, bool captures);
   struct Node {
-    std::string kernel;
+    std::string kernel; ///< empty: a copy to shared memory, from the second to the first of so many bytes as the third
     std::vector<uint64_t> values;
   };
+  std::map<char *, size_t> shared; ///< memory of the host that a copy does not wait for
   std::vector<Node> graph;
   bool capturing = false, captureFailed = false;
   bool hangs = false;

@@ -15,6 +15,7 @@
 // IR-DAG: declare i32 @moert_rank(ptr, i32)
 // IR-DAG: declare i64 @moert_agree(ptr, i32, i64)
 // IR-DAG: declare ptr @moert_windows(ptr, i32, i64)
+// IR-DAG: declare ptr @moert_part(ptr, ptr, i64)
 // IR-DAG: declare void @moert_phase(ptr, ptr)
 // IR-DAG: declare void @moert_flags(ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_traffic(ptr, i32, ptr, i64, i64, i64)
@@ -55,6 +56,7 @@ llvm.func @b(%args: !llvm.ptr, %block: i64, %blocks: i64) {
 // CHECK: %[[AXIS:.*]] = llvm.mlir.constant(1 : i32)
 // CHECK: %[[ROOM:.*]] = llvm.call @moert_agree(%[[CTX]], %[[AXIS]], %[[N]])
 // CHECK: %[[PEERS:.*]] = llvm.call @moert_windows(%[[CTX]], %{{.*}}, %[[ROOM]])
+// CHECK: llvm.call @moert_part(%[[CTX]], %[[PEERS]], %[[ROOM]])
 // CHECK: %[[TEXT:.*]] = llvm.mlir.addressof @[[PHASE:.*]] : !llvm.ptr
 // CHECK: llvm.call @moert_phase(%[[CTX]], %[[TEXT]])
 // CHECK: %[[ROWBYTES:.*]] = llvm.mlir.constant(512 : i64)
@@ -81,6 +83,7 @@ llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   %me = moert.rank %ctx, 1
   %room = moert.agree %ctx, 1, %n
   %peers = moert.windows %ctx, 1, %room
+  %part = moert.part %ctx, %peers, %room
   moert.phase %ctx, "rows to experts"
   moert.traffic %ctx, 1, %peers, %room, row_bytes = 512, fixed_bytes = 12
   moert.flags %ctx, %room, slices = 2, stride = 1

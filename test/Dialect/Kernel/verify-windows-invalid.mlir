@@ -706,22 +706,3 @@ func.func @main(%n: index, %came: !kernel.window<2xi32>) {
   kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
   return
 }
-
-// -----
-
-// Executables of several ranks run on CPUs.
-module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
-  // expected-error@+1 {{'shard.grid' op is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no executable yet: use --target=cpu}}
-  shard.grid @ep(shape = 2)
-}
-
-// -----
-
-// Also one whose grid went.
-module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
-  kernel.func @begin(%came: !kernel.window<2xi32>) {
-    // expected-error@+1 {{'kernel.advance' op is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no executable yet: use --target=cpu}}
-    kernel.advance %came : !kernel.window<2xi32>
-    kernel.return
-  }
-}

@@ -36,6 +36,8 @@ llvm.func @run(%ctx: !llvm.ptr) -> i32 {
   %room = moert.agree %ctx, 0, %m
   // CHECK: moert.windows %{{.*}}, 1, %{{.*}}
   %peers = moert.windows %ctx, 1, %room
+  // CHECK: moert.part %{{.*}}, %{{.*}}, %{{.*}}
+  %part = moert.part %ctx, %peers, %room
   // CHECK: moert.phase %{{.*}}, "rows to experts"
   moert.phase %ctx, "rows to experts"
   // CHECK: moert.traffic %{{.*}}, 0, %{{.*}}, %{{.*}}, row_bytes = 512, fixed_bytes = 12

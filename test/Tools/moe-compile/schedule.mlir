@@ -8,8 +8,8 @@
 // Sums in bf16 are timed as such: this is Qwen3-30B's layer.
 // RUN: moe-compile %s --from=graph --parallel=ep=8,sums=bf16 --target=cuda:h200 --to=scheduled -v -o %t.half.mlir 2>&1 | grep -o "[0-9.]* us, plain takes [0-9.]* us; floor [0-9.]*" > %t.half
 // RUN: moe-sim --layer=qwen3-30b --cluster=8xH200 --tokens=65536 --sums=bf16 --solve | tr '\n' ' ' | sed 's/.*plain \([0-9.]*\) us, best overlap \([0-9.]*\) us.*floor *\([0-9.]*\) us.*/\2 us, plain takes \1 us; floor \3\n/' | diff %t.half -
-// Kernels of an overlap run in groups, and a GPU has no executable of several ranks, whatever their schedules.
-// RUN: not moe-compile %s --from=graph --parallel=ep=8 --target=cuda:h200 --weights=none --emit=obj -o %t.no 2>&1 | FileCheck %s --check-prefix=GPU
+// Kernels of an overlap run in groups, which are single launches on a GPU.
+// RUN: moe-compile %s --from=graph --parallel=ep=8 --target=cuda:h200 --weights=none --to=kernel -q -o - | moe-opt --kernel-to-runtime | FileCheck %s --check-prefix=GPU
 // An edited schedule is kept, and timed.
 // RUN: sed "s/schedule(<.*>) {/schedule(<parts = 4>) {/" %t.mlir > %t.edited.mlir && moe-compile %t.edited.mlir --to=scheduled -o - -q | FileCheck %s --check-prefix=KEPT
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --cluster=H300 2>&1 | FileCheck %s --check-prefix=NAME
@@ -42,7 +42,8 @@
 // TABLE: {{^}}many_experts {{ *[0-9.]+}} us {{ *[0-9.]+}} ms {{ *[0-9.]+}} us {{ *[0-9]+}} %
 // TABLE: {{^}}many_experts: overlap, chunk = {{.*}}, simulated for 8 x H100, 4096 tokens of each
 // JSON: [{'entry': 'many_experts', 'estimate_seconds': 0.00{{[0-9]+}}, 'floor_seconds': 0.00{{[0-9]+}}, 'hidden': 0.{{[0-9]+}}, 'name': 'many_experts', 'plain_seconds': 0.00{{[0-9]+}}, 'schedule': 'overlap, {{.*}}', 'simulated': '8 x H100, 8192 tokens of each'}]
-// GPU: moe-compile: error: {{.*}} is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no executable yet: use --target=cpu
+// GPU: moert.launch %{{.*}}, @{{.*}}_with_experts_up
+// GPU-NOT: moert.launch_group
 // KEPT: schedule(<parts = 4>)
 // NAME: moe-compile: error: --cluster=H300: no cluster is called 'H300'; there are {{.*}}h200{{.*}}, or the path of a description, FILE.json; see moe-compile --help
 // SAME: moe-compile: error: the report {{.*}}my cluster.json{{.*}} the description of the cluster

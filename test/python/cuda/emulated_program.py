@@ -17,13 +17,13 @@ def link(program, kernels, folder, **options):
     """Links an object with kernels from their text; `options` as of Emulator.build. Returns a function: arguments -> the finished process."""
     compiler = host_compiler()
     library = Emulator(EMULATION / "libmoe_emulation.so", compiler).build(kernels, folder / "kernels", **options)
-    subprocess.run([compiler, program, RUNTIME, f"-L{EMULATION}", "-lmoe_emulation", f"-Wl,-rpath,{EMULATION}", "-lpthread", "-ldl", "-o", folder / "program"],
+    subprocess.run([compiler, program, RUNTIME, f"-L{EMULATION}", "-lmoe_emulation", f"-Wl,-rpath,{EMULATION}", "-Wl,--export-dynamic-symbol=moe_emulated_*", "-lpthread", "-ldl", "-o", folder / "program"],
                    check=True)  # fmt: skip
 
-    def run(*arguments, seed=1):
-        environment = {**os.environ, "MOE_EMULATED_KERNELS": str(library), "MOE_EMULATION_SEED": str(seed)}
+    def run(*arguments, seed=1, fails=False, **variables):
+        environment = {**os.environ, "MOE_EMULATED_KERNELS": str(library), "MOE_EMULATION_SEED": str(seed), **variables}
         done = subprocess.run([folder / "program", *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=600)
-        assert done.returncode == 0, done.stderr
+        assert (done.returncode != 0) == fails, done.stderr
         return done
 
     return run

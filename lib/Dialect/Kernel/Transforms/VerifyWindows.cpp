@@ -10,7 +10,6 @@
 #include "Windows.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Ranks.h"
-#include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -35,8 +34,7 @@ private:
   LogicalResult verify() {
     if (failed(verifyCounters(getOperation())))
       return failure();
-    Operation *first = findFirst();
-    if (!first)
+    if (!hasRanks())
       return success();
     llvm::DenseMap<StringAttr, WindowUses> kernels;
     for (auto kernel : getOperation().getOps<FuncOp>()) {
@@ -48,25 +46,20 @@ private:
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(verifyLaunches(function, kernels)))
         return failure();
-    if (kernel::isOffloaded(getOperation()))
-      return first->emitOpError("is of a program of several ranks, of which a GPU has kernels (--to=kernel) but no "
-                                "executable yet: use --target=cpu");
     return success();
   }
 
-  /// The first op of a program of several ranks; null if it is of one.
-  Operation *findFirst() {
-    Operation *first = nullptr;
-    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
-      auto grid = dyn_cast<shard::GridOp>(op);
-      bool hasRanks = isa<RankOp, AgreeOp, WindowOp, WindowsOp, WindowAtOp, PartOp, PutOp, EpochOp, SignalOp, AwaitOp,
-                          AdvanceOp>(op) ||
-                      (grid && countRanks(grid) != 1);
-      if (hasRanks)
-        first = op;
-      return hasRanks ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    return first;
+  /// Whether this is a program of several ranks.
+  bool hasRanks() {
+    return getOperation()
+        .walk<WalkOrder::PreOrder>([](Operation *op) {
+          auto grid = dyn_cast<shard::GridOp>(op);
+          bool isOfRanks = isa<RankOp, AgreeOp, WindowOp, WindowsOp, WindowAtOp, PartOp, PutOp, EpochOp, SignalOp,
+                               AwaitOp, AdvanceOp>(op) ||
+                           (grid && countRanks(grid) != 1);
+          return isOfRanks ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 };
 } // namespace

@@ -98,7 +98,7 @@ def KernelVerifyWindows : Pass<"kernel-verify-windows", "::mlir::ModuleOp"> {
       them, and who awaits them stands behind it.
 
     All ranks run one program, so each await of a program that passes ends, or a rank is lost: by induction over the
-    launches, and in a group over the order in which blocks start. A program of several ranks for a GPU is an error.
+    launches, and in a group over the order in which blocks start.
   }];
 }
 

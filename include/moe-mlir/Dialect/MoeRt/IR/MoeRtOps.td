@@ -225,6 +225,20 @@ def MoeRt_WindowsOp : MoeRt_Op<"windows"> {
   let assemblyFormat = "$context `,` $axis `,` $bytes attr-dict";
 }
 
+def MoeRt_PartOp : MoeRt_Op<"part"> {
+  let summary = "The address `offset` bytes into this rank's own windows";
+  let description = [{
+    For the host program of a GPU, which cannot read `moert_peers`: they are in the GPU's memory, and so is the part.
+
+    ```mlir
+    %rows = moert.part %ctx, %peers, %offset
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Ptr:$peers, I64:$offset);
+  let results = (outs MoeRt_Ptr:$data);
+  let assemblyFormat = "$context `,` $peers `,` $offset attr-dict";
+}
+
 def MoeRt_PhaseOp : MoeRt_Op<"phase"> {
   let summary = "Says what the launches that follow are for";
   let description = [{

@@ -1,0 +1,157 @@
+//===- NcclWindows.cpp - windows of ranks that NCCL gives ---------------------------------------------------------===//
+
+#include "cuda/NcclWindows.h"
+
+#include "cuda/CudaDevice.h"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace moert {
+
+NcclWindows::~NcclWindows() {
+  abort();
+  if (memory)
+    (void)api.memFree(memory);
+}
+
+void NcclWindows::abort() {
+  if (comm)
+    (void)api.commAbort(comm);
+  comm = window = nullptr;
+}
+
+Status NcclWindows::failed(int result, const char *what) {
+  const char *last = comm ? api.getLastError(comm) : nullptr;
+  Status status = failure(kUserError, "%s: NCCL: %s: %s%s%s", device.name(), what, api.getErrorString(result),
+                          last && *last ? ": " : "", last ? printable(last).c_str() : "");
+  abort();
+  return status;
+}
+
+Status NcclWindows::finish(int result, const char *what) {
+  for (Deadline deadline(job.nanoseconds()); result == kNcclInProgress && comm; usleep(50)) {
+    if (int error = api.commGetAsyncError(comm, &result))
+      result = error;
+    if (result != kNcclInProgress)
+      break;
+    if (job.isDisturbed()) {
+      abort();
+      return job.why();
+    }
+    if (deadline.isOver()) {
+      abort();
+      return failure(kUserError, "%s: NCCL: %s: no end after %g s; a rank is silent", device.name(), what,
+                     static_cast<double>(job.nanoseconds()) / 1e9);
+    }
+  }
+  return result == kNcclSuccess ? Status() : failed(result, what);
+}
+
+Status NcclWindows::agree(Group &ranks, Status mine) {
+  int64_t anyFailed = 0;
+  if (Status bad = ranks.agree(mine.failed(), anyFailed); bad.failed())
+    return bad;
+  if (!mine.failed() && anyFailed)
+    mine.code = kUserError; // it says why
+  return mine;
+}
+
+Status NcclWindows::connect(Group &ranks) {
+  struct Hello {
+    NcclId id;
+    int32_t version, result;
+  } mine{{}, api.version, kNcclSuccess};
+  if (ranks.rank() == 0)
+    mine.result = api.getUniqueId(&mine.id);
+  std::vector<Hello> all(static_cast<size_t>(ranks.ranks()));
+  if (Status bad = gatherLarge(ranks, &mine, all.data(), sizeof mine); bad.failed())
+    return bad;
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank].version != all[0].version)
+      return failure(kUserError, "rank %zu has NCCL %s, rank 0 has %s", rank,
+                     ncclVersionText(all[rank].version).c_str(), ncclVersionText(all[0].version).c_str());
+  if (all[0].result != kNcclSuccess)
+    return failed(all[0].result, "making an identity of ranks");
+  NcclConfig config;
+  return finish(api.commInitRankConfig(&comm, ranks.ranks(), all[0].id, ranks.rank(), &config), "connecting ranks");
+}
+
+Status NcclWindows::giveUp() {
+  Status status;
+  if (window)
+    status = finish(api.commWindowDeregister(comm, window), "giving windows back");
+  window = nullptr;
+  if (memory)
+    (void)api.memFree(memory);
+  memory = nullptr;
+  parts.clear();
+  size = 0;
+  return status;
+}
+
+Status NcclWindows::allocate(uint64_t bytes) {
+  if (int result = api.memAlloc(&memory, bytes)) {
+    memory = nullptr;
+    return failed(result, format("allocating windows of %llu bytes", static_cast<unsigned long long>(bytes)).c_str());
+  }
+  if (Status s = device.zero(memory, bytes); s.failed())
+    return s;
+  return device.finish();
+}
+
+Status NcclWindows::registerMemory(Group &ranks, uint64_t bytes) {
+  constexpr const char *kWhat = "registering windows";
+  if (Status s = finish(api.commWindowRegister(comm, memory, bytes, &window, kNcclSymmetricWindow), kWhat); s.failed())
+    return s;
+  parts.assign(static_cast<size_t>(ranks.ranks()), nullptr);
+  for (int peer = 0; peer < ranks.ranks(); ++peer) {
+    void *there = nullptr;
+    int result = window ? api.getLsaDevicePointer(window, 0, peer, &there) : kNcclSuccess;
+    if (result != kNcclSuccess || !there)
+      return failure(kUserError,
+                     "%s: NCCL: kernels cannot use the windows of rank %d of the axis; each GPU must reach the others "
+                     "(nvidia-smi topo -p2p rw), with NCCL_CUMEM_ENABLE and NCCL_WIN_ENABLE as they are by default",
+                     device.name(), peer);
+    parts[static_cast<size_t>(peer)] = static_cast<char *>(there);
+  }
+  return {};
+}
+
+Status NcclWindows::open(Group &ranks, uint64_t bytes) {
+  constexpr uint64_t kAlignment = 4096;
+  bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  // Nobody stores any more, before what was there goes.
+  Status mine = agree(ranks, device.finish());
+  if (!mine.failed() && !comm)
+    mine = agree(ranks, connect(ranks));
+  if (!mine.failed())
+    mine = agree(ranks, giveUp());
+  if (!mine.failed())
+    mine = agree(ranks, allocate(bytes));
+  if (!mine.failed())
+    mine = agree(ranks, registerMemory(ranks, bytes));
+  if (!mine.failed())
+    size = bytes;
+  return mine;
+}
+
+Status NcclWindows::check() {
+  int result = kNcclSuccess;
+  if (comm)
+    if (int error = api.commGetAsyncError(comm, &result))
+      result = error;
+  return result == kNcclSuccess || result == kNcclInProgress ? Status() : failed(result, "behind a call");
+}
+
+Status CudaDevice::openNccl() {
+  const NcclApi *api = nullptr;
+  return moert::openNccl(api);
+}
+
+std::unique_ptr<DeviceWindows> CudaDevice::ncclWindows(Job &job) {
+  const NcclApi *api = nullptr;
+  return moert::openNccl(api).failed() ? nullptr : std::unique_ptr<DeviceWindows>(new NcclWindows(*this, job, *api));
+}
+
+} // namespace moert

@@ -1,0 +1,57 @@
+//===- Shared.cpp - memory that a GPU shares with the host and with other processes -------------------------------===//
+//
+// Ranks that are threads of one process see each other's memory as it is. Those that are processes of one host, with a
+// GPU each or with one together, map it by CUDA's handles.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "cuda/CudaDevice.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace moert {
+
+static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(DeviceHandle), "a handle of CUDA is one of ours");
+
+Status CudaDevice::share(void *memory, uint64_t bytes, void *&there) {
+  if (Status s = check(api.hostRegister(memory, bytes, cudaHostRegisterMapped), "sharing memory of the host");
+      s.failed())
+    return s;
+  return check(api.hostGetDevicePointer(&there, memory, 0), "sharing memory of the host");
+}
+
+void CudaDevice::unshare(void *memory) {
+  if (!lost.failed())
+    (void)api.hostUnregister(memory);
+}
+
+Status CudaDevice::mirror(void *to, const void *from, uint64_t bytes) {
+  return check(api.memcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying from it");
+}
+
+Status CudaDevice::offer(const DeviceBlock &block, DeviceHandle &handle) {
+  cudaIpcMemHandle_t made;
+  Status s = check(api.ipcGetMemHandle(&made, block.base), "offering memory to other ranks");
+  std::memcpy(&handle, &made, sizeof handle);
+  return s;
+}
+
+Status CudaDevice::map(const DeviceHandle &handle, void *&base) {
+  cudaIpcMemHandle_t wanted;
+  std::memcpy(&wanted, &handle, sizeof wanted);
+  Status s = check(api.ipcOpenMemHandle(&base, wanted, cudaIpcMemLazyEnablePeerAccess),
+                   "mapping another rank's memory");
+  if (!s.failed())
+    mapped.push_back(base);
+  return s;
+}
+
+Status CudaDevice::unmap(void *base) {
+  mapped.erase(std::find(mapped.begin(), mapped.end(), base));
+  if (lost.failed() || isLate) // what still works may store there
+    return {};
+  return check(api.ipcCloseMemHandle(base), "giving another rank's memory back");
+}
+
+} // namespace moert

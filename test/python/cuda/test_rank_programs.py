@@ -1,0 +1,234 @@
+"""Executables of several ranks on the emulated GPU: the launcher, the runtime's windows and the compiler's host function, as on a real one.
+
+Ranks are processes, each with a GPU of its own whose memory the others map, or threads that share one.
+"""
+
+import json
+import re
+import subprocess
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from cuda_program import compile_model, needs_cuda, run
+from emitted import BUILD, cuda_text
+from emulated_program import link
+from rank_layers import RankedLayer
+from safetensors.numpy import save_file
+
+from moe_mlir.testing.compare import relative_error
+from moe_mlir.testing.compiling import export_model
+from moe_mlir.testing.full import FULL
+from moe_mlir.testing.models import tiny_model
+
+pytestmark = needs_cuda
+
+LAYER = RankedLayer(10, 40, 32, 8, 2, "bf16", layers=2)
+TOKENS = [10, 3, 0, 21]  # of calls: memory stays, is more than enough, grows; ranks without tokens
+OVERLAP = "schedule(<overlap, chunk = 4, steps = [1, 1], slices = 1, send = 1, return = 1>)"
+
+
+def inputs_of(tokens, folder):
+    """Flags of a call."""
+    words = []
+    for name, array in replace(LAYER, tokens=tokens).inputs().items():
+        np.save(folder / f"{name}{tokens}.npy", array.astype(np.float32) if name == "x" else array)
+        words += ["--input", f"{name}=@{folder / name}{tokens}.npy"]
+    return words
+
+
+def compile_step(source, output, *flags):
+    done = compile_model(source, "-q", "-o", output, *flags)
+    assert (done.returncode, done.stderr) == (0, "")
+    return output
+
+
+def build(folder, parallel, schedule="schedule(<plain>)"):
+    """The program for a GPU, with the schedule in all layers: a function of its flags."""
+    folder.mkdir()
+    (folder / "layer.mlir").write_text(LAYER.graph())
+    save_file(LAYER.weights(), folder / "weights.safetensors")
+    compile_step(folder / "layer.mlir", folder / "found.mlir", "--from=graph", f"--parallel={parallel}", "--target=cuda:h200", "--to=scheduled", "--weights=none")
+    scheduled, count = re.subn(r"schedule\(<.*?>\)", schedule, (folder / "found.mlir").read_text())
+    assert count == LAYER.layers
+    (folder / "scheduled.mlir").write_text(scheduled)
+    compile_step(folder / "scheduled.mlir", folder / "kernel.mlir", "--to=kernel", "--weights=none")
+    compile_step(folder / "scheduled.mlir", folder / "program.o", "--emit=obj", f"--weights={folder / 'weights.safetensors'}")
+    return link(folder / "program.o", cuda_text((folder / "kernel.mlir").read_text()), folder, warnings=("-w",))
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Function: what build() takes -> the program, once."""
+    made, folder = {}, tmp_path_factory.mktemp("programs")
+
+    def get(*words):
+        if words not in made:
+            made[words] = build(folder / re.sub(r"\W+", "-", "".join(words)), *words)
+        return made[words]
+
+    return get
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """(a file of calls, what a CPU's program of one rank gives for each of them, where that program is)."""
+    folder = tmp_path_factory.mktemp("calls")
+    (folder / "layer.mlir").write_text(LAYER.graph())
+    save_file(LAYER.weights(), folder / "weights.safetensors")
+    compile_step(folder / "layer.mlir", folder / "model", "--from=graph", "--parallel=ep=1", f"--weights={folder / 'weights.safetensors'}")
+    lines = [" ".join([*inputs_of(tokens, folder), "--output-dir", f"OUT{tokens}"]) for tokens in TOKENS]
+    (folder / "own").write_text("\n".join(lines).replace("OUT", str(folder / "out")))
+    done = run(folder / "model", "--calls", folder / "own", "--threads", "1")
+    assert done.returncode == 0, done.stderr
+    return "\n".join(lines), {tokens: np.load(folder / f"out{tokens}" / "y.npy") for tokens in TOKENS}, folder
+
+
+def check_calls(program, calls, folder, *flags, ranks=2, **options):
+    """All calls in one session of each rank give the CPU's bits."""
+    lines, expected, _ = calls
+    folder.mkdir()
+    (folder / "calls").write_text(lines.replace("OUT", str(folder / "out")))
+    program("--ranks", ranks, "--deadline", "60", "--calls", folder / "calls", *flags, **options)
+    for tokens, y in expected.items():
+        np.testing.assert_array_equal(np.load(folder / f"out{tokens}" / "y.npy"), y, f"{tokens} tokens")
+    assert len(np.unique(expected[TOKENS[0]])) > 10
+
+
+@pytest.mark.parametrize("parallel", ["ep=2", "ep=2,tokens=replicated"])
+def test_bits_of_the_cpu(parallel, programs, calls, tmp_path):
+    program = programs(parallel)
+    for seed in range(1, 6 if FULL else 2):
+        check_calls(program, calls, tmp_path / f"processes{seed}", seed=seed)
+        check_calls(program, calls, tmp_path / f"threads{seed}", "--comm", "local", seed=seed)
+
+
+@pytest.mark.parametrize("comm, multiprocessors", [("shm", 4), ("local", 8)])
+def test_overlap_is_a_launch_on_each_rank(comm, multiprocessors, programs, calls, tmp_path):
+    """Ranks that share a GPU have their part of its multiprocessors."""
+    program = programs("ep=2", OVERLAP)
+    check_calls(program, calls, tmp_path / "calls", "--comm", comm, MOE_EMULATED_MULTIPROCESSORS=str(multiprocessors))
+
+
+@pytest.mark.parametrize("comm", ["shm", "local"])
+def test_blocks_that_do_not_fit(comm, programs, tmp_path):
+    """One line, before the launch: on two multiprocessors, or on one of two, there is no room for three members."""
+    program = programs("ep=2", OVERLAP)
+    words = inputs_of(10, tmp_path)
+    done = program("--ranks", "2", "--comm", comm, *words, fails=True, MOE_EMULATED_MULTIPROCESSORS="1" if comm == "shm" else "2")
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1 and "launches at the same time need 2 multiprocessors, one for each block, and the device has 1" in lines[0], done.stderr
+
+
+@pytest.mark.parametrize("schedule, kernel, phase, waits", [
+    ((), "send_rows", "rows to experts", "await_rows"),
+    ((), "send_sums", "sums to tokens", "await_ranks"),
+    ((OVERLAP,), "send_chunks_with_experts_up", "rows to experts", "send_chunks_with_experts_up_4x64x40_bf16_gated"),
+])  # fmt: skip
+def test_a_silent_rank(schedule, kernel, phase, waits, programs, tmp_path):
+    """Its peer's launches end by themselves, and one line says which one waited for it."""
+    words = inputs_of(10, tmp_path)
+    faults = {"MOE_EMULATED_FAULT": f"hang 1 {kernel}", "MOE_EMULATED_MULTIPROCESSORS": "4"}
+    done = programs("ep=2", *schedule)("--ranks", "2", "--deadline", "2", *words, fails=True, **faults)
+    assert done.returncode == 1
+    assert re.fullmatch(rf'.*: error: rank 0 waited 2 s for rank 1 in "up0: {phase}" \({waits}\)\n', done.stderr), done.stderr
+
+
+def test_a_killed_rank(programs, tmp_path):
+    """Seen at once: the word that ends waits is read by kernels, too."""
+    words, began = inputs_of(10, tmp_path), time.monotonic()
+    done = programs("ep=2")("--ranks", "2", "--deadline", "300", *words, fails=True, MOE_EMULATED_FAULT="kill 1 send_rows")
+    assert time.monotonic() - began < 100
+    assert done.returncode == 137 and re.fullmatch(r'.*: error: rank 1 ended while rank 0 waited for it in "up0: rows to experts" \(await_rows\)\n', done.stderr), done
+
+
+@pytest.fixture(scope="module")
+def nccl():
+    """The library of tests."""
+    return {"MOE_NCCL": str(BUILD / "runtime" / "test" / "cuda" / "libfake_nccl.so")}
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_windows_of_nccl(ranks, programs, calls, nccl, tmp_path):
+    """Calls of growing sizes: windows are given back and registered anew."""
+    check_calls(programs(f"ep={ranks}"), calls, tmp_path / "calls", "--comm", "nccl", ranks=ranks, **nccl)
+
+
+def test_nothing_is_linked_to_nccl():
+    """An executable with the runtime for a GPU."""
+    needed = subprocess.run(["readelf", "-d", BUILD / "runtime" / "test" / "scale"], capture_output=True, text=True, check=True).stdout
+    assert "libc.so" in needed and "nccl" not in needed
+
+
+@pytest.mark.parametrize("fault, line", [
+    ("version=22809", r"'.*libfake_nccl.so' is NCCL 2\.28\.9; windows of ranks need 2\.29\.2 or newer"),
+    ("version=23004@1", r"WINDOWSrank 1 has NCCL 2\.30\.4, rank 0 has 2\.29\.7"),
+    ("refuses", r"WINDOWScuda:0 \(emulated\): NCCL: connecting ranks: invalid usage"),
+    ("silent=1", r"WINDOWScuda:0 \(emulated\): NCCL: connecting ranks: no end after 2 s; a rank is silent"),
+    ("unusable", r"WINDOWScuda:0 \(emulated\): NCCL: kernels cannot use the windows of rank 0 of the axis; each GPU must reach .*"),
+    ("late=1", r"rank 1: cuda:0 \(emulated\): NCCL: behind a call: remote process exited: as the test wants it"),
+])  # fmt: skip
+def test_faults_of_nccl(fault, line, programs, nccl, tmp_path):
+    words, began = inputs_of(10, tmp_path), time.monotonic()
+    done = programs("ep=2")("--ranks", "2", "--comm", "nccl", "--deadline", "2", *words, fails=True, FAKE_NCCL=fault, **nccl)
+    assert done.returncode == 1 and time.monotonic() - began < 60
+    line = line.replace("WINDOWS", 'rank 0 was in "the reservation of memory": ')
+    assert re.fullmatch(rf".*: error: {line}\n", done.stderr), done.stderr
+
+
+def test_nccl_by_a_variable(programs, nccl, tmp_path):
+    """For launchers of others, which start all ranks with one environment."""
+    words = inputs_of(10, tmp_path)
+    for comm, line in {"nccl": "NCCL: connecting ranks: invalid usage", "mpi": "MOE_COMM names 'mpi'; ranks on GPUs know nccl"}.items():
+        done = programs("ep=2")("--ranks", "2", *words, fails=True, MOE_COMM=comm, FAKE_NCCL="refuses", **nccl)
+        assert line in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    done = programs("ep=2")("--ranks", "2", "--comm", "local", *words, fails=True, MOE_COMM="nccl", **nccl)
+    assert "ranks that are threads of one process share its GPU's memory: NCCL is for processes" in done.stderr
+
+
+def test_no_nccl(programs, tmp_path):
+    words = inputs_of(10, tmp_path)
+    for place, line in {str(tmp_path): f"MOE_NCCL names '{tmp_path}', where there is no libnccl.so.2", str(tmp_path / "ids10.npy"): "NCCL is not found ("}.items():
+        done = programs("ep=2")("--ranks", "2", "--comm", "nccl", *words, fails=True, MOE_NCCL=place)
+        assert done.returncode == 1 and line in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_traffic_is_that_of_the_cpu(programs, calls, tmp_path):
+    """Bytes that a rank sends to the other one, in each phase, as the trace of the CPU's program has them: copies of what kernels counted."""
+    folder, words, sent = calls[2], inputs_of(10, tmp_path), {}
+    compile_step(folder / "layer.mlir", folder / "two", "--from=graph", "--parallel=ep=2", f"--weights={folder / 'weights.safetensors'}")
+    for name, launch in {"cpu": lambda *flags: run(folder / "two", *flags), "gpu": programs("ep=2")}.items():
+        done = launch("--ranks", "2", *words, "--trace", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        events = json.loads((tmp_path / name).read_text())["traceEvents"]
+        sent[name] = [(e["pid"], e["args"]["phase"], e["args"]["bytes"]) for e in events if e.get("cat") == "traffic"]
+        assert {e["args"].get("phase") for e in events if e.get("cat") == "launch"} >= {"up0: rows to experts", "up1: sums to tokens"}
+    assert sent["gpu"] == sent["cpu"]
+    assert sum(bytes[2 - rank] for rank, _, bytes in sent["gpu"]) > 1000
+
+
+@pytest.mark.skipif(not FULL, reason="compiling a model takes long")
+def test_layers_of_a_model(tmp_path):
+    """An exported model's layers, whose numbers are no whole ones: on two GPUs the bits of one, and what the program's code for CPUs gives."""
+    model = tiny_model("olmoe", dtype=torch.bfloat16)
+    export_model(model, tmp_path / "model.pt2", max_cache_len=128)
+    x = torch.randn(6, model.config.hidden_size, generator=torch.Generator().manual_seed(1)).to(torch.bfloat16)
+    np.save(tmp_path / "x.npy", x.float().numpy())
+    results = {}
+    for ranks in (1, 2):
+        folder = tmp_path / str(ranks)
+        folder.mkdir()
+        flags = ["--emit=obj", "--target=cuda:h200", f"--parallel=ep={ranks},tokens=replicated", "--entry=layers", f"--dump-intermediates={folder / 'ir'}"]
+        compile_step(tmp_path / "model.pt2", folder / "program.o", *flags)
+        (kernels,) = (folder / "ir").glob("*_kernel.mlir")
+        program = link(folder / "program.o", cuda_text(kernels.read_text()), folder, warnings=("-w",))
+        for device in ["cuda", "cpu"][:ranks]:
+            words = ["--ranks", "2"] if ranks == 2 else []
+            program("--entry", "layer0_moe", *words, "--device", device, "--input", f"x=@{tmp_path / 'x.npy'}", "--output-dir", folder / device)
+            results[ranks, device] = np.load(folder / device / "y.npy")
+    np.testing.assert_array_equal(results[1, "cuda"], results[2, "cuda"])
+    assert len(np.unique(results[2, "cuda"])) > 100
+    errors = [relative_error(a, b) for a, b in zip(results[2, "cuda"], results[2, "cpu"])]
+    assert np.median(errors) < 0.005, errors
