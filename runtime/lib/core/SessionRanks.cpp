@@ -101,7 +101,8 @@ struct Sizes {
 Status Session::compareSizes(bool &areTogether) {
   Job &job = *context.job;
   // Of values of a GPU each rank is given its parts.
-  Sizes mine(context.deviceValues ? std::vector<int64_t>() : context.symbols, variant), theirs(mine), first(mine);
+  static const std::vector<int64_t> none;
+  Sizes mine(context.deviceValues ? none : context.symbols, variant), theirs(mine), first(mine);
   areTogether = job.all().tell(&mine, sizeof mine);
   if (!areTogether)
     return job.why();
