@@ -206,7 +206,8 @@ def with_faults(text):
     ])  # fmt: skip
     guard(sums, wait, "sums are not waited for")
     records = planting.kernel("order_records_")
-    guard(records, find(records, "moe::storeGlobal"), "counters are not set to zero")
+    (zero,) = [i for i, line in enumerate(records) if "moe::storeGlobal" in line and line.endswith(", 0);")]
+    guard(records, zero, "counters are not set to zero")
     return planting.text()
 
 
