@@ -5,8 +5,10 @@ Ranks are processes, each with a GPU of its own whose memory the others map, or 
 
 import json
 import re
+import socket
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -120,6 +122,20 @@ def test_blocks_that_do_not_fit(comm, programs, tmp_path):
     done = program("--ranks", "2", "--comm", comm, *words, fails=True, MOE_EMULATED_MULTIPROCESSORS="1" if comm == "shm" else "2")
     lines = done.stderr.splitlines()
     assert len(lines) == 1 and "launches at the same time need 2 multiprocessors, one for each block, and the device has 1" in lines[0], done.stderr
+
+
+def test_several_hosts(programs, tmp_path):
+    """Named as two hosts, ranks of one machine share no memory either."""
+    program, words = programs("ep=2"), inputs_of(10, tmp_path)
+    (tmp_path / "hosts").write_text("a 1\nb 1\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        root = "127.0.0.1:{1}".format(*free.getsockname())
+    words += ["--ranks", "2", "--hosts", tmp_path / "hosts", "--root", root, "--deadline", "60"]
+    with ThreadPoolExecutor() as pool:
+        ends = list(pool.map(lambda name: program(*words, "--host-name", name, fails=True, UCX_TLS="tcp"), "ab"))
+    for done in ends:
+        assert "ranks on GPUs are on one host in this release" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
 @pytest.mark.parametrize("schedule, kernel, phase, waits", [
