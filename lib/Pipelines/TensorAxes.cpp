@@ -233,6 +233,11 @@ void TensorAxes::visitLinear(nn::LinearOp op) {
   const unsigned number = sourceOf.lookup(result);
   std::optional<int64_t> dim = dimOf(x);
   const int64_t last = typeOf(x).getRank() - 1;
+  if (dimOf(op.getWeight()) || (op.getBias() && dimOf(op.getBias()))) {
+    refuse(op, op->getOperands(), "has a weight or a bias that is divided itself");
+    if (dim)
+      return; // It is visited again, with operands that are whole.
+  }
   if (dim && dim != last)
     return set(op, result, *dim, x);
   if (dim) {

@@ -32,6 +32,8 @@ std::optional<ExchangeChain> ExchangeChain::around(moe::AllToAllOp there, std::s
   for (unsigned i = 0; i < ops.size(); ++i) {
     auto sum = dyn_cast<moe::CombineOp>(ops[i]);
     if (sum && isOfTokens(sum, chain.to)) {
+      if (sum.getWeights())
+        return no("is the exchange of a sum with weights, which stand by token of all passes");
       if (chain.sum)
         return no("is the exchange of several sums of tokens, which passes cannot have");
       chain.sum = sum;

@@ -176,9 +176,11 @@ char *Landing::find(const WindowPlace &place, uint64_t bytes, int mirrorOf, bool
   if (place.window >= entries.size() || !entries[place.window].own || entries[place.window].opening != place.opening)
     return nullptr;
   const Entry &entry = entries[place.window];
-  isWrong = bytes > entry.bytes || place.offset > entry.bytes - bytes || (mirrorOf >= 0 && !entry.all);
-  if (isWrong)
+  // One that is wrong makes the piece wrong, whatever follows it.
+  if (bytes > entry.bytes || place.offset > entry.bytes - bytes || (mirrorOf >= 0 && !entry.all)) {
+    isWrong = true;
     return nullptr;
+  }
   char *base = mirrorOf >= 0 ? entry.all[mirrorOf] : entry.own;
   return base ? base + place.offset : nullptr;
 }

@@ -305,13 +305,17 @@ Status Job::why(const char *kernel) const {
     return failure(kUserError, "rank %d waited %g s for rank %d in \"%s\"%s%s", rank(),
                    static_cast<double>(patience) / 1e9, waited, phase, place.c_str(), held.c_str());
   }
+  // What stands in pages may have come from another host.
+  if (abort > static_cast<uint32_t>(ranks()))
+    return failure(kInternal, "rank %d was told of a rank that is not there in \"%s\"", rank(), phase);
   int lost = static_cast<int>(abort) - 1;
   const ControlPage &other = page(lost);
+  const int code = other.code ? other.code : kInternal, most = sizeof other.text - 1;
   uint32_t goodbye = __atomic_load_n(&other.goodbye, __ATOMIC_ACQUIRE);
   if (goodbye == kFailed && other.isWhole)
-    return failure(other.code, "%s", other.text);
+    return failure(code, "%.*s", most, other.text);
   if (goodbye == kFailed)
-    return failure(other.code, "rank %d failed: %s", lost, other.text);
+    return failure(code, "rank %d failed: %.*s", lost, most, other.text);
   const char *ended = goodbye == kLeft    ? "left the job"
                       : hosts.isFar(lost) ? "ended, or its host cannot be reached,"
                                           : "ended";

@@ -23,8 +23,8 @@ Status Job::connectHosts(const Ranks &own) {
   if (Status s = link.open(*meeting, hosts, own.interface, secret, patience); s.failed())
     return s;
   std::vector<int> everybody = membersOf(rank(), kEverybody);
-  pages.connect(link, kPages, everybody, patience);
-  pieces.connect(link, kPieces, everybody, patience);
+  pages.connect(link, kPages, everybody, patience, /*mirrorsAreWritten=*/true);
+  pieces.connect(link, kPieces, everybody, patience, /*mirrorsAreWritten=*/true);
   for (size_t a = 0; a < windows.size(); ++a)
     windows[a]->connect(link, kFirstAxis + static_cast<uint32_t>(a), membersOf(rank(), 1u << a), patience);
   return {};

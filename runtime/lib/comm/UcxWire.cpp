@@ -91,7 +91,7 @@ Status UcxWire::open(Client &to, int ranks, const std::string &interface) {
   if (status == UCS_OK) {
     ucp_worker_params_t params{};
     params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    params.thread_mode = UCS_THREAD_MODE_SINGLE;
+    params.thread_mode = UCS_THREAD_MODE_SERIALIZED; // made here, and used by the link's thread
     step = "make a worker";
     status = ucp.worker_create(context, &params, &worker);
   }
@@ -181,6 +181,7 @@ bool UcxWire::send(int rank, char *buffer, size_t bytes, const char *body, size_
     unused.push_back(flights.back().get());
   }
   Flight *flight = unused.back();
+  unused.pop_back(); // UCX may end other flights inside of the call
   flight->buffer = buffer;
   ucp_request_param_t params{};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
@@ -201,12 +202,13 @@ bool UcxWire::send(int rank, char *buffer, size_t bytes, const char *body, size_
   if (UCS_PTR_IS_ERR(request)) {
     peer.lost = UCS_PTR_STATUS(request);
     someLost = true;
+    unused.push_back(flight);
     return false;
   }
-  if (request)
-    unused.pop_back();
-  else
+  if (!request) {
+    unused.push_back(flight);
     client->wasSent(buffer);
+  }
   return true;
 }
 

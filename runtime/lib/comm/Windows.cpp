@@ -88,7 +88,8 @@ Status Windows::exchange(Group &ranks, size_t bytes) {
   Offer mine;
   Status made = make(ranks.rank(), bytes, memory, mine);
   if (link && !made.failed())
-    link->landing().open(number, ++opening, parts[static_cast<size_t>(ranks.rank())], parts.data(), bytes);
+    link->landing().open(number, ++opening, parts[static_cast<size_t>(ranks.rank())],
+                         isShown ? parts.data() : nullptr, bytes);
   std::vector<Offer> all(static_cast<size_t>(ranks.ranks()));
   if (Status bad = ranks.gather(&mine, all.data(), sizeof mine); bad.failed())
     return bad;

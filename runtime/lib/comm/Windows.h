@@ -45,8 +45,9 @@ public:
   void close();
   void setProvider(Provider other) { provider = other; }
   /// Before open(), if the job has ranks on other hosts: `number` is the same for these windows on all ranks, `members`
-  /// are ranks of the job. What waits to be sent when windows close may take `nanoseconds`.
-  void connect(Link &to, uint32_t number, std::vector<int> members, int64_t nanoseconds);
+  /// are ranks of the job. What waits to be sent when windows close may take `nanoseconds`. `mirrorsAreWritten`: others
+  /// write to this rank's mirrors of theirs; of all ranks only.
+  void connect(Link &to, uint32_t number, std::vector<int> members, int64_t nanoseconds, bool mirrorsAreWritten = false);
 
   /// Each rank's window, at this process's addresses.
   char *const *bases() const { return parts.data(); }
@@ -87,6 +88,7 @@ private:
   uint32_t number = 0, opening = 0;
   int own = 0;
   int64_t patience = 0;
+  bool isShown = false;
 };
 
 } // namespace moert

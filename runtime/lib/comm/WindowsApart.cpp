@@ -11,8 +11,9 @@
 
 namespace moert {
 
-void Windows::connect(Link &to, uint32_t which, std::vector<int> ranks, int64_t nanoseconds) {
+void Windows::connect(Link &to, uint32_t which, std::vector<int> ranks, int64_t nanoseconds, bool mirrorsAreWritten) {
   link = &to;
+  isShown = mirrorsAreWritten;
   number = which;
   members = std::move(ranks);
   patience = nanoseconds;

@@ -15,7 +15,7 @@ LogicalResult kernel::verifyPassTokens(Operation *op, Attribute value) {
   StringRef name = op->getName().getStringRef();
   auto tokens = dyn_cast<IntegerAttr>(value);
   const bool isNumber =
-      tokens && tokens.getType().isInteger(64) && tokens.getInt() >= 1 && tokens.getInt() <= INT32_MAX;
+      tokens && tokens.getType().isSignlessInteger(64) && tokens.getInt() >= 1 && tokens.getInt() <= INT32_MAX;
   if (isNumber && ((name == "moe.all_to_all" && !op->hasAttr("inverse")) || name == "shard.all_reduce"))
     return success();
   return op->emitOpError() << "'" << passTokensAttrName

@@ -113,7 +113,7 @@ private:
     if (auto agree = dyn_cast_if_present<AgreeOp>(op))
       return agree.getGridAttr() == grid;
     return getConstantIntValue(value) ||
-           (op && op->getNumOperands() && isMemoryEffectFree(op) &&
+           (op && op->getNumOperands() && !op->getNumRegions() && isMemoryEffectFree(op) &&
             llvm::all_of(op->getOperands(), [&](Value operand) { return isAgreed(operand, grid); }));
   }
 
