@@ -30,6 +30,7 @@ class Options(ctypes.Structure):
         ("token", ctypes.c_char_p),
         ("variant", ctypes.c_char_p),
         ("tuning", ctypes.c_char_p),
+        ("comm", ctypes.c_char_p),
     ]
 
 
