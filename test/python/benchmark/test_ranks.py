@@ -13,6 +13,8 @@ from moe_bench.errors import BenchError
 from moe_bench.ranks import bound, cli, exchange, exchange_program, job, programs, report, rows, windows
 from moe_bench.rows import Row
 
+from moe_mlir.testing.full import whole
+
 ROOT = Path(__file__).resolve().parents[3]
 COMPILER = Path(os.environ.get("MOE_BUILD_DIR", ROOT / "build")) / "bin" / "moe-compile"
 CORES = sorted(os.sched_getaffinity(0))
@@ -89,6 +91,7 @@ def test_the_exchange_in_a_trace():
     assert exchange_program.durations(trace) == {rank: pytest.approx([4e-6, 4e-6]) for rank in (0, 1)}
 
 
+@whole
 @two_cores
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs mpirun")
 def test_all_sides_exchange_the_same_rows(tmp_path):

@@ -15,6 +15,8 @@ from test_f32_products import LINEAR, fractions
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lowering"))
 from graph import BF16, Program  # noqa: E402
 
+from moe_mlir.testing.full import sample  # noqa: E402
+
 T, H, I, E, K = 11, 64, 48, 5, 2
 R = T * K
 
@@ -128,7 +130,7 @@ def test_edited_experts(change, meaning, tmp_path):
 
 @pytest.mark.parametrize(
     "field, text",
-    [
+    sample([
         ("stages = 3", "moe::StageRing<3, "),
         ("few_rows = 0", None),
         ("few_rows = 32", "<= 32) {"),
@@ -136,7 +138,7 @@ def test_edited_experts(change, meaning, tmp_path):
         ("arrival = noinc", "moe::arriveCopied("),
         ("proxy_fence = all", "moe::ProxyFence::All"),
         ("multiply_registers = 216", "increaseRegisters<216>"),
-    ],
+    ], 0, 3, 4, 6),
 )
 def test_edited_plans(field, text, tmp_path):
     """Another plan is another program with the same bits."""

@@ -10,7 +10,7 @@ from nvrtc import Nvrtc, find_nvrtc, usages
 from rank_layers import TYPES, RankedLayer, bits, kernel_level, on_cpu
 from rank_program import RankedProgram
 
-from moe_mlir.testing.full import FULL
+from moe_mlir.testing.full import FULL, sample
 
 LAYERS = [
     RankedLayer(13, 64, 40, 8, 3, "bf16"),
@@ -26,6 +26,7 @@ INTERLEAVINGS = [
     {"seed": 4, "timing": "eager", "skewed": True},
     {"seed": 5, "timing": "random", "skewed": True},
 ]
+SOME = sample(INTERLEAVINGS, 0, 2, 4)
 
 
 def name_of(layer):
@@ -65,7 +66,7 @@ def cases():
 @pytest.mark.parametrize("layer,tokens,ranks", list(cases()), ids=lambda value: name_of(value) if isinstance(value, RankedLayer) else str(value))
 def test_bits_of_the_cpu(layer, tokens, ranks, expected, tmp_path):
     program = RankedProgram(kernel_level(layer, ranks, tokens, tmp_path), ranks, tmp_path / "kernels")
-    for schedule in INTERLEAVINGS:
+    for schedule in SOME:
         fault, outputs, status = program.run(bits(layer.inputs()), bits(layer.weights()), tokens == "split", **schedule)
         assert fault == "", (schedule, fault)
         assert status == [0] * ranks

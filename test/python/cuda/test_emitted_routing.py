@@ -14,6 +14,8 @@ from routing import GATED, Layout, Routing, chosen_by
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lowering"))
 from graph import graph  # noqa: E402
 
+from moe_mlir.testing.full import sample  # noqa: E402
+
 # Experts and k: fewer than lanes, k = E, more than lanes and no multiple of 8, two groups of lanes, one expert.
 SHAPES = [(5, 2), (8, 8), (41, 3), (64, 6), (1, 1)]
 TOKENS = [0, 1, 7, 8, 9, 67]  # a chunk has 8 of them
@@ -57,7 +59,7 @@ def launches():
         yield {"blocks": 1 + 2 * i, **schedule}
 
 
-@pytest.mark.parametrize("kind", ["ties", "all on one", "empty experts", "extremes"])
+@pytest.mark.parametrize("kind", sample(["ties", "all on one", "empty experts", "extremes"], 0, 2))
 @pytest.mark.parametrize("experts, k", SHAPES)
 def test_gate_and_layout(experts, k, kind, routing):
     kernels = routing(experts, k, None)

@@ -166,6 +166,7 @@ def test_numerics_in_one_process(bundle, tmp_path):
 PLANTED = list(layers.parts(None, planted_seam.SIZES))
 
 
+@whole
 @pytest.mark.parametrize("fault, kind", sample([("hang", "hang"), ("abort", "crash"), ("break", "broken")], 2))
 def test_a_fault_costs_its_own_row(bundle, tmp_path, fault, kind):
     """In the first row of the first model: all others are there, and so is the next step."""
@@ -187,6 +188,7 @@ def test_a_hang_in_a_launch(bundle, tmp_path):
     assert len(lines_of(tmp_path / "results", "launches", "launch")) == 5
 
 
+@whole
 def test_a_sporadic_fault(bundle, tmp_path):
     """One bit in one of 20 runs: which run, which launch, how many elements; the layer's numbers and the other parts are there."""
     program = Program.load(bundle / "programs" / "small")

@@ -135,6 +135,7 @@ def test_a_variant_with_other_numbers_is_found(bundle, tmp_path):
     assert [(line["variant"], line["same bits"]) for line in lines if line.get("passed") is False] == [("columns-128", False)]
 
 
+@whole
 def test_stamps_step(bundle, tmp_path):
     code, lines = run_step(bundle, "stamps", tmp_path)
     assert code == 0, lines

@@ -14,6 +14,7 @@ from emitted import BUILD, ROOT, host_compiler
 from moe_mlir import Executable
 from moe_mlir.testing.compiling import export_model, moe_compile
 from moe_mlir.testing.configurations import FAMILIES
+from moe_mlir.testing.full import sample  # noqa: E402
 from moe_mlir.testing.models import tiny_model
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -37,7 +38,7 @@ class Sizes:
     H: int
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module", params=sample(FAMILIES, 1))
 def layers(request, tmp_path_factory):
     """(model, folder, {name: graph of one layer, as a module with @main})"""
     folder = tmp_path_factory.mktemp(request.param)

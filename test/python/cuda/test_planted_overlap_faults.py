@@ -38,12 +38,12 @@ NO_SUMS = r"deadlock(.|\n)* wait for flag \d+ of sums came of rank \d from rank 
 FAULTS = [
     # Rows to experts.
     Fault("rows are not waited for", LATE, quick=True),
-    Fault("rows are waited for behind their loads", LATE, quick=True),
+    Fault("rows are waited for behind their loads", LATE),
     Fault("rows are waited for at another flag", LATE),
     Fault("rows are waited for in the exchange before", LATE),
     Fault("loading threads do not meet behind the wait", LATE, quick=True),
     Fault("rows are not signalled", NO_ROWS, endless=True, quick=True),
-    Fault("rows are signalled before they are put", LATE, quick=True),
+    Fault("rows are signalled before they are put", LATE),
     Fault("lanes do not meet before the signal of rows", LATE),
     Fault("rows are signalled in the exchange before", NO_ROWS, endless=True),
     # Columns to sums.
@@ -52,14 +52,14 @@ FAULTS = [
     Fault("another slice is waited for", "load of buffer"),
     Fault("one arrival too few is waited for", "load of buffer"),
     Fault("tiles do not arrive", NEVER, endless=True),
-    Fault("tiles arrive before their stores", "load of buffer", quick=True),
+    Fault("tiles arrive before their stores", "load of buffer"),
     Fault("multiplying warps do not meet before a tile arrives", "load of buffer"),
     Fault("tiles arrive without release", "load of buffer"),
     Fault("counters are not set to zero", NEVER, endless=True),
     # Sums to tokens.
     Fault("sums are not signalled", NO_SUMS, endless=True),
     Fault("sums are signalled before they are put", "of sums of rank", quick=True),
-    Fault("sums are not signalled where there are none", NO_SUMS, endless=True, quick=True),
+    Fault("sums are not signalled where there are none", NO_SUMS, endless=True),
     Fault("sums are not waited for", "of sums of rank"),
     Fault("sums are waited for at another flag", "of sums of rank"),
     Fault("sums are waited for in the exchange before", "of sums of rank"),

@@ -5,6 +5,8 @@ import pytest
 
 from graph import BF16, CPUS, assert_close, graph, launches, random, tensor
 
+from moe_mlir.testing.full import sample
+
 
 def reference(q, k, v, scale, position=0, causal=True, window=None, length=None, mask=None):
     """float64; q [B, S, N, D], k and v [B, M, L, D]."""
@@ -118,7 +120,7 @@ def test_hidden_cache_over_steps(dtype, depth, cpu):
 
 
 @pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("window", [None, 1, 24, 200])
+@pytest.mark.parametrize("window", sample([None, 1, 24, 200], 0, 2))
 @pytest.mark.parametrize("given", ["", "positions", "lengths", "positions lengths"])
 def test_work_counts_what_is_seen(given, window, causal):
     """Two products over the pairs that see each other, row by row of the batch; packing moves keys up to the last seen."""

@@ -11,7 +11,7 @@ from moe_mlir.testing.full import FULL
 from moe_mlir.testing.inputs import random_tokens, screened_tokens
 from moe_mlir.testing.models import tiny_model
 
-COUNT = 500 if FULL else 6
+COUNT = 500 if FULL else 3
 ROWS = 2000  # of the bfloat16 comparison
 
 

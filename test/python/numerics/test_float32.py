@@ -12,7 +12,7 @@ from moe_mlir.testing.inputs import screened_greedy, screened_tokens
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("length", [1, 7, 64])
+@pytest.mark.parametrize("length", sample([1, 7, 64], 0, 2))
 def test_logits(name, batch, length, compiled):
     model, executable = compiled(name)
     tokens, seen = screened_tokens(model, batch, length)

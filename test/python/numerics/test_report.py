@@ -9,6 +9,7 @@ import torch
 
 from moe_mlir.testing.compiling import moe_compile, step_inputs
 from moe_mlir.testing.configurations import FAMILIES
+from moe_mlir.testing.full import sample
 from moe_mlir.testing.inputs import random_tokens
 
 TOKENS = 64  # half of the cache of the compiled models: where the report puts its two points
@@ -32,7 +33,7 @@ def launches(report):
     return sorted((each for layer in report["layers"] for each in layer["launches"]), key=lambda each: each["launch"])
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "mixtral-window", "qwen3_moe-plain"])
+@pytest.mark.parametrize("family", sample([*FAMILIES, "mixtral-window", "qwen3_moe-plain"], 0, 3))
 def test_rows_and_work_are_those_of_a_trace(family, reported):
     model, executable, report = reported(family)
     assert report["points"]["prefill"] == {"batch": 1, "seq": TOKENS, "keep": 1, "position": 0}

@@ -42,6 +42,7 @@ def test_equal_compilers():
     assert f"s {CASE}: same" in done.stderr
 
 
+@whole
 def test_planted_difference(tmp_path, capfd):
     old = wrapper(tmp_path / "edits", EDITS_TEXT)
     assert same_bits.main(["--old", str(old), "--count", COUNT, "--only", CASE, "--jobs", "1"]) == 3

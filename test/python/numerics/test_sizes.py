@@ -39,7 +39,7 @@ def build(name, folder, dtype=torch.float32, flags=(), **options):
     return model, compile_model(model, folder, *flags, max_cache_len=33, **options)
 
 
-@pytest.mark.parametrize("name", sample(SIZES, 0, 2, 3, 4))
+@pytest.mark.parametrize("name", sample(SIZES, 2, 3))
 def test_float32(name, tmp_path):
     model, executable = build(name, tmp_path)
     for batch, length in ((1, 1), (2, 13), (3, 33)):
@@ -48,7 +48,7 @@ def test_float32(name, tmp_path):
         assert_close(executable.run(step_inputs(tokens))["logits"], seen.logits)
 
 
-@pytest.mark.parametrize("name,cpu", sample(itertools.product(["odd-everything", "odd-qwen", "all-experts"], ["native", "x86-64-v3"]), 1, 2))
+@pytest.mark.parametrize("name,cpu", sample(itertools.product(["odd-everything", "odd-qwen", "all-experts"], ["native", "x86-64-v3"]), 1))
 def test_bfloat16(name, cpu, tmp_path):
     model, executable = build(name, tmp_path, torch.bfloat16, [f"--target-cpu={cpu}"], force_experts=True)
     tokens = random_tokens(model, 64, 33, seed=0)

@@ -13,6 +13,7 @@ from transformers.models.mixtral.modeling_mixtral import MixtralExperts
 import moe_mlir.ops  # noqa: F401 (defines moe_mlir::experts)
 from moe_mlir import Executable
 from moe_mlir.testing.compiling import moe_compile, warnings_of
+from moe_mlir.testing.full import sample
 
 F = torch.nn.functional
 HEADS, GROUP, DEPTH, EXPERTS, K, HIDDEN, INNER = 4, 2, 8, 6, 2, 24, 20
@@ -69,7 +70,7 @@ def attention_inputs(batch, length, dtype=torch.float32):
     return inputs | {"m": torch.randn((batch, length, length), generator=g)}
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", sample([torch.float32, torch.bfloat16], 0))
 @pytest.mark.parametrize("name", MASKS)
 def test_mask(name, dtype, tmp_path):
     make, fused = MASKS[name]
@@ -148,7 +149,7 @@ class Layer(torch.nn.Module):
         return (F.silu(gate) * up @ self.down.transpose(1, 2) * dense.t()[:, :, None]).sum(0)
 
 
-@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("fused", sample([True, False], 0))
 @pytest.mark.parametrize("name", ROUTERS)
 def test_router(name, fused, tmp_path):
     route, *why = ROUTERS[name]

@@ -10,7 +10,7 @@ from layer import Drawn, draw, inputs_of, rows, write
 from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
-LAYERS = 100 if FULL else 6
+LAYERS = 100 if FULL else 4
 CASES = 5  # of each layer: other tokens and another routing, by the same programs
 
 

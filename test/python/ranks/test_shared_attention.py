@@ -15,7 +15,7 @@ from moe_mlir.testing.bfloat16 import RATIO
 from moe_mlir.testing.compare import assert_close, relative_error
 from moe_mlir.testing.compiling import export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE
-from moe_mlir.testing.full import FULL, whole
+from moe_mlir.testing.full import FULL, sample, whole
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.observe import double_precision, observe
@@ -48,7 +48,7 @@ def kind_of(spec):
     return tuple(field for field in spec.split(",") if field.startswith(("tp", "etp")))
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module", params=sample(FAMILIES, 1, 2))
 def compiled(request, tmp_path_factory):
     """(family, folder with model.pt2, calls, results of one rank)"""
     folder = tmp_path_factory.mktemp(request.param)
