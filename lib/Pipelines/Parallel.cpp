@@ -161,6 +161,9 @@ std::string moe_mlir::inheritNumbers(ParallelSpec &spec, const ParallelSpec &fir
   if (spec.sums && *spec.sums != sums)
     return std::string("sums=") + (sums == ParallelSpec::Sums::F32 ? "bf16" : "f32") +
            " rounds in another way than --parallel; variants give the same numbers, so say it there";
+  if (spec.ranks != first.ranks && !(isPowerOf2_64(spec.ranks) && isPowerOf2_64(first.ranks)))
+    return "ep=" + std::to_string(spec.ranks) + " sums in another order than ep=" + std::to_string(first.ranks) +
+           " of --parallel, as one of them is no power of two; variants give the same numbers";
   spec.groups = first.groups;
   spec.sums = first.sums;
   if (!spec.experts)
