@@ -34,7 +34,7 @@
 // COMMA: error: variants: 'schedule=<plain>ep=4': expected a comma behind the schedule, got 'ep=4'
 // KIND: error: variants: 'ep=4,schedule=<fast>': unknown schedule 'fast'; one of plain, parts = N, overlap, ..
 // CHUNK: error: variants: 'ep=4,schedule=<overlap, chunk = 0, steps = [4], slices = 1>': an overlap needs chunk from 1 to 1048576, got 0
-// GRIDS: error: variants: they have 18 grids, one for each dp, ep and etp above 1; at most 16 are possible
+// GRIDS: error: variants: they have 18 grids, one for each dp, ep and etp above 1, and two more for nodes; at most 16 are possible
 
 shard.grid @ep(shape = 2)
 // expected-error@+1 {{'func.func' op has no 'moe.variant' beside functions that have one; give each one}}
