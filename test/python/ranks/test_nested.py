@@ -1,9 +1,16 @@
 """Exchanges of nodes and ranks, one inside of the other (nodes=N): the bits of one exchange, and a token goes to each node once."""
 
+import json
+
 import numpy as np
 import pytest
 from edited import compile_text, substitute, text_at
+from hosts import Hosts, namespaces, why_no_namespaces
 from layer import ROUTINGS, Drawn, inputs_of, write
+from overlap import Schedule, scheduled
+from test_hosts import write_calls
+from test_rank_bits import calls_of as calls_of_model
+from test_rank_bits import export
 from test_traffic import ANNOUNCEMENT, FLAG, parts_of, to_others, traffic_of
 
 from moe_mlir.testing.full import FULL
@@ -14,6 +21,8 @@ BINARY = [(2, 2, "bf16"), (2, 4, "f32"), *([(2, 4, "bf16"), (4, 2, "f32"), (8, 8
 TERNARY = [(3, 2), *([(3, 8)] if FULL else [])]
 # One of both is 1, for which the compiler makes one exchange: written by hand.
 EDGES = [(8, 1), *([(1, 8)] if FULL else [])]
+# What exchanges of rows of a node's ranks do under products.
+SCHEDULES = [Schedule(steps=(1, 1), chunk=4, slices=2), *([Schedule(steps=(1, 2, 1), chunk=5, slices=1, order="part"), Schedule(parts=3)] if FULL else [])]
 THREADS = ("--comm", "local")
 K, HIDDEN = 3, 20
 
@@ -99,3 +108,59 @@ def test_one_node_and_nodes_of_one_rank(nodes, local, tmp_path):
     done, program = compile_text(text, "spmd", tmp_path / "made")
     assert done.returncode == 0, done.stderr
     assert_same_bits(outputs_of(program, ranks, calls, tmp_path / "calls", *THREADS), outputs_of(one, 1, calls, tmp_path / "expected"))
+
+
+def test_with_other_axes(tmp_path):
+    """Batches, slices of experts and experts in another order change nothing of it; and a variant may have nodes where another one has none."""
+    layer = layer_of(4)
+    flags, calls = write(layer, tmp_path), calls_of(4)
+    (tmp_path / "order.json").write_text(json.dumps([7, 0, 5, 10, 3, 8, 1, 6, 11, 4, 9, 2]))
+    parts = f"experts={tmp_path / 'order.json'},tokens=split"
+    program = compile_for(tmp_path / "layer.mlir", tmp_path / "made", f"dp=2,ep=4,etp=2,{parts}", *flags, "--variant=dp=2,ep=4,nodes=2,etp=2,tokens=split")
+    flat, nested = (outputs_of(program, 16, calls, tmp_path / variant, *THREADS, "--variant", variant) for variant in "01")
+    assert_same_bits(nested, flat)
+    assert any(np.abs(each["y"]).sum() > 0 for each in flat)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_overlapped_in_a_node(schedule, tmp_path):
+    """Rows inside of a node may travel under its products."""
+    layer = Drawn(8, K, 256, 64, True, "bf16", 33, "random")
+    flags, calls = [*write(layer, tmp_path), "--target-cpu=x86-64-v3"], [inputs_of(Drawn(8, K, 256, 64, True, "bf16", tokens, "random"), 4, tokens) for tokens in (33, 0, 5, 200)]
+    expected = outputs_of(compile_for(tmp_path / "layer.mlir", tmp_path / "one", 1, *flags), 1, calls, tmp_path / "expected")
+    done, program = compile_text(scheduled(tmp_path / "layer.mlir", "ep=4,nodes=2,tokens=split", schedule, *flags), "scheduled", tmp_path / "made")
+    assert done.returncode == 0, done.stderr
+    assert_same_bits(outputs_of(program, 4, calls, tmp_path / "calls"), expected)
+
+
+def test_a_model(tmp_path):
+    """Caches and attention are divided with the batch; several layers use the same windows."""
+    calls = calls_of_model(export("mixtral", "float32", tmp_path / "model.pt2"))
+    expected = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, calls, tmp_path / "expected")
+    program = compile_for(tmp_path / "model.pt2", tmp_path / "nested", "ep=4,nodes=2", tokens="split")
+    assert_same_bits(outputs_of(program, 4, calls, tmp_path / "calls", *THREADS), expected)
+
+
+def run_on(hosts, program, calls, folder):
+    """What a job of two hosts with two ranks each gives."""
+    file, places = write_calls(calls, folder)
+    ends = hosts.run(program, 4, hosts.root(), folder, "--calls", file, "--deadline", 20)
+    assert [(code, errors) for code, _, errors in ends] == [(0, "")] * 2, ends
+    return [{each.stem: np.load(each) for each in sorted(place.iterdir())} for place in places]
+
+
+def test_hosts_that_are_nodes(tmp_path):
+    """A host is a node: fewer bytes between hosts, where a token has experts on both ranks of the other one."""
+    layer = Drawn(8, 4, 512, 8, True, "bf16", 400, "random")
+    flags, calls = write(layer, tmp_path), [inputs_of(layer, 4, 1)]
+    flat, nested = (compile_for(tmp_path / "layer.mlir", tmp_path / parts, parts, *flags, tokens="split") for parts in ("ep=4", "ep=4,nodes=2"))
+    expected = outputs_of(flat, 4, calls, tmp_path / "expected")
+    if why_no_namespaces():
+        assert_same_bits(run_on(Hosts(), nested, calls, tmp_path / "calls"), expected)
+        return
+    with namespaces() as hosts:
+        sent = [hosts.sent()]
+        for program in (flat, nested):
+            assert_same_bits(run_on(hosts, program, calls, tmp_path / program.parent.name / "calls"), expected)
+            sent.append(hosts.sent())
+    assert sent[2] - sent[1] < 0.8 * (sent[1] - sent[0])
