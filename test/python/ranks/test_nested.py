@@ -23,6 +23,8 @@ TERNARY = [(3, 2), *([(3, 8)] if FULL else [])]
 EDGES = [(8, 1), *([(1, 8)] if FULL else [])]
 # What exchanges of rows of a node's ranks do under products.
 SCHEDULES = [Schedule(steps=(1, 1), chunk=4, slices=2), *([Schedule(steps=(1, 2, 1), chunk=5, slices=1, order="part"), Schedule(parts=3)] if FULL else [])]
+# family, what gives the bits, what is to give them; each with its ranks
+MODELS = [("mixtral", ("ep=1", 1), ("ep=4,nodes=2", 4)), *([("qwen3_moe", ("ep=4,tp=2,etp=2", 8), ("ep=4,nodes=2,tp=2,etp=2", 8))] if FULL else [])]
 THREADS = ("--comm", "local")
 K, HIDDEN = 3, 20
 
@@ -133,12 +135,15 @@ def test_overlapped_in_a_node(schedule, tmp_path):
     assert_same_bits(outputs_of(program, 4, calls, tmp_path / "calls"), expected)
 
 
-def test_a_model(tmp_path):
-    """Caches and attention are divided with the batch; several layers use the same windows."""
-    calls = calls_of_model(export("mixtral", "float32", tmp_path / "model.pt2"))
-    expected = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, calls, tmp_path / "expected")
-    program = compile_for(tmp_path / "model.pt2", tmp_path / "nested", "ep=4,nodes=2", tokens="split")
-    assert_same_bits(outputs_of(program, 4, calls, tmp_path / "calls", *THREADS), expected)
+@pytest.mark.parametrize("family,flat,nested", MODELS)
+def test_a_model(family, flat, nested, tmp_path):
+    """Caches and attention are divided with the batch, or by heads in a node; several layers use the same windows."""
+    calls = calls_of_model(export(family, "float32", tmp_path / "model.pt2"))
+    results = []
+    for name, parts, ranks in (("flat", *flat), ("nested", *nested)):
+        program = compile_for(tmp_path / "model.pt2", tmp_path / name, parts, tokens="split")
+        results.append(outputs_of(program, ranks, calls, tmp_path / f"{name}-calls", *(THREADS if ranks > 1 else ())))
+    assert_same_bits(*results)
 
 
 def run_on(hosts, program, calls, folder):
