@@ -4,6 +4,7 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Pipelines/LayerTimes.h"
 #include "moe-mlir/Pipelines/Parallel.h"
+#include "moe-mlir/Pipelines/Variants.h"
 
 using namespace llvm;
 using namespace moe_mlir;
@@ -29,6 +30,25 @@ std::string Compiler::schedulingFlag() const {
   return !options.cluster.empty() ? "--cluster" : options.scheduleTokens ? "--schedule-tokens" : "";
 }
 
+/// What it says of nodes that are between ranks and tokens, in the module or in a flag; empty if there are none.
+static std::string nodesOf(mlir::ModuleOp module, mlir::MLIRContext &context, StringRef parallel, StringRef variants) {
+  std::string found, error;
+  module.walk([&](mlir::moe::DispatchOp op) {
+    if (op.getTo() && op.getAt())
+      found = "the program";
+  });
+  auto look = [&](const ParallelSpec &spec) {
+    if (found.empty() && spec.isNested())
+      found = "nodes=" + std::to_string(spec.nodes);
+  };
+  if (std::optional<ParallelSpec> spec = parseParallel(parallel, error))
+    look(*spec);
+  if (std::optional<std::vector<VariantSpec>> specs = parseVariants(&context, parallel, variants, error))
+    for (const VariantSpec &spec : *specs)
+      look(spec.parallel);
+  return found;
+}
+
 int Compiler::checkWindows() {
   if (!options.windows)
     return kOk;
@@ -38,6 +58,9 @@ int Compiler::checkWindows() {
   else if (input.level >= Level::Scheduled)
     why = "--windows cuts exchanges on the way to level scheduled; '" + options.input + "' is at level " +
           levelName(input.level).str() + " already, where 'kernel.pass_tokens' says it";
+  else if (std::string nodes = nodesOf(*input.module, context, options.parallel, variantTexts()); !nodes.empty())
+    why = "--windows cuts single exchanges into passes, and " + nodes +
+          " has two, one inside of the other; leave one of them out";
   if (why.empty())
     return kOk;
   console.error(why);

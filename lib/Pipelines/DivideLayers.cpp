@@ -4,6 +4,7 @@
 // or the layout would see those of one rank, and is refused.
 // Rewrite: the experts' weights become this rank's part of them. With an exchange the dispatch becomes three ops (to
 // the ranks, the exchange, at this rank), and so does each combine (of this rank's experts, the way back, of ranks).
+// Nested exchanges have the first two, and the last two, once for nodes and once for the ranks of a node.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -150,11 +151,20 @@ public:
   Rewriter(DividedLayer &layer, FlatSymbolRefAttr grid, int64_t ranks)
       : layer(layer), grid(grid), ranks(ranks), b(layer.dispatch), context(b.getContext()) {}
 
-  LogicalResult exchange();
+  LogicalResult exchange(ArrayRef<TokenWay> ways);
   void reduce();
 
 private:
+  /// One of the exchanges that bring tokens here.
+  struct Leg {
+    TokenWay way;
+    moe::DispatchOp to = {};
+    moe::AllToAllOp there = {};
+  };
+
   LogicalResult checkWeightsOfSums();
+  Leg send(const TokenWay &way, Value tokens, IRMapping &arrived, ArrayRef<Value> companions);
+  Value giveBack(Leg &leg, Location loc, Value part, Type sum);
   void divideWeights();
   moe::LayoutType layoutOf(int64_t groups) { return moe::LayoutType::get(context, groups); }
   moe::DispatchOp dispatchAt(Value tokens, Value ids, Value weights, Type rows);
@@ -223,7 +233,38 @@ LogicalResult Rewriter::checkWeightsOfSums() {
   return success();
 }
 
-LogicalResult Rewriter::exchange() {
+/// One way there: companions of tokens arrive with them.
+Rewriter::Leg Rewriter::send(const TokenWay &way, Value tokens, IRMapping &arrived, ArrayRef<Value> companions) {
+  moe::DispatchOp all = layer.dispatch;
+  RankedTensorType rows = withRows(tokens, ShapedType::kDynamic);
+  Leg leg{way};
+  leg.to = moe::DispatchOp::create(b, all.getLoc(), rows, layoutOf(way.ranks), tokens,
+                                   arrived.lookupOrDefault(all.getExperts()), /*weights=*/Value(),
+                                   all.getNumExpertsAttr(), /*placement=*/moe::PlacementAttr(), /*to=*/way.to,
+                                   /*at=*/way.at, all.getOrderAttr());
+  SmallVector<Value> sent;
+  SmallVector<Type> received;
+  for (Value companion : companions) {
+    sent.push_back(arrived.lookupOrDefault(companion));
+    received.push_back(withRows(companion, ShapedType::kDynamic));
+  }
+  leg.there = moe::AllToAllOp::create(b, all.getLoc(), rows, layoutOf(1), received, leg.to.getRows(),
+                                      leg.to.getLayout(), way.to, sent,
+                                      moe::ViaAttr::get(context, moe::Via::Direct), /*inverse=*/UnitAttr());
+  arrived.map(companions, leg.there.getReceived());
+  return leg;
+}
+
+/// The way back: a sum of what the ranks of this way have made of each token.
+Value Rewriter::giveBack(Leg &leg, Location loc, Value part, Type sum) {
+  auto back = moe::AllToAllOp::create(b, loc, part.getType(), layoutOf(leg.way.ranks), TypeRange(), part,
+                                      leg.there.getResultLayout(), leg.way.to, ValueRange(), /*via=*/moe::ViaAttr(),
+                                      b.getUnitAttr());
+  return moe::CombineOp::create(b, loc, sum, back.getResult(), leg.to.getLayout(), /*weights=*/Value(),
+                                treeOf(context, leg.way.ranks));
+}
+
+LogicalResult Rewriter::exchange(ArrayRef<TokenWay> ways) {
   if (failed(checkWeightsOfSums()))
     return failure();
   moe::DispatchOp all = layer.dispatch;
@@ -237,20 +278,15 @@ LogicalResult Rewriter::exchange() {
       companions.insert(combine.getWeights());
 
   constexpr int64_t any = ShapedType::kDynamic;
-  RankedTensorType rows = withRows(all.getTokens(), any);
-  auto to = moe::DispatchOp::create(b, all.getLoc(), rows, layoutOf(ranks), all.getTokens(), all.getExperts(),
-                                    /*weights=*/Value(), all.getNumExpertsAttr(), /*placement=*/moe::PlacementAttr(),
-                                    /*to=*/grid, /*at=*/FlatSymbolRefAttr(), all.getOrderAttr());
-  SmallVector<Type> received;
-  for (Value companion : companions)
-    received.push_back(withRows(companion, any));
-  auto there = moe::AllToAllOp::create(b, all.getLoc(), rows, layoutOf(1), received, to.getRows(), to.getLayout(), grid,
-                                       companions.getArrayRef(), moe::ViaAttr::get(context, moe::Via::Direct),
-                                       /*inverse=*/UnitAttr());
+  Value tokens = all.getTokens();
   IRMapping arrived;
-  arrived.map(companions.getArrayRef(), there.getReceived());
-  here = dispatchAt(there.getResult(), arrived.lookup(all.getExperts()),
-                    all.getWeights() ? arrived.lookup(all.getWeights()) : Value(), rows);
+  SmallVector<Leg> legs;
+  for (const TokenWay &way : ways) {
+    legs.push_back(send(way, tokens, arrived, companions.getArrayRef()));
+    tokens = legs.back().there.getResult();
+  }
+  here = dispatchAt(tokens, arrived.lookup(all.getExperts()),
+                    all.getWeights() ? arrived.lookup(all.getWeights()) : Value(), tokens.getType());
   all.getRows().replaceAllUsesWith(here.getRows());
   for (moe::ExpertOp expert : layer.experts) {
     expert.getLayoutMutable().assign(here.getLayout());
@@ -258,17 +294,14 @@ LogicalResult Rewriter::exchange() {
   }
   for (moe::CombineOp combine : layer.combines) {
     b.setInsertionPoint(combine);
-    Location loc = combine.getLoc();
-    Value weights = combine.getWeights() ? arrived.lookup(combine.getWeights()) : Value();
-    moe::CombineOp part = partialSum(combine, weights, any);
-    auto back = moe::AllToAllOp::create(b, loc, part.getType(), layoutOf(ranks), TypeRange(), part.getResult(),
-                                        there.getResultLayout(), grid, ValueRange(), /*via=*/moe::ViaAttr(),
-                                        b.getUnitAttr());
-    Value sum = moe::CombineOp::create(b, loc, combine.getType(), back.getResult(), to.getLayout(), /*weights=*/Value(),
-                                       treeOf(context, ranks));
+    Value sum = partialSum(combine, combine.getWeights() ? arrived.lookup(combine.getWeights()) : Value(), any);
+    Type between = sum.getType();
+    for (Leg &leg : llvm::reverse(legs))
+      sum = giveBack(leg, combine.getLoc(), sum, &leg == legs.begin() ? Type(combine.getType()) : between);
     combine.getResult().replaceAllUsesWith(sum);
   }
-  bool isLate = llvm::any_of(there.getCompanions(), [&](Value companion) {
+  moe::DispatchOp to = legs.front().to;
+  bool isLate = llvm::any_of(legs.front().there.getCompanions(), [&](Value companion) {
     Operation *maker = companion.getDefiningOp();
     return maker && maker->getBlock() == to->getBlock() && to->isBeforeInBlock(maker);
   });
@@ -300,10 +333,11 @@ void Rewriter::reduce() {
   finish();
 }
 
-LogicalResult moe_mlir::divideLayer(DividedLayer &layer, FlatSymbolRefAttr grid, int64_t ranks, bool exchange) {
+LogicalResult moe_mlir::divideLayer(DividedLayer &layer, FlatSymbolRefAttr grid, int64_t ranks,
+                                    ArrayRef<TokenWay> ways) {
   Rewriter rewriter(layer, grid, ranks);
-  if (exchange)
-    return rewriter.exchange();
+  if (!ways.empty())
+    return rewriter.exchange(ways);
   rewriter.reduce();
   return success();
 }

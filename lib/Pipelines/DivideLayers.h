@@ -37,9 +37,17 @@ void takePart(mlir::OpOperand &weight, mlir::Attribute step, mlir::Type type);
 /// Erases parameters that nothing reads whole any more.
 void dropUnread(llvm::ArrayRef<mlir::Operation *> parameters);
 
-/// Rewrites the layer for one of the `ranks` of `grid`: tokens go to the ranks of their experts and their sums come
-/// back (`exchange`), or each rank has all tokens and the ranks add their sums.
-mlir::LogicalResult divideLayer(DividedLayer &layer, mlir::FlatSymbolRefAttr grid, int64_t ranks, bool exchange);
+/// How tokens come to a rank: by an exchange among the ranks of a grid, once they are `at` a node of another one.
+struct TokenWay {
+  mlir::FlatSymbolRefAttr to;
+  int64_t ranks;
+  mlir::FlatSymbolRefAttr at = {}; ///< null: from where they are
+};
+
+/// Rewrites the layer for one of the `ranks` of `grid`: tokens go to the ranks of their experts by these ways, one
+/// behind the other, and their sums come back. Without ways each rank has all tokens and the ranks add their sums.
+mlir::LogicalResult divideLayer(DividedLayer &layer, mlir::FlatSymbolRefAttr grid, int64_t ranks,
+                                llvm::ArrayRef<TokenWay> ways);
 
 } // namespace moe_mlir
 

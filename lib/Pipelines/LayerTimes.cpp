@@ -65,6 +65,10 @@ llvm::Expected<sim::Setup> moe_mlir::setupOf(moe::ExpertOp op, const SchedulingO
     setup.layer.tokens = llvm::divideCeil(options.tokens, layer->ranks);
   else if (!setup.layer.tokens)
     setup.layer.tokens = kScheduledTokens;
+  if (llvm::Error error = sim::takeNodes(setup, layer->nodes)) {
+    isFault = !options.cluster.empty();
+    return error;
+  }
   sim::cutIntoPasses(setup, layer->passTokens);
   // Slices share blocks of columns; without tiles there is one slice.
   setup.blocks = 1;

@@ -22,21 +22,34 @@ static bool parsePowerOfTwo(StringRef name, StringRef text, int64_t &value, std:
   return false;
 }
 
+/// `what` of them: "ranks".
+static bool parseCount(StringRef name, StringRef what, StringRef text, int64_t &value, std::string &error) {
+  if (!text.getAsInteger(10, value) && value > 0)
+    return true;
+  error = (name + " must be a number of " + what + ", at least 1, got '" + text + "'").str();
+  return false;
+}
+
 static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std::string &error) {
-  if (name == "ep")
+  if (name == "ep") { // a power of two, unless nodes say otherwise
+    if (!value.getAsInteger(10, spec.ranks) && spec.ranks > 0)
+      return true;
     return parsePowerOfTwo(name, value, spec.ranks, error);
+  }
+  if (name == "nodes")
+    return parseCount(name, "nodes", value, spec.nodes, error);
   if (name == "etp")
     return parsePowerOfTwo(name, value, spec.slices, error);
   if (name == "tp")
     return parsePowerOfTwo(name, value, spec.tensors, error);
-  if (name == "dp") {
-    if (!value.getAsInteger(10, spec.copies) && spec.copies > 0)
+  if (name == "dp")
+    return parseCount(name, "ranks", value, spec.copies, error);
+  if (name == "groups") {
+    int64_t &groups = spec.groups.emplace();
+    if (!value.getAsInteger(10, groups) && groups > 0)
       return true;
-    error = ("dp must be a number of ranks, at least 1, got '" + value + "'").str();
-    return false;
+    return parsePowerOfTwo(name, value, groups, error);
   }
-  if (name == "groups")
-    return parsePowerOfTwo(name, value, spec.groups.emplace(), error);
   if (name == "experts") {
     // Texts of pipelines cannot hold these.
     if (value.find_first_of("\"'{}") == StringRef::npos)
@@ -58,7 +71,7 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
     return false;
   }
   if (name != "tokens") {
-    error = ("unknown field '" + name + "'; one of dp, ep, etp, tp, tokens, groups, sums, experts").str();
+    error = ("unknown field '" + name + "'; one of dp, ep, nodes, etp, tp, tokens, groups, sums, experts").str();
     return false;
   }
   if (value != "split" && value != "replicated") {
@@ -69,12 +82,34 @@ static bool parseField(StringRef name, StringRef value, ParallelSpec &spec, std:
   return true;
 }
 
-/// Nothing, or why some rank has no group to sum.
+/// Nothing, or why some rank has no group to sum, or a sum of its own that is no branch of the tree.
 static std::string whyNotGrouped(const ParallelSpec &spec) {
-  if (!spec.groups || *spec.groups >= spec.ranks)
+  if (!spec.groups)
     return "";
-  return "groups=" + std::to_string(*spec.groups) + " is less than ep=" + std::to_string(spec.ranks) +
-         ", but each rank sums at least one group";
+  const std::string groups = std::to_string(*spec.groups), ranks = std::to_string(spec.ranks);
+  if (isPowerOf2_64(spec.ranks) && !isPowerOf2_64(*spec.groups))
+    return "groups must be a power of two, got '" + groups + "'";
+  if (*spec.groups < spec.ranks)
+    return "groups=" + groups + " is less than ep=" + ranks + ", but each rank sums at least one group";
+  if (*spec.groups % spec.ranks || !isPowerOf2_64(*spec.groups / spec.ranks))
+    return "groups=" + groups + " must be ep=" + ranks + " times a power of two";
+  return "";
+}
+
+/// Nothing, or why the ranks of `ep` are no nodes of ranks whose sums are branches of one tree.
+static std::string whyNotNodes(const ParallelSpec &spec) {
+  const std::string ranks = std::to_string(spec.ranks), nodes = std::to_string(spec.nodes);
+  if (spec.ranks % spec.nodes)
+    return "nodes=" + nodes + " does not divide ep=" + ranks + " equally";
+  if (spec.nodes > 1 && spec.tokens == ParallelSpec::Tokens::Replicated)
+    return "nodes=" + nodes + " is for tokens that travel to their experts, and with tokens=replicated each rank has "
+           "all of them; leave nodes out";
+  if (isPowerOf2_64(spec.ranks / spec.nodes) && (spec.isNested() || isPowerOf2_64(spec.ranks)))
+    return "";
+  if (spec.nodes == 1)
+    return "ep must be a power of two, got '" + ranks + "'";
+  return "a node has " + std::to_string(spec.ranks / spec.nodes) + " of ep=" + ranks + " ranks with nodes=" + nodes +
+         ", but must have a power of two" + (spec.isNested() ? "" : ", more than one where nodes are no power of two");
 }
 
 std::optional<ParallelSpec> moe_mlir::parseParallel(StringRef text, std::string &error) {
@@ -111,7 +146,9 @@ std::optional<ParallelSpec> moe_mlir::parseParallel(StringRef text, std::string 
     error = "these are more than " + std::to_string(kMostRanks) + " ranks";
     return std::nullopt;
   }
-  error = whyNotGrouped(spec);
+  error = whyNotNodes(spec);
+  if (error.empty())
+    error = whyNotGrouped(spec);
   return error.empty() ? std::optional(spec) : std::nullopt;
 }
 
@@ -124,6 +161,9 @@ std::string moe_mlir::inheritNumbers(ParallelSpec &spec, const ParallelSpec &fir
   if (spec.sums && *spec.sums != sums)
     return std::string("sums=") + (sums == ParallelSpec::Sums::F32 ? "bf16" : "f32") +
            " rounds in another way than --parallel; variants give the same numbers, so say it there";
+  if (spec.ranks != first.ranks && !(isPowerOf2_64(spec.ranks) && isPowerOf2_64(first.ranks)))
+    return "ep=" + std::to_string(spec.ranks) + " sums in another order than ep=" + std::to_string(first.ranks) +
+           " of --parallel, as one of them is no power of two; variants give the same numbers";
   spec.groups = first.groups;
   spec.sums = first.sums;
   if (!spec.experts)
@@ -150,6 +190,8 @@ std::optional<int64_t> moe_mlir::sumGroups(const ParallelSpec &spec, int64_t exp
     error = "groups=" + std::to_string(*spec.groups) + " does not divide " + layer + " equally";
     return std::nullopt;
   }
+  if (!isPowerOf2_64(spec.ranks))
+    return spec.ranks;
   if (spec.ranks > kDefaultGroups) {
     error = "ep=" + std::to_string(spec.ranks) + " is more than the " + std::to_string(kDefaultGroups) +
             " groups that sums have; add groups=" + std::to_string(spec.ranks);

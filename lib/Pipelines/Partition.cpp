@@ -140,10 +140,18 @@ private:
         sliceLayer(layer, findGrid(spec.tensors > 1 ? "tp" : "etp"), spec.slices);
     for (DividedLayer &layer : layers) {
       explain(layer, func, exchanges);
-      if (spec.ranks > 1 && failed(divideLayer(layer, findGrid("ep"), spec.ranks, exchanges)))
+      if (spec.ranks > 1 && failed(divideLayer(layer, findGrid("ep"), spec.ranks, waysOfTokens(exchanges))))
         return failure();
     }
     return success();
+  }
+
+  SmallVector<TokenWay> waysOfTokens(bool exchanges) {
+    if (!exchanges)
+      return {};
+    if (!spec.isNested())
+      return {{findGrid("ep"), spec.ranks}};
+    return {{findGrid("node"), spec.nodes}, {findGrid("local"), spec.ranks / spec.nodes, findGrid("node")}};
   }
 
   LogicalResult shareTensors(func::FuncOp func) {
@@ -190,11 +198,16 @@ private:
   /// Divides the inputs among the ranks of @dp, and among those of @ep if tokens are split. `exchanges` becomes false
   /// if ranks that share experts have the same tokens.
   LogicalResult splitInputs(func::FuncOp func, bool &exchanges) {
+    const bool hasLayers = exchanges;
     StringAttr dimension = splitDimension(func);
     if (exchanges && !spec.tokens && !dimension)
       startRemark(func.getLoc(), func, "tokens")
           << remark::add("tokens=replicated: dimension 0 of the first input has no name, so it is not divided");
     exchanges = exchanges && spec.tokens.value_or(dimension ? Tokens::Split : Tokens::Replicated) == Tokens::Split;
+    if (!exchanges && hasLayers && spec.isNested())
+      return func.emitOpError() << "exchanges no tokens between nodes=" << spec.nodes
+                                << ", as its tokens are not divided; leave nodes out, or name dimension 0 of its first "
+                                   "input in 'moe.dims'";
     StringRef otherwise = spec.copies == 1 ? "use tokens=replicated"
                           : exchanges      ? "leave dp out and use tokens=replicated"
                                            : "leave dp out";
@@ -225,7 +238,6 @@ private:
 
   void makeGrids() {
     SymbolTable symbols(getOperation());
-    OpBuilder b(&getContext());
     // Behind those of variants that came before.
     auto isNone = [](Operation &op) { return !isa<shard::GridOp>(op); };
     Block::iterator place = llvm::find_if(*getOperation().getBody(), isNone);
@@ -236,12 +248,26 @@ private:
     for (auto [name, ranks] : axes) {
       if (ranks == 1)
         continue;
-      auto grid = shard::GridOp::create(b, getOperation().getLoc(), (name + suffix).str(), ArrayRef<int64_t>{ranks});
-      grid->setAttr(moe::kAxesAttr, b.getStrArrayAttr({name}));
-      // A function may have the name already.
-      grids[name] = FlatSymbolRefAttr::get(symbols.insert(grid, place));
-      ordered.push_back(grids[name]);
+      const int64_t local = spec.ranks / spec.nodes;
+      if (name != "ep" || !spec.isNested()) {
+        ordered.push_back(makeGrid(symbols, place, name, ranks, name));
+        continue;
+      }
+      ordered.push_back(makeGrid(symbols, place, name, {spec.nodes, local}, {"node", "local"}));
+      makeGrid(symbols, place, "node", spec.nodes, StringRef("node"), grids[name]);
+      makeGrid(symbols, place, "local", local, StringRef("local"), grids[name]);
     }
+  }
+
+  FlatSymbolRefAttr makeGrid(SymbolTable &symbols, Block::iterator place, StringRef name, ArrayRef<int64_t> shape,
+                             ArrayRef<StringRef> axes, FlatSymbolRefAttr axisOf = {}) {
+    OpBuilder b(&getContext());
+    auto grid = shard::GridOp::create(b, getOperation().getLoc(), (name + suffix).str(), shape);
+    grid->setAttr(moe::kAxesAttr, b.getStrArrayAttr(axes));
+    if (axisOf)
+      grid->setAttr(moe::kAxisOfAttr, axisOf);
+    // A function may have the name already.
+    return grids[name] = FlatSymbolRefAttr::get(symbols.insert(grid, place));
   }
 
   /// Bytes of the sums of a token that travel.
@@ -282,7 +308,8 @@ private:
     const int64_t rows = ShapedType::isDynamic(k) ? spec.ranks : std::min(k, spec.ranks);
     if (exchanges)
       text += "a token has at most " + std::to_string(rows) + " rows, each with " + std::to_string(there) +
-              " bytes there and " + std::to_string(back) + " back";
+              " bytes there and " + std::to_string(back) + " back" +
+              (spec.isNested() ? "; it goes to each of " + std::to_string(spec.nodes) + " nodes once" : "");
     else
       text += "all have all tokens, and add " + std::to_string(back) + " bytes per token";
     startRemark(dispatch.getLoc(), func, "layer")

@@ -2,8 +2,9 @@
 //
 // Rows that go to ranks exist only on their way: the exchange alone reads them. What it received has a layout that its
 // way back alone reads. And a rank's experts must see all tokens, or those that an exchange brought: of tokens that are
-// divided among the ranks it would miss the others. Experts that are cut into slices give summands, which nobody takes
-// for sums before they are added over the slices' grid.
+// divided among the ranks it would miss the others. Of two exchanges that are one inside of the other, the first brings
+// tokens to a node, and the second takes what it brought to the node's ranks. Experts that are cut into slices give
+// summands, which nobody takes for sums before they are added over the slices' grid.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -62,18 +63,30 @@ static StringRef whyNotTo(moe::DispatchOp op) {
   return "";
 }
 
+/// Whether `there` brings tokens to a rank or node of `at`: it is on that grid, or on its last axis and takes them from
+/// their node.
+static bool isWayTo(FlatSymbolRefAttr at, moe::AllToAllOp there) {
+  if (there.getGridAttr() == at)
+    return true;
+  std::optional<moe::GridAxis> axis = moe::axisOf(there, there.getGridAttr());
+  moe::DispatchOp sent = there.getDispatch();
+  return axis && axis->grid == at && sent && sent.getAt();
+}
+
 static StringRef whyNotAt(moe::DispatchOp op) {
   auto there = op.getTokens().getDefiningOp<moe::AllToAllOp>();
+  if (!there && op.getTo())
+    return "goes to the ranks of a node and reads no tokens that a moe.all_to_all brought there";
   if (!there)
     return isOfSplitInput({op.getTokens(), op.getExperts()}, op.getAtAttr())
                ? "stands at a rank, but its tokens are divided among the ranks; exchange them before, or take "
                  "'moe.split' from the inputs"
                : "";
   auto hasReceived = [&](Value value) { return !value || value.getDefiningOp() == there; };
-  if (there.getInverse() || there.getGridAttr() != op.getAtAttr() || !hasReceived(op.getExperts()) ||
+  if (there.getInverse() || !isWayTo(op.getAtAttr(), there) || !hasReceived(op.getExperts()) ||
       !hasReceived(op.getWeights()))
-    return "stands at a rank and reads what a moe.all_to_all on its grid received: tokens, and companions of the same "
-           "exchange";
+    return "stands at a rank and reads what a moe.all_to_all on its grid received, or on the axes of its grid one after "
+           "the other: tokens, and companions of the same exchange";
   auto sent = there.getRows().getDefiningOp<moe::DispatchOp>();
   if (sent && (sent.getNumExperts() != op.getNumExperts() || sent.getOrderAttr() != op.getOrderAttr()))
     return "has another number or order of experts than the moe.dispatch 'to' the ranks whose rows it gets; give both "
@@ -188,7 +201,10 @@ StringRef moe_mlir::whyNotOfRank(Operation *op) {
   if (StringRef why = whyNotShared(op); !why.empty())
     return why;
   if (auto dispatch = dyn_cast<moe::DispatchOp>(op))
-    return dispatch.getTo() ? whyNotTo(dispatch) : dispatch.getAt() ? whyNotAt(dispatch) : "";
+  {
+    StringRef why = dispatch.getTo() ? whyNotTo(dispatch) : "";
+    return why.empty() && dispatch.getAt() ? whyNotAt(dispatch) : why;
+  }
   auto exchange = dyn_cast<moe::AllToAllOp>(op);
   if (!exchange || exchange.getInverse())
     return "";

@@ -77,8 +77,10 @@ private:
     std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(func);
     for (SymbolTable::SymbolUse use : uses ? *uses : SymbolTable::UseRange({})) {
       auto name = dyn_cast<FlatSymbolRefAttr>(use.getSymbolRef());
-      if (name && SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(func, name) &&
-          !llvm::is_contained(variant.getGrids(), name))
+      if (!name || !SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(func, name))
+        continue;
+      std::optional<moe::GridAxis> axis = moe::axisOf(func, name);
+      if (!llvm::is_contained(variant.getGrids(), axis ? axis->grid : name))
         return fault(func) << "names the grid " << name << ", which is none of its own";
     }
     return success();

@@ -93,10 +93,11 @@ static std::string whyNotTogether(ArrayRef<VariantSpec> specs) {
     for (const VariantSpec &other : specs.take_front(number))
       if (other.name == spec.name)
         return "'" + spec.name + "' is given twice";
-    grids += (spec.parallel.copies > 1) + (spec.parallel.ranks > 1) + (spec.parallel.slices > 1);
+    grids += (spec.parallel.copies > 1) + (spec.parallel.ranks > 1) + (spec.parallel.slices > 1) +
+             2 * spec.parallel.isNested();
   }
   if (grids > kMostGrids)
-    return "they have " + std::to_string(grids) + " grids, one for each dp, ep and etp above 1; at most " +
+    return "they have " + std::to_string(grids) + " grids, one for each dp, ep and etp above 1, and two more for nodes; at most " +
            std::to_string(kMostGrids) + " are possible";
   return "";
 }

@@ -27,6 +27,8 @@ std::optional<ExchangeChain> ExchangeChain::around(moe::AllToAllOp there, std::s
   };
   if (there.getInverse() || !chain.to)
     return no("brings no rows of a moe.dispatch 'to' ranks");
+  if (chain.to.getAt())
+    return no("takes tokens from a node to its ranks, which passes of all ranks cannot");
   llvm::SetVector<Operation *> ops;
   ops.insert(chain.to);
   for (unsigned i = 0; i < ops.size(); ++i) {

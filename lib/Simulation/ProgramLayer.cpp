@@ -56,10 +56,28 @@ Expected<ProgramLayer> sim::layerOf(mlir::moe::ExpertOp op) {
       result.passTokens = most.getInt();
     if (auto sent = exchange.getRows().getDefiningOp<mlir::moe::DispatchOp>())
       tokens = sent.getTokens();
+    // Tokens that came to a node before have come from another exchange.
+    if (auto sent = exchange.getDispatch(); sent && sent.getAt()) {
+      auto before = tokens.getDefiningOp<mlir::moe::AllToAllOp>();
+      if (!before || !before.getDispatch())
+        return createStringError("it goes to the ranks of a node, but no exchange brings its tokens there");
+      result.nodes = mlir::moe::ranksOf(op, before.getGridAttr());
+      tokens = before.getDispatch().getTokens();
+    }
   }
   auto type = cast<mlir::ShapedType>(tokens.getType());
   layer.tokens = type.isDynamicDim(0) ? 0 : type.getDimSize(0);
   return result;
+}
+
+Error sim::takeNodes(Setup &setup, int64_t nodes) {
+  if (nodes == 1)
+    return Error::success();
+  if (setup.cluster.nodes != nodes)
+    return createStringError("its tokens go to " + Twine(nodes) + " nodes first, and the cluster has " +
+                             Twine(setup.cluster.nodes) + " of " + Twine(setup.cluster.ranksPerNode) + " ranks");
+  setup.nested = true;
+  return Error::success();
 }
 
 void sim::cutIntoPasses(Setup &setup, int64_t tokens) {

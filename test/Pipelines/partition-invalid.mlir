@@ -7,13 +7,15 @@
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=4,tokens=all})" 2>&1 | FileCheck %s --check-prefix=TOKENS
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=4,pp=2})" 2>&1 | FileCheck %s --check-prefix=FIELD
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=4,ep=2})" 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=8,nodes=3})" 2>&1 | FileCheck %s --check-prefix=NODES
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=4})" 2>&1 | FileCheck %s --check-prefix=FORM
 // NO-EP: option 'parallel': there is no number of ranks: ep=4 for ranks that share the experts, etp=2 for ranks that share each expert, tp=2 for ranks that share attention and dense layers, dp=2 for ranks that share the batch
 // THREE: option 'parallel': ep must be a power of two, got '3'
 // NONE: option 'parallel': groups must be a power of two, got 'none'
 // GROUPS: option 'parallel': groups=2 is less than ep=4, but each rank sums at least one group
 // TOKENS: option 'parallel': tokens must be split or replicated, got 'all'
-// FIELD: option 'parallel': unknown field 'pp'; one of dp, ep, etp, tp, tokens, groups, sums, experts
+// FIELD: option 'parallel': unknown field 'pp'; one of dp, ep, nodes, etp, tp, tokens, groups, sums, experts
+// NODES: option 'parallel': nodes=3 does not divide ep=8 equally
 // TWICE: option 'parallel': ep is given twice
 // FORM: option 'parallel': expected fields as in ep=4,tokens=split,groups=8, got '4'
 

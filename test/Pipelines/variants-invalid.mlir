@@ -28,13 +28,13 @@
 // RANKS: error: variants: 'dp=2' has 2 ranks and 'ep=4' has 4; all variants run on the same ranks
 // ONE: error: variants: variants are ways to divide a program among ranks, and 'ep=1' has one
 // TWICE: error: variants: 'ep=4' is given twice
-// FIELD: error: variants: 'ap=4': unknown field 'ap'; one of dp, ep, etp, tp, tokens, groups, sums, experts
+// FIELD: error: variants: 'ap=4': unknown field 'ap'; one of dp, ep, nodes, etp, tp, tokens, groups, sums, experts
 // NO-EXCHANGE: a schedule is for layers whose tokens travel: ep=2 or more, with tokens=split
 // FORM: error: variants: 'ep=4,schedule=plain': schedule must be as in schedule=<overlap, chunk = 64, steps = [1, 1], slices = 2>
 // COMMA: error: variants: 'schedule=<plain>ep=4': expected a comma behind the schedule, got 'ep=4'
 // KIND: error: variants: 'ep=4,schedule=<fast>': unknown schedule 'fast'; one of plain, parts = N, overlap, ..
 // CHUNK: error: variants: 'ep=4,schedule=<overlap, chunk = 0, steps = [4], slices = 1>': an overlap needs chunk from 1 to 1048576, got 0
-// GRIDS: error: variants: they have 18 grids, one for each dp, ep and etp above 1; at most 16 are possible
+// GRIDS: error: variants: they have 18 grids, one for each dp, ep and etp above 1, and two more for nodes; at most 16 are possible
 
 shard.grid @ep(shape = 2)
 // expected-error@+1 {{'func.func' op has no 'moe.variant' beside functions that have one; give each one}}

@@ -76,7 +76,7 @@ shard.grid @ep(shape = 2)
 func.func @ids_stayed(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x4xf32> {
   %s, %l = moe.dispatch %x, %e num_experts(8) to @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<2>
   %r, %rl = moe.all_to_all %s, %l on @ep : tensor<?x4xf32>, !moe.layout<2> -> tensor<?x4xf32>, !moe.layout<1>
-  // expected-error@+1 {{'moe.dispatch' stands at a rank and reads what a moe.all_to_all on its grid received: tokens, and companions of the same exchange}}
+  // expected-error@+1 {{'moe.dispatch' stands at a rank and reads what a moe.all_to_all on its grid received, or on the axes of its grid one after the other: tokens, and companions of the same exchange}}
   %a, %al = moe.dispatch %r, %e num_experts(8) at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
   return %a : tensor<?x4xf32>
 }

@@ -83,6 +83,7 @@ static WordOption<Entry>
 static cl::opt<std::string>
     parallel("parallel", cl::value_desc("ep=N,..."), cl::cat(category),
              cl::desc("Divide the experts of every layer among N ranks, processes that run one program: ep=4. "
+                      "nodes=N sends a token to each of N equal parts of these once, and from there to its ranks. "
                       "etp=N gives each rank a slice of every expert, tp=N a part of attention and dense layers (the "
                       "same ranks, if both are given), dp=N a part of the batch; ep, etp or tp, and dp multiply. "
                       "tokens=split (default where the first input can be divided) gives each rank a part of the "

@@ -280,6 +280,11 @@ static Error simulateLayers(StringRef folder) {
       continue;
     if (Error error = complete(setup, each.ranks))
       return error;
+    if (each.nodes > 1 && exchange.getNumOccurrences() && exchange != "nested")
+      return createStringError("--exchange=" + exchange.getValue() + ", but the program's tokens go to " +
+                               Twine(each.nodes) + " nodes first");
+    if (Error error = takeNodes(setup, each.nodes))
+      return error;
     cutIntoPasses(setup, each.passTokens);
     if (Error error = runLayer(setup, each.schedule))
       return error;

@@ -20,6 +20,7 @@ struct ParallelSpec {
   enum class Sums { F32, BF16 };
 
   int64_t ranks = 1;             ///< ep: ranks that share the experts of each layer
+  int64_t nodes = 1;             ///< equal parts of those, to each of which a token travels once
   int64_t slices = 1;            ///< etp: ranks that share each expert
   int64_t tensors = 1;           ///< tp: ranks that share attention and dense layers; those of etp
   int64_t copies = 1;            ///< dp: ranks that share nothing but the batch
@@ -30,6 +31,8 @@ struct ParallelSpec {
 
   /// Ranks that have the same tokens and the same experts.
   int64_t sharers() const { return std::max(slices, tensors); }
+  /// Whether tokens travel to nodes, and there to ranks: with one rank in each node, or one node, one way is enough.
+  bool isNested() const { return nodes > 1 && nodes < ranks; }
 };
 
 /// None with a message in `error`, a part of a sentence, if the text is none.

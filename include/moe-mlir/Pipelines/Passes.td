@@ -41,6 +41,9 @@ def MoePartition : Pass<"moe-partition", "::mlir::ModuleOp"> {
 
     Without `tokens` they are split if the first input has a name for its dimension 0.
 
+    `nodes=N` sends split tokens to each of N equal parts of these ranks once, and from there to the part's ranks: two exchanges, one inside
+    of the other, on the two dimensions of the grid (`moe.axis_of`), and sums back by both. The bits are those of one exchange.
+
     `etp=V` cuts the hidden width of each expert into V slices, one for each rank of a second grid: rows of the first product and
     columns of the second one (`#moe.shard` of dimensions 1 and 2), and a bias of the second product belongs to the first slice
     (`#moe.once`). Ranks that differ in nothing but their slice have the same tokens, and add what a token's experts give in f32

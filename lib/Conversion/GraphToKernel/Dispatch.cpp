@@ -48,7 +48,10 @@ struct DispatchLowering : GraphPattern<moe::DispatchOp> {
     int64_t count = op.getNumExperts();
     if (std::optional<StringRef> grid = op.getTo()) {
       Ranks ranks(rewriter, loc, lowering.module, *grid);
-      groups = emitOwners(lowering, rewriter, loc, ranks, groups, Experts(op), pass);
+      std::optional<Ranks> node;
+      if (op.getAt())
+        node.emplace(rewriter, loc, lowering.module, *op.getAt());
+      groups = emitOwners(lowering, rewriter, loc, ranks, groups, Experts(op), pass, node ? &*node : nullptr);
       count = ranks.count;
     } else if (std::optional<StringRef> grid = op.getAt()) {
       Ranks ranks(rewriter, loc, lowering.module, *grid);

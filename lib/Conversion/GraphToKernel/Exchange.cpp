@@ -28,15 +28,15 @@ struct Traveller {
 };
 } // namespace
 
-/// Exchanges that are on their way at the same time have windows of their own, by this number. An exchange is over when
-/// all that returns from it has returned; of one without a way back nobody knows.
+/// Exchanges of a grid that are on their way at the same time have windows of their own, by this number. An exchange is
+/// over when all that returns from it has returned; of one without a way back nobody knows.
 static unsigned numberOf(moe::AllToAllOp op, const GraphLowering &lowering) {
   llvm::SmallDenseSet<unsigned> taken;
   for (auto &[other, exchange] : lowering.exchanges) {
     auto returns = llvm::make_filter_range(other->getUsers(), llvm::IsaPred<moe::AllToAllOp>);
     auto isBack = [&](Operation *back) { return back->getBlock() == op->getBlock() && back->isBeforeInBlock(op); };
     bool isOver = !returns.empty() && llvm::all_of(returns, isBack);
-    if (!isOver && other->getBlock() == op->getBlock())
+    if (!isOver && other->getBlock() == op->getBlock() && exchange->ranks.grid == op.getGridAttr())
       taken.insert(exchange->number);
   }
   unsigned number = 0;
@@ -224,6 +224,10 @@ private:
     auto exchange = std::make_shared<RowExchange>(
         RowExchange{Ranks(rewriter, loc, lowering.module, op.getGrid()), layerName(op), layout.values(), {}, {}, {}, {}});
     const Ranks &ranks = exchange->ranks;
+    if (dispatch.getAt()) // from a node to its ranks
+      exchange->sumsAre = "sums to nodes";
+    else if (moe::axisOf(op, op.getGridAttr()))
+      exchange->rowsAre = "rows to nodes";
     if (pass) {
       exchange->room = getValueOrCreateConstantIndexOp(rewriter, loc, pass->size);
       exchange->firstToken = pass->first;
@@ -248,7 +252,7 @@ private:
       travellers.push_back(
           {companion[0], windowFor(rewriter, loc, *exchange, "companion" + Twine(i), companion[0])});
     emitAdvance(lowering, rewriter, loc, ranks, exchange->came);
-    StringRef phase = "rows to experts";
+    StringRef phase = exchange->rowsAre;
     ArrayRef<Traveller> sent = travellers;
     if (moe::overlapOf(op)) {
       exchange->tokens = tokens;
@@ -288,7 +292,7 @@ private:
     ++exchange.returns;
     Value sums = adaptor.getRows()[0], window = windowFor(rewriter, loc, exchange, "sums" + which, sums);
     Value returned = exchange.ranks.flags(rewriter, loc, nameOf(exchange, "returned" + which));
-    StringRef phase = "sums to tokens";
+    StringRef phase = exchange.sumsAre;
     setPhase(emitReturn(lowering, rewriter, loc, exchange, sums, window), exchange.layer, phase);
     LaunchOp signal = emitSignal(lowering, rewriter, loc, exchange.ranks, returned);
     setPhase(signal, exchange.layer, phase);

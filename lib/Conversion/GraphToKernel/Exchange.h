@@ -43,6 +43,7 @@ struct RowExchange {
   Value firsts;              ///< [W] i32: where each rank wants the sums of its rows
   unsigned number = 0;       ///< among those that are on their way at the same time
   unsigned returns = 0;      ///< that were emitted
+  StringRef rowsAre = "rows to experts", sumsAre = "sums to tokens"; ///< in traces and errors
 
   Value firstToken = {};     ///< of a pass, null without passes
 
@@ -123,10 +124,11 @@ struct Experts {
   moe::OrderAttr order;
 };
 
-/// [T, W] i32: r where rank r owns one of the token's experts [T, k], else -1.
+/// [T, W] i32: r where rank r owns one of the token's experts [T, k], else -1. The ranks may be those of a node; its
+/// number is `node`, null if they are all.
 /// Of the tokens of a pass, if there are passes: -1 for those that do not exist.
 Value emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value ids,
-                 const Experts &experts, const PassLoop *pass = nullptr);
+                 const Experts &experts, const PassLoop *pass = nullptr, const Ranks *node = nullptr);
 /// [T, k] i32: the experts at `each` places from `rank * each` on, numbered from 0; -1 for others. Ids that an exchange
 /// received may be without those of rows that do not exist: `exchange` says which do.
 Value emitOwnExperts(GraphLowering &lowering, OpBuilder &host, Location loc, Value rank, int64_t each, Value ids,
@@ -147,7 +149,7 @@ void setFlags(LaunchOp launch, Value each, int64_t slices, int64_t stride);
 /// Bytes of a row of `memref`.
 int64_t rowBytes(Value memref);
 
-/// Adds `values` pairwise, neighbours first: the order of sums that does not depend on how many ranks share them.
+/// Adds `values` pairwise, neighbours first, the last one alone if it has none: the order of sums that does not depend on how many ranks share them.
 Value addPairwise(KernelBuilder &b, SmallVector<Value> values);
 
 } // namespace mlir::kernel

@@ -230,7 +230,7 @@ void Overlap::sendUnder(LaunchOp up, ConversionPatternRewriter &rewriter) {
   up.setPhases(phases());
   setFlags(up, exchange->chunks, /*slices=*/0, exchange->isByPart ? exchange->ranks.count : 1);
   for (LaunchOp member : {send, up})
-    setPhase(member, exchange->layer, "rows to experts");
+    setPhase(member, exchange->layer, exchange->rowsAre);
   join({send, up}, rewriter);
 }
 
@@ -245,7 +245,7 @@ void Overlap::returnUnder(LaunchOp down, Value rows, ConversionPatternRewriter &
   LaunchOp back = emitReturn(rewriter, rows, kernel::allocate(rewriter, loc(), element, sizes));
   down.setPhases(slices());
   for (LaunchOp member : {down, back})
-    setPhase(member, exchange->layer, "sums to tokens");
+    setPhase(member, exchange->layer, exchange->sumsAre);
   join({down, back}, rewriter);
 }
 
@@ -285,7 +285,7 @@ void mlir::kernel::emitAwaitSums(GraphLowering &lowering, OpBuilder &host, moe::
     AwaitOp::create(b, flags, flag, epoch, rankBehind(b, ranks, own, b.div(flag, each)));
   });
   LaunchOp launch = b.launch(host, "await_sums", host.getIndexAttr(ranks.count), exchange.sumFlags, /*single=*/true);
-  setPhase(launch, exchange.layer, "sums to tokens");
+  setPhase(launch, exchange.layer, exchange.sumsAre);
   setFlags(launch, exchange.sumFlags, exchange.slices, /*stride=*/1);
   setTraffic(launch, ranks, {Value(), exchange.sumFlags, flagBytes, 0});
 }

@@ -142,7 +142,7 @@ void Overlap::emitOrder(OpBuilder &host, int64_t tileRows) {
   OpFoldResult rows = sizeOf(host, loc(), here.tokens, 0);
   LaunchOp launch = b.launch(host, "order_records_" + Twine(experts()), rows,
                              mulSizes(host, loc(), {rows, host.getIndexAttr(phases())}), /*single=*/phases() == 1);
-  setPhase(launch, exchange->layer, "rows to experts");
+  setPhase(launch, exchange->layer, exchange->rowsAre);
   // The flags of the chunks that are sent next.
   setTraffic(launch, exchange->ranks, {Value(), exchange->chunks, flagBytes, 0});
 }

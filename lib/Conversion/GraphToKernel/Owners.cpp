@@ -47,19 +47,21 @@ private:
 static StringRef suffix(const Experts &experts) { return experts.order ? "_ordered" : ""; }
 
 Value mlir::kernel::emitOwners(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value ids,
-                               const Experts &experts, const PassLoop *pass) {
+                               const Experts &experts, const PassLoop *pass, const Ranks *node) {
   OpFoldResult tokens = pass ? pass->size : sizeOf(host, loc, ids, 0);
-  int64_t each = experts.count / ranks.count;
+  int64_t each = experts.count / (ranks.count * (node ? node->count : 1));
   Value owners = allocate(host, loc, host.getI32Type(), {tokens, host.getIndexAttr(ranks.count)});
   KernelBuilder b(lowering.kernels, loc);
   Value from = b.arg(ids), to = b.arg(owners);
   Places places(lowering, host, b, experts);
+  Value before = node ? b.mul(b.arg(node->own), b.idx(ranks.count)) : Value(); // ranks of the nodes before this one
   Value none = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
   Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
   auto find = [&](Value token, ValueRange at) {
-    Value isOwner = b.loop(b.idx(0), b.dim(from, 1), 1, no, [&](Value j, ValueRange before) {
-      Value owns = isBelow(b, places.numberAt(b, b.load(from, {token, j}), at[1], each), each);
-      return SmallVector<Value>{arith::OrIOp::create(b, before[0], owns)};
+    Value rank = before ? b.add(before, at[1]) : at[1];
+    Value isOwner = b.loop(b.idx(0), b.dim(from, 1), 1, no, [&](Value j, ValueRange found) {
+      Value owns = isBelow(b, places.numberAt(b, b.load(from, {token, j}), rank, each), each);
+      return SmallVector<Value>{arith::OrIOp::create(b, found[0], owns)};
     })[0];
     b.store(arith::SelectOp::create(b, isOwner, b.toI32(at[1]), none), to, at);
   };
@@ -72,7 +74,8 @@ Value mlir::kernel::emitOwners(GraphLowering &lowering, OpBuilder &host, Locatio
           arith::CmpIOp::create(b, arith::CmpIPredicate::slt, token, b.dim(from, 0)), [&] { find(token, at); },
           [&] { b.store(none, to, at); });
     });
-  b.launch(host, "owners_" + Twine(experts.count) + suffix(experts) + (pass ? "_of_pass" : ""), tokens,
+  b.launch(host,
+           "owners_" + Twine(experts.count) + suffix(experts) + (node ? "_of_node" : "") + (pass ? "_of_pass" : ""), tokens,
            mulSizes(host, loc, {tokens, host.getIndexAttr(ranks.count), sizeOf(host, loc, ids, 1)}));
   return owners;
 }

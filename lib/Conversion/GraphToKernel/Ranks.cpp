@@ -126,9 +126,12 @@ int64_t mlir::kernel::rowBytes(Value memref) {
 
 Value mlir::kernel::addPairwise(KernelBuilder &b, SmallVector<Value> values) {
   while (values.size() > 1) {
-    for (size_t i = 0; i < values.size() / 2; ++i)
+    const size_t pairs = values.size() / 2, rest = values.size() % 2;
+    for (size_t i = 0; i < pairs; ++i)
       values[i] = arith::AddFOp::create(b, values[2 * i], values[2 * i + 1]);
-    values.truncate(values.size() / 2);
+    if (rest)
+      values[pairs] = values.back();
+    values.truncate(pairs + rest);
   }
   return values[0];
 }

@@ -19,13 +19,24 @@ FailureOr<Axes> Axes::read(ModuleOp module) {
     if (!ranks)
       return grid.emitOpError("has a number of ranks that is not known, or none; give the size of each dimension");
     if (*ranks > 1 || !SymbolTable::symbolKnownUseEmpty(grid, module))
-      axes.ranks.insert({grid.getSymNameAttr(), {*ranks}});
+      axes.ranks.insert({grid.getSymNameAttr(), {*ranks, 1, moe::axisOf(grid)}});
   }
-  axes.setStrides(llvm::map_to_vector(axes.ranks, [](auto &entry) { return entry.first; }));
+  axes.setStrides(llvm::map_to_vector(axes.wholeGrids(), [&](int64_t i) { return axes.ranks.begin()[i].first; }));
   for (auto function : module.getOps<func::FuncOp>())
     if (auto variant = moe::variantOf(function))
       axes.setStrides(llvm::map_to_vector(variant.getGrids(), [](FlatSymbolRefAttr grid) { return grid.getAttr(); }));
+  for (auto &[name, axis] : axes.ranks)
+    if (axis.part)
+      axis.stride = axes.ranks.find(axis.part->grid.getAttr())->second.stride * axis.part->behind;
   return axes;
+}
+
+SmallVector<int64_t> Axes::wholeGrids() const {
+  SmallVector<int64_t> numbers;
+  for (auto [number, entry] : llvm::enumerate(ranks))
+    if (!entry.second.part)
+      numbers.push_back(number);
+  return numbers;
 }
 
 void Axes::setStrides(ArrayRef<StringAttr> grids) {

@@ -78,7 +78,7 @@ private:
   SmallVector<Place> places;
   SmallVector<Value> inputValues, outputValues, stateValues;
   moe::VariantAttr variant;
-  SmallVector<int64_t, 2> ownAxes; ///< of the variant
+  SmallVector<int64_t, 2> ownAxes; ///< whose numbers make that of a rank; none: all
   SmallVector<std::string> symbolNames;
   llvm::StringMap<int64_t> symbolNumbers;
 };

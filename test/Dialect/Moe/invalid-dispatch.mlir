@@ -130,9 +130,9 @@ func.func @placement(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>) {
 
 // -----
 
-func.func @sum_of_three(%r: tensor<?x8xf32>, %l: !moe.layout<6>) {
-  // expected-error@+1 {{number of groups of a sum must be a power of two, got 3}}
-  %0 = moe.combine %r, %l sum(<tree, groups = 3>) : tensor<?x8xf32>, !moe.layout<6> -> tensor<?x8xf32>
+func.func @sum_of_none(%r: tensor<?x8xf32>, %l: !moe.layout<6>) {
+  // expected-error@+1 {{number of groups of a sum must be at least 1, got 0}}
+  %0 = moe.combine %r, %l sum(<tree, groups = 0>) : tensor<?x8xf32>, !moe.layout<6> -> tensor<?x8xf32>
   return
 }
 

@@ -62,7 +62,7 @@ func.func @experts_do_not_divide(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: t
 shard.grid @ep(shape = 4)
 
 func.func @both(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>, %w: tensor<?x2xf32>) {
-  // expected-error@+1 {{'moe.dispatch' op goes 'to' the ranks of a grid or stands 'at' one of them, not both}}
+  // expected-error@+1 {{'moe.dispatch' op goes 'to' @ep 'at' @ep, which must be the second and the first axis of one grid ('moe.axis_of')}}
   %r, %l = moe.dispatch %x, %e num_experts(8) to @ep at @ep : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<4>
   return
 }

@@ -16,6 +16,7 @@
 // RUN: not moe-compile %s --from=graph --parallel=ep=2 --windows=64KiB 2>&1 | FileCheck %s --check-prefix=WORD
 // RUN: not moe-compile %s --from=graph --parallel=ep=2 --windows= 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not moe-compile %s --from=graph --parallel=ep=2 --windows=1M --to=spmd 2>&1 | FileCheck %s --check-prefix=SPMD
+// RUN: not moe-compile %s --from=graph --parallel=ep=4,nodes=2,tokens=split --windows=1M --to=kernel 2>&1 | FileCheck %s --check-prefix=NODES
 // RUN: not moe-compile %t.kernel.mlir --windows=1M 2>&1 | FileCheck %s --check-prefix=LATE
 // RUN: not moe-compile %t.scheduled.mlir --windows=1M --to=kernel 2>&1 | FileCheck %s --check-prefix=SCHEDULED
 
@@ -40,6 +41,7 @@
 // EMPTY: moe-compile: error: the value of --windows is empty
 // SPMD: moe-compile: error: --windows decides passes, at level scheduled, which --to=spmd does not reach
 // LATE: moe-compile: error: --windows cuts exchanges on the way to level scheduled; '{{.*}}' is at level kernel already, where 'kernel.pass_tokens' says it
+// NODES: moe-compile: error: --windows cuts single exchanges into passes, and nodes=2 has two, one inside of the other; leave one of them out
 // SCHEDULED: moe-compile: error: --windows cuts exchanges on the way to level scheduled; '{{.*}}' is at level scheduled already
 func.func @main(%x: tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "x"}, %e: tensor<?x2xi32> {moe.dims = ["tokens", ""], moe.name = "ids"},
                 %w: tensor<?x2xbf16> {moe.dims = ["tokens", ""], moe.name = "weights"}) -> (tensor<?x64xbf16> {moe.dims = ["tokens", ""], moe.name = "y"}) {

@@ -32,7 +32,19 @@
 // RUN: moe-compile %s --from=graph --parallel=ep=4 --variant=dp=4 --variant=dp=2,ep=2 --variant=ep=4,tokens=replicated --to=scheduled -q -o %t.variants.mlir
 // RUN: moe-sim %t.variants.mlir --cluster=4xH200 --tokens=4096 | FileCheck %s --check-prefix=VARIANTS
 // RUN: not moe-sim %t.variants.mlir --cluster=8xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=NO-VARIANT
+// Nodes of the program are those of the cluster, whose schedule has the ranks of a node.
+// RUN: sed 's/"ranksPerNode": 8/"ranksPerNode": 2/' %S/../../../data/clusters/h200.json > %t.pairs.json
+// RUN: moe-compile %s --from=graph --parallel=ep=4,nodes=2 --cluster=4x%t.pairs.json --schedule-tokens=4096 --to=scheduled -q -o %t.nested.mlir
+// RUN: moe-sim %t.nested.mlir --cluster=4x%t.pairs.json --tokens=4096 | FileCheck %s --check-prefix=NESTED
+// RUN: moe-sim %t.nested.mlir --cluster=4x%t.pairs.json --tokens=4096 --exchange=nested --solve | sed 's/simulated: [a-z]* on/on/' > %t.program
+// RUN: moe-sim --layer=experts=8,top-k=2,hidden=256,ffn=64 --cluster=4x%t.pairs.json --tokens=4096 --exchange=nested --solve | sed 's/simulated: [a-z]* on/on/' | diff %t.program -
+// RUN: not moe-sim %t.nested.mlir --cluster=4xH200 --tokens=4096 2>&1 | FileCheck %s --check-prefix=NODES
+// RUN: not moe-sim %t.nested.mlir --cluster=4x%t.pairs.json --tokens=4096 --exchange=flat 2>&1 | FileCheck %s --check-prefix=FLAT
+// RUN: not moe-compile %s --from=graph --parallel=ep=4,nodes=2 --cluster=4xH200 --to=scheduled -q -o %t.none.mlir 2>&1 | FileCheck %s --check-prefix=NODES
 
+// NESTED: simulated: layer on 4 x {{.*}}, 1024 tokens per rank, exchanges between nodes and within one
+// NODES: its tokens go to 2 nodes first, and the cluster has 1 of 4 ranks
+// FLAT: moe-sim: error: --exchange=flat, but the program's tokens go to 2 nodes first
 // VARIANTS: variant:   ep=4{{$}}
 // VARIANTS-NEXT: simulated: layer on 4 x H200, 1024 tokens per rank
 // VARIANTS: variant:   dp=4, not simulated: no tokens travel{{$}}

@@ -107,6 +107,14 @@ def test_bits_of_the_cpu(parallel, programs, calls, tmp_path):
         check_calls(program, calls, tmp_path / f"threads{seed}", "--comm", "local", seed=seed)
 
 
+@pytest.mark.skipif(not FULL, reason="four ranks on emulated GPUs")
+def test_nodes(programs, calls, tmp_path):
+    """Exchanges between nodes, and inside of each."""
+    program = programs("ep=4,nodes=2,tokens=split")
+    check_calls(program, calls, tmp_path / "processes", ranks=4)
+    check_calls(program, calls, tmp_path / "threads", "--comm", "local", ranks=4)
+
+
 @pytest.mark.parametrize("comm, multiprocessors", [("shm", 4), ("local", 8)])
 def test_overlap_is_a_launch_on_each_rank(comm, multiprocessors, programs, calls, tmp_path):
     """Ranks that share a GPU have their part of its multiprocessors."""

@@ -111,7 +111,7 @@ REFUSED = {
     "weight on another grid": (r"dim = 0, grid = @ep", "dim = 0, grid = @tp", "'moe.parameter' op names no shard.grid: @tp"),
     "weight not divided": (r"( *%0 = moe.parameter .*) recipe \[#moe.shard<[^>]*>\]", r"\1", "parameter 'up': the program expects 4x16x16xf32; "),
     "grid of two ranks": (r"shape = 4\)", "shape = 2)", "op divides its result among 4 ranks, but @ep has 2"),
-    "three groups": (r"groups = 2>", "groups = 3>", "number of groups of a sum must be a power of two, got 3"),
+    "three groups": (r"groups = 2>", "groups = 3>", "'moe.combine' op sums by 3 ranges, which do not divide the 4 groups of its layout"),
     "groups that do not divide": (r"groups = 2>", "groups = 8>", "'moe.combine' op sums by 8 ranges, which do not divide the 4 groups of its layout"),
     "experts of all ranks": (r" num_experts\(16\) at @ep", " num_experts(16)", "'moe.dispatch' op E is 16 in num_experts but 4 in layout"),
     "ids that did not travel": (r"%result, %received#0 num_experts", "%result, %arg1 num_experts",

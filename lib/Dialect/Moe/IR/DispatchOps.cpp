@@ -25,8 +25,6 @@ LogicalResult DispatchOp::verify() {
   check.size("E", getNumExperts(), "num_experts");
   if (OrderAttr order = getOrderAttr())
     check.size("E", order.getExperts().size(), "order");
-  if (getTo() && getAt())
-    return emitOpError("goes 'to' the ranks of a grid or stands 'at' one of them, not both");
   if (getTo() && getWeights())
     return emitOpError("has weights, which go with the rows of experts; send them along 'with' the exchange");
   if (getTo() && getPlacement())
@@ -46,7 +44,28 @@ LogicalResult DispatchOp::verify() {
   return check.result();
 }
 
+/// From a node to its ranks.
+static LogicalResult verifyInside(DispatchOp op, SymbolTableCollection &symbols) {
+  FailureOr<int64_t> ranks = verifyGrid(op, op.getToAttr(), symbols), nodes = verifyGrid(op, op.getAtAttr(), symbols);
+  if (failed(ranks) || failed(nodes))
+    return failure();
+  std::optional<GridAxis> local = axisOf(op, op.getToAttr()), node = axisOf(op, op.getAtAttr());
+  if (!local || !node || local->grid != node->grid || local->behind != 1 || node->behind != *ranks || node->dim != 0)
+    return op.emitOpError() << "goes 'to' " << op.getToAttr() << " 'at' " << op.getAtAttr()
+                            << ", which must be the second and the first axis of one grid ('" << kAxisOfAttr << "')";
+  const int64_t experts = op.getNumExperts(), groups = op.getLayout().getType().getExperts();
+  if (experts % (*ranks * *nodes))
+    return op.emitOpError() << "cannot divide " << experts << " experts equally among the " << *ranks * *nodes
+                            << " ranks of " << node->grid;
+  if (groups != *ranks)
+    return op.emitOpError() << "goes to the " << *ranks << " ranks of " << op.getToAttr() << ", but its layout has "
+                            << groups << " groups";
+  return success();
+}
+
 LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getToAttr() && getAtAttr())
+    return verifyInside(*this, symbols);
   FlatSymbolRefAttr grid = getToAttr() ? getToAttr() : getAtAttr();
   if (!grid)
     return success();

@@ -41,3 +41,53 @@ FailureOr<int64_t> mlir::moe::verifyGrid(Operation *op, FlatSymbolRefAttr name, 
 int64_t mlir::moe::ranksOf(Operation *op, FlatSymbolRefAttr name) {
   return *product(SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, name).getShape());
 }
+
+//===----------------------------------------------------------------------===//
+// Dimensions of grids
+//===----------------------------------------------------------------------===//
+
+/// The dimension of a grid that has a name, or -1.
+static int64_t dimensionOf(shard::GridOp grid, Attribute name) {
+  auto names = grid->getAttrOfType<ArrayAttr>(kAxesAttr);
+  const Attribute *found = names ? llvm::find(names, name) : nullptr;
+  return names && found != names.end() ? found - names.begin() : -1;
+}
+
+static Attribute ownName(shard::GridOp grid) {
+  auto names = grid->getAttrOfType<ArrayAttr>(kAxesAttr);
+  return names && names.size() == 1 ? names[0] : Attribute();
+}
+
+LogicalResult mlir::moe::verifyAxisOf(Operation *op, Attribute value) {
+  auto own = dyn_cast<shard::GridOp>(op);
+  auto name = dyn_cast<FlatSymbolRefAttr>(value);
+  if (!own || !name)
+    return op->emitOpError() << "'" << kAxisOfAttr << "' is a grid, of which a shard.grid is a dimension, got " << value;
+  auto whole = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, name);
+  if (!whole)
+    return op->emitOpError() << "'" << kAxisOfAttr << "' names no shard.grid: " << name;
+  const int64_t dim = ownName(own) ? dimensionOf(whole, ownName(own)) : -1;
+  if (whole == own || whole->hasAttr(kAxisOfAttr) || dim < 0 || dim >= whole.getRank() || own.getRank() != 1 ||
+      own.getShape()[0] != whole.getShape()[dim])
+    return op->emitOpError() << "is no dimension of " << name << ": it needs one dimension, whose name in '" << kAxesAttr
+                             << "' and size are those of one of that grid";
+  return success();
+}
+
+// Asked by verifiers, too, which may come before that of the grid.
+std::optional<GridAxis> mlir::moe::axisOf(shard::GridOp grid) {
+  auto name = grid->getAttrOfType<FlatSymbolRefAttr>(kAxisOfAttr);
+  if (!name)
+    return std::nullopt;
+  auto whole = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(grid, name);
+  const int64_t dim = whole && ownName(grid) ? dimensionOf(whole, ownName(grid)) : -1;
+  if (dim < 0 || dim >= whole.getRank())
+    return std::nullopt;
+  std::optional<int64_t> behind = product(whole.getShape().drop_front(dim + 1));
+  return behind ? std::optional(GridAxis{name, dim, *behind}) : std::nullopt;
+}
+
+std::optional<GridAxis> mlir::moe::axisOf(Operation *op, FlatSymbolRefAttr name) {
+  auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, name);
+  return grid ? axisOf(grid) : std::nullopt;
+}

@@ -121,6 +121,8 @@ LogicalResult MoeDialect::verifyOperationAttribute(Operation *op, NamedAttribute
       return op->emitOpError() << "'" << name << "' belongs to the module";
     if (name == kAxesAttr)
       return verifyAxes(op, attr.getValue());
+    if (name == kAxisOfAttr)
+      return verifyAxisOf(op, attr.getValue());
     if (name == kVariantAttr)
       return verifyVariant(op, attr.getValue());
     return name == kPlainAttr ? verifyPlainLayers(op, attr.getValue()) : success();
@@ -214,6 +216,9 @@ LogicalResult Slot::verifySplit(Attribute value) {
     auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(func, name);
     if (!grid)
       return func.emitOpError() << "'moe.split' of " << this->name << " names no shard.grid: " << name;
+    if (grid->hasAttr(kAxisOfAttr))
+      return func.emitOpError() << "'moe.split' of " << this->name << " must name whole grids, but " << name
+                                << " is a dimension of another one";
     if (before && (before->getBlock() != grid->getBlock() || !before->isBeforeInBlock(grid)))
       return func.emitOpError() << "'moe.split' of " << this->name << " must name grids in their order in the module, "
                                 << "each once, got " << value;

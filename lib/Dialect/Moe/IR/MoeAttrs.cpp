@@ -82,8 +82,8 @@ void CapacityAttr::print(AsmPrinter &printer) const {
 //===----------------------------------------------------------------------===//
 
 LogicalResult SumAttr::verify(EmitError emitError, SumKind, int64_t groups) {
-  if (groups < 1 || !llvm::isPowerOf2_64(groups))
-    return emitError() << "number of groups of a sum must be a power of two, got " << groups;
+  if (groups < 1)
+    return emitError() << "number of groups of a sum must be at least 1, got " << groups;
   return success();
 }
 

@@ -45,6 +45,9 @@ LogicalResult mlir::moe::verifyVariant(Operation *op, Attribute value) {
     if (failed(verifyGrid(op, name, symbols)))
       return failure();
     auto grid = symbols.lookupNearestSymbolFrom<shard::GridOp>(op, name);
+    if (grid->hasAttr(kAxisOfAttr))
+      return op->emitOpError() << "'" << kVariantAttr << "' must name whole grids, but " << name
+                               << " is a dimension of another one";
     if (before && (before->getBlock() != grid->getBlock() || !before->isBeforeInBlock(grid)))
       return op->emitOpError() << "'" << kVariantAttr << "' must name grids in their order in the module, got " << name
                                << " behind @" << before.getSymName();

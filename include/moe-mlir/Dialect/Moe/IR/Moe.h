@@ -15,6 +15,10 @@
 
 #include <limits>
 
+namespace mlir::shard {
+class GridOp;
+} // namespace mlir::shard
+
 #include "moe-mlir/Dialect/Moe/IR/MoeDialect.h.inc"
 #include "moe-mlir/Dialect/Moe/IR/MoeEnums.h.inc"
 #define GET_TYPEDEF_CLASSES
@@ -31,6 +35,8 @@ constexpr llvm::StringLiteral kShapeAttr = "moe.shape";
 constexpr llvm::StringLiteral kSplitAttr = "moe.split";
 /// On a shard.grid, the names of its dimensions.
 constexpr llvm::StringLiteral kAxesAttr = "moe.axes";
+/// On a shard.grid, the grid whose dimension it is.
+constexpr llvm::StringLiteral kAxisOfAttr = "moe.axis_of";
 /// On a function, a #moe.variant.
 constexpr llvm::StringLiteral kVariantAttr = "moe.variant";
 
@@ -46,6 +52,19 @@ LogicalResult verifyVariant(Operation *op, Attribute value);
 FailureOr<int64_t> verifyGrid(Operation *op, FlatSymbolRefAttr grid, SymbolTableCollection &symbols);
 /// The same for an op that has been verified.
 int64_t ranksOf(Operation *op, FlatSymbolRefAttr grid);
+
+/// A grid that is a dimension of another one.
+struct GridAxis {
+  FlatSymbolRefAttr grid; ///< the other one
+  int64_t dim;
+  int64_t behind; ///< from a rank to the next one on this axis, in numbers of `grid`
+};
+/// The grid whose dimension `grid` is; none if it is no dimension of another one.
+std::optional<GridAxis> axisOf(Operation *op, FlatSymbolRefAttr grid);
+/// The same of `grid` itself.
+std::optional<GridAxis> axisOf(shard::GridOp grid);
+/// Says what is wrong with the value of `moe.axis_of` on `op`.
+LogicalResult verifyAxisOf(Operation *op, Attribute value);
 } // namespace mlir::moe
 
 #define GET_OP_CLASSES

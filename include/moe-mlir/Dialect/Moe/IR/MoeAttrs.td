@@ -80,10 +80,12 @@ def Moe_SumAttr : Moe_Attr<"Sum", "sum"> {
   let summary = "Order in which a token's rows are added: the groups of the layout are cut into `groups` equal ranges";
   let description = [{
     `tree`: in each range slots are added in slot order, in f32, starting from +0; a range without slots is +0. Then the ranges
-    are added in pairs, `(0 + 1) + (2 + 3)` and so on. `groups` is a power of two that divides the layout's number of groups.
+    are added in pairs, `(0 + 1) + (2 + 3)` and so on; of an odd number the last one goes on to the next round. `groups` divides the
+    layout's number of groups.
 
     A sum over a half of the ranges is one side of the tree, so ranks that own a part of the experts each, and whose sums are added
-    in pairs, give the bits of one rank that owns all of them.
+    in pairs, give the bits of one rank that owns all of them. So do 3 nodes of 8 ranks: whatever the number of nodes, one whose
+    ranges are a power of two is a branch of the tree.
   }];
   let parameters = (ins EnumParameter<Moe_SumKind>:$kind, "int64_t":$groups);
   let assemblyFormat = "`<` $kind `,` `groups` `=` $groups `>`";

@@ -29,6 +29,7 @@ def Moe_Dialect : Dialect {
     | `shard.grid` | value | says |
     |---|---|---|
     | `moe.axes` | list of strings | name of each of its dimensions, for `moe-compile --parallel` and messages of the program |
+    | `moe.axis_of` | `@grid` | this grid, of one dimension, is the dimension of that name and size of another one: its ranks are those that differ there alone |
 
     | argument or result | value | says |
     |---|---|---|

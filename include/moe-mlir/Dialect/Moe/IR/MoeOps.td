@@ -126,6 +126,8 @@ def Moe_DispatchOp : Moe_Op<"dispatch", [Pure, Moe_NamesGrid]> {
     - `to @g`: groups are the ranks instead of experts. A token gets one row for each rank that owns one of its experts, so slots
       are ranks: R is T.W, and the layout has W groups. `moe.all_to_all` sends these rows; nothing else reads them.
     - `at @g`: only the experts of this rank count, renumbered from 0; pairs of others have none. The layout has E/W groups.
+    - `to @local at @node`, of the two axes of one grid (`moe.axis_of`): groups are the ranks of this rank's node, and only the
+      experts of this node count.
 
     ```mlir
     shard.grid @ep(shape = 2)
@@ -136,6 +138,28 @@ def Moe_DispatchOp : Moe_Op<"dispatch", [Pure, Moe_NamesGrid]> {
       %rows, %here = moe.dispatch %x, %experts num_experts(8) at @ep
           : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<4>
       return %rows : tensor<?x64xf32>
+    }
+    ```
+
+    So two exchanges can do the work of one. A token goes to each node that has one of its experts once, and there to the ranks:
+
+    ```mlir
+    shard.grid @ep(shape = 2x4) {moe.axes = ["node", "local"]}
+    shard.grid @node(shape = 2) {moe.axes = ["node"], moe.axis_of = @ep}
+    shard.grid @local(shape = 4) {moe.axes = ["local"], moe.axis_of = @ep}
+
+    func.func @nested(%x: tensor<?x64xf32>, %experts: tensor<?x2xi32>) -> (tensor<?x64xf32>, !moe.layout<1>) {
+      %s0, %l0 = moe.dispatch %x, %experts num_experts(8) to @node
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<2>
+      %r0, %g0, %e0 = moe.all_to_all %s0, %l0 on @node with(%experts : tensor<?x2xi32>) via(direct)
+          : tensor<?x64xf32>, !moe.layout<2> -> tensor<?x64xf32>, !moe.layout<1>, tensor<?x2xi32>
+      %s1, %l1 = moe.dispatch %r0, %e0 num_experts(8) to @local at @node
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<4>
+      %r1, %g1, %e1 = moe.all_to_all %s1, %l1 on @local with(%e0 : tensor<?x2xi32>) via(direct)
+          : tensor<?x64xf32>, !moe.layout<4> -> tensor<?x64xf32>, !moe.layout<1>, tensor<?x2xi32>
+      %rows, %here = moe.dispatch %r1, %e1 num_experts(8) at @ep
+          : tensor<?x64xf32>, tensor<?x2xi32> -> tensor<?x64xf32>, !moe.layout<1>
+      return %rows, %here : tensor<?x64xf32>, !moe.layout<1>
     }
     ```
 
