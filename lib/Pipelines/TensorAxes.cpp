@@ -194,6 +194,9 @@ bool TensorAxes::mayCut(OpOperand &operand, int64_t dim) {
 void TensorAxes::visit(Operation *op) {
   if (auto linear = dyn_cast<nn::LinearOp>(op))
     return visitLinear(linear);
+  // Results have nothing to do with each other.
+  if (auto exit = dyn_cast<func::ReturnOp>(op))
+    return visitReturn(exit);
   auto isDivided = [&](Value value) { return bool(partOf(value)); };
   if (llvm::none_of(readBy(op), isDivided))
     return;
@@ -202,8 +205,6 @@ void TensorAxes::visit(Operation *op) {
   if (llvm::any_of(captured, isDivided))
     return refuse(op, "reads elements by index");
   join(op->getOperands());
-  if (auto exit = dyn_cast<func::ReturnOp>(op))
-    return visitReturn(exit);
   if (auto norm = dyn_cast<nn::RmsNormOp>(op))
     return visitNorm(norm);
   if (auto update = dyn_cast<nn::CacheUpdateOp>(op))
@@ -272,6 +273,8 @@ void TensorAxes::visitNorm(nn::RmsNormOp op) {
 void TensorAxes::visitUpdate(nn::CacheUpdateOp op) {
   if (dimOf(op.getCache()) != 1 || dimOf(op.getRows()) != 2)
     return refuse(op, "has a cache or rows whose heads every rank has");
+  if (dimOf(op.getPositions()))
+    return refuse(op, "has positions that are divided themselves");
   set(op, op.getResult(), 1, op.getCache());
 }
 
@@ -280,6 +283,9 @@ void TensorAxes::visitAttention(nn::AttentionOp op) {
     return refuse(op, "has queries, keys or values whose heads every rank has");
   if (op.getMask() && typeOf(op.getMask()).getDimSize(1) != 1)
     return refuse(op, "has a mask for each head");
+  for (Value other : {op.getMask(), op.getPositions(), op.getLengths()})
+    if (other && dimOf(other))
+      return refuse(op, "has a mask, positions or lengths that are divided themselves");
   set(op, op.getResult(), 2, op.getQuery());
 }
 

@@ -51,6 +51,9 @@ static bool isJoinedOver(FlatSymbolRefAttr grid, Value part) {
       }
       auto sum = dyn_cast<shard::AllReduceOp>(user);
       auto join = dyn_cast<shard::AllGatherOp>(user);
+      // Of each row a number, as a norm's sum of squares; columns of several ranks are not to be added.
+      if (sum && sum.getGridAttr() == grid && cast<ShapedType>(sum.getInput().getType()).getShape().back() != 1)
+        return false;
       if ((sum && sum.getGridAttr() == grid) || (join && join.getGridAttr() == grid) || isa<tensor::DimOp>(user))
         continue;
       if (isa<moe::GateOp, moe::DispatchOp, moe::CombineOp, moe::ExpertOp>(user))
@@ -70,6 +73,8 @@ static StringRef whyNotProduct(nn::LinearOp op) {
   Attribute bias = partOf(op.getBias());
   if (!weight)
     return bias ? "has a part of a bias and all of its weight; give both one #moe.shard of dimension 0, or none" : "";
+  if (weight.getHalves())
+    return "has a weight that is divided by halves, which only experts have; remove 'halves' from its #moe.shard";
   MLIRContext *context = op.getContext();
   if (weight.getDim() == 1) {
     if (op.getBias() && bias != moe::OnceAttr::get(context, weight.getGrid(), weight.getRanks()))
@@ -84,7 +89,7 @@ static StringRef whyNotProduct(nn::LinearOp op) {
   return isJoinedOver(weight.getGrid(), op.getResult())
              ? ""
              : "has a part of the rows of its weight, and what is made of its result goes to a caller, or to an op "
-               "that needs all of it: a shard.all_gather or a product with that part of its columns has to come before";
+               "that needs all of it, or ranks add different columns: a shard.all_gather or a product with that part of its columns has to come before";
 }
 
 static StringRef whyNotTable(nn::EmbeddingOp op) {
@@ -92,6 +97,9 @@ static StringRef whyNotTable(nn::EmbeddingOp op) {
   FlatSymbolRefAttr grid = rows && rows.getDim() == 0 ? rows.getGrid() : FlatSymbolRefAttr();
   if (grid != op.getAtAttr())
     return "and its table name two grids, or only one of them does: a part of the rows needs 'at' its grid";
+  if (grid && rows.getHalves())
+    return "has a table that is divided by halves, but ids count its rows in their order; remove 'halves' from its "
+           "#moe.shard";
   return !grid || isAddedOver(grid, op.getResult())
              ? ""
              : "has a part of a table, and so gives summands: only a rounding and a shard.all_reduce over its grid may "
