@@ -8,6 +8,7 @@
 
 #include "RankContract.h"
 
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
@@ -32,10 +33,11 @@ static Attribute partOf(Value value) {
 /// Whether all that is made of a value, of which ranks of `grid` have parts, is whole again before a caller sees it, or
 /// an op that needs all of it.
 static bool isJoinedOver(FlatSymbolRefAttr grid, Value part) {
-  llvm::SetVector<Value> pending;
-  pending.insert(part);
+  llvm::SetVector<std::pair<Value, Attribute>> pending; // and the grid that has its parts
+  pending.insert({part, grid});
   for (unsigned i = 0; i < pending.size(); ++i) {
-    Value value = pending[i];
+    Value value = pending[i].first;
+    auto own = cast<FlatSymbolRefAttr>(pending[i].second);
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
       if (auto exit = dyn_cast<func::ReturnOp>(user)) {
@@ -46,23 +48,31 @@ static bool isJoinedOver(FlatSymbolRefAttr grid, Value part) {
       }
       if (auto linear = dyn_cast<nn::LinearOp>(user)) {
         auto columns = dyn_cast_if_present<moe::ShardAttr>(partOf(linear.getWeight()));
-        if (columns && columns.getDim() == 1 && columns.getGrid() == grid)
+        if (columns && columns.getDim() == 1 && columns.getGrid() == own)
           continue;
       }
+      FlatSymbolRefAttr all = moe::groupsOf(user, own), made = own;
       auto sum = dyn_cast<shard::AllReduceOp>(user);
       auto join = dyn_cast<shard::AllGatherOp>(user);
-      // Of each row a number, as a norm's sum of squares; columns of several ranks are not to be added.
-      if (sum && sum.getGridAttr() == grid && cast<ShapedType>(sum.getInput().getType()).getShape().back() != 1)
-        return false;
-      if ((sum && sum.getGridAttr() == grid) || (join && join.getGridAttr() == grid) || isa<tensor::DimOp>(user))
+      if (sum && (sum.getGridAttr() == own || sum.getGridAttr() == all)) {
+        // Of each row a number, as a norm's sum of squares; columns of several ranks are not to be added.
+        if (cast<ShapedType>(sum.getInput().getType()).getShape().back() != 1)
+          return false;
+        continue;
+      }
+      if ((join && join.getGridAttr() == own) || isa<tensor::DimOp>(user))
         continue;
       if (isa<moe::GateOp, moe::DispatchOp, moe::CombineOp, moe::ExpertOp>(user))
         return false;
+      // Heads of keys that neighbours share are read by heads of queries, of which each rank has its own.
+      if (all && isa<nn::AttentionOp>(user))
+        made = all;
       // The body of an op may read it by index.
       Operation *holder = user;
       while (holder->getBlock() != value.getParentBlock())
         holder = holder->getParentOp();
-      pending.insert(holder->result_begin(), holder->result_end());
+      for (Value result : holder->getResults())
+        pending.insert({result, made});
     }
   }
   return true;

@@ -3,6 +3,7 @@
 #include "Axes.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Ranks.h"
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Support/FixedStrides.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,11 +22,30 @@ FailureOr<Axes> Axes::read(ModuleOp module) {
     if (*ranks > 1 || !SymbolTable::symbolKnownUseEmpty(grid, module))
       axes.ranks.insert({grid.getSymNameAttr(), {*ranks}});
   }
-  axes.setStrides(llvm::map_to_vector(axes.ranks, [](auto &entry) { return entry.first; }));
+  SmallVector<StringAttr> own;
+  for (auto &[name, axis] : axes.ranks)
+    if (!moe::groupsOf(module, FlatSymbolRefAttr::get(name)))
+      own.push_back(name);
+  axes.setStrides(own);
+  axes.numGroups = axes.ranks.size() - own.size();
   for (auto function : module.getOps<func::FuncOp>())
     if (auto variant = moe::variantOf(function))
       axes.setStrides(llvm::map_to_vector(variant.getGrids(), [](FlatSymbolRefAttr grid) { return grid.getAttr(); }));
+  for (auto &[name, axis] : axes.ranks)
+    if (FlatSymbolRefAttr whole = moe::groupsOf(module, FlatSymbolRefAttr::get(name))) {
+      auto found = axes.ranks.find(whole.getAttr()); // Groups of one rank are not there.
+      const Axis all = found == axes.ranks.end() ? Axis{1} : found->second;
+      axis.stride = all.stride * (all.ranks / axis.ranks);
+    }
   return axes;
+}
+
+SmallVector<int64_t> Axes::ownAxes(ModuleOp module) const {
+  SmallVector<int64_t> own;
+  for (auto [i, entry] : llvm::enumerate(ranks))
+    if (!moe::groupsOf(module, FlatSymbolRefAttr::get(entry.first)))
+      own.push_back(i);
+  return own;
 }
 
 void Axes::setStrides(ArrayRef<StringAttr> grids) {

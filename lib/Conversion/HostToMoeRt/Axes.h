@@ -22,6 +22,10 @@ public:
   int32_t ranksOf(FlatSymbolRefAttr grid) const { return ranks.find(grid.getAttr())->second.ranks; }
   bool contains(FlatSymbolRefAttr grid) const { return ranks.contains(grid.getAttr()); }
   bool empty() const { return ranks.empty(); }
+  /// Whether there are axes whose ranks are groups of another one's; a job has no ranks for them.
+  bool hasGroups() const { return numGroups > 0; }
+  /// Those that give a program without variants its ranks.
+  SmallVector<int64_t> ownAxes(ModuleOp module) const;
   /// The module attribute `moert.axes`.
   ArrayAttr toAttr(MLIRContext *context) const;
 
@@ -34,6 +38,7 @@ private:
   void setStrides(ArrayRef<StringAttr> grids);
 
   llvm::MapVector<StringAttr, Axis> ranks;
+  size_t numGroups = 0;
 };
 
 /// A parameter as the archive has it, which does not know ranks.

@@ -70,6 +70,8 @@ FailureOr<Interface> Interface::read(func::FuncOp function, const Axes &axes) {
   if (interface.variant)
     for (FlatSymbolRefAttr grid : interface.variant.getGrids())
       interface.ownAxes.push_back(axes.number(grid));
+  else if (axes.hasGroups())
+    interface.ownAxes = axes.ownAxes(function->getParentOfType<ModuleOp>());
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     DictionaryAttr attrs = function.getArgAttrDict(i);
     FailureOr<Value> value = interface.readValue(function, attrs, type, "input" + std::to_string(i), axes);
@@ -200,7 +202,8 @@ DictionaryAttr Interface::toAttr(MLIRContext *context) const {
   if (variant) {
     program.set("entry", b.getStringAttr(variant.getEntry()));
     program.set("variant", b.getStringAttr(variant.getName()));
-    program.set("axes", b.getDenseI64ArrayAttr(ownAxes));
   }
+  if (variant || !ownAxes.empty())
+    program.set("axes", b.getDenseI64ArrayAttr(ownAxes));
   return program.getDictionary(context);
 }

@@ -6,6 +6,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Moe/IR/PlainLayers.h"
 
@@ -121,6 +122,8 @@ LogicalResult MoeDialect::verifyOperationAttribute(Operation *op, NamedAttribute
       return op->emitOpError() << "'" << name << "' belongs to the module";
     if (name == kAxesAttr)
       return verifyAxes(op, attr.getValue());
+    if (name == kGroupsOfAttr)
+      return verifyGroupsOf(op, attr.getValue());
     if (name == kVariantAttr)
       return verifyVariant(op, attr.getValue());
     return name == kPlainAttr ? verifyPlainLayers(op, attr.getValue()) : success();
@@ -214,6 +217,9 @@ LogicalResult Slot::verifySplit(Attribute value) {
     auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(func, name);
     if (!grid)
       return func.emitOpError() << "'moe.split' of " << this->name << " names no shard.grid: " << name;
+    if (groupsOf(func, name))
+      return func.emitOpError() << "'moe.split' of " << this->name << " names a grid of groups, which share weights only: "
+                                << name;
     if (before && (before->getBlock() != grid->getBlock() || !before->isBeforeInBlock(grid)))
       return func.emitOpError() << "'moe.split' of " << this->name << " must name grids in their order in the module, "
                                 << "each once, got " << value;
