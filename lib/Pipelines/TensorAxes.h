@@ -65,13 +65,6 @@ private:
 
   void gatherSources();
   void gatherTables();
-  // TensorAxesOfHeads.cpp
-  mlir::LogicalResult checkHeads();
-  /// The number of parts of `size` heads.
-  int64_t partsOfHeads(int64_t size) const;
-  void visitUpdate(mlir::nn::CacheUpdateOp op);
-  void visitAttention(mlir::nn::AttentionOp op);
-  // TensorAxes.cpp
   /// Visits all ops. Whether a source has died, or has fewer parts.
   bool visitAll();
   void visit(mlir::Operation *op);
@@ -80,6 +73,12 @@ private:
   void visitLoops(mlir::linalg::LinalgOp op);
   void visitElements(mlir::Operation *op);
   void visitReturn(mlir::func::ReturnOp op);
+  // TensorAxesOfHeads.cpp
+  mlir::LogicalResult checkHeads();
+  /// How many parts `size` heads have among the ranks; 1 if these cannot share them.
+  int64_t partsOfHeads(int64_t size) const;
+  void visitUpdate(mlir::nn::CacheUpdateOp op);
+  void visitAttention(mlir::nn::AttentionOp op);
   // TensorAxesOfShapes.cpp
   bool visitTensor(mlir::Operation *op);
   void visitExpand(mlir::tensor::ExpandShapeOp op, int64_t dim);

@@ -41,7 +41,8 @@ LogicalResult TensorAxes::checkHeads() {
     InFlightDiagnostic error = op.emitOpError() << "has " << heads << " heads of keys";
     if (StringRef weight = weightBehind(op.getKey()); !weight.empty())
       error << ", which '" << weight << "' makes";
-    error << ", and tp=" << ranks << " does not divide them equally, nor they tp; ranks share whole heads with their caches";
+    error << ", and tp=" << ranks
+          << " does not divide them equally, nor they tp; ranks share whole heads with their caches";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

@@ -99,7 +99,8 @@ static StringRef whyNotProduct(nn::LinearOp op) {
   return isJoinedOver(weight.getGrid(), op.getResult())
              ? ""
              : "has a part of the rows of its weight, and what is made of its result goes to a caller, or to an op "
-               "that needs all of it, or ranks add different columns: a shard.all_gather or a product with that part of its columns has to come before";
+               "that needs all of it, or ranks add different columns: a shard.all_gather or a product with that part "
+               "of its columns has to come before";
 }
 
 static StringRef whyNotTable(nn::EmbeddingOp op) {

@@ -59,7 +59,9 @@ moe::AllToAllOp mlir::kernel::exchangeAcross(Operation *op) {
   std::string why;
   std::optional<ExchangeChain> chain = there ? ExchangeChain::around(there, why) : std::nullopt;
   Operation *place = chain ? chain->sum.getOperation() : op;
-  auto isBehind = [&](Operation *back) { return back->getBlock() == place->getBlock() && place->isBeforeInBlock(back); };
+  auto isBehind = [&](Operation *back) {
+    return back->getBlock() == place->getBlock() && place->isBeforeInBlock(back);
+  };
   for (auto other : op->getBlock()->getOps<moe::AllToAllOp>()) {
     if (other == op || other.getInverse() || passTokensOf(other) || other.getGridAttr() != op->getAttr("grid") ||
         !other->isBeforeInBlock(place))
@@ -77,9 +79,10 @@ std::string mlir::kernel::whyNotInPasses(Operation *op) {
   std::string why;
   if (there && !ExchangeChain::around(there, why))
     return why + "; remove 'kernel.pass_tokens'";
-  return exchangeAcross(op) ? "has passes between the way there and the way back of another exchange on its grid, which "
-                              "has none; give both 'kernel.pass_tokens'"
-                            : "";
+  if (!exchangeAcross(op))
+    return "";
+  return "has passes between the way there and the way back of another exchange on its grid, which has none; give both "
+         "'kernel.pass_tokens'";
 }
 
 /// Bytes of a row; nothing if they are no constant.

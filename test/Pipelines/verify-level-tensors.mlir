@@ -179,3 +179,30 @@ func.func @halves_of_columns(%x: tensor<?x6xf32>) -> tensor<?x8xf32> {
   %all = shard.all_gather %y on @tp grid_axes = [0] gather_axis = 1 : tensor<?x4xf32> -> tensor<?x8xf32>
   return %all : tensor<?x8xf32>
 }
+
+// -----
+
+shard.grid @tp(shape = 4)
+shard.grid @kv(shape = 2) {moe.groups_of = @tp}
+
+func.func @sum_of_groups(%x: tensor<?x6xf32>) -> tensor<?x6xf32> {
+  // expected-error@+1 {{'shard.all_reduce' names a grid whose ranks are groups, which share weights only; name the grid that it groups}}
+  %sum = shard.all_reduce %x on @kv grid_axes = [0] : tensor<?x6xf32> -> tensor<?x6xf32>
+  return %sum : tensor<?x6xf32>
+}
+
+// -----
+
+shard.grid @tp(shape = 4)
+shard.grid @kv(shape = 2) {moe.groups_of = @tp}
+
+// Columns that two ranks have are no part of those that four add.
+func.func @columns_of_groups(%x: tensor<?x6xf32>) -> tensor<?x4xf32> {
+  %w = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @kv, ranks = 2>] : tensor<4x6xf32>
+  %v = moe.parameter ["v"] recipe [#moe.shard<dim = 1, grid = @tp, ranks = 4>] : tensor<4x4xf32>
+  // expected-error@+1 {{'nn.linear' has a part of the rows of its weight, and what is made of its result goes to a caller, or to an op that needs all of it}}
+  %y = nn.linear %x, %w : tensor<?x6xf32>, tensor<4x6xf32> -> tensor<?x4xf32>
+  %part = nn.linear %y, %v : tensor<?x4xf32>, tensor<4x4xf32> -> tensor<?x4xf32>
+  %sum = shard.all_reduce %part on @tp grid_axes = [0] : tensor<?x4xf32> -> tensor<?x4xf32>
+  return %sum : tensor<?x4xf32>
+}

@@ -55,8 +55,8 @@ LogicalResult mlir::moe::verifyGroupsOf(Operation *op, Attribute value) {
   auto name = dyn_cast<FlatSymbolRefAttr>(value);
   auto grid = name ? SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, name) : shard::GridOp();
   if (!grid || grid == own || grid->hasAttr(kGroupsOfAttr))
-    return op->emitOpError() << "'" << kGroupsOfAttr << "' must name another shard.grid, whose ranks are no groups, got "
-                             << value;
+    return op->emitOpError() << "'" << kGroupsOfAttr
+                             << "' must name another shard.grid, whose ranks are no groups, got " << value;
   std::optional<int64_t> all = product(grid.getShape()), groups = product(own.getShape());
   if (ShapedType::isDynamicShape(grid.getShape()) || ShapedType::isDynamicShape(own.getShape()) || !all || !groups ||
       *groups < 1 || *all % *groups != 0)

@@ -218,8 +218,8 @@ LogicalResult Slot::verifySplit(Attribute value) {
     if (!grid)
       return func.emitOpError() << "'moe.split' of " << this->name << " names no shard.grid: " << name;
     if (groupsOf(func, name))
-      return func.emitOpError() << "'moe.split' of " << this->name << " names a grid of groups, which share weights only: "
-                                << name;
+      return func.emitOpError() << "'moe.split' of " << this->name
+                                << " names a grid of groups, which share weights only: " << name;
     if (before && (before->getBlock() != grid->getBlock() || !before->isBeforeInBlock(grid)))
       return func.emitOpError() << "'moe.split' of " << this->name << " must name grids in their order in the module, "
                                 << "each once, got " << value;

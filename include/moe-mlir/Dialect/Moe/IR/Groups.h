@@ -7,8 +7,8 @@
 
 namespace mlir::moe {
 
-/// On a shard.grid, the grid whose ranks, as many neighbours each, are its own: of two ranks that are groups of four, the
-/// first one is ranks 0 and 1. They have the same part of a weight (#moe.shard), and nothing else is divided by them.
+/// On a shard.grid, another grid: each of its ranks is as many neighbours there. Of two ranks that are groups of four,
+/// the first one is ranks 0 and 1. They have the same part of a weight (#moe.shard), and nothing else goes by groups.
 constexpr llvm::StringLiteral kGroupsOfAttr = "moe.groups_of";
 
 /// The grid that `grid` groups; null if its ranks are no groups.
