@@ -29,6 +29,7 @@ def Moe_Dialect : Dialect {
     | `shard.grid` | value | says |
     |---|---|---|
     | `moe.axes` | list of strings | name of each of its dimensions, for `moe-compile --parallel` and messages of the program |
+    | `moe.groups_of` | grid | of which each rank here is a group of neighbours, equally many; they have the same part of a weight (`#moe.shard`), and a job has no ranks for such a grid |
 
     | argument or result | value | says |
     |---|---|---|
