@@ -11,7 +11,7 @@ import torch
 import test_overlap_trace as overlap_trace
 import test_traffic as traffic
 from edited import compile_text, substitute, text_at, without
-from layer import Drawn, inputs_of, write
+from layer import Drawn, inputs_of, write, write_all
 from overlap import Schedule, schedules_in
 from safetensors.torch import save_file
 
@@ -130,6 +130,25 @@ def test_windows_are_bounded(sources, whole, tmp_path):
     grown = sum(window["bytes"]["size 128"] for window in buffer["windows"] if window["type"].startswith("?"))
     assert grown <= 16384 < buffer["comet_bytes"]["size 128"] * 2
     assert_same_bits(outputs_of(tmp_path / "model", 2, calls(True), tmp_path / "calls"), whole("ep=2", True))
+
+
+def test_exchanges_that_overlap(tmp_path):
+    """The second layer between the first one's way there and its experts: in passes of their own both have their bits, and one of them alone is an error."""
+    layers = [Drawn(4, 2, 16, 8, True, "f32", 9, "random"), Drawn(8, 3, 24, 8, True, "f32", 9, "random")]
+    flags, source = write_all(layers, tmp_path), tmp_path / "layer.mlir"
+    lines = text_at("scheduled", source, "ep=2", *flags).split("\n")
+    there, last = (max(i for i, line in enumerate(lines) if word in line) for word in (" = moe.dispatch", "moe.combine"))
+    first = min(i for i, line in enumerate(lines) if "moe.parameter" in line and '1"]' in line)
+    assert " at @ep" in lines[there] and first < there < last
+    away = next(i for i, line in enumerate(lines) if "via(direct)" in line) + 1
+    text = "\n".join(lines[:away] + lines[first : last + 1] + lines[away:first] + lines[last + 1 :])
+    done, _ = compile_text("via(direct) {kernel.pass_tokens = 3 : i64}".join(text.rsplit("via(direct)", 1)), "scheduled", tmp_path / "one")
+    assert done.returncode == 2 and "give both 'kernel.pass_tokens'" in done.stderr, done.stderr
+    done, program = compile_text(in_passes(text, 3), "scheduled", tmp_path / "both")
+    assert done.returncode == 0, done.stderr
+    call = inputs_of(layers[0], 2, 1) | {f"{name}1": value for name, value in inputs_of(layers[1], 2, 2).items()}
+    expected = outputs_of(compile_for(source, tmp_path / "whole", 1, *flags), 1, [call], tmp_path / "expected")
+    assert_same_bits(outputs_of(program, 2, [call], tmp_path / "calls"), expected)
 
 
 def test_parts_that_are_joined(tmp_path):
