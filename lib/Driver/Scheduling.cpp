@@ -53,7 +53,9 @@ int Compiler::checkWindows() {
   if (!options.windows)
     return kOk;
   std::string why;
-  if (input.level == Level::Graph && !hasRanks(options.parallel))
+  std::string error;
+  std::optional<ParallelSpec> spec = parseParallel(options.parallel, error);
+  if (input.level == Level::Graph && !hasRanks(options.parallel) && !(spec && spec->tensors > 1))
     why = "--windows is for what ranks share, and this program has one; add --parallel=ep=N";
   else if (input.level >= Level::Scheduled)
     why = "--windows cuts exchanges on the way to level scheduled; '" + options.input + "' is at level " +

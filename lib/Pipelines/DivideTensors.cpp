@@ -10,6 +10,7 @@
 
 #include "DivideLayers.h"
 
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Support/LinalgBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,8 +36,9 @@ private:
   void setTypes();
   void setSizes(Operation *op);
   void cutOperand(const TensorAxes::Cut &cut);
-  Value cutUniform(Value value, int64_t dim);
-  void takeShard(OpOperand &operand, int64_t dim);
+  Value cutUniform(Value value, int64_t dim, int64_t parts);
+  void takeShard(OpOperand &operand, int64_t dim, int64_t parts);
+  FlatSymbolRefAttr gridOf(int64_t parts);
   void addSummands(nn::LinearOp op);
   void addSquares(nn::RmsNormOp op);
   void divideTable(nn::EmbeddingOp op);
@@ -46,9 +48,9 @@ private:
   void addOverRanks(Value summand, RankedTensorType type);
   Value allReduce(Location loc, Value summand);
 
-  RankedTensorType partType(RankedTensorType type, int64_t dim) const {
+  static RankedTensorType partType(RankedTensorType type, int64_t dim, int64_t parts) {
     SmallVector<int64_t> shape(type.getShape());
-    shape[dim] /= ranks;
+    shape[dim] /= parts;
     return type.clone(shape);
   }
 
@@ -69,7 +71,7 @@ private:
 void TensorRewriter::setTypes() {
   auto setType = [&](Value value) {
     if (std::optional<int64_t> dim = axes.dimOf(value))
-      value.setType(partType(typeOf(value), *dim));
+      value.setType(partType(typeOf(value), *dim, axes.partsOf(value)));
   };
   llvm::for_each(func.getArguments(), setType);
   for (Operation &op : func.front()) {
@@ -81,49 +83,65 @@ void TensorRewriter::setTypes() {
 
 /// Static sizes that an op states beside the types.
 void TensorRewriter::setSizes(Operation *op) {
-  const int64_t dim = *axes.dimOf(op->getResult(0));
+  const int64_t dim = *axes.dimOf(op->getResult(0)), parts = axes.partsOf(op->getResult(0));
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
     SmallVector<int64_t> sizes(expand.getStaticOutputShape());
-    sizes[dim] /= ranks;
+    sizes[dim] /= parts;
     expand.setStaticOutputShape(sizes);
   }
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
     SmallVector<int64_t> sizes(slice.getStaticSizes());
-    sizes[*axes.dimOf(slice.getSource())] /= ranks;
+    sizes[*axes.dimOf(slice.getSource())] /= parts;
     slice.setStaticSizes(sizes);
   }
   if (auto reshape = dyn_cast<tensor::ReshapeOp>(op)) {
     auto shape = reshape.getShape().getDefiningOp<tensor::FromElementsOp>();
     b.setInsertionPoint(op);
     SmallVector<Value> sizes(shape.getElements());
-    const int64_t size = typeOf(reshape.getResult()).getDimSize(dim) / ranks;
+    const int64_t size = typeOf(reshape.getResult()).getDimSize(dim) / parts;
     sizes[dim] = arith::ConstantOp::create(b, op->getLoc(), b.getIntegerAttr(sizes[dim].getType(), size));
     whole.insert(shape);
     reshape.getShapeMutable().assign(tensor::FromElementsOp::create(b, op->getLoc(), shape.getType(), sizes));
   }
 }
 
-void TensorRewriter::takeShard(OpOperand &operand, int64_t dim) {
+/// The grid whose ranks have `parts` different parts.
+FlatSymbolRefAttr TensorRewriter::gridOf(int64_t parts) {
+  if (parts == ranks)
+    return grid;
+  auto module = func->getParentOfType<ModuleOp>();
+  for (auto other : module.getOps<shard::GridOp>())
+    if (other->getAttr(moe::kGroupsOfAttr) == grid && other.getShape() == ArrayRef<int64_t>{parts})
+      return FlatSymbolRefAttr::get(other.getSymNameAttr());
+  SymbolTable symbols(module);
+  OpBuilder builder(b.getContext());
+  auto groups = shard::GridOp::create(builder, module.getLoc(), "kv", ArrayRef<int64_t>{parts});
+  groups->setAttr(moe::kAxesAttr, b.getStrArrayAttr({"kv"}));
+  groups->setAttr(moe::kGroupsOfAttr, grid);
+  return FlatSymbolRefAttr::get(symbols.insert(groups, std::next(Block::iterator(symbols.lookup(grid.getValue())))));
+}
+
+void TensorRewriter::takeShard(OpOperand &operand, int64_t dim, int64_t parts) {
   whole.insert(operand.get().getDefiningOp());
-  takePart(operand, moe::ShardAttr::get(b.getContext(), dim, grid, ranks, /*halves=*/false),
-           partType(typeOf(operand.get()), dim));
+  takePart(operand, moe::ShardAttr::get(b.getContext(), dim, gridOf(parts), parts, /*halves=*/false),
+           partType(typeOf(operand.get()), dim, parts));
 }
 
 void TensorRewriter::cutOperand(const TensorAxes::Cut &cut) {
   if (isParameter(cut.operand->get()))
-    return takeShard(*cut.operand, cut.dim);
+    return takeShard(*cut.operand, cut.dim, cut.parts);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(cut.operand->getOwner());
   whole.insert(cut.operand->get().getDefiningOp());
-  cut.operand->set(cutUniform(cut.operand->get(), cut.dim));
+  cut.operand->set(cutUniform(cut.operand->get(), cut.dim, cut.parts));
 }
 
-Value TensorRewriter::cutUniform(Value value, int64_t dim) {
+Value TensorRewriter::cutUniform(Value value, int64_t dim, int64_t parts) {
   Operation *op = value.getDefiningOp();
-  RankedTensorType type = partType(typeOf(value), dim);
+  RankedTensorType type = partType(typeOf(value), dim, parts);
   if (auto fill = dyn_cast<linalg::FillOp>(op)) {
     whole.insert(fill.getDpsInitOperand(0)->get().getDefiningOp());
-    Value init = cutUniform(fill.getDpsInitOperand(0)->get(), dim);
+    Value init = cutUniform(fill.getDpsInitOperand(0)->get(), dim, parts);
     return linalg::FillOp::create(b, fill.getLoc(), fill.getDpsInputOperand(0)->get(), init).getResult(0);
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -167,7 +185,7 @@ void TensorRewriter::addSummands(nn::LinearOp op) {
 }
 
 void TensorRewriter::divideTable(nn::EmbeddingOp op) {
-  takeShard(op.getTableMutable(), 0);
+  takeShard(op.getTableMutable(), 0, ranks);
   op.setAtAttr(grid);
   addOverRanks(op.getResult(), typeOf(op.getResult()));
 }
@@ -195,6 +213,7 @@ void TensorRewriter::addSquares(nn::RmsNormOp op) {
   Value column = tensor::ExpandShapeOp::create(at, typeOf(squares).clone(shape), squares, groups, sizes);
   b.setInsertionPoint(op);
   Value sum = tensor::CollapseShapeOp::create(at, squares.getType(), allReduce(op.getLoc(), column), groups);
+  // Where neighbours have the same part, the sum has its squares as often as the count its columns.
   Value count = constantF32(at, static_cast<float>(typeOf(op.getX()).getDimSize(rows) * ranks));
   Value eps = constantF32(at, op.getEps().convertToDouble());
   Value factor = linalg.map(ArrayRef(loops).drop_back(), at.getF32Type(), {{sum, range(rows)}},

@@ -12,6 +12,7 @@
 
 #include "DivideLayers.h"
 
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Support/ScalarRegion.h"
 
@@ -194,6 +195,9 @@ StringRef moe_mlir::whyNotOfRank(Operation *op) {
       return why;
     return whyNotSlices(expert);
   }
+  auto grid = op->getAttrOfType<FlatSymbolRefAttr>("grid");
+  if (grid && moe::groupsOf(op, grid))
+    return "names a grid whose ranks are groups, which share weights only; name the grid that it groups";
   if (auto sum = dyn_cast<shard::AllReduceOp>(op))
     return whyNotSum(sum);
   if (auto gather = dyn_cast<shard::AllGatherOp>(op))

@@ -42,47 +42,19 @@ bool moe_mlir::isUniform(Value value) {
 // Sources
 //===----------------------------------------------------------------------===//
 
-/// "model.layers.0.self_attn.k_proj.weight", the weight that a value of heads is made by; empty if none is found.
-static StringRef weightBehind(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (auto linear = dyn_cast<nn::LinearOp>(op)) {
-      auto parameter = linear.getWeight().getDefiningOp<moe::ParameterOp>();
-      return parameter ? cast<StringAttr>(parameter.getSources()[0]).getValue() : StringRef();
-    }
-    auto update = dyn_cast<nn::CacheUpdateOp>(op);
-    if (op->getNumOperands() == 0)
-      break;
-    value = update ? update.getRows() : op->getOperand(0);
-  }
-  return "";
-}
-
-LogicalResult TensorAxes::checkHeads() {
-  WalkResult result = func.walk([&](nn::AttentionOp op) -> WalkResult {
-    int64_t heads = typeOf(op.getKey()).getDimSize(1);
-    if (ShapedType::isDynamic(heads) || heads % ranks == 0)
-      return WalkResult::advance();
-    InFlightDiagnostic error = op.emitOpError() << "has " << heads << " heads of keys";
-    if (StringRef weight = weightBehind(op.getKey()); !weight.empty())
-      error << ", which '" << weight << "' makes";
-    error << ", and tp=" << ranks << " does not divide them equally; ranks share whole heads with their caches";
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
-}
-
 void TensorAxes::gatherSources() {
-  auto add = [&](Value value) {
+  auto add = [&](Value value, int64_t parts) {
     if (sourceOf.try_emplace(value, sources.size()).second)
-      sources.push_back({value});
+      sources.push_back({value, parts});
   };
   for (Operation &op : func.front()) {
     if (isa<nn::LinearOp>(op))
-      add(op.getResult(0));
+      add(op.getResult(0), ranks);
     auto update = dyn_cast<nn::CacheUpdateOp>(op);
     auto state = update ? dyn_cast<BlockArgument>(update.getCache()) : BlockArgument();
-    if (state && func.getArgAttr(state.getArgNumber(), "moe.state") && divides(ranks, typeOf(state).getDimSize(1)))
-      add(state);
+    const int64_t parts = state ? partsOfHeads(typeOf(state).getDimSize(1)) : 1;
+    if (parts > 1 && func.getArgAttr(state.getArgNumber(), "moe.state"))
+      add(state, parts);
   }
 }
 
@@ -119,7 +91,7 @@ bool TensorAxes::visitAll() {
   const auto before = alive();
   for (Operation &op : func.front())
     visit(&op);
-  return alive() < before;
+  return std::exchange(hasFewer, false) || alive() < before;
 }
 
 //===----------------------------------------------------------------------===//
@@ -138,6 +110,11 @@ std::optional<int64_t> TensorAxes::dimOf(Value value) const {
   return part ? std::optional(part->dim) : std::nullopt;
 }
 
+int64_t TensorAxes::partsOf(Value value) const {
+  std::optional<Part> part = partOf(value);
+  return part ? sources[part->source].parts : 1;
+}
+
 void TensorAxes::join(ValueRange values) {
   std::optional<unsigned> first;
   for (Value value : values)
@@ -148,12 +125,19 @@ void TensorAxes::join(ValueRange values) {
 }
 
 void TensorAxes::set(Operation *op, Value value, int64_t dim, Value from) {
-  int64_t size = typeOf(value).getDimSize(dim);
-  if (!divides(ranks, size))
+  std::optional<Part> part = partOf(from);
+  if (!part)
+    return;
+  int64_t size = typeOf(value).getDimSize(dim), &number = sources[part->source].parts;
+  // Fewer heads than ranks: groups of ranks have one each.
+  if (int64_t fewer = partsOfHeads(size); fewer > 1 && fewer < number) {
+    number = fewer;
+    hasFewer = true;
+  }
+  if (!divides(number, size))
     return refuse(op, "has a dimension of " + describe(size) + " elements, which tp=" + Twine(ranks) +
                           " does not divide equally");
-  if (std::optional<Part> part = partOf(from))
-    parts[value] = {dim, part->source};
+  parts[value] = {dim, part->source};
 }
 
 void TensorAxes::refuse(Operation *op, ValueRange values, const Twine &why) {
@@ -179,11 +163,11 @@ static llvm::SetVector<Value> readBy(Operation *op) {
 
 void TensorAxes::refuse(Operation *op, const Twine &why) { refuse(op, readBy(op).getArrayRef(), why); }
 
-bool TensorAxes::mayCut(OpOperand &operand, int64_t dim) {
+bool TensorAxes::mayCut(OpOperand &operand, int64_t dim, int64_t parts) {
   int64_t size = typeOf(operand.get()).getDimSize(dim);
-  if (!divides(ranks, size) || !(isParameter(operand.get()) || isUniform(operand.get())))
+  if (!divides(parts, size) || !(isParameter(operand.get()) || isUniform(operand.get())))
     return false;
-  cut.push_back({&operand, dim});
+  cut.push_back({&operand, dim, parts});
   return true;
 }
 
@@ -194,6 +178,9 @@ bool TensorAxes::mayCut(OpOperand &operand, int64_t dim) {
 void TensorAxes::visit(Operation *op) {
   if (auto linear = dyn_cast<nn::LinearOp>(op))
     return visitLinear(linear);
+  // Results have nothing to do with each other.
+  if (auto exit = dyn_cast<func::ReturnOp>(op))
+    return visitReturn(exit);
   auto isDivided = [&](Value value) { return bool(partOf(value)); };
   if (llvm::none_of(readBy(op), isDivided))
     return;
@@ -201,15 +188,13 @@ void TensorAxes::visit(Operation *op) {
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   if (llvm::any_of(captured, isDivided))
     return refuse(op, "reads elements by index");
+  if (auto attention = dyn_cast<nn::AttentionOp>(op))
+    return visitAttention(attention);
   join(op->getOperands());
-  if (auto exit = dyn_cast<func::ReturnOp>(op))
-    return visitReturn(exit);
   if (auto norm = dyn_cast<nn::RmsNormOp>(op))
     return visitNorm(norm);
   if (auto update = dyn_cast<nn::CacheUpdateOp>(op))
     return visitUpdate(update);
-  if (auto attention = dyn_cast<nn::AttentionOp>(op))
-    return visitAttention(attention);
   if (auto rope = dyn_cast<nn::RopeOp>(op)) {
     if (dimOf(rope.getX()) != 2 || dimOf(rope.getCos()) || dimOf(rope.getSin()))
       return refuse(op, "rotates something else than whole heads");
@@ -240,8 +225,10 @@ void TensorAxes::visitLinear(nn::LinearOp op) {
   }
   if (dim && dim != last)
     return set(op, result, *dim, x);
+  if (dim && partsOf(x) != ranks)
+    return refuse(op, x, "sums over a part that other ranks have, too");
   if (dim) {
-    if (!hasParameters(op) || !mayCut(op.getWeightMutable(), 1))
+    if (!hasParameters(op) || !mayCut(op.getWeightMutable(), 1, ranks))
       return refuse(op, x, "has a weight or a bias that is no moe.parameter");
     return summed.push_back(op); // The result is whole.
   }
@@ -251,36 +238,23 @@ void TensorAxes::visitLinear(nn::LinearOp op) {
   if (!hasParameters(op))
     return refuse(op, result, "has a weight or a bias that is no moe.parameter");
   int64_t columns = typeOf(op.getWeight()).getDimSize(0);
-  if (!divides(ranks, columns))
+  const int64_t count = sources[number].parts; // of columns
+  if (!divides(count, columns))
     return refuse(op, result,
                   "has " + describe(columns) + " columns, which tp=" + Twine(ranks) + " does not divide equally");
-  mayCut(op.getWeightMutable(), 0);
+  mayCut(op.getWeightMutable(), 0, count);
   if (op.getBias())
-    mayCut(*op.getBiasMutable().begin(), 0);
+    mayCut(*op.getBiasMutable().begin(), 0, count);
 }
 
 void TensorAxes::visitNorm(nn::RmsNormOp op) {
   int64_t dim = *dimOf(op.getX()), last = typeOf(op.getX()).getRank() - 1;
   if (dim == last) {
-    if (last == 0 || !mayCut(op.getWeightMutable(), 0))
+    if (last == 0 || !mayCut(op.getWeightMutable(), 0, partsOf(op.getX())))
       return refuse(op, last == 0 ? "has one row, whose sum is a number" : "has a weight that is no moe.parameter");
     normed.push_back(op);
   }
   set(op, op.getResult(), dim, op.getX());
-}
-
-void TensorAxes::visitUpdate(nn::CacheUpdateOp op) {
-  if (dimOf(op.getCache()) != 1 || dimOf(op.getRows()) != 2)
-    return refuse(op, "has a cache or rows whose heads every rank has");
-  set(op, op.getResult(), 1, op.getCache());
-}
-
-void TensorAxes::visitAttention(nn::AttentionOp op) {
-  if (dimOf(op.getQuery()) != 2 || dimOf(op.getKey()) != 1 || dimOf(op.getValue()) != 1)
-    return refuse(op, "has queries, keys or values whose heads every rank has");
-  if (op.getMask() && typeOf(op.getMask()).getDimSize(1) != 1)
-    return refuse(op, "has a mask for each head");
-  set(op, op.getResult(), 2, op.getQuery());
 }
 
 /// One loop walks the divided dimension of all that has one.
@@ -292,7 +266,7 @@ void TensorAxes::visitLoops(linalg::LinalgOp op) {
     if (!dim)
       continue;
     auto expr = dyn_cast<AffineDimExpr>(op.getMatchingIndexingMap(&operand).getResult(*dim));
-    if (!expr || (loop && *loop != expr.getPosition()))
+    if (!expr || (loop && (*loop != expr.getPosition() || partsOf(from) != partsOf(operand.get()))))
       return refuse(op, "reads elements of different places together");
     loop = expr.getPosition();
     from = operand.get();
@@ -307,7 +281,7 @@ void TensorAxes::visitLoops(linalg::LinalgOp op) {
     for (auto [dim, expr] : llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults())) {
       if (!expr.isFunctionOfDim(*loop) || dimOf(operand.get()) == static_cast<int64_t>(dim))
         continue;
-      if (dimOf(operand.get()) || !isa<AffineDimExpr>(expr) || !mayCut(operand, dim))
+      if (dimOf(operand.get()) || !isa<AffineDimExpr>(expr) || !mayCut(operand, dim, partsOf(from)))
         return refuse(op, "has another operand of which every rank has all");
     }
   for (OpOperand &init : op.getDpsInitsMutable())
@@ -321,8 +295,9 @@ void TensorAxes::visitElements(Operation *op) {
   Value from = *llvm::find_if(op->getOperands(), [&](Value value) { return bool(partOf(value)); });
   const int64_t dim = *dimOf(from);
   for (OpOperand &operand : op->getOpOperands())
-    if (dimOf(operand.get()) != dim && isa<TensorType>(operand.get().getType()) &&
-        (dimOf(operand.get()) || !mayCut(operand, dim)))
+    if (isa<TensorType>(operand.get().getType()) &&
+        (dimOf(operand.get()) ? dimOf(operand.get()) != dim || partsOf(operand.get()) != partsOf(from)
+                              : !mayCut(operand, dim, partsOf(from))))
       return refuse(op, "has another operand of which every rank has all");
   for (Value result : op->getResults())
     set(op, result, dim, from);
@@ -352,12 +327,14 @@ void TensorAxes::visitReturn(func::ReturnOp op) {
     if (!state) {
       if (dim && *dim != typeOf(operand.get()).getRank() - 1)
         refuse(op, operand.get(), "gives a result that is divided in another dimension than the last one");
+      else if (dim && partsOf(operand.get()) != ranks)
+        refuse(op, operand.get(), "gives a result of which several ranks have the same part");
       else if (dim)
         gathered.push_back(&operand);
       continue;
     }
     Value before = func.getArgument(state.getInt());
-    if (dim != dimOf(before))
+    if (dim != dimOf(before) || partsOf(operand.get()) != partsOf(before))
       refuse(op, ValueRange({operand.get(), before}), "gives the next value of a state that is divided in another way");
   }
 }

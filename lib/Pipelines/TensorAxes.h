@@ -24,10 +24,13 @@ public:
   /// The dimension of which each rank has a part; none if all have all of the value.
   std::optional<int64_t> dimOf(mlir::Value value) const;
 
+  /// How many different parts there are: as many as ranks, or as heads of keys, of which neighbours have the same.
+  int64_t partsOf(mlir::Value value) const;
+
   /// A parameter, or a tensor without content, of which an op reads the part of this rank.
   struct Cut {
     mlir::OpOperand *operand;
-    int64_t dim;
+    int64_t dim, parts;
   };
   llvm::ArrayRef<Cut> cuts() const { return cut; }
   /// Products that sum over what is divided.
@@ -52,6 +55,7 @@ private:
   /// What begins a division: the result of a product, or a state.
   struct Source {
     mlir::Value value;
+    int64_t parts;
     bool isAlive = true;
   };
   struct Part {
@@ -61,17 +65,20 @@ private:
 
   void gatherSources();
   void gatherTables();
-  mlir::LogicalResult checkHeads();
-  /// Visits all ops. Whether a source has died.
+  /// Visits all ops. Whether a source has died, or has fewer parts.
   bool visitAll();
   void visit(mlir::Operation *op);
   void visitLinear(mlir::nn::LinearOp op);
   void visitNorm(mlir::nn::RmsNormOp op);
-  void visitUpdate(mlir::nn::CacheUpdateOp op);
-  void visitAttention(mlir::nn::AttentionOp op);
   void visitLoops(mlir::linalg::LinalgOp op);
   void visitElements(mlir::Operation *op);
   void visitReturn(mlir::func::ReturnOp op);
+  // TensorAxesOfHeads.cpp
+  mlir::LogicalResult checkHeads();
+  /// How many parts `size` heads have among the ranks; 1 if these cannot share them.
+  int64_t partsOfHeads(int64_t size) const;
+  void visitUpdate(mlir::nn::CacheUpdateOp op);
+  void visitAttention(mlir::nn::AttentionOp op);
   // TensorAxesOfShapes.cpp
   bool visitTensor(mlir::Operation *op);
   void visitExpand(mlir::tensor::ExpandShapeOp op, int64_t dim);
@@ -87,12 +94,13 @@ private:
   /// `op` cannot take `values` divided, so all that they belong to stays whole.
   void refuse(mlir::Operation *op, mlir::ValueRange values, const llvm::Twine &why);
   void refuse(mlir::Operation *op, const llvm::Twine &why);
-  /// Whether `operand` can be made this rank's part, which is noted.
-  bool mayCut(mlir::OpOperand &operand, int64_t dim);
+  /// Whether `operand` can be made this rank's one of `parts`, which is noted.
+  bool mayCut(mlir::OpOperand &operand, int64_t dim, int64_t parts);
 
   mlir::func::FuncOp func;
   int64_t ranks;
   llvm::SmallVector<Source> sources;
+  bool hasFewer = false; ///< parts of a source than before
   llvm::DenseMap<mlir::Value, unsigned> sourceOf;
   llvm::DenseMap<mlir::Value, Part> parts;
   llvm::EquivalenceClasses<unsigned> together; ///< of sources

@@ -8,6 +8,7 @@
 
 #include "RankContract.h"
 
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
@@ -32,10 +33,11 @@ static Attribute partOf(Value value) {
 /// Whether all that is made of a value, of which ranks of `grid` have parts, is whole again before a caller sees it, or
 /// an op that needs all of it.
 static bool isJoinedOver(FlatSymbolRefAttr grid, Value part) {
-  llvm::SetVector<Value> pending;
-  pending.insert(part);
+  llvm::SetVector<std::pair<Value, Attribute>> pending; // and the grid that has its parts
+  pending.insert({part, grid});
   for (unsigned i = 0; i < pending.size(); ++i) {
-    Value value = pending[i];
+    Value value = pending[i].first;
+    auto own = cast<FlatSymbolRefAttr>(pending[i].second);
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
       if (auto exit = dyn_cast<func::ReturnOp>(user)) {
@@ -46,20 +48,31 @@ static bool isJoinedOver(FlatSymbolRefAttr grid, Value part) {
       }
       if (auto linear = dyn_cast<nn::LinearOp>(user)) {
         auto columns = dyn_cast_if_present<moe::ShardAttr>(partOf(linear.getWeight()));
-        if (columns && columns.getDim() == 1 && columns.getGrid() == grid)
+        if (columns && columns.getDim() == 1 && columns.getGrid() == own)
           continue;
       }
+      FlatSymbolRefAttr all = moe::groupsOf(user, own), made = own;
       auto sum = dyn_cast<shard::AllReduceOp>(user);
       auto join = dyn_cast<shard::AllGatherOp>(user);
-      if ((sum && sum.getGridAttr() == grid) || (join && join.getGridAttr() == grid) || isa<tensor::DimOp>(user))
+      if (sum && (sum.getGridAttr() == own || sum.getGridAttr() == all)) {
+        // Of each row a number, as a norm's sum of squares; columns of several ranks are not to be added.
+        if (cast<ShapedType>(sum.getInput().getType()).getShape().back() != 1)
+          return false;
+        continue;
+      }
+      if ((join && join.getGridAttr() == own) || isa<tensor::DimOp>(user))
         continue;
       if (isa<moe::GateOp, moe::DispatchOp, moe::CombineOp, moe::ExpertOp>(user))
         return false;
+      // Heads of keys that neighbours share are read by heads of queries, of which each rank has its own.
+      if (all && isa<nn::AttentionOp>(user))
+        made = all;
       // The body of an op may read it by index.
       Operation *holder = user;
       while (holder->getBlock() != value.getParentBlock())
         holder = holder->getParentOp();
-      pending.insert(holder->result_begin(), holder->result_end());
+      for (Value result : holder->getResults())
+        pending.insert({result, made});
     }
   }
   return true;
@@ -70,6 +83,8 @@ static StringRef whyNotProduct(nn::LinearOp op) {
   Attribute bias = partOf(op.getBias());
   if (!weight)
     return bias ? "has a part of a bias and all of its weight; give both one #moe.shard of dimension 0, or none" : "";
+  if (weight.getHalves())
+    return "has a weight that is divided by halves, which only experts have; remove 'halves' from its #moe.shard";
   MLIRContext *context = op.getContext();
   if (weight.getDim() == 1) {
     if (op.getBias() && bias != moe::OnceAttr::get(context, weight.getGrid(), weight.getRanks()))
@@ -84,7 +99,8 @@ static StringRef whyNotProduct(nn::LinearOp op) {
   return isJoinedOver(weight.getGrid(), op.getResult())
              ? ""
              : "has a part of the rows of its weight, and what is made of its result goes to a caller, or to an op "
-               "that needs all of it: a shard.all_gather or a product with that part of its columns has to come before";
+               "that needs all of it, or ranks add different columns: a shard.all_gather or a product with that part "
+               "of its columns has to come before";
 }
 
 static StringRef whyNotTable(nn::EmbeddingOp op) {
@@ -92,6 +108,9 @@ static StringRef whyNotTable(nn::EmbeddingOp op) {
   FlatSymbolRefAttr grid = rows && rows.getDim() == 0 ? rows.getGrid() : FlatSymbolRefAttr();
   if (grid != op.getAtAttr())
     return "and its table name two grids, or only one of them does: a part of the rows needs 'at' its grid";
+  if (grid && rows.getHalves())
+    return "has a table that is divided by halves, but ids count its rows in their order; remove 'halves' from its "
+           "#moe.shard";
   return !grid || isAddedOver(grid, op.getResult())
              ? ""
              : "has a part of a table, and so gives summands: only a rounding and a shard.all_reduce over its grid may "

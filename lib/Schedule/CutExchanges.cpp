@@ -40,9 +40,9 @@ static Attribute identityOf(Operation *op) {
     shape.front() = ShapedType::kDynamic;
     parts.push_back(TypeAttr::get(RankedTensorType::get(shape, type.getElementType())));
   };
-  if (auto sum = dyn_cast<shard::AllReduceOp>(op)) {
-    parts.push_back(sum.getGridAttr());
-    add(sum.getInput());
+  if (!isa<moe::AllToAllOp>(op)) {
+    parts.append({op->getName().getIdentifier(), op->getAttr("grid")});
+    add(op->getOperand(0));
     return b.getArrayAttr(parts);
   }
   auto there = cast<moe::AllToAllOp>(op);
@@ -85,7 +85,7 @@ private:
     llvm::SmallMapVector<Operation *, int64_t, 8> exchanges; // bytes for a token
     llvm::SmallMapVector<Attribute, int64_t, 4> kinds;
     function.walk([&](Operation *op) {
-      if (!isa<moe::AllToAllOp, shard::AllReduceOp>(op))
+      if (!isa<moe::AllToAllOp, shard::AllReduceOp, shard::AllGatherOp>(op))
         return;
       if (std::optional<int64_t> bytes = kernel::windowBytesPerToken(op)) {
         exchanges[op] = *bytes;
@@ -104,15 +104,27 @@ private:
     for (auto &[op, bytes] : exchanges) {
       const int64_t tokens = tokensOf(op);
       const bool isKnown = !ShapedType::isDynamic(tokens);
-      if (kernel::passTokensOf(op) || (isKnown ? tokens <= most : !windows))
-        continue;
-      op->setAttr(kernel::passTokensAttrName, IntegerAttr::get(IntegerType::get(&getContext(), 64), most));
-      auto options = remark::RemarkOpts::name("Passes").category("graph-cut-exchanges");
-      remark::analysis(op->getLoc(), options.function(function.getName()))
-          << (isKnown ? std::to_string(llvm::divideCeil(tokens, most)) + " " : "") + "passes of at most " +
-                 std::to_string(most) + " tokens of each rank: windows of " + std::to_string(bytes * most) +
-                 " bytes, of " + std::to_string(limit) + " for all";
+      if (!kernel::passTokensOf(op) && (isKnown ? tokens > most : windows != 0))
+        setPasses(op, bytes, most, limit);
     }
+    // One that is under way where others are repeated is repeated, too.
+    for (bool isNew = true; std::exchange(isNew, false);)
+      for (auto &[op, bytes] : exchanges)
+        if (moe::AllToAllOp across = kernel::passTokensOf(op) ? kernel::exchangeAcross(op) : moe::AllToAllOp();
+            across && exchanges.contains(across)) {
+          setPasses(across, exchanges[across], most, limit);
+          isNew = true;
+        }
+  }
+
+  void setPasses(Operation *op, int64_t bytes, int64_t most, int64_t limit) {
+    op->setAttr(kernel::passTokensAttrName, IntegerAttr::get(IntegerType::get(&getContext(), 64), most));
+    const int64_t tokens = tokensOf(op);
+    auto options = remark::RemarkOpts::name("Passes").category("graph-cut-exchanges");
+    remark::analysis(op->getLoc(), options.function(op->getParentOfType<func::FuncOp>().getName()))
+        << (ShapedType::isDynamic(tokens) ? "" : std::to_string(llvm::divideCeil(tokens, most)) + " ") +
+               "passes of at most " + std::to_string(most) + " tokens of each rank: windows of " +
+               std::to_string(bytes * most) + " bytes, of " + std::to_string(limit) + " for all";
   }
 };
 } // namespace

@@ -56,12 +56,35 @@ std::optional<ExchangeChain> ExchangeChain::around(moe::AllToAllOp there, std::s
   return chain;
 }
 
-std::string mlir::kernel::whyNotInPasses(Operation *op) {
+moe::AllToAllOp mlir::kernel::exchangeAcross(Operation *op) {
   auto there = dyn_cast<moe::AllToAllOp>(op);
   std::string why;
-  if (!there || !passTokensOf(op) || ExchangeChain::around(there, why))
+  std::optional<ExchangeChain> chain = there ? ExchangeChain::around(there, why) : std::nullopt;
+  Operation *place = chain ? chain->sum.getOperation() : op;
+  auto isBehind = [&](Operation *back) {
+    return back->getBlock() == place->getBlock() && place->isBeforeInBlock(back);
+  };
+  for (auto other : op->getBlock()->getOps<moe::AllToAllOp>()) {
+    if (other == op || other.getInverse() || passTokensOf(other) || other.getGridAttr() != op->getAttr("grid") ||
+        !other->isBeforeInBlock(place))
+      continue;
+    if (llvm::any_of(other.getResultLayout().getUsers(), isBehind))
+      return other;
+  }
+  return {};
+}
+
+std::string mlir::kernel::whyNotInPasses(Operation *op) {
+  if (!passTokensOf(op))
     return "";
-  return why + "; remove 'kernel.pass_tokens'";
+  auto there = dyn_cast<moe::AllToAllOp>(op);
+  std::string why;
+  if (there && !ExchangeChain::around(there, why))
+    return why + "; remove 'kernel.pass_tokens'";
+  if (!exchangeAcross(op))
+    return "";
+  return "has passes between the way there and the way back of another exchange on its grid, which has none; give both "
+         "'kernel.pass_tokens'";
 }
 
 /// Bytes of a row; nothing if they are no constant.
@@ -85,13 +108,13 @@ std::optional<int64_t> mlir::kernel::windowBytesPerToken(Operation *op) {
     bytes += more.value_or(0);
     return more.has_value();
   };
-  if (auto sum = dyn_cast<shard::AllReduceOp>(op)) {
+  if (isa<shard::AllReduceOp, shard::AllGatherOp>(op)) {
     // Rows are those of a matrix of the last dimension; two halves take turns.
-    auto type = cast<RankedTensorType>(sum.getInput().getType());
+    auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     if (type.isDynamicDim(type.getRank() - 1))
       return std::nullopt;
     bytes = type.getShape().back() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    return 2 * bytes * moe::ranksOf(op, sum.getGridAttr());
+    return 2 * bytes * moe::ranksOf(op, op->getAttrOfType<FlatSymbolRefAttr>("grid"));
   }
   auto there = dyn_cast<moe::AllToAllOp>(op);
   std::string why;

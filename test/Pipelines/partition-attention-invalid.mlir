@@ -10,17 +10,26 @@
 // VARIANT: error: variants: 'tp=2': tp cuts weights and caches, and variants share one archive of whole weights and the states; use it without --variant
 
 //--- heads.mlir
-func.func @heads(%x: tensor<?x3x8xf32> {moe.dims = ["batch", "", ""]}, %q: tensor<?x3x8x4xf32> {moe.dims = ["batch", "", "", ""]}) -> tensor<?x3x8x4xf32> {
+func.func @heads(%x: tensor<?x3x8xf32> {moe.dims = ["batch", "", ""]}, %q: tensor<?x3x12x4xf32> {moe.dims = ["batch", "", "", ""]}) -> tensor<?x3x12x4xf32> {
   %c0 = arith.constant 0 : index
   %batch = tensor.dim %x, %c0 : tensor<?x3x8xf32>
-  %wk = moe.parameter ["model.layers.0.self_attn.k_proj.weight"] : tensor<8x8xf32>
-  %k = nn.linear %x, %wk : tensor<?x3x8xf32>, tensor<8x8xf32> -> tensor<?x3x8xf32>
-  %kh = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [%batch, 3, 2, 4] : tensor<?x3x8xf32> into tensor<?x3x2x4xf32>
-  %empty = tensor.empty(%batch) : tensor<?x2x3x4xf32>
-  %kt = linalg.transpose ins(%kh : tensor<?x3x2x4xf32>) outs(%empty : tensor<?x2x3x4xf32>) permutation = [0, 2, 1, 3]
-  // expected-error@+1 {{'nn.attention' op has 2 heads of keys, which 'model.layers.0.self_attn.k_proj.weight' makes, and tp=4 does not divide them equally; ranks share whole heads with their caches}}
-  %o = nn.attention %q, %kt, %kt scale(0.5) : tensor<?x3x8x4xf32>, tensor<?x2x3x4xf32>, tensor<?x2x3x4xf32> -> tensor<?x3x8x4xf32>
-  return %o : tensor<?x3x8x4xf32>
+  %wk = moe.parameter ["model.layers.0.self_attn.k_proj.weight"] : tensor<12x8xf32>
+  %k = nn.linear %x, %wk : tensor<?x3x8xf32>, tensor<12x8xf32> -> tensor<?x3x12xf32>
+  %kh = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [%batch, 3, 3, 4] : tensor<?x3x12xf32> into tensor<?x3x3x4xf32>
+  %empty = tensor.empty(%batch) : tensor<?x3x3x4xf32>
+  %kt = linalg.transpose ins(%kh : tensor<?x3x3x4xf32>) outs(%empty : tensor<?x3x3x4xf32>) permutation = [0, 2, 1, 3]
+  // expected-error@+1 {{'nn.attention' op has 3 heads of keys, which 'model.layers.0.self_attn.k_proj.weight' makes, and tp=4 does not divide them equally, nor they tp; ranks share whole heads with their caches}}
+  %o = nn.attention %q, %kt, %kt scale(0.5) : tensor<?x3x12x4xf32>, tensor<?x3x3x4xf32>, tensor<?x3x3x4xf32> -> tensor<?x3x12x4xf32>
+  return %o : tensor<?x3x12x4xf32>
+}
+
+// -----
+
+// Neighbours may share a head of keys, but not one of queries.
+func.func @queries(%q: tensor<?x3x6x4xf32> {moe.dims = ["batch", "", "", ""]}, %k: tensor<?x2x3x4xf32> {moe.dims = ["batch", "", "", ""]}) -> tensor<?x3x6x4xf32> {
+  // expected-error@+1 {{'nn.attention' op has 6 heads of queries, and tp=4 does not divide them equally; ranks share whole heads}}
+  %o = nn.attention %q, %k, %k scale(0.5) : tensor<?x3x6x4xf32>, tensor<?x2x3x4xf32>, tensor<?x2x3x4xf32> -> tensor<?x3x6x4xf32>
+  return %o : tensor<?x3x6x4xf32>
 }
 
 // -----

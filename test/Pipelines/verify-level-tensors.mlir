@@ -91,7 +91,7 @@ shard.grid @tp(shape = 2)
 
 func.func @part_for_a_caller(%x: tensor<?x6xf32>) -> tensor<?x4xf32> {
   %w = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @tp, ranks = 2>] : tensor<4x6xf32>
-  // expected-error@+1 {{'nn.linear' has a part of the rows of its weight, and what is made of its result goes to a caller, or to an op that needs all of it: a shard.all_gather or a product with that part of its columns has to come before}}
+  // expected-error@+1 {{'nn.linear' has a part of the rows of its weight, and what is made of its result goes to a caller, or to an op that needs all of it, or ranks add different columns: a shard.all_gather or a product with that part of its columns has to come before}}
   %y = nn.linear %x, %w : tensor<?x6xf32>, tensor<4x6xf32> -> tensor<?x4xf32>
   %s = nn.silu %y : tensor<?x4xf32>
   return %s : tensor<?x4xf32>
@@ -141,4 +141,68 @@ func.func @whole_is_joined(%x: tensor<?x6xf32>) -> tensor<?x8xf32> {
   // expected-error@+1 {{'shard.all_gather' joins what every rank has all of: no weight that it is made of is divided among the ranks}}
   %all = shard.all_gather %y on @tp grid_axes = [0] gather_axis = 1 : tensor<?x4xf32> -> tensor<?x8xf32>
   return %all : tensor<?x8xf32>
+}
+
+// -----
+
+shard.grid @tp(shape = 2)
+
+// Columns that ranks would add instead of joining them.
+func.func @columns_added(%x: tensor<?x6xf32>) -> tensor<?x4xf32> {
+  %w = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @tp, ranks = 2>] : tensor<4x6xf32>
+  // expected-error@+1 {{'nn.linear' has a part of the rows of its weight, and what is made of its result goes to a caller, or to an op that needs all of it, or ranks add different columns: a shard.all_gather}}
+  %y = nn.linear %x, %w : tensor<?x6xf32>, tensor<4x6xf32> -> tensor<?x4xf32>
+  %sum = shard.all_reduce %y on @tp grid_axes = [0] : tensor<?x4xf32> -> tensor<?x4xf32>
+  return %sum : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @tp(shape = 2)
+
+func.func @halves_of_a_table(%ids: tensor<?xi64>) -> tensor<?x4xf32> {
+  %table = moe.parameter ["embed"] recipe [#moe.shard<dim = 0, grid = @tp, ranks = 2, halves = true>] : tensor<8x4xf32>
+  // expected-error@+1 {{'nn.embedding' has a table that is divided by halves, but ids count its rows in their order; remove 'halves' from its #moe.shard}}
+  %x = nn.embedding %ids, %table at @tp : tensor<?xi64>, tensor<8x4xf32> -> tensor<?x4xf32>
+  %y = shard.all_reduce %x on @tp grid_axes = [0] : tensor<?x4xf32> -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// -----
+
+shard.grid @tp(shape = 2)
+
+func.func @halves_of_columns(%x: tensor<?x6xf32>) -> tensor<?x8xf32> {
+  %w = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @tp, ranks = 2, halves = true>] : tensor<4x6xf32>
+  // expected-error@+1 {{'nn.linear' has a weight that is divided by halves, which only experts have; remove 'halves' from its #moe.shard}}
+  %y = nn.linear %x, %w : tensor<?x6xf32>, tensor<4x6xf32> -> tensor<?x4xf32>
+  %all = shard.all_gather %y on @tp grid_axes = [0] gather_axis = 1 : tensor<?x4xf32> -> tensor<?x8xf32>
+  return %all : tensor<?x8xf32>
+}
+
+// -----
+
+shard.grid @tp(shape = 4)
+shard.grid @kv(shape = 2) {moe.groups_of = @tp}
+
+func.func @sum_of_groups(%x: tensor<?x6xf32>) -> tensor<?x6xf32> {
+  // expected-error@+1 {{'shard.all_reduce' names a grid whose ranks are groups, which share weights only; name the grid that it groups}}
+  %sum = shard.all_reduce %x on @kv grid_axes = [0] : tensor<?x6xf32> -> tensor<?x6xf32>
+  return %sum : tensor<?x6xf32>
+}
+
+// -----
+
+shard.grid @tp(shape = 4)
+shard.grid @kv(shape = 2) {moe.groups_of = @tp}
+
+// Columns that two ranks have are no part of those that four add.
+func.func @columns_of_groups(%x: tensor<?x6xf32>) -> tensor<?x4xf32> {
+  %w = moe.parameter ["w"] recipe [#moe.shard<dim = 0, grid = @kv, ranks = 2>] : tensor<4x6xf32>
+  %v = moe.parameter ["v"] recipe [#moe.shard<dim = 1, grid = @tp, ranks = 4>] : tensor<4x4xf32>
+  // expected-error@+1 {{'nn.linear' has a part of the rows of its weight, and what is made of its result goes to a caller, or to an op that needs all of it}}
+  %y = nn.linear %x, %w : tensor<?x6xf32>, tensor<4x6xf32> -> tensor<?x4xf32>
+  %part = nn.linear %y, %v : tensor<?x4xf32>, tensor<4x4xf32> -> tensor<?x4xf32>
+  %sum = shard.all_reduce %part on @tp grid_axes = [0] : tensor<?x4xf32> -> tensor<?x4xf32>
+  return %sum : tensor<?x4xf32>
 }

@@ -12,6 +12,8 @@ shard.grid @ep(shape = 2)
 // REMARK: Function=layers | Remark="passes of at most 36 tokens of each rank: windows of 28512 bytes, of 65536 for all"
 // REMARK: Function=layers | Remark="passes of at most 36 tokens of each rank: windows of 36864 bytes, of 65536 for all"
 // REMARK: Function=known | Remark="2 passes of at most 64 tokens of each rank: windows of 65536 bytes, of 65536 for all"
+// REMARK: Function=joined | Remark="4 passes of at most 64 tokens of each rank: windows of 32768 bytes, of 65536 for all"
+// REMARK: Function=joined | Remark="4 passes of at most 64 tokens of each rank: windows of 16384 bytes, of 65536 for all"
 // REMARK: Function=many | Remark="16385 passes of at most 1 tokens of each rank: windows of 65536 bytes, of 65536 for all"
 // REMARK-NOT: Remark
 
@@ -49,6 +51,18 @@ func.func @layers(%x: tensor<?x64xbf16>, %e: tensor<?x2xi32>, %w: tensor<?x2xbf1
 func.func @known(%x: tensor<9x8x64xf32>) -> tensor<9x8x64xf32> {
   %y = shard.all_reduce %x on @ep grid_axes = [0] : tensor<9x8x64xf32> -> tensor<9x8x64xf32>
   return %y : tensor<9x8x64xf32>
+}
+
+// Parts that are joined are exchanged as summands are, in windows of their own.
+// CHECK-LABEL: func.func @joined
+// CHECK: shard.all_reduce {{.*}} {kernel.pass_tokens = 64 : i64}
+// CHECK: shard.all_gather {{.*}} gather_axis = 1 {kernel.pass_tokens = 64 : i64}
+// DEFAULT-LABEL: func.func @joined
+// DEFAULT-NOT: pass_tokens
+func.func @joined(%x: tensor<200x32xf32>, %p: tensor<200x32xbf16>) -> (tensor<200x32xf32>, tensor<200x64xbf16>) {
+  %y = shard.all_reduce %x on @ep grid_axes = [0] : tensor<200x32xf32> -> tensor<200x32xf32>
+  %z = shard.all_gather %p on @ep grid_axes = [0] gather_axis = 1 : tensor<200x32xbf16> -> tensor<200x64xbf16>
+  return %y, %z : tensor<200x32xf32>, tensor<200x64xbf16>
 }
 
 // Few enough.

@@ -18,6 +18,10 @@ struct ExchangeChain {
   static std::optional<ExchangeChain> around(moe::AllToAllOp there, std::string &why);
 };
 
+/// An exchange in one piece, on the grid of `op`, that is under way where the passes of `op` would stand; null if none
+/// is. Its way back would take flags of theirs for its own.
+moe::AllToAllOp exchangeAcross(Operation *op);
+
 /// Why the passes that `op` says (kernel.pass_tokens) cannot be carried out; empty if they can, or if it says none.
 std::string whyNotInPasses(Operation *op);
 

@@ -139,10 +139,10 @@ def GraphCutExchanges : Pass<"graph-cut-exchanges", "::mlir::ModuleOp"> {
   let summary = "Cut exchanges into passes, so that windows stay small";
   let description = [{
     Windows have room for the rows of all ranks, and so grow with the tokens of a call. This pass writes `kernel.pass_tokens = N` on each
-    `moe.all_to_all` (not on the way back) and `shard.all_reduce` whose windows could take more than `windows` bytes of a rank: no more than
+    `moe.all_to_all` (not on the way back), `shard.all_reduce` and `shard.all_gather` whose windows could take more than `windows` bytes of a rank: no more than
     N tokens of each rank are exchanged at a time. At level kernel the launches of such an exchange, experts and all, stand in a loop
     over passes (`kernel.passes`), as many as the rank with most tokens needs. Results keep their bits. Exchanges of one
-    function whose windows are not the same memory share the bytes. What does not grow with tokens (flags) is not counted.
+    function whose windows are not the same memory share the bytes. One that is under way where another one on its grid has passes gets some, too. What does not grow with tokens (flags) is not counted.
 
     Without `windows` the limit is 1 GiB, and exchanges of a number of tokens that only a run knows are not cut. A number that is there, by hand or from an
     earlier run, is kept. A remark of category `graph-cut-exchanges` says what windows take.

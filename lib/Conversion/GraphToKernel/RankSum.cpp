@@ -39,6 +39,18 @@ static Value firstRow(KernelBuilder &b, const Ranks &ranks, Value flags, Value r
   return b.mul(b.add(b.mul(half, b.idx(ranks.count)), rank), rows);
 }
 
+/// In a kernel: a rank's rows in a half of the window, and those of them that make `result`.
+static std::pair<Value, Value> rowsOf(KernelBuilder &b, const GivenRows &given, Value result) {
+  Value rows = given.first ? b.indexArg(given.room) : b.dim(result, 0);
+  return {rows, given.first ? b.indexArg(given.count) : rows};
+}
+
+/// Of the kernel that makes `result`.
+static std::string resultName(StringRef what, Value result, const GivenRows &given) {
+  return what.str() + shapeName(cast<MemRefType>(result.getType()).getShape().take_back()) +
+         (given.first ? "_of_pass" : "");
+}
+
 static LaunchOp emitGive(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
                          Value summand, Value window, const GivenRows &given, StringRef name) {
   OpFoldResult rows = given.count;
@@ -61,10 +73,9 @@ static void emitSum(GraphLowering &lowering, OpBuilder &host, Location loc, cons
                     Value window, Value result, const GivenRows &rowsGiven) {
   KernelBuilder b(lowering.kernels, loc);
   Value given = b.arg(ownPart(host, loc, window)), y = b.arg(result);
-  Value rows = rowsGiven.first ? b.indexArg(rowsGiven.room) : b.dim(y, 0);
+  auto [rows, count] = rowsOf(b, rowsGiven, y);
   Value first = firstRow(b, ranks, b.arg(flags), rows, b.idx(0));
-  Value count = rowsGiven.first ? b.indexArg(rowsGiven.count) : rows;
-  b.forall({count, b.ceilDiv(b.dim(y, 1), columnsPerChunk)}, [&](ValueRange at) {
+  b.forall({count, b.ceilDiv(b.dim(y, 1), columnsPerChunk)}, [&, rows = rows](ValueRange at) {
     Value begin = b.mul(at[1], b.idx(columnsPerChunk));
     b.loop(begin, b.min(b.dim(y, 1), b.add(begin, b.idx(columnsPerChunk))), 1, [&](Value h) {
       SmallVector<Value> summands;
@@ -76,23 +87,25 @@ static void emitSum(GraphLowering &lowering, OpBuilder &host, Location loc, cons
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, result);
   if (rowsGiven.first)
     sizes[0] = rowsGiven.count;
-  std::string name = "sum_of_ranks_" + shapeName(cast<MemRefType>(result.getType()).getShape().take_back());
-  b.launch(host, name + (rowsGiven.first ? "_of_pass" : ""), sizes[0],
+  b.launch(host, resultName("sum_of_ranks_", result, rowsGiven), sizes[0],
            mulSizes(host, loc, {sizes[0], sizes[1], host.getIndexAttr(ranks.count)}));
 }
 
 static void emitJoin(GraphLowering &lowering, OpBuilder &host, Location loc, const Ranks &ranks, Value flags,
-                     Value window, Value result) {
+                     Value window, Value result, const GivenRows &rowsGiven) {
   KernelBuilder b(lowering.kernels, loc);
-  Value given = b.arg(ownPart(host, loc, window)), y = b.arg(result), rows = b.dim(y, 0), width = b.dim(given, 1);
-  Value first = firstRow(b, ranks, b.arg(flags), rows, b.idx(0));
-  b.forall({b.idx(ranks.count), rows}, [&](ValueRange at) {
+  Value given = b.arg(ownPart(host, loc, window)), y = b.arg(result);
+  auto [rows, count] = rowsOf(b, rowsGiven, y);
+  Value width = b.dim(given, 1), first = firstRow(b, ranks, b.arg(flags), rows, b.idx(0));
+  b.forall({b.idx(ranks.count), count}, [&, rows = rows](ValueRange at) {
     Value from = b.add(b.add(first, b.mul(at[0], rows)), at[1]), to = b.mul(at[0], width);
-    b.loop(b.idx(0), width, 1, [&](Value h) { b.store(b.load(given, {from, h}), y, {at[1], b.add(to, h)}); });
+    Value row = rowsGiven.at(b, at[1]);
+    b.loop(b.idx(0), width, 1, [&](Value h) { b.store(b.load(given, {from, h}), y, {row, b.add(to, h)}); });
   });
   SmallVector<OpFoldResult> sizes = sizesOf(host, loc, result);
-  b.launch(host, "join_parts_" + shapeName(cast<MemRefType>(result.getType()).getShape().take_back()), sizes[0],
-           mulSizes(host, loc, sizes));
+  if (rowsGiven.first)
+    sizes[0] = rowsGiven.count;
+  b.launch(host, resultName("join_parts_", result, rowsGiven), sizes[0], mulSizes(host, loc, sizes));
 }
 
 /// Every rank has to be given the same rows. The ranks agree once per call where all layers have as many. Returns what
@@ -202,7 +215,8 @@ struct RankGatherLowering : GraphPattern<shard::AllGatherOp> {
     SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, adaptor.getInput());
     sizes.back() = rewriter.getIndexAttr(type.getShape().back());
     Value result = allocate(rewriter, loc, type, sizes);
-    emitJoin(lowering, rewriter, loc, given.ranks, given.flags, given.window, asMatrix(rewriter, loc, result));
+    emitJoin(lowering, rewriter, loc, given.ranks, given.flags, given.window, asMatrix(rewriter, loc, result),
+             given.rows);
     rewriter.replaceOp(op, result);
     return success();
   }

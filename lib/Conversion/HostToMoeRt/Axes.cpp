@@ -3,6 +3,7 @@
 #include "Axes.h"
 
 #include "moe-mlir/Dialect/Kernel/IR/Ranks.h"
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Support/FixedStrides.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,8 +19,10 @@ FailureOr<Axes> Axes::read(ModuleOp module) {
     std::optional<int32_t> ranks = kernel::countRanks(grid);
     if (!ranks)
       return grid.emitOpError("has a number of ranks that is not known, or none; give the size of each dimension");
-    if (*ranks > 1 || !SymbolTable::symbolKnownUseEmpty(grid, module))
-      axes.ranks.insert({grid.getSymNameAttr(), {*ranks, 1, moe::axisOf(grid)}});
+    if (*ranks > 1 || !SymbolTable::symbolKnownUseEmpty(grid, module)) {
+      auto grouped = moe::groupsOf(module, FlatSymbolRefAttr::get(grid.getSymNameAttr()));
+      axes.ranks.insert({grid.getSymNameAttr(), {*ranks, 1, moe::axisOf(grid), grouped}});
+    }
   }
   axes.setStrides(llvm::map_to_vector(axes.wholeGrids(), [&](int64_t i) { return axes.ranks.begin()[i].first; }));
   for (auto function : module.getOps<func::FuncOp>())
@@ -28,13 +31,19 @@ FailureOr<Axes> Axes::read(ModuleOp module) {
   for (auto &[name, axis] : axes.ranks)
     if (axis.part)
       axis.stride = axes.ranks.find(axis.part->grid.getAttr())->second.stride * axis.part->behind;
+  for (auto &[name, axis] : axes.ranks)
+    if (axis.grouped) {
+      auto found = axes.ranks.find(axis.grouped.getAttr()); // Groups of one rank are not there.
+      const Axis all = found == axes.ranks.end() ? Axis{1} : found->second;
+      axis.stride = all.stride * (all.ranks / axis.ranks);
+    }
   return axes;
 }
 
 SmallVector<int64_t> Axes::wholeGrids() const {
   SmallVector<int64_t> numbers;
   for (auto [number, entry] : llvm::enumerate(ranks))
-    if (!entry.second.part)
+    if (!entry.second.part && !entry.second.grouped)
       numbers.push_back(number);
   return numbers;
 }

@@ -21,11 +21,11 @@ public:
   int32_t number(FlatSymbolRefAttr grid) const { return ranks.find(grid.getAttr()) - ranks.begin(); }
   int32_t ranksOf(FlatSymbolRefAttr grid) const { return ranks.find(grid.getAttr())->second.ranks; }
   bool contains(FlatSymbolRefAttr grid) const { return ranks.contains(grid.getAttr()); }
-  /// The grids whose numbers make that of a rank, without those that are dimensions of others; of no variant.
+  /// The grids whose numbers make that of a rank, of no variant: without those that are dimensions of others, or of
+  /// groups of their ranks.
   SmallVector<int64_t> wholeGrids() const;
-  /// Whether there are grids that are dimensions of others.
-  bool haveDimensions() const { return wholeGrids().size() < ranks.size(); }
   bool empty() const { return ranks.empty(); }
+  size_t size() const { return ranks.size(); }
   /// The module attribute `moert.axes`.
   ArrayAttr toAttr(MLIRContext *context) const;
 
@@ -34,8 +34,9 @@ private:
     int32_t ranks;
     int64_t stride = 1; ///< from a rank to the next one on the axis, in numbers of the job
     std::optional<moe::GridAxis> part = std::nullopt; ///< of another grid
+    FlatSymbolRefAttr grouped;                        ///< the grid of whose ranks there are groups here
   };
-  /// The last grid varies fastest. Those that are dimensions of another one count with that.
+  /// The last grid varies fastest. Those that are dimensions or groups of another one count with that.
   void setStrides(ArrayRef<StringAttr> grids);
 
   llvm::MapVector<StringAttr, Axis> ranks;

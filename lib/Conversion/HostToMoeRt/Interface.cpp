@@ -70,8 +70,8 @@ FailureOr<Interface> Interface::read(func::FuncOp function, const Axes &axes) {
   if (interface.variant)
     for (FlatSymbolRefAttr grid : interface.variant.getGrids())
       interface.ownAxes.push_back(axes.number(grid));
-  else if (axes.haveDimensions())
-    interface.ownAxes = axes.wholeGrids();
+  else if (SmallVector<int64_t> whole = axes.wholeGrids(); whole.size() < axes.size())
+    interface.ownAxes = std::move(whole);
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     DictionaryAttr attrs = function.getArgAttrDict(i);
     FailureOr<Value> value = interface.readValue(function, attrs, type, "input" + std::to_string(i), axes);
@@ -203,7 +203,7 @@ DictionaryAttr Interface::toAttr(MLIRContext *context) const {
     program.set("entry", b.getStringAttr(variant.getEntry()));
     program.set("variant", b.getStringAttr(variant.getName()));
   }
-  if (!ownAxes.empty())
+  if (variant || !ownAxes.empty())
     program.set("axes", b.getDenseI64ArrayAttr(ownAxes));
   return program.getDictionary(context);
 }

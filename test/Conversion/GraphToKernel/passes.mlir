@@ -99,6 +99,20 @@ func.func @known(%x: tensor<9x64xf32>) -> tensor<9x64xf32> {
   return %y : tensor<9x64xf32>
 }
 
+// Parts of rows, joined: each pass fills its rows of the result.
+// CHECK-LABEL: func.func @join
+// CHECK: kernel.window(%{{.*}}) on @ep as "parts"
+// CHECK: scf.for %[[PASS:.*]] =
+// CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[PASS]], %c4
+// CHECK: %[[LEFT:.*]] = arith.minui
+// CHECK: kernel.launch @give_parts({{.*}}rows(%[[LEFT]])
+// CHECK: kernel.launch @join_parts_64_of_pass({{.*}}%[[FIRST]]) rows(%[[LEFT]])
+// CHECK-NEXT: } {kernel.passes}
+func.func @join(%x: tensor<?x32xf32>) -> tensor<?x64xf32> {
+  %y = shard.all_gather %x on @ep grid_axes = [0] gather_axis = 1 {kernel.pass_tokens = 4 : i64} : tensor<?x32xf32> -> tensor<?x64xf32>
+  return %y : tensor<?x64xf32>
+}
+
 // Tokens that a rank does not have go to nobody, and have no sum.
 // KERNELS-LABEL: kernel.func @owners_8_of_pass
 // KERNELS: scf.forall (%[[I:.*]], %{{.*}}) in

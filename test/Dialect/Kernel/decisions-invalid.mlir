@@ -56,15 +56,24 @@ func.func @elsewhere() attributes {kernel.tiles = 6 : i64} {
 
 shard.grid @ep(shape = 2)
 func.func @no_tokens(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
-  // expected-error@+1 {{'kernel.pass_tokens' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no 'return', or of a shard.all_reduce, got 0 : i64}}
+  // expected-error@+1 {{'kernel.pass_tokens' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no 'return', or of a shard.all_reduce or shard.all_gather, got 0 : i64}}
   %y = shard.all_reduce %x on @ep grid_axes = [0] {kernel.pass_tokens = 0 : i64} : tensor<?x8xf32> -> tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }
 
 // -----
 
+shard.grid @ep(shape = 2)
+func.func @unsigned_tokens(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{'kernel.pass_tokens' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no 'return', or of a shard.all_reduce or shard.all_gather, got 4 : ui64}}
+  %y = shard.all_reduce %x on @ep grid_axes = [0] {kernel.pass_tokens = 4 : ui64} : tensor<?x8xf32> -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}
+
+// -----
+
 func.func @no_exchange(%x: tensor<?x8xf32>, %ids: tensor<?x2xi32>) {
-  // expected-error@+1 {{'kernel.pass_tokens' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no 'return', or of a shard.all_reduce, got 64 : i64}}
+  // expected-error@+1 {{'kernel.pass_tokens' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no 'return', or of a shard.all_reduce or shard.all_gather, got 64 : i64}}
   %rows, %layout = moe.dispatch %x, %ids num_experts(4) {kernel.pass_tokens = 64 : i64} : tensor<?x8xf32>, tensor<?x2xi32> -> tensor<?x8xf32>, !moe.layout<4>
   return
 }

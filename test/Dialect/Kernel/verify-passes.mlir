@@ -10,8 +10,13 @@
 // RUN: sed 's|// UNTOLD ||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=UNTOLD
 // RUN: sed 's|// INSIDE ||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=INSIDE
 // RUN: sed 's| {kernel.passes} // LOOP||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=LOOP
-// RUN: sed 's|%half = arith.andi %epoch, %one|%half = arith.andi %one, %one|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALVES
-// RUN: sed 's|// TWICE ||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALVES
+// RUN: sed 's|%half = arith.andi %epoch, %one|%half = arith.andi %one, %one|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALF
+// Who reads both halves, or by another grid's epoch; and more than one exchange in a pass.
+// RUN: sed 's|@use_half(%own, %given, %y)|@use_rows(%own, %y)|; s|memref<?x8xf32>, !kernel.window<2xi32>, memref<?x8xf32> // HALF|memref<?x8xf32>, memref<?x8xf32>|' %s \
+// RUN:   | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALVES
+// RUN: sed 's|@use_half(%own, %given, %y)|@use_half(%own, %others, %y)|; s|kernel.agree .passes on @ep : index$|arith.constant 4 : index|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALF
+// RUN: sed 's|// TWICE ||; s|// THREE TIMES ||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALF
+// RUN: sed 's|// TWICE ||' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=HALF
 // RUN: sed 's|kernel.agree \(.passes\) on @ep : index // NUMBER|arith.addi \1, \1 : index|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: sed 's|on @ep : index // NUMBER|on @dp : index|' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: sed '/COUNTERS TO 0/d' %s | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=COUNTERS
@@ -29,6 +34,10 @@
 // INSIDE: 'kernel.part' op stands inside a region; a host function exchanges rows at its top level
 // LOOP: op stands inside a region; a host function exchanges rows at its top level
 // HALVES: 'kernel.launch' op of @use_rows reads 'summands', to which other ranks put in the next pass
+// HALF: 'kernel.launch' op of @use_half reads 'summands', to which other ranks put in the next pass
+// A size that a region makes may be another on each rank.
+// RUN: sed 's|arith.ceildivui %all, %c1 : index|scf.if %own_rows -> index { scf.yield %n : index } else { scf.yield %all : index }|' %s \
+// RUN:   | not moe-opt --kernel-verify-windows 2>&1 | FileCheck %s --check-prefix=NUMBER
 // NUMBER: 'scf.for' op runs passes whose number is not the same on all ranks; it must follow from constants and, for windows of one grid, from what its ranks agree on (kernel.agree)
 // COUNTERS: 'kernel.launch' op of @count arrives at the counters of its operand 0, which no launch has set to 0 since they were used
 
@@ -83,6 +92,17 @@ kernel.func @give_half(%x: memref<?x8xf32>, %summands: !kernel.window<?x8xf32>, 
   kernel.return
 }
 
+kernel.func @use_half(%summands: memref<?x8xf32>, %given: !kernel.window<2xi32>, %y: memref<?x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1 : i32
+  %now = kernel.epoch %given : !kernel.window<2xi32> -> i32
+  %which = arith.andi %now, %one : i32
+  %at = arith.index_cast %which : i32 to index
+  %v = memref.load %summands[%at, %c0] : memref<?x8xf32>
+  memref.store %v, %y[%c0, %c0] : memref<?x8xf32>
+  kernel.return
+}
+
 kernel.func @clear(%done: memref<2xi32>) {
   %zero = arith.constant 0 : i32
   scf.forall (%i) in (2) {
@@ -110,6 +130,7 @@ func.func @main(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %n: index, %passes: in
   %gone = kernel.part %back : !kernel.window<?x8xf32> -> memref<?x8xf32>
   %made = memref.alloc(%n) : memref<?x8xf32>
   %all = kernel.agree %passes on @ep : index // NUMBER
+  %own_rows = arith.constant true
   %count = arith.ceildivui %all, %c1 : index
   kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<2xi32>
   // UNTOLD kernel.launch @send(%x, %rows, %me) rows(%n) work(%n) : memref<?x8xf32>, !kernel.window<?x8xf32>, index
@@ -140,15 +161,17 @@ func.func @sums(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %n: index, %passes: in
   %c1 = arith.constant 1 : index
   %me = kernel.rank on @ep : index
   %given = kernel.window() on @ep as "given" : !kernel.window<2xi32>
+  %others = kernel.window() on @dp as "given" : !kernel.window<2xi32>
   %summands = kernel.window(%n) on @ep as "summands" : !kernel.window<?x8xf32>
   %own = kernel.part %summands : !kernel.window<?x8xf32> -> memref<?x8xf32>
   %count = kernel.agree %passes on @ep : index
   scf.for %pass = %c0 to %count step %c1 {
     kernel.launch @begin(%given) single rows(%n) work(%n) : !kernel.window<2xi32>
     // TWICE kernel.launch @begin(%given) single rows(%n) work(%n) : !kernel.window<2xi32>
+    // THREE TIMES kernel.launch @begin(%given) single rows(%n) work(%n) : !kernel.window<2xi32>
     kernel.launch @give_half(%x, %summands, %given, %me) rows(%n) work(%n) : memref<?x8xf32>, !kernel.window<?x8xf32>, !kernel.window<2xi32>, index
     kernel.launch @receive(%given) rows(%n) work(%n) : !kernel.window<2xi32>
-    kernel.launch @use_rows(%own, %y) rows(%n) work(%n) : memref<?x8xf32>, memref<?x8xf32>
+    kernel.launch @use_half(%own, %given, %y) rows(%n) work(%n) : memref<?x8xf32>, !kernel.window<2xi32>, memref<?x8xf32> // HALF
   } {kernel.passes}
   return
 }

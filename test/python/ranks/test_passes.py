@@ -7,11 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+import torch
 import test_overlap_trace as overlap_trace
 import test_traffic as traffic
 from edited import compile_text, substitute, text_at, without
-from layer import Drawn, inputs_of, write
+from layer import Drawn, inputs_of, write, write_all
 from overlap import Schedule, schedules_in
+from safetensors.torch import save_file
 
 from moe_mlir.testing.compiling import compiler, export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE
@@ -128,6 +130,45 @@ def test_windows_are_bounded(sources, whole, tmp_path):
     grown = sum(window["bytes"]["size 128"] for window in buffer["windows"] if window["type"].startswith("?"))
     assert grown <= 16384 < buffer["comet_bytes"]["size 128"] * 2
     assert_same_bits(outputs_of(tmp_path / "model", 2, calls(True), tmp_path / "calls"), whole("ep=2", True))
+
+
+def test_exchanges_that_overlap(tmp_path):
+    """The second layer between the first one's way there and its experts: in passes of their own both have their bits, and one of them alone is an error."""
+    layers = [Drawn(4, 2, 16, 8, True, "f32", 9, "random"), Drawn(8, 3, 24, 8, True, "f32", 9, "random")]
+    flags, source = write_all(layers, tmp_path), tmp_path / "layer.mlir"
+    lines = text_at("scheduled", source, "ep=2", *flags).split("\n")
+    there, last = (max(i for i, line in enumerate(lines) if word in line) for word in (" = moe.dispatch", "moe.combine"))
+    first = min(i for i, line in enumerate(lines) if "moe.parameter" in line and '1"]' in line)
+    assert " at @ep" in lines[there] and first < there < last
+    away = next(i for i, line in enumerate(lines) if "via(direct)" in line) + 1
+    text = "\n".join(lines[:away] + lines[first : last + 1] + lines[away:first] + lines[last + 1 :])
+    done, _ = compile_text("via(direct) {kernel.pass_tokens = 3 : i64}".join(text.rsplit("via(direct)", 1)), "scheduled", tmp_path / "one")
+    assert done.returncode == 2 and "give both 'kernel.pass_tokens'" in done.stderr, done.stderr
+    done, program = compile_text(in_passes(text, 3), "scheduled", tmp_path / "both")
+    assert done.returncode == 0, done.stderr
+    call = inputs_of(layers[0], 2, 1) | {f"{name}1": value for name, value in inputs_of(layers[1], 2, 2).items()}
+    expected = outputs_of(compile_for(source, tmp_path / "whole", 1, *flags), 1, [call], tmp_path / "expected")
+    assert_same_bits(outputs_of(program, 2, [call], tmp_path / "calls"), expected)
+
+
+def test_parts_that_are_joined(tmp_path):
+    """Logits of a head whose columns ranks share (tp), which the limit of windows counts, too."""
+    weight = torch.randn((24, 16), generator=torch.Generator().manual_seed(1))
+    save_file({"head": weight}, tmp_path / "head.safetensors")
+    (tmp_path / "head.mlir").write_text("""
+func.func @main(%x: tensor<?x16xf32> {moe.dims = ["tokens", ""], moe.name = "x"}) -> (tensor<?x24xf32> {moe.dims = ["tokens", ""], moe.name = "y"}) {
+  %w = moe.parameter ["head"] : tensor<24x16xf32>
+  %y = nn.linear %x, %w : tensor<?x16xf32>, tensor<24x16xf32> -> tensor<?x24xf32>
+  return %y : tensor<?x24xf32>
+}""")
+    flags = ["--from=graph", f"--weights={tmp_path}/head.safetensors", "-q"]
+    inputs = [{"x": np.random.default_rng(rows).normal(size=(rows, 16)).astype(np.float32)} for rows in (29, 5, 0, 1)]
+    report = tmp_path / "report.json"
+    program = compile_for(tmp_path / "head.mlir", tmp_path / "parts", "tp=2", *flags, "--windows=1K", f"--report={report}")
+    # Two halves of two ranks' parts of 48 bytes.
+    assert json.loads(report.read_text())["passes"][0]["tokens"] == 1024 // (2 * 2 * 48)
+    expected = outputs_of(compile_for(tmp_path / "head.mlir", tmp_path / "whole", "ep=1", *flags), 1, inputs, tmp_path / "expected")
+    assert_same_bits(outputs_of(program, 2, inputs, tmp_path / "calls"), expected)
 
 
 @pytest.mark.skipif(not FULL, reason="two programs of a model (MOE_TEST_FULL)")

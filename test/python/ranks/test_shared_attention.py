@@ -24,15 +24,19 @@ from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of, ru
 # Heads and a vocabulary that four ranks can share. OLMoE's norms of queries and keys are over all heads, qwen3's over each.
 CHANGES = {"vocab_size": 332, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 12, "num_hidden_layers": 1}
 FAMILIES = ["mixtral", "qwen3_moe", "olmoe"]
+# Fewer heads of keys than ranks: neighbours have the same one. "one_head": what all queries read, on every rank.
+HEADS = {"olmoe": 2, "one_head": 1}
 # What --parallel says, ranks, threads; groups of programs with one tp and etp, which have the same bits.
 MORE = [("tp=2", 2, 2), ("tp=4", 4, 1), ("ep=2,tp=2", 4, 1), ("ep=2,tp=2,tokens=replicated", 4, 1), ("tp=2,etp=2", 2, 1), ("ep=2,tp=2,etp=2", 4, 1),
-        ("dp=2,tp=2", 4, 1), ("tp=2", 2, 1)]
-DIVIDED = {"mixtral": [("tp=4", 4, 1)], "qwen3_moe": [("ep=2,tp=2", 4, 1)], "olmoe": [("tp=2,etp=2", 2, 2)]}
+        ("dp=2,tp=2", 4, 1), ("ep=2,tp=4", 8, 1), ("tp=2", 2, 1)]
+DIVIDED = {"mixtral": [("tp=4", 4, 1)], "qwen3_moe": [("ep=2,tp=2", 4, 1)], "olmoe": [("tp=2,etp=2", 2, 2), ("tp=4", 4, 1)]}
 
 
 def export(family, dtype, path, **options):
-    changes = {**CHANGES, "num_hidden_layers": 2, "mlp_only_layers": [1]} if family == "qwen3_moe" else CHANGES
-    model = tiny_model(family, dtype=getattr(torch, dtype), **changes)
+    changes = {**CHANGES, "num_key_value_heads": HEADS.get(family, CHANGES["num_key_value_heads"])}
+    if family == "qwen3_moe":
+        changes |= {"num_hidden_layers": 2, "mlp_only_layers": [1]}
+    model = tiny_model("qwen3_moe" if family == "one_head" else family, dtype=getattr(torch, dtype), **changes)
     export_model(model, path, max_cache_len=CACHE, **options)
     return model
 
@@ -48,7 +52,7 @@ def kind_of(spec):
     return tuple(field for field in spec.split(",") if field.startswith(("tp", "etp")))
 
 
-@pytest.fixture(scope="module", params=sample(FAMILIES, 1, 2))
+@pytest.fixture(scope="module", params=sample([*FAMILIES, "one_head"], 1, 2))
 def compiled(request, tmp_path_factory):
     """(family, folder with model.pt2, calls, results of one rank)"""
     folder = tmp_path_factory.mktemp(request.param)

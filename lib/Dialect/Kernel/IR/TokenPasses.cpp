@@ -16,11 +16,12 @@ LogicalResult kernel::verifyPassTokens(Operation *op, Attribute value) {
   auto tokens = dyn_cast<IntegerAttr>(value);
   const bool isNumber =
       tokens && tokens.getType().isSignlessInteger(64) && tokens.getInt() >= 1 && tokens.getInt() <= INT32_MAX;
-  if (isNumber && ((name == "moe.all_to_all" && !op->hasAttr("inverse")) || name == "shard.all_reduce"))
+  const bool isOfRows = name == "shard.all_reduce" || name == "shard.all_gather";
+  if (isNumber && (isOfRows || (name == "moe.all_to_all" && !op->hasAttr("inverse"))))
     return success();
   return op->emitOpError() << "'" << passTokensAttrName
                            << "' is the number of tokens of a pass, at least 1, of a moe.all_to_all that is no "
-                              "'return', or of a shard.all_reduce, got "
+                              "'return', or of a shard.all_reduce or shard.all_gather, got "
                            << value;
 }
 

@@ -73,6 +73,8 @@ static LogicalResult verifyGrid(Operation *op, FlatSymbolRefAttr name, SymbolTab
     return op->emitOpError() << "names no shard.grid: " << name;
   if (!countRanks(grid))
     return op->emitOpError() << "names a grid whose number of ranks is not known, or is none: " << name;
+  if (grid->hasAttr("moe.groups_of")) // The dialect does not depend on theirs.
+    return op->emitOpError() << "names a grid whose ranks are groups, which share weights only: " << name;
   return success();
 }
 

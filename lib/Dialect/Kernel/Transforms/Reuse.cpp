@@ -28,7 +28,7 @@ std::optional<WindowStep::Read> kernel::findUnsafeReuse(ArrayRef<WindowStep> pas
       for (auto [writing, other] : llvm::enumerate(pass))
         for (const WindowStep::Write &write : other.writes)
           if (write.window == read.window &&
-              !areApart(pass, read, reading, writing + pass.size() * (write.byEpoch ? 2 : 1)))
+              !areApart(pass, read, reading, writing + pass.size() * (read.byEpoch && write.byEpoch ? 2 : 1)))
             return read;
   return std::nullopt;
 }

@@ -14,6 +14,7 @@ struct WindowStep {
     LaunchOp launch;
     unsigned window;
     SmallVector<unsigned> told; ///< flags that its kernel signals behind the read
+    bool byEpoch;               ///< as of a write
   };
   struct Write {
     unsigned window;
@@ -25,8 +26,8 @@ struct WindowStep {
 };
 
 /// A rank must not write again to what another one has still to read. Between a read in one pass and the write in the
-/// next one (or the one after it, if halves take turns) the reader signals flags, and the writer awaits them. Returns a
-/// read for which this does not hold.
+/// next one (or the one after it, if halves take turns for both) the reader signals flags, and the writer awaits them.
+/// Returns a read for which this does not hold.
 std::optional<WindowStep::Read> findUnsafeReuse(ArrayRef<WindowStep> pass);
 
 } // namespace mlir::kernel

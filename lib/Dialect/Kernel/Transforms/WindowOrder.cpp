@@ -74,12 +74,17 @@ private:
         if (!llvm::is_contained(before.lookup(window), flags))
           return error(passes) << "ends a pass with rows that were put to " << windows.describe(window) << ", but "
                                << awaitedText(flags) << " not awaited in it; the next pass would write over them";
-    // With an even number of exchanges each pass would take the same half.
-    for (WindowStep &step : steps)
-      for (WindowStep::Write &write : step.writes) {
-        FlatSymbolRefAttr grid = windows.gridOf(write.window);
-        write.byEpoch &= (exchanges[grid] - open[grid]) % 2 == 1;
-      }
+    // Halves take turns from pass to pass where each is one exchange.
+    auto areHalves = [&](unsigned window) {
+      FlatSymbolRefAttr grid = windows.gridOf(window);
+      return exchanges[grid] == open[grid] + 1;
+    };
+    for (WindowStep &step : steps) {
+      for (WindowStep::Write &write : step.writes)
+        write.byEpoch &= areHalves(write.window);
+      for (WindowStep::Read &read : step.reads)
+        read.byEpoch &= areHalves(read.window);
+    }
     if (std::optional<WindowStep::Read> read = findUnsafeReuse(steps))
       return error(read->launch) << "reads " << windows.describe(read->window)
                                  << ", to which other ranks put in the next pass; between them this rank must signal "
@@ -210,16 +215,25 @@ private:
     return success();
   }
 
-  static WindowStep stepOf(ArrayRef<Member> members) {
+  /// Whether the epoch of the grid of `window` says which half of it is used.
+  bool isByEpoch(const Member &member, unsigned window, ArrayRef<unsigned> halves) const {
+    return llvm::any_of(member.toWindows(halves),
+                        [&](unsigned flags) { return windows.gridOf(flags) == windows.gridOf(window); });
+  }
+
+  WindowStep stepOf(ArrayRef<Member> members) const {
     WindowStep step;
     for (const Member &member : members) {
       llvm::append_range(step.signals, member.signals);
       llvm::append_range(step.awaits, member.awaits);
-      for (const WindowUses::Write &write : member.uses->writes)
-        step.writes.push_back({*member.arguments[write.window], member.uses->usesEpoch});
+      for (const WindowUses::Write &write : member.uses->writes) {
+        unsigned window = *member.arguments[write.window];
+        step.writes.push_back({window, isByEpoch(member, window, write.halves)});
+      }
       for (const WindowUses::Read &read : member.uses->reads)
         if (std::optional<unsigned> window = member.arguments[read.argument])
-          step.reads.push_back({member.launch, *window, member.toWindows(read.told)});
+          step.reads.push_back(
+              {member.launch, *window, member.toWindows(read.told), isByEpoch(member, *window, read.halves)});
     }
     return step;
   }

@@ -2,6 +2,7 @@
 
 #include "Windows.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -9,6 +10,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -88,11 +90,9 @@ public:
     for (auto [read, argument] : reads) {
       Operation *op = read;
       uses.reads.push_back({argument, flagsWhere(awaits, [&](Operation *await) { return isBefore(await, op); }),
-                            flagsWhere(signals, [&](Operation *signal) { return isBefore(op, signal); })});
+                            flagsWhere(signals, [&](Operation *signal) { return isBefore(op, signal); }),
+                            halvesOf(op)});
     }
-    kernel.walk([&](EpochOp epoch) {
-      uses.usesEpoch |= !llvm::all_of(epoch->getUsers(), llvm::IsaPred<SignalOp, AwaitOp>);
-    });
     auto windowsOf = [](ArrayRef<std::pair<Operation *, unsigned>> ops) {
       SmallVector<unsigned> windows;
       for (auto [op, window] : ops)
@@ -193,7 +193,8 @@ private:
   void finishWrites() {
     for (auto [op, window] : writes) {
       Operation *write = op;
-      uses.writes.push_back({window, flagsWhere(signals, [&](Operation *op) { return isBefore(write, op); })});
+      uses.writes.push_back({window, flagsWhere(signals, [&](Operation *op) { return isBefore(write, op); }),
+                             halvesOf(write)});
     }
   }
 
@@ -219,6 +220,30 @@ private:
            llvm::all_of(awaits, [&](std::pair<Operation *, unsigned> use) {
              return use.second != window || cast<AwaitOp>(use.first).getIndex().getDefiningOp<PhaseOp>();
            });
+  }
+
+  /// The flag windows whose epochs, as odd or even numbers, decide where `access` reads or writes.
+  static SmallVector<unsigned> halvesOf(Operation *access) {
+    llvm::SetVector<Operation *> makers;
+    auto add = [&](ValueRange values) {
+      for (Value value : values)
+        if (Operation *op = value.getDefiningOp(); op && isMemoryEffectFree(op))
+          makers.insert(op);
+    };
+    // What is written counts for nothing.
+    for (Value operand : access->getOperands())
+      if (isa<IndexType, BaseMemRefType>(operand.getType()))
+        add(operand);
+    SmallVector<unsigned> flags;
+    for (unsigned i = 0; i < makers.size(); ++i) {
+      auto half = dyn_cast<arith::AndIOp>(makers[i]);
+      auto epoch = half ? half.getLhs().getDefiningOp<EpochOp>() : EpochOp();
+      if (epoch && isConstantIntValue(half.getRhs(), 1))
+        flags.push_back(cast<BlockArgument>(epoch.getFlags()).getArgNumber());
+      else
+        add(makers[i]->getOperands());
+    }
+    return flags;
   }
 
   static SmallVector<unsigned> flagsWhere(const Found &found, llvm::function_ref<bool(Operation *)> holds) {

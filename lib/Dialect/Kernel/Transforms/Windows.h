@@ -41,19 +41,20 @@ struct WindowUses {
   struct Write {
     unsigned window;
     SmallVector<unsigned> signalled;
+    SmallVector<unsigned> halves; ///< flag windows by whose epoch, odd or even, its place is chosen
   };
   /// A read of an own part, with the flags that are awaited before it. The argument is a window or a memref.
   struct Read {
     unsigned argument;
     SmallVector<unsigned> awaited;
-    SmallVector<unsigned> told; ///< flags that are signalled behind it
+    SmallVector<unsigned> told;   ///< flags that are signalled behind it
+    SmallVector<unsigned> halves; ///< as of a write
   };
   SmallVector<Write> writes;
   SmallVector<Read> reads;
   SmallVector<unsigned> signals, awaits, advances; ///< each flag window once
   SmallVector<unsigned> meetings;                  ///< flag windows that are signalled, and behind that awaited
   SmallVector<unsigned> byPhase;                   ///< flag windows that are used by the number of the phase only
-  bool usesEpoch = false;                          ///< for more than flags: where rows stand
 
   /// Emits an error if the kernel breaks a rule that does not depend on its launches.
   static FailureOr<WindowUses> of(FuncOp kernel);

@@ -1,5 +1,6 @@
 //===- Grids.cpp - the grids that moe ops name --------------------------------------------------------------------===//
 
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -90,4 +91,30 @@ std::optional<GridAxis> mlir::moe::axisOf(shard::GridOp grid) {
 std::optional<GridAxis> mlir::moe::axisOf(Operation *op, FlatSymbolRefAttr name) {
   auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, name);
   return grid ? axisOf(grid) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Grids of groups
+//===----------------------------------------------------------------------===//
+
+FlatSymbolRefAttr mlir::moe::groupsOf(Operation *op, FlatSymbolRefAttr name) {
+  auto grid = SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, name);
+  return grid ? grid->getAttrOfType<FlatSymbolRefAttr>(kGroupsOfAttr) : FlatSymbolRefAttr();
+}
+
+LogicalResult mlir::moe::verifyGroupsOf(Operation *op, Attribute value) {
+  auto own = dyn_cast<shard::GridOp>(op);
+  if (!own)
+    return op->emitOpError() << "'" << kGroupsOfAttr << "' belongs to a shard.grid";
+  auto name = dyn_cast<FlatSymbolRefAttr>(value);
+  auto grid = name ? SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, name) : shard::GridOp();
+  if (!grid || grid == own || grid->hasAttr(kGroupsOfAttr))
+    return op->emitOpError() << "'" << kGroupsOfAttr
+                             << "' must name another shard.grid, whose ranks are no groups, got " << value;
+  std::optional<int64_t> all = product(grid.getShape()), groups = product(own.getShape());
+  if (ShapedType::isDynamicShape(grid.getShape()) || ShapedType::isDynamicShape(own.getShape()) || !all || !groups ||
+      *groups < 1 || *all % *groups != 0)
+    return op->emitOpError() << "'" << kGroupsOfAttr << "' needs groups of equally many ranks, but " << value
+                             << " and this grid have no such numbers";
+  return success();
 }

@@ -6,6 +6,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Moe/IR/PlainLayers.h"
 
@@ -123,6 +124,8 @@ LogicalResult MoeDialect::verifyOperationAttribute(Operation *op, NamedAttribute
       return verifyAxes(op, attr.getValue());
     if (name == kAxisOfAttr)
       return verifyAxisOf(op, attr.getValue());
+    if (name == kGroupsOfAttr)
+      return verifyGroupsOf(op, attr.getValue());
     if (name == kVariantAttr)
       return verifyVariant(op, attr.getValue());
     return name == kPlainAttr ? verifyPlainLayers(op, attr.getValue()) : success();
@@ -219,6 +222,9 @@ LogicalResult Slot::verifySplit(Attribute value) {
     if (grid->hasAttr(kAxisOfAttr))
       return func.emitOpError() << "'moe.split' of " << this->name << " must name whole grids, but " << name
                                 << " is a dimension of another one";
+    if (groupsOf(func, name))
+      return func.emitOpError() << "'moe.split' of " << this->name
+                                << " names a grid of groups, which share weights only: " << name;
     if (before && (before->getBlock() != grid->getBlock() || !before->isBeforeInBlock(grid)))
       return func.emitOpError() << "'moe.split' of " << this->name << " must name grids in their order in the module, "
                                 << "each once, got " << value;

@@ -30,6 +30,7 @@ def Moe_Dialect : Dialect {
     |---|---|---|
     | `moe.axes` | list of strings | name of each of its dimensions, for `moe-compile --parallel` and messages of the program |
     | `moe.axis_of` | `@grid` | this grid, of one dimension, is the dimension of that name and size of another one: its ranks are those that differ there alone |
+    | `moe.groups_of` | grid | of which each rank here is a group of neighbours, equally many; they have the same part of a weight (`#moe.shard`), and a job has no ranks for such a grid |
 
     | argument or result | value | says |
     |---|---|---|
