@@ -40,8 +40,9 @@ int Compiler::chooseParallel() {
   if (!isChosen) {
     // A report tells what the division takes if the cluster has as many ranks; otherwise it tells of schedules alone.
     cluster = options.cluster;
-    Expected<ProgramCost> cost = machine ? costOfParallel(*input.module, parallel, *machine, {options.scheduleTokens, 1})
-                                         : Expected<ProgramCost>(machine.takeError());
+    Expected<ProgramCost> cost =
+        machine ? costOfParallel(*input.module, parallel, *machine, {options.scheduleTokens, 1})
+                : Expected<ProgramCost>(machine.takeError());
     remarks.discard();
     if (cost)
       division = ParallelReport{describeCall(*machine, options.scheduleTokens, 1), reportOf({parallel, *cost, ""}), {}};

@@ -25,7 +25,8 @@ int Compiler::checkVariants() {
     return kUserError;
   }
   if (isAutoParallel(options.parallel)) {
-    console.error("--parallel=auto chooses one way to divide the program, --variant adds others; say the first one, too");
+    console.error("--parallel=auto chooses one way to divide the program, --variant adds others; say the first one, "
+                  "too");
     return kUserError;
   }
   std::string error;

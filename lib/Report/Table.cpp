@@ -117,7 +117,8 @@ static void printDivision(const Report &report, raw_ostream &os) {
                  prefixed(int64_t(division.memory))});
   };
   add(report.division->chosen);
-  for (const DivisionReport &other : drop_begin(report.division->alternatives, report.division->alternatives.empty() ? 0 : 1))
+  ArrayRef<DivisionReport> all = report.division->alternatives;
+  for (const DivisionReport &other : all.drop_front(all.empty() ? 0 : 1))
     add(other);
   table.print(os << "\n");
   os << report.division->chosen.parallel << ": estimated for " << report.division->machine << "\n";

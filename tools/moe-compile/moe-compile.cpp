@@ -90,8 +90,8 @@ static cl::opt<std::string>
                       "tokens=split (default where the first input can be divided) gives each rank a part of the "
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
                       "gives the same bits. sums=bf16 (default f32) rounds each rank's sum before it travels: half the bytes, "
-                      "but bits depend on ep, etp and tp. experts=FILE (JSON) says which expert stands where. auto chooses the fields "
-                      "that are not given for the ranks of --cluster, or auto,ranks=N for ranks of this machine, by what "
+                      "but bits depend on ep, etp and tp. experts=FILE (JSON) says which expert stands where. auto chooses "
+                      "the fields that are not given for the ranks of --cluster, or auto,ranks=N for ranks of this machine, by what "
                       "a call of --schedule-tokens should take (of batch=B sequences); -v tells all alternatives"));
 static cl::list<std::string>
     variant("variant", cl::value_desc("ep=N,..."), cl::cat(category),
@@ -277,7 +277,8 @@ int main(int argc, char **argv) {
   if (!options.parallel.empty() && options.to == Level::Graph)
     return usageError("--parallel makes level spmd, which --to=graph does not reach");
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{&cluster, &scheduleTokens, &windows})
-    if (option->getNumOccurrences() && options.to && *options.to < Level::Scheduled && !(isChosen && option != &windows))
+    if (option->getNumOccurrences() && options.to && *options.to < Level::Scheduled &&
+        !(isChosen && option != &windows)) // auto chooses by them
       return usageError("--" + option->ArgStr + " decides " +
                         (option == &windows ? "passes" : "schedules") + ", at level scheduled, which --to=" + toLevel +
                         " does not reach");
