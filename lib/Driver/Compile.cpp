@@ -25,7 +25,8 @@ static mlir::DialectRegistry makeRegistry() {
 
 Compiler::Compiler(const CompileOptions &options)
     : options(options), console(options.progress, options.quiet), context(makeRegistry()),
-      diagnostics(context, console, options.verbose), cpu(options.targetCpu.value_or("native")) {
+      diagnostics(context, console, options.verbose), cpu(options.targetCpu.value_or("native")),
+      parallel(options.parallel), cluster(options.cluster) {
   context.printOpOnDiagnostic(options.verbose);
   if (options.verbose)
     remarks.install(context);
@@ -67,6 +68,7 @@ int Compiler::prepareReport() {
   counted = std::move(*made);
   counted->plain = plain;
   counted->schedules = std::move(schedules);
+  counted->division = std::move(division);
   return kOk;
 }
 
@@ -240,9 +242,9 @@ int Compiler::read() {
 int Compiler::lower(Level target) {
   // What the module says already stands, edited or not (readTarget has compared it with the command line).
   PipelineOptions device;
-  device.parallel = options.parallel;
+  device.parallel = parallel;
   device.variants = variantTexts();
-  device.cluster = options.cluster;
+  device.cluster = cluster;
   device.scheduleTokens = options.scheduleTokens;
   device.windows = options.windows;
   PipelineOptions other{"cpu:" + cpu};
@@ -263,12 +265,12 @@ int Compiler::lower(Level target) {
       forCpu = input.module.get().clone();
       forCpu.get()->removeAttr(mlir::kernel::targetAttrName);
     }
-    if (input.level == Level::Graph && !options.parallel.empty())
-      command += " --parallel=" + options.parallel;
+    if (input.level == Level::Graph && !parallel.empty())
+      command += " --parallel=" + parallel;
     for (const std::string &variant : options.variants)
       command += input.level == Level::Graph ? " --variant='" + variant + "'" : "";
-    if (input.level == Level::Spmd && !options.cluster.empty())
-      command += " --cluster=" + options.cluster;
+    if (input.level == Level::Spmd && !cluster.empty())
+      command += " --cluster=" + cluster;
     if (input.level == Level::Spmd && options.scheduleTokens)
       command += " --schedule-tokens=" + std::to_string(options.scheduleTokens);
     if (input.level == Level::Spmd && options.windows)
@@ -321,6 +323,8 @@ int Compiler::run() {
   if (int status = checkVariants())
     return status;
   if (int status = read())
+    return status;
+  if (int status = chooseParallel())
     return status;
   if (int status = options.to ? kOk : findTools())
     return status;

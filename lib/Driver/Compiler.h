@@ -8,6 +8,7 @@
 #include "Remarks.h"
 #include "WeightsFile.h"
 
+#include "moe-mlir/Pipelines/AutoParallel.h"
 #include "moe-mlir/Pipelines/Pipelines.h"
 #include "moe-mlir/Report/Report.h"
 #include "moe-mlir/Target/Executable.h"
@@ -44,6 +45,11 @@ private:
   int prepareReport();
   /// Adds the report to the outputs, and puts all of them in their places.
   int finish(Outputs &outputs);
+
+  // ChooseParallel.cpp
+  /// With --parallel=auto, decides how the program is divided. With --report and a cluster, estimates what is decided.
+  int chooseParallel();
+  void describeChoice(llvm::ArrayRef<Alternative> all);
 
   // Scheduling.cpp
   /// The flag that is given of those that schedules are decided by.
@@ -111,6 +117,8 @@ private:
   LinkJob job;
   std::unique_ptr<Nvrtc> nvrtc;
   bool warnedOfCache = false;
+  std::string parallel, cluster; ///< as of the options, or what was chosen
+  std::optional<ParallelReport> division; ///< with --report
   std::vector<ScheduleReport> schedules; ///< with --report, from level scheduled on
   std::optional<Report> counted; ///< with --report, from level kernel on
 };

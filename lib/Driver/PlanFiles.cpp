@@ -3,6 +3,7 @@
 #include "Compiler.h"
 #include "FilePlan.h"
 
+#include "moe-mlir/Pipelines/AutoParallel.h"
 #include "moe-mlir/Pipelines/Parallel.h"
 #include "moe-mlir/Simulation/Cluster.h"
 
@@ -54,7 +55,10 @@ int Compiler::planFiles() {
   if (StringRef file = sim::clusterFile(options.cluster); !file.empty())
     plan.reads("the description of the cluster", file);
   std::string error; // the command line has been checked
-  if (auto spec = parseParallel(options.parallel, error); spec && spec->experts)
+  std::string given = options.parallel; // with auto, the file is among what is fixed
+  if (auto wanted = isAutoParallel(given) ? parseAutoParallel(given, error) : std::nullopt)
+    given = textOfFixed(*wanted);
+  if (auto spec = parseParallel(given, error); spec && spec->experts)
     plan.reads("the file of the experts' order", spec->experts->file());
 
   const bool hasTwo = !gpu.empty() && input.level < Level::Scheduled; // programs, from level scheduled on

@@ -21,6 +21,8 @@ public:
   void install(mlir::MLIRContext &context);
   /// What was collected since the last time.
   void flush(Console &console);
+  /// Forgets it: the remarks of programs that are only tried.
+  void discard() { texts.clear(); }
 
 private:
   friend class RemarkStreamer;

@@ -11,9 +11,11 @@ using namespace moe_mlir;
 using mlir::moe::ExpertOp;
 
 static bool hasRanks(const std::string &parallel) {
+  if (isAutoParallel(parallel))
+    return true;
   std::string error;
   std::optional<ParallelSpec> spec = parseParallel(parallel, error);
-  return spec && spec->ranks * spec->slices * spec->copies > 1;
+  return spec && spec->ranks * spec->sharers() * spec->copies > 1;
 }
 
 /// Whether all layers have a schedule, and there are layers.
@@ -92,8 +94,9 @@ int Compiler::checkScheduling() {
 
 /// Level scheduled has the layers that the report gives times of; behind it there are kernels only.
 void Compiler::reviewSchedules() {
-  const SchedulingOptions scheduling{options.cluster, options.scheduleTokens};
-  if (const std::string flag = schedulingFlag(); !flag.empty())
+  const SchedulingOptions scheduling{cluster, options.scheduleTokens};
+  // Those that a division was chosen by had an effect.
+  if (const std::string flag = schedulingFlag(); !flag.empty() && !isAutoParallel(options.parallel))
     if (const std::string what = whyNothingScheduled(*input.module, scheduling, options.report.has_value());
         !what.empty())
       console.warning(flag + " has no effect on " + what);

@@ -24,6 +24,11 @@ int Compiler::checkVariants() {
     console.error("--variant is another way to divide a program among ranks; --parallel says the first one");
     return kUserError;
   }
+  if (isAutoParallel(options.parallel)) {
+    console.error("--parallel=auto chooses one way to divide the program, --variant adds others; say the first one, "
+                  "too");
+    return kUserError;
+  }
   std::string error;
   context.loadDialect<mlir::moe::MoeDialect>();
   if (parseVariants(&context, options.parallel, variantTexts(), error))

@@ -9,6 +9,7 @@
 #include "moe-mlir/Simulation/ProgramLayer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -23,8 +24,21 @@ llvm::Error moe_mlir::checkCluster(StringRef spec) {
   return sim::findCluster(spec, sim::clusterFolder()).takeError();
 }
 
-/// The cluster of a layer of `ranks` ranks.
-static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, int64_t ranks, StringRef spec) {
+/// Ranks of the whole program, and how far those of a grid are apart: the last one varies fastest.
+static std::pair<int64_t, int64_t> ranksAndStride(ModuleOp module, FlatSymbolRefAttr grid) {
+  int64_t all = 1, stride = 1;
+  for (auto each : module.getOps<shard::GridOp>()) {
+    int64_t size = 1;
+    for (int64_t dimension : each.getShape())
+      size *= dimension;
+    all *= size;
+    stride = each.getSymName() == grid.getValue() ? 1 : stride * size;
+  }
+  return {all, stride};
+}
+
+/// The cluster of a layer of the `ranks` ranks of `grid`.
+static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, FlatSymbolRefAttr grid, int64_t ranks, StringRef spec) {
   std::string name = spec.str();
   if (spec.empty()) {
     auto gpu = dyn_cast_or_null<cuda::TargetAttr>(kernel::targetOf(module));
@@ -38,6 +52,8 @@ static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, int64_t ranks, St
   llvm::Expected<sim::Cluster> cluster = sim::findCluster(name, sim::clusterFolder());
   if (!cluster || cluster->ranks() == ranks)
     return cluster;
+  if (auto [all, stride] = ranksAndStride(module, grid); cluster->ranks() == all)
+    return cluster->along(stride, ranks);
   // Another number would be that of another variant.
   const bool hasVariants = llvm::any_of(module.getOps<func::FuncOp>(), [](auto func) { return moe::variantOf(func); });
   return llvm::createStringError("the layer has " + Twine(ranks) + " ranks, the cluster " + Twine(cluster->ranks()) +
@@ -53,11 +69,13 @@ llvm::Expected<sim::Setup> moe_mlir::setupOf(moe::ExpertOp op, const SchedulingO
   llvm::Expected<sim::ProgramLayer> layer = sim::layerOf(op);
   if (!layer)
     return layer.takeError();
-  auto cluster = clusterOf(op->getParentOfType<ModuleOp>(), layer->ranks, options.cluster);
+  auto cluster = clusterOf(op->getParentOfType<ModuleOp>(), dispatch.getAtAttr(), layer->ranks, options.cluster);
   if (!cluster) {
     isFault = !options.cluster.empty();
     return cluster.takeError();
   }
+  if (cluster->isCpu())
+    return llvm::createStringError("cluster '" + cluster->name + "' is one of CPUs, whose exchanges are not simulated");
   sim::Setup setup;
   setup.cluster = *cluster;
   setup.layer = layer->layer;

@@ -10,8 +10,6 @@
 using namespace llvm;
 using namespace moe_mlir;
 
-/// Groups of a sum where nobody says another number.
-static constexpr int64_t kDefaultGroups = 8;
 /// Of a job.
 static constexpr int64_t kMostRanks = 1 << 16;
 

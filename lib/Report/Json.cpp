@@ -223,6 +223,23 @@ void moe_mlir::printReportJson(const Report &report, raw_ostream &os) {
                                 {"reason", layer.reason},
                                 {"at", layer.at}});
     });
+    if (const auto &division = report.division)
+      json.attributeObject("parallel", [&] {
+        auto print = [&](const DivisionReport &each) {
+          json.attribute("parallel", each.parallel);
+          if (!each.why.empty())
+            return json.attribute("not_taken", each.why);
+          json.attribute("estimate_seconds", each.estimate);
+          json.attribute("exchange_seconds", each.exchanged);
+          json.attribute("memory_bytes", int64_t(each.memory));
+        };
+        json.attribute("estimated", division->machine);
+        print(division->chosen);
+        json.attributeArray("alternatives", [&] {
+          for (const DivisionReport &each : division->alternatives)
+            json.object([&] { print(each); });
+        });
+      });
     json.attributeArray("schedules", [&] {
       for (const ScheduleReport &layer : report.schedules) {
         json::Object entry{{"name", layer.name}, {"entry", layer.entry}, {"schedule", layer.schedule}};

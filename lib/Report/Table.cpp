@@ -105,6 +105,25 @@ static void printSchedules(const Report &report, raw_ostream &os) {
     }
 }
 
+/// How the program is divided, beside the other ways.
+static void printDivision(const Report &report, raw_ostream &os) {
+  if (!report.division)
+    return;
+  TextTable table(/*textColumns=*/1);
+  table.add({"parallel", "estimate", "exchanges", "memory"});
+  auto add = [&](const DivisionReport &division) {
+    if (division.why.empty())
+      table.add({division.parallel, durationText(division.estimate), durationText(division.exchanged),
+                 prefixed(int64_t(division.memory))});
+  };
+  add(report.division->chosen);
+  ArrayRef<DivisionReport> all = report.division->alternatives;
+  for (const DivisionReport &other : all.drop_front(all.empty() ? 0 : 1))
+    add(other);
+  table.print(os << "\n");
+  os << report.division->chosen.parallel << ": estimated for " << report.division->machine << "\n";
+}
+
 void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   if (!report.model.empty())
     os << "model " << report.model << "\n";
@@ -153,6 +172,7 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   if (!report.gpu.empty())
     printGpuTable(report, os << "\n");
   printPlans(report, os);
+  printDivision(report, os);
   printSchedules(report, os);
   printExchanges(report, os);
   if (report.plain.empty())

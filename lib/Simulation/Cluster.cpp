@@ -108,9 +108,10 @@ static Link readLink(Fields fields) {
 
 static CudaDevice readDevice(Fields fields, std::string &name) {
   fields.allow({"name", "multiprocessors", "hertz", "limitedHertz", "memoryBytesPerSecond", "reachableBytesPerSecond",
-                "tensorFlops", "vectorFlops", "specials", "sharedBytes", "cacheBytes"});
+                "tensorFlops", "vectorFlops", "specials", "sharedBytes", "cacheBytes", "memoryBytes"});
   name = fields.text("name");
-  CudaDevice device{"", "", "", fields.whole("multiprocessors", kLeastMultiprocessors, 1 << 12), 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  const int64_t multiprocessors = fields.whole("multiprocessors", kLeastMultiprocessors, 1 << 12);
+  CudaDevice device{"", "", "", multiprocessors, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   device.hertz = fields.number("hertz", 1e6, 1e12);
   device.limitedHertz = fields.number("limitedHertz", 1e6, 1e12);
   device.memoryBytesPerSecond = fields.number("memoryBytesPerSecond", 1e6, 1e15);
@@ -120,7 +121,29 @@ static CudaDevice readDevice(Fields fields, std::string &name) {
   device.specials = fields.number("specials", 1, 1e9);
   device.sharedBytes = fields.number("sharedBytes", 1, 1e9);
   device.cacheBytes = fields.number("cacheBytes", 1, 1e9);
+  device.memoryBytes = fields.number("memoryBytes", 1, 1e15, /*needed=*/false);
   return device;
+}
+
+static CpuMachine readCpu(Fields fields, std::string &name) {
+  fields.allow({"name", "cores", "coreFlops", "coreVectorFlops", "coreBytesPerSecond", "memoryBytesPerSecond",
+                "memoryBytes"});
+  name = fields.text("name");
+  CpuMachine cpu;
+  cpu.cores = fields.whole("cores", 1, 1 << 16);
+  cpu.coreFlops = fields.number("coreFlops", 1e6, 1e15);
+  cpu.coreVectorFlops = fields.number("coreVectorFlops", 1e6, 1e15);
+  cpu.coreBytesPerSecond = fields.number("coreBytesPerSecond", 1e6, 1e15);
+  cpu.memoryBytesPerSecond = fields.number("memoryBytesPerSecond", 1e6, 1e15);
+  cpu.memoryBytes = fields.number("memoryBytes", 1, 1e15, /*needed=*/false);
+  return cpu;
+}
+
+Cluster Cluster::along(int64_t stride, int64_t size) const {
+  Cluster part = *this;
+  part.ranksPerNode = std::clamp<int64_t>(ranksPerNode / stride, 1, size);
+  part.nodes = std::max<int64_t>(size / part.ranksPerNode, 1);
+  return part;
 }
 
 Expected<Cluster> sim::parseCluster(StringRef text, StringRef file) {
@@ -143,9 +166,12 @@ Expected<Cluster> sim::parseCluster(StringRef text, StringRef file) {
   cluster.ranksPerNode = fields.whole("ranksPerNode", 1, 1 << 10);
   fields.member("local", [&](Fields inner) { cluster.local = readLink(inner); });
   fields.member("network", [&](Fields inner) { cluster.network = readLink(inner); });
-  cluster.storeBytesPerSecond = fields.number("storeBytesPerSecond", 1e6, 1e15);
-  cluster.bulkBytesPerSecond = fields.number("bulkBytesPerSecond", 1e6, 1e15);
-  cluster.message = fields.number("message", 0, 1);
+  // Blocks of a GPU put rows so.
+  const JsonObject *device = object->getObject("device");
+  const bool isGpu = !device || !device->get("cores");
+  cluster.storeBytesPerSecond = fields.number("storeBytesPerSecond", 1e6, 1e15, isGpu);
+  cluster.bulkBytesPerSecond = fields.number("bulkBytesPerSecond", 1e6, 1e15, isGpu);
+  cluster.message = fields.number("message", 0, 1, isGpu);
   cluster.launch = fields.number("launch", 0, 1);
   if (std::optional<StringRef> key = object->getString("device")) {
     const CudaDevice *device = findCudaDevice(*key);
@@ -156,6 +182,8 @@ Expected<Cluster> sim::parseCluster(StringRef text, StringRef file) {
       fields.fail("names a device '" + printable(*key) + "' that is not known; it is " + cudaDeviceKeys() +
                   ", or an object");
     }
+  } else if (!isGpu) {
+    fields.member("device", [&](Fields inner) { cluster.cpu = readCpu(inner, cluster.deviceName); });
   } else {
     fields.member("device", [&](Fields inner) { cluster.device = readDevice(inner, cluster.deviceName); });
   }

@@ -1,6 +1,7 @@
 //===- moe-compile.cpp - compiles an exported model into an executable --------------------------------------------===//
 
 #include "moe-mlir/Driver/Driver.h"
+#include "moe-mlir/Pipelines/AutoParallel.h"
 #include "moe-mlir/Pipelines/LayerTimes.h"
 #include "moe-mlir/Pipelines/Parallel.h"
 
@@ -21,6 +22,7 @@ moe-compile: from an exported Mixture-of-Experts model to an executable
   moe-compile model.pt2 --emit=lib -o m.so    a shared object with a C API (moert/session.h)
   moe-compile model.pt2 --target=cuda:sm_90a  the MoE layers of a model for a GPU, and for the CPU
   moe-compile model.pt2 --parallel=ep=4 -o m  for 4 processes that share the experts; ./m --ranks 4 starts them
+  moe-compile model.pt2 --parallel=auto,ranks=2 -o m   divided in the way that should take the least time
 
 The program passes through the levels graph, spmd, scheduled, kernel and runtime. Every level is text:
 
@@ -89,7 +91,9 @@ static cl::opt<std::string>
                       "tokens=split (default where the first input can be divided) gives each rank a part of the "
                       "batch, tokens=replicated all of it. groups=G (default 8) is the order of sums: every ep that divides G "
                       "gives the same bits. sums=bf16 (default f32) rounds each rank's sum before it travels: half the bytes, "
-                      "but bits depend on ep, etp and tp. experts=FILE (JSON) says which expert stands where"));
+                      "but bits depend on ep, etp and tp. experts=FILE (JSON) says which expert stands where. auto chooses "
+                      "the fields that are not given for the ranks of --cluster, or auto,ranks=N for ranks of this machine, by what "
+                      "a call of --schedule-tokens should take (of batch=B sequences); -v tells all alternatives"));
 static cl::list<std::string>
     variant("variant", cl::value_desc("ep=N,..."), cl::cat(category),
             cl::desc("Another way to divide the program among as many ranks, with the same weights; the first one is "
@@ -261,7 +265,9 @@ int main(int argc, char **argv) {
   if (options.output == "-" && !options.to)
     return usageError("-o - needs --to=LEVEL: a program is not written to standard output");
   std::string error;
-  if (!options.parallel.empty() && !parseParallel(options.parallel, error))
+  const bool isChosen = isAutoParallel(options.parallel);
+  if (isChosen ? !parseAutoParallel(options.parallel, error)
+               : !options.parallel.empty() && !parseParallel(options.parallel, error))
     return usageError("--parallel=" + options.parallel + ": " + error);
   if (Error fault = checkCluster(options.cluster))
     return usageError("--cluster=" + options.cluster + ": " + toString(std::move(fault)));
@@ -272,7 +278,8 @@ int main(int argc, char **argv) {
   if (!options.parallel.empty() && options.to == Level::Graph)
     return usageError("--parallel makes level spmd, which --to=graph does not reach");
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{&cluster, &scheduleTokens, &windows})
-    if (option->getNumOccurrences() && options.to && *options.to < Level::Scheduled)
+    if (option->getNumOccurrences() && options.to && *options.to < Level::Scheduled &&
+        !(isChosen && option != &windows)) // auto chooses by them
       return usageError("--" + option->ArgStr + " decides " +
                         (option == &windows ? "passes" : "schedules") + ", at level scheduled, which --to=" + toLevel +
                         " does not reach");

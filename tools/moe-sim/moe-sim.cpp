@@ -263,6 +263,8 @@ static Error simulateLayers(StringRef folder) {
   Expected<Cluster> cluster = findCluster(clusterText, folder);
   if (!cluster)
     return cluster.takeError();
+  if (cluster->isCpu())
+    return createStringError("cluster '" + cluster->name + "' is one of CPUs, whose exchanges are not simulated");
   bool any = false;
   for (ReadLayer &each : layers) {
     Setup setup;

@@ -59,7 +59,7 @@ TEST(Cluster, IsFoundByNameAndSize) {
   EXPECT_EQ(large.nodes, 256);
   EXPECT_EQ(large.ranks(), 2048);
   auto error = [](const char *spec) { return llvm::toString(findCluster(spec, MOE_CLUSTERS).takeError()); };
-  EXPECT_EQ(error("B200"), "no cluster is called 'B200'; there are a100, h100, h200, h800, l20, v100, or the path of a "
+  EXPECT_EQ(error("B200"), "no cluster is called 'B200'; there are a100, cpu, h100, h200, h800, l20, v100, or the path of a "
                            "description, FILE.json");
   EXPECT_EQ(error("12xH800"), "cluster '12xH800' has nodes of 8 ranks; 12 is no multiple of them");
   EXPECT_EQ(error("0xH800"), "cluster '0xH800' has no number of ranks from 1 to 65536");

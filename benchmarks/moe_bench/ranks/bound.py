@@ -32,21 +32,22 @@ def expert_bytes(checkpoint, row):
 def bound(dense, expert, expert_rows, ranks, bandwidth, core_bandwidth, axis="ep"):
     """The largest possible ratio of one process's time to that of the ranks.
 
-    dense           bytes that each rank reads, and the process once
+    dense           bytes that each rank reads, or its part of, and the process once
     expert          bytes of an expert
     expert_rows     [layers][experts]: rows in this call
     bandwidth       of all cores together, of which each rank has one
     core_bandwidth  of one core while the others rest
-    axis            ep: a rank has a part of the experts; etp: it has a part of each expert
+    axis            ep: a rank has a part of the experts; etp: it has a part of each expert; tp: and of all else
 
     In each layer the ranks wait for the one that has most of its experts, and nobody for more than the memory gives.
     """
     one = dense / bandwidth
-    divided = max(dense / core_bandwidth, ranks * dense / bandwidth)
+    part = dense / ranks if axis == "tp" else dense
+    divided = max(part / core_bandwidth, ranks * part / bandwidth)
     for layer in expert_rows:
         each = len(layer) // ranks
         active = [sum(n > 0 for n in layer[rank * each : (rank + 1) * each]) * expert for rank in range(ranks)]
-        if axis == "etp":
+        if axis in ("etp", "tp"):
             active = [sum(active) / ranks] * ranks
         one += sum(active) / bandwidth
         divided += max(max(active) / core_bandwidth, sum(active) / bandwidth)

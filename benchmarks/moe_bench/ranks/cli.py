@@ -116,7 +116,7 @@ class Benchmark:
         return {"one": self._layers.library(row.shape, row.dtype), "ranks": self._layers.for_ranks(row.shape, row.dtype)}
 
     def _decode_libraries(self, row):
-        return {"one": self._models.compiled(row.model, row.dtype, "lib"), "ranks": self._models.for_ranks(row.model, row.dtype, row.axis)}
+        return {"one": self._models.compiled(row.model, row.dtype, "lib"), "ranks": self._models.for_ranks(row.model, row.dtype, row.axis, row.parallel)}
 
     def _settled(self, part, libraries):
         """The libraries; how fast their archives can be read is recorded, as memory of a virtual machine can be slow in places."""

@@ -35,10 +35,10 @@ class RankLayers(LayerArtifacts):
 class RankModels(Artifacts):
     """The model for several ranks, beside that for one process."""
 
-    def for_ranks(self, model, dtype, axis):
+    def for_ranks(self, model, dtype, axis, parallel):
         exported = self.exported(model, dtype)
         target = self.folder / model / dtype / f"lib-{axis}{rows.RANKS}" / "model.so"
-        command = [*compile_command(self.compiler, exported, target, "lib"), f"--parallel={axis}={rows.RANKS},tokens=replicated", "-q"]
+        command = [*compile_command(self.compiler, exported, target, "lib"), f"--parallel={parallel},tokens=replicated", "-q"]
         source = stamp_of(exported).read_text() + self.compiler_digest()
         self.make(target, source, f"{model} {dtype}: compile for {rows.RANKS} ranks", lambda: run(command))
         return target

@@ -78,17 +78,22 @@ def layer_rows():
 
 @dataclass(frozen=True)
 class DecodeRow(ModelRow):
-    """`axis`: ep, where each rank has a half of the experts, or etp, where it has a half of each expert."""
+    """`axis`: ep, where each rank has a half of the experts; etp, where it has a half of each expert; tp, where it has a half of all else, too."""
 
     axis: str = "ep"
 
     @property
     def name(self):
-        return f"{super().name}/{self.axis}={RANKS}"
+        return f"{super().name}/{self.parallel}"
+
+    @property
+    def parallel(self):
+        """What the program of the ranks is compiled with."""
+        return f"tp={RANKS},etp={RANKS}" if self.axis == "tp" else f"{self.axis}={RANKS}"
 
 
 def decode_rows():
-    return [DecodeRow("0.9b", "bfloat16", "decode", 512, 1, axis) for axis in ("ep", "etp")]
+    return [DecodeRow("0.9b", "bfloat16", "decode", 512, 1, axis) for axis in ("ep", "etp", "tp")]
 
 
 def selected(rows, patterns):

@@ -13,6 +13,9 @@
 
 namespace moe_mlir {
 
+/// Groups of a sum where nobody says another number.
+constexpr int64_t kDefaultGroups = 8;
+
 /// What `moe-compile --parallel` and the option of moe-partition say: "ep=4,tokens=split,groups=8". A job has a rank
 /// for each combination of `dp`, `ep` and `etp` or `tp`; the last one varies fastest.
 struct ParallelSpec {

@@ -93,6 +93,21 @@ struct ScheduleReport {
   std::string why;          ///< not empty: why it was not simulated, and there are no times
 };
 
+/// A way to divide a program among ranks, and what the cost model says that a rank takes, in seconds and bytes.
+struct DivisionReport {
+  std::string parallel; ///< text of --parallel
+  double estimate = 0;
+  double exchanged = 0; ///< seconds of exchanges, beside those of layers that are simulated
+  double memory = 0;
+  std::string why;      ///< not empty: why it cannot be taken
+};
+
+struct ParallelReport {
+  std::string machine; ///< that it is estimated for, and how many tokens
+  DivisionReport chosen;
+  std::vector<DivisionReport> alternatives; ///< with --parallel=auto, the chosen one first
+};
+
 /// What runs at the same time on a GPU, and on how many blocks.
 struct GroupReport {
   struct Member {
@@ -143,6 +158,7 @@ struct Report {
   std::vector<VariantReport> variants;      ///< none: the program has one way to run
   int64_t weightBytes = 0;                  ///< of all tensors of the archive; with variants, what the first one reads
   std::vector<mlir::moe::PlainLayer> plain; ///< layers that run as plain operations
+  std::optional<ParallelReport> division;   ///< where a cluster is known, or --parallel=auto has chosen
   std::vector<ScheduleReport> schedules;    ///< of expert layers on several ranks, where a cluster is known
   std::vector<GroupReport> groups;          ///< for a GPU
   std::vector<PassReport> passes;           ///< in the order of their loops

@@ -17,11 +17,22 @@ struct Link {
   double latency = 0;        ///< seconds from a store to its sight at the other end
 };
 
+/// A host whose ranks are processes on its cores.
+struct CpuMachine {
+  int64_t cores = 0;               ///< 0: the cluster's devices are GPUs
+  double coreFlops = 0;            ///< of a core, products of 16-bit floats
+  double coreVectorFlops = 0;      ///< in f32
+  double coreBytesPerSecond = 0;   ///< that one core reads while others rest
+  double memoryBytesPerSecond = 0; ///< that all cores read together
+  double memoryBytes = 0;
+};
+
 /// Facts about a machine, from a file of data/clusters. Ranks are numbered node by node.
 struct Cluster {
   std::string name, about;
   std::string deviceName;
   CudaDevice device = cudaDevices().front();
+  CpuMachine cpu;                 ///< if it has cores, `device` says nothing
   int64_t ranksPerNode = 1, nodes = 1;
   Link local, network;        ///< within a node; between ranks of different nodes
   double storeBytesPerSecond = 0; ///< that one block's threads store to another rank
@@ -30,6 +41,9 @@ struct Cluster {
   double launch = 0;              ///< seconds from the end of a kernel to the start of the next
 
   int64_t ranks() const { return ranksPerNode * nodes; }
+  bool isCpu() const { return cpu.cores > 0; }
+  /// The part of it that `size` ranks are, of which each follows `stride` behind the one before.
+  Cluster along(int64_t stride, int64_t size) const;
 };
 
 /// Reads a description. `file` names the text in errors, which are one line.

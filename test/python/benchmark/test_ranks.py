@@ -34,8 +34,8 @@ def test_rows_of_an_exchange(pair, routing, row_bytes, counts, goal):
 
 def test_names_of_rows():
     names = [r.name for r in (*rows.exchange_rows(), *rows.layer_rows(), *rows.decode_rows())]
-    assert names[0] == "exchange/1K/uniform" and "exchange/64M/skewed" in names and names[-3:] == [
-        "olmoe/bfloat16/T2048/uniform", "0.9b/bfloat16/decode-512/b1/ep=2", "0.9b/bfloat16/decode-512/b1/etp=2"]
+    assert names[0] == "exchange/1K/uniform" and "exchange/64M/skewed" in names and names[-4:] == [
+        "olmoe/bfloat16/T2048/uniform", "0.9b/bfloat16/decode-512/b1/ep=2", "0.9b/bfloat16/decode-512/b1/etp=2", "0.9b/bfloat16/decode-512/b1/tp=2,etp=2"]
     assert len(set(names)) == len(names)
     assert [r.name for r in rows.selected(rows.exchange_rows(), ["/4K", "*64M/u*"])] == ["exchange/4K/uniform", "exchange/4K/skewed", "exchange/64M/uniform"]
 
@@ -131,6 +131,9 @@ def test_bound_waits_for_the_rank_with_most_experts():
     assert bound.bound(20, 10, even, 2, bandwidth=10, core_bandwidth=10) == pytest.approx(4 / 6)
     # Slices are as long on every rank.
     assert bound.bound(0, 10, uneven, 2, bandwidth=20, core_bandwidth=10, axis="etp") == 1
+    # With tp so is all else.
+    assert bound.bound(20, 10, uneven, 2, bandwidth=20, core_bandwidth=10, axis="tp") == 1
+    assert bound.bound(20, 10, uneven, 2, bandwidth=20, core_bandwidth=5, axis="tp") == 0.5
 
 
 def test_bytes_of_a_checkpoint(tmp_path):

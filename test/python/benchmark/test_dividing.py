@@ -1,0 +1,55 @@
+"""The benchmark of --parallel=auto: its rows, what it reads of the compiler, and what counts as missed."""
+
+import json
+
+import pytest
+from moe_bench.dividing import cli, machine, programs, rows
+
+
+def test_calls_fill_the_cache_first():
+    first, last = rows.Row("m", "decode", 2, 1, 8).calls(100)
+    assert [(name, len(value)) for name, value, _ in first] == [("input_ids", 2), ("position", 2), ("logits_to_keep", 1)]
+    assert [len(ids) for ids in first[0][1]] == [8, 8] and first[2][1] == [7]
+    assert last[1][1] == [8, 8] and last[2][1] == [0] and all(0 <= i < 100 for ids in first[0][1] for i in ids)
+    assert len(rows.Row("m", "prefill", 1, 64).calls(100)) == 1
+    assert len({row.name for row in rows.ROWS}) == len(rows.ROWS) and len({row.model for row in rows.ROWS}) == 3
+
+
+def test_remarks_are_read():
+    text = "moe-compile: remark: [Analysis] Parallel: tp=2,etp=2: 626.0 us, 1.0 us of it for exchanges; 9.0 MB of each rank\n"
+    text += "moe-compile: remark: [Missed] Parallel: ep=2: no\nmoe-compile: remark: [Analysis] Parallel: dp=2: 1.710 ms; 9.0 MB of each rank\n"
+    assert programs.REMARK.findall(text) == [("tp=2,etp=2", "626.0", "us"), ("dp=2", "1.710", "ms")]
+
+
+def test_what_is_chosen_is_held_against_the_best():
+    row = rows.ROWS[0]
+    times = {"a": [1.0, 1.1, 1.2], "b": [1.0, 1.0, 1.0], "c": [3.0, 3.0, 0.1]}
+    found = programs.summarize(row, {"a": 1.0, "b": 2.0, "c": 3.0}, times)
+    assert (found["chosen"], found["best"], found["over_best"], found["low"], found["high"]) == ("a", "b", pytest.approx(1.1), 1.0, 1.2)
+    assert "chosen a, best b, 1.10 times its time" in cli.table([found])
+    assert programs.summarize(row, {"b": 1.0, "a": 2.0, "c": 3.0}, times)["over_best"] == 1
+
+
+def test_a_machine_is_described_as_a_cluster(tmp_path, monkeypatch):
+    class Measured:
+        def __init__(self, folder, cores):
+            self.cores = len(cores)
+
+        def read_bandwidth(self, size, seconds):
+            return 15e9 + 5e9 * self.cores
+
+        def measure_peak(self, dtype, seconds):
+            return (2e11 if dtype == "bfloat16" else 1e11) * self.cores
+
+    monkeypatch.setattr(machine, "Machine", Measured)
+    machine.write(tmp_path / "a" / "m.json", machine.describe(tmp_path, [0, 1], 8e9))
+    device = json.loads((tmp_path / "a" / "m.json").read_text())["device"]
+    assert device["cores"] == 2 and device["coreFlops"] == pytest.approx(1.2e11) and device["coreVectorFlops"] == pytest.approx(6e10)
+    assert (device["coreBytesPerSecond"], device["memoryBytesPerSecond"]) == (20e9, 25e9)
+
+
+@pytest.mark.parametrize("arguments, code", [(["--list"], 0), (["--list", "--rows", "nothing"], 1), (["--rounds", "0"], 1)])
+def test_command_line(arguments, code, capsys):
+    assert cli.main(arguments) == code
+    if not code:
+        assert capsys.readouterr().out.splitlines() == [row.name for row in rows.ROWS]
