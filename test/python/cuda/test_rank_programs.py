@@ -124,18 +124,20 @@ def test_blocks_that_do_not_fit(comm, programs, tmp_path):
     assert len(lines) == 1 and "launches at the same time need 2 multiprocessors, one for each block, and the device has 1" in lines[0], done.stderr
 
 
-def test_several_hosts(programs, tmp_path):
-    """Named as two hosts, ranks of one machine share no memory either."""
-    program, words = programs("ep=2"), inputs_of(10, tmp_path)
-    (tmp_path / "hosts").write_text("a 1\nb 1\n")
+def run_on_hosts(program, folder, *words, **options):
+    """Two ranks that are named as two hosts: ranks of one machine that share no memory either. The finished processes."""
+    (folder / "hosts").write_text("a 1\nb 1\n")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         root = "127.0.0.1:{1}".format(*free.getsockname())
-    words += ["--ranks", "2", "--hosts", tmp_path / "hosts", "--root", root, "--deadline", "60"]
+    words += ("--ranks", "2", "--hosts", folder / "hosts", "--root", root, "--deadline", "60")
     with ThreadPoolExecutor() as pool:
-        ends = list(pool.map(lambda name: program(*words, "--host-name", name, fails=True, UCX_TLS="tcp"), "ab"))
-    for done in ends:
-        assert "ranks on GPUs are on one host in this release" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+        return list(pool.map(lambda name: program(*words, "--host-name", name, UCX_TLS="tcp", **options), "ab"))
+
+
+def test_several_hosts(programs, tmp_path):
+    for done in run_on_hosts(programs("ep=2"), tmp_path, *inputs_of(10, tmp_path), fails=True):
+        assert "ranks on GPUs of several hosts need NCCL (--comm nccl" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
 @pytest.mark.parametrize("schedule, kernel, phase, waits", [
@@ -170,6 +172,21 @@ def nccl():
 def test_windows_of_nccl(ranks, programs, calls, nccl, tmp_path):
     """Calls of growing sizes: windows are given back and registered anew."""
     check_calls(programs(f"ep={ranks}"), calls, tmp_path / "calls", "--comm", "nccl", ranks=ranks, **nccl)
+
+
+@pytest.mark.parametrize("parallel, fake", [("ep=2", "version=21805"), ("ep=2,tokens=replicated", "version=22703"), ("ep=4", "lsa=2")])
+def test_exchanges_of_nccl(parallel, fake, programs, calls, nccl, tmp_path):
+    """Where no stores reach all ranks, or NCCL does not say how, it adds up what they stored in mirrors."""
+    check_calls(programs(parallel), calls, tmp_path / "calls", "--comm", "nccl", ranks=int(parallel[3]), FAKE_NCCL=fake, **nccl)
+
+
+def test_several_hosts_with_nccl(programs, calls, nccl, tmp_path):
+    lines, expected, _ = calls
+    (tmp_path / "calls").write_text(lines.replace("OUT", str(tmp_path / "out")))
+    for done in run_on_hosts(programs("ep=2"), tmp_path, "--calls", tmp_path / "calls", "--comm", "nccl", FAKE_NCCL="lsa=1", **nccl):
+        assert done.stderr == "", done.stderr
+    for tokens, y in expected.items():
+        np.testing.assert_array_equal(np.load(tmp_path / f"out{tokens}" / "y.npy"), y, f"{tokens} tokens")
 
 
 def test_nothing_is_linked_to_nccl():
