@@ -158,9 +158,9 @@ Status DeviceRanks::checkOverlap() const {
   for (const auto &axis : axes)
     if (axis->windows->areMirrors())
       return failure(kUnsupported,
-                     "%s: the layer's schedule overlaps, which needs ranks that reach each other's GPUs by stores (one "
-                     "node, and NCCL 2.29.2 or newer): compile it with schedule(<plain>)",
-                     device.name());
+                     "%s: %s: the layer's schedule overlaps, which needs ranks that reach each other's GPUs by stores "
+                     "(one node, and NCCL 2.29.2 or newer): compile it with schedule(<plain>)",
+                     job.presentPhase(), device.name());
   return {};
 }
 

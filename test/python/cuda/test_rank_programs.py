@@ -196,12 +196,14 @@ def test_nothing_is_linked_to_nccl():
 
 
 @pytest.mark.parametrize("fault, line", [
-    ("version=22809", r"'.*libfake_nccl.so' is NCCL 2\.28\.9; windows of ranks need 2\.29\.2 or newer"),
+    ("version=21703", r"'.*libfake_nccl.so' is NCCL 2\.17\.3; ranks need 2\.18\.1 or newer"),
     ("version=23004@1", r"WINDOWSrank 1 has NCCL 2\.30\.4, rank 0 has 2\.29\.7"),
     ("refuses", r"WINDOWScuda:0 \(emulated\): NCCL: connecting ranks: invalid usage"),
     ("silent=1", r"WINDOWScuda:0 \(emulated\): NCCL: connecting ranks: no end after 2 s; a rank is silent"),
     ("unusable", r"WINDOWScuda:0 \(emulated\): NCCL: kernels cannot use the windows of rank 0 of the axis; each GPU must reach .*"),
     ("late=1", r"rank 1: cuda:0 \(emulated\): NCCL: behind a call: remote process exited: as the test wants it"),
+    ("version=22703 stalls=1", r'(rank [01] failed: )?cuda:0 \(emulated\): NCCL: the exchange in "up0: rows to experts": no end after 2 s; a rank is silent'),
+    ("version=22703 breaks=1", r'(rank 1 failed: )?cuda:0 \(emulated\): NCCL: the exchange in "up0: rows to experts": remote process exited: as the test wants it'),
 ])  # fmt: skip
 def test_faults_of_nccl(fault, line, programs, nccl, tmp_path):
     words, began = inputs_of(10, tmp_path), time.monotonic()
@@ -209,6 +211,24 @@ def test_faults_of_nccl(fault, line, programs, nccl, tmp_path):
     assert done.returncode == 1 and time.monotonic() - began < 60
     line = line.replace("WINDOWS", 'rank 0 was in "the reservation of memory": ')
     assert re.fullmatch(rf".*: error: {line}\n", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("fault, code, line", [
+    ("kill 1 announce_rows", 137, r'rank 1 ended while rank 0 was in "up0: rows to experts"'),
+    ("hang 1 announce_rows", 1, r'cuda:0 \(emulated\): NCCL: the exchange in "up0: .*": no end after 2 s; a rank is silent'),
+])  # fmt: skip
+def test_lost_in_an_exchange_of_nccl(fault, code, line, programs, nccl, tmp_path):
+    """NCCL would wait for ever: its communicator is given up."""
+    words, began = inputs_of(10, tmp_path), time.monotonic()
+    done = programs("ep=2")("--ranks", "2", "--comm", "nccl", "--deadline", "2" if code == 1 else "300", *words, fails=True, FAKE_NCCL="version=22703", MOE_EMULATED_FAULT=fault, **nccl)
+    assert time.monotonic() - began < 60
+    assert done.returncode == code and re.fullmatch(rf".*: error: {line}\n", done.stderr), done
+
+
+def test_overlap_needs_stores(programs, nccl, tmp_path):
+    """Before anything is launched."""
+    done = programs("ep=2", OVERLAP)("--ranks", "2", "--comm", "nccl", *inputs_of(10, tmp_path), fails=True, FAKE_NCCL="lsa=1", MOE_EMULATED_MULTIPROCESSORS="4", **nccl)
+    assert re.fullmatch(r".*: error: the reservation of memory: cuda:0 \(emulated\): the layer's schedule overlaps, which needs ranks .*: compile it with schedule\(<plain>\)\n", done.stderr), done.stderr
 
 
 def test_nccl_by_a_variable(programs, nccl, tmp_path):
