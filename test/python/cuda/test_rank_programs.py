@@ -47,14 +47,17 @@ def compile_step(source, output, *flags):
     return output
 
 
-def build(folder, parallel, schedule="schedule(<plain>)"):
-    """The program for a GPU, with the schedule in all layers: a function of its flags."""
+def build(folder, parallel, schedule="schedule(<plain>)", passes=None):
+    """The program for a GPU, with the schedule in all layers, and exchanges in passes of so many tokens: a function of its flags."""
     folder.mkdir()
     (folder / "layer.mlir").write_text(LAYER.graph())
     save_file(LAYER.weights(), folder / "weights.safetensors")
     compile_step(folder / "layer.mlir", folder / "found.mlir", "--from=graph", f"--parallel={parallel}", "--target=cuda:h200", "--to=scheduled", "--weights=none")
     scheduled, count = re.subn(r"schedule\(<.*?>\)", schedule, (folder / "found.mlir").read_text())
     assert count == LAYER.layers
+    if passes:
+        scheduled, count = re.subn(r"(?<= via\(direct\))|(?<= grid_axes = \[0\])", f" {{kernel.pass_tokens = {passes} : i64}}", scheduled)
+        assert count == LAYER.layers
     (folder / "scheduled.mlir").write_text(scheduled)
     compile_step(folder / "scheduled.mlir", folder / "kernel.mlir", "--to=kernel", "--weights=none")
     compile_step(folder / "scheduled.mlir", folder / "program.o", "--emit=obj", f"--weights={folder / 'weights.safetensors'}")
@@ -68,7 +71,7 @@ def programs(tmp_path_factory):
 
     def get(*words):
         if words not in made:
-            made[words] = build(folder / re.sub(r"\W+", "-", "".join(words)), *words)
+            made[words] = build(folder / re.sub(r"\W+", "-", "".join(map(str, words))), *words)
         return made[words]
 
     return get
@@ -174,10 +177,18 @@ def test_windows_of_nccl(ranks, programs, calls, nccl, tmp_path):
     check_calls(programs(f"ep={ranks}"), calls, tmp_path / "calls", "--comm", "nccl", ranks=ranks, **nccl)
 
 
-@pytest.mark.parametrize("parallel, fake", [("ep=2", "version=21805"), ("ep=2,tokens=replicated", "version=22703"), ("ep=4", "lsa=2")])
-def test_exchanges_of_nccl(parallel, fake, programs, calls, nccl, tmp_path):
+PASSES = "schedule(<plain>)", 6
+
+
+@pytest.mark.parametrize("program, fake", [
+    (("ep=2", *PASSES), "version=21805"),
+    (("ep=2,tokens=replicated", *PASSES), "version=22703"),
+    (("ep=4",), "lsa=2"),
+])  # fmt: skip
+def test_exchanges_of_nccl(program, fake, programs, calls, nccl, tmp_path):
     """Where no stores reach all ranks, or NCCL does not say how, it adds up what they stored in mirrors."""
-    check_calls(programs(parallel), calls, tmp_path / "calls", "--comm", "nccl", ranks=int(parallel[3]), FAKE_NCCL=fake, **nccl)
+    parallel = program[0]
+    check_calls(programs(*program), calls, tmp_path / "calls", "--comm", "nccl", ranks=int(parallel[3]), FAKE_NCCL=fake, **nccl)
 
 
 def test_several_hosts_with_nccl(programs, calls, nccl, tmp_path):
