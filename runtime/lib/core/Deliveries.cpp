@@ -13,20 +13,21 @@ void Deliveries::begin(uint64_t bytes) {
 /// A window is taken to reach to the next one that this call has used. What lies between was not stored to in this
 /// call, so it may be zeroed, and to deliver it changes nothing.
 uint64_t Deliveries::endOf(uint64_t begin) const {
-  auto next = places.upper_bound(begin);
+  auto next = std::upper_bound(places.begin(), places.end(), begin);
   return next == places.end() ? size : *next;
 }
 
 Status Deliveries::launch(Device &device, const moert_kernel *kernel, const uint64_t *slots, int32_t count,
                           const void *peers, char *own) {
-  const bool sends = senders.count(kernel);
-  std::set<uint64_t> used;
+  const bool sends = std::binary_search(senders.begin(), senders.end(), kernel);
+  std::vector<uint64_t> used;
   for (int32_t slot = 0; slot + 1 < count; ++slot)
     if (slots[slot] == reinterpret_cast<uintptr_t>(peers) && slots[slot + 1] < size)
-      used.insert(slots[slot + 1]);
-  places.insert(used.begin(), used.end());
+      add(used, slots[slot + 1]);
   for (uint64_t begin : used)
-    if (sends && stored.insert(begin).second)
+    add(places, begin);
+  for (uint64_t begin : used)
+    if (sends && add(stored, begin))
       if (Status s = device.zero(own + begin, endOf(begin) - begin); s.failed())
         return s;
   return {};

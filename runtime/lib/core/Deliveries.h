@@ -12,7 +12,8 @@
 #include "core/DeviceWindows.h"
 #include "moert/moert_model.h"
 
-#include <set>
+#include <algorithm>
+#include <vector>
 
 namespace moert {
 
@@ -20,7 +21,7 @@ namespace moert {
 class Deliveries {
 public:
   /// In a rehearsal: behind this kernel the program has told what it sends on the axis.
-  void rehearse(const moert_kernel *kernel) { senders.insert(kernel); }
+  void rehearse(const moert_kernel *kernel) { add(senders, kernel); }
   /// A call begins with windows of so many bytes: their places are new.
   void begin(uint64_t bytes);
   /// Before a launch with these slots; `peers` are those of the axis. Own windows that it stores to become zero, unless
@@ -31,11 +32,19 @@ public:
   Status deliver(DeviceWindows &windows);
 
 private:
+  /// To a sorted set. Whether it was not there.
+  template <typename T> static bool add(std::vector<T> &all, T one) {
+    auto at = std::lower_bound(all.begin(), all.end(), one);
+    if (at != all.end() && *at == one)
+      return false;
+    all.insert(at, one);
+    return true;
+  }
   uint64_t endOf(uint64_t begin) const;
 
-  std::set<const moert_kernel *> senders;
+  std::vector<const moert_kernel *> senders;
   uint64_t size = 0;
-  std::set<uint64_t> places, stored; ///< where windows begin: all of this call, and those with something to deliver
+  std::vector<uint64_t> places, stored; ///< where windows begin: all of this call, and those with something to deliver
 };
 
 } // namespace moert
