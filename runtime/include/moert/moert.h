@@ -125,7 +125,8 @@ void *moert_part(moert_context *ctx, const moert_peers *peers, int64_t offset);
 /* What the launches that follow are for, in errors and traces. The text stays where it is as long as the program. */
 void moert_phase(moert_context *ctx, const char *phase);
 /* Adds to the bytes that this rank has sent to each other rank p of the axis:
- * (offsets ? offsets[p+1] - offsets[p] : rows) * row_bytes + fixed_bytes. */
+ * (offsets ? offsets[p+1] - offsets[p] : rows) * row_bytes + fixed_bytes. To be called behind the launch that sent
+ * them; `fixed_bytes` is not 0 behind one that has signalled, unless kernels that run beside it wait for the flags. */
 void moert_traffic(moert_context *ctx, int32_t axis, const int32_t *offsets, int64_t rows, int64_t row_bytes,
                    int64_t fixed_bytes);
 /* What the flags count for which the next launch waits, for errors: each source has `each` of them, `stride` apart, for

@@ -99,10 +99,12 @@ void moert_launch(moert_context *ctx, const moert_kernel *kernel, const void *ar
                   int64_t work) {
   if (ctx->rehearses) {
     if (ctx->deviceRanks)
-      ctx->deviceRanks->countLaunch();
+      ctx->deviceRanks->countLaunch(kernel);
     return;
   }
   if (ctx->device) {
+    if (ctx->deviceRanks && ctx->hasFailed(ctx->deviceRanks->beforeLaunch(*ctx->program, kernel, args)))
+      ctx->leaveCall();
     const DeviceCalls::Launch what{kernel->name, ctx->phase, blocks, rows, work};
     if (ctx->hasFailed(ctx->calls.launch(*ctx->device, *ctx->program, kernel, args, what, !!ctx->trace)))
       ctx->leaveCall();

@@ -32,6 +32,16 @@ struct LaunchTime {
   int64_t begin, end;
 };
 
+/// Who is asked now and then while the device is waited for, and may end what it waits for.
+class DeviceWatch {
+public:
+  /// `isLate`: the deadline has passed.
+  virtual void watch(bool isLate) = 0;
+
+protected:
+  ~DeviceWatch() = default;
+};
+
 /// All work is done in the order in which it was asked for. Copies may wait for what was asked for before, and finish
 /// does; no wait is longer than the deadline.
 class Device {
@@ -62,6 +72,10 @@ public:
   virtual Status launch(int32_t index, const void *slots, int64_t blocks, bool timed) = 0;
   /// Waits until all work is done, at most until the deadline. An error of a launch is found here at the latest.
   virtual Status finish() = 0;
+  /// Whether a call has missed its deadline, and may still be at work.
+  virtual bool isBusy() const = 0;
+  /// Null: nobody.
+  virtual void setWatch(DeviceWatch *watch) = 0;
   /// The times of timed launch `number` since begin().
   virtual Status time(size_t number, LaunchTime &time) = 0;
 

@@ -13,13 +13,24 @@ namespace moert {
 static uint64_t lines(uint64_t bytes) { return alignTo(bytes, kArchiveAlignment); }
 
 DeviceRanks::DeviceRanks(Device &device, Job &job, bool namesLaunches)
-    : device(device), job(job), namesLaunches(namesLaunches) {}
+    : device(device), job(job), namesLaunches(namesLaunches) {
+  device.setWatch(this);
+}
 
 DeviceRanks::~DeviceRanks() {
-  if (page)
+  const bool isIdle = !device.begin().failed() && !device.finish().failed();
+  device.setWatch(nullptr);
+  if (page && isIdle)
     device.unshare(job.ownPage());
-  if (mirrored.data())
+  if (mirrored.data() && isIdle)
     device.unshare(mirrored.data());
+  else if (mirrored.data())
+    (void)new Memory(std::move(mirrored)); // a copy may still come
+}
+
+void DeviceRanks::watch(bool isLate) {
+  for (const auto &axis : axes)
+    axis->windows->watch(isLate);
 }
 
 Status DeviceRanks::openMirror() {
@@ -92,6 +103,7 @@ Status DeviceRanks::describe(int32_t index) {
 
 Status DeviceRanks::openWindows(int32_t index, uint64_t bytes) {
   DeviceWindows &windows = *axes[static_cast<size_t>(index)]->windows;
+  axes[static_cast<size_t>(index)]->deliveries.begin(lines(bytes));
   const bool isOld = words[static_cast<size_t>(index)].epoch >= Job::kLastEpoch; // all ranks have counted alike
   if (bytes <= windows.bytes() && !isOld)
     return {};
@@ -120,6 +132,36 @@ void *DeviceRanks::part(const moert_peers *wanted, int64_t offset) const {
     if (peers(static_cast<int32_t>(i)) == wanted && axes[i]->windows->bytes())
       return axes[i]->windows->bases()[job.axis(static_cast<int32_t>(i)).rank()] + offset;
   return nullptr;
+}
+
+Status DeviceRanks::beforeLaunch(const moert_program &program, const moert_kernel *kernel, const void *slots) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto index = static_cast<int32_t>(i);
+    const DeviceWindows &windows = *axes[i]->windows;
+    if (!windows.areMirrors())
+      continue;
+    const int32_t count = program.cuda->kernels[kernel - program.kernels].slot_count;
+    if (Status s = axes[i]->deliveries.launch(device, kernel, static_cast<const uint64_t *>(slots), count,
+                                              peers(index), windows.bases()[job.axis(index).rank()]);
+        s.failed())
+      return s;
+  }
+  return {};
+}
+
+Status DeviceRanks::delivers(int32_t index, bool signals) {
+  Axis &axis = *axes[static_cast<size_t>(index)];
+  return signals && axis.windows->areMirrors() ? axis.deliveries.deliver(*axis.windows) : Status();
+}
+
+Status DeviceRanks::checkOverlap() const {
+  for (const auto &axis : axes)
+    if (axis->windows->areMirrors())
+      return failure(kUnsupported,
+                     "%s: %s: the layer's schedule overlaps, which needs ranks that reach each other's GPUs by stores "
+                     "(one node, and NCCL 2.29.2 or newer): compile it with schedule(<plain>)",
+                     job.presentPhase(), device.name());
+  return {};
 }
 
 void DeviceRanks::beginCall() {
@@ -187,15 +229,14 @@ Status DeviceRanks::look(const char *entry) {
     return s;
   if (Status s = device.finish(); s.failed())
     return s;
+  // What NCCL says of itself is why waits are in vain.
+  for (size_t i = 0; i < axes.size() && !job.isDisturbed(); ++i)
+    if (Status s = axes[i]->windows->check(); s.failed())
+      return failure(s.code, "rank %d: %s", job.rank(), s.message.c_str());
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i].status)
       __atomic_store_n(&job.axis(static_cast<int32_t>(i)).status, words[i].status, __ATOMIC_RELAXED);
-  if (job.isDisturbed())
-    return explain(entry);
-  for (const auto &axis : axes)
-    if (Status s = axis->windows->check(); s.failed())
-      return failure(s.code, "rank %d: %s", job.rank(), s.message.c_str());
-  return {};
+  return job.isDisturbed() ? explain(entry) : Status();
 }
 
 } // namespace moert

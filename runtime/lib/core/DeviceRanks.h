@@ -9,14 +9,14 @@
 #define MOERT_LIB_CORE_DEVICERANKS_H
 
 #include "comm/Job.h"
-#include "core/DeviceWindows.h"
+#include "core/Deliveries.h"
 #include "core/Memory.h"
 
 #include <memory>
 
 namespace moert {
 
-class DeviceRanks {
+class DeviceRanks final : DeviceWatch {
 public:
   /// What a rank has sent, as moert_traffic is told.
   struct Sent {
@@ -31,6 +31,7 @@ public:
   DeviceRanks(Device &device, Job &job, bool namesLaunches);
   DeviceRanks(const DeviceRanks &) = delete;
   DeviceRanks &operator=(const DeviceRanks &) = delete;
+  /// Waits for the device, which may read what is shared; if that is in vain, it stays shared.
   ~DeviceRanks();
 
   /// Behind the start of the job.
@@ -47,12 +48,22 @@ public:
   void *part(const moert_peers *peers, int64_t offset) const;
 
   void beginCall();
+  /// Before a launch of the program with these slots.
+  Status beforeLaunch(const moert_program &program, const moert_kernel *kernel, const void *slots);
+  /// Behind a launch of which the program has told that it sends on the axis; `signals`: it also stored flags.
+  Status delivers(int32_t index, bool signals);
+  /// Fails if kernels cannot wait for what kernels of other ranks store in the same launch.
+  Status checkOverlap() const;
   /// Behind a launch.
   Status noteLaunch(const char *kernel, const char *phase);
   /// `offsets` are the GPU's, or null.
   Status noteSent(Sent sent, const int32_t *offsets);
   /// In a rehearsal these count alone, and then there is room for as many.
-  void countLaunch() { ++launchCount; }
+  void countLaunch(const moert_kernel *kernel) {
+    ++launchCount;
+    lastRehearsed = kernel;
+  }
+  void rehearseSent(int32_t index) { axes[static_cast<size_t>(index)]->deliveries.rehearse(lastRehearsed); }
   void countSent(int32_t index) { offsetCount += offsetsOf(index); }
   Status reserveNotes();
 
@@ -69,6 +80,7 @@ private:
   struct Axis {
     std::unique_ptr<DeviceWindows> windows;
     size_t peersAt = 0; ///< in the block
+    Deliveries deliveries; ///< of windows that are mirrors
   };
   struct Launch {
     const char *kernel, *phase;
@@ -77,6 +89,7 @@ private:
   template <typename T> T *at(size_t offset) const {
     return reinterpret_cast<T *>(static_cast<char *>(block.base) + offset);
   }
+  void watch(bool isLate) override;
   Status describe(int32_t index);
   Status explain(const char *entry);
   Status explainWindows(ControlGroup &group, const Status &status);
@@ -94,6 +107,7 @@ private:
 
   DeviceBlock launchLog, offsetLog;
   size_t launchCount = 0, offsetCount = 0; ///< of this call
+  const moert_kernel *lastRehearsed = nullptr;
   std::vector<Launch> launches;
   std::vector<Sent> sents;
   std::vector<int32_t> readOffsets;

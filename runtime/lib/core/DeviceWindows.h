@@ -27,6 +27,18 @@ public:
   virtual Status open(Group &ranks, uint64_t bytes) = 0;
   /// What went wrong since, of which no call has told.
   virtual Status check() { return {}; }
+  /// Asked while the device is waited for: ends what cannot end by itself.
+  virtual void watch(bool) {}
+
+  /// Bytes of all windows.
+  struct Range {
+    uint64_t begin, end;
+  };
+  /// Whether stores to a peer lead to a mirror of its windows here, which deliver() brings there.
+  bool areMirrors() const { return mirrors; }
+  /// Behind what was asked of the device so far: in these ranges each rank's own windows become the bitwise sum of all
+  /// mirrors of them, which become zero. All ranks call it with the same ranges.
+  virtual Status deliver(const std::vector<Range> &) { return {}; }
 
   /// Each rank's window, at addresses of this rank's GPU.
   char *const *bases() const { return parts.data(); }
@@ -35,6 +47,7 @@ public:
 protected:
   std::vector<char *> parts;
   uint64_t size = 0;
+  bool mirrors = false;
 };
 
 /// How ranks find each other's memory.

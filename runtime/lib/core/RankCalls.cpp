@@ -41,12 +41,18 @@ void moert_phase(moert_context *ctx, const char *phase) {
 }
 
 void moert_flags(moert_context *ctx, int64_t each, int64_t slices, int64_t stride) {
+  if (ctx->deviceRanks && ctx->hasFailed(ctx->deviceRanks->checkOverlap()))
+    ctx->leaveCall();
   if (ctx->job && !ctx->rehearses)
     ctx->job->setFlags({each, slices, stride});
 }
 
 void moert_traffic(moert_context *ctx, int32_t axis, const int32_t *offsets, int64_t rows, int64_t row_bytes,
                    int64_t fixed_bytes) {
+  if (ctx->deviceRanks && ctx->rehearses)
+    ctx->deviceRanks->rehearseSent(axis);
+  else if (ctx->deviceRanks && ctx->hasFailed(ctx->deviceRanks->delivers(axis, fixed_bytes != 0)))
+    ctx->leaveCall();
   if (ctx->deviceValues) // nobody reads what was counted
     return;
   if (ctx->rehearses) {

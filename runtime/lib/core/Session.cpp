@@ -58,7 +58,7 @@ Status Session::openDevice(const moert_program_list &programs, const Selection &
     deviceOptions.namesLate = !options.device_values;
   }
   if (context.job) {
-    deviceOptions.rank = context.job->rank();
+    deviceOptions.rank = context.job->indexHere();
     deviceOptions.sharers = context.job->areThreads() ? context.job->ranks() : 1;
   }
   Status s = moert::openDevice(selection, deviceOptions, context.device);

@@ -69,9 +69,9 @@ Status Session::openDeviceRanks(const moert_session_options &options) {
   Status status = readProvider(options, byNccl);
   if (!status.failed() && byNccl && context.job->areThreads())
     status = failure(kUserError, "ranks that are threads of one process share its GPU's memory: NCCL is for processes");
-  if (!status.failed() && context.job->ranksHere() != context.job->ranks())
-    status = failure(kUserError, "ranks on GPUs are on one host in this release, and those of this job on several: "
-                                 "run them with --device cpu, or all on one host");
+  if (!status.failed() && !byNccl && context.job->ranksHere() != context.job->ranks())
+    status = failure(kUserError, "ranks on GPUs of several hosts need NCCL (--comm nccl, MOE_COMM=nccl), or run with "
+                                 "--device cpu, or all on one host");
   if (!status.failed())
     status = context.deviceRanks->open(program->axis_count, byNccl);
   if (!status.failed() && context.deviceValues)

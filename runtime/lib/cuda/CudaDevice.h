@@ -29,6 +29,8 @@ public:
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status launch(int32_t index, const void *slots, int64_t blocks, bool timed) override;
   Status finish() override;
+  bool isBusy() const override { return isLate; }
+  void setWatch(DeviceWatch *asked) override { watch = asked; }
   Status time(size_t number, LaunchTime &time) override;
 
   // Shared.cpp
@@ -95,6 +97,7 @@ private:
   bool namesLate = false;
   int64_t began = 0;   // the call, in nanoseconds
   bool isLate = false; // a call has missed its deadline, and nobody has seen the end of its work
+  DeviceWatch *watch = nullptr;
 };
 
 /// openDevice with another table.

@@ -33,7 +33,10 @@ Status CudaDevice::wait(const char *what) {
       return check(error, losesDevice(error) ? kRunning : what);
     (void)api.getLastError(); // "not ready" counts as an error there
     const int64_t time = now();
-    if (isLate || time - began > deadline * 1000000)
+    const bool isOver = isLate || time - began > deadline * 1000000;
+    if (watch && (isOver || time - first > kClosely))
+      watch->watch(isOver);
+    if (isOver)
       return missed();
     if (time - first > kClosely) {
       const timespec pause = {0, kPause};

@@ -42,7 +42,7 @@ static Status open(NcclApi &api) {
   if (!find(library, "ncclGetVersion", api.getVersion) || api.getVersion(&api.version) != kNcclSuccess)
     return failure(kUserError, "'%s' does not say which version of NCCL it is", path.c_str());
   if (api.version < kNcclLeast)
-    return failure(kUserError, "'%s' is NCCL %s; windows of ranks need %s or newer", path.c_str(),
+    return failure(kUserError, "'%s' is NCCL %s; ranks need %s or newer", path.c_str(),
                    ncclVersionText(api.version).c_str(), ncclVersionText(kNcclLeast).c_str());
   const bool hasAll = find(library, "ncclGetErrorString", api.getErrorString) &&
                       find(library, "ncclGetLastError", api.getLastError) &&
@@ -50,11 +50,15 @@ static Status open(NcclApi &api) {
                       find(library, "ncclCommInitRankConfig", api.commInitRankConfig) &&
                       find(library, "ncclCommGetAsyncError", api.commGetAsyncError) &&
                       find(library, "ncclCommAbort", api.commAbort) &&
-                      find(library, "ncclMemAlloc", api.memAlloc) && find(library, "ncclMemFree", api.memFree) &&
-                      find(library, "ncclCommWindowRegister", api.commWindowRegister) &&
-                      find(library, "ncclCommWindowDeregister", api.commWindowDeregister) &&
-                      find(library, "ncclGetLsaDevicePointer", api.getLsaDevicePointer);
-  if (!hasAll)
+                      find(library, "ncclGroupStart", api.groupStart) &&
+                      find(library, "ncclGroupEnd", api.groupEnd) && find(library, "ncclReduce", api.reduce);
+  const bool hasWindows = !api.hasWindows() ||
+                          (find(library, "ncclMemAlloc", api.memAlloc) && find(library, "ncclMemFree", api.memFree) &&
+                           find(library, "ncclCommWindowRegister", api.commWindowRegister) &&
+                           find(library, "ncclCommWindowDeregister", api.commWindowDeregister) &&
+                           find(library, "ncclGetLsaDevicePointer", api.getLsaDevicePointer) &&
+                           find(library, "ncclTeamLsa", api.teamLsa));
+  if (!hasAll || !hasWindows)
     return failure(kUserError, "'%s' lacks a function of NCCL %s: %s", path.c_str(),
                    ncclVersionText(api.version).c_str(), dlerror());
   return {};

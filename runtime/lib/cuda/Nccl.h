@@ -1,7 +1,7 @@
 //===- Nccl.h - the functions of NCCL that the runtime calls ------------------------------------------------------===//
 //
-// NCCL is opened when a job asks for it, and nothing is linked to it: what its headers say of these functions since
-// 2.29 is said here again.
+// NCCL is opened when a job asks for it, and nothing is linked to it: what its headers say of these functions is said
+// here again. Those of windows came with 2.29; an older version sums for several ranks, and that is enough.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_CUDA_NCCL_H
@@ -27,8 +27,15 @@ struct NcclConfig {
   int clusterSize = INT_MIN; ///< unset
 };
 constexpr int kNcclSymmetricWindow = 1;
+constexpr int kNcclUint64 = 5, kNcclSum = 0;
+/// Ranks that reach each other's memory by loads and stores.
+struct NcclTeam {
+  int ranks, rank, stride;
+};
+/// 2.18: communicators that never block, in graphs too.
+constexpr int kNcclLeast = 21801;
 /// 2.29.2: the first one that tells a host where the windows of its peers are.
-constexpr int kNcclLeast = 22902;
+constexpr int kNcclWindows = 22902;
 
 struct NcclApi {
   int (*getVersion)(int *version);
@@ -38,11 +45,17 @@ struct NcclApi {
   int (*commInitRankConfig)(void **comm, int ranks, NcclId id, int rank, NcclConfig *config);
   int (*commGetAsyncError)(void *comm, int *result);
   int (*commAbort)(void *comm);
+  int (*groupStart)();
+  int (*groupEnd)();
+  int (*reduce)(const void *from, void *to, size_t count, int type, int operation, int root, void *comm, void *stream);
+  // Of versions that have windows.
   int (*memAlloc)(void **base, size_t bytes);
   int (*memFree)(void *base);
   int (*commWindowRegister)(void *comm, void *base, size_t bytes, void **window, int flags);
   int (*commWindowDeregister)(void *comm, void *window);
   int (*getLsaDevicePointer)(void *window, size_t offset, int rank, void **there);
+  NcclTeam (*teamLsa)(void *comm);
+  bool hasWindows() const { return version >= kNcclWindows; }
   int version = 0;
 };
 

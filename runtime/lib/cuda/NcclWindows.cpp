@@ -9,7 +9,10 @@
 
 namespace moert {
 
+/// What has missed its deadline may still store to windows of others, and read its own: the process's end unmaps both.
 NcclWindows::~NcclWindows() {
+  if (device.isBusy() && !mirrors)
+    return;
   abort();
   if (memory)
     (void)api.memFree(memory);
@@ -100,10 +103,14 @@ Status NcclWindows::allocate(uint64_t bytes) {
   return device.finish();
 }
 
-Status NcclWindows::registerMemory(Group &ranks, uint64_t bytes) {
-  constexpr const char *kWhat = "registering windows";
-  if (Status s = finish(api.commWindowRegister(comm, memory, bytes, &window, kNcclSymmetricWindow), kWhat); s.failed())
-    return s;
+Status NcclWindows::registerMemory(uint64_t bytes) {
+  return finish(api.commWindowRegister(comm, memory, bytes, &window, kNcclSymmetricWindow), "registering windows");
+}
+
+Status NcclWindows::findPeers(Group &ranks, int64_t &isFar) {
+  isFar = window && api.teamLsa(comm).ranks < ranks.ranks();
+  if (isFar)
+    return {};
   parts.assign(static_cast<size_t>(ranks.ranks()), nullptr);
   for (int peer = 0; peer < ranks.ranks(); ++peer) {
     void *there = nullptr;
@@ -118,6 +125,35 @@ Status NcclWindows::registerMemory(Group &ranks, uint64_t bytes) {
   return {};
 }
 
+Status NcclWindows::openDirect(Group &ranks, uint64_t bytes) {
+  Status mine = agree(ranks, allocate(bytes));
+  if (!mine.failed())
+    mine = agree(ranks, registerMemory(bytes));
+  int64_t isFar = 0;
+  if (!mine.failed())
+    mine = agree(ranks, findPeers(ranks, isFar));
+  if (!mine.failed())
+    mine = ranks.agree(isFar, isFar);
+  mirrors = isFar;
+  if (!mine.failed() && mirrors)
+    mine = agree(ranks, giveUp());
+  return mine;
+}
+
+Status NcclWindows::openMirrors(Group &ranks, uint64_t bytes) {
+  const auto count = static_cast<uint64_t>(ranks.ranks());
+  Status mine = device.reserve(block, count * bytes, "windows of ranks, and a mirror of each other rank's");
+  if (!mine.failed())
+    mine = device.zero(block.base, count * bytes);
+  if (!mine.failed())
+    mine = device.finish();
+  own = static_cast<size_t>(ranks.rank());
+  parts.clear();
+  for (uint64_t rank = 0; rank < count && !mine.failed(); ++rank)
+    parts.push_back(static_cast<char *>(block.base) + rank * bytes);
+  return agree(ranks, mine);
+}
+
 Status NcclWindows::open(Group &ranks, uint64_t bytes) {
   constexpr uint64_t kAlignment = 4096;
   bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -127,16 +163,56 @@ Status NcclWindows::open(Group &ranks, uint64_t bytes) {
     mine = agree(ranks, connect(ranks));
   if (!mine.failed())
     mine = agree(ranks, giveUp());
-  if (!mine.failed())
-    mine = agree(ranks, allocate(bytes));
-  if (!mine.failed())
-    mine = agree(ranks, registerMemory(ranks, bytes));
+  mirrors = mirrors || !api.hasWindows();
+  if (!mine.failed() && !mirrors)
+    mine = openDirect(ranks, bytes);
+  if (!mine.failed() && mirrors)
+    mine = openMirrors(ranks, bytes);
   if (!mine.failed())
     size = bytes;
   return mine;
 }
 
+/// Bytes of which only one rank has stored any, so that a sum of integers of any order is what it has stored.
+Status NcclWindows::deliver(const std::vector<Range> &ranges) {
+  if (!comm)
+    return late.failed() ? late : job.why();
+  const std::string what = format("the exchange in \"%s\"", job.presentPhase());
+  int result = api.groupStart();
+  for (const Range &range : ranges)
+    for (size_t root = 0; root < parts.size() && result == kNcclSuccess; ++root) {
+      char *at = parts[root] + range.begin;
+      result = api.reduce(at, at, (range.end - range.begin) / sizeof(uint64_t), kNcclUint64, kNcclSum,
+                          static_cast<int>(root), comm, stream);
+    }
+  if (result != kNcclSuccess)
+    return failed(result, what.c_str());
+  if (Status s = finish(api.groupEnd(), what.c_str()); s.failed())
+    return s;
+  for (const Range &range : ranges)
+    for (size_t rank = 0; rank < parts.size(); ++rank)
+      if (rank != own)
+        if (Status s = device.zero(parts[rank] + range.begin, range.end - range.begin); s.failed())
+          return s;
+  return {};
+}
+
+/// Kernels of NCCL have no deadline; their communicator's end is theirs. Those of the program end by themselves.
+void NcclWindows::watch(bool isLate) {
+  if (!comm || !mirrors)
+    return;
+  if (isLate || job.isDisturbed())
+    return abort();
+  int result = kNcclSuccess;
+  if (int error = api.commGetAsyncError(comm, &result))
+    result = error;
+  if (result != kNcclSuccess && result != kNcclInProgress)
+    late = failed(result, "behind a launch");
+}
+
 Status NcclWindows::check() {
+  if (late.failed())
+    return late;
   int result = kNcclSuccess;
   if (comm)
     if (int error = api.commGetAsyncError(comm, &result))
@@ -151,7 +227,9 @@ Status CudaDevice::openNccl() {
 
 std::unique_ptr<DeviceWindows> CudaDevice::ncclWindows(Job &job) {
   const NcclApi *api = nullptr;
-  return moert::openNccl(api).failed() ? nullptr : std::unique_ptr<DeviceWindows>(new NcclWindows(*this, job, *api));
+  if (moert::openNccl(api).failed())
+    return nullptr;
+  return std::unique_ptr<DeviceWindows>(new NcclWindows(*this, job, *api, stream));
 }
 
 } // namespace moert

@@ -22,7 +22,7 @@ Status CudaDevice::share(void *memory, uint64_t bytes, void *&there) {
 }
 
 void CudaDevice::unshare(void *memory) {
-  if (!lost.failed())
+  if (!lost.failed() && !isLate) // what still works may read it
     (void)api.hostUnregister(memory);
 }
 

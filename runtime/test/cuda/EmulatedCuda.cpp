@@ -22,6 +22,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
@@ -269,6 +270,18 @@ __attribute__((visibility("default"))) int moe_emulated_allocate(void **base, si
 __attribute__((visibility("default"))) int moe_emulated_free(void *base) { return release(base); }
 __attribute__((visibility("default"))) int moe_emulated_offer(void *base, char *handle) {
   return ipcGetMemHandle(reinterpret_cast<cudaIpcMemHandle_t *>(handle), base);
+}
+/// Of a place in a block: its handle, and the bytes before it.
+__attribute__((visibility("default"))) int moe_emulated_find(const void *place, char *handle, uint64_t *before) {
+  auto *at = const_cast<char *>(static_cast<const char *>(place));
+  {
+    Lock lock(mutex);
+    auto behind = blocks.upper_bound(at);
+    if (behind == blocks.begin())
+      return cudaErrorInvalidValue;
+    *before = static_cast<uint64_t>(at - std::prev(behind)->first);
+  }
+  return moe_emulated_offer(at - *before, handle);
 }
 __attribute__((visibility("default"))) int moe_emulated_map(const char *handle, void **base) {
   return ipcOpenMemHandle(base, *reinterpret_cast<const cudaIpcMemHandle_t *>(handle), 0);

@@ -5,13 +5,17 @@
 // Faults are planted by $FAKE_NCCL, words apart by blanks:
 //
 //   version=N        says that it is of that version; version=N@R on rank R alone ($MOE_RANK)
+//   lsa=N            stores reach N ranks of an axis that follow each other
 //   silent=R         rank R does not come to the first meeting
 //   unusable         windows are registered, and no kernel can use them
 //   refuses          communicators cannot be made
 //   late=R           rank R finds an error when all is there
+//   stalls=R         rank R does not come to exchanges
+//   breaks=R         rank R finds an error in an exchange
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -20,6 +24,7 @@
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vector>
 
 extern "C" {
 int moe_emulated_allocate(void **base, size_t bytes);
@@ -27,6 +32,7 @@ int moe_emulated_free(void *base);
 int moe_emulated_offer(void *base, char *handle);
 int moe_emulated_map(const char *handle, void **base);
 int moe_emulated_unmap(void *base);
+int moe_emulated_find(const void *place, char *handle, uint64_t *before);
 }
 
 namespace {
@@ -41,11 +47,20 @@ enum Result {
 };
 constexpr int kMostRanks = 16;
 
+/// One of a group of sums.
+struct Sum {
+  uint64_t from, count; ///< place in the block of what is added up, the same on all ranks; in words of 8 bytes
+  int64_t root;
+};
+constexpr size_t kMostSums = 256;
+
 /// What ranks share. Each writes its own place, and `seen` says how many meetings it has come to.
 struct Meeting {
   struct Place {
     std::atomic<uint32_t> seen;
     char handle[64];
+    uint64_t sumCount;
+    Sum sums[kMostSums];
   } places[kMostRanks];
 };
 
@@ -61,12 +76,19 @@ struct Window {
 };
 
 struct Comm {
-  Meeting *meeting;
-  int ranks, rank;
+  Meeting *meeting = nullptr;
+  int ranks = 0, rank = 0;
   uint32_t meetings = 0;       // that this rank has begun
   void *registering = nullptr; // memory for which a window is wanted, and where that is to be stored
   void **window = nullptr;
+
+  /// A group of sums: its ranks meet when it begins, and when all have read.
+  enum { kNone, kBegun, kRead } state = kNone;
+  std::vector<char *> results; ///< where those of this rank go
+  std::vector<std::vector<uint64_t>> totals;
 };
+Comm *grouped = nullptr; // whose sums are being gathered
+bool isGroup = false;
 
 int ownRank() {
   const char *rank = std::getenv("MOE_RANK");
@@ -99,6 +121,60 @@ int finishWindow(Comm &comm) {
       return kUnhandledCudaError;
   *comm.window = made;
   comm.registering = nullptr;
+  return kSuccess;
+}
+
+/// Adds up what this rank is the root of.
+int addUp(Comm &comm) {
+  const Meeting::Place &own = comm.meeting->places[comm.rank];
+  comm.totals.clear();
+  for (int rank = 0; rank < comm.ranks; ++rank) {
+    const Meeting::Place &other = comm.meeting->places[rank];
+    if (other.sumCount != own.sumCount || std::memcmp(other.sums, own.sums, own.sumCount * sizeof(Sum)))
+      return kInvalidArgument; // ranks that have not asked for the same
+    uint64_t before = 0;
+    char handle[64];
+    void *block = nullptr;
+    const bool isOwn = rank == comm.rank;
+    if (isOwn && !comm.results.empty()) {
+      if (moe_emulated_find(comm.results[0], handle, &before))
+        return kUnhandledCudaError;
+      block = comm.results[0] - before;
+    } else if (!isOwn && moe_emulated_map(other.handle, &block)) {
+      return kUnhandledCudaError;
+    }
+    size_t number = 0;
+    for (size_t i = 0; i < own.sumCount; ++i) {
+      const Sum &sum = own.sums[i];
+      if (sum.root != comm.rank)
+        continue;
+      comm.totals.resize(std::max(comm.totals.size(), number + 1));
+      std::vector<uint64_t> &total = comm.totals[number++];
+      total.resize(sum.count);
+      const auto *from = reinterpret_cast<const uint64_t *>(static_cast<char *>(block) + sum.from);
+      for (uint64_t word = 0; word < sum.count; ++word)
+        total[word] += from[word];
+    }
+    if (!isOwn)
+      (void)moe_emulated_unmap(block);
+  }
+  return kSuccess;
+}
+
+/// Behind a meeting: the next step of a group of sums.
+int advance(Comm &comm) {
+  if (comm.state == Comm::kBegun) {
+    if (fault("breaks") == ownRank())
+      return kRemoteError;
+    if (int bad = addUp(comm))
+      return bad;
+    comm.state = Comm::kRead;
+    arrive(comm);
+    return kInProgress;
+  }
+  for (size_t i = 0; i < comm.results.size(); ++i)
+    std::memcpy(comm.results[i], comm.totals[i].data(), comm.totals[i].size() * sizeof(uint64_t));
+  comm.state = Comm::kNone;
   return kSuccess;
 }
 
@@ -141,7 +217,10 @@ EXPORT int ncclCommInitRankConfig(void **comm, int ranks, Id id, int rank, const
     close(file);
   if (shared == MAP_FAILED)
     return kUnhandledCudaError;
-  auto *made = new Comm{static_cast<Meeting *>(shared), ranks, rank};
+  auto *made = new Comm;
+  made->meeting = static_cast<Meeting *>(shared);
+  made->ranks = ranks;
+  made->rank = rank;
   *comm = made;
   if (fault("silent") == ownRank())
     ++made->meetings;
@@ -154,6 +233,8 @@ EXPORT int ncclCommGetAsyncError(Comm *comm, int *result) {
   *result = haveMet(*comm) ? kSuccess : kInProgress;
   if (*result == kSuccess && comm->registering)
     *result = finishWindow(*comm);
+  else if (*result == kSuccess && comm->state != Comm::kNone)
+    *result = advance(*comm);
   else if (*result == kSuccess && comm->window && fault("late") == ownRank())
     *result = kRemoteError;
   return kSuccess;
@@ -191,9 +272,55 @@ EXPORT int ncclCommWindowDeregister(Comm *comm, Window *window) {
   return kInProgress;
 }
 
+struct Team {
+  int ranks, rank, stride;
+};
+EXPORT Team ncclTeamLsa(Comm *comm) {
+  const int most = fault("lsa");
+  return most > 0 && most < comm->ranks ? Team{most, comm->rank % most, 1} : Team{comm->ranks, comm->rank, 1};
+}
+
 EXPORT int ncclGetLsaDevicePointer(Window *window, size_t offset, int rank, void **there) {
-  if (rank < 0 || rank >= window->comm->ranks || fault("unusable") >= 0)
+  if (rank < 0 || rank >= ncclTeamLsa(window->comm).ranks || fault("unusable") >= 0)
     return kInvalidArgument;
   *there = static_cast<char *>(window->parts[rank]) + offset;
   return kSuccess;
+}
+
+EXPORT int ncclGroupStart() {
+  isGroup = true;
+  grouped = nullptr;
+  return kSuccess;
+}
+
+/// In its place, of integers of 8 bytes, in a group whose memory is one block: all that the runtime asks for.
+EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, int operation, int root, Comm *comm, void *) {
+  if (!isGroup || from != to || type != 5 || operation != 0 || (grouped && grouped != comm))
+    return kInvalidArgument;
+  Meeting::Place &own = comm->meeting->places[comm->rank];
+  if (!grouped) {
+    own.sumCount = 0;
+    comm->results.clear();
+  }
+  grouped = comm;
+  Sum sum{0, count, root};
+  if (own.sumCount == kMostSums || root < 0 || root >= comm->ranks ||
+      moe_emulated_find(from, own.handle, &sum.from))
+    return kInvalidArgument;
+  own.sums[own.sumCount++] = sum;
+  if (root == comm->rank)
+    comm->results.push_back(static_cast<char *>(to));
+  return kSuccess;
+}
+
+EXPORT int ncclGroupEnd() {
+  isGroup = false;
+  if (!grouped)
+    return kSuccess;
+  grouped->state = Comm::kBegun;
+  if (fault("stalls") == ownRank())
+    ++grouped->meetings;
+  else
+    arrive(*grouped);
+  return kInProgress;
 }

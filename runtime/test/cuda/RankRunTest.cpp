@@ -194,6 +194,25 @@ TEST_F(RankRun, SaysWhereAWaitWasInVain) {
   EXPECT_EQ(runOn(8), "rank 0 waited 60 s for rank 0 in \"a call of main\"");
 }
 
+TEST_F(RankRun, SharesThePageAsLongAsKernelsMayReadIt) {
+  ASSERT_EQ(open(20), 0) << moert_session_error(session);
+  ASSERT_EQ(runOn(8), "");
+  cuda.take();
+  close();
+  Calls calls = cuda.take();
+  ASSERT_GE(calls.size(), 2u);
+  EXPECT_EQ(Calls(calls.begin(), calls.begin() + 2), (Calls{"synchronize", "unregister"}));
+  // One that never ends goes on reading.
+  ASSERT_EQ(open(20), 0) << moert_session_error(session);
+  ASSERT_EQ(runOn(8), "");
+  cuda.hanging = "await";
+  EXPECT_NE(runOn(8).find("missed deadline: kernel 'await'"), std::string::npos);
+  cuda.take();
+  close();
+  EXPECT_EQ(cuda.take(), Calls());
+  cuda.endHanging();
+}
+
 TEST_F(RankRun, FailsWhereTheHostsMemoryCannotBeShared) {
   cuda.fail("register", cudaErrorNotSupported);
   EXPECT_EQ(open(), 1);

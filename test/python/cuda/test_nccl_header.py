@@ -24,7 +24,7 @@ def test_functions_are_those_of_the_headers(tmp_path):
         # Another type of a parameter is an error.
         (tmp_path / "cuda").mkdir(exist_ok=True)
         header = (ROOT / "runtime" / "lib" / "cuda" / "Nccl.h").read_text()
-        assert "size_t offset, int rank" in header
-        (tmp_path / "cuda" / "Nccl.h").write_text(header.replace("size_t offset, int rank", "int offset, int rank"))
+        assert "size_t count, int type" in header
+        (tmp_path / "cuda" / "Nccl.h").write_text(header.replace("size_t count, int type", "int count, int type"))
         done = subprocess.run([command[0], f"-I{tmp_path}", *command[1:], "-isystem", place, ROOT / "runtime" / "test" / "cuda" / "NcclHeader.cpp"], capture_output=True, text=True)
         assert done.returncode != 0 and "isSame" in done.stderr

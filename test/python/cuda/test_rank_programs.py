@@ -47,14 +47,17 @@ def compile_step(source, output, *flags):
     return output
 
 
-def build(folder, parallel, schedule="schedule(<plain>)"):
-    """The program for a GPU, with the schedule in all layers: a function of its flags."""
+def build(folder, parallel, schedule="schedule(<plain>)", passes=None):
+    """The program for a GPU, with the schedule in all layers, and exchanges in passes of so many tokens: a function of its flags."""
     folder.mkdir()
     (folder / "layer.mlir").write_text(LAYER.graph())
     save_file(LAYER.weights(), folder / "weights.safetensors")
     compile_step(folder / "layer.mlir", folder / "found.mlir", "--from=graph", f"--parallel={parallel}", "--target=cuda:h200", "--to=scheduled", "--weights=none")
     scheduled, count = re.subn(r"schedule\(<.*?>\)", schedule, (folder / "found.mlir").read_text())
     assert count == LAYER.layers
+    if passes:
+        scheduled, count = re.subn(r"(?<= via\(direct\))|(?<= grid_axes = \[0\])", f" {{kernel.pass_tokens = {passes} : i64}}", scheduled)
+        assert count == LAYER.layers
     (folder / "scheduled.mlir").write_text(scheduled)
     compile_step(folder / "scheduled.mlir", folder / "kernel.mlir", "--to=kernel", "--weights=none")
     compile_step(folder / "scheduled.mlir", folder / "program.o", "--emit=obj", f"--weights={folder / 'weights.safetensors'}")
@@ -68,7 +71,7 @@ def programs(tmp_path_factory):
 
     def get(*words):
         if words not in made:
-            made[words] = build(folder / re.sub(r"\W+", "-", "".join(words)), *words)
+            made[words] = build(folder / re.sub(r"\W+", "-", "".join(map(str, words))), *words)
         return made[words]
 
     return get
@@ -132,18 +135,20 @@ def test_blocks_that_do_not_fit(comm, programs, tmp_path):
     assert len(lines) == 1 and "launches at the same time need 2 multiprocessors, one for each block, and the device has 1" in lines[0], done.stderr
 
 
-def test_several_hosts(programs, tmp_path):
-    """Named as two hosts, ranks of one machine share no memory either."""
-    program, words = programs("ep=2"), inputs_of(10, tmp_path)
-    (tmp_path / "hosts").write_text("a 1\nb 1\n")
+def run_on_hosts(program, folder, *words, **options):
+    """Two ranks that are named as two hosts: ranks of one machine that share no memory either. The finished processes."""
+    (folder / "hosts").write_text("a 1\nb 1\n")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         root = "127.0.0.1:{1}".format(*free.getsockname())
-    words += ["--ranks", "2", "--hosts", tmp_path / "hosts", "--root", root, "--deadline", "60"]
+    words += ("--ranks", "2", "--hosts", folder / "hosts", "--root", root, "--deadline", "60")
     with ThreadPoolExecutor() as pool:
-        ends = list(pool.map(lambda name: program(*words, "--host-name", name, fails=True, UCX_TLS="tcp"), "ab"))
-    for done in ends:
-        assert "ranks on GPUs are on one host in this release" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+        return list(pool.map(lambda name: program(*words, "--host-name", name, UCX_TLS="tcp", **options), "ab"))
+
+
+def test_several_hosts(programs, tmp_path):
+    for done in run_on_hosts(programs("ep=2"), tmp_path, *inputs_of(10, tmp_path), fails=True):
+        assert "ranks on GPUs of several hosts need NCCL (--comm nccl" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
 @pytest.mark.parametrize("schedule, kernel, phase, waits", [
@@ -180,6 +185,29 @@ def test_windows_of_nccl(ranks, programs, calls, nccl, tmp_path):
     check_calls(programs(f"ep={ranks}"), calls, tmp_path / "calls", "--comm", "nccl", ranks=ranks, **nccl)
 
 
+PASSES = "schedule(<plain>)", 6
+
+
+@pytest.mark.parametrize("program, fake", [
+    (("ep=2", *PASSES), "version=21805"),
+    (("ep=2,tokens=replicated", *PASSES), "version=22703"),
+    (("ep=4",), "lsa=2"),
+])  # fmt: skip
+def test_exchanges_of_nccl(program, fake, programs, calls, nccl, tmp_path):
+    """Where no stores reach all ranks, or NCCL does not say how, it adds up what they stored in mirrors."""
+    parallel = program[0]
+    check_calls(programs(*program), calls, tmp_path / "calls", "--comm", "nccl", ranks=int(parallel[3]), FAKE_NCCL=fake, **nccl)
+
+
+def test_several_hosts_with_nccl(programs, calls, nccl, tmp_path):
+    lines, expected, _ = calls
+    (tmp_path / "calls").write_text(lines.replace("OUT", str(tmp_path / "out")))
+    for done in run_on_hosts(programs("ep=2"), tmp_path, "--calls", tmp_path / "calls", "--comm", "nccl", FAKE_NCCL="lsa=1", **nccl):
+        assert done.stderr == "", done.stderr
+    for tokens, y in expected.items():
+        np.testing.assert_array_equal(np.load(tmp_path / f"out{tokens}" / "y.npy"), y, f"{tokens} tokens")
+
+
 def test_nothing_is_linked_to_nccl():
     """An executable with the runtime for a GPU."""
     needed = subprocess.run(["readelf", "-d", BUILD / "runtime" / "test" / "scale"], capture_output=True, text=True, check=True).stdout
@@ -187,12 +215,14 @@ def test_nothing_is_linked_to_nccl():
 
 
 @pytest.mark.parametrize("fault, line", [
-    ("version=22809", r"'.*libfake_nccl.so' is NCCL 2\.28\.9; windows of ranks need 2\.29\.2 or newer"),
+    ("version=21703", r"'.*libfake_nccl.so' is NCCL 2\.17\.3; ranks need 2\.18\.1 or newer"),
     ("version=23004@1", r"WINDOWSrank 1 has NCCL 2\.30\.4, rank 0 has 2\.29\.7"),
     ("refuses", r"WINDOWScuda:0 \(emulated\): NCCL: connecting ranks: invalid usage"),
     ("silent=1", r"WINDOWScuda:0 \(emulated\): NCCL: connecting ranks: no end after 2 s; a rank is silent"),
     ("unusable", r"WINDOWScuda:0 \(emulated\): NCCL: kernels cannot use the windows of rank 0 of the axis; each GPU must reach .*"),
     ("late=1", r"rank 1: cuda:0 \(emulated\): NCCL: behind a call: remote process exited: as the test wants it"),
+    ("version=22703 stalls=1", r'(rank [01] failed: )?cuda:0 \(emulated\): NCCL: the exchange in "up0: rows to experts": no end after 2 s; a rank is silent'),
+    ("version=22703 breaks=1", r'(rank 1 failed: )?cuda:0 \(emulated\): NCCL: the exchange in "up0: rows to experts": remote process exited: as the test wants it'),
 ])  # fmt: skip
 def test_faults_of_nccl(fault, line, programs, nccl, tmp_path):
     words, began = inputs_of(10, tmp_path), time.monotonic()
@@ -200,6 +230,24 @@ def test_faults_of_nccl(fault, line, programs, nccl, tmp_path):
     assert done.returncode == 1 and time.monotonic() - began < 60
     line = line.replace("WINDOWS", 'rank 0 was in "the reservation of memory": ')
     assert re.fullmatch(rf".*: error: {line}\n", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("fault, code, line", [
+    ("kill 1 announce_rows", 137, r'rank 1 ended while rank 0 was in "up0: rows to experts"'),
+    ("hang 1 announce_rows", 1, r'cuda:0 \(emulated\): NCCL: the exchange in "up0: .*": no end after 2 s; a rank is silent'),
+])  # fmt: skip
+def test_lost_in_an_exchange_of_nccl(fault, code, line, programs, nccl, tmp_path):
+    """NCCL would wait for ever: its communicator is given up."""
+    words, began = inputs_of(10, tmp_path), time.monotonic()
+    done = programs("ep=2")("--ranks", "2", "--comm", "nccl", "--deadline", "2" if code == 1 else "300", *words, fails=True, FAKE_NCCL="version=22703", MOE_EMULATED_FAULT=fault, **nccl)
+    assert time.monotonic() - began < 60
+    assert done.returncode == code and re.fullmatch(rf".*: error: {line}\n", done.stderr), done
+
+
+def test_overlap_needs_stores(programs, nccl, tmp_path):
+    """Before anything is launched."""
+    done = programs("ep=2", OVERLAP)("--ranks", "2", "--comm", "nccl", *inputs_of(10, tmp_path), fails=True, FAKE_NCCL="lsa=1", MOE_EMULATED_MULTIPROCESSORS="4", **nccl)
+    assert re.fullmatch(r".*: error: the reservation of memory: cuda:0 \(emulated\): the layer's schedule overlaps, which needs ranks .*: compile it with schedule\(<plain>\)\n", done.stderr), done.stderr
 
 
 def test_nccl_by_a_variable(programs, nccl, tmp_path):
