@@ -102,7 +102,8 @@ Status Bootstrap::admit(const Hello &said, const Hello &mine, Socket &socket, in
   std::string here = readText(mine.machine, sizeof mine.machine), there = readText(said.machine, sizeof said.machine);
   if (here != there) {
     auto ends = [](const std::string &text) { return text.substr(std::min(text.rfind(' '), text.size())); };
-    int rank = ends(here) == ends(there) ? said.rank : static_cast<int>(__builtin_bswap32(static_cast<uint32_t>(said.rank)));
+    const auto swapped = static_cast<int>(__builtin_bswap32(static_cast<uint32_t>(said.rank)));
+    const int rank = ends(here) == ends(there) ? said.rank : swapped;
     return failure(kUserError, "rank %d runs on %s, rank 0 on %s: all ranks of a job need one kind of machine", rank,
                    there.c_str(), here.c_str());
   }

@@ -317,7 +317,8 @@ Status Job::why(const char *kernel) const {
   const ControlPage other = readPage(lost);
   std::string said = readText(other.text, sizeof other.text);
   if (other.goodbye == kFailed)
-    return failure(codeOf(other.code), "%s%s", other.isWhole ? "" : format("rank %d failed: ", lost).c_str(), said.c_str());
+    return failure(codeOf(other.code), "%s%s", other.isWhole ? "" : format("rank %d failed: ", lost).c_str(),
+                   said.c_str());
   std::string ended = other.goodbye == kLeft ? "left the job" : hosts.isFar(lost) ? link.whyLost(lost) : "ended";
   if (waited < 0)
     return failure(kUserError, "rank %d %s while rank %d was in \"%s\"", lost, ended.c_str(), rank(), phase);

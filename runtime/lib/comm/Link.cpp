@@ -86,7 +86,8 @@ Status Link::greet(int64_t nanoseconds) {
       continue;
     }
     if (uint32_t lost = __atomic_load_n(&someLost, __ATOMIC_ACQUIRE))
-      return failure(kUserError, "rank %u %s when the hosts met", lost - 1, whyLost(static_cast<int>(lost) - 1).c_str());
+      return failure(kUserError, "rank %u %s when the hosts met", lost - 1,
+                     whyLost(static_cast<int>(lost) - 1).c_str());
     if (deadline.isOver())
       return failure(kUserError, "nothing came from rank %zu over UCX in %g s: does a network join the hosts?", rank,
                      static_cast<double>(nanoseconds) / 1e9);

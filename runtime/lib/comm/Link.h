@@ -43,8 +43,8 @@ public:
   ~Link() { close(); }
 
   /// Connects this rank with those of other hosts, and hears from them. All ranks of the job call it; it fails on all
-  /// or on none. `made`: nothing, or what carries pieces, unless that `opened` is a failure. `secret`: what only ranks of
-  /// this job put into their pieces.
+  /// or on none. `made`: what carries pieces, unless `opened` is a failure. `secret`: what only ranks of this job put
+  /// into their pieces.
   Status open(Group &ranks, const Hosts &hosts, Status opened, std::unique_ptr<Wire> made, const std::string &interface,
               uint64_t secret, int64_t nanoseconds);
   bool isOpen() const { return isRunning; }

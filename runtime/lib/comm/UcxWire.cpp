@@ -65,7 +65,7 @@ private:
   Status fail(const std::string &what, ucs_status_t status) const {
     return failure(kUserError, "UCX cannot %s: %s", what.c_str(), ucp.text(status));
   }
-  void wait(ucs_status_ptr_t request, Deadline deadline);
+  bool wait(ucs_status_ptr_t request, Deadline deadline);
   void tellLost();
 
   Ucp ucp;
@@ -79,7 +79,7 @@ private:
   std::vector<std::unique_ptr<Body>> bodies;
   std::vector<Body *> unusedBodies;
   int events = -1;
-  bool someLost = false;
+  bool someLost = false, isClosed = true;
 };
 
 } // namespace
@@ -278,25 +278,32 @@ bool UcxWire::progress() {
   return did;
 }
 
-void UcxWire::wait(ucs_status_ptr_t request, Deadline deadline) {
+/// Whether nothing of it is left.
+bool UcxWire::wait(ucs_status_ptr_t request, Deadline deadline) {
   if (!request || UCS_PTR_IS_ERR(request))
-    return;
-  while (ucp.request_check_status(request) == UCS_INPROGRESS && !deadline.isOver())
+    return true;
+  bool isOver = false;
+  while (!(isOver = ucp.request_check_status(request) != UCS_INPROGRESS) && !deadline.isOver())
     ucp.worker_progress(worker);
   ucp.request_free(request);
+  return isOver;
 }
 
 void UcxWire::close(Deadline deadline) {
   ucp_request_param_t params{};
-  wait(ucp.worker_flush_nbx(worker, &params), deadline);
+  // UCX ends the process where a worker is destroyed whose connections are not closed: then it is left as it is.
+  isClosed = wait(ucp.worker_flush_nbx(worker, &params), deadline);
+  constexpr int64_t kEach = 100000000; // nanoseconds
   params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   params.flags = UCP_EP_CLOSE_FLAG_FORCE;
   for (Peer &peer : peers)
     if (peer.endpoint)
-      wait(ucp.ep_close_nbx(peer.endpoint, &params), deadline);
+      isClosed = wait(ucp.ep_close_nbx(peer.endpoint, &params), Deadline(kEach)) && isClosed && peer.lost == UCS_OK;
 }
 
 UcxWire::~UcxWire() {
+  if (!isClosed)
+    return;
   if (worker)
     ucp.worker_destroy(worker);
   if (context)

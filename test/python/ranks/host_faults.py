@@ -63,11 +63,11 @@ def write_calls(calls, folder):
 
 
 def write_exchanges(folder):
-    """{count: a --calls file} of calls that do little but exchange rows."""
-    file, _ = write_calls([inputs_of(Drawn(**{**vars(LAYER), "tokens": 9}), 4, 1)], folder)
-    line = re.sub(" --output-dir .*", "", file.read_text())
-    for count in (MANY, FEW):
-        (folder / str(count)).write_text(line * count)
+    """{count: a --calls file} of calls that do little but exchange rows; those of one in eight come apart from their pieces (Boxes.h)."""
+    file, _ = write_calls([inputs_of(Drawn(**{**vars(LAYER), "tokens": tokens}), 4, 1) for tokens in (9, 1500)], folder)
+    small, large = re.sub(" --output-dir .*", "", file.read_text()).splitlines(keepends=True)
+    (folder / str(MANY)).write_text((small * 7 + large) * (MANY // 8))
+    (folder / str(FEW)).write_text(small * (FEW - 1) + large)
     return {count: folder / str(count) for count in (MANY, FEW)}
 
 

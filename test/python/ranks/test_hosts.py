@@ -110,7 +110,7 @@ def test_late_errors_of_ucx(programs, files, tmp_path):
         jobs.append({"program": programs[2], "folder": tmp_path / fault, "words": ["--deadline", DEADLINE, "--calls", files[MANY]], "environment": [{}, plant]})
     for (fault, (here, there)), (ends, seconds) in zip(PLANTED.items(), run_at_once(jobs), strict=True):
         for (code, _, errors), message in zip(ends, (there, here), strict=True):
-            assert code == 1 and errors.count("\n") == 1 and re.search(f"error: (?:{message})", errors), (fault, ends)
+            assert code == 1 and errors.count("\n") == 1 and re.search(f"error: (call \\d+: )?({message})", errors), (fault, ends)
         assert seconds < 10 + DEADLINE + LOAD, (fault, ends)
     assert not kept_by(programs[2])[0]
 
