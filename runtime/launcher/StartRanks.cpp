@@ -132,10 +132,13 @@ static Status runThread(void *what, int rank) {
 Status runAsRanks(const moert_program &program, Options &options, const char *executable, RunRank run,
                   const void *what) {
   if (program.axis_count == 0) {
-    const char *flag = options.ranks            ? "ranks"
-                       : !options.comm.empty()  ? "comm"
-                       : !options.hosts.empty() ? "hosts"
-                                                : nullptr;
+    const char *flag = options.ranks                ? "ranks"
+                       : !options.comm.empty()      ? "comm"
+                       : !options.hosts.empty()     ? "hosts"
+                       : !options.root.empty()      ? "root"
+                       : !options.hostName.empty()  ? "host-name"
+                       : !options.interface.empty() ? "interface"
+                                                    : nullptr;
     return flag ? failure(kUserError, "--%s: the model is compiled for one process", flag)
                 : run(what, options, nullptr);
   }

@@ -14,7 +14,7 @@ from . import rows
 
 SOURCE = Path(__file__).resolve().parents[1] / "native" / "ranks" / "windows.cpp"
 RUNTIME = REPOSITORY / "runtime"
-COMM = ("Bootstrap", "Boxes", "Group", "Hosts", "Link", "Mapping", "NoUcx", "Peers", "Ranks", "Socket", "Windows", "WindowsApart")
+COMM = ("Bootstrap", "Boxes", "Group", "Hosts", "Link", "LinkThread", "Mapping", "NoUcx", "Peers", "Ranks", "Socket", "Windows", "WindowsApart")
 PARTS = (*(f"comm/{part}" for part in COMM), "core/Status", "core/WaitLog")
 TIMEOUT = 600
 

@@ -5,19 +5,31 @@
 #include <algorithm>
 #include <cstring>
 #include <poll.h>
+#include <sys/utsname.h>
 #include <utility>
 
 namespace moert {
 
-static constexpr char magic[8] = {'m', 'o', 'e', 'c', 'o', 'm', 'm', '1'};
+static constexpr char magic[8] = {'m', 'o', 'e', 'c', 'o', 'm', 'm', '2'};
 static constexpr size_t kTextBytes = 200, kMaxStrangers = 256;
 /// In here: the status is rank 0's, whole, and not one of the connection to it.
 static constexpr int32_t kToldBefore = -1;
 
-/// The first thing that a rank says.
+/// "x86_64, 64 bits, little-endian". Windows, pages and pieces of rows lie as one kind of machine has them.
+static std::string ownMachine() {
+  struct utsname about;
+  const uint16_t word = 1;
+  char first;
+  std::memcpy(&first, &word, sizeof first);
+  return format("%s, %zu bits, %s-endian", uname(&about) == 0 ? about.machine : "unknown", 8 * sizeof(void *),
+                first ? "little" : "big");
+}
+
+/// The first thing that a rank says. The bytes of the numbers may stand in another order than here.
 struct Bootstrap::Hello {
   char head[8];
   char token[kTokenBytes];
+  char machine[56];
   uint64_t program;
   int32_t rank, ranks;
 };
@@ -26,6 +38,7 @@ Bootstrap::Hello Bootstrap::hello(const Ranks &ranks, uint64_t program) {
   Hello result{};
   std::memcpy(result.head, magic, sizeof magic);
   std::memcpy(result.token, ranks.token.data(), std::min(ranks.token.size(), kTokenBytes));
+  copyText(result.machine, sizeof result.machine, ownMachine());
   result.program = program;
   result.rank = ranks.rank;
   result.ranks = ranks.ranks;
@@ -86,6 +99,14 @@ Status Bootstrap::receiveFrame(const Socket &from, void *data, size_t bytes, Dea
 }
 
 Status Bootstrap::admit(const Hello &said, const Hello &mine, Socket &socket, int &arrived) {
+  std::string here = readText(mine.machine, sizeof mine.machine), there = readText(said.machine, sizeof said.machine);
+  if (here != there) {
+    auto ends = [](const std::string &text) { return text.substr(std::min(text.rfind(' '), text.size())); };
+    const auto swapped = static_cast<int>(__builtin_bswap32(static_cast<uint32_t>(said.rank)));
+    const int rank = ends(here) == ends(there) ? said.rank : swapped;
+    return failure(kUserError, "rank %d runs on %s, rank 0 on %s: all ranks of a job need one kind of machine", rank,
+                   there.c_str(), here.c_str());
+  }
   if (said.ranks != mine.ranks)
     return failure(kUserError, "rank %d was started as one of %d ranks, rank 0 as one of %d", said.rank, said.ranks,
                    mine.ranks);
@@ -179,7 +200,7 @@ Status Bootstrap::join(const Ranks &ranks, uint64_t program, int64_t nanoseconds
 }
 
 Status Bootstrap::tell(int except, Status reason) {
-  size_t bytes = std::min(reason.message.size(), kTextBytes);
+  size_t bytes = fittingBytes(reason.message, kTextBytes);
   Frame frame{exchanges, 1, bytes};
   // Who does not read must not keep the others waiting: a second for all of them.
   Deadline deadline(1000000000);

@@ -123,13 +123,18 @@ Status Job::join(const std::vector<const moert_program *> &variants, const Ranks
   return {};
 }
 
+/// A code that came from another rank becomes an exit code, by which a launcher knows that something failed.
+static int32_t codeOf(int32_t said) {
+  return said == kUserError || said == kUnsupported || said == kMismatch ? said : kInternal;
+}
+
 Status Job::shareOutcome(const Status &opened, uint64_t weights) {
   struct Outcome {
     uint64_t weights;
     int32_t code;
     char text[196];
   } mine{weights, opened.code, {}};
-  std::memcpy(mine.text, opened.message.data(), std::min(opened.message.size(), sizeof mine.text - 1));
+  copyText(mine.text, sizeof mine.text, opened.message);
   std::vector<Outcome> all(static_cast<size_t>(ranks()));
   Status shared = meeting->gather(&mine, all.data(), sizeof mine);
   if (opened.failed())
@@ -138,7 +143,7 @@ Status Job::shareOutcome(const Status &opened, uint64_t weights) {
     return failure(shared.code, "rank %d was opening its session: %s", rank(), shared.message.c_str());
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].code)
-      return failure(all[i].code, "rank %zu failed: %s", i, all[i].text);
+      return failure(codeOf(all[i].code), "rank %zu failed: %s", i, readText(all[i].text, sizeof mine.text).c_str());
     if (all[i].weights != all[0].weights)
       return failure(kUserError, "rank %zu has other weights than rank 0", i);
   }
@@ -225,7 +230,7 @@ Status Job::fail(Status status) {
   bool isTold = __atomic_load_n(&own.abort, __ATOMIC_ACQUIRE) != 0;
   own.code = status.code;
   own.isWhole = isTold || isDisturbed();
-  std::memcpy(own.text, status.message.data(), std::min(status.message.size(), sizeof own.text - 1));
+  copyText(own.text, sizeof own.text, status.message);
   __atomic_store_n(&own.goodbye, kFailed, __ATOMIC_SEQ_CST);
   publishPage();
   if (!isTold)
@@ -309,21 +314,17 @@ Status Job::why(const char *kernel) const {
   if (abort > static_cast<uint32_t>(ranks()))
     return failure(kInternal, "rank %d was told of a rank that is not there in \"%s\"", rank(), phase);
   int lost = static_cast<int>(abort) - 1;
-  const ControlPage &other = page(lost);
-  const int code = other.code ? other.code : kInternal, most = sizeof other.text - 1;
-  uint32_t goodbye = __atomic_load_n(&other.goodbye, __ATOMIC_ACQUIRE);
-  if (goodbye == kFailed && other.isWhole)
-    return failure(code, "%.*s", most, other.text);
-  if (goodbye == kFailed)
-    return failure(code, "rank %d failed: %.*s", lost, most, other.text);
-  const char *ended = goodbye == kLeft    ? "left the job"
-                      : hosts.isFar(lost) ? "ended, or its host cannot be reached,"
-                                          : "ended";
+  const ControlPage other = readPage(lost);
+  std::string said = readText(other.text, sizeof other.text);
+  if (other.goodbye == kFailed)
+    return failure(codeOf(other.code), "%s%s", other.isWhole ? "" : format("rank %d failed: ", lost).c_str(),
+                   said.c_str());
+  std::string ended = other.goodbye == kLeft ? "left the job" : hosts.isFar(lost) ? link.whyLost(lost) : "ended";
   if (waited < 0)
-    return failure(kUserError, "rank %d %s while rank %d was in \"%s\"", lost, ended, rank(), phase);
+    return failure(kUserError, "rank %d %s while rank %d was in \"%s\"", lost, ended.c_str(), rank(), phase);
   std::string whom = waited == lost ? "it" : format("rank %d", waited);
-  return failure(kUserError, "rank %d %s while rank %d waited for %s in \"%s\"%s", lost, ended, rank(), whom.c_str(),
-                 phase, place.c_str());
+  return failure(kUserError, "rank %d %s while rank %d waited for %s in \"%s\"%s", lost, ended.c_str(), rank(),
+                 whom.c_str(), phase, place.c_str());
 }
 
 } // namespace moert

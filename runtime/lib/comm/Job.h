@@ -108,6 +108,8 @@ private:
   static constexpr size_t kPiece = size_t(1) << 20;
 
   ControlPage &page(int rank) const { return *reinterpret_cast<ControlPage *>(pages.bases()[rank]); }
+  /// A copy, of a rank on another host as a whole that it has sent.
+  ControlPage readPage(int rank) const;
   void makeGroups(const std::vector<const moert_program *> &variants, Provider provider);
   void makeGroup(uint32_t axes);
   std::vector<int> membersOf(int rank, uint32_t axes) const;
@@ -124,6 +126,7 @@ private:
   void aborted(int rank, uint32_t word) override;
   void lost(int rank) override;
   void tick() override;
+  bool isEnding() const override { return isDisturbed(); }
 
   Bootstrap bootstrap; ///< of processes
   LocalMeeting local;  ///< of threads of this process

@@ -20,7 +20,9 @@ Status Job::connectHosts(const Ranks &own) {
   if (Status s = hosts.find(*meeting, own.hostName); s.failed() || !hosts.areMany())
     return s;
   uint64_t secret = checksum(own.token.data(), own.token.size());
-  if (Status s = link.open(*meeting, hosts, own.interface, secret, patience); s.failed())
+  std::unique_ptr<Wire> wire;
+  Status made = makeUcxWire(wire);
+  if (Status s = link.open(*meeting, hosts, made, std::move(wire), own.interface, secret, patience); s.failed())
     return s;
   std::vector<int> everybody = membersOf(rank(), kEverybody);
   pages.connect(link, kPages, everybody, patience, /*mirrorsAreWritten=*/true);
@@ -39,6 +41,20 @@ void Job::setAbort(uint32_t word) {
 void Job::publishPage() {
   for (int other = 0; other < ranks(); ++other)
     pages.publish(other, pages.bases()[rank()], sizeof(ControlPage));
+}
+
+/// What has come from another host is written by the link's thread, maybe now. Of this host's pages the text is behind
+/// the goodbye.
+ControlPage Job::readPage(int other) const {
+  ControlPage copy;
+  if (hosts.isFar(other)) {
+    link.landing().read(&copy, &page(other), sizeof copy);
+    return copy;
+  }
+  uint32_t goodbye = __atomic_load_n(&page(other).goodbye, __ATOMIC_ACQUIRE);
+  copy = page(other);
+  copy.goodbye = goodbye;
+  return copy;
 }
 
 /// Of one rank that begins a run and the news that another one has left before it, at least one finds the other one: a

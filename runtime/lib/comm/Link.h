@@ -30,6 +30,8 @@ public:
     virtual void lost(int rank) = 0;
     /// Some 20 times in a second.
     virtual void tick() = 0;
+    /// Whether waits shall end. Asked by any thread.
+    virtual bool isEnding() const = 0;
 
   protected:
     ~Listener() = default;
@@ -41,8 +43,10 @@ public:
   ~Link() { close(); }
 
   /// Connects this rank with those of other hosts, and hears from them. All ranks of the job call it; it fails on all
-  /// or on none. `secret`: what only ranks of this job put into their pieces.
-  Status open(Group &ranks, const Hosts &hosts, const std::string &interface, uint64_t secret, int64_t nanoseconds);
+  /// or on none. `made`: what carries pieces, unless `opened` is a failure. `secret`: what only ranks of this job put
+  /// into their pieces.
+  Status open(Group &ranks, const Hosts &hosts, Status opened, std::unique_ptr<Wire> made, const std::string &interface,
+              uint64_t secret, int64_t nanoseconds);
   bool isOpen() const { return isRunning; }
   bool isFar(int rank) const { return isRunning && outboxes[static_cast<size_t>(rank)] != nullptr; }
   /// From here on `job` is told; null: nobody is.
@@ -53,16 +57,30 @@ public:
   /// To be called behind Outbox::close and copy.
   void wake();
   Landing &landing() { return windows; }
-  /// Waits until all boxes are sent: then nothing reads mirrors. False: it took too long.
-  bool drain(int64_t nanoseconds);
+  const Landing &landing() const { return windows; }
+  /// Waits until all boxes are sent: then nothing reads mirrors. -1, or a rank for which some are left after that time,
+  /// or when the listener's waits shall end.
+  int drain(int64_t nanoseconds);
+  /// "ended, or its host cannot be reached (Connection reset by remote peer),": what a rank did that was lost.
+  std::string whyLost(int rank) const;
   /// Sends what waits, until all ranks that are there have it, for a second at most, and ends the thread.
   void close();
 
 private:
-  static constexpr size_t kPieceBytes = 56 << 10, kBuffers = 24;
+  static constexpr size_t kBuffers = 24;
   static constexpr int kTickMs = 50;
 
   struct Outcome;
+  /// What became of a rank of another host.
+  struct Loss {
+    bool isLost = false;
+    std::string how; ///< what it did
+  };
+  /// A buffer whose piece is not sent yet.
+  struct Flight {
+    int rank = -1; ///< none
+    uint64_t number = 0;
+  };
   Status share(Group &ranks, const Status &own, const std::string &version, size_t bytes, size_t &most);
   Status connect(Group &ranks, const Hosts &hosts, size_t most);
   Status greet(int64_t nanoseconds);
@@ -71,10 +89,15 @@ private:
   void finish(Deadline deadline);
   void work();
   bool sendSome();
+  bool mayBeSent(size_t rank) const;
+  void lose(int rank, const std::string &how);
   void sleep();
   static bool take(void *link, const char *piece, size_t bytes);
 
+  bool isOurs(const char *piece, size_t bytes) const;
   void came(const char *piece, size_t bytes) override;
+  char *offered(const char *piece, size_t bytes, size_t bodyBytes) override;
+  void settled(const char *piece, size_t bytes, bool hasCome) override;
   void wasSent(char *buffer) override;
   void lost(int rank, const char *why) override;
 
@@ -87,14 +110,15 @@ private:
   Landing windows;
   std::unique_ptr<char[]> memory;
   std::vector<char *> buffers; ///< that are free
+  Flight flights[kBuffers];
   size_t nextRank = 0;
   Socket bell;
-  pthread_mutex_t listening = PTHREAD_MUTEX_INITIALIZER;
+  mutable pthread_mutex_t listening = PTHREAD_MUTEX_INITIALIZER;
   Listener *listener = nullptr;
   pthread_t thread;
-  uint32_t flying = 0; ///< pieces that are not sent yet, or are being packed
-  uint32_t isAsleep = 0, shallEnd = 0, lostRanks = 0;
-  std::string whyLost; ///< of the first one
+  std::vector<uint32_t> flying; ///< by rank: pieces that are not sent yet, or are being packed
+  std::vector<Loss> losses;     ///< by rank; of whoever has `listening`
+  uint32_t isAsleep = 0, shallEnd = 0, someLost = 0;
   bool isRunning = false;
 };
 

@@ -36,9 +36,10 @@ Status Windows::mirror(int rank, size_t bytes) {
 
 /// What waits is read from mirrors.
 Status Windows::finishSending() {
-  if (mirrored.empty() || !size || link->drain(patience))
+  int late = mirrored.empty() || !size ? -1 : link->drain(patience);
+  if (late < 0)
     return {};
-  return failure(kUserError, "what was stored for ranks of other hosts was not sent in %g s",
+  return failure(kUserError, "what was stored for rank %d was not sent in %g s", late,
                  static_cast<double>(patience) / 1e9);
 }
 

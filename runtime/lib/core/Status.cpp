@@ -4,6 +4,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 namespace moert {
 
@@ -49,6 +50,23 @@ std::string printable(const std::string &text) {
   }
   return result;
 }
+
+size_t fittingBytes(const std::string &text, size_t most) {
+  if (text.size() <= most)
+    return text.size();
+  size_t bytes = most;
+  while (bytes > 0 && most - bytes < 4 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80)
+    --bytes;
+  return bytes;
+}
+
+void copyText(char *to, size_t bytes, const std::string &text) {
+  size_t fitting = fittingBytes(text, bytes - 1);
+  std::memcpy(to, text.data(), fitting);
+  to[fitting] = 0;
+}
+
+std::string readText(const char *from, size_t bytes) { return std::string(from, strnlen(from, bytes)); }
 
 Status failure(int32_t code, const char *format, ...) {
   va_list list;

@@ -6,6 +6,7 @@
 #ifndef MOERT_LIB_CORE_STATUS_H
 #define MOERT_LIB_CORE_STATUS_H
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -34,6 +35,13 @@ Status failure(int32_t code, const char *format, ...) __attribute__((format(prin
 /// Text with escapes for what would not be printed, but move the cursor or turn the direction of what follows: a model
 /// may name its values anything. Doing it again changes nothing.
 std::string printable(const std::string &text);
+
+/// How many bytes of a text fit into `most`, without a part of a character of UTF-8 at their end.
+size_t fittingBytes(const std::string &text, size_t most);
+/// As much of it as fits, with a terminator behind it, into a place of `bytes` bytes.
+void copyText(char *to, size_t bytes, const std::string &text);
+/// What such a place says, which another process may have filled with anything.
+std::string readText(const char *from, size_t bytes);
 
 /// printf into a string.
 std::string format(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -2,7 +2,9 @@
 
 #include "Job.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
+#include <sys/utsname.h>
 
 using namespace moert;
 using namespace moert::test;
@@ -94,6 +96,48 @@ TEST(Bootstrap, OtherNumbersOfRanksAreRefused) {
       });
   EXPECT_EQ(endings[0].text, "rank 1 was started as one of 3 ranks, rank 0 as one of 2");
   EXPECT_EQ(endings[1].text, endings[0].text);
+}
+
+/// Rank 1 says by hand what one of another kind of machine would: magic, token, machine, program, rank, ranks.
+std::vector<Ending> meetFrom(const std::string &machine, int32_t rank, int32_t ranks) {
+  return runWithOdd(
+      2, 1, [](const Ranks &own) { return meet(own, 1, 5 * second); },
+      [=](const Ranks &own) -> std::string {
+        char hello[8 + 128 + 56 + 8 + 4 + 4] = "moecomm2";
+        std::memcpy(hello + 8, own.token.data(), own.token.size());
+        std::memcpy(hello + 136, machine.data(), machine.size());
+        std::memcpy(hello + 200, &rank, sizeof rank);
+        std::memcpy(hello + 204, &ranks, sizeof ranks);
+        Socket socket;
+        if (connectTo(own.host, own.port, Deadline(5 * second), socket).failed() ||
+            socket.send(hello, sizeof hello, Deadline(second)).failed())
+          return "cannot say it";
+        struct {
+          uint32_t exchange, isError;
+          uint64_t bytes;
+        } frame;
+        char text[200];
+        if (socket.receive(&frame, sizeof frame, Deadline(5 * second)).failed() || frame.bytes > sizeof text ||
+            socket.receive(text, frame.bytes, Deadline(second)).failed())
+          return "heard nothing";
+        return std::string(text, frame.bytes);
+      });
+}
+
+TEST(Bootstrap, AnotherKindOfMachineIsRefused) {
+  struct utsname about;
+  uname(&about);
+  const std::string here = std::string(about.machine) + ", 64 bits, little-endian";
+  auto swapped = [](int32_t value) { return static_cast<int32_t>(__builtin_bswap32(static_cast<uint32_t>(value))); };
+  for (std::string there : {"riscv64, 64 bits, little-endian", "s390x, 64 bits, big-endian",
+                            "i686, 32 bits, little-endian"}) {
+    bool isSwapped = there.find("big") != std::string::npos;
+    std::vector<Ending> endings = meetFrom(there, isSwapped ? swapped(1) : 1, isSwapped ? swapped(2) : 2);
+    for (const Ending &ending : endings)
+      EXPECT_EQ(ending.text, "rank 1 runs on " + there + ", rank 0 on " + here +
+                                 ": all ranks of a job need one kind of machine");
+  }
+  EXPECT_EQ(meetFrom("a\n\x1b[2J" + std::string(50, 'x'), 1, 2)[0].text.find('\n'), std::string::npos) << "hostile";
 }
 
 TEST(Bootstrap, ARankAtAnotherPlaceOfTheProgramIsFound) {

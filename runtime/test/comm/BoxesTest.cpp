@@ -3,9 +3,11 @@
 #include "comm/Boxes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
+#include <thread>
 
 using namespace moert;
 
@@ -35,12 +37,23 @@ struct Pair {
   Landing landing;
 };
 
-std::vector<std::vector<char>> pack(Outbox &box, size_t most) {
+/// With bodies that come apart in their pieces, as a wire would have received them: `landing` gets them at once.
+std::vector<std::vector<char>> pack(Outbox &box, size_t most, Landing *landing = nullptr) {
   std::vector<std::vector<char>> pieces;
   std::vector<char> piece(most);
   for (PackedPiece packed; (packed = box.pack(piece.data(), most, 1, kSecret)).bytes;) {
-    EXPECT_LE(packed.bytes + packed.bodyBytes, most);
+    EXPECT_LE(packed.bytes + (packed.isApart ? 0 : packed.bodyBytes), most);
     pieces.emplace_back(piece.begin(), piece.begin() + static_cast<ptrdiff_t>(packed.bytes));
+    if (packed.isApart) {
+      bool isWrong = true;
+      char *to = landing ? landing->expect(piece.data(), packed.bytes, packed.bodyBytes, isWrong) : nullptr;
+      EXPECT_FALSE(isWrong);
+      if (to)
+        std::memcpy(to, packed.body, packed.bodyBytes);
+      if (landing)
+        landing->settle(piece.data());
+      continue;
+    }
     pieces.back().insert(pieces.back().end(), packed.body, packed.body + packed.bodyBytes);
   }
   return pieces;
@@ -58,13 +71,13 @@ TEST(Boxes, ArriveWholeInAnyOrderOfPieces) {
     Inbox inbox;
     for (uint32_t round = 1; round <= 4; ++round) {
       for (int i = 0; i < 60; ++i) {
-        // Some are longer than a piece, and travel without being copied into it.
+        // Some are longer than a piece, and travel without being copied into it, the longest ones apart.
         size_t bytes = 1 + random() % (i % 10 ? 3000 : 150000), offset = 64 + random() % ((1 << 20) - 150100);
         pair.store(box, offset, bytes, static_cast<int>(random()));
       }
       box.close(pair.raise(4 * round, round));
     }
-    auto pieces = pack(box, most);
+    auto pieces = pack(box, most, &pair.landing);
     EXPECT_TRUE(box.isEmpty());
     // Windows of 16 pieces are mixed up.
     for (size_t begin = 0; begin < pieces.size(); begin += 16)
@@ -153,6 +166,70 @@ TEST(Boxes, NonsenseIsRefusedAndOldWindowsAreLeftAlone) {
   head.number = uint64_t(1) << 60;
   std::memcpy(piece.data(), &head, sizeof head);
   EXPECT_FALSE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
+}
+
+TEST(Boxes, WhatIsWrongIsNotForgottenForWhatFollows) {
+  Pair pair(4096);
+  std::vector<char> data(64, 5);
+  for (bool isFirst : {true, false}) {
+    Outbox box;
+    StoredBytes wrong{data.data(), 8, {kWindow, kOpening, 4092}, false};
+    if (isFirst)
+      box.add(wrong);
+    box.add({data.data() + 16, 8, {kWindow, kOpening, 1024}, false});
+    if (!isFirst)
+      box.add(wrong);
+    box.close(pair.raise(0, 1));
+    auto piece = pack(box, 8192)[0];
+    EXPECT_FALSE(pair.landing.unpack(piece.data(), piece.size())) << isFirst;
+    EXPECT_EQ(pair.flag(0), 0u) << "a flag says that all is there";
+  }
+}
+
+/// A page that is news is seen as it was before or as it is now, never in between.
+TEST(Boxes, WhatIsReadIsWhole) {
+  constexpr size_t kPage = 32768;
+  Pair pair(65536);
+  std::vector<std::vector<char>> pieces;
+  for (char value : {1, 2}) {
+    Outbox box;
+    std::vector<char> page(kPage, value);
+    box.copy({page.data(), kPage, {kWindow, kOpening, 0}, false}, Deed());
+    pieces.push_back(pack(box, kPieceBytes)[0]);
+  }
+  std::atomic<bool> isOver{false};
+  std::thread writer([&] {
+    for (size_t i = 0; !isOver; ++i)
+      pair.landing.unpack(pieces[i % 2].data(), pieces[i % 2].size());
+  });
+  std::vector<char> seen(kPage);
+  size_t torn = 0;
+  for (int i = 0; i < 20000; ++i) {
+    pair.landing.read(seen.data(), pair.there.data(), kPage);
+    torn += seen.front() != seen.back();
+  }
+  isOver = true;
+  writer.join();
+  EXPECT_EQ(torn, 0u);
+}
+
+TEST(Boxes, WindowsAreNotGivenBackWhileABodyComes) {
+  Pair pair(1 << 20);
+  Outbox box;
+  pair.store(box, 4096, 1 << 19, 5);
+  box.close(pair.raise(0, 1));
+  std::vector<char> piece(kPieceBytes);
+  PackedPiece packed = box.pack(piece.data(), kPieceBytes, 1, kSecret);
+  ASSERT_TRUE(packed.isApart);
+  bool isWrong = true;
+  EXPECT_EQ(pair.landing.expect(piece.data(), packed.bytes, packed.bodyBytes, isWrong), &pair.there[4096]);
+  EXPECT_FALSE(isWrong);
+  EXPECT_FALSE(pair.landing.close(kWindow));
+  pair.landing.open(kWindow, kOpening + 1, pair.there.data(), nullptr, 1 << 20);
+  EXPECT_EQ(pair.landing.expect(piece.data(), packed.bytes, packed.bodyBytes, isWrong), nullptr);
+  EXPECT_FALSE(isWrong) << "of another opening";
+  pair.landing.settle(piece.data());
+  EXPECT_TRUE(pair.landing.close(kWindow));
 }
 
 TEST(Boxes, NothingIsKeptForARankThatIsLost) {

@@ -151,6 +151,8 @@ def test_numbers_of_ranks(rows, bigram, arrays):
     assert bigram.error("--generate", "a", "--ranks", 2) == "--ranks: the model is compiled for one process"
     assert rows.error(*flags, "--comm", "local") == "--comm says what the ranks are that --ranks starts: give --ranks"
     assert bigram.error("--generate", "a", "--comm", "shm") == "--comm: the model is compiled for one process"
+    for flag in ("--hosts", "--root", "--host-name", "--interface"):
+        assert bigram.error("--generate", "a", flag, "x") == f"{flag}: the model is compiled for one process"
     assert rows.error(*flags, "--ranks", 2, "--comm", "ucx") == "--comm: expected shm, local or nccl, got 'ucx'"
     assert rows.error(*flags, "--ranks", 2, "--comm", "nccl") == "NCCL is for ranks on GPUs: this program is for the cpu"
     assert rows.error(*flags, "--ranks", 0) == "--ranks: expected an integer in 1..4096, got '0'"

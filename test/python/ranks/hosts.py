@@ -57,6 +57,14 @@ class Hosts:
         while state == "up" and not all(self.about(host)["operstate"] == "UP" for host in range(2)):
             time.sleep(0.01)
 
+    def set_loss(self, host, is_lossy):
+        """Loses all packets that a host sends; its link stays up."""
+        device = ["tc", "-n", self.names[host], "qdisc", "add" if is_lossy else "delete", "dev", self.devices[host], "root"]
+        if is_lossy:  # none is so small
+            subprocess.run([*device, "tbf", "rate", "8kbit", "burst", "16", "limit", "16"], check=True, capture_output=True)
+        elif self.about(host)["qdisc"] == "tbf":
+            subprocess.run(device, check=True, capture_output=True)
+
     def about(self, host):
         words = ["ip", "-n", self.names[host], "-s", "-j", "link", "show", "dev", self.devices[host]]
         return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)[0]
@@ -65,12 +73,13 @@ class Hosts:
         """Bytes that the first host has sent to the other one."""
         return self.about(0)["stats64"]["tx"]["bytes"]
 
-    def start(self, program, ranks, root, folder, *words, environment=None):
-        """The launchers of both hosts, each of half of the ranks; environment: {variable: value} of a host, or of both."""
+    def start(self, program, ranks, root, folder, *words, environment=None, hosts=(0, 1)):
+        """The launchers of both hosts, or of these, each of half of the ranks; environment: {variable: value} of a host, or of both."""
         file = folder / "hosts"
         file.write_text(f"# two hosts\nfirst {ranks // 2}\nsecond {ranks - ranks // 2}\n")
         launchers = []
-        for host, name in enumerate(("first", "second")):
+        for host in hosts:
+            name = ("first", "second")[host]
             own = environment[host] if isinstance(environment, (list, tuple)) else environment or {}
             flags = ["--ranks", str(ranks), "--root", root, "--hosts", file, "--host-name", name, "--interface", self.devices[host], "--threads", "1"]
             command = [*self.enter(host), program, *flags, *map(str, words)]

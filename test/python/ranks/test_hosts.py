@@ -1,36 +1,25 @@
 """Ranks on two hosts give the bits of ranks on one, and end alike, whatever happens to a rank, a host, the link between them or UCX."""
 
 import json
-import os
-import random
 import re
-import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hosts import Hosts, ends_of, namespaces, why_no_namespaces
-from layer import Drawn, inputs_of, write
+from host_faults import DEADLINE, FAULTS, FEW, LAYER, LOAD, MANY, HostFaults, compile_programs, kept_by, write_calls, write_exchanges
+from hosts import Hosts, namespaces, why_no_namespaces
+from layer import Drawn, inputs_of
 
 from moe_mlir.testing.full import FULL
-from moe_mlir.testing.ranks import assert_same_bits, children_of, compile_for, outputs_of
-
-DEADLINE, LOAD = 2, 4  # seconds: --deadline of a job with a fault, and what a busy machine may add
-LAYER = Drawn(8, 2, 256, 64, True, "bf16", 33, "random")
-OVERLAP = "ep={0},schedule=<overlap, chunk = 4, steps = [{1}], slices = 2>"
+from moe_mlir.testing.ranks import assert_same_bits, outputs_of
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """{ranks: program} with the variants 0, plain, 1, which overlaps, and 2, where all ranks have all tokens."""
-    folder = tmp_path_factory.mktemp("programs")
-    flags = [*write(LAYER, folder), "--target-cpu=x86-64-v3"]
-    made = {}
-    for ranks in (2, 4):
-        variant = OVERLAP.format(ranks, ", ".join(["1"] * ranks))
-        made[ranks] = compile_for(folder / "layer.mlir", folder / str(ranks), ranks, *flags, f"--variant={variant}", f"--variant=ep={ranks},tokens=replicated", tokens="split")
-    return made
+    return compile_programs(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +31,9 @@ def network():
 
 
 def calls_of(layer):
-    """Calls whose windows grow and shrink, one without a token."""
-    sizes = (33, 5, 0, 300)
+    """Calls whose windows grow and shrink, one without a token; rows of the last one come apart from their pieces (Boxes.h)."""
+    sizes = (33, 5, 0, 1500)
     return [inputs_of(Drawn(**{**vars(layer), "tokens": tokens}), 4, seed) for seed, tokens in enumerate(sizes)]
-
-
-def write_calls(calls, folder):
-    """A --calls file and where its outputs go."""
-    lines, places = [], []
-    for index, inputs in enumerate(calls):
-        place = folder / str(index)
-        place.mkdir(parents=True)
-        for name, array in inputs.items():
-            np.save(place / f"in-{name}.npy", array)
-        places.append(place / "out")
-        lines.append(" ".join([*(f"--input {name}=@{place}/in-{name}.npy" for name in inputs), f"--output-dir {places[-1]}"]))
-    (folder / "calls").write_text("\n".join(lines) + "\n")
-    return folder / "calls", places
 
 
 def check_bits(hosts, program, ranks, variant, folder, *words):
@@ -71,8 +46,10 @@ def check_bits(hosts, program, ranks, variant, folder, *words):
     assert_same_bits([{each.stem: np.load(each) for each in sorted(place.iterdir())} for place in places], expected)
 
 
-@pytest.mark.parametrize("variant", [0, 1, 2], ids=["plain", "overlap", "replicated"])
-@pytest.mark.parametrize("ranks", [2, 4])
+PLACES_OF_BITS = [(ranks, variant) for ranks in (2, 4) for variant in range(3)] if FULL else [(2, 0), (4, 1), (4, 2)]
+
+
+@pytest.mark.parametrize("ranks,variant", PLACES_OF_BITS, ids=lambda value: str(value))
 def test_same_bits(network, programs, ranks, variant, tmp_path):
     before = network.sent()
     check_bits(network, programs[ranks], ranks, variant, tmp_path)
@@ -91,74 +68,58 @@ def test_two_hosts_by_name(programs, tmp_path):
 
 # ---- faults ------------------------------------------------------------------------------------------------------------
 
-MANY, FEW = 4000, 3
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """{count: a --calls file} of calls that do little but exchange rows."""
-    folder = tmp_path_factory.mktemp("files")
-    file, _ = write_calls([inputs_of(Drawn(**{**vars(LAYER), "tokens": 9}), 4, 1)], folder)
-    line = re.sub(" --output-dir .*", "", file.read_text())
-    for count in (MANY, FEW):
-        (folder / str(count)).write_text(line * count)
-    return {count: folder / str(count) for count in (MANY, FEW)}
+    return write_exchanges(tmp_path_factory.mktemp("files"))
 
 
-def check_one_line(code, errors):
-    """A host says once, or once for each of its ranks, which rank was lost."""
-    lines = errors.splitlines()
-    assert code and 1 <= len(lines) <= 2 and len(set(lines)) == len(lines), (code, errors)
-    assert all(re.search(r"error: .*\brank \d", line) for line in lines), errors
-
-
-def check_nothing_stays(program):
-    def runs(process):
-        try:
-            return os.readlink(f"/proc/{process}/exe") == os.path.realpath(program)
-        except OSError:
-            return False
-
-    assert not [each for each in os.listdir("/proc") if each.isdigit() and runs(each)]
-
-
-@pytest.mark.parametrize("seed", range(40 if FULL else 4))
+@pytest.mark.parametrize("seed", range(40 if FULL else len(FAULTS)))
 def test_random_faults(seed, network, programs, files, tmp_path):
-    draw = random.Random(seed)
-    fault, variant = ("killed", "stopped", "link down")[seed % 3], draw.randrange(3)
-    ranks = 4 if fault == "stopped" else draw.choice([2, 4])  # a host whose ranks are all stopped cannot say so
-    program, words = programs[ranks], ["--variant", variant, "--deadline", DEADLINE, "--calls"]
-    launchers = network.start(program, ranks, network.root(), tmp_path, *words, files[MANY])
-    try:
-        assert launchers[0].stdout.readline().startswith("output"), ends_of(launchers)
-        time.sleep(draw.uniform(0, 0.3))
-        host = draw.randrange(2)
-        if fault == "link down":
-            network.set_link("down")
-        else:
-            victim = draw.choice(children_of(launchers[host].pid))
-            os.kill(victim, signal.SIGKILL if fault == "killed" else signal.SIGSTOP)
+    HostFaults(network, programs, files).try_fault(seed, tmp_path)
+
+
+def run_at_once(jobs):
+    """Ends of jobs on two hosts that have names alone: [(launchers' ends, seconds)]. jobs: [words of Hosts.start, without itself]."""
+
+    def run(job):
         begin = time.monotonic()
-        ends = ends_of(launchers, timeout=60)
-        seconds = time.monotonic() - begin
-    finally:
-        network.set_link("up")
-        for launcher in launchers:
-            launcher.kill()
-    for code, _, errors in ends:
-        check_one_line(code, errors)
-    # The launcher gives a rank that stands still as long again.
-    assert seconds < DEADLINE * (2 if fault == "stopped" else 1) + 1 + LOAD, ends
-    check_nothing_stays(program)
-    ends = network.run(program, ranks, network.root(), tmp_path, *words[:2], "--deadline", 20, "--calls", files[FEW])
-    assert [(code, errors) for code, _, errors in ends] == [(0, "")] * 2, ends
+        hosts = Hosts()
+        return hosts.run(job["program"], 2, hosts.root(), job["folder"], *job["words"], environment=job["environment"]), time.monotonic() - begin
+
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(run, jobs))
+
+
+PLANTED = {
+    "error": (r"rank 0 ended, or its host cannot be reached \(Endpoint timeout\), while rank 1 ", r"rank 1 ended, or its host cannot be reached \(.*\), while rank 0 "),
+    "send": (r"rank 0 ended, or its host cannot be reached \(Out of memory\), while rank 1 ", r"rank 1 ended, or its host cannot be reached \(.*\), while rank 0 "),
+    "silence": (r"rank 1 waited 2 s for rank 0 in ", r"rank 0 waited 2 s for rank 1 in |rank 1 (ended|waited)"),
+    "twice": (r"rank 0 sent what makes no sense while rank 1 ", r"rank 1 ended, or its host cannot be reached \(.*\), while rank 0 "),
+}
+
+
+def test_late_errors_of_ucx(programs, files, tmp_path):
+    """UCX fails in mid-exchange, at the second host."""
+    library = tmp_path / "libplanted.so"
+    subprocess.run(["clang-22", "-shared", "-fPIC", "-o", library, Path(__file__).with_name("planted_ucp.c"), "-l:libucp.so.0"], check=True)
+    jobs = []
+    for fault in PLANTED:
+        (tmp_path / fault).mkdir()
+        plant = {"MOE_UCP": str(library), "MOE_PLANT": fault}
+        jobs.append({"program": programs[2], "folder": tmp_path / fault, "words": ["--deadline", DEADLINE, "--calls", files[MANY]], "environment": [{}, plant]})
+    for (fault, (here, there)), (ends, seconds) in zip(PLANTED.items(), run_at_once(jobs), strict=True):
+        for (code, _, errors), message in zip(ends, (there, here), strict=True):
+            assert code == 1 and errors.count("\n") == 1 and re.search(f"error: (call \\d+: )?({message})", errors), (fault, ends)
+        assert seconds < 10 + DEADLINE + LOAD, (fault, ends)
+    assert not kept_by(programs[2])[0]
 
 
 # ---- UCX is missing, or another one -----------------------------------------------------------------------------------------
 
 NAMES = """config_read config_modify config_release init_version cleanup worker_create worker_destroy worker_get_address
 worker_release_address worker_progress worker_get_efd worker_arm worker_set_am_recv_handler worker_flush_nbx ep_create ep_close_nbx
-am_send_nbx request_check_status request_free""".split()
+am_recv_data_nbx am_send_nbx request_check_status request_free""".split()
 
 
 def fake_library(folder, minor=13, without=(), result=-5):
@@ -186,22 +147,22 @@ LIBRARIES = {
 }
 
 
-PLACES = {(0, 1): "all hosts", (1,): "one", (0,): "the first"}
 BROKEN = [(name, hosts) for name in LIBRARIES for hosts in ([(0,)] if name == "newer" else [(0, 1)] if name == "silent" else [(0, 1), (1,)])]
 
 
-@pytest.mark.parametrize("name,hosts", BROKEN, ids=[f"{name}-{PLACES[hosts]}" for name, hosts in BROKEN])
-def test_libraries(name, hosts, programs, files, tmp_path):
-    make, message = LIBRARIES[name]
-    broken = make(tmp_path)
-    environment = [broken if host in hosts else {} for host in range(2)]
-    words = ["--deadline", DEADLINE, "--calls", files[FEW]]
-    begin = time.monotonic()
-    ends = Hosts().run(programs[2], 2, Hosts().root(), tmp_path, *words, environment=environment)
-    assert time.monotonic() - begin < DEADLINE + LOAD
-    for code, output, errors in ends:
-        assert code in (1, 2) and not output and errors.count("\n") == 1, ends
-        assert re.search(f"error: rank \\d could not meet the others: (rank \\d: )?.*{message}", errors), errors
+def test_libraries(programs, files, tmp_path):
+    jobs = []
+    for name, hosts in BROKEN:
+        folder = tmp_path / f"{name}-{len(hosts)}"
+        folder.mkdir()
+        broken = LIBRARIES[name][0](folder)
+        words, environment = ["--deadline", DEADLINE, "--calls", files[FEW]], [broken if host in hosts else {} for host in range(2)]
+        jobs.append({"program": programs[2], "folder": folder, "words": words, "environment": environment})
+    for (name, hosts), (ends, seconds) in zip(BROKEN, run_at_once(jobs), strict=True):
+        assert seconds < DEADLINE + LOAD, (name, hosts, ends)
+        for code, output, errors in ends:
+            assert code in (1, 2) and not output and errors.count("\n") == 1, (name, hosts, ends)
+            assert re.search(f"error: rank \\d could not meet the others: (rank \\d: )?.*{LIBRARIES[name][1]}", errors), (name, hosts, errors)
 
 
 def test_an_interface_that_is_not_there(programs, files, tmp_path):

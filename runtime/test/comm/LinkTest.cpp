@@ -1,0 +1,337 @@
+//===- LinkTest.cpp - what a rank does with pieces of other hosts, good and bad -----------------------------------===//
+//
+// Ranks are threads, each on a host of its own. The wire between them is a list of pieces, to which a test adds some.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+
+#include "comm/Link.h"
+#include "comm/LocalMeeting.h"
+#include "core/Clock.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+
+using namespace moert;
+
+namespace {
+
+constexpr int64_t kSecond = 1000000000;
+constexpr uint64_t kSecret = 77;
+constexpr uint32_t kWindow = 2;
+constexpr size_t kBytes = size_t(4) << 20;
+
+struct Message {
+  std::vector<char> piece, body;
+  bool isApart = false;
+};
+
+struct Network {
+  explicit Network(size_t ranks) : coming(ranks), lost(ranks) {}
+
+  std::mutex lock;
+  std::vector<std::vector<Message>> coming; ///< by rank
+  std::vector<std::vector<int>> lost;       ///< by rank: whom it loses next
+  std::atomic<bool> isStuck{false};         ///< nothing is sent
+  std::atomic<bool> holdsBodies{false};     ///< bodies that come apart are not sent
+  std::atomic<int> sent{0};
+};
+
+class ListWire final : public Wire {
+public:
+  ListWire(Network &network, size_t own) : network(network), own(own) {}
+
+  Status open(Client &to, int, const std::string &) override {
+    client = &to;
+    return {};
+  }
+  std::string version() const override { return "1.0"; }
+  std::string address() const override { return "here"; }
+  Status connect(int, const std::string &) override { return {}; }
+  bool send(int rank, char *buffer, const PackedPiece &piece) override {
+    flights.push_back({buffer, rank, piece});
+    return true;
+  }
+  bool progress() override {
+    deliver();
+    std::vector<Message> messages;
+    std::vector<int> lost;
+    {
+      std::lock_guard<std::mutex> held(network.lock);
+      messages.swap(network.coming[own]);
+      lost.swap(network.lost[own]);
+    }
+    for (const Message &message : messages)
+      hear(message);
+    for (int rank : lost)
+      client->lost(rank, "planted");
+    return !messages.empty();
+  }
+  int descriptor() const override { return -1; }
+  bool arm() override { return false; }
+  void close(Deadline) override {}
+
+private:
+  struct Flight {
+    char *buffer;
+    int rank;
+    PackedPiece piece;
+  };
+
+  void deliver() {
+    std::vector<Flight> waiting;
+    waiting.swap(flights);
+    for (const Flight &flight : waiting) {
+      const PackedPiece &piece = flight.piece;
+      if (network.isStuck || (piece.isApart && network.holdsBodies)) {
+        flights.push_back(flight);
+        continue;
+      }
+      Message message{{flight.buffer, flight.buffer + piece.bytes}, {}, piece.isApart};
+      std::vector<char> &to = piece.isApart ? message.body : message.piece;
+      to.insert(to.end(), piece.body, piece.body + piece.bodyBytes);
+      {
+        std::lock_guard<std::mutex> held(network.lock);
+        network.coming[static_cast<size_t>(flight.rank)].push_back(std::move(message));
+      }
+      ++network.sent;
+      client->wasSent(flight.buffer);
+    }
+  }
+  void hear(const Message &message) {
+    if (!message.isApart)
+      return client->came(message.piece.data(), message.piece.size());
+    char *to = client->offered(message.piece.data(), message.piece.size(), message.body.size());
+    if (!to)
+      return;
+    std::memcpy(to, message.body.data(), message.body.size());
+    client->settled(message.piece.data(), message.piece.size(), true);
+  }
+
+  Network &network;
+  size_t own;
+  Client *client = nullptr;
+  std::vector<Flight> flights;
+};
+
+struct Ear final : Link::Listener {
+  void heard(int) override {}
+  void aborted(int, uint32_t) override {}
+  void lost(int rank) override { ranks |= 1u << rank; }
+  void tick() override {}
+  bool isEnding() const override { return ends; }
+
+  std::atomic<unsigned> ranks{0}; ///< that were lost, by bit
+  std::atomic<bool> ends{false};
+};
+
+bool comesTrue(const std::function<bool()> &condition, int64_t patience = 20 * kSecond) {
+  for (Deadline deadline(patience); !condition(); usleep(1000))
+    if (deadline.isOver())
+      return false;
+  return true;
+}
+
+/// One rank of several, with a window that the others store to.
+struct Rank {
+  Network &network;
+  int own;
+  LocalMeeting meeting;
+  Link link;
+  std::vector<char> window = std::vector<char>(kBytes);
+
+  /// A piece that rank 1 has sent, as it seems. In order it is the second one: the first one was a greeting.
+  void plant(PieceHead head, const std::vector<RangeHead> &ranges, size_t bytes, bool isApart = false,
+             size_t bodyBytes = 0) {
+    head.ranges = static_cast<uint32_t>(ranges.size());
+    std::vector<char> piece(sizeof head + ranges.size() * sizeof(RangeHead) + bytes);
+    std::memcpy(piece.data(), &head, sizeof head);
+    if (!ranges.empty())
+      std::memcpy(piece.data() + sizeof head, ranges.data(), ranges.size() * sizeof(RangeHead));
+    std::lock_guard<std::mutex> held(network.lock);
+    network.coming[static_cast<size_t>(own)].push_back({std::move(piece), std::vector<char>(bodyBytes, 9), isApart});
+  }
+};
+
+/// Ranks do `body`, and leave together.
+void run(int count, const std::function<void(Rank &)> &body) {
+  static std::atomic<int> jobs{0};
+  const std::string job = std::to_string(++jobs);
+  Network network(static_cast<size_t>(count));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([&, i] {
+      Ranks ranks;
+      ranks.rank = i;
+      ranks.ranks = count;
+      ranks.token = job;
+      ranks.isLocal = true;
+      Rank rank{network, i, {}, {}};
+      ASSERT_EQ(rank.meeting.join(ranks, 1, 20 * kSecond).message, "");
+      Hosts hosts;
+      ASSERT_EQ(hosts.find(rank.meeting, "host " + std::to_string(i)).message, "");
+      std::unique_ptr<Wire> wire(new ListWire(network, static_cast<size_t>(i)));
+      ASSERT_EQ(rank.link.open(rank.meeting, hosts, {}, std::move(wire), "", kSecret, 20 * kSecond).message, "");
+      rank.link.landing().open(kWindow, 1, rank.window.data(), nullptr, kBytes);
+      EXPECT_FALSE(rank.meeting.barrier().failed());
+      body(rank);
+      EXPECT_FALSE(rank.meeting.barrier().failed());
+      rank.link.listen(nullptr);
+      network.isStuck = network.holdsBodies = false;
+      rank.link.close();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+PieceHead second() { return {kSecret, 1, 1, 0, Deed()}; }
+
+/// What becomes of rank 1 at rank 0 when that has come which `plant` adds; "" if it is not lost.
+std::string outcomeOf(const std::function<void(Rank &)> &plant) {
+  std::string outcome;
+  run(2, [&](Rank &rank) {
+    if (rank.own != 0)
+      return;
+    Ear ear;
+    rank.link.listen(&ear);
+    plant(rank);
+    int64_t begin = now();
+    if (comesTrue([&] { return ear.ranks == 2u; }, kSecond / 5))
+      outcome = rank.link.whyLost(1);
+    EXPECT_LT(now() - begin, 10 * kSecond);
+    EXPECT_EQ(std::count(rank.window.begin(), rank.window.end(), 9), 0);
+    rank.link.listen(nullptr);
+  });
+  return outcome;
+}
+
+RangeHead at(uint64_t offset, uint32_t bytes, bool isMirrored = false, bool isApart = false) {
+  return {{kWindow, 1, offset}, bytes, isMirrored, isApart};
+}
+
+struct Case {
+  const char *what;
+  std::function<void(Rank &)> plant;
+  bool isLost;
+};
+
+/// All at once, as a rank that is lost takes its second to leave.
+void check(const std::vector<Case> &cases) {
+  std::vector<std::thread> threads;
+  for (const Case &each : cases)
+    threads.emplace_back([&each] {
+      EXPECT_EQ(outcomeOf(each.plant), each.isLost ? "sent what makes no sense" : "") << each.what;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST(Link, ARankThatSendsNonsenseIsLostAtOnce) {
+  auto piece = [](RangeHead range, size_t bytes) { return [=](Rank &rank) { rank.plant(second(), {range}, bytes); }; };
+  auto withNumber = [](uint64_t number, int times) {
+    return [=](Rank &rank) {
+      PieceHead head = second();
+      head.number = number;
+      for (int i = 0; i < times; ++i)
+        rank.plant(head, {}, 0);
+    };
+  };
+  auto apart = [](uint64_t offset, uint32_t bytes, size_t bodyBytes) {
+    return [=](Rank &rank) { rank.plant(second(), {at(offset, bytes, false, true)}, 0, true, bodyBytes); };
+  };
+  check({{"outside", piece(at(kBytes - 8, 16), 16), true},
+         {"cut off", piece(at(0, 64), 8), true},
+         {"nobody writes to this rank's mirrors of an axis's windows", piece(at(0, 16, true), 16), true},
+         {"too long", piece(at(0, 8), kPieceBytes), true},
+         {"it has come", withNumber(0, 1), true},
+         {"too early", withNumber(2 + kMostEarly, 1), true},
+         {"twice", withNumber(9, 2), true},
+         {"as early as may be", withNumber(1 + kMostEarly, 1), false},
+         {"a body outside", apart(kBytes - 4096, 8192, 8192), true},
+         {"a body of more than it says", apart(0, 4096, 8192), true},
+         {"a body that is too long", apart(0, 2 * kMostApart, 2 * kMostApart), true}});
+}
+
+TEST(Link, WhoDoesNotKnowTheJobIsNotHeard) {
+  auto wrong = [](const PieceHead &head) { return [=](Rank &rank) { rank.plant(head, {at(kBytes, 16)}, 16); }; };
+  check({{"another job's", wrong({kSecret + 1, 1, 1, 0, Deed()}), false},
+         {"of a rank that is not there", wrong({kSecret, 1, 2, 0, Deed()}), false},
+         {"of one below zero", wrong({kSecret, 1, -1, 0, Deed()}), false},
+         {"of itself", wrong({kSecret, 1, 0, 0, Deed()}), false}});
+}
+
+TEST(Link, WhoListensLaterHearsOfAllThatAreLost) {
+  run(3, [](Rank &rank) {
+    if (rank.own != 0)
+      return;
+    {
+      std::lock_guard<std::mutex> held(rank.network.lock);
+      rank.network.lost[0] = {2, 1};
+    }
+    const std::string how = "ended, or its host cannot be reached (planted),";
+    EXPECT_TRUE(comesTrue([&] { return rank.link.whyLost(1) == how && rank.link.whyLost(2) == how; }));
+    Ear ear;
+    rank.link.listen(&ear);
+    EXPECT_EQ(ear.ranks, 6u);
+    rank.link.listen(nullptr);
+  });
+}
+
+TEST(Link, AWaitForWhatIsSentEndsWithTheJobAndKnowsTheRank) {
+  run(3, [](Rank &rank) {
+    if (rank.own != 0)
+      return;
+    EXPECT_EQ(rank.link.drain(20 * kSecond), -1);
+    rank.network.isStuck = true;
+    rank.link.to(2).close(Deed());
+    rank.link.wake();
+    EXPECT_EQ(rank.link.drain(kSecond / 20), 2);
+    Ear ear;
+    ear.ends = true;
+    rank.link.listen(&ear);
+    int64_t begin = now();
+    EXPECT_EQ(rank.link.drain(60 * kSecond), 2);
+    EXPECT_LT(now() - begin, 10 * kSecond);
+    rank.network.isStuck = false;
+    rank.link.listen(nullptr);
+    EXPECT_EQ(rank.link.drain(20 * kSecond), -1);
+  });
+}
+
+TEST(Link, NothingOvertakesABodyByTooMuch) {
+  constexpr int kFlags = 500;
+  run(2, [](Rank &rank) {
+    std::vector<char> mirror(kBytes, 7);
+    auto flag = [&] {
+      uint32_t word;
+      std::memcpy(&word, rank.window.data(), sizeof word);
+      return static_cast<int>(word);
+    };
+    if (rank.own == 0)
+      rank.network.holdsBodies = true;
+    EXPECT_FALSE(rank.meeting.barrier().failed());
+    const int before = rank.network.sent;
+    EXPECT_FALSE(rank.meeting.barrier().failed());
+    if (rank.own == 0) {
+      rank.link.to(1).add({mirror.data() + 64, kBytes - 64, {kWindow, 1, 64}, false});
+      for (uint32_t i = 1; i <= kFlags; ++i)
+        rank.link.to(1).close({Deed::Raise, i, {kWindow, 1, 0}});
+      usleep(50000);
+      EXPECT_LT(rank.network.sent - before, static_cast<int>(kMostEarly));
+      rank.network.holdsBodies = false;
+      EXPECT_EQ(rank.link.drain(20 * kSecond), -1);
+    } else {
+      EXPECT_TRUE(comesTrue([&] { return flag() == kFlags; }));
+      EXPECT_EQ(std::count(rank.window.begin() + 64, rank.window.end(), 7), static_cast<ptrdiff_t>(kBytes - 64));
+      EXPECT_TRUE(rank.link.landing().close(kWindow)) << "nothing is under way";
+    }
+    EXPECT_FALSE(rank.meeting.barrier().failed());
+  });
+}
+
+} // namespace

@@ -1,0 +1,190 @@
+"""Random faults of jobs on two hosts: what a job does when a rank is killed or stopped, a link goes down or packets are lost at any time, or a host
+starts anew.
+
+    python test/python/ranks/host_faults.py COUNT [SECONDS [SEED]]    # as root; prints progress, then a table of what was tried
+"""
+
+import collections
+import os
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from hosts import ends_of, namespaces, why_no_namespaces
+from layer import Drawn, inputs_of, write
+
+from moe_mlir.testing.ranks import children_of, compile_for
+
+DEADLINE, LOAD = 2, 4  # seconds: --deadline of a job with a fault, and what a busy machine may add
+PATIENCE = 20  # seconds: --deadline of a job that works
+LAYER = Drawn(8, 2, 256, 64, True, "bf16", 33, "random")
+OVERLAP = "ep={0},schedule=<overlap, chunk = 4, steps = [{1}], slices = 2>"
+FAULTS = ("killed", "stopped", "link down", "packets lost", "started anew")
+MANY, FEW = 4000, 3
+
+
+@dataclass
+class Outcome:
+    """What became of a job: its fault, what the first host said, and how long both took to end."""
+
+    fault: str
+    said: str
+    seconds: float
+
+
+def compile_programs(folder):
+    """{ranks: program} with the variants 0, plain, 1, which overlaps, and 2, where all ranks have all tokens."""
+    flags = [*write(LAYER, folder), "--target-cpu=x86-64-v3"]
+    made = {}
+    for ranks in (2, 4):
+        variant = OVERLAP.format(ranks, ", ".join(["1"] * ranks))
+        made[ranks] = compile_for(folder / "layer.mlir", folder / str(ranks), ranks, *flags, f"--variant={variant}", f"--variant=ep={ranks},tokens=replicated", tokens="split")
+    return made
+
+
+def write_calls(calls, folder):
+    """A --calls file and where its outputs go."""
+    lines, places = [], []
+    for index, inputs in enumerate(calls):
+        place = folder / str(index)
+        place.mkdir(parents=True)
+        for name, array in inputs.items():
+            np.save(place / f"in-{name}.npy", array)
+        places.append(place / "out")
+        lines.append(" ".join([*(f"--input {name}=@{place}/in-{name}.npy" for name in inputs), f"--output-dir {places[-1]}"]))
+    (folder / "calls").write_text("\n".join(lines) + "\n")
+    return folder / "calls", places
+
+
+def write_exchanges(folder):
+    """{count: a --calls file} of calls that do little but exchange rows; those of one in eight come apart from their pieces (Boxes.h)."""
+    file, _ = write_calls([inputs_of(Drawn(**{**vars(LAYER), "tokens": tokens}), 4, 1) for tokens in (9, 1500)], folder)
+    small, large = re.sub(" --output-dir .*", "", file.read_text()).splitlines(keepends=True)
+    (folder / str(MANY)).write_text((small * 7 + large) * (MANY // 8))
+    (folder / str(FEW)).write_text(small * (FEW - 1) + large)
+    return {count: folder / str(count) for count in (MANY, FEW)}
+
+
+def check_one_line(code, errors):
+    """A host says once, or once for each of its ranks, which rank was lost."""
+    lines = errors.splitlines()
+    assert code and 1 <= len(lines) <= 2 and len(set(lines)) == len(lines), (code, errors)
+    assert all(re.search(r"error: .*\brank \d", line) for line in lines), errors
+
+
+def kept_by(program):
+    """Processes of a program; files of shared memory; sockets that somebody listens at in this namespace."""
+
+    def runs(process):
+        try:
+            return os.readlink(f"/proc/{process}/exe") == os.path.realpath(program)
+        except OSError:
+            return False
+
+    return [each for each in os.listdir("/proc") if each.isdigit() and runs(each)], {name for name in os.listdir("/dev/shm") if "moe" in name or "ucx" in name}
+
+
+class HostFaults:
+    """Jobs with faults on two hosts, and their programs and calls."""
+
+    def __init__(self, network, programs, files):
+        self.network, self.programs, self.files = network, programs, files
+
+    def try_fault(self, seed, folder):
+        """Starts a job with a fault drawn from `seed`, checks its end, and that a good one runs afterwards."""
+        draw, network = random.Random(seed), self.network
+        fault, variant = FAULTS[seed % len(FAULTS)], draw.randrange(3)
+        ranks = 4 if fault == "stopped" else draw.choice([2, 4])  # a host whose ranks are all stopped cannot say so
+        program, words, root = self.programs[ranks], ["--variant", variant, "--deadline", DEADLINE, "--calls"], network.root()
+        _, files = kept_by(program)
+        launchers = network.start(program, ranks, root, folder, *words, self.files[MANY])
+        wanted = list(launchers)  # those that say a line
+        try:
+            assert launchers[0].stdout.readline().startswith("output"), ends_of(launchers)
+            time.sleep(draw.uniform(0, 0.3))
+            host = draw.randrange(2)
+            if fault == "link down":
+                network.set_link("down")
+            elif fault == "packets lost":
+                network.set_loss(host, True)
+            elif fault == "started anew":
+                for process in [launchers[1].pid, *children_of(launchers[1].pid)]:
+                    os.kill(process, signal.SIGKILL)
+                launchers += network.start(program, ranks, root, folder, *words, self.files[MANY], hosts=[1])
+                wanted = [launchers[0], launchers[2]]
+            else:
+                victim = draw.choice(children_of(launchers[host].pid))
+                os.kill(victim, signal.SIGKILL if fault == "killed" else signal.SIGSTOP)
+            begin = time.monotonic()
+            ends = ends_of(wanted, timeout=60)
+            seconds = time.monotonic() - begin
+        finally:
+            network.set_link("up")
+            for host in range(2):
+                network.set_loss(host, False)
+            for launcher in launchers:
+                launcher.kill()
+                launcher.wait()
+        for code, _, errors in ends:
+            check_one_line(code, errors)
+        # The launcher gives a rank that stands still as long again.
+        assert seconds < DEADLINE * (2 if fault == "stopped" else 1) + 1 + LOAD, ends
+        limit = time.monotonic() + 5  # children of a launcher that was killed
+        while kept_by(program)[0] and time.monotonic() < limit:
+            time.sleep(0.01)
+        assert kept_by(program) == ([], files)
+        good = network.run(program, ranks, network.root(), folder, *words[:2], "--deadline", PATIENCE, "--calls", self.files[FEW])
+        assert [(code, errors) for code, _, errors in good] == [(0, "")] * 2, good
+        return Outcome(fault, shape_of(ends[0][2]), seconds)
+
+
+def shape_of(errors):
+    """A line of an error without what differs from job to job."""
+    text = errors.splitlines()[0].split("error: ", 1)[1]
+    return re.sub(r'(up|down|in) ".*', r'\1 ".."', re.sub(r"\d+", "N", text))
+
+
+def table(outcomes):
+    rows = collections.defaultdict(list)
+    for outcome in outcomes:
+        rows[outcome.fault, outcome.said].append(outcome.seconds)
+    lines = ["| fault | the first host says | jobs | slowest end |", "|---|---|---|---|"]
+    for (fault, said), seconds in sorted(rows.items(), key=lambda row: (FAULTS.index(row[0][0]), row[0][1])):
+        lines.append(f"| {fault} | `{said}` | {len(seconds)} | {max(seconds):.1f} s |")
+    return "\n".join(lines)
+
+
+def main():
+    if why := why_no_namespaces():
+        sys.exit(why)
+    count = int(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="moe-host-faults-") as name, namespaces() as network:
+        folder, begin, outcomes, wrong = Path(name), time.monotonic(), [], 0
+        os.environ.setdefault("MOE_TEST_RESULTS", name + "/results")
+        limit = begin + float(sys.argv[2]) if len(sys.argv) > 2 else float("inf")
+        first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+        (folder / "programs").mkdir()
+        jobs = HostFaults(network, compile_programs(folder / "programs"), write_exchanges(folder / "calls"))
+        for seed in range(first, first + count):
+            if time.monotonic() > limit:
+                break
+            try:
+                outcomes.append(jobs.try_fault(seed, folder))
+            except Exception as error:
+                wrong += 1
+                print(f"seed {seed}: {type(error).__name__} {error}", flush=True)
+            if (seed - first) % 20 == 19:
+                print(f"{seed - first + 1} of {count} tried, {wrong} wrong, {time.monotonic() - begin:.0f} s", flush=True)
+        print(f"{len(outcomes)} jobs ended as they should, {wrong} did not, in {time.monotonic() - begin:.0f} s")
+        print(table(outcomes))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
