@@ -96,7 +96,8 @@ Expected<sim::Cluster> moe_mlir::clusterToDivide(const AutoParallel &wanted, Str
 //===----------------------------------------------------------------------===//
 
 /// All texts for so many ranks, but those that parseParallel refuses.
-static std::vector<std::string> enumerate(const AutoParallel &wanted, int64_t ranks) {
+static std::vector<std::string> enumerate(const AutoParallel &wanted, const sim::Cluster &cluster) {
+  const int64_t ranks = cluster.ranks();
   std::vector<Fields> all(1);
   auto extend = [&](StringRef name, function_ref<std::vector<std::string>(const Fields &)> valuesFor) {
     std::vector<Fields> longer;
@@ -119,6 +120,16 @@ static std::vector<std::string> enumerate(const AutoParallel &wanted, int64_t ra
   // Only rows that travel to experts can be divided.
   extend("tokens", [](const Fields &fields) {
     return fieldOf(fields, "ep") ? std::vector<std::string>{"split", "replicated"} : std::vector<std::string>{""};
+  });
+  extend("nodes", [&](const Fields &fields) {
+    auto count = [&](StringRef axis) {
+      const std::string *value = fieldOf(fields, axis);
+      return value ? std::stoll(*value) : 1;
+    };
+    const std::string *tokens = fieldOf(fields, "tokens");
+    const int64_t nodes = cluster.along(std::max(count("tp"), count("etp")), count("ep")).nodes;
+    const bool canNest = 1 < nodes && nodes < count("ep") && !(tokens && *tokens == "replicated");
+    return canNest ? std::vector<std::string>{"", std::to_string(nodes)} : std::vector<std::string>{""};
   });
   extend("groups", [](const Fields &fields) {
     const std::string *ep = fieldOf(fields, "ep"); // each rank sums at least one group
@@ -190,7 +201,7 @@ Expected<std::vector<Alternative>> moe_mlir::compareAlternatives(mlir::ModuleOp 
   Expected<sim::Rates> rates = sim::ratesOf(cluster);
   if (!rates)
     return rates.takeError();
-  const std::vector<std::string> texts = enumerate(wanted, cluster.ranks());
+  const std::vector<std::string> texts = enumerate(wanted, cluster);
   const std::string given = textOf(wanted.fixed), who = std::to_string(cluster.ranks()) + " ranks";
   if (texts.empty())
     return createStringError("no way to divide the program among " + who + " has " + given);

@@ -9,6 +9,7 @@
 
 #include "SplitTokens.h"
 
+#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Pipelines/LayerTimes.h"
@@ -42,14 +43,24 @@ class FunctionCost {
 public:
   FunctionCost(CostModel &model, ModuleOp module, func::FuncOp func, ProgramCost &total)
       : model(model), func(func), sizes(func), total(total) {
+    auto nameOf = [](shard::GridOp grid) { return FlatSymbolRefAttr::get(grid.getSymNameAttr()); };
+    auto ranksOf = [&](shard::GridOp grid) { return moe::ranksOf(grid, nameOf(grid)); };
+    auto groupsOf = [&](shard::GridOp grid) { return moe::groupsOf(grid, nameOf(grid)); };
     for (auto grid : module.getOps<shard::GridOp>()) {
-      int64_t ranks = 1;
-      for (int64_t size : grid.getShape())
-        ranks *= size;
+      if (moe::axisOf(grid) || groupsOf(grid))
+        continue;
       for (auto &axis : axes)
-        axis.second.first *= ranks;
-      axes[grid.getSymName()] = {1, ranks};
+        axis.second.first *= ranksOf(grid);
+      axes[grid.getSymName()] = {1, ranksOf(grid)};
     }
+    // Dimensions of grids, and groups of their ranks, are no ranks more.
+    for (auto grid : module.getOps<shard::GridOp>())
+      if (std::optional<moe::GridAxis> axis = moe::axisOf(grid)) {
+        axes[grid.getSymName()] = {axes.lookup(axis->grid.getValue()).first * axis->behind, ranksOf(grid)};
+      } else if (FlatSymbolRefAttr grouped = groupsOf(grid)) {
+        auto [stride, ranks] = axes.lookup(grouped.getValue());
+        axes[grid.getSymName()] = {stride * (ranks / ranksOf(grid)), ranksOf(grid)};
+      }
   }
 
   void run() {
@@ -211,6 +222,9 @@ void FunctionCost::visitExpert(moe::ExpertOp op) {
     return;
   auto exchange = dispatch.getAt() ? dispatch.getTokens().getDefiningOp<moe::AllToAllOp>() : moe::AllToAllOp();
   auto sent = exchange ? exchange.getRows().getDefiningOp<moe::DispatchOp>() : moe::DispatchOp();
+  // What goes to the ranks of a node has come from the exchange before.
+  if (auto before = sent ? sent.getTokens().getDefiningOp<moe::AllToAllOp>() : moe::AllToAllOp())
+    sent = before.getRows().getDefiningOp<moe::DispatchOp>();
   const std::optional<int64_t> own = sizeOf((sent ? sent : dispatch).getTokens(), 0);
   if (!own || (exchange && !sent))
     return;
@@ -228,6 +242,9 @@ void FunctionCost::visitExpert(moe::ExpertOp op) {
     setup.layer.tokens = std::max<int64_t>(*own, 1);
     if (llvm::Error error = sim::checkLayer(setup.layer, ranks))
       return llvm::consumeError(std::move(error));
+    // Nodes that are not those of the cluster take at least what one exchange takes.
+    if (llvm::Error error = sim::takeNodes(setup, layer->nodes))
+      llvm::consumeError(std::move(error));
     total.seconds += model.simulated(setup);
     return;
   }
@@ -297,7 +314,8 @@ double CostModel::simulated(const sim::Setup &setup) {
   const sim::Layer &layer = setup.layer;
   std::string key;
   for (int64_t number : {layer.tokens, layer.experts, layer.topK, layer.hidden, layer.ffn, int64_t(layer.gated),
-                         layer.elementBytes, layer.sumBytes, setup.cluster.ranksPerNode, setup.cluster.nodes})
+                         layer.elementBytes, layer.sumBytes, setup.cluster.ranksPerNode, setup.cluster.nodes,
+                         int64_t(setup.nested)})
     key += std::to_string(number) + " ";
   auto [found, isNew] = known.try_emplace(key, 0);
   if (isNew)
