@@ -13,7 +13,7 @@
 namespace moert {
 
 constexpr uint64_t kMaxWordBytes = uint64_t(1) << 20;
-constexpr size_t kPieceBytes = size_t(1) << 16; // what a pipe holds
+constexpr size_t kPipeBytes = size_t(1) << 16; // what a pipe holds
 
 Status MessageReader::fill(void *data, uint64_t size, bool &ended) {
   ended = false;
@@ -43,7 +43,7 @@ Status MessageReader::read(void *data, uint64_t size) {
 }
 
 Status MessageReader::skip() {
-  char piece[kPieceBytes];
+  char piece[kPipeBytes];
   while (dataLeft)
     if (Status s = read(piece, std::min<uint64_t>(dataLeft, sizeof piece)); s.failed())
       return s;
@@ -77,7 +77,7 @@ Status MessageReader::readText(std::string &text, uint64_t limit) {
   if (dataLeft > limit)
     return failure(kUserError, "the text has %llu bytes, expected at most %llu",
                    static_cast<unsigned long long>(dataLeft), static_cast<unsigned long long>(limit));
-  char piece[kPieceBytes];
+  char piece[kPipeBytes];
   while (dataLeft) {
     size_t size = std::min<uint64_t>(dataLeft, sizeof piece);
     if (Status s = read(piece, size); s.failed())
@@ -154,7 +154,7 @@ static Status readElements(MessageReader &reader, int32_t stored, uint64_t bytes
       std::transform(elements, elements + bytes, elements, [](uint8_t b) { return b != 0; });
     return {};
   }
-  float piece[kPieceBytes / sizeof(float)];
+  float piece[kPipeBytes / sizeof(float)];
   auto *target = static_cast<uint16_t *>(input.data);
   while (bytes) {
     uint64_t part = std::min<uint64_t>(bytes, sizeof piece);
@@ -227,7 +227,7 @@ Status writeMessage(int fd, const Words &words, const std::string &text, const s
   int number = 0;
   for (const moert_tensor &array : arrays) {
     uint64_t bytes = bytesOf(array);
-    if (piece.size() + bytes <= kPieceBytes) {
+    if (piece.size() + bytes <= kPipeBytes) {
       piece.append(static_cast<const char *>(array.data), bytes);
       continue;
     }
