@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 using namespace moert;
 
@@ -21,6 +22,7 @@ using Calls = std::vector<std::string>;
 
 /// What the NCCL of these tests has been asked for, and says.
 struct Nccl {
+  std::set<void *> allocated;
   FakeCuda cuda;
   int state = kNcclSuccess, reached = 2;
   NcclApi api = {};
@@ -68,9 +70,11 @@ protected:
     };
     api.memAlloc = [](void **base, size_t bytes) {
       *base = std::aligned_alloc(4096, bytes);
+      nccl->allocated.insert(*base);
       return note(format("allocate %zu", bytes));
     };
     api.memFree = [](void *base) {
+      nccl->allocated.erase(base);
       std::free(base);
       return note("free");
     };
@@ -102,7 +106,12 @@ protected:
     EXPECT_FALSE(job.start({}, 0).failed());
     windows = std::make_unique<NcclWindows>(*device, job, api, nullptr);
   }
-  ~NcclOfTwins() override { cuda.endHanging(); }
+  ~NcclOfTwins() override {
+    cuda.endHanging();
+    windows.reset();
+    for (void *base : allocated) // What a device that is late may still use is left to the end of the process.
+      std::free(base);
+  }
 
   Calls open() {
     cuda.take();
