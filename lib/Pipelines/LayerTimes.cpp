@@ -2,6 +2,8 @@
 
 #include "moe-mlir/Pipelines/LayerTimes.h"
 
+#include "RankStrides.h"
+
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Target.h"
 #include "moe-mlir/Dialect/Moe/IR/LayerName.h"
@@ -24,19 +26,6 @@ llvm::Error moe_mlir::checkCluster(StringRef spec) {
   return sim::findCluster(spec, sim::clusterFolder()).takeError();
 }
 
-/// Ranks of the whole program, and how far those of a grid are apart: the last one varies fastest.
-static std::pair<int64_t, int64_t> ranksAndStride(ModuleOp module, FlatSymbolRefAttr grid) {
-  int64_t all = 1, stride = 1;
-  for (auto each : module.getOps<shard::GridOp>()) {
-    int64_t size = 1;
-    for (int64_t dimension : each.getShape())
-      size *= dimension;
-    all *= size;
-    stride = each.getSymName() == grid.getValue() ? 1 : stride * size;
-  }
-  return {all, stride};
-}
-
 /// The cluster of a layer of the `ranks` ranks of `grid`.
 static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, FlatSymbolRefAttr grid, int64_t ranks, StringRef spec) {
   std::string name = spec.str();
@@ -52,8 +41,8 @@ static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, FlatSymbolRefAttr
   llvm::Expected<sim::Cluster> cluster = sim::findCluster(name, sim::clusterFolder());
   if (!cluster || cluster->ranks() == ranks)
     return cluster;
-  if (auto [all, stride] = ranksAndStride(module, grid); cluster->ranks() == all)
-    return cluster->along(stride, ranks);
+  if (const RankStrides grids(module); cluster->ranks() == grids.all)
+    return cluster->along(grids.of(grid.getValue()).stride, ranks);
   // Another number would be that of another variant.
   const bool hasVariants = llvm::any_of(module.getOps<func::FuncOp>(), [](auto func) { return moe::variantOf(func); });
   return llvm::createStringError("the layer has " + Twine(ranks) + " ranks, the cluster " + Twine(cluster->ranks()) +

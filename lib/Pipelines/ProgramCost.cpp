@@ -7,9 +7,9 @@
 
 #include "ProgramCost.h"
 
+#include "RankStrides.h"
 #include "SplitTokens.h"
 
-#include "moe-mlir/Dialect/Moe/IR/Groups.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Pipelines/LayerTimes.h"
@@ -42,26 +42,7 @@ static bool isView(Operation *op) {
 class FunctionCost {
 public:
   FunctionCost(CostModel &model, ModuleOp module, func::FuncOp func, ProgramCost &total)
-      : model(model), func(func), sizes(func), total(total) {
-    auto nameOf = [](shard::GridOp grid) { return FlatSymbolRefAttr::get(grid.getSymNameAttr()); };
-    auto ranksOf = [&](shard::GridOp grid) { return moe::ranksOf(grid, nameOf(grid)); };
-    auto groupsOf = [&](shard::GridOp grid) { return moe::groupsOf(grid, nameOf(grid)); };
-    for (auto grid : module.getOps<shard::GridOp>()) {
-      if (moe::axisOf(grid) || groupsOf(grid))
-        continue;
-      for (auto &axis : axes)
-        axis.second.first *= ranksOf(grid);
-      axes[grid.getSymName()] = {1, ranksOf(grid)};
-    }
-    // Dimensions of grids, and groups of their ranks, are no ranks more.
-    for (auto grid : module.getOps<shard::GridOp>())
-      if (std::optional<moe::GridAxis> axis = moe::axisOf(grid)) {
-        axes[grid.getSymName()] = {axes.lookup(axis->grid.getValue()).first * axis->behind, ranksOf(grid)};
-      } else if (FlatSymbolRefAttr grouped = groupsOf(grid)) {
-        auto [stride, ranks] = axes.lookup(grouped.getValue());
-        axes[grid.getSymName()] = {stride * (ranks / ranksOf(grid)), ranksOf(grid)};
-      }
-  }
+      : model(model), func(func), sizes(func), total(total), grids(module) {}
 
   void run() {
     setSizes();
@@ -107,7 +88,7 @@ private:
   }
   /// The ranks of a grid, as a cluster of their own.
   sim::Cluster along(StringRef grid) const {
-    auto [stride, ranks] = axes.lookup(grid);
+    auto [stride, ranks] = grids.of(grid);
     return model.cluster.along(stride, ranks);
   }
   void exchange(double seconds, int launches) {
@@ -119,7 +100,7 @@ private:
   func::FuncOp func;
   kernel::GraphSizes sizes;
   ProgramCost &total;
-  llvm::StringMap<std::pair<int64_t, int64_t>> axes; ///< stride and ranks of each grid
+  RankStrides grids;
   DenseSet<std::pair<Attribute, Type>> weights;
   double experts = 0; ///< bytes between the products of the layer that has most
 };
@@ -127,9 +108,7 @@ private:
 /// Sizes that the call decides, on this rank: what belongs to the first input's dimension 0 is divided with it.
 void FunctionCost::setSizes() {
   const StringAttr rows = splitDimension(func);
-  int64_t split = 1, ranks = 1;
-  for (auto &axis : axes)
-    ranks *= axis.second.second;
+  int64_t split = 1;
   StringAttr columns;
   llvm::SetVector<StringAttr> names;
   for (BlockArgument argument : func.getArguments()) {
@@ -149,7 +128,7 @@ void FunctionCost::setSizes() {
           split *= moe::ranksOf(func, grid);
     }
   }
-  const int64_t tokens = model.call.tokens ? model.call.tokens : kScheduledTokens * ranks;
+  const int64_t tokens = model.call.tokens ? model.call.tokens : kScheduledTokens * grids.all;
   const int64_t batch = columns ? std::min(model.call.batch, tokens) : tokens;
   for (StringAttr name : names) {
     const int64_t size = name == rows ? llvm::divideCeil(batch, split)

@@ -13,6 +13,10 @@
 // RUN: %{opt} --moe-spmd-to-scheduled="target=cpu:sapphirerapids cluster=H800" -o %t.cpu 2>&1 | FileCheck %s --check-prefix=GATHERED
 // What stands there by hand is kept.
 // RUN: sed "s/schedule(<overlap, [^>]*>)/schedule(<parts = 2>)/" %t.mlir | moe-opt --moe-schedule=cluster=8xH800 | FileCheck %s --check-prefix=KEPT
+// Of a cluster of all ranks, a layer has those that its grids say; nodes are dimensions of a grid, and no ranks more.
+// RUN: moe-opt %s --moe-graph-to-spmd=parallel=dp=2,ep=8,nodes=2 -o %t.nested
+// RUN: moe-opt %t.nested --moe-spmd-to-scheduled="target=cuda:h200 cluster=16xH200" --remarks-filter=moe-schedule --remark-format=emitRemark -o %t.mlir 2>&1 | FileCheck %s --check-prefix=NESTED
+// RUN: not moe-opt %t.nested --moe-spmd-to-scheduled="target=cuda:h200 cluster=32xH200" 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: not %{opt} --moe-spmd-to-scheduled="target=cuda:h200 cluster=4xH200" 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: not %{opt} --moe-spmd-to-scheduled="target=cuda:h200 cluster=H300" 2>&1 | FileCheck %s --check-prefix=NAME
 
@@ -31,6 +35,8 @@
 // CPU-COUNT-3: Remark="plain: ranks of a CPU are taken to share a machine, where exchanges are copies; --cluster=NAME says what connects them otherwise"
 // GATHERED-COUNT-3: Remark="plain: an overlap is not possible, as the layer gathers its rows before the product, which needs all of them"
 // KEPT: schedule(<parts = 2>)
+// NESTED: Function=many_experts | Remark="{{.*}} us; {{.*}}simulated for 8 x H200
+// MANY: 'moe.expert' op cannot be scheduled: the layer has 8 ranks, the cluster 32
 // RANKS: 'moe.expert' op cannot be scheduled: the layer has 8 ranks, the cluster 4; --cluster=8xNAME
 // NAME: 'moe.expert' op cannot be scheduled: no cluster is called 'H300'; there are {{.*}}h200{{.*}}, or the path of a description, FILE.json
 func.func @many_experts(%x: tensor<?x2048xbf16> {moe.dims = ["tokens", ""], moe.name = "x"},

@@ -7,8 +7,9 @@
 
 namespace mlir::moe {
 
-/// On a shard.grid, another grid: each of its ranks is as many neighbours there. Of two ranks that are groups of four,
-/// the first one is ranks 0 and 1. They have the same part of a weight (#moe.shard), and nothing else goes by groups.
+/// Attribute of a shard.grid: another grid, whose neighbouring ranks are grouped, in groups of one size. Each rank of this
+/// grid is one group: of a grid of two that groups one of four, rank 0 is the group of ranks 0 and 1 there. The ranks of a
+/// group hold the same part of a weight (#moe.shard); nothing else goes by groups.
 constexpr llvm::StringLiteral kGroupsOfAttr = "moe.groups_of";
 
 /// The grid that `grid` groups; null if its ranks are no groups.

@@ -30,7 +30,7 @@ def Moe_Dialect : Dialect {
     |---|---|---|
     | `moe.axes` | list of strings | name of each of its dimensions, for `moe-compile --parallel` and messages of the program |
     | `moe.axis_of` | `@grid` | this grid, of one dimension, is the dimension of that name and size of another one: its ranks are those that differ there alone |
-    | `moe.groups_of` | grid | of which each rank here is a group of neighbours, equally many; they have the same part of a weight (`#moe.shard`), and a job has no ranks for such a grid |
+    | `moe.groups_of` | `@grid` | each rank of this grid is a group of neighbouring ranks of that one. Groups are of one size; the ranks of a group hold the same part of a weight (`#moe.shard`). The job has no ranks of its own for this grid |
 
     | argument or result | value | says |
     |---|---|---|
