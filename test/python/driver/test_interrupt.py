@@ -51,7 +51,8 @@ def start(*arguments):
 def interrupt(process, number=signal.SIGINT):
     assert process.poll() is None, "it ended before the signal"
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    process.wait(timeout=60)  # before its pipes are read: a reader lets it go on and end before it hears the signal
+    _, errors = process.communicate()
     assert process.returncode == 128 + number, errors
     what = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
     assert errors.strip().splitlines()[-1] == f"moe-compile: {what}; no output was written"
