@@ -14,7 +14,7 @@
 // What stands there by hand is kept.
 // RUN: sed "s/schedule(<overlap, [^>]*>)/schedule(<parts = 2>)/" %t.mlir | moe-opt --moe-schedule=cluster=8xH800 | FileCheck %s --check-prefix=KEPT
 // Of a cluster of all ranks, a layer has those that its grids say; nodes are dimensions of a grid, and no ranks more.
-// RUN: moe-opt %s --moe-graph-to-spmd=parallel=dp=2,ep=8,nodes=2 -o %t.nested
+// RUN: moe-opt %s --moe-graph-to-spmd=parallel=ep=8,nodes=2,etp=2 -o %t.nested
 // RUN: moe-opt %t.nested --moe-spmd-to-scheduled="target=cuda:h200 cluster=16xH200" --remarks-filter=moe-schedule --remark-format=emitRemark -o %t.mlir 2>&1 | FileCheck %s --check-prefix=NESTED
 // RUN: not moe-opt %t.nested --moe-spmd-to-scheduled="target=cuda:h200 cluster=32xH200" 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: not %{opt} --moe-spmd-to-scheduled="target=cuda:h200 cluster=4xH200" 2>&1 | FileCheck %s --check-prefix=RANKS
