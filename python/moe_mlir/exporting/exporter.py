@@ -10,9 +10,10 @@ import torch
 from .. import collector, hf
 from ..errors import Error, UnsupportedError
 from . import archive
-from .cache import cache_shapes
+from .cache import find_states
 from .check import check_exported, few_threads, narrow
 from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
+from .replacements import replaced
 from .routers import Routers
 from .wrapper import CachedModel, PlainModel
 
@@ -96,7 +97,8 @@ def export(
     with torch.no_grad(), _failures(model), _export_mode(model), collector.paused():
         routers = Routers(model) if force_experts or return_experts else None
         with routers or contextlib.nullcontext():
-            program, states = _trace(model, length, routers, force_experts, return_experts, say)
+            with replaced(model):
+                program, states = _trace(model, length, routers, force_experts, return_experts, say)
             _verify(program, model, states, routers if force_experts else None, say)
 
     outputs = list(program.graph_signature.user_outputs)
@@ -229,15 +231,6 @@ def _use_sdpa(model):
         ) from error
 
 
-def _states(model, shapes, length, batch):
-    """Zeroed caches as inputs: name -> `[batch, heads, length, d]`."""
-    return {
-        f"{kind}_cache_{index}": torch.zeros((batch, heads, length, width), dtype=model.dtype)
-        for index, pair in enumerate(shapes)
-        for kind, (heads, width) in zip(("key", "value"), pair)
-    }
-
-
 def _forced_ids(routers, batch, tokens):
     """Distinct experts per token, as inputs: name -> `[batch, tokens, k]`; empty without routers."""
     generator = torch.Generator().manual_seed(1)
@@ -253,16 +246,17 @@ def _trace(model, length, routers, force_experts, return_experts, say):
     dim = torch.export.Dim
     inputs = {"input_ids": torch.zeros((BATCH, TOKENS), dtype=torch.int64)}
     dynamic = {"input_ids": {0: dim.AUTO, 1: dim.AUTO}}
-    states = {}
+    states, found = {}, {}
     if length:
-        states = _states(model, cache_shapes(model), length, BATCH)
+        found = find_states(model)
+        states = {state.name: state.zeros(BATCH, length) for state in found.values()}
         inputs.update(position=torch.zeros(BATCH, dtype=torch.int64), logits_to_keep=torch.arange(KEPT), **states)
         dynamic.update(position={0: dim.AUTO}, logits_to_keep={0: dim.AUTO}, **{key: {0: dim.AUTO} for key in states})
     ids = _forced_ids(routers if force_experts else None, BATCH, TOKENS)
     inputs.update(ids)
     dynamic.update({key: {0: dim.AUTO, 1: dim.AUTO} for key in ids})
     kind = CachedModel if length else PlainModel
-    module = kind(model, list(inputs), routers, force_experts, return_experts)
+    module = kind(model, list(inputs), routers, force_experts, return_experts, found, length)
     say("tracing")
     program = torch.export.export(module, args=(), kwargs=inputs, dynamic_shapes=dynamic, strict=False)
     experts = sum(node.target == torch.ops.moe_mlir.experts.default for node in program.graph.nodes)
