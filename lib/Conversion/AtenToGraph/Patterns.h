@@ -41,6 +41,7 @@ void populateRaiseNormPatterns(RewritePatternSet &patterns);
 void populateRaiseRopePatterns(RewritePatternSet &patterns);
 void populateRaiseCachePatterns(RewritePatternSet &patterns);
 void populateRaiseAttentionPatterns(RewritePatternSet &patterns);
+void populateRaiseRecurrentPatterns(RewritePatternSet &patterns);
 void populateRaiseExpertsPatterns(RewritePatternSet &patterns);
 void populateRaiseGroupedExpertsPatterns(RewritePatternSet &patterns);
 void populateRaiseBatchedExpertsPatterns(RewritePatternSet &patterns);

@@ -72,6 +72,8 @@ static constexpr Rule rules[] = {
     {"scaled_dot_product_attention", "query key value", Shape::Rank},
     {"arange scalar_tensor", "", Shape::Any},
     {"experts", "hidden ids weights gate_up_proj down_proj", Shape::Rank, 0, "22233"},
+    {"causal_conv", "x weight", Shape::Same, 0, "32"},
+    {"scan", "value key query state decay", Shape::Any, 0, "4444"},
     {"item _local_scalar_dense sym_size", "self", Shape::Scalar},
 };
 

@@ -193,4 +193,6 @@ def Nn_SiluOp : Nn_Op<"silu", [Pure, Elementwise, Scalarizable, Vectorizable, Te
   let assemblyFormat = "$input (`fastmath` `` $fastmath^)? attr-dict `:` type($input)";
 }
 
+include "moe-mlir/Dialect/Nn/IR/NnRecurrentOps.td"
+
 #endif // MOE_MLIR_DIALECT_NN_IR_NNOPS

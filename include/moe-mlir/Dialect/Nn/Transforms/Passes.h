@@ -16,6 +16,8 @@ namespace nn {
 void populateDecomposeRowsPatterns(RewritePatternSet &patterns);
 /// nn.rope, nn.cache_update, nn.attention -> linalg on the heads.
 void populateDecomposeAttentionPatterns(RewritePatternSet &patterns);
+/// nn.causal_conv, nn.scan -> linalg on the steps.
+void populateDecomposeRecurrentPatterns(RewritePatternSet &patterns);
 
 #define GEN_PASS_REGISTRATION
 #include "moe-mlir/Dialect/Nn/Transforms/Passes.h.inc"
