@@ -168,7 +168,7 @@ void FunctionCost::visit(Operation *op) {
         // In place: rows that are stored.
         total.seconds += rates.seconds(0, 2 * bytes(op->getOperand(1)), 4);
       })
-      .Case<nn::RmsNormOp, nn::RopeOp, moe::GateOp>(
+      .Case<nn::RmsNormOp, nn::RopeOp, nn::TopKOp, moe::GateOp>(
           [&](Operation *rowsOnly) { total.seconds += rates.seconds(0, bytesOfAll(rowsOnly), 4); });
 }
 

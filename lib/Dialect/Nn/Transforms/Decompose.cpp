@@ -24,6 +24,7 @@ struct Decompose : nn::impl::NnDecomposeBase<Decompose> {
     RewritePatternSet patterns(&getContext());
     populateDecomposeRowsPatterns(patterns);
     populateDecomposeAttentionPatterns(patterns);
+    populateDecomposeTopKPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
