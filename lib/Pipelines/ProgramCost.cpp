@@ -173,7 +173,7 @@ void FunctionCost::visit(Operation *op) {
         const double steps = elements(scan.getValue()).value_or(0) * double(scan.sizeOf("K"));
         total.seconds += rates.seconds((scan.getBeta() ? 7 : 5) * steps, bytesOfAll(scan), 4);
       })
-      .Case<nn::RmsNormOp, nn::RopeOp, nn::CausalConvOp, moe::GateOp>(
+      .Case<nn::RmsNormOp, nn::RopeOp, nn::CausalConvOp, nn::TopKOp, moe::GateOp>(
           [&](Operation *rowsOnly) { total.seconds += rates.seconds(0, bytesOfAll(rowsOnly), 4); });
 }
 

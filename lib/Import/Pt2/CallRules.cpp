@@ -276,7 +276,7 @@ Error Check::run() {
 Error moe_mlir::pt2::checkCall(aten::CallOp call) {
   if (const Rule *rule = findRule(call))
     return Check(call, *rule).run();
-  if (!call.getTarget().starts_with("_operator."))
+  if (!call.getTarget().starts_with("_operator.") && !call.getTarget().starts_with("torch.sym_"))
     return Error::success();
   bool scalar = none_of(call.getInputs().getTypes(), llvm::IsaPred<ShapedType>) && call.getNumResults() == 1 &&
                 call.getResultTypes()[0].isIntOrFloat();

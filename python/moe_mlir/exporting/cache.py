@@ -11,14 +11,17 @@ from ..errors import UnsupportedError
 
 
 class ExternalLayer(CacheLayerMixin):
-    """One layer's buffers `[B, heads, L, d]`, written at `slots` and read whole."""
+    """One layer's buffers `[B, heads, L, d]`, written at `slots` and read whole.
+
+    index_keys, `[B, 1, L, d]`, are the keys by which an indexer chooses, where the layer has one.
+    """
 
     is_compileable = True
     is_sliding = False
 
-    def __init__(self, keys, values, position, slots):
+    def __init__(self, keys, values, index_keys, position, slots):
         super().__init__()
-        self.keys, self.values = keys, values
+        self.keys, self.values, self.index_keys = keys, values, index_keys
         self.position, self.slots = position, slots
         self.is_initialized = True
 
@@ -29,6 +32,15 @@ class ExternalLayer(CacheLayerMixin):
         self.keys.index_copy_(2, self.slots, key_states)
         self.values.index_copy_(2, self.slots, value_states)
         return self.keys, self.values
+
+    def update_index(self, keys):
+        """Keys of an indexer `[B, 1, S, d]`; what is returned are all L of them, of which a mask hides those to come."""
+        self.index_keys.index_copy_(2, self.slots, keys)
+        return self.index_keys
+
+    def update_indexer(self, keys):
+        """The same without the dimension of heads."""
+        return self.update_index(keys.unsqueeze(1)).squeeze(1)
 
     def get_seq_length(self):
         return self.position
@@ -41,9 +53,10 @@ class ExternalLayer(CacheLayerMixin):
 
 
 class _ShapeLayer(CacheLayerMixin):
-    """Records the shapes of one step's keys and values."""
+    """Records the shapes of one step's keys and values, and of an indexer's keys."""
 
     is_sliding = False
+    index_keys = None
 
     def lazy_initialization(self, key_states, value_states):
         self.is_initialized = True
@@ -52,6 +65,14 @@ class _ShapeLayer(CacheLayerMixin):
         self.lazy_initialization(key_states, value_states)
         self.keys, self.values = key_states, value_states
         return key_states, value_states
+
+    def update_index(self, keys):
+        self.index_keys = keys
+        return keys
+
+    def update_indexer(self, keys):
+        self.index_keys = keys.unsqueeze(1)
+        return keys
 
     def get_seq_length(self):
         return 0
@@ -64,16 +85,16 @@ class _ShapeLayer(CacheLayerMixin):
 
 
 def external_cache(buffers, position, slots):
-    """Cache over `buffers`, a list of (keys, values), one pair per layer.
+    """Cache over `buffers`, a list of (keys, values, keys of an indexer or None), one per layer.
 
     position  [] int64, the position of the first token of this step
     slots     [S] int64, the positions of all tokens of this step
     """
-    return Cache(layers=[ExternalLayer(keys, values, position, slots) for keys, values in buffers])
+    return Cache(layers=[ExternalLayer(*tensors, position, slots) for tensors in buffers])
 
 
 def cache_shapes(model):
-    """`[((heads, d) of keys, (heads, d) of values)]` per layer, found by running one token.
+    """`{"key": (heads, d), "value": (heads, d)}` per layer, with "index" where it has an indexer, found by running one token.
 
     Heads and widths do not follow from the configuration in general (latent attention, widths that differ by layer).
     """
@@ -88,6 +109,8 @@ def cache_shapes(model):
             f"layers {unused} of this model keep no keys and values (recurrent or shared caches), "
             "which is not supported; export without a cache instead (--no-cache)"
         )
+    tensors = [{"key": layer.keys, "value": layer.values, "index": layer.index_keys} for layer in layers]
     return [
-        ((layer.keys.shape[1], layer.keys.shape[3]), (layer.values.shape[1], layer.values.shape[3])) for layer in layers
+        {kind: (tensor.shape[1], tensor.shape[3]) for kind, tensor in layer.items() if tensor is not None}
+        for layer in tensors
     ]

@@ -233,8 +233,8 @@ def _states(model, shapes, length, batch):
     """Zeroed caches as inputs: name -> `[batch, heads, length, d]`."""
     return {
         f"{kind}_cache_{index}": torch.zeros((batch, heads, length, width), dtype=model.dtype)
-        for index, pair in enumerate(shapes)
-        for kind, (heads, width) in zip(("key", "value"), pair)
+        for index, layer in enumerate(shapes)
+        for kind, (heads, width) in layer.items()
     }
 
 

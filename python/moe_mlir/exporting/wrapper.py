@@ -58,12 +58,14 @@ class CachedModel(_Named):
     logits_to_keep  [K] int64, indices in [0, S) of the tokens whose logits are wanted
     key_cache_N     [B, heads, L, d], tokens at positions below `position` are filled; changed in place
     value_cache_N   the same
+    index_cache_N   the same, of a layer with an indexer
     """
 
     def step(self, input_ids, position, logits_to_keep, **caches):
         steps = torch.arange(input_ids.shape[1], device=input_ids.device)
         start = position[0]
-        buffers = [(caches[f"key_cache_{i}"], caches[f"value_cache_{i}"]) for i in range(len(caches) // 2)]
+        layers = sum(name.startswith("key_cache_") for name in caches)
+        buffers = [[caches.get(f"{kind}_cache_{i}") for kind in ("key", "value", "index")] for i in range(layers)]
         return self.model(
             input_ids=input_ids,
             position_ids=position.unsqueeze(1) + steps,

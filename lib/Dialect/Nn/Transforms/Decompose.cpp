@@ -25,6 +25,7 @@ struct Decompose : nn::impl::NnDecomposeBase<Decompose> {
     populateDecomposeRowsPatterns(patterns);
     populateDecomposeAttentionPatterns(patterns);
     populateDecomposeRecurrentPatterns(patterns);
+    populateDecomposeTopKPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
