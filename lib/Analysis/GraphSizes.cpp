@@ -19,8 +19,9 @@ using moe_mlir::NamedShape;
 
 SmallVector<NamedShape> mlir::kernel::shapesOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, SmallVector<NamedShape>>(op)
-      .Case<nn::EmbeddingOp, nn::LinearOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::GateOp,
-            moe::DispatchOp, moe::ExpertOp, moe::CombineOp, moe::AllToAllOp>([](auto op) { return op.getShapes(); })
+      .Case<nn::EmbeddingOp, nn::LinearOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, nn::CausalConvOp,
+            nn::ScanOp, nn::TopKOp, moe::GateOp, moe::DispatchOp, moe::ExpertOp, moe::CombineOp, moe::AllToAllOp>(
+          [](auto op) { return op.getShapes(); })
       .Default([](Operation *) { return SmallVector<NamedShape>(); });
 }
 
@@ -239,6 +240,10 @@ std::optional<SizeExpr> GraphSizes::derived(OpResult tensor, int64_t dim) {
                    : Result(op.getType().getDimSize(dim));
       })
       .Case([&](nn::SiluOp op) -> Result { return size(op.getInput(), dim); })
+      .Case([&](nn::TopKOp op) -> Result {
+        bool last = dim + 1 == cast<RankedTensorType>(tensor.getType()).getRank();
+        return last ? Result(scalar(op.getCount())) : bySymbol(tensor, dim);
+      })
       .Case([&](shard::AllReduceOp op) -> Result { return size(op.getInput(), dim); })
       .Case([&](shard::AllGatherOp op) -> Result {
         return dim == op.getGatherAxis().getSExtValue() ? Result() : Result(size(op.getInput(), dim));

@@ -168,7 +168,12 @@ void FunctionCost::visit(Operation *op) {
         // In place: rows that are stored.
         total.seconds += rates.seconds(0, 2 * bytes(op->getOperand(1)), 4);
       })
-      .Case<nn::RmsNormOp, nn::RopeOp, moe::GateOp>(
+      .Case([&](nn::ScanOp scan) {
+        // A step takes two multiply-adds of each element of a matrix, or three by the delta rule, and its decay.
+        const double steps = elements(scan.getValue()).value_or(0) * double(scan.sizeOf("K"));
+        total.seconds += rates.seconds((scan.getBeta() ? 7 : 5) * steps, bytesOfAll(scan), 4);
+      })
+      .Case<nn::RmsNormOp, nn::RopeOp, nn::CausalConvOp, nn::TopKOp, moe::GateOp>(
           [&](Operation *rowsOnly) { total.seconds += rates.seconds(0, bytesOfAll(rowsOnly), 4); });
 }
 

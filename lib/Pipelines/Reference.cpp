@@ -17,7 +17,7 @@ void moe_mlir::registerReferencePipeline() {
   static constexpr llvm::StringLiteral passes =
       "func.func(llvm-request-c-wrappers),moe-lower-to-dense,nn-decompose,convert-elementwise-to-linalg,canonicalize,"
       "cse,"
-      "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},"
+      "one-shot-bufferize{bufferize-function-boundaries allow-return-allocs-from-loops function-boundary-type-conversion=identity-layout-map},"
       "buffer-deallocation-pipeline,convert-linalg-to-loops,expand-strided-metadata,lower-affine,"
       "math-expand-ops{ops=rsqrt},arith-expand{include-bf16=true},convert-math-to-libm,convert-scf-to-cf,convert-to-"
       "llvm,"

@@ -57,8 +57,8 @@ private:
   std::string whyNot(Operation *op) {
     if (std::string why = whyNotTiles(op, target); !why.empty())
       return why;
-    if (auto update = dyn_cast<nn::CacheUpdateOp>(op); update && update.getInPlace())
-      if (std::string why = whyNotInPlace(update); !why.empty())
+    if (isInPlace(op))
+      if (std::string why = whyNotInPlace(op); !why.empty())
         return "in place " + why;
     if (auto expert = dyn_cast<moe::ExpertOp>(op))
       if (std::string why = whyNotOverlapped(expert); !why.empty())

@@ -111,6 +111,23 @@ func.func @updates(%c: tensor<1x1x8x2xf32>, %k: tensor<1x1x8x2xf32> {moe.state},
 
 // -----
 
+func.func @scans(%x: tensor<1x3x1x8xf32>, %d: tensor<1x3x1xf32>, %i: tensor<1x1x8x8xf32>, %s: tensor<1x1x8x8xf32> {moe.state})
+    -> (tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32> {moe.state_of = 3}) {
+  // expected-error@+1 {{'nn.scan' op in place writes into an argument that is no state}}
+  %0, %a = nn.scan %x, %x, %x decay(%d : tensor<1x3x1xf32>) state(%i : tensor<1x1x8x8xf32>) in_place
+      : tensor<1x3x1x8xf32>, tensor<1x3x1x8xf32>, tensor<1x3x1x8xf32> -> tensor<1x3x1x8xf32>
+  // expected-error@+1 {{'nn.scan' op in place writes into a state whose old elements are read later}}
+  %1, %b = nn.scan %x, %x, %x decay(%d : tensor<1x3x1xf32>) state(%s : tensor<1x1x8x8xf32>) in_place
+      : tensor<1x3x1x8xf32>, tensor<1x3x1x8xf32>, tensor<1x3x1x8xf32> -> tensor<1x3x1x8xf32>
+  %e = tensor.empty() : tensor<1x1x8x8xf32>
+  // expected-error@+1 {{'nn.scan' op in place writes into a state that is neither an argument nor the result of another update}}
+  %2, %c = nn.scan %x, %x, %x decay(%d : tensor<1x3x1xf32>) state(%e : tensor<1x1x8x8xf32>) in_place
+      : tensor<1x3x1x8xf32>, tensor<1x3x1x8xf32>, tensor<1x3x1x8xf32> -> tensor<1x3x1x8xf32>
+  return %s, %a, %c, %b : tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>
+}
+
+// -----
+
 // expected-error@+1 {{'func.func' op has a value of an encoded type; attention reads it as "key"}}
 func.func @other_form(%k: tensor<1x1x8x2xf32, "value"> {moe.state}, %r: tensor<1x1x1x2xf32>, %v: tensor<1x1x8x2xf32>) -> tensor<1x1x1x2xf32> {
   %o = nn.attention %r, %k, %v scale(1.0) {kernel.tiles = #kernel.tiles<rows = 6, columns = 64, block_columns = 64, depth = 1, chunk_rows = 48>}

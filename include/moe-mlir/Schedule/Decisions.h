@@ -28,9 +28,12 @@ constexpr StringLiteral keyEncoding = "key", valueEncoding = "value";
 /// them, as that one has the plain form.
 SmallVector<Value> stateChain(BlockArgument arg, StringRef &encoding);
 
-/// Why `op` must not write into the buffer of the old cache; empty if it may: a state that gets another value anyway,
-/// or the result of another update, of which nothing that runs later reads the old elements.
-std::string whyNotInPlace(nn::CacheUpdateOp op);
+/// Why `op`, an nn.cache_update or nn.scan, must not write into the buffer of the old cache or state; empty if it may: a
+/// state that gets another value anyway, or the result of another update, of which nothing that runs later reads the
+/// old elements.
+std::string whyNotInPlace(Operation *op);
+/// Whether `op` is one of these and writes there.
+bool isInPlace(Operation *op);
 
 /// Why the rows of `op` cannot be placed so; empty if they can.
 std::string whyNotPlaced(moe::DispatchOp op, moe::Placement placement);

@@ -46,11 +46,11 @@ def GraphEncodeStates : Pass<"graph-encode-states", "::mlir::func::FuncOp"> {
 }
 
 def GraphUpdateInPlace : Pass<"graph-update-in-place", "::mlir::func::FuncOp"> {
-  let summary = "Write into caches whose old rows nobody reads";
+  let summary = "Write into caches and states whose old elements nobody reads";
   let description = [{
-    Marks an `nn.cache_update` as `in_place` if its cache is a state that gets another value anyway, or the result of another
-    update, and if nothing that runs later reads the old elements. The whole cache is copied for other updates, which a
-    remark of category `graph-update-in-place` says.
+    Marks an `nn.cache_update` or an `nn.scan` as `in_place` if its cache or state is a state of the function that gets another value
+    anyway, or the result of another update, or a view of one, and if nothing that runs later reads the old elements. For others all of
+    it is copied before, which a remark of category `graph-update-in-place` says.
   }];
 }
 

@@ -34,13 +34,15 @@ inline RankedTensorType getTensorType(Value value) {
 }
 inline Type getElementTypeOf(Value value) { return getTensorType(value).getElementType(); }
 
-// Each lives in the file of that name.
+// Each lives in the file of that name (of masks: HidingMasks.cpp).
 void populateSimplifyPatterns(RewritePatternSet &patterns);
 void populateRaiseLinearPatterns(RewritePatternSet &patterns);
 void populateRaiseNormPatterns(RewritePatternSet &patterns);
 void populateRaiseRopePatterns(RewritePatternSet &patterns);
 void populateRaiseCachePatterns(RewritePatternSet &patterns);
+void populateHidingMaskPatterns(RewritePatternSet &patterns);
 void populateRaiseAttentionPatterns(RewritePatternSet &patterns);
+void populateRaiseRecurrentPatterns(RewritePatternSet &patterns);
 void populateRaiseExpertsPatterns(RewritePatternSet &patterns);
 void populateRaiseGroupedExpertsPatterns(RewritePatternSet &patterns);
 void populateRaiseBatchedExpertsPatterns(RewritePatternSet &patterns);

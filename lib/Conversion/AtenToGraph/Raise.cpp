@@ -36,7 +36,8 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
     static constexpr Populate raise[] = {
         populateSimplifyPatterns,    populateRaiseExpertsPatterns, populateRaiseGroupedExpertsPatterns,
         populateRaiseLinearPatterns, populateRaiseNormPatterns,    populateRaiseBatchedExpertsPatterns,
-        populateRaiseRopePatterns,   populateRaiseCachePatterns,   populateRaiseAttentionPatterns};
+        populateRaiseRopePatterns,   populateRaiseCachePatterns,   populateHidingMaskPatterns,
+        populateRaiseAttentionPatterns, populateRaiseRecurrentPatterns};
     static constexpr Populate reshape[] = {populateSimplifyPatterns, populateRaiseReshapePatterns};
     auto apply = [&](ArrayRef<Populate> groups) {
       RewritePatternSet patterns(&getContext());

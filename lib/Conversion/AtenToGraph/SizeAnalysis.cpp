@@ -137,6 +137,14 @@ std::optional<SizeExpr> SizeAnalysis::getOpSize(OpResult value, int64_t dim) {
       .Case([&](nn::SiluOp silu) -> Result { return getSize(silu.getInput(), dim); })
       .Case([&](nn::CacheUpdateOp update) -> Result { return getSize(update.getCache(), dim); })
       .Case([&](nn::AttentionOp attention) -> Result { return getSize(attention.getQuery(), dim); })
+      .Case([&](nn::CausalConvOp conv) -> Result { return getSize(conv.getX(), dim); })
+      .Case([&](nn::ScanOp scan) -> Result {
+        return getSize(value == scan.getResult() ? scan.getValue() : scan.getState(), dim);
+      })
+      .Case([&](nn::TopKOp top) -> Result {
+        bool last = dim + 1 == cast<RankedTensorType>(value.getType()).getRank();
+        return last ? getScalar(top.getCount()) : getSize(top.getX(), dim);
+      })
       .Case([&](moe::GateOp gate) -> Result { return getSize(gate.getLogits(), 0); })
       .Case([&](moe::CombineOp combine) -> Result {
         return combine.getWeights() ? Result(getSize(combine.getWeights(), 0)) : Result();

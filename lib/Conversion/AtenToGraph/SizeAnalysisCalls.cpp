@@ -118,6 +118,7 @@ static const llvm::StringSet<> &likeSelf() {
                                      "aten.type_as",
                                      "aten.scaled_dot_product_attention",
                                      "moe_mlir.experts",
+                                     "moe_mlir.causal_conv",
                                      "aten.select_scatter",
                                      "aten.slice_scatter",
                                      "aten.sort",
@@ -131,7 +132,7 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
   StringRef base = call.getBase();
   int64_t rank = cast<RankedTensorType>(call.getResult(result).getType()).getRank();
   Value self = call.getValue("self");
-  for (StringRef name : {"input", "query", "hidden"})
+  for (StringRef name : {"input", "query", "hidden", "x"})
     if (!self)
       self = call.getValue(name);
   auto selfType = self ? dyn_cast<RankedTensorType>(self.getType()) : RankedTensorType();
@@ -178,6 +179,8 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
   }
   if (base == "aten.sum" || base == "aten.mean" || base == "aten.amax" || base == "aten.max")
     return selfRank == rank ? std::optional(getSize(self, dim)) : std::nullopt;
+  if (base == "moe_mlir.scan")
+    return getSize(call.getValue(result ? "state" : "value"), dim);
   if (base == "aten.gather")
     return getSize(call.getValue("index"), dim);
   if (base == "aten.linear" && dim + 1 < rank)

@@ -75,6 +75,9 @@ using LoweringTable = llvm::StringMap<LoweringFunction>;
 /// maximum(self, other), which max.other is as well.
 Values lowerMaximumOfTwo(Lowering &l);
 
+/// topk of rows that are long, or whose length or k is not known; nothing for other calls.
+Values lowerLongTopK(Lowering &l);
+
 void addCreation(LoweringTable &table);
 void addElementwise(LoweringTable &table);
 void addIndexing(LoweringTable &table);

@@ -219,6 +219,8 @@ static Value pick(Lowering &l, Value input, Value ranks, int64_t dim, bool index
 /// topk(self, k, dim, largest), sort and argsort(self, dim, descending), max(self, dim), argmax: values and indices by
 /// rank. Ties go to the lower index.
 static Values lowerRanked(Lowering &l) {
+  if (Values chosen = lowerLongTopK(l))
+    return chosen;
   Value self = l.getTensor("self");
   if (!self)
     return std::nullopt;

@@ -58,6 +58,8 @@ void mlir::aten::addSymbolic(LoweringTable &table) {
   table["_operator.sub"] = lowerInteger<arith::SubIOp>;
   table["_operator.mul"] = lowerInteger<arith::MulIOp>;
   table["_operator.floordiv"] = lowerInteger<arith::FloorDivSIOp>;
+  table["torch.sym_min"] = lowerInteger<arith::MinSIOp>;
+  table["torch.sym_max"] = lowerInteger<arith::MaxSIOp>;
   for (StringRef name : {"aten.item", "aten._local_scalar_dense"})
     table[name] = lowerItem;
   for (StringRef name : {"aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async",

@@ -87,9 +87,10 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
     return reasonAgainstSum(sum);
   if (auto gather = dyn_cast<shard::AllGatherOp>(op))
     return reasonAgainstGather(gather);
-  if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, moe::ParameterOp, moe::GateOp,
-          moe::DispatchOp, moe::AllToAllOp, moe::ExpertOp, moe::CombineOp, tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
-          tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
+  if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, nn::CausalConvOp, nn::ScanOp,
+          nn::TopKOp, moe::ParameterOp, moe::GateOp, moe::DispatchOp, moe::AllToAllOp, moe::ExpertOp, moe::CombineOp,
+          tensor::EmptyOp, tensor::DimOp, tensor::CastOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+          tensor::ExtractSliceOp, tensor::InsertSliceOp,
           tensor::ConcatOp, tensor::FromElementsOp, tensor::SplatOp, tensor::ExtractOp, arith::ConstantOp, cf::AssertOp,
           CheckOp, func::FuncOp, func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))
     return std::nullopt;

@@ -1,14 +1,16 @@
 //===- Generic.cpp - linalg.generic: elementwise programs and reductions ----------------------------------------===//
 //
-// Three shapes of program:
+// Four shapes of program:
 //   all operands walk the same index space in order    one loop over elements, in chunks
 //   parallel, but broadcast or permuted                forall over the outer dimensions, loop over the last one
 //   with reductions                                    forall over the parallel dimensions, loops that carry the values
+//   writes where an index says                         forall over the other dimensions, a loop over the index
 // The inner loops are scalar; LLVM vectorises them.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Lowering.h"
+#include "Writes.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -37,10 +39,13 @@ private:
   Operand operandFor(OpOperand &use, Value converted);
   Value load(const Operand &operand, ValueRange ivs);
   void store(Value value, const Operand &operand, ValueRange ivs);
+  /// What the body's inputs and indices are in the iteration `ivs`.
+  IRMapping mapArguments(ValueRange ivs);
   /// Clones the body for the iteration `ivs`; `carried` are the values of the outputs. Returns what it yields.
   SmallVector<Value> body(ValueRange ivs, ValueRange carried);
   void parallel(ValueRange ivs);
   void reduce(SmallVector<Value> ivs, ArrayRef<unsigned> dims);
+  void write(IndexedWrite form);
   SmallVector<Value> reduceFrom(SmallVector<Value> &ivs, ArrayRef<unsigned> dims, ValueRange carried);
   SmallVector<Value> initial(ValueRange ivs);
   Value bound(OpFoldResult size) { return kernel.indexArg(size); }
@@ -121,15 +126,21 @@ void GenericProgram::store(Value value, const Operand &operand, ValueRange ivs) 
   kernel.store(value, operand.memref, flat ? SmallVector<Value>(ivs) : indicesOf(kernel, operand.map, ivs));
 }
 
-SmallVector<Value> GenericProgram::body(ValueRange ivs, ValueRange carried) {
+IRMapping GenericProgram::mapArguments(ValueRange ivs) {
   IRMapping mapping(captures);
   Block *block = op.getBody();
   for (auto [i, operand] : llvm::enumerate(inputs))
     if (BlockArgument arg = block->getArgument(i); !arg.use_empty())
       mapping.map(arg, load(operand, ivs));
+  block->walk([&](linalg::IndexOp index) { mapping.map(index.getResult(), ivs[index.getDim()]); });
+  return mapping;
+}
+
+SmallVector<Value> GenericProgram::body(ValueRange ivs, ValueRange carried) {
+  IRMapping mapping = mapArguments(ivs);
+  Block *block = op.getBody();
   for (auto [i, value] : llvm::enumerate(carried))
     mapping.map(block->getArgument(inputs.size() + i), value);
-  block->walk([&](linalg::IndexOp index) { mapping.map(index.getResult(), ivs[index.getDim()]); });
   for (Operation &nested : block->without_terminator())
     cloneScalarOp(kernel, nested, mapping);
   SmallVector<Value> yields;
@@ -176,6 +187,33 @@ void GenericProgram::reduce(SmallVector<Value> ivs, ArrayRef<unsigned> dims) {
     store(value, operand, ivs);
 }
 
+/// Of the element at `form.dim` only those are touched that the index names; the others stand there already. The last
+/// of several writes to one place counts, as in the reduction.
+void GenericProgram::write(IndexedWrite form) {
+  unsigned last = op.getNumParallelLoops();
+  SmallVector<Value> upper, ivs(last + 1);
+  for (unsigned dim = 0; dim < last; ++dim)
+    upper.push_back(dim == form.dim ? kernel.idx(1) : bound(sizes[dim]));
+  kernel.forall(upper, [&](ValueRange indices) {
+    llvm::copy(indices, ivs.begin());
+    kernel.loop(kernel.idx(0), bound(sizes[last]), 1, [&](Value r) {
+      ivs[last] = r;
+      IRMapping mapping = mapArguments(ivs);
+      for (Operation &nested : op.getBody()->without_terminator())
+        if (&nested != form.isHere.getOperation() && &nested != form.choice.getOperation())
+          cloneScalarOp(kernel, nested, mapping);
+      Value place = kernel.toIndex(mapping.lookupOrDefault(form.place)), size = bound(sizes[form.dim]);
+      // Without a sign: what is below 0 is beyond the end as well.
+      Value isInside = arith::CmpIOp::create(kernel, arith::CmpIPredicate::ult, place, size);
+      kernel.branch(isInside, [&] {
+        SmallVector<Value> at(ivs);
+        at[form.dim] = place;
+        store(mapping.lookupOrDefault(form.value), results[0], at);
+      });
+    });
+  });
+}
+
 std::string GenericProgram::name() {
   Block *block = op.getBody();
   std::string base = "fused";
@@ -205,6 +243,7 @@ static int64_t countOperations(Block &body) {
 
 void GenericProgram::emit(ValueRange inputValues, ValueRange initValues, ValueRange resultValues) {
   Location loc = op.getLoc();
+  std::optional<IndexedWrite> form = matchIndexedWrite(op);
   flat = isFlat();
   computeSizes(inputValues, initValues);
   for (auto [use, value] : llvm::zip(op.getDpsInputOperands(), inputValues)) {
@@ -212,12 +251,21 @@ void GenericProgram::emit(ValueRange inputValues, ValueRange initValues, ValueRa
     inputs.push_back(used ? operandFor(*use, value) : Operand());
   }
   for (auto [use, value, result] : llvm::zip(op.getDpsInitsMutable(), initValues, resultValues)) {
-    bool read = !op.getMatchingBlockArgument(&use).use_empty() || op.getNumReductionLoops();
+    bool read = !form && (!op.getMatchingBlockArgument(&use).use_empty() || op.getNumReductionLoops());
     inits.push_back(read ? operandFor(use, value) : Operand());
     results.push_back(
         {kernel.arg(flat ? asVector(rewriter, loc, result) : result), Value(), op.getMatchingIndexingMap(&use)});
   }
   mapCaptures(kernel, op.getRegion(), captures, rewriter);
+
+  if (form) {
+    write(*form);
+    sizes[form->dim] = rewriter.getIndexAttr(1);
+    auto type = cast<RankedTensorType>(op.getResult(0).getType());
+    kernel.launch(rewriter, "write_" + shapeName(type.getShape()) + "_" + typeName(type.getElementType()), sizes[0],
+                  mulSizes(rewriter, loc, sizes));
+    return;
+  }
 
   SmallVector<unsigned> outer, reductions;
   for (auto [i, kind] : llvm::enumerate(op.getIteratorTypesArray()))
@@ -297,9 +345,23 @@ struct GenericLowering : GraphPattern<linalg::GenericOp> {
     SmallVector<Value> results;
     for (auto [result, init] : llvm::zip(op.getResults(), adaptor.getOutputs()))
       results.push_back(allocate(rewriter, op.getLoc(), memrefOf(result), sizesOf(rewriter, op.getLoc(), init)));
+    if (matchIndexedWrite(op))
+      begin(op, adaptor.getOutputs()[0], results[0], rewriter);
     GenericProgram(lowering, op, rewriter).emit(adaptor.getInputs(), adaptor.getOutputs(), results);
     rewriter.replaceOp(op, results);
     return success();
+  }
+
+private:
+  /// The result as it is before something is written to it.
+  void begin(linalg::GenericOp op, Value init, Value result, ConversionPatternRewriter &rewriter) const {
+    Location loc = op.getLoc();
+    SplatValue splat = splatOf(op.getDpsInits()[0]);
+    if (!splat)
+      return emitCopy(lowering, rewriter, loc, {init, {}, {}, {}}, {result, {}, {}, {}}, sizesOf(rewriter, loc, init));
+    Value scalar = splat.constant ? arith::ConstantOp::create(rewriter, loc, splat.constant).getResult()
+                                  : rewriter.getRemappedValue(splat.scalar);
+    emitFill(lowering, rewriter, loc, scalar, result);
   }
 };
 } // namespace

@@ -72,6 +72,8 @@ static constexpr Rule rules[] = {
     {"scaled_dot_product_attention", "query key value", Shape::Rank},
     {"arange scalar_tensor", "", Shape::Any},
     {"experts", "hidden ids weights gate_up_proj down_proj", Shape::Rank, 0, "22233"},
+    {"causal_conv", "x weight", Shape::Same, 0, "32"},
+    {"scan", "value key query state decay", Shape::Any, 0, "4444"},
     {"item _local_scalar_dense sym_size", "self", Shape::Scalar},
 };
 
@@ -274,7 +276,7 @@ Error Check::run() {
 Error moe_mlir::pt2::checkCall(aten::CallOp call) {
   if (const Rule *rule = findRule(call))
     return Check(call, *rule).run();
-  if (!call.getTarget().starts_with("_operator."))
+  if (!call.getTarget().starts_with("_operator.") && !call.getTarget().starts_with("torch.sym_"))
     return Error::success();
   bool scalar = none_of(call.getInputs().getTypes(), llvm::IsaPred<ShapedType>) && call.getNumResults() == 1 &&
                 call.getResultTypes()[0].isIntOrFloat();

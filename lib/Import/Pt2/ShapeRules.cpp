@@ -226,6 +226,9 @@ static std::optional<Sizes> flatten(CallOp call, unsigned) {
   return joined;
 }
 
+/// A row for each step, and the next state.
+static std::optional<Sizes> scan(CallOp call, unsigned result) { return sizesOf(call, result ? "state" : "value"); }
+
 static std::optional<Sizes> counted(CallOp, unsigned) { return Sizes{kAnySize}; }
 static std::optional<Sizes> number(CallOp, unsigned) { return Sizes(); }
 
@@ -257,6 +260,7 @@ std::optional<SmallVector<int64_t>> moe_mlir::pt2::getResultSizes(CallOp call, u
       for (StringRef name : list)
         table["aten." + name.str()] = rule;
     }
+    table["moe_mlir.scan"] = scan;
     return table;
   }();
   Rule rule = rules.lookup(call.getBase());

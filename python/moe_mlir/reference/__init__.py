@@ -9,6 +9,7 @@ token, C rows per expert.
     dispatch.py  rows to experts and back             rows D4, D5, D12
     experts.py   feed-forward experts                 rows X1, X2, V1-V3, V7-V9
     layer.py     all of it, and a per-token loop
+    recurrent.py what layers between them carry along a sequence
 """
 
 from .capacity import apply_capacity, capacity, locations, needed_capacity
@@ -27,6 +28,7 @@ from .dispatch import (
 from .experts import ACTIVATIONS, GATED_ACTIVATIONS, Experts, activate
 from .gate import Groups, gate, renormalize, score, top_k
 from .layer import moe_layer, moe_layer_by_token
+from .recurrent import causal_conv, scan
 
 __all__ = [
     "ACTIVATIONS",
@@ -37,6 +39,7 @@ __all__ = [
     "add_in_pairs",
     "apply_capacity",
     "capacity",
+    "causal_conv",
     "combine_buffer",
     "combine_rows",
     "combine_tree",
@@ -51,6 +54,7 @@ __all__ = [
     "moe_layer_by_token",
     "needed_capacity",
     "renormalize",
+    "scan",
     "score",
     "sort_pairs",
     "top_k",

@@ -10,7 +10,7 @@
 
 namespace moert {
 
-static constexpr char magic[8] = {'m', 'o', 'e', 'c', 'o', 'm', 'm', '2'};
+static constexpr char magic[8] = {'m', 'o', 'e', 'c', 'o', 'm', 'm', '3'};
 static constexpr size_t kTextBytes = 200, kMaxStrangers = 256;
 /// In here: the status is rank 0's, whole, and not one of the connection to it.
 static constexpr int32_t kToldBefore = -1;

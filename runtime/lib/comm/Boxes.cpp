@@ -122,22 +122,14 @@ PackedPiece Outbox::pack(char *piece, size_t most, int32_t from, uint64_t secret
   for (; range < box->stored.size() && !packed.body; ++range, done = 0) {
     const StoredBytes &stored = box->stored[range];
     uint64_t left = stored.bytes - done;
-    const bool isApart = left >= kLeastApart && box->copied.empty();
-    if (isApart && head.ranges)
-      break; // in a piece of its own
     size_t room = most > used + sizeof(RangeHead) ? (most - used - sizeof(RangeHead)) / 8 * 8 : 0;
     if (room < std::min<uint64_t>(left, kLeast))
       break;
-    uint64_t bytes = std::min<uint64_t>(left, isApart ? kMostApart : room);
-    RangeHead to{stored.to, static_cast<uint32_t>(bytes), stored.isMirrored, isApart};
+    RangeHead to{stored.to, static_cast<uint32_t>(std::min<uint64_t>(left, room)), stored.isMirrored};
     to.to.offset += done;
     std::memcpy(piece + used, &to, sizeof to);
     used += sizeof to;
-    if (isApart) {
-      packed.body = stored.from + done;
-      packed.bodyBytes = to.bytes;
-      packed.isApart = true;
-    } else if (head.ranges == 0 && to.bytes >= kBody && box->copied.empty()) {
+    if (head.ranges == 0 && to.bytes >= kBody && box->copied.empty()) {
       to.bytes = to.bytes / 8 * 8;
       std::memcpy(piece + used - sizeof to, &to, sizeof to);
       packed.body = stored.from + done;
@@ -171,55 +163,13 @@ void Landing::open(uint32_t window, uint32_t opening, char *own, char *const *al
   Lock held(lock);
   if (entries.size() <= window)
     entries.resize(window + 1);
-  entries[window] = {opening, 0, own, all, bytes};
+  entries[window] = {opening, own, all, bytes};
 }
 
-bool Landing::close(uint32_t window) {
+void Landing::close(uint32_t window) {
   Lock held(lock);
-  if (window >= entries.size())
-    return true;
-  bool isFree = entries[window].expected == 0;
-  entries[window] = Entry();
-  return isFree;
-}
-
-/// The head of a piece whose body comes apart, and its only range.
-static bool readApart(const char *piece, size_t bytes, PieceHead &head, RangeHead &range) {
-  if (bytes != sizeof head + sizeof range)
-    return false;
-  std::memcpy(&head, piece, sizeof head);
-  std::memcpy(&range, piece + sizeof head, sizeof range);
-  return head.ranges == 1 && range.isApart;
-}
-
-char *Landing::expect(const char *piece, size_t bytes, size_t bodyBytes, bool &isWrong) {
-  PieceHead head;
-  RangeHead range;
-  isWrong = !readApart(piece, bytes, head, range) || range.bytes != bodyBytes || bodyBytes > kMostApart;
-  if (isWrong)
-    return nullptr;
-  Lock held(lock);
-  char *to = find(range.to, range.bytes, range.isMirrored ? head.from : -1, isWrong);
-  if (to)
-    ++entries[range.to.window].expected;
-  return to;
-}
-
-void Landing::settle(const char *piece) {
-  PieceHead head;
-  RangeHead range;
-  if (!readApart(piece, sizeof head + sizeof range, head, range))
-    return;
-  Lock held(lock);
-  if (range.to.window < entries.size() && entries[range.to.window].opening == range.to.opening &&
-      entries[range.to.window].expected)
-    --entries[range.to.window].expected;
-}
-
-void Landing::settleAll() {
-  Lock held(lock);
-  for (Entry &entry : entries)
-    entry.expected = 0;
+  if (window < entries.size())
+    entries[window] = Entry();
 }
 
 void Landing::read(void *to, const void *from, size_t bytes) const {
@@ -252,8 +202,6 @@ bool Landing::unpack(const char *piece, size_t bytes) {
       return false;
     std::memcpy(&range, piece + used, sizeof range);
     used += sizeof range;
-    if (range.isApart)
-      continue;
     if (bytes - used < rounded(range.bytes))
       return false;
     if (char *to = find(range.to, range.bytes, range.isMirrored ? head.from : -1, isWrong))

@@ -2,8 +2,7 @@
 //
 // What a flag covers is a box: all that was stored for that rank since its last flag, by whatever thread, and then the
 // flag. Boxes for one rank are put in order, cut into pieces of a limited size, numbered, and unpacked there in the
-// order of their numbers, however they arrive. The body of a large one comes apart: the receiver is told where it goes,
-// and its bytes go there without a stop. So a flag is raised behind all that was stored before it, as release
+// order of their numbers, however they arrive. So a flag is raised behind all that was stored before it, as release
 // promises inside a host; and what ranks tell each other by their pages keeps its order with the rows.
 //
 // Bytes stay in this process's mirror of the window until their piece is packed. Nobody writes a place there again
@@ -49,10 +48,9 @@ struct StoredBytes {
   bool isMirrored = false; ///< they go to the mirror of the sender's window, not to the receiver's own one
 };
 
-/// The limits of pieces, for both sides: so many bytes has one in all, but for a body that comes apart. And so far may
-/// one be in front of the first one that is not there; who sends keeps to it.
+/// The limits of pieces, for both sides: so many bytes has one in all. And so far may one be in front of the first one
+/// that is not there; who sends keeps to it.
 constexpr size_t kPieceBytes = 56 << 10;
-constexpr size_t kLeastApart = 128 << 10, kMostApart = 1 << 20;
 constexpr uint64_t kMostEarly = 64;
 
 /// How the parts of a piece begin; all is of one architecture.
@@ -64,8 +62,7 @@ struct PieceHead {
 };
 struct RangeHead {
   WindowPlace to;
-  uint32_t bytes;
-  uint16_t isMirrored, isApart; ///< isApart: its bytes have come by themselves
+  uint32_t bytes, isMirrored;
 };
 
 /// What pack() has made: so many bytes in its buffer, and behind them a body that stands where it was stored.
@@ -73,7 +70,6 @@ struct PackedPiece {
   size_t bytes = 0;
   const char *body = nullptr;
   size_t bodyBytes = 0;
-  bool isApart = false; ///< the body is not a part of the piece
 };
 
 /// The boxes for one rank. Any thread adds to them, one packs.
@@ -91,7 +87,7 @@ public:
   /// Puts a copy of these bytes on its way, in a box of its own.
   void copy(const StoredBytes &stored, const Deed &deed);
 
-  /// Makes the next piece, of at most `most` bytes with its body, unless that comes apart; 0 bytes: nothing waits.
+  /// Makes the next piece, of at most `most` bytes with its body; 0 bytes: nothing waits.
   PackedPiece pack(char *piece, size_t most, int32_t from, uint64_t secret);
   /// Of the next piece.
   uint64_t number() const { return next; }
@@ -123,22 +119,16 @@ class Landing {
 public:
   /// `own`: this rank's; `all`: by rank of the job, if mirrors of others are written, too.
   void open(uint32_t window, uint32_t opening, char *own, char *const *all, size_t bytes);
-  /// False: bytes that come apart are still written there.
-  bool close(uint32_t window);
+  void close(uint32_t window);
   /// Does what a whole piece says, but for deeds that are not Raise, which are the caller's. False: it makes no sense.
   /// Bytes for windows of another opening are left out.
   bool unpack(const char *piece, size_t bytes);
-  /// Where the body of this piece goes that comes apart, until settle(); null: nowhere, of another opening.
-  char *expect(const char *piece, size_t bytes, size_t bodyBytes, bool &isWrong);
-  void settle(const char *piece);
-  /// Nothing is written any more by whoever received what comes apart.
-  void settleAll();
   /// Copies what nothing is unpacked to meanwhile.
   void read(void *to, const void *from, size_t bytes) const;
 
 private:
   struct Entry {
-    uint32_t opening = 0, expected = 0;
+    uint32_t opening = 0;
     char *own = nullptr;
     char *const *all = nullptr;
     size_t bytes = 0;

@@ -184,7 +184,6 @@ void Link::close() {
   }
   isRunning = false;
   wire.reset();
-  windows.settleAll();
 }
 
 } // namespace moert

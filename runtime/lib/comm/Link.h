@@ -94,10 +94,7 @@ private:
   void sleep();
   static bool take(void *link, const char *piece, size_t bytes);
 
-  bool isOurs(const char *piece, size_t bytes) const;
   void came(const char *piece, size_t bytes) override;
-  char *offered(const char *piece, size_t bytes, size_t bodyBytes) override;
-  void settled(const char *piece, size_t bytes, bool hasCome) override;
   void wasSent(char *buffer) override;
   void lost(int rank, const char *why) override;
 

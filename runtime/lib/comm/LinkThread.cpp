@@ -113,48 +113,17 @@ void Link::wasSent(char *buffer) {
   flight.rank = -1;
 }
 
-/// Whoever can connect to this process may send anything.
-bool Link::isOurs(const char *piece, size_t bytes) const {
+void Link::came(const char *piece, size_t bytes) {
   PieceHead head;
   if (bytes < sizeof head)
-    return false;
-  std::memcpy(&head, piece, sizeof head);
-  return head.secret == secret && head.from >= 0 && static_cast<size_t>(head.from) < inboxes.size() &&
-         inboxes[static_cast<size_t>(head.from)];
-}
-
-static int senderOf(const char *piece) {
-  PieceHead head;
-  std::memcpy(&head, piece, sizeof head);
-  return head.from;
-}
-
-static constexpr const char *kNonsense = "sent what makes no sense";
-
-void Link::came(const char *piece, size_t bytes) {
-  if (!isOurs(piece, bytes))
     return;
-  int from = senderOf(piece);
-  if (!inboxes[static_cast<size_t>(from)]->add(piece, bytes, take, this))
-    lose(from, kNonsense);
-}
-
-char *Link::offered(const char *piece, size_t bytes, size_t bodyBytes) {
-  if (!isOurs(piece, bytes))
-    return nullptr;
-  bool isWrong = false;
-  char *to = windows.expect(piece, bytes, bodyBytes, isWrong);
-  if (isWrong)
-    lose(senderOf(piece), kNonsense);
-  else if (!to)
-    came(piece, bytes);
-  return to;
-}
-
-void Link::settled(const char *piece, size_t bytes, bool hasCome) {
-  windows.settle(piece);
-  if (hasCome)
-    came(piece, bytes);
+  std::memcpy(&head, piece, sizeof head);
+  // Whoever can connect to this process may send anything.
+  if (head.secret != secret || head.from < 0 || static_cast<size_t>(head.from) >= inboxes.size())
+    return;
+  Inbox *inbox = inboxes[static_cast<size_t>(head.from)].get();
+  if (inbox && !inbox->add(piece, bytes, take, this))
+    lose(head.from, "sent what makes no sense");
 }
 
 bool Link::take(void *argument, const char *piece, size_t bytes) {

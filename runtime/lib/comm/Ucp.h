@@ -28,7 +28,6 @@ struct Ucp {
   X(worker_flush_nbx)                                                                                                  \
   X(ep_create)                                                                                                         \
   X(ep_close_nbx)                                                                                                      \
-  X(am_recv_data_nbx)                                                                                                  \
   X(am_send_nbx)                                                                                                       \
   X(request_check_status)                                                                                              \
   X(request_free)

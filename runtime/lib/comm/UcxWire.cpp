@@ -1,15 +1,13 @@
 //===- UcxWire.cpp - carries pieces by active messages of UCX -----------------------------------------------------===//
 //
 // Pieces are active messages that are sent at once (eager): they fit into one packet of TCP's transport, so that
-// nothing is put together anew at the receiver. A body that comes apart is offered (rendezvous), and received right
-// where it belongs. UCX promises no order between messages; Boxes.h does.
+// nothing is put together anew at the receiver. UCX promises no order between messages; Boxes.h does.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "comm/Ucp.h"
 #include "comm/Wire.h"
 
-#include <cstring>
 #include <vector>
 
 namespace moert {
@@ -49,17 +47,8 @@ private:
     ucp_dt_iov_t parts[2]; ///< buffer and body
   };
 
-  /// A body that is received.
-  struct Body {
-    UcxWire *wire;
-    char head[sizeof(PieceHead) + sizeof(RangeHead)];
-  };
-
   static ucs_status_t came(void *wire, const void *header, size_t headerBytes, void *data, size_t bytes,
                            const ucp_am_recv_param_t *how);
-  void receive(const char *head, size_t headBytes, void *offer, size_t bytes);
-  static void received(void *request, ucs_status_t status, size_t bytes, void *data);
-  void settle(Body *body, ucs_status_t status);
   static void sent(void *request, ucs_status_t status, void *data);
   static void failed(void *peer, ucp_ep_h endpoint, ucs_status_t status);
   Status fail(const std::string &what, ucs_status_t status) const {
@@ -76,8 +65,6 @@ private:
   std::vector<Peer> peers; ///< by rank; one without an endpoint is on this host
   std::vector<std::unique_ptr<Flight>> flights;
   std::vector<Flight *> unused;
-  std::vector<std::unique_ptr<Body>> bodies;
-  std::vector<Body *> unusedBodies;
   int events = -1;
   bool someLost = false, isClosed = true;
 };
@@ -155,48 +142,11 @@ Status UcxWire::connect(int rank, const std::string &address) {
   return failure(kUserError, "UCX cannot reach rank %d from this host: %s", rank, ucp.text(status));
 }
 
-ucs_status_t UcxWire::came(void *argument, const void *head, size_t headBytes, void *data, size_t bytes,
-                           const ucp_am_recv_param_t *how) {
-  auto &wire = *static_cast<UcxWire *>(argument);
-  if (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)
-    wire.receive(static_cast<const char *>(head), headBytes, data, bytes);
-  else
-    wire.client->came(static_cast<const char *>(data), bytes);
-  return UCS_OK; // of an offer that nobody has taken: the sender may forget it
-}
-
-/// An offer is taken at once, so that its sender need not wait.
-void UcxWire::receive(const char *head, size_t headBytes, void *offer, size_t bytes) {
-  if (headBytes != sizeof Body::head)
-    return;
-  char *to = client->offered(head, headBytes, bytes);
-  if (!to)
-    return;
-  if (unusedBodies.empty()) {
-    bodies.emplace_back(new Body{this, {}});
-    unusedBodies.push_back(bodies.back().get());
-  }
-  Body *body = unusedBodies.back();
-  unusedBodies.pop_back();
-  std::memcpy(body->head, head, headBytes);
-  ucp_request_param_t params{};
-  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.cb.recv_am = received;
-  params.user_data = body;
-  ucs_status_ptr_t request = ucp.am_recv_data_nbx(worker, offer, to, bytes, &params);
-  if (!request || UCS_PTR_IS_ERR(request))
-    settle(body, UCS_PTR_STATUS(request));
-}
-
-void UcxWire::received(void *request, ucs_status_t status, size_t, void *data) {
-  auto *body = static_cast<Body *>(data);
-  body->wire->settle(body, status);
-  body->wire->ucp.request_free(request);
-}
-
-void UcxWire::settle(Body *body, ucs_status_t status) {
-  client->settled(body->head, sizeof body->head, status == UCS_OK);
-  unusedBodies.push_back(body);
+ucs_status_t UcxWire::came(void *wire, const void *, size_t, void *data, size_t bytes, const ucp_am_recv_param_t *how) {
+  // Ours are never offered first (rendezvous).
+  if (!(how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))
+    static_cast<UcxWire *>(wire)->client->came(static_cast<const char *>(data), bytes);
+  return UCS_OK;
 }
 
 void UcxWire::failed(void *argument, ucp_ep_h, ucs_status_t status) {
@@ -241,12 +191,12 @@ bool UcxWire::send(int rank, char *buffer, const PackedPiece &piece) {
   flight->buffer = buffer;
   ucp_request_param_t params{};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  params.flags = piece.isApart ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
+  params.flags = UCP_AM_SEND_FLAG_EAGER;
   params.cb.send = sent;
   params.user_data = flight;
-  const void *data = piece.isApart ? piece.body : buffer;
-  size_t count = piece.isApart ? piece.bodyBytes : piece.bytes;
-  if (piece.body && !piece.isApart) {
+  const void *data = buffer;
+  size_t count = piece.bytes;
+  if (piece.body) {
     flight->parts[0] = {buffer, piece.bytes};
     flight->parts[1] = {const_cast<char *>(piece.body), piece.bodyBytes};
     params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
@@ -254,8 +204,7 @@ bool UcxWire::send(int rank, char *buffer, const PackedPiece &piece) {
     data = flight->parts;
     count = 2;
   }
-  ucs_status_ptr_t request = ucp.am_send_nbx(peer.endpoint, kPieces, piece.isApart ? buffer : nullptr,
-                                            piece.isApart ? piece.bytes : 0, data, count, &params);
+  ucs_status_ptr_t request = ucp.am_send_nbx(peer.endpoint, kPieces, nullptr, 0, data, count, &params);
   if (UCS_PTR_IS_ERR(request)) {
     peer.lost = UCS_PTR_STATUS(request);
     someLost = true;

@@ -135,10 +135,10 @@ Status Windows::open(Group &ranks, size_t bytes) {
 }
 
 void Windows::close() {
-  // What UCX still writes to cannot be given back: the sender has stopped in the middle of it.
-  const bool isFree = !link || link->landing().close(number);
+  if (link)
+    link->landing().close(number);
   for (size_t rank = 0; rank < parts.size(); ++rank) {
-    if (!parts[rank] || !isFree)
+    if (!parts[rank])
       continue;
     if (isMirror(static_cast<int>(rank)))
       munmap(parts[rank], size);

@@ -22,10 +22,6 @@ public:
   class Client {
   public:
     virtual void came(const char *piece, size_t bytes) = 0;
-    /// A piece whose body comes apart: where that shall go; null: nowhere.
-    virtual char *offered(const char *piece, size_t bytes, size_t bodyBytes) = 0;
-    /// Nothing is written there any more. The body has come, unless its sender was lost.
-    virtual void settled(const char *piece, size_t bytes, bool hasCome) = 0;
     /// The buffer of send() may be filled again, and its body stored to.
     virtual void wasSent(char *buffer) = 0;
     /// Nothing goes to that rank any more, and nothing comes.
@@ -47,7 +43,7 @@ public:
 
   // Of the thread that owns the wire.
 
-  /// Sends a piece, the body (if it has one) behind the buffer or apart. False: that rank is lost, and the buffer free.
+  /// Sends a piece, the body (if it has one) behind the buffer. False: that rank is lost, and the buffer free.
   virtual bool send(int rank, char *buffer, const PackedPiece &piece) = 0;
   /// Whether something has happened.
   virtual bool progress() = 0;

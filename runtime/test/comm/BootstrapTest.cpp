@@ -103,7 +103,7 @@ std::vector<Ending> meetFrom(const std::string &machine, int32_t rank, int32_t r
   return runWithOdd(
       2, 1, [](const Ranks &own) { return meet(own, 1, 5 * second); },
       [=](const Ranks &own) -> std::string {
-        char hello[8 + 128 + 56 + 8 + 4 + 4] = "moecomm2";
+        char hello[8 + 128 + 56 + 8 + 4 + 4] = "moecomm3";
         std::memcpy(hello + 8, own.token.data(), own.token.size());
         std::memcpy(hello + 136, machine.data(), machine.size());
         std::memcpy(hello + 200, &rank, sizeof rank);

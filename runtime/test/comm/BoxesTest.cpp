@@ -37,23 +37,12 @@ struct Pair {
   Landing landing;
 };
 
-/// With bodies that come apart in their pieces, as a wire would have received them: `landing` gets them at once.
-std::vector<std::vector<char>> pack(Outbox &box, size_t most, Landing *landing = nullptr) {
+std::vector<std::vector<char>> pack(Outbox &box, size_t most) {
   std::vector<std::vector<char>> pieces;
   std::vector<char> piece(most);
   for (PackedPiece packed; (packed = box.pack(piece.data(), most, 1, kSecret)).bytes;) {
-    EXPECT_LE(packed.bytes + (packed.isApart ? 0 : packed.bodyBytes), most);
+    EXPECT_LE(packed.bytes + packed.bodyBytes, most);
     pieces.emplace_back(piece.begin(), piece.begin() + static_cast<ptrdiff_t>(packed.bytes));
-    if (packed.isApart) {
-      bool isWrong = true;
-      char *to = landing ? landing->expect(piece.data(), packed.bytes, packed.bodyBytes, isWrong) : nullptr;
-      EXPECT_FALSE(isWrong);
-      if (to)
-        std::memcpy(to, packed.body, packed.bodyBytes);
-      if (landing)
-        landing->settle(piece.data());
-      continue;
-    }
     pieces.back().insert(pieces.back().end(), packed.body, packed.body + packed.bodyBytes);
   }
   return pieces;
@@ -71,13 +60,13 @@ TEST(Boxes, ArriveWholeInAnyOrderOfPieces) {
     Inbox inbox;
     for (uint32_t round = 1; round <= 4; ++round) {
       for (int i = 0; i < 60; ++i) {
-        // Some are longer than a piece, and travel without being copied into it, the longest ones apart.
+        // Some are longer than a piece, and travel without being copied into it.
         size_t bytes = 1 + random() % (i % 10 ? 3000 : 150000), offset = 64 + random() % ((1 << 20) - 150100);
         pair.store(box, offset, bytes, static_cast<int>(random()));
       }
       box.close(pair.raise(4 * round, round));
     }
-    auto pieces = pack(box, most, &pair.landing);
+    auto pieces = pack(box, most);
     EXPECT_TRUE(box.isEmpty());
     // Windows of 16 pieces are mixed up.
     for (size_t begin = 0; begin < pieces.size(); begin += 16)
@@ -211,25 +200,6 @@ TEST(Boxes, WhatIsReadIsWhole) {
   isOver = true;
   writer.join();
   EXPECT_EQ(torn, 0u);
-}
-
-TEST(Boxes, WindowsAreNotGivenBackWhileABodyComes) {
-  Pair pair(1 << 20);
-  Outbox box;
-  pair.store(box, 4096, 1 << 19, 5);
-  box.close(pair.raise(0, 1));
-  std::vector<char> piece(kPieceBytes);
-  PackedPiece packed = box.pack(piece.data(), kPieceBytes, 1, kSecret);
-  ASSERT_TRUE(packed.isApart);
-  bool isWrong = true;
-  EXPECT_EQ(pair.landing.expect(piece.data(), packed.bytes, packed.bodyBytes, isWrong), &pair.there[4096]);
-  EXPECT_FALSE(isWrong);
-  EXPECT_FALSE(pair.landing.close(kWindow));
-  pair.landing.open(kWindow, kOpening + 1, pair.there.data(), nullptr, 1 << 20);
-  EXPECT_EQ(pair.landing.expect(piece.data(), packed.bytes, packed.bodyBytes, isWrong), nullptr);
-  EXPECT_FALSE(isWrong) << "of another opening";
-  pair.landing.settle(piece.data());
-  EXPECT_TRUE(pair.landing.close(kWindow));
 }
 
 TEST(Boxes, NothingIsKeptForARankThatIsLost) {

@@ -335,3 +335,59 @@ func.func @silu_of_integers(%x: i32) {
   %0 = nn.silu %x : i32
   return
 }
+
+// -----
+
+func.func @top_k_rows(%x: tensor<3x16xf32>) {
+  // expected-error@+1 {{'nn.top_k' op dimension 0 is 3 in x but 4 in values}}
+  %v, %i = nn.top_k %x : tensor<3x16xf32> -> tensor<4x2xf32>, tensor<4x2xi64>
+  return
+}
+
+// -----
+
+func.func @top_k_results(%x: tensor<3x16xf32>) {
+  // expected-error@+1 {{'nn.top_k' op K is 2 in values but 3 in indices}}
+  %v, %i = nn.top_k %x : tensor<3x16xf32> -> tensor<3x2xf32>, tensor<3x3xi64>
+  return
+}
+
+// -----
+
+func.func @top_k_element(%x: tensor<3x16xf32>) {
+  // expected-error@+1 {{'nn.top_k' op expected one element type, but x has 'f32' and values has 'bf16'}}
+  %v, %i = nn.top_k %x : tensor<3x16xf32> -> tensor<3x2xbf16>, tensor<3x2xi64>
+  return
+}
+
+// -----
+
+func.func @top_k_of_doubles(%x: tensor<3x16xf64>) {
+  // expected-error@+1 {{'nn.top_k' op operand #0 must be tensor of 32-bit float or bfloat16 type or 16-bit float or 64-bit signless integer or 32-bit signless integer values, but got 'tensor<3x16xf64>'}}
+  %v, %i = nn.top_k %x : tensor<3x16xf64> -> tensor<3x2xf64>, tensor<3x2xi64>
+  return
+}
+
+// -----
+
+func.func @top_k_too_many(%x: tensor<3x16xf32>) {
+  // expected-error@+1 {{'nn.top_k' op takes 17 elements of rows that have 16}}
+  %v, %i = nn.top_k %x : tensor<3x16xf32> -> tensor<3x17xf32>, tensor<3x17xi64>
+  return
+}
+
+// -----
+
+func.func @top_k_without_count(%x: tensor<3x16xf32>) {
+  // expected-error@+1 {{'nn.top_k' op needs a count where its results do not say how many they are: 'tensor<3x?xi64>'}}
+  %v, %i = nn.top_k %x : tensor<3x16xf32> -> tensor<3x?xf32>, tensor<3x?xi64>
+  return
+}
+
+// -----
+
+func.func @top_k_with_two_counts(%x: tensor<3x16xf32>, %n: index) {
+  // expected-error@+1 {{'nn.top_k' op has a count, but its results say how many they are: 'tensor<3x2xi64>'}}
+  %v, %i = nn.top_k %x count(%n) : tensor<3x16xf32> -> tensor<3x2xf32>, tensor<3x2xi64>
+  return
+}

@@ -35,6 +35,15 @@ func.func @attention(%q: tensor<?x?x8x16xbf16>, %k: tensor<?x?x4x16xbf16>, %cos:
   return
 }
 
+// CHECK-LABEL: func.func @top_k
+func.func @top_k(%x: tensor<?x64xbf16>, %y: tensor<8x16xi64>, %n: index) {
+  // CHECK: nn.top_k %{{.*}} : tensor<?x64xbf16> -> tensor<?x4xbf16>, tensor<?x4xi64>
+  %v, %i = nn.top_k %x : tensor<?x64xbf16> -> tensor<?x4xbf16>, tensor<?x4xi64>
+  // CHECK: nn.top_k %{{.*}} count(%{{.*}}) ascending unordered : tensor<8x16xi64> -> tensor<8x?xi64>, tensor<8x?xi64>
+  %w, %j = nn.top_k %y count(%n) ascending unordered : tensor<8x16xi64> -> tensor<8x?xi64>, tensor<8x?xi64>
+  return
+}
+
 // CHECK-LABEL: func.func @silu
 func.func @silu(%a: f32, %b: tensor<?x4xbf16>, %c: vector<16xf32>) {
   // CHECK: nn.silu %{{.*}} : f32

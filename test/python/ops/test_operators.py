@@ -207,6 +207,13 @@ INDEXING = {
     "index_put__inverse": lambda y: torch.zeros(y.shape[1], dtype=torch.int64).index_put((y[0, :, 0].argsort(),), torch.arange(y.shape[1])),
     "scatter__value": lambda r, k: r.scatter(1, k[:, :3], 9.0), "scatter__src": lambda r, y: r.scatter(1, torch.tensor([[3, 1, 0]]).expand(r.shape[0], -1), r[:, :3] * 2),
 }
+
+
+def spread(x):
+    """Rows of 601 different numbers."""
+    return x[:, :, :1] + 17.0 * ((torch.arange(601) * 7919) % 601)
+
+
 REDUCTIONS = {
     "sum": lambda x: x.sum(), "sum__dim": lambda x: x.sum(-1), "sum__keep": lambda x: x.sum(1, keepdim=True),
     "sum__dims": lambda x: x.sum((0, 2)), "sum__int": lambda i: i.sum(0), "sum__bool": lambda b: b.sum(-1),
@@ -225,6 +232,8 @@ REDUCTIONS = {
     "sort__ascending": lambda x: x.sort(1), "sort__stable": lambda i: torch.sort(i, dim=1, stable=True), "sort__vector": lambda y: y.view(-1).sort(),
     "sort__bool": lambda b: torch.sort(b, stable=True, descending=True), "argsort": lambda x: x.argsort(-1),
     "argsort__stable": lambda i: torch.argsort(i, dim=1, descending=True, stable=True), "topk__smallest": lambda x: x.topk(3, -1, largest=False),
+    "topk__long": lambda x: spread(x).topk(5, -1), "topk__symbolic": lambda x: x.transpose(1, 2).topk(min(4, x.shape[1]), -1),
+    "topk__mask": lambda x: torch.ones_like(spread(x), dtype=torch.bool).scatter(-1, spread(x).topk(40).indices, False),
     "histc": lambda x: torch.histc(x.reshape(-1), 10, -3, 3), "histc__ids": lambda k: torch.histc(k.view(-1).float(), bins=8, min=0, max=7),
 }
 
@@ -255,6 +264,7 @@ SYMBOLIC = {
     "sizes": lambda x: x + x.shape[0] * 2 - x.shape[1] // 2, "size_plus": lambda x: torch.arange(x.shape[0] + x.shape[1]),
     "size_minus": lambda x: torch.arange(2 * x.shape[1] - 1), "mean_by_hand": lambda x: x.sum(1) / x.shape[1],
     "causal": lambda x: torch.arange(x.shape[1])[None] <= torch.arange(x.shape[1])[:, None],
+    "torch.sym_min": lambda x: torch.arange(min(x.shape[1], 4)), "torch.sym_max": lambda x: torch.arange(max(x.shape[0], x.shape[1])),
     "positions": lambda s, x: s[:, None] + torch.arange(x.shape[1]), "number": lambda x: torch.full((2,), x.shape[0]),
 }
 GROUPS = {

@@ -63,7 +63,7 @@ def write_calls(calls, folder):
 
 
 def write_exchanges(folder):
-    """{count: a --calls file} of calls that do little but exchange rows; those of one in eight come apart from their pieces (Boxes.h)."""
+    """{count: a --calls file} of calls that do little but exchange rows; one in eight sends rows of many pieces (Boxes.h)."""
     file, _ = write_calls([inputs_of(Drawn(**{**vars(LAYER), "tokens": tokens}), 4, 1) for tokens in (9, 1500)], folder)
     small, large = re.sub(" --output-dir .*", "", file.read_text()).splitlines(keepends=True)
     (folder / str(MANY)).write_text((small * 7 + large) * (MANY // 8))

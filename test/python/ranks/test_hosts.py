@@ -31,7 +31,7 @@ def network():
 
 
 def calls_of(layer):
-    """Calls whose windows grow and shrink, one without a token; rows of the last one come apart from their pieces (Boxes.h)."""
+    """Calls whose windows grow and shrink, one without a token; rows of the last one are many pieces (Boxes.h)."""
     sizes = (33, 5, 0, 1500)
     return [inputs_of(Drawn(**{**vars(layer), "tokens": tokens}), 4, seed) for seed, tokens in enumerate(sizes)]
 
@@ -119,7 +119,7 @@ def test_late_errors_of_ucx(programs, files, tmp_path):
 
 NAMES = """config_read config_modify config_release init_version cleanup worker_create worker_destroy worker_get_address
 worker_release_address worker_progress worker_get_efd worker_arm worker_set_am_recv_handler worker_flush_nbx ep_create ep_close_nbx
-am_recv_data_nbx am_send_nbx request_check_status request_free""".split()
+am_send_nbx request_check_status request_free""".split()
 
 
 def fake_library(folder, minor=13, without=(), result=-5):

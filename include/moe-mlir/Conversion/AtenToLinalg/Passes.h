@@ -2,6 +2,8 @@
 #ifndef MOE_MLIR_CONVERSION_ATENTOLINALG_PASSES_H
 #define MOE_MLIR_CONVERSION_ATENTOLINALG_PASSES_H
 
+#include "moe-mlir/Dialect/Nn/IR/Nn.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -15,7 +15,7 @@ def ConvertAtenToLinalg : Pass<"convert-aten-to-linalg", "::mlir::func::FuncOp">
     their number and the place in the model where each first occurs; the function is left as it was.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-                           "::mlir::tensor::TensorDialect"];
+                           "::mlir::nn::NnDialect", "::mlir::tensor::TensorDialect"];
 }
 
 #endif // MOE_MLIR_CONVERSION_ATENTOLINALG_PASSES

@@ -24,6 +24,8 @@ struct Decompose : nn::impl::NnDecomposeBase<Decompose> {
     RewritePatternSet patterns(&getContext());
     populateDecomposeRowsPatterns(patterns);
     populateDecomposeAttentionPatterns(patterns);
+    populateDecomposeRecurrentPatterns(patterns);
+    populateDecomposeTopKPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -119,6 +119,32 @@ def Nn_RopeOp : Nn_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
   let hasVerifier = 1;
 }
 
+def Nn_TopKOp : Nn_Op<"top_k", [Pure]> {
+  let summary = "The first K elements of each row in order of their value";
+  let description = [{
+    `x: [..., N]`, `values, indices: [..., K]`: the `K` largest elements of each row in descending order, and where in the row they
+    stand. `ascending`: the `K` smallest in ascending order. Of equal elements the one with the lower index comes first, also
+    where only some of them are taken; zeros are equal whatever their sign, and NaN is larger than any number.
+    `unordered`: the same elements in order of their index, which takes less work.
+
+    `count` is a `K` that types do not show. `K <= N` is the caller's duty; what is missing is 0 at index 0.
+
+    ```mlir
+    %v, %i = nn.top_k %scores unordered : tensor<?x?x4096xf32> -> tensor<?x?x2048xf32>, tensor<?x?x2048xi64>
+    %w, %j = nn.top_k %scores count(%k) ascending : tensor<?x?x4096xf32> -> tensor<?x?x?xf32>, tensor<?x?x?xi64>
+    ```
+  }];
+  let arguments = (ins TensorOf<[F32, BF16, F16, I64, I32]>:$x, Optional<Index>:$count, UnitAttr:$ascending,
+                       UnitAttr:$unordered);
+  let results = (outs TensorOf<[F32, BF16, F16, I64, I32]>:$values, TensorOf<[I64]>:$indices);
+  let assemblyFormat = [{
+    $x (`count` `(` $count^ `)`)? (`ascending` $ascending^)? (`unordered` $unordered^)? attr-dict
+    `:` type($x) `->` type($values) `,` type($indices)
+  }];
+  let extraClassDeclaration = Nn_Shapes;
+  let hasVerifier = 1;
+}
+
 def Nn_CacheUpdateOp : Nn_Op<"cache_update", [Pure, AllTypesMatch<["cache", "result"]>]> {
   let summary = "Writes new keys or values into a cache";
   let description = [{
@@ -192,5 +218,7 @@ def Nn_SiluOp : Nn_Op<"silu", [Pure, Elementwise, Scalarizable, Vectorizable, Te
   let results = (outs FloatLike:$result);
   let assemblyFormat = "$input (`fastmath` `` $fastmath^)? attr-dict `:` type($input)";
 }
+
+include "moe-mlir/Dialect/Nn/IR/NnRecurrentOps.td"
 
 #endif // MOE_MLIR_DIALECT_NN_IR_NNOPS

@@ -16,6 +16,10 @@ namespace nn {
 void populateDecomposeRowsPatterns(RewritePatternSet &patterns);
 /// nn.rope, nn.cache_update, nn.attention -> linalg on the heads.
 void populateDecomposeAttentionPatterns(RewritePatternSet &patterns);
+/// nn.causal_conv, nn.scan -> linalg on the steps.
+void populateDecomposeRecurrentPatterns(RewritePatternSet &patterns);
+/// nn.top_k -> linalg that compares each element with each.
+void populateDecomposeTopKPatterns(RewritePatternSet &patterns);
 
 #define GEN_PASS_REGISTRATION
 #include "moe-mlir/Dialect/Nn/Transforms/Passes.h.inc"

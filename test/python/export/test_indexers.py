@@ -1,0 +1,68 @@
+"""Attention over the keys that an indexer chooses, with its cache of keys: exported, compiled and compared with PyTorch.
+
+Indexers have many heads here: a sum of few products behind relu is often exactly 0, and torch.topk takes any of equal keys.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+import moe_mlir
+from moe_mlir import Executable
+from moe_mlir.testing.compare import assert_close
+from moe_mlir.testing.compiling import moe_compile
+from moe_mlir.testing.families import small_model
+from moe_mlir.testing.full import sample
+
+LENGTH, PROMPT = 32, 20
+# Single keys, the choice of another layer, a window beside it, and blocks of keys.
+CONFIGURATIONS = {
+    "deepseek_v32": {"index_n_heads": 16},
+    "minimax_m3_vl_text": {"index_block_size": 4, "index_topk_blocks": 2, "index_n_heads": 2,
+                           "layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"]},
+    "glm_moe_dsa": {"index_n_heads": 16, "indexer_types": ["full", "shared", "full"]},
+    "axk2": {"index_n_heads": 16},
+    "dots3_note_text": {"index_n_heads": 16, "layer_types": ["sliding_attention", "indexed_attention", "indexed_attention"]},
+}
+EVERY_KEY = {"deepseek_v32": {"index_topk": 64}, "minimax_m3_vl_text": {"index_topk_blocks": 16}}
+
+
+def logits_of(model, tokens):
+    with torch.no_grad():
+        return model(input_ids=tokens).logits.numpy()
+
+
+def run(executable, tokens, pieces):
+    """Logits of all tokens, fed in pieces from position 0 on."""
+    parts, begin = [], 0
+    for size in pieces:
+        inputs = {"input_ids": tokens[:, begin : begin + size].numpy(), "position": np.full(len(tokens), begin),
+                  "logits_to_keep": np.arange(size)}
+        parts.append(executable.run(inputs)["logits"])
+        begin += size
+    return np.concatenate(parts, axis=1)
+
+
+@pytest.mark.parametrize("family", sample(CONFIGURATIONS, 0, 1))
+def test_family(family, tmp_path):
+    model = small_model(family, **CONFIGURATIONS[family])
+    tokens = torch.randint(3, 100, (4, PROMPT), generator=torch.Generator().manual_seed(2))
+    first, second = logits_of(model, tokens[:2]), logits_of(model, tokens[2:])
+    program = moe_mlir.export(model, tmp_path / "model.pt2", max_cache_len=LENGTH)
+    names = {spec.arg.name for spec in program.graph_signature.input_specs}
+    indexers = [i for i, layer in enumerate(model.model.layers) if getattr(layer.self_attn, "indexer", None) is not None]
+    assert {name for name in names if name.startswith("index_cache_")} == {f"index_cache_{i}" for i in indexers}
+    executable = Executable(moe_compile(tmp_path / "model.pt2", tmp_path / "model"))
+    assert_close(run(executable, tokens[:2], [PROMPT]), first)
+    # What the caches hold behind the position, of the text before, is chosen by nobody.
+    assert_close(run(executable, tokens[2:], [7] + [1] * (PROMPT - 7)), second)
+    assert_close(run(executable, tokens[:2], [3, 9, PROMPT - 12]), first)
+
+
+@pytest.mark.parametrize("family", EVERY_KEY)
+def test_the_choice_matters(family):
+    """A model whose indexer chooses all keys is another one."""
+    tokens = torch.randint(3, 100, (1, PROMPT), generator=torch.Generator().manual_seed(2))
+    chosen, every = (logits_of(small_model(family, **{**CONFIGURATIONS[family], **more}), tokens) for more in ({}, EVERY_KEY[family]))
+    assert np.allclose(chosen[:, :4], every[:, :4], atol=1e-5)
+    assert np.abs(chosen - every).max() > 0.05
