@@ -28,6 +28,7 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
   using ConvertAtenToLinalgBase::ConvertAtenToLinalgBase;
 
   ConvertAtenToLinalg() {
+    addConvolutions(table);
     addCreation(table);
     addElementwise(table);
     addIndexing(table);
@@ -35,6 +36,7 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
     addReductions(table);
     addShapes(table);
     addSymbolic(table);
+    addTriangles(table);
   }
 
   void runOnOperation() override {

@@ -38,7 +38,7 @@ struct Rule {
 static constexpr Rule rules[] = {
     {"exp log log1p sqrt rsqrt reciprocal sin cos tanh erf sigmoid silu gelu softplus relu neg abs square floor ceil "
      "round trunc isnan logical_not bitwise_not to _to_copy float type_as clone contiguous alias detach lift_fresh "
-     "lift_fresh_copy dropout zeros_like ones_like empty_like full_like fill softmax _softmax cumsum",
+     "lift_fresh_copy dropout zeros_like ones_like empty_like full_like fill softmax _softmax cumsum tril triu",
      "self", Shape::Same},
     {"log_softmax argsort index_put", "self", Shape::Same},
     {"dropout rms_norm layer_norm", "input", Shape::Same},
@@ -56,8 +56,8 @@ static constexpr Rule rules[] = {
     {"masked_fill", "self mask", Shape::Broadcast},
     {"view reshape _unsafe_view expand broadcast_to new_zeros new_ones new_empty new_full", "self", Shape::Listed},
     {"zeros ones empty full", "", Shape::Listed},
-    {"sum mean amax any all argmax", "self", Shape::Reduced},
-    {"transpose t permute slice index_select topk sort split split_with_sizes chunk diff", "self", Shape::Rank},
+    {"sum mean amax any all argmax linalg_vector_norm", "self", Shape::Reduced},
+    {"transpose t permute slice pad constant_pad_nd index_select topk sort split split_with_sizes chunk diff", "self", Shape::Rank},
     {"unsqueeze", "self", Shape::Rank, 1},
     {"select unbind", "self", Shape::Rank, -1},
     {"index max flatten squeeze", "self", Shape::Any},
@@ -70,7 +70,8 @@ static constexpr Rule rules[] = {
     {"addmm", "mat1 mat2 self", Shape::Rank, 0, "22"},
     {"matmul", "self other", Shape::Any},
     {"scaled_dot_product_attention", "query key value", Shape::Rank},
-    {"arange scalar_tensor", "", Shape::Any},
+    {"conv1d", "input weight", Shape::Rank, 0, "33"},
+    {"arange scalar_tensor eye", "", Shape::Any},
     {"experts", "hidden ids weights gate_up_proj down_proj", Shape::Rank, 0, "22233"},
     {"causal_conv", "x weight", Shape::Same, 0, "32"},
     {"scan", "value key query state decay", Shape::Any, 0, "4444"},
