@@ -30,6 +30,7 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
   ConvertAtenToLinalg() {
     addCreation(table);
     addElementwise(table);
+    addIndexAdd(table);
     addIndexing(table);
     addMatMul(table);
     addReductions(table);

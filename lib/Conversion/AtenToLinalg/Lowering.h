@@ -80,6 +80,7 @@ Values lowerLongTopK(Lowering &l);
 
 void addCreation(LoweringTable &table);
 void addElementwise(LoweringTable &table);
+void addIndexAdd(LoweringTable &table);
 void addIndexing(LoweringTable &table);
 void addMatMul(LoweringTable &table);
 void addReductions(LoweringTable &table);
