@@ -98,6 +98,7 @@ static const llvm::StringSet<> &likeSelf() {
                                      "aten.alias",
                                      "aten.lift_fresh_copy",
                                      "aten.dropout",
+                                     "aten.index_add",
                                      "aten.index_copy",
                                      "aten.scatter",
                                      "aten.bitwise_not",

@@ -31,6 +31,7 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
     addConvolutions(table);
     addCreation(table);
     addElementwise(table);
+    addIndexAdd(table);
     addIndexing(table);
     addMatMul(table);
     addReductions(table);

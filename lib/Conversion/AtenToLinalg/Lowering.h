@@ -81,6 +81,7 @@ Values lowerLongTopK(Lowering &l);
 void addConvolutions(LoweringTable &table);
 void addCreation(LoweringTable &table);
 void addElementwise(LoweringTable &table);
+void addIndexAdd(LoweringTable &table);
 void addIndexing(LoweringTable &table);
 void addMatMul(LoweringTable &table);
 void addReductions(LoweringTable &table);

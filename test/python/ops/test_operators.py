@@ -194,6 +194,9 @@ DECOMPOSED = {
     "scaled_dot_product_attention__double": lambda x, b: attend(heads(x).double(), heads(x).double(), heads(x).double(), b[:, None, :1, :1]),
     "rms_norm__bare": lambda x: F.rms_norm(x, (8,)), "rms_norm__matrix": lambda w: F.rms_norm(w, (6, 8), w, 1e-3),
     "rms_norm__bf16": lambda h: F.rms_norm(h, (8,), eps=1e-5), "rms_norm__bf16_eps": lambda h, t: F.rms_norm(1e-3 * h, (8,), t[0].bfloat16()),
+    "linalg_vector_norm": lambda x: torch.linalg.vector_norm(x, dim=-1), "linalg_vector_norm__one": lambda x: torch.norm(x, p=1, dim=1, keepdim=True),
+    "linalg_vector_norm__most": lambda x: torch.linalg.vector_norm(x, float("inf"), dim=(0, 2)),
+    "linalg_vector_norm__bf16": lambda h: torch.linalg.vector_norm(h, dim=-1),
     "layer_norm": lambda x, t: F.layer_norm(x, (8,), t[0], t[1], 1e-3), "layer_norm__bare": lambda x: F.layer_norm(x, (8,)),
     "layer_norm__bf16": lambda h, t: F.layer_norm(h, (8,), t[0].bfloat16()), "layer_norm__matrix": lambda w: F.layer_norm(w, (6, 8), w),
     "diff": lambda i: i.diff(), "diff__prepend": lambda i: i.diff(dim=1, prepend=i[:, :1] - 1), "diff__twice": lambda x: x.diff(2),
@@ -207,6 +210,7 @@ INDEXING = {
     "embedding": lambda t, k: F.embedding(k, t), "gather": lambda r, k: r.gather(1, k),
     "gather__short": lambda r, k: r.gather(1, k[:, 2:5]), "gather__front": lambda t, k: t.gather(0, k),
     "take_along": lambda x, k: x.gather(2, k[:, None].expand(-1, x.shape[1], -1)),
+    "index_add": lambda t, r: t.index_add(0, torch.arange(r.shape[0]) // 2 + 2, r),
     "index_copy": lambda t, r: t.index_copy(0, torch.arange(r.shape[0]) + 2, r),
     "index_put": lambda i, s: i[..., 0].index_put((s % s.shape[0] * 0,), i[:, 0].sum(1)[:1, None].expand(s.shape[0], i.shape[1])),
     "index_put__inverse": lambda y: torch.zeros(y.shape[1], dtype=torch.int64).index_put((y[0, :, 0].argsort(),), torch.arange(y.shape[1])),
@@ -280,10 +284,22 @@ SYMBOLIC = {
     "_operator.neg": lambda x, y: torch.cat([x, y], 1)[:, -x.shape[1] :], "_operator.mod": lambda x: x + x.shape[1] % 3,
     "positions": lambda s, x: s[:, None] + torch.arange(x.shape[1]), "number": lambda x: torch.full((2,), x.shape[0]),
 }
+def pairs(t):
+    return torch.view_as_complex(t.reshape(*t.shape[:-1], 4, 2))
+
+
+# Complex numbers have no loops of their own: aten-expand-complex makes real ones of them.
+COMPLEX = {
+    "polar": lambda p, x: torch.view_as_real(torch.polar(p, x)), "polar__scaled": lambda p, x: torch.polar(p, x).real * 0.5,
+    "view_as_complex": lambda x, y: torch.view_as_real(pairs(x) * pairs(y)),
+    "view_as_real": lambda x, r: torch.view_as_real(pairs(x) * pairs(r)[:, None]), "complex": lambda x, y: (torch.complex(x, y) * x).imag,
+    "add__complex": lambda x, y: torch.view_as_real(pairs(x) + pairs(y)), "sub__complex": lambda x, y: (pairs(x) - pairs(y)).abs(),
+    "div__complex": lambda x: (pairs(x) / 3).real, "cat__complex": lambda x, y: torch.view_as_real(torch.cat([pairs(x), pairs(y).conj()], -1)),
+}
 GROUPS = {
     "unary": UNARY, "binary": BINARY, "comparisons": COMPARISONS, "casts": CASTS, "creation": CREATION,
     "shapes": SHAPES, "writes": WRITES, "decomposed": DECOMPOSED, "indexing": INDEXING, "reductions": REDUCTIONS,
-    "products": PRODUCTS, "symbolic": SYMBOLIC,
+    "products": PRODUCTS, "symbolic": SYMBOLIC, "complex": COMPLEX,
 }
 
 
