@@ -51,7 +51,7 @@ def test_layers_are_counted():
       %a = nn.attention %q, %k, %v
       %b = nn.attention.other %q"""
     assert layers_in(graph) == {"gates": 1, "experts": 2, "attention": 1, "scans": 0, "convolutions": 0}
-    assert too_few({"gates": 1, "experts": 2}, {"gates": 2, "experts": 2}) == ["1 of 2 gates"]
+    assert too_few({"gates": 1, "experts": 2}, {"gates": 2, "experts": 2}) == {"gates": "1 of 2 gates"}
 
 
 def test_plain_layers_are_told_once_each():

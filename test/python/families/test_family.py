@@ -1,13 +1,13 @@
 """Families of transformers as tiny models: exported with their caches, compiled, equal to PyTorch, all layers raised.
 
-Twelve of different kinds; all of them in `scripts/test --full`, and docs/Families.md says what is expected of each.
+Twelve of different kinds; all of them in `scripts/test --full`. None is worse than docs/Families.md says.
 """
 
 import pytest
 
 from moe_mlir.testing.families import moe_families
 from moe_mlir.testing.families.cycle import run_family
-from moe_mlir.testing.families.page import lines_of, page, state
+from moe_mlir.testing.families.page import STATES, lines_of, page, state
 from moe_mlir.testing.full import FULL
 from moe_mlir.testing.paths import ROOT
 
@@ -20,8 +20,8 @@ PAGE = ROOT / "docs" / "Families.md"
 @pytest.mark.parametrize("family", moe_families() if FULL else FEW)
 def test_family(family, tmp_path):
     row = run_family(family, tmp_path)
-    expected = lines_of(PAGE.read_text())[family]
-    assert state(row) == expected["state"], row["missing"]
+    expected = lines_of(PAGE.read_text())[family]["state"]
+    assert STATES.index(state(row)) >= STATES.index(expected), row["missing"]
     if family in FEW:
         assert row["equal"], row["missing"]
 

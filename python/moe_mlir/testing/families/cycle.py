@@ -39,7 +39,7 @@ def run_family(family, folder):
         graph = compiled_family(model, folder)
         row["layers"] = layers_in(graph)
         fewer = too_few(row["layers"], row["expected"])
-        row["missing"] = [*plain_layers(graph), *fewer]
+        row["missing"] = [*plain_layers(graph), *fewer.values()]
         row["raised"] = not fewer
         difference = compare(model, Executable(Path(folder) / "model"))
         row["equal"] = difference is None
@@ -85,7 +85,8 @@ def plain_layers(graph):
 
 
 def too_few(layers, expected):
-    return [f"{layers[kind]} of {number} {kind}" for kind, number in expected.items() if layers[kind] < number]
+    """Kind -> line, of those of which the graph has fewer than there should be."""
+    return {kind: f"{layers[kind]} of {number} {kind}" for kind, number in expected.items() if layers[kind] < number}
 
 
 def compare(model, executable):

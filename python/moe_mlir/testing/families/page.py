@@ -23,10 +23,11 @@ plain operations, with the same numbers ([Compiler](Compiler.md#layers-that-stay
 """
 
 
+STATES = ("no", "equal, in part raised", "equal, raised")
+
+
 def state(row):
-    if not row["equal"]:
-        return "no"
-    return "equal, raised" if row["raised"] else "equal, in part raised"
+    return STATES[row["equal"] + (row["equal"] and row["raised"])]
 
 
 def total(rows):
