@@ -31,12 +31,13 @@ _NEEDED = {"num_experts_per_tok", "n_routed_experts"}
 _MIXED = ["sliding_attention", "full_attention", "sliding_attention"]
 _LINEAR = ["linear_attention", "full_attention", "linear_attention"]
 _FIRST_DENSE = ["dense", "sparse", "sparse"]
+_TWO = {"num_hidden_layers": 2}  # no more kinds
 _CHANGES = {
     "afmoe": {"global_attn_every_n_layers": 3},
     "bailing_hybrid": {"num_experts_per_tok": 2, "n_group": 2, "layer_group_size": 3},
     "beam": {"mlp_layer_types": _FIRST_DENSE},
     "cohere2_moe": {"sliding_window_pattern": 3, "first_k_dense_replace": 1},
-    "dbrx": {"attn_config": {"kv_n_heads": 2, "rope_theta": 1e4}, "ffn_config": {"ffn_hidden_size": 48, "moe_num_experts": 8, "moe_top_k": 2}},
+    "dbrx": {"n_layers": 2, "attn_config": {"kv_n_heads": 2, "rope_theta": 1e4, "clip_qkv": 8.0}, "ffn_config": {"ffn_hidden_size": 48, "moe_num_experts": 8, "moe_top_k": 2}},
     "deepseek_v2": {"topk_method": "group_limited_greedy", "n_group": 2, "topk_group": 1, "first_k_dense_replace": 1},
     "deepseek_v4": {
         "layer_types": ["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"],
@@ -56,8 +57,8 @@ _CHANGES = {
     "glm_moe_dsa": {"indexer_types": ["full", "shared", "full"]},
     "granitemoehybrid": {"layer_types": _LINEAR, "position_embedding_type": "rope"},
     "granitemoe_swa": {"shared_intermediate_size": 40},
-    "granitemoeshared": {"shared_intermediate_size": 40},
-    "hunyuan_v1_moe": {"head_dim": 16, "moe_topk": 2},
+    "granitemoeshared": {**_TWO, "shared_intermediate_size": 40},
+    "hunyuan_v1_moe": {**_TWO, "head_dim": 16, "moe_topk": 2},
     "hy_v4": {"hc_mult": 2},
     "inkling2_text": {
         "layer_types": ["hybrid_sliding", "hybrid", "hybrid_sliding"], "sliding_window_size": 4, "d_rel": 8, "rel_extent": 8,
@@ -82,11 +83,11 @@ _CHANGES = {
         "layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"], "mlp_layer_types": _FIRST_DENSE,
         "dense_intermediate_size": 80, "index_n_heads": 2, "index_block_size": 2, "index_topk_blocks": 2,
     },
-    "mistral4": {"first_k_dense_replace": 1},
+    "mistral4": {**_TWO, "first_k_dense_replace": 1},
     "nemotron_h": {"ssm_state_size": 16, "n_groups": 2, "chunk_size": 4, "moe_latent_size": 32, "use_mamba_kernels": False},
-    "qwen2_moe": {"mlp_only_layers": [0], "use_sliding_window": True},
+    "qwen2_moe": {**_TWO, "mlp_only_layers": [0], "use_sliding_window": True},
     "qwen3_5_moe_text": {"layer_types": _LINEAR},
-    "qwen3_moe": {"mlp_only_layers": [0]},
+    "qwen3_moe": {**_TWO, "mlp_only_layers": [0]},
     "qwen3_next": {"layer_types": _LINEAR, "mlp_only_layers": [0]},
     "qwen4_exp_text": {
         "layer_types": ["linear_attention", "indexed_attention", "linear_attention"], "hc_count": 2, "hc_lowrank": 8,
@@ -94,6 +95,8 @@ _CHANGES = {
         "make_ngram_vocab_size_divisible_by": 8, "indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 16,
         "indexer_budget": 4, "indexer_compress_ratio": 2,
     },
+    **dict.fromkeys(["aria_text", "axk1", "deepseek_v3", "ernie4_5_moe", "flex_olmo", "glm4_moe", "glm4_moe_lite", "granitemoe", "hy_v3", "minimax_m2",
+                     "mixtral", "olmoe", "phimoe", "solar_open"], _TWO),
     "zaya": {"num_experts_per_tok": 1, "layer_types": ["hybrid", "hybrid_sliding", "hybrid"], "sliding_window": 4, "router_hidden_size": 32},
 }
 
