@@ -35,7 +35,8 @@ def test_page_is_read_as_it_is_written():
     rows = [{"family": "a", "equal": True, "raised": False, "layers": {"gates": 1, "attention": 2}, "expected": {"gates": 2, "attention": 2},
              "missing": ["1 router plain, choice: a | b <c>"]},
             {"family": "b", "equal": False, "raised": False, "layers": {}, "expected": {"gates": 3}, "missing": ["no"]}]
-    text = page(rows)
+    text = page(rows[:1], before=page([{**rows[0], "equal": False}, rows[1]]))
+    assert text == page(rows)
     assert "2 families: 1 equal PyTorch with their caches, 0 of them fully raised." in text
     assert lines_of(text) == {
         "a": {"state": "equal, in part raised", "gates": "1/2", "experts": "", "attention": "2/2", "scans": "", "convolutions": "",

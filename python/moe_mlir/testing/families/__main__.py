@@ -21,10 +21,10 @@ def main(arguments=None):
         description="Makes a tiny random model of every MoE family that transformers knows, exports it with its caches, compiles it, "
         "runs it and compares it with PyTorch. Writes docs/Families.md, unless only some families are asked for.",
         epilog="example: scripts/families --only mixtral,gpt_oss")
-    parser.add_argument("--only", metavar="NAME[,NAME...]", help="these families, and write no page")
+    parser.add_argument("--only", metavar="NAME[,NAME...]", help="these families, and write no page without -o")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), metavar="N", help="families at a time (default: one per core)")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="time of a family (default: 300)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="file to write, also with --only")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: docs/Families.md); with --only the rows of these families")
     options = parser.parse_args(arguments)
     known = moe_families()
     chosen = options.only.split(",") if options.only else known
@@ -40,8 +40,9 @@ def main(arguments=None):
         rows = [row.result() for row in rows]
     output = options.output or (None if options.only else ROOT / "docs" / "Families.md")
     if output:
-        Path(output).write_text(page(rows))
-    print(total(rows), flush=True)
+        output = Path(output)
+        output.write_text(page(rows, output.read_text() if options.only and output.is_file() else ""))
+    print(total([state(row) for row in rows]), flush=True)
     return 0
 
 

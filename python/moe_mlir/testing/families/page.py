@@ -30,21 +30,29 @@ def state(row):
     return STATES[row["equal"] + (row["equal"] and row["raised"])]
 
 
-def total(rows):
-    equal, raised = sum(row["equal"] for row in rows), sum(row["equal"] and row["raised"] for row in rows)
-    return f"{len(rows)} families: {equal} equal PyTorch with their caches, {raised} of them fully raised"
+def total(states):
+    equal, raised = sum(state != "no" for state in states), list(states).count("equal, raised")
+    return f"{len(states)} families: {equal} equal PyTorch with their caches, {raised} of them fully raised"
 
 
-def page(rows):
-    summary = f"{total(rows)}."
-    head = HEADER.format(transformers=transformers.__version__, torch=torch.__version__.partition("+")[0], summary=summary)
-    return head + "".join(map(_line, rows))
+def page(rows, before=""):
+    """The page of `rows`; families that are on the page `before` alone stay as they are there."""
+    lines = {name: line for name, line in zip(lines_of(before), _table(before)[2:], strict=True)}
+    lines.update({row["family"]: _line(row) for row in rows})
+    text = "".join(line + "\n" for _, line in sorted(lines.items()))
+    head = HEADER.format(transformers=transformers.__version__, torch=torch.__version__.partition("+")[0], summary="{summary}")
+    found = lines_of(head + text).values()
+    return head.format(summary=total([line["state"] for line in found]) + ".") + text
+
+
+def _table(text):
+    return [line for line in text.splitlines() if line.startswith("|")]
 
 
 def lines_of(text):
     """Family -> column -> what the page says."""
-    table = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("|")]
-    head, _, *rows = [[cell.strip() for cell in row] for row in table]
+    table = [re.split(r"(?<!\\)\|", line)[1:-1] for line in _table(text)]
+    head, _, *rows = [[cell.strip() for cell in row] for row in table] or [[], []]
     return {row[0].strip("`"): dict(zip(head[1:], row[1:], strict=True)) for row in rows}
 
 
@@ -52,7 +60,7 @@ def _line(row):
     counts = [_count(row["layers"].get(kind), row["expected"].get(kind)) for kind in
               ("gates", "experts", "attention", "scans", "convolutions")]
     missing = "; ".join(row["missing"]).replace("|", "\\|").replace("<", "\\<")
-    return f"| `{row['family']}` | {state(row)} | {' | '.join(counts)} | {missing} |\n"
+    return f"| `{row['family']}` | {state(row)} | {' | '.join(counts)} | {missing} |"
 
 
 def _count(found, expected):
