@@ -267,3 +267,37 @@ def test_a_model_without_sdpa(output, tmp_path, fails, capsys):
     assert code == 2
     assert error.startswith("transformers has no scaled_dot_product_attention for 'GptOssForCausalLM', which this export needs")
     assert 'attn_implementation="eager", what plain torch.export and torch.export.save write compiles too' in error
+
+
+class Branching(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x) if x.sum() > 0 else self.inner(-x)
+
+
+class Failing(torch.nn.Module):
+    def forward(self, x):
+        raise KeyError("no such state")
+
+
+def test_a_module_that_branches_on_data_is_named(tmp_path):
+    model = tiny_model("mixtral", num_hidden_layers=2)
+    model.model.layers[1].mlp = Branching(model.model.layers[1].mlp)
+    with pytest.raises(UnsupportedError) as raised:
+        export(model, tmp_path / "m.pt2")
+    text = str(raised.value)
+    assert "'MixtralForCausalLM' does not run, or cannot be traced, in model.layers.1.mlp (Branching, test_refused.py:" in text
+    assert "replace its forward by one that computes all cases" in text and "\n" not in text
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_module_that_fails_is_named(tmp_path):
+    model = tiny_model("mixtral", num_hidden_layers=2)
+    model.model.layers[0].post_attention_layernorm = Failing()
+    with pytest.raises(UnsupportedError) as raised:
+        export(model, tmp_path / "m.pt2")
+    assert "in model.layers.0.post_attention_layernorm (Failing, test_refused.py:" in str(raised.value)
+    assert "KeyError: 'no such state'; what plain torch.export" in str(raised.value)
