@@ -163,6 +163,12 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
     return dims && int64_t(dims->size()) == rank ? std::optional(getSize(self, ((*dims)[dim] + rank) % rank))
                                                  : std::nullopt;
   }
+  if (base == "aten.unflatten") {
+    std::optional<int64_t> at = call.getDim("dim", selfRank);
+    int64_t more = rank - selfRank;
+    bool before = at && dim < *at, behind = at && dim > *at + more;
+    return before || behind ? std::optional(getSize(self, before ? dim : dim - more)) : std::nullopt;
+  }
   if (base == "aten.unsqueeze") {
     std::optional<int64_t> at = call.getDim("dim", rank);
     return at && dim != *at ? std::optional(getSize(self, dim - (dim > *at))) : std::nullopt;

@@ -346,6 +346,36 @@ static Values lowerFlatten(Lowering &l) {
   return {{l.reshape(self, l.getType(), sizes)}};
 }
 
+/// unflatten(dim, sizes): one dimension becomes several of known sizes.
+static Values lowerUnflatten(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self)
+    return std::nullopt;
+  RankedTensorType from = cast<RankedTensorType>(self.getType()), type = l.getType();
+  int64_t rank = from.getRank(), count = type.getRank() - rank + 1;
+  std::optional<int64_t> dim = l.call.getDim("dim", rank);
+  if (!dim || rank == 0 || count < 1 || from.isDynamicDim(*dim))
+    return std::nullopt;
+  SmallVector<OpFoldResult> sizes = l.getSizes(self);
+  SmallVector<ReassociationIndices> groups;
+  int64_t product = 1;
+  for (int64_t at = 0, next = 0; at < rank; ++at) {
+    groups.emplace_back();
+    for (int64_t end = next + (at == *dim ? count : 1); next < end; ++next)
+      groups.back().push_back(next);
+  }
+  sizes.erase(sizes.begin() + *dim);
+  for (int64_t at = *dim; at < *dim + count; ++at) {
+    if (type.isDynamicDim(at))
+      return std::nullopt;
+    product *= type.getDimSize(at);
+    sizes.insert(sizes.begin() + at, l.b.getIndexAttr(type.getDimSize(at)));
+  }
+  if (product != from.getDimSize(*dim))
+    return std::nullopt;
+  return {{tensor::ExpandShapeOp::create(l.b, l.loc, type, self, groups, sizes)}};
+}
+
 void mlir::aten::addShapes(LoweringTable &table) {
   for (StringRef name : {"aten.view", "aten.reshape", "aten._unsafe_view"})
     table[name] = lowerView;
@@ -367,4 +397,5 @@ void mlir::aten::addShapes(LoweringTable &table) {
   for (StringRef name : {"aten.split", "aten.split_with_sizes", "aten.chunk", "aten.unbind"})
     table[name] = lowerSplit;
   table["aten.flatten"] = lowerFlatten;
+  table["aten.unflatten"] = lowerUnflatten;
 }

@@ -65,7 +65,7 @@ static constexpr Rule rules[] = {
     {"real imag", "self", Shape::Same},
     {"polar", "abs angle", Shape::Broadcast},
     {"complex", "real imag", Shape::Broadcast},
-    {"index max flatten squeeze", "self", Shape::Any},
+    {"index max flatten unflatten squeeze", "self", Shape::Any},
     {"cat concat", "tensors", Shape::Rank},
     {"stack", "tensors", Shape::Rank, 1},
     {"embedding", "indices weight", Shape::Rank, 1, "-2"},

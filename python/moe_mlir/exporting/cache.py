@@ -45,6 +45,7 @@ class _Layer(LinearAttentionCacheLayerMixin, CacheLayerMixin):
     is_compileable = True
     is_sliding = False
     supports_early_init = False
+    indexer_position_ids = None  # positions follow from the place
 
     def __init__(self, index):
         LinearAttentionCacheLayerMixin.__init__(self)

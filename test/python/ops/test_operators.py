@@ -117,6 +117,7 @@ SHAPES = {
     "view": lambda x: x.view(x.shape[0], -1), "view__split": lambda x: x.view(x.shape[0], x.shape[1], 2, 4),
     "reshape": lambda x: x.reshape(-1, 4), "reshape__all": lambda x: x.reshape(-1),
     "reshape__permuted": lambda x: x.transpose(0, 1).reshape(x.shape[1], -1),
+    "unflatten": lambda x: x.unflatten(-1, (2, 4)), "unflatten__inferred": lambda w: w.unflatten(0, (3, -1)),
     "flatten": lambda x: x.flatten(), "flatten__some": lambda x: x.flatten(1, 2), "flatten__front": lambda x: x.flatten(0, 1),
     "unsqueeze": lambda x: x.unsqueeze(1), "unsqueeze__last": lambda x: x.unsqueeze(-1), "unsqueeze__front": lambda s: s[None],
     "squeeze": lambda x: x[:, :, :1].squeeze(-1), "squeeze__dims": lambda x: x[..., None, :1].squeeze((-1, -2)),
