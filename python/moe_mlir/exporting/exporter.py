@@ -282,6 +282,14 @@ def _verify(program, model, states, routers, say):
             routers.ids = [ids[f"experts_{i}"] for i in range(len(routers))]
         return model(input_ids=tokens, use_cache=False).logits
 
+    def in_pieces(tokens, sizes):
+        cache, done = None, []
+        for piece in tokens.split(sizes, dim=1):
+            out = model(input_ids=piece, past_key_values=cache, use_cache=bool(states))
+            cache = getattr(out, "past_key_values", None)
+            done.append(out.logits)
+        return torch.cat(done, dim=1)
+
     def zeroed(batch):
         return {key: torch.zeros((batch, *value.shape[1:]), dtype=value.dtype) for key, value in states.items()}
 
@@ -290,7 +298,8 @@ def _verify(program, model, states, routers, say):
     with few_threads(model):
         forced = functools.partial(_forced_ids, routers)
         narrowed = functools.partial(narrow, model, exported)
-        check_exported(exported, eager, zeroed if states else None, forced, vocab_size, model.dtype, narrowed)
+        own = None if routers is not None else in_pieces
+        check_exported(exported, eager, zeroed if states else None, forced, vocab_size, model.dtype, narrowed, own)
 
 
 def _token_ids(model, name):

@@ -59,6 +59,19 @@ def test_models_of_the_registry_have_nothing_to_replace():
     assert replaceable(small_model("mixtral")) == replaceable(small_model("deepseek_v3")) == []
 
 
+def test_a_model_that_mixes_tokens_is_compared_in_the_same_pieces(tmp_path, monkeypatch):
+    """Its router splits the tokens of a batch in two, so that other pieces have other logits."""
+    model = model_of("doge")
+    moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32)
+    with torch.no_grad():
+        whole, alone = model(torch.arange(8)[None]).logits, model(torch.arange(4)[None]).logits
+    assert not torch.allclose(whole[:, :4], alone, atol=1e-3)
+    # A graph that is wrong is refused all the same.
+    monkeypatch.setattr(torch.Tensor, "index_copy_", lambda self, dim, index, source: self.index_copy(dim, index, source))
+    with pytest.raises(moe_mlir.MismatchError, match="in chunks of 5"):
+        moe_mlir.export(model, tmp_path / "n.pt2", max_cache_len=32)
+
+
 class OtherOrder(expert_kinds.StackedExperts):
     """Gate and up exchanged."""
 

@@ -278,7 +278,7 @@ class KeyedExperts(Kind):
 
         def forward(self, hidden_states, **kwargs):
             rows = hidden_states.reshape(-1, hidden_states.shape[-1])
-            logits = self.router_gate(hidden_states).view(2, rows.shape[0], -1)
+            logits = self.router_gate(rows).view(-1).view(2, rows.shape[0], -1)
             best, places = logits.topk(self.num_keys, dim=-1)
             scores = (best[0].unsqueeze(-1) + best[1].unsqueeze(-2)).flatten(-2)
             experts = (places[0].unsqueeze(-1) * self.num_keys + places[1].unsqueeze(-2)).flatten(-2)
