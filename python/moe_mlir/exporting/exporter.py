@@ -13,6 +13,7 @@ from . import archive
 from .cache import cache_shapes
 from .check import check_exported, few_threads, narrow
 from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
+from .replacements import attention
 from .routers import Routers
 from .wrapper import CachedModel, PlainModel
 
@@ -188,7 +189,7 @@ def _failures(model):
 
 @contextlib.contextmanager
 def _export_mode(model):
-    """Evaluation mode, experts as one op, SDPA with grouped heads; everything is put back afterwards."""
+    """Evaluation mode, experts and attention as one op per layer, grouped heads; everything is put back afterwards."""
     hf.register()
     modules = hf.experts_modules(model)
     if not modules:
@@ -199,34 +200,22 @@ def _export_mode(model):
     for _, module in modules:
         hf.expert_layout(module)
     config = model.config.get_text_config()
-    training, experts, attention = model.training, config._experts_implementation, config._attn_implementation
+    training, experts = model.training, config._experts_implementation
     gqa = os.environ.get("TRANSFORMERS_SDPA_FORCE_GQA")
     try:
         model.eval()
         model.set_experts_implementation(hf.IMPLEMENTATION)
-        _use_sdpa(model)
         # Keys and values of grouped heads stay as they are instead of being repeated over the whole cache.
         os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = "1"
-        yield
+        with attention.replaced(model):
+            yield
     finally:
         model.train(training)
         model.set_experts_implementation(experts)
-        model.set_attn_implementation(attention)
         if gqa is None:
             os.environ.pop("TRANSFORMERS_SDPA_FORCE_GQA", None)
         else:
             os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = gqa
-
-
-def _use_sdpa(model):
-    """Without it there is no one op per attention layer. transformers advises to load the model in another way."""
-    try:
-        model.set_attn_implementation("sdpa")
-    except (ValueError, ImportError) as error:
-        raise UnsupportedError(
-            f"transformers has no scaled_dot_product_attention for '{type(model).__name__}', which this export needs; "
-            f'of the model with attn_implementation="eager", {PLAIN_EXPORT}'
-        ) from error
 
 
 def _states(model, shapes, length, batch):
@@ -279,7 +268,8 @@ def _verify(program, model, states, routers, say):
     def eager(tokens, ids):
         if routers is not None:
             routers.ids = [ids[f"experts_{i}"] for i in range(len(routers))]
-        return model(input_ids=tokens, use_cache=False).logits
+        with attention.original(model):
+            return model(input_ids=tokens, use_cache=False).logits
 
     def zeroed(batch):
         return {key: torch.zeros((batch, *value.shape[1:]), dtype=value.dtype) for key, value in states.items()}

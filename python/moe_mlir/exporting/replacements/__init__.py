@@ -1,0 +1,1 @@
+"""What takes the place of parts of a model while it is exported: one file per kind."""
