@@ -1,78 +1,110 @@
-"""A key-value cache whose buffers belong to the caller.
+"""A cache whose tensors belong to the caller.
 
 Transformers' own static layers keep the write position in a tensor of their own, which becomes a constant of the
-exported graph: prefill is right and decoding silently writes to position 0. Here position and buffers are inputs of
-the graph.
+exported graph: prefill is right and decoding silently writes to position 0. Here position and tensors are inputs of
+the graph. What a model keeps is found by running it once on a cache that records what it is given.
 """
 
-from transformers.cache_utils import Cache, CacheLayerMixin
+import collections
+import sys
+from dataclasses import dataclass
+
+import torch
+from transformers.cache_utils import Cache, CacheLayerMixin, LinearAttentionCacheLayerMixin
 
 from ..errors import UnsupportedError
 
 
-class ExternalLayer(CacheLayerMixin):
-    """One layer's buffers `[B, heads, L, d]`, written at `slots` and read whole.
+@dataclass(frozen=True)
+class State:
+    """A tensor that persists between two calls.
 
-    index_keys, `[B, 1, L, d]`, are the keys by which an indexer chooses, where the layer has one.
+    name        of the graph's input
+    shape       without the batch, which is dimension 0; -1 is the length of the cache
+    dtype       of the tensor
+    transposed  the model sees it with its last two dimensions exchanged, as it made it so
     """
+
+    name: str
+    shape: tuple
+    dtype: torch.dtype
+    transposed: bool = False
+
+    def zeros(self, batch, length):
+        """What it is before the first token."""
+        return torch.zeros((batch, *(length if size < 0 else size for size in self.shape)), dtype=self.dtype)
+
+    def seen(self, tensor):
+        """The tensor as the model sees it."""
+        return tensor.transpose(-1, -2) if self.transposed else tensor
+
+
+class _Layer(LinearAttentionCacheLayerMixin, CacheLayerMixin):
+    """What all kinds of transformers' layers offer; `states` maps (kind, number) to what the layer keeps."""
 
     is_compileable = True
     is_sliding = False
+    supports_early_init = False
 
-    def __init__(self, keys, values, index_keys, position, slots):
-        super().__init__()
-        self.keys, self.values, self.index_keys = keys, values, index_keys
-        self.position, self.slots = position, slots
+    def __init__(self, index):
+        LinearAttentionCacheLayerMixin.__init__(self)
+        self.index, self.states = index, {}
+        self.has_previous_state = collections.defaultdict(lambda: self.has_states)
+        self.conv_states, self.recurrent_states = _Kind(self, "conv_state"), _Kind(self, "recurrent_state")
+        self.is_conv_states_initialized = self.is_recurrent_states_initialized = self.has_previous_state
+        self.keys = self.values = None
         self.is_initialized = True
 
-    def lazy_initialization(self, key_states, value_states):
-        raise AssertionError("the buffers are given")
+    def lazy_initialization(self, *args, **kwargs):
+        raise AssertionError("there is nothing to make")
+
+
+class _Kind:
+    """States of one kind by their number, as transformers' layers have them."""
+
+    def __init__(self, layer, kind):
+        self.layer, self.kind = layer, kind
+
+    def __getitem__(self, number):
+        return self.layer.read(self.kind, number)
+
+
+class _RecordingLayer(_Layer):
+    """Records what one step is given to keep; before it there was nothing."""
+
+    has_states = False
+
+    def _record(self, kind, tensor, dim=None, number=0):
+        if tensor.shape[-1]:
+            shape = list(tensor.shape[1:])
+            if dim is not None:
+                shape[dim - 1] = -1
+            transposed = dim is None and not tensor.is_contiguous() and tensor.transpose(-1, -2).is_contiguous()
+            if transposed:
+                shape[-1], shape[-2] = shape[-2], shape[-1]
+            self.states[kind, number] = (tuple(shape), tensor.dtype, transposed)
+        return tensor
 
     def update(self, key_states, value_states, *args, **kwargs):
-        self.keys.index_copy_(2, self.slots, key_states)
-        self.values.index_copy_(2, self.slots, value_states)
-        return self.keys, self.values
-
-    def update_index(self, keys):
-        """Keys of an indexer `[B, 1, S, d]`; what is returned are all L of them, of which a mask hides those to come."""
-        self.index_keys.index_copy_(2, self.slots, keys)
-        return self.index_keys
-
-    def update_indexer(self, keys):
-        """The same without the dimension of heads."""
-        return self.update_index(keys.unsqueeze(1)).squeeze(1)
-
-    def get_seq_length(self):
-        return self.position
-
-    def get_mask_sizes(self, query_length):
-        return self.keys.shape[2], 0
-
-    def get_max_length(self):
-        return self.keys.shape[2]
-
-
-class _ShapeLayer(CacheLayerMixin):
-    """Records the shapes of one step's keys and values, and of an indexer's keys."""
-
-    is_sliding = False
-    index_keys = None
-
-    def lazy_initialization(self, key_states, value_states):
-        self.is_initialized = True
-
-    def update(self, key_states, value_states, *args, **kwargs):
-        self.lazy_initialization(key_states, value_states)
-        self.keys, self.values = key_states, value_states
+        self.keys, self.values = self._record("key_cache", key_states, 2), self._record("value_cache", value_states, 2)
         return key_states, value_states
 
-    def update_index(self, keys):
-        self.index_keys = keys
-        return keys
+    def update_indexer(self, key_states):
+        return self._record("index_cache", key_states.unsqueeze(1), 2)[:, 0]
 
-    def update_indexer(self, keys):
-        self.index_keys = keys.unsqueeze(1)
-        return keys
+    def update_index(self, key_states):
+        return self._record("index_cache", key_states, 2)
+
+    def update_conv_state(self, conv_states, state_idx=0, conv_kernel_size=None, **kwargs):
+        width = conv_states.shape[-1] if conv_kernel_size is None else conv_kernel_size
+        self._record("conv_state", conv_states.new_zeros((*conv_states.shape[:-1], width)), number=state_idx)
+        return torch.nn.functional.pad(conv_states, (max(0, width - conv_states.shape[-1]), 0))
+
+    def update_recurrent_state(self, recurrent_states, state_idx=0, **kwargs):
+        return self._record("recurrent_state", recurrent_states, number=state_idx)
+
+    def read(self, kind, number):
+        return None
 
     def get_seq_length(self):
         return 0
@@ -84,33 +116,143 @@ class _ShapeLayer(CacheLayerMixin):
         return -1
 
 
-def external_cache(buffers, position, slots):
-    """Cache over `buffers`, a list of (keys, values, keys of an indexer or None), one per layer.
+# The recurrent state that a layer has asked for and nobody has used.
+_handed = []
 
-    position  [] int64, the position of the first token of this step
-    slots     [S] int64, the positions of all tokens of this step
+
+def take_handed():
+    """The recurrent state that the layer that runs has asked its cache for; None if there is none."""
+    return _handed.pop() if _handed else None
+
+
+class _ExternalLayer(_Layer):
+    """One layer's tensors, which are changed in place: caches written at `slots` and read whole, and others."""
+
+    has_states = True
+
+    def __init__(self, index, states, place):
+        super().__init__(index)
+        self.states, self.place = states, place
+        self.keys, self.values = self.read("key_cache"), self.read("value_cache")
+
+    def read(self, kind, number=0):
+        state, tensor = self.states.get((kind, number), (None, None))
+        seen = None if state is None else state.seen(tensor)
+        if kind == "recurrent_state":
+            _handed[:] = [] if seen is None else [seen]
+        return seen
+
+    def _replace(self, kind, value, number=0):
+        state, tensor = self.states[kind, number]
+        tensor.copy_(state.seen(value))
+        return value
+
+    def _write(self, kind, rows):
+        """A cache with new rows [B, N, S, d] at the slots; rows of no width are kept nowhere."""
+        cache = self.read(kind)
+        if cache is None:
+            return rows
+        return cache.index_copy_(2, self.place.slots, rows)
+
+    def update(self, key_states, value_states, *args, **kwargs):
+        return self._write("key_cache", key_states), self._write("value_cache", value_states)
+
+    def update_indexer(self, key_states):
+        return self._write("index_cache", key_states.unsqueeze(1))[:, 0]
+
+    def update_index(self, key_states):
+        return self._write("index_cache", key_states)
+
+    def update_conv_state(self, conv_states, state_idx=0, conv_kernel_size=None, **kwargs):
+        kept = self.read("conv_state", state_idx)
+        whole = torch.cat([kept, conv_states], dim=-1)
+        self._replace("conv_state", whole[..., -kept.shape[-1] :], state_idx)
+        return whole
+
+    def update_recurrent_state(self, recurrent_states, state_idx=0, **kwargs):
+        return self._replace("recurrent_state", recurrent_states, state_idx)
+
+    def get_seq_length(self):
+        return self.place.position
+
+    def get_mask_sizes(self, query_length):
+        return self.place.length, 0
+
+    def get_max_length(self):
+        return self.place.length
+
+
+@dataclass
+class Place:
+    """Where a step stands: `position` [] int64 of its first token, `slots` [S] int64 of all, the length of the cache."""
+
+    position: torch.Tensor
+    slots: torch.Tensor
+    length: int
+
+
+def external_cache(model, states, tensors, place):
+    """Cache over `tensors`, by the names of `states`."""
+    by_layer = collections.defaultdict(dict)
+    for key, state in states.items():
+        by_layer[key[0]][key[1:]] = (state, tensors[state.name])
+    return _cache_for(model, lambda index: _ExternalLayer(index, by_layer[index], place))
+
+
+def find_states(model):
+    """`{(layer, kind, number): State}`, found by running one token.
+
+    Shapes do not follow from the configuration in general (latent attention, widths that differ by layer).
     """
-    return Cache(layers=[ExternalLayer(*tensors, position, slots) for tensors in buffers])
-
-
-def cache_shapes(model):
-    """`{"key": (heads, d), "value": (heads, d)}` per layer, with "index" where it has an indexer, found by running one token.
-
-    Heads and widths do not follow from the configuration in general (latent attention, widths that differ by layer).
-    """
-    import torch
-
-    layers = [_ShapeLayer() for _ in range(model.config.get_text_config().num_hidden_layers)]
+    cache = _cache_for(model, _RecordingLayer)
     with torch.no_grad():
-        model(input_ids=torch.zeros((1, 1), dtype=torch.int64), past_key_values=Cache(layers=layers), use_cache=True)
-    unused = [i for i, layer in enumerate(layers) if not layer.is_initialized]
-    if unused:
+        model(input_ids=torch.zeros((1, 1), dtype=torch.int64), past_key_values=cache, use_cache=True)
+    found = {}
+    for layer in cache.layers:
+        several = {kind for kind, number in layer.states if number}
+        for (kind, number), recorded in sorted(layer.states.items(), key=lambda item: (item[0][1], _ORDER(item[0][0]))):
+            name = f"{kind}_{layer.index}" + (f"_{number}" if kind in several else "")
+            found[layer.index, kind, number] = State(name, *recorded)
+    if not found:
         raise UnsupportedError(
-            f"layers {unused} of this model keep no keys and values (recurrent or shared caches), "
-            "which is not supported; export without a cache instead (--no-cache)"
+            "the layers of this model keep nothing in the cache that they are given, which is not supported; "
+            "export without a cache instead (--no-cache)"
         )
-    tensors = [{"key": layer.keys, "value": layer.values, "index": layer.index_keys} for layer in layers]
-    return [
-        {kind: (tensor.shape[1], tensor.shape[3]) for kind, tensor in layer.items() if tensor is not None}
-        for layer in tensors
+    return found
+
+
+_KINDS = ("key_cache", "value_cache", "index_cache", "conv_state", "recurrent_state")
+
+
+def _ORDER(kind):
+    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+
+
+def _cache_for(model, make):
+    """A cache of the class that the model insists on: its own file may define one, with further setters and getters."""
+    layers = [make(index) for index in range(model.config.get_text_config().num_hidden_layers)]
+    files = {sys.modules[type(module).__module__] for module in model.modules()}
+    own = [
+        value
+        for file in files
+        for value in vars(file).values()
+        if isinstance(value, type) and issubclass(value, Cache) and value.__module__ == file.__name__
     ]
+    members = {"__init__": Cache.__init__, "__len__": lambda self: len(self.layers)}
+    for kind in own:
+        for name in vars(kind):
+            if name.startswith("set_") and "get_" + name[4:] in vars(kind):
+                members[name], members["get_" + name[4:]] = _setter(name[4:]), _getter(name[4:])
+    return type("ExternalCache", (*own, Cache) if own else (Cache,), members)(layers=layers)
+
+
+def _setter(kind):
+    def write(self, layer_idx, tensor):
+        layer = self.layers[layer_idx]
+        layer._replace(kind, tensor) if layer.has_states else layer._record(kind, tensor)
+
+    return write
+
+
+def _getter(kind):
+    return lambda self, layer_idx: self.layers[layer_idx].read(kind, 0)

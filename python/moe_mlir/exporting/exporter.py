@@ -10,10 +10,10 @@ import torch
 from .. import collector, hf
 from ..errors import Error, UnsupportedError
 from . import archive
-from .cache import cache_shapes
+from .cache import find_states
 from .check import check_exported, few_threads, narrow
 from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
-from .replacements import attention
+from .replacements import replaced
 from .routers import Routers
 from .wrapper import CachedModel, PlainModel
 
@@ -97,7 +97,8 @@ def export(
     with torch.no_grad(), _failures(model), _export_mode(model), collector.paused():
         routers = Routers(model) if force_experts or return_experts else None
         with routers or contextlib.nullcontext():
-            program, states = _trace(model, length, routers, force_experts, return_experts, say)
+            with replaced(model):
+                program, states = _trace(model, length, routers, force_experts, return_experts, say)
             _verify(program, model, states, routers if force_experts else None, say)
 
     outputs = list(program.graph_signature.user_outputs)
@@ -189,7 +190,7 @@ def _failures(model):
 
 @contextlib.contextmanager
 def _export_mode(model):
-    """Evaluation mode, experts and attention as one op per layer, grouped heads; everything is put back afterwards."""
+    """Evaluation mode, experts as one op, grouped heads of attention as they are; everything is put back afterwards."""
     hf.register()
     modules = hf.experts_modules(model)
     if not modules:
@@ -207,8 +208,7 @@ def _export_mode(model):
         model.set_experts_implementation(hf.IMPLEMENTATION)
         # Keys and values of grouped heads stay as they are instead of being repeated over the whole cache.
         os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = "1"
-        with attention.replaced(model):
-            yield
+        yield
     finally:
         model.train(training)
         model.set_experts_implementation(experts)
@@ -216,15 +216,6 @@ def _export_mode(model):
             os.environ.pop("TRANSFORMERS_SDPA_FORCE_GQA", None)
         else:
             os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = gqa
-
-
-def _states(model, shapes, length, batch):
-    """Zeroed caches as inputs: name -> `[batch, heads, length, d]`."""
-    return {
-        f"{kind}_cache_{index}": torch.zeros((batch, heads, length, width), dtype=model.dtype)
-        for index, layer in enumerate(shapes)
-        for kind, (heads, width) in layer.items()
-    }
 
 
 def _forced_ids(routers, batch, tokens):
@@ -242,16 +233,17 @@ def _trace(model, length, routers, force_experts, return_experts, say):
     dim = torch.export.Dim
     inputs = {"input_ids": torch.zeros((BATCH, TOKENS), dtype=torch.int64)}
     dynamic = {"input_ids": {0: dim.AUTO, 1: dim.AUTO}}
-    states = {}
+    states, found = {}, {}
     if length:
-        states = _states(model, cache_shapes(model), length, BATCH)
+        found = find_states(model)
+        states = {state.name: state.zeros(BATCH, length) for state in found.values()}
         inputs.update(position=torch.zeros(BATCH, dtype=torch.int64), logits_to_keep=torch.arange(KEPT), **states)
         dynamic.update(position={0: dim.AUTO}, logits_to_keep={0: dim.AUTO}, **{key: {0: dim.AUTO} for key in states})
     ids = _forced_ids(routers if force_experts else None, BATCH, TOKENS)
     inputs.update(ids)
     dynamic.update({key: {0: dim.AUTO, 1: dim.AUTO} for key in ids})
     kind = CachedModel if length else PlainModel
-    module = kind(model, list(inputs), routers, force_experts, return_experts)
+    module = kind(model, list(inputs), routers, force_experts, return_experts, found, length)
     say("tracing")
     program = torch.export.export(module, args=(), kwargs=inputs, dynamic_shapes=dynamic, strict=False)
     experts = sum(node.target == torch.ops.moe_mlir.experts.default for node in program.graph.nodes)
@@ -268,8 +260,7 @@ def _verify(program, model, states, routers, say):
     def eager(tokens, ids):
         if routers is not None:
             routers.ids = [ids[f"experts_{i}"] for i in range(len(routers))]
-        with attention.original(model):
-            return model(input_ids=tokens, use_cache=False).logits
+        return model(input_ids=tokens, use_cache=False).logits
 
     def zeroed(batch):
         return {key: torch.zeros((batch, *value.shape[1:]), dtype=value.dtype) for key, value in states.items()}

@@ -8,7 +8,7 @@ import inspect
 
 import torch
 
-from .cache import external_cache
+from .cache import Place, external_cache
 
 
 def _like(ids, tokens):
@@ -24,11 +24,12 @@ class _Named(torch.nn.Module):
     routers        the model's `Routers`, or None where they are left alone
     force_experts  inputs experts_N [B, S, k] int64 choose the experts of MoE layer N (counted over MoE layers)
     return_experts the chosen experts [B, S, k] of every MoE layer are further outputs
+    states         what `find_states` has found; `length` is that of the caches among it
     """
 
-    def __init__(self, model, names, routers=None, force_experts=False, return_experts=False):
+    def __init__(self, model, names, routers=None, force_experts=False, return_experts=False, states=None, length=0):
         super().__init__()
-        self.model = model
+        self.model, self.states, self.length = model, states, length
 
         def forward(*args, **kwargs):
             inputs = dict(zip(names, args), **kwargs)
@@ -56,20 +57,17 @@ class CachedModel(_Named):
     input_ids       [B, S] int64
     position        [B] int64, position of each row's first token; all rows must be equal
     logits_to_keep  [K] int64, indices in [0, S) of the tokens whose logits are wanted
-    key_cache_N     [B, heads, L, d], tokens at positions below `position` are filled; changed in place
-    value_cache_N   the same
-    index_cache_N   the same, of a layer with an indexer
+    others          the states, [B, ..]; of caches, tokens at positions below `position` are filled; changed in place
     """
 
-    def step(self, input_ids, position, logits_to_keep, **caches):
+    def step(self, input_ids, position, logits_to_keep, **tensors):
         steps = torch.arange(input_ids.shape[1], device=input_ids.device)
         start = position[0]
-        layers = sum(name.startswith("key_cache_") for name in caches)
-        buffers = [[caches.get(f"{kind}_cache_{i}") for kind in ("key", "value", "index")] for i in range(layers)]
+        place = Place(start, start + steps, self.length)
         return self.model(
             input_ids=input_ids,
             position_ids=position.unsqueeze(1) + steps,
-            past_key_values=external_cache(buffers, start, start + steps),
+            past_key_values=external_cache(self.model, self.states, tensors, place),
             use_cache=True,
             logits_to_keep=logits_to_keep,
         ).logits

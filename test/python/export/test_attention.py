@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import moe_mlir
-from moe_mlir.attention_op import attention
 from moe_mlir.errors import MismatchError, UnsupportedError
 from moe_mlir.exporting.replacements import attention as replacement
+from moe_mlir.ops import attention
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import compile_model, step_inputs, warnings_of
 from moe_mlir.testing.families import small_model

@@ -1,7 +1,7 @@
 """Attention of models for which transformers has no `scaled_dot_product_attention`: a function in its interface.
 
 It calls `scaled_dot_product_attention` where that says everything, and `moe_mlir::attention` where a layer hands sinks
-over. While the model's own function is wanted, as for the comparison before a file is written, there is `original`.
+over.
 """
 
 import contextlib
@@ -27,19 +27,6 @@ def replaced(model):
         model.set_attn_implementation(before)
 
 
-@contextlib.contextmanager
-def original(model):
-    """The model with the function of its own file, where `replaced` has put ours."""
-    if model.config.get_text_config()._attn_implementation != IMPLEMENTATION:
-        yield
-        return
-    model.set_attn_implementation("eager")
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(IMPLEMENTATION)
-
-
 def register():
     """Register the function and its masks; calling it again changes nothing."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
@@ -61,7 +48,7 @@ def forward(module, query, key, value, attention_mask, dropout=0.0, scaling=None
     import torch
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    from ...attention_op import attention
+    from ...ops import attention
 
     sinks = next((options[name] for name in SINKS if options.get(name) is not None), None)
     if options.get("softcap") is not None:

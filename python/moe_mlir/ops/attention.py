@@ -1,7 +1,7 @@
 """The torch op `moe_mlir::attention`: attention with sinks, which `scaled_dot_product_attention` cannot say.
 
 The op computes, so a model that uses it runs in eager mode, and has a fake kernel, so `torch.export` keeps it as one
-opaque node. Importing this module imports torch and defines the op.
+opaque node.
 """
 
 from typing import Optional

@@ -1,8 +1,4 @@
-"""The torch op `moe_mlir::experts`: one graph node per MoE layer.
-
-The op computes, so a model that uses it runs in eager mode, and has a fake kernel, so `torch.export` keeps it as one
-opaque node. Importing this module imports torch and defines the op.
-"""
+"""The torch op `moe_mlir::experts`: one graph node per MoE layer."""
 
 from typing import Optional
 
@@ -10,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from . import activations
+from .. import activations
 
 
 def _product(x, weight, bias, transposed):
