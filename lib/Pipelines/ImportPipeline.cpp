@@ -18,6 +18,7 @@ void moe_mlir::buildImportPipeline(OpPassManager &pm) {
     pm.addPass(createCSEPass());
   };
   pm.addNestedPass<func::FuncOp>(aten::createAtenFunctionalize());
+  pm.addNestedPass<func::FuncOp>(aten::createAtenExpandComplex());
   pm.addNestedPass<func::FuncOp>(aten::createAtenSimplify());
   cleanUp(); // equal subexpressions (masks, position tables) must be equal values before patterns compare them
   pm.addNestedPass<func::FuncOp>(aten::createRaiseAtenToGraph());

@@ -2,9 +2,10 @@
 
 A gated expert computes `activation(gate) * up` from two halves (or from even and odd columns) of its first product;
 an expert without a gate computes `activation(up)`. `swigluoai` is gated only: it clamps both parts and multiplies by
-`up + 1`.
+`up + 1`. What has no name is an expression (`expressions.py`).
 """
 
+from . import expressions
 from .errors import UnsupportedError
 
 SWIGLUOAI_ALPHA = 1.702
@@ -40,10 +41,13 @@ def apply(name, pre, gated, interleaved):
     """Activation `name` on `pre`: `[..., 2 I]` -> `[..., I]` if `gated`, else `[..., I]` -> `[..., I]`."""
     import torch
 
+    if name.startswith(expressions.PREFIX):
+        gate, up = split(pre, interleaved) if gated else (None, pre)
+        return expressions.evaluate(name, gate, up)
     if name not in names(gated):
         raise UnsupportedError(
             f"experts activation '{name}' is not known {'with' if gated else 'without'} a gate; "
-            f"known are: {', '.join(names(gated))}"
+            f"known are: {', '.join(names(gated))}, and expressions that begin with '{expressions.PREFIX}'"
         )
     if not gated:
         return _pointwise()[name](pre)

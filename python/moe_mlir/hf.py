@@ -8,7 +8,6 @@
 calls one `moe_mlir::experts` op per MoE layer. The router stays what it is.
 """
 
-from . import activations
 from .errors import UnsupportedError
 
 IMPLEMENTATION = "moe_mlir"
@@ -25,11 +24,28 @@ def register():
 
 def experts_forward(module, hidden_states, top_k_index, top_k_weights):
     """Forward of an experts module of transformers: `[T, H]`, `[T, k]`, `[T, k]` -> `[T, H]`."""
+    import torch
+
     from . import ops
 
     layout = expert_layout(module)
     first = "gate_up_proj" if layout["gated"] else "up_proj"
     bias = module.has_bias
+    if module.has_post_expert_norm:
+        # What each expert gives is normalised before it is weighed: every pair is a token of its own until then.
+        pairs, top_k = (-1, 1), top_k_index.shape[1]
+        rows = ops.experts(
+            hidden_states.repeat_interleave(top_k, dim=0),
+            top_k_index.reshape(pairs),
+            torch.ones_like(top_k_weights).reshape(pairs),
+            getattr(module, first),
+            module.down_proj,
+            getattr(module, first + "_bias") if bias else None,
+            module.down_proj_bias if bias else None,
+            **layout,
+        )
+        rows = module.post_expert_norm(rows) * top_k_weights.reshape(pairs)
+        return rows.view(-1, top_k, rows.shape[-1]).sum(dim=1).to(hidden_states.dtype)
     return ops.experts(
         hidden_states,
         top_k_index,
@@ -46,7 +62,7 @@ def expert_layout(module):
     """`activation`, `gated`, `interleaved` and `transposed` of an experts module, found once per module.
 
     A module may bring its own gate function, so names in the configuration prove nothing: the module's function is
-    compared with every activation that `moe_mlir::experts` knows, on values that separate them.
+    compared with every activation that has a name, on values that separate them, and traced if it is none of them.
     """
     known = getattr(module, "_moe_mlir_layout", None)
     if known is None:
@@ -56,37 +72,23 @@ def expert_layout(module):
 
 
 def _probe(module):
-    import torch
-    from torch.utils._python_dispatch import _disable_current_modes
+    from . import tracing
 
     kind = type(module).__name__
-    if module.has_post_expert_norm:
-        raise UnsupportedError(f"experts of '{kind}' normalise after each expert, which is not supported")
     if module._is_expert_parallel:
         raise UnsupportedError(
             f"experts of '{kind}' are sharded over ranks: export the model before it is parallelised"
         )
     gated = bool(module.has_gate)
-    # Called while a graph is traced: the probe must run on real tensors all the same.
-    with _disable_current_modes(), torch.no_grad():
-        generator = torch.Generator().manual_seed(0)
-        pre = 6 * torch.randn(64, 32, generator=generator, dtype=torch.float64)
-        actual = module._apply_gate(pre) if gated else module.act_fn(pre)
-        for interleaved in (False, True) if gated else (False,):
-            for name in activations.names(gated):
-                expected = activations.apply(name, pre, gated, interleaved)
-                if actual.shape == expected.shape and torch.allclose(actual, expected, rtol=1e-9, atol=1e-9):
-                    return {
-                        "activation": name,
-                        "gated": gated,
-                        "interleaved": interleaved,
-                        "transposed": bool(module.is_transposed),
-                    }
-    raise UnsupportedError(
-        f"experts of '{kind}' use an activation that is not known "
-        f"({'own gate function' if gated else type(module.act_fn).__name__}); "
-        f"known are: {', '.join(activations.names(gated))}"
+    name, interleaved = tracing.trace(
+        module._apply_gate if gated else module.act_fn, gated, module.down_proj.dtype, f"experts of '{kind}'"
     )
+    return {
+        "activation": name,
+        "gated": gated,
+        "interleaved": interleaved,
+        "transposed": bool(module.is_transposed),
+    }
 
 
 def experts_modules(model):

@@ -22,6 +22,12 @@ STATE = ["set", "program.schema_version.minor", "21",
          "set", f"{SIGNATURE}.input_specs.1", '{"buffer": {"arg": {"name": "c_one"}, "buffer_name": "one"}}',
          "set", "program.graph_module.graph.outputs.", '{"as_tensor": {"name": "sum"}}',
          "set", f"{SIGNATURE}.output_specs.", '{"buffer_mutation": {"arg": {"name": "sum"}, "buffer_name": "one"}}']
+# Experts whose activation is an expression.
+NODE = "program.graph_module.graph.nodes.0"
+EXPRESSION = "expr:(mul (silu (min gate 10.0)) (pow (abs (max up -1e-3)) .5))"
+EXPERTS = ["set", f"{NODE}.target", '"torch.ops.moe_mlir.experts.default"',
+           "set", f"{NODE}.inputs.", json.dumps({"name": "activation", "arg": {"as_string": EXPRESSION}, "kind": 1}),
+           "set", f"{NODE}.inputs.", json.dumps({"name": "gated", "arg": {"as_bool": True}, "kind": 1})]
 
 
 def main(fixtures, corpus, folder):
@@ -30,7 +36,7 @@ def main(fixtures, corpus, folder):
 
     folder.mkdir(parents=True, exist_ok=True)
     listed = sorted(path for path in corpus.iterdir() if path.is_file())
-    for name, words in {"plain": [], "extra": ["set", "extra", json.dumps(EXTRA)], "damaged": ["truncate", "60"], "state": STATE,
+    for name, words in {"plain": [], "extra": ["set", "extra", json.dumps(EXTRA)], "damaged": ["truncate", "60"], "state": STATE, "experts": EXPERTS,
                         "pickled": ["pickle", "one"]}.items():
         path = folder / f"{name}.pt2"
         pack.main(fixtures / "tiny.json", path, *words)

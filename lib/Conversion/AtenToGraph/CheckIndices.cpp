@@ -273,7 +273,7 @@ LogicalResult Checker::checkCall(CallOp call) {
   }
   bool embedding = base == "aten.embedding";
   if (!embedding && base != "aten.gather" && base != "aten.index_select" && base != "aten.index_copy" &&
-      base != "aten.scatter")
+      base != "aten.index_add" && base != "aten.scatter")
     return success();
   Value self = call.getValue(embedding ? "weight" : "self"), indices = call.getValue(embedding ? "indices" : "index");
   RankedTensorType type = getTensorType(self);

@@ -18,6 +18,7 @@ Type getWideType(Type element);
 // Each lives in the file of that name.
 void populateDecomposePatterns(RewritePatternSet &patterns);
 void populateDecomposeAttentionPatterns(RewritePatternSet &patterns);
+void populateDecomposeVectorNormPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::aten
 

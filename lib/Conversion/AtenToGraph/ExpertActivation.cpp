@@ -96,7 +96,7 @@ Value Translator::translateCall(CallOp call, Value x, unsigned depth) {
   if (base == "aten.relu")
     return s.relu(x);
   if (base == "aten.sigmoid")
-    return s.make<arith::DivFOp>(s.constant(1), s.add(s.constant(1), s.make<math::ExpOp>(s.make<arith::NegFOp>(x))));
+    return s.sigmoid(x);
   if (base == "aten.tanh")
     return s.make<math::TanhOp>(x);
   if (base == "aten.exp")

@@ -50,6 +50,17 @@ static void raiseRouter(PatternRewriter &rewriter, Location loc, ExpertLayer &la
       router->bias, router->ids, rewriter.getI64IntegerAttr(router->topK), moe::ScoreAttr::get(context, router->score),
       moe::RenormalizeAttr::get(context, router->renormalize), number(router->eps), /*p=*/FloatAttr(),
       number(router->scale), router->groups, /*capacity=*/moe::CapacityAttr());
+  // What the model does with pairs of experts that compute nothing follows the layer; it takes the gate's choice as well.
+  if (getTensorType(router->logits).getDimSize(1) > experts) {
+    auto isLater = [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      return user->getBlock() == gate->getBlock() && gate->isBeforeInBlock(user);
+    };
+    Value ids = createCall(rewriter, loc, "aten.to.dtype", layer.ids.getType(),
+                           {{"self", gate.getExperts()}, {"dtype", Attribute(TypeAttr::get(rewriter.getI64Type()))}});
+    rewriter.replaceUsesWithIf(layer.ids, ids, isLater);
+    rewriter.replaceUsesWithIf(layer.weights, gate.getWeights(), isLater);
+  }
   layer.weights = gate.getWeights();
   layer.ids = gate.getExperts();
   remark::passed(loc, options) << remark::metric("top_k", router->topK);

@@ -105,7 +105,8 @@ bool Functionalizer::isView(CallOp call, Value self) {
   static const llvm::StringSet<> views{
       "aten.view",   "aten.transpose", "aten.t",       "aten.permute", "aten.unsqueeze", "aten.squeeze",
       "aten.select", "aten.slice",     "aten.expand",  "aten.alias",   "aten.detach",    "aten.split",
-      "aten.chunk",  "aten.unbind",    "aten.view_as", "aten.numpy_T", "aten.expand_as", "aten.split_with_sizes"};
+      "aten.chunk",  "aten.unbind",    "aten.view_as", "aten.numpy_T", "aten.expand_as", "aten.split_with_sizes",
+      "aten.real",   "aten.imag",      "aten.view_as_real", "aten.view_as_complex"};
   static const llvm::StringSet<> sometimes{"aten.reshape", "aten.contiguous", "aten.flatten", "aten.unflatten"};
   static const llvm::StringSet<> scattering{"aten.transpose", "aten.t",      "aten.permute",
                                             "aten.expand",    "aten.select", "aten.slice"};

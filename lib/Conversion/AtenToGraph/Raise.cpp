@@ -1,5 +1,6 @@
 //===- Raise.cpp - the pass raise-aten-to-graph -------------------------------------------------------------------===//
 
+#include "Decompose.h"
 #include "PlainLayers.h"
 
 #include "moe-mlir/Conversion/AtenToGraph/Passes.h"
@@ -32,7 +33,8 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
     // Patterns match calls that say something: those that do not go first. Reshapes come last, because the others see
     // them as calls.
     using Populate = void (*)(RewritePatternSet &);
-    static constexpr Populate simplify[] = {populateSimplifyPatterns};
+    static constexpr Populate simplify[] = {populateSimplifyPatterns, populateFoldParametersPatterns,
+                                             populateDecomposeVectorNormPatterns};
     static constexpr Populate raise[] = {
         populateSimplifyPatterns,    populateRaiseExpertsPatterns, populateRaiseGroupedExpertsPatterns,
         populateRaiseLinearPatterns, populateRaiseNormPatterns,    populateRaiseBatchedExpertsPatterns,

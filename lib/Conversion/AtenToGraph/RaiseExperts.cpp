@@ -1,5 +1,6 @@
 //===- RaiseExperts.cpp - moe_mlir::experts becomes gate, dispatch, expert, combine -------------------------------===//
 
+#include "ExpertExpression.h"
 #include "ExpertLayer.h"
 #include "PlainLayers.h"
 #include "ScalarMath.h"
@@ -27,8 +28,16 @@ static Value buildPointwise(const ScalarMath &s, StringRef name, Value x) {
   return {};
 }
 
-/// What the region of moe.expert yields: activation(gate) * up, or activation(x) without a gate.
+/// What the region of moe.expert yields: an expression of its own, activation(gate) * up, or activation(x) without a
+/// gate. Null for a name that is not known and for an expression that cannot be read.
 static Value buildActivation(const ScalarMath &s, StringRef name, Value gate, Value up) {
+  if (name.consume_front(moe_mlir::expressionPrefix)) {
+    llvm::Expected<moe_mlir::Expression> steps = moe_mlir::parseExpression(name, /*gated=*/up != nullptr);
+    if (steps)
+      return buildExpression(s, *steps, up ? gate : Value(), up ? up : gate);
+    llvm::consumeError(steps.takeError());
+    return {};
+  }
   if (name == "swigluoai") { // clamped; gate * sigmoid(1.702 gate) * (up + 1)
     if (!up)
       return {};
@@ -57,9 +66,17 @@ static LogicalResult checkCall(CallOp call, Mismatch *why) {
 }
 
 void mlir::aten::explainExpertsCall(CallOp call, Mismatch &why) {
-  if (succeeded(checkCall(call, &why)))
-    (void)giveUp(&why, "activation",
-                 "'" + call.getString("activation").value_or("") + "' is no activation that moe_mlir.experts has");
+  if (failed(checkCall(call, &why)))
+    return;
+  StringRef activation = call.getString("activation").value_or("");
+  if (activation.consume_front(moe_mlir::expressionPrefix)) {
+    llvm::Expected<moe_mlir::Expression> steps =
+        moe_mlir::parseExpression(activation, call.getBool("gated").value_or(false));
+    if (!steps)
+      (void)giveUp(&why, "activation", "its expression cannot be read: " + llvm::toString(steps.takeError()));
+    return;
+  }
+  (void)giveUp(&why, "activation", "'" + activation + "' is no activation that moe_mlir.experts has");
 }
 
 namespace {

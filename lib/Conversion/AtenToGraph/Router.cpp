@@ -77,6 +77,12 @@ static bool matchSum(Value value, Value weights, Router &router) {
   }
   CallOp sum = getDefiningCall(value, {"aten.sum"});
   std::optional<SmallVector<int64_t>> dims = sum ? sum.getInts("dim") : std::nullopt;
+  // The norm of order 1 of what cannot be negative.
+  if (CallOp size = sum ? getDefiningCall(sum.getValue("self"), {"aten.abs"}) : CallOp())
+    if (CallOp topk = getDefiningCall(weights, {"aten.topk"}))
+      if (size.getValue("self") == weights && getDefiningCall(topk.getValue("self"), {"aten.softmax", "aten.sigmoid"}))
+        return dims && dims->size() == 1 && ((*dims)[0] == -1 || (*dims)[0] == 1) &&
+               sum.getBool("keepdim").value_or(false) && isF32(value);
   return dims && dims->size() == 1 && ((*dims)[0] == -1 || (*dims)[0] == 1) && sum.getBool("keepdim").value_or(false) &&
          sum.getValue("self") == weights && isF32(value);
 }
@@ -243,7 +249,8 @@ std::optional<Router> mlir::aten::matchRouter(Value ids, Value weights, int64_t 
   if (!logits || logits.getRank() != 2 || logits.isDynamicDim(1) ||
       !(logits.getElementType().isF32() || logits.getElementType().isBF16()))
     return giveUp(why, "logits", "they are not [T, E] of f32 or bf16, with E known", router.logits);
-  if (logits.getDimSize(1) != experts)
+  // More of them are of experts that compute nothing here: their ids are outside.
+  if (logits.getDimSize(1) < experts)
     return giveUp(why, "logits", "there are " + Twine(logits.getDimSize(1)) + " for " + Twine(experts) + " experts",
                   router.logits);
   return router;

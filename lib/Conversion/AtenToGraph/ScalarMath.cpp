@@ -16,6 +16,14 @@ static Value halfOfOnePlus(const ScalarMath &s, Value x, Value t) {
   return s.mul(s.mul(s.constant(0.5), x), s.add(s.constant(1), t));
 }
 
+Value ScalarMath::sigmoid(Value x) const {
+  return make<arith::DivFOp>(constant(1), add(constant(1), make<math::ExpOp>(make<arith::NegFOp>(x))));
+}
+
+Value ScalarMath::softplus(Value x) const {
+  return add(relu(x), make<math::Log1pOp>(make<math::ExpOp>(make<arith::NegFOp>(make<math::AbsFOp>(x)))));
+}
+
 Value ScalarMath::silu(Value x) const { return make<nn::SiluOp>(x); }
 
 Value ScalarMath::gelu(Value x) const {

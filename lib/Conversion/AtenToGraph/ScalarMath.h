@@ -22,6 +22,10 @@ struct ScalarMath {
   Value atLeast(Value x, double bound) const { return make<arith::MaximumFOp>(x, constant(bound)); }
 
   Value relu(Value x) const { return atLeast(x, 0); }
+  /// 1 / (1 + exp(-x))
+  Value sigmoid(Value x) const;
+  /// log(1 + exp(x)), without overflow
+  Value softplus(Value x) const;
   Value silu(Value x) const;
   /// x / 2 (1 + erf(x / sqrt(2)))
   Value gelu(Value x) const;

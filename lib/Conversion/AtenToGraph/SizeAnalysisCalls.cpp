@@ -98,6 +98,7 @@ static const llvm::StringSet<> &likeSelf() {
                                      "aten.alias",
                                      "aten.lift_fresh_copy",
                                      "aten.dropout",
+                                     "aten.index_add",
                                      "aten.index_copy",
                                      "aten.scatter",
                                      "aten.bitwise_not",
@@ -180,6 +181,13 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
   }
   if (base == "aten.sum" || base == "aten.mean" || base == "aten.amax" || base == "aten.max")
     return selfRank == rank ? std::optional(getSize(self, dim)) : std::nullopt;
+  if (base == "aten.pad" || base == "aten.constant_pad_nd") {
+    std::optional<SmallVector<int64_t>> pads = call.getInts("pad");
+    if (!pads)
+      return std::nullopt;
+    size_t at = 2 * (rank - 1 - dim);
+    return at + 1 < pads->size() ? getSize(self, dim) + ((*pads)[at] + (*pads)[at + 1]) : getSize(self, dim);
+  }
   if (base == "moe_mlir.scan")
     return getSize(call.getValue(result ? "state" : "value"), dim);
   if (base == "aten.gather")

@@ -28,13 +28,16 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
   using ConvertAtenToLinalgBase::ConvertAtenToLinalgBase;
 
   ConvertAtenToLinalg() {
+    addConvolutions(table);
     addCreation(table);
     addElementwise(table);
+    addIndexAdd(table);
     addIndexing(table);
     addMatMul(table);
     addReductions(table);
     addShapes(table);
     addSymbolic(table);
+    addTriangles(table);
   }
 
   void runOnOperation() override {

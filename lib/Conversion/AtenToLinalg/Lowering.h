@@ -78,13 +78,16 @@ Values lowerMaximumOfTwo(Lowering &l);
 /// topk of rows that are long, or whose length or k is not known; nothing for other calls.
 Values lowerLongTopK(Lowering &l);
 
+void addConvolutions(LoweringTable &table);
 void addCreation(LoweringTable &table);
 void addElementwise(LoweringTable &table);
+void addIndexAdd(LoweringTable &table);
 void addIndexing(LoweringTable &table);
 void addMatMul(LoweringTable &table);
 void addReductions(LoweringTable &table);
 void addShapes(LoweringTable &table);
 void addSymbolic(LoweringTable &table);
+void addTriangles(LoweringTable &table);
 
 } // namespace mlir::aten
 

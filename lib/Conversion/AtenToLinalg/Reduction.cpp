@@ -71,6 +71,30 @@ static Values lowerMean(Lowering &l) {
   })}};
 }
 
+/// linalg_vector_norm(self, ord, dim): the root of the sum of squares, or the sum of absolute values.
+static Values lowerVectorNorm(Lowering &l) {
+  Value self = l.getTensor("self");
+  std::optional<double> order = l.call.getArgument("ord") ? l.call.getFloat("ord") : 2.0;
+  if (!self || !isa<FloatType>(l.getType().getElementType()) || (order != 1.0 && order != 2.0))
+    return std::nullopt;
+  std::optional<SmallVector<int64_t>> dims = getDims(l, cast<RankedTensorType>(self.getType()).getRank());
+  if (!dims)
+    return std::nullopt;
+  Type compute = getComputeType(l.getType().getElementType());
+  self = l.cast(self, compute);
+  Value parts = l.map(cast<RankedTensorType>(self.getType()), l.getSizes(self), self,
+                      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                        if (order == 1.0)
+                          return math::AbsFOp::create(b, loc, args[0]);
+                        return arith::MulFOp::create(b, loc, args[0], args[0]);
+                      });
+  Value sum = l.reduce(parts, *dims, isKept(l), l.b.getZeroAttr(compute), add);
+  return {{l.map(l.getType(), l.getSizes(sum), sum, [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value root = order == 2.0 ? math::SqrtOp::create(b, loc, args[0]).getResult() : args[0];
+    return convertScalar(b, loc, root, l.getType().getElementType());
+  })}};
+}
+
 /// amax, and max without dimension.
 static Values lowerMaximum(Lowering &l) {
   Value self = l.getTensor("self");
@@ -305,6 +329,7 @@ static Values lowerMax(Lowering &l) {
 void mlir::aten::addReductions(LoweringTable &table) {
   table["aten.sum"] = lowerSum;
   table["aten.mean"] = lowerMean;
+  table["aten.linalg_vector_norm"] = lowerVectorNorm;
   table["aten.amax"] = lowerMaximum;
   table["aten.max"] = lowerMax;
   table["aten.any"] = lowerTruth<true>;

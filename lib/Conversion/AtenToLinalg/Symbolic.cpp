@@ -33,6 +33,26 @@ template <typename Op> static Values lowerInteger(Lowering &l) {
   return {{Op::create(l.b, l.loc, pair->first, pair->second)}};
 }
 
+/// a % b, with the sign of b as in Python.
+static Values lowerModulo(Lowering &l) {
+  auto pair = getPair(l);
+  if (!pair)
+    return std::nullopt;
+  auto [a, b] = *pair;
+  Value whole = arith::FloorDivSIOp::create(l.b, l.loc, a, b);
+  return {{arith::SubIOp::create(l.b, l.loc, a, arith::MulIOp::create(l.b, l.loc, whole, b))}};
+}
+
+/// -a.
+static Values lowerNegation(Lowering &l) {
+  for (StringRef name : {"a", "self", "x"})
+    if (Value value = l.getScalar(name); value && value.getType().isInteger(64)) {
+      Value zero = arith::ConstantOp::create(l.b, l.loc, l.b.getI64IntegerAttr(0));
+      return {{arith::SubIOp::create(l.b, l.loc, zero, value)}};
+    }
+  return std::nullopt;
+}
+
 /// A tensor of one element as a number.
 static Values lowerItem(Lowering &l) {
   Value self = l.getTensor("self");
@@ -58,6 +78,8 @@ void mlir::aten::addSymbolic(LoweringTable &table) {
   table["_operator.sub"] = lowerInteger<arith::SubIOp>;
   table["_operator.mul"] = lowerInteger<arith::MulIOp>;
   table["_operator.floordiv"] = lowerInteger<arith::FloorDivSIOp>;
+  table["_operator.mod"] = lowerModulo;
+  table["_operator.neg"] = lowerNegation;
   table["torch.sym_min"] = lowerInteger<arith::MinSIOp>;
   table["torch.sym_max"] = lowerInteger<arith::MaxSIOp>;
   for (StringRef name : {"aten.item", "aten._local_scalar_dense"})

@@ -3,6 +3,7 @@
 #include "CallRules.h"
 #include "ShapeRules.h"
 #include "Support.h"
+#include "moe-mlir/Support/Expression.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -38,12 +39,12 @@ struct Rule {
 static constexpr Rule rules[] = {
     {"exp log log1p sqrt rsqrt reciprocal sin cos tanh erf sigmoid silu gelu softplus relu neg abs square floor ceil "
      "round trunc isnan logical_not bitwise_not to _to_copy float type_as clone contiguous alias detach lift_fresh "
-     "lift_fresh_copy dropout zeros_like ones_like empty_like full_like fill softmax _softmax cumsum",
+     "lift_fresh_copy dropout zeros_like ones_like empty_like full_like fill softmax _softmax cumsum tril triu",
      "self", Shape::Same},
     {"log_softmax argsort index_put", "self", Shape::Same},
     {"dropout rms_norm layer_norm", "input", Shape::Same},
     {"select_scatter slice_scatter", "self src", Shape::Same},
-    {"index_copy", "self index source", Shape::Same},
+    {"index_copy index_add", "self index source", Shape::Same},
     {"scatter", "self index", Shape::Same},
     {"copy", "self src", Shape::Same},
     {"expand_as view_as", "other self", Shape::Same},
@@ -56,10 +57,14 @@ static constexpr Rule rules[] = {
     {"masked_fill", "self mask", Shape::Broadcast},
     {"view reshape _unsafe_view expand broadcast_to new_zeros new_ones new_empty new_full", "self", Shape::Listed},
     {"zeros ones empty full", "", Shape::Listed},
-    {"sum mean amax any all argmax", "self", Shape::Reduced},
-    {"transpose t permute slice index_select topk sort split split_with_sizes chunk diff", "self", Shape::Rank},
+    {"sum mean amax any all argmax linalg_vector_norm", "self", Shape::Reduced},
+    {"transpose t permute slice pad constant_pad_nd index_select topk sort split split_with_sizes chunk diff", "self", Shape::Rank},
     {"unsqueeze", "self", Shape::Rank, 1},
-    {"select unbind", "self", Shape::Rank, -1},
+    {"select unbind view_as_complex", "self", Shape::Rank, -1},
+    {"view_as_real", "self", Shape::Rank, 1},
+    {"real imag", "self", Shape::Same},
+    {"polar", "abs angle", Shape::Broadcast},
+    {"complex", "real imag", Shape::Broadcast},
     {"index max flatten squeeze", "self", Shape::Any},
     {"cat concat", "tensors", Shape::Rank},
     {"stack", "tensors", Shape::Rank, 1},
@@ -70,7 +75,8 @@ static constexpr Rule rules[] = {
     {"addmm", "mat1 mat2 self", Shape::Rank, 0, "22"},
     {"matmul", "self other", Shape::Any},
     {"scaled_dot_product_attention", "query key value", Shape::Rank},
-    {"arange scalar_tensor", "", Shape::Any},
+    {"conv1d", "input weight", Shape::Rank, 0, "33"},
+    {"arange scalar_tensor eye", "", Shape::Any},
     {"experts", "hidden ids weights gate_up_proj down_proj", Shape::Rank, 0, "22233"},
     {"causal_conv", "x weight", Shape::Same, 0, "32"},
     {"scan", "value key query state decay", Shape::Any, 0, "4444"},
@@ -273,7 +279,20 @@ Error Check::run() {
   return call.getNumResults() ? Error::success() : inputError("it has no result");
 }
 
+/// The activation of experts may be an expression.
+static Error checkActivation(aten::CallOp call) {
+  StringRef activation = call.getString("activation").value_or("");
+  if (!activation.consume_front(expressionPrefix))
+    return Error::success();
+  Expected<Expression> expression = parseExpression(activation, call.getBool("gated").value_or(false));
+  return expression ? Error::success()
+                    : inputError("the expression of its activation, " + toString(expression.takeError()));
+}
+
 Error moe_mlir::pt2::checkCall(aten::CallOp call) {
+  if (call.getBase() == "moe_mlir.experts")
+    if (Error error = checkActivation(call))
+      return error;
   if (const Rule *rule = findRule(call))
     return Check(call, *rule).run();
   if (!call.getTarget().starts_with("_operator.") && !call.getTarget().starts_with("torch.sym_"))

@@ -10,6 +10,10 @@
 
 namespace moe_mlir::pt2 {
 
+/// The element type of values of the graph. They may be complex, which tensors of the file may not: aten-expand-complex
+/// takes them apart.
+mlir::Type getGraphElementType(Pt2ScalarType type, mlir::MLIRContext *context);
+
 /// Turns the JSON of an exported program into `func.func @main`. One object reads one graph and the graphs nested in
 /// it.
 class GraphReader {

@@ -67,7 +67,7 @@ Expected<Attribute> GraphReader::getArgument(const Scope &scope, const JsonObjec
   };
   if (kind == "as_scalar_type") {
     auto dtype = static_cast<Pt2ScalarType>(value->getAsInteger().value_or(0));
-    Type element = getElementType(dtype, builder.getContext());
+    Type element = getGraphElementType(dtype, builder.getContext());
     if (!element)
       return unsupportedError(describe(dtype) + " is not supported");
     return TypeAttr::get(element);

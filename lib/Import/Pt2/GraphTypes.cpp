@@ -43,6 +43,14 @@ ArrayAttr GraphReader::getDimNames(const Scope &scope, StringRef name, RankedTen
   return builder.getArrayAttr(dims);
 }
 
+Type pt2::getGraphElementType(Pt2ScalarType type, MLIRContext *context) {
+  if (type == Pt2ScalarType::Complex64)
+    return ComplexType::get(Float32Type::get(context));
+  if (type == Pt2ScalarType::Complex128)
+    return ComplexType::get(Float64Type::get(context));
+  return getElementType(type, context);
+}
+
 Expected<RankedTensorType> GraphReader::getTensorType(const Scope &scope, StringRef name) {
   const JsonObject *values = scope.graph->getObject("tensor_values");
   const JsonObject *meta = values ? values->getObject(name) : nullptr;
@@ -50,7 +58,7 @@ Expected<RankedTensorType> GraphReader::getTensorType(const Scope &scope, String
   if (!sizes)
     return inputError("graph: no type for value '" + printable(name) + "'");
   auto dtype = static_cast<Pt2ScalarType>(meta->getInteger("dtype").value_or(0));
-  Type element = getElementType(dtype, builder.getContext());
+  Type element = getGraphElementType(dtype, builder.getContext());
   if (!element)
     return unsupportedError("graph: value '" + printable(name) + "' has " + notSupported(dtype));
   SmallVector<int64_t> shape;

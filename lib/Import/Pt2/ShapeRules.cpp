@@ -229,6 +229,45 @@ static std::optional<Sizes> flatten(CallOp call, unsigned) {
 /// A row for each step, and the next state.
 static std::optional<Sizes> scan(CallOp call, unsigned result) { return sizesOf(call, result ? "state" : "value"); }
 
+/// Pairs of numbers of new elements, from the last dimension on.
+static std::optional<Sizes> pad(CallOp call, unsigned) {
+  Sizes sizes = sizesOf(call, "self");
+  std::optional<Sizes> pads = call.getInts("pad");
+  auto tooMany = [](int64_t count) { return std::abs(count) > int64_t(1) << 31; };
+  if (!pads || pads->size() % 2 || pads->size() > 2 * sizes.size() || any_of(*pads, tooMany))
+    return std::nullopt;
+  for (size_t i = 0; i < pads->size(); i += 2) {
+    int64_t &size = sizes[sizes.size() - 1 - i / 2];
+    bool same = (*pads)[i] == 0 && (*pads)[i + 1] == 0;
+    size = same ? size : size == ShapedType::kDynamic ? kAnySize : size + (*pads)[i] + (*pads)[i + 1];
+  }
+  return sizes;
+}
+
+static std::optional<Sizes> convolution(CallOp call, unsigned) {
+  Sizes sizes = sizesOf(call, "input"), weight = sizesOf(call, "weight");
+  auto single = [&](StringRef name, int64_t absent) -> std::optional<int64_t> {
+    std::optional<Sizes> numbers = call.getArgument(name) ? call.getInts(name) : Sizes{absent};
+    return numbers && numbers->size() == 1 ? std::optional((*numbers)[0]) : std::nullopt;
+  };
+  std::optional<int64_t> stride = single("stride", 1), padding = single("padding", 0), dilation = single("dilation", 1);
+  int64_t length = sizes[2];
+  sizes[1] = weight[0];
+  sizes[2] = kAnySize;
+  constexpr int64_t most = int64_t(1) << 31; // numbers beyond it are left to the lowering
+  bool known = length >= 0 && length < most && weight[2] > 0 && weight[2] < most && stride > 0 && padding >= 0 &&
+               dilation > 0 && padding < most && dilation < most;
+  if (int64_t room = known ? length + 2 * *padding - *dilation * (weight[2] - 1) - 1 : -1; room >= 0)
+    sizes[2] = room / *stride + 1;
+  return sizes;
+}
+
+/// eye(n) and eye(n, m).
+static std::optional<Sizes> square(CallOp call, unsigned) {
+  int64_t rows = call.getInt("n").value_or(kAnySize);
+  return Sizes{rows, call.getArgument("m") ? call.getInt("m").value_or(kAnySize) : rows};
+}
+
 static std::optional<Sizes> counted(CallOp, unsigned) { return Sizes{kAnySize}; }
 static std::optional<Sizes> number(CallOp, unsigned) { return Sizes(); }
 
@@ -243,7 +282,7 @@ std::optional<SmallVector<int64_t>> moe_mlir::pt2::getResultSizes(CallOp call, u
           {"permute", permute},
           {"slice", slice},
           {"split split_with_sizes chunk topk index_select", resize},
-          {"sum mean amax any all argmax max", reduce},
+          {"sum mean amax any all argmax max linalg_vector_norm", reduce},
           {"cat concat stack", join},
           {"embedding", embedding},
           {"linear mm bmm addmm", product},
@@ -253,6 +292,9 @@ std::optional<SmallVector<int64_t>> moe_mlir::pt2::getResultSizes(CallOp call, u
            "ones empty full",
            listed},
           {"flatten", flatten},
+          {"pad constant_pad_nd", pad},
+          {"conv1d", convolution},
+          {"eye", square},
           {"arange", counted},
           {"scalar_tensor", number}}) {
       SmallVector<StringRef> list;

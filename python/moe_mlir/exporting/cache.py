@@ -125,7 +125,7 @@ def take_handed():
     return _handed.pop() if _handed else None
 
 
-class _ExternalLayer(_Layer):
+class ExternalLayer(_Layer):
     """One layer's tensors, which are changed in place: caches written at `slots` and read whole, and others."""
 
     has_states = True
@@ -196,7 +196,7 @@ def external_cache(model, states, tensors, place):
     by_layer = collections.defaultdict(dict)
     for key, state in states.items():
         by_layer[key[0]][key[1:]] = (state, tensors[state.name])
-    return _cache_for(model, lambda index: _ExternalLayer(index, by_layer[index], place))
+    return _cache_for(model, lambda index: ExternalLayer(index, by_layer[index], place))
 
 
 def find_states(model):

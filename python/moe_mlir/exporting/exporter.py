@@ -12,6 +12,7 @@ from ..errors import Error, UnsupportedError
 from . import archive
 from .cache import find_states
 from .check import check_exported, few_threads, narrow
+from .replacements import experts as expert_modules
 from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
 from .replacements import replaced
 from .routers import Routers
@@ -193,25 +194,28 @@ def _export_mode(model):
     """Evaluation mode, experts as one op, grouped heads of attention as they are; everything is put back afterwards."""
     hf.register()
     modules = hf.experts_modules(model)
-    if not modules:
+    if not modules and not expert_modules.replaceable(model):
         raise UnsupportedError(
-            f"'{type(model).__name__}' has no experts that transformers' registry can replace; "
-            "only MoE models that use it can be exported"
+            f"'{type(model).__name__}' has no experts that transformers' registry can replace, and none that are built "
+            "like those of docs/Export.md; only MoE models with such experts can be exported"
         )
     for _, module in modules:
         hf.expert_layout(module)
     config = model.config.get_text_config()
-    training, experts = model.training, config._experts_implementation
+    training, own = model.training, config._experts_implementation
     gqa = os.environ.get("TRANSFORMERS_SDPA_FORCE_GQA")
     try:
         model.eval()
-        model.set_experts_implementation(hf.IMPLEMENTATION)
+        if modules:
+            model.set_experts_implementation(hf.IMPLEMENTATION)
         # Keys and values of grouped heads stay as they are instead of being repeated over the whole cache.
         os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = "1"
-        yield
+        with expert_modules.replaced(model):
+            yield
     finally:
         model.train(training)
-        model.set_experts_implementation(experts)
+        if modules:
+            model.set_experts_implementation(own)
         if gqa is None:
             os.environ.pop("TRANSFORMERS_SDPA_FORCE_GQA", None)
         else:

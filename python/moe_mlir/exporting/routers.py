@@ -21,6 +21,11 @@ class Routers:
 
     def __init__(self, model):
         self.modules = [_router_of(model, name) for name, _ in experts_modules(model)]
+        if not self.modules:
+            raise UnsupportedError(
+                f"experts can be forced or returned where transformers' registry can replace them only; '{type(model).__name__}' "
+                "has none of those"
+            )
         self.ids = None
         self.clear()
         self._handles = []

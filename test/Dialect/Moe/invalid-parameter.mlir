@@ -253,3 +253,27 @@ func.func @interleaved_whole() {
   %0 = moe.parameter ["a"] recipe [#moe.pack<columns = 64, pairs = 1, interleaved = true>] : memref<1x4x64xf32>
   return
 }
+
+// -----
+
+func.func @cut_parts() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.cut<dim = 0, parts = 3>) gives a first dimension of 3 parts, got 'tensor<2x4x8xf32>'}}
+  %0 = moe.parameter ["a"] recipe [#moe.cut<dim = 0, parts = 3>] : tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @cut_halves() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.cut<dim = 0, parts = 2, halves = true>) gives halves, but 3 elements in dimension 0}}
+  %0 = moe.parameter ["a"] recipe [#moe.cut<dim = 0, parts = 2, halves = true>] : tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @cut_dim() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.cut<dim = 2, parts = 2>) names dimension 2 of a tensor of rank 2}}
+  %0 = moe.parameter ["a"] recipe [#moe.cut<dim = 2, parts = 2>] : tensor<2x4x8xf32>
+  return
+}

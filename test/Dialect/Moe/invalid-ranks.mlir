@@ -240,10 +240,10 @@ func.func @first_parts() {
 
 // -----
 
-// What the archive has is a matter of level runtime.
-func.func @cut_of_the_archive() {
-  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.cut<dim = 1, parts = 2>) is not a recipe step}}
-  %0 = moe.parameter ["w"] recipe [#moe.cut<dim = 1, parts = 2>] : tensor<2x4xf32>
+// What the archive has of ranks is a matter of level runtime.
+func.func @first_of_the_archive() {
+  // expected-error@+1 {{'moe.parameter' op recipe step 0 (#moe.first<parts = 2>) is not a recipe step}}
+  %0 = moe.parameter ["w"] recipe [#moe.first<parts = 2>] : tensor<2x4xf32>
   return
 }
 

@@ -107,6 +107,7 @@ CREATION = {
     "ones": lambda x: torch.ones(2, x.shape[1], dtype=torch.int64), "full": lambda x: torch.full((x.shape[0], 2), -1.5),
     "full__bool": lambda x: torch.full((3,), True), "new_zeros": lambda i: i.new_zeros(2, i.shape[1]),
     "new_ones": lambda x: x.new_ones(x.shape[1]), "new_full": lambda x: x.new_full((2, 2), 7),
+    "eye": lambda x: torch.eye(5), "eye__wide": lambda x: torch.eye(x.shape[1], 4, dtype=torch.int64),
     "arange": lambda x: torch.arange(x.shape[1]), "arange__start": lambda x: torch.arange(2, x.shape[0] + 2),
     "arange__step": lambda: torch.arange(1, 12, 3), "arange__float": lambda: torch.arange(0, 2, 0.25),
     "arange__down": lambda: torch.arange(5, -5, -2), "arange__dtype": lambda x: torch.arange(x.shape[1], dtype=torch.float32),
@@ -135,6 +136,10 @@ SHAPES = {
     "repeat": lambda x: x.repeat(2, 1, 3), "repeat__more": lambda r: r.repeat(3, 1, 2, 1), "repeat__dynamic": lambda v, x: v.repeat(x.shape[1]),
     "repeat_interleave": lambda x: x.repeat_interleave(3, dim=1), "repeat_interleave__front": lambda r: r.repeat_interleave(2, dim=0),
     "repeat_interleave__flat": lambda v: v.repeat_interleave(2), "repeat_interleave__last": lambda i: i.repeat_interleave(4, -1),
+    "pad": lambda x: F.pad(x, (3, 1)), "pad__dynamic": lambda x: F.pad(x, (0, 0, 2, 0), value=0.5),
+    "pad__cut": lambda x: F.pad(x, (-2, 1)), "pad__int": lambda i: F.pad(i, (1, 1, 0, 1, 2, 0), value=7),
+    "constant_pad_nd": lambda b: torch.constant_pad_nd(b, (2, 3), True), "pad__bf16": lambda h: F.pad(h, (0, 4), value=0.1),
+    "tril": lambda x: x.tril(), "tril__above": lambda i: i.tril(2), "triu": lambda w: w.triu(-1), "triu__bool": lambda b: b.triu(1),
     "rotate_half": lambda x: torch.cat([-x[..., 4:], x[..., :4]], -1),
 }
 
@@ -189,6 +194,9 @@ DECOMPOSED = {
     "scaled_dot_product_attention__double": lambda x, b: attend(heads(x).double(), heads(x).double(), heads(x).double(), b[:, None, :1, :1]),
     "rms_norm__bare": lambda x: F.rms_norm(x, (8,)), "rms_norm__matrix": lambda w: F.rms_norm(w, (6, 8), w, 1e-3),
     "rms_norm__bf16": lambda h: F.rms_norm(h, (8,), eps=1e-5), "rms_norm__bf16_eps": lambda h, t: F.rms_norm(1e-3 * h, (8,), t[0].bfloat16()),
+    "linalg_vector_norm": lambda x: torch.linalg.vector_norm(x, dim=-1), "linalg_vector_norm__one": lambda x: torch.norm(x, p=1, dim=1, keepdim=True),
+    "linalg_vector_norm__most": lambda x: torch.linalg.vector_norm(x, float("inf"), dim=(0, 2)),
+    "linalg_vector_norm__bf16": lambda h: torch.linalg.vector_norm(h, dim=-1),
     "layer_norm": lambda x, t: F.layer_norm(x, (8,), t[0], t[1], 1e-3), "layer_norm__bare": lambda x: F.layer_norm(x, (8,)),
     "layer_norm__bf16": lambda h, t: F.layer_norm(h, (8,), t[0].bfloat16()), "layer_norm__matrix": lambda w: F.layer_norm(w, (6, 8), w),
     "diff": lambda i: i.diff(), "diff__prepend": lambda i: i.diff(dim=1, prepend=i[:, :1] - 1), "diff__twice": lambda x: x.diff(2),
@@ -202,6 +210,7 @@ INDEXING = {
     "embedding": lambda t, k: F.embedding(k, t), "gather": lambda r, k: r.gather(1, k),
     "gather__short": lambda r, k: r.gather(1, k[:, 2:5]), "gather__front": lambda t, k: t.gather(0, k),
     "take_along": lambda x, k: x.gather(2, k[:, None].expand(-1, x.shape[1], -1)),
+    "index_add": lambda t, r: t.index_add(0, torch.arange(r.shape[0]) // 2 + 2, r),
     "index_copy": lambda t, r: t.index_copy(0, torch.arange(r.shape[0]) + 2, r),
     "index_put": lambda i, s: i[..., 0].index_put((s % s.shape[0] * 0,), i[:, 0].sum(1)[:1, None].expand(s.shape[0], i.shape[1])),
     "index_put__inverse": lambda y: torch.zeros(y.shape[1], dtype=torch.int64).index_put((y[0, :, 0].argsort(),), torch.arange(y.shape[1])),
@@ -221,6 +230,8 @@ REDUCTIONS = {
     "mean": lambda x: x.mean(), "mean__dim": lambda x: x.mean(-1, keepdim=True), "mean__dynamic": lambda x: x.mean(1),
     "mean__bf16": lambda h: h.mean(-1), "amax": lambda x: x.amax(-1), "amax__keep": lambda i: i.amax((1, 2), keepdim=True),
     "max": lambda x: x.max(), "max__dim": lambda x: x.max(-1), "max__keep": lambda i: i.max(2, keepdim=True).values,
+    "linalg_vector_norm": lambda x: torch.linalg.vector_norm(x, dim=-1, keepdim=True), "linalg_vector_norm__one": lambda x: x.norm(1, dim=(0, 2)),
+    "linalg_vector_norm__bf16": lambda h: torch.linalg.vector_norm(h, dim=-1), "linalg_vector_norm__all": lambda y: torch.linalg.vector_norm(y),
     "argmax": lambda x: x.argmax(-1), "argmax__keep": lambda x: x.argmax(-1, keepdim=True),
     "any": lambda b: b.any(), "any__dim": lambda b: b.any(-1), "all": lambda b: b.all(-1, keepdim=True),
     "any__float": lambda x: (x > 5).any(1), "softmax": lambda x: x.softmax(-1), "softmax__middle": lambda x: x.softmax(1),
@@ -257,6 +268,11 @@ PRODUCTS = {
     "addmm": lambda v, r, w: torch.addmm(v, r, w.t()), "matmul__bf16": lambda h: h @ h.transpose(1, 2),
     "_grouped_mm": lambda h, t: F.grouped_mm(h.view(-1, 8), stacked(t).bfloat16(), offs=ends(h, 2, 2)),
     "transformers.grouped_mm_fallback": lambda x, t: torch.ops.transformers.grouped_mm_fallback(x.view(-1, 8), stacked(t), torch.tensor([0, 3, 4])),
+    "conv1d": lambda x, w: F.conv1d(x.transpose(1, 2), w.view(3, 8, 2)),
+    "conv1d__groups": lambda x, t, v: F.conv1d(x.transpose(1, 2), t[:6].reshape(6, 4, 2), v, padding=3, groups=2),
+    "conv1d__depthwise": lambda x, t: F.conv1d(x.transpose(1, 2), t[:8, None, :4], groups=8, padding=3),
+    "conv1d__stride": lambda x, w: F.conv1d(x.transpose(1, 2), w.view(2, 8, 3), stride=2, dilation=2, padding=4),
+    "conv1d__bf16": lambda h, w, v: F.conv1d(h.transpose(1, 2), w.view(3, 8, 2).bfloat16(), v[:3].bfloat16(), padding=1),
     "outer": lambda s: s[:, None] * s[None], "matmul__vector": lambda x, v: x[..., :6] @ v,
     "matmul__row": lambda v, w: v @ w, "matmul__dot": lambda v: v @ v,
 }
@@ -265,12 +281,25 @@ SYMBOLIC = {
     "size_minus": lambda x: torch.arange(2 * x.shape[1] - 1), "mean_by_hand": lambda x: x.sum(1) / x.shape[1],
     "causal": lambda x: torch.arange(x.shape[1])[None] <= torch.arange(x.shape[1])[:, None],
     "torch.sym_min": lambda x: torch.arange(min(x.shape[1], 4)), "torch.sym_max": lambda x: torch.arange(max(x.shape[0], x.shape[1])),
+    "_operator.neg": lambda x, y: torch.cat([x, y], 1)[:, -x.shape[1] :], "_operator.mod": lambda x: x + x.shape[1] % 3,
     "positions": lambda s, x: s[:, None] + torch.arange(x.shape[1]), "number": lambda x: torch.full((2,), x.shape[0]),
+}
+def pairs(t):
+    return torch.view_as_complex(t.reshape(*t.shape[:-1], 4, 2))
+
+
+# Complex numbers have no loops of their own: aten-expand-complex makes real ones of them.
+COMPLEX = {
+    "polar": lambda p, x: torch.view_as_real(torch.polar(p, x)), "polar__scaled": lambda p, x: torch.polar(p, x).real * 0.5,
+    "view_as_complex": lambda x, y: torch.view_as_real(pairs(x) * pairs(y)),
+    "view_as_real": lambda x, r: torch.view_as_real(pairs(x) * pairs(r)[:, None]), "complex": lambda x, y: (torch.complex(x, y) * x).imag,
+    "add__complex": lambda x, y: torch.view_as_real(pairs(x) + pairs(y)), "sub__complex": lambda x, y: (pairs(x) - pairs(y)).abs(),
+    "div__complex": lambda x: (pairs(x) / 3).real, "cat__complex": lambda x, y: torch.view_as_real(torch.cat([pairs(x), pairs(y).conj()], -1)),
 }
 GROUPS = {
     "unary": UNARY, "binary": BINARY, "comparisons": COMPARISONS, "casts": CASTS, "creation": CREATION,
     "shapes": SHAPES, "writes": WRITES, "decomposed": DECOMPOSED, "indexing": INDEXING, "reductions": REDUCTIONS,
-    "products": PRODUCTS, "symbolic": SYMBOLIC,
+    "products": PRODUCTS, "symbolic": SYMBOLIC, "complex": COMPLEX,
 }
 
 

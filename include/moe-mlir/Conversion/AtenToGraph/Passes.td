@@ -30,6 +30,31 @@ def AtenFunctionalize : Pass<"aten-functionalize", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::aten::AtenDialect"];
 }
 
+def AtenExpandComplex : Pass<"aten-expand-complex", "::mlir::func::FuncOp"> {
+  let summary = "Replace complex numbers by their real and imaginary parts";
+  let description = [{
+    A tensor of complex numbers becomes two tensors of real ones, each with its shape. `view_as_complex`, `complex` and `polar` make the
+    pair, `view_as_real`, `real`, `imag` and `abs` read it; sums, differences and products of complex and real numbers are arithmetic on
+    the parts, and what only moves elements (`view`, `unsqueeze`, `expand`, `slice`, `index`, `transpose`, `cat`, ...) moves each part.
+    A call that is none of these is an error that names it; so are complex numbers that enter or leave the function. Runs after
+    `aten-functionalize`.
+
+    ```mlir
+    func.func @main(%x: tensor<4x8x2xf32>, %angle: tensor<4x8xf32>) -> tensor<4x8x2xf32> {
+      %one = aten.call "aten.ones_like.default"(%angle) {self = #aten.arg<0>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      %r = aten.call "aten.polar.default"(%one, %angle) {abs = #aten.arg<0>, angle = #aten.arg<1>}
+          : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xcomplex<f32>>
+      %c = aten.call "aten.view_as_complex.default"(%x) {self = #aten.arg<0>} : (tensor<4x8x2xf32>) -> tensor<4x8xcomplex<f32>>
+      %y = aten.call "aten.mul.Tensor"(%c, %r) {self = #aten.arg<0>, other = #aten.arg<1>}
+          : (tensor<4x8xcomplex<f32>>, tensor<4x8xcomplex<f32>>) -> tensor<4x8xcomplex<f32>>
+      %z = aten.call "aten.view_as_real.default"(%y) {self = #aten.arg<0>} : (tensor<4x8xcomplex<f32>>) -> tensor<4x8x2xf32>
+      return %z : tensor<4x8x2xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::aten::AtenDialect"];
+}
+
 def AtenSimplify : Pass<"aten-simplify", "::mlir::func::FuncOp"> {
   let summary = "Remove calls that do nothing and cancel transposes";
   let description = [{

@@ -31,7 +31,8 @@ public:
     where = index;
     what = step;
     return llvm::TypeSwitch<Attribute, LogicalResult>(step)
-        .Case<StackAttr, ConcatAttr, SliceAttr, TransposeAttr, OrderAttr, CastAttr, ShardAttr, OnceAttr, PackAttr>(
+        .Case<StackAttr, ConcatAttr, SliceAttr, TransposeAttr, OrderAttr, CastAttr, CutAttr, ShardAttr, OnceAttr,
+              PackAttr>(
             [&](auto s) { return undo(s); })
         .Default([&](Attribute) { return fail() << "is not a recipe step"; });
   }
@@ -94,6 +95,20 @@ private:
     if (!ShapedType::isDynamic(size) && size != count)
       return fail() << "orders " << count << " entries of dimension 0, but " << size << " are needed";
     size = count;
+    return success();
+  }
+
+  LogicalResult undo(CutAttr step) {
+    if (rank() < 2 || (!ShapedType::isDynamic(shape.front()) && shape.front() != step.getParts()))
+      return fail() << "gives a first dimension of " << step.getParts() << " parts, got " << op.getType();
+    shape.erase(shape.begin());
+    if (failed(checkDim(step.getDim())))
+      return failure();
+    int64_t &size = shape[step.getDim()];
+    if (step.getHalves() && !ShapedType::isDynamic(size) && size % 2)
+      return fail() << "gives halves, but " << size << " elements in dimension " << step.getDim();
+    if (!ShapedType::isDynamic(size) && llvm::MulOverflow(size, step.getParts(), size))
+      return fail() << "cuts a dimension of more elements than an integer holds";
     return success();
   }
 

@@ -283,7 +283,13 @@ def Moe_CutAttr : Moe_Attr<"Cut", "cut"> {
   let description = [{
     What the archive has of a parameter with a `#moe.shard` of another dimension than the first: `[E, N, K]` becomes
     `[parts, E, N / parts, K]` (of dimension 1), so that the part of a rank is one piece. `halves` as there. Stands in the recipes
-    of `moert.parameters`, before `#moe.pack`.
+    of `moert.parameters`, before `#moe.pack`, and in those of matrices that a model keeps one below the other:
+
+    ```mlir
+    %down = moe.parameter ["mlp.w2"] recipe [#moe.cut<dim = 0, parts = 8>] : tensor<8x32x64xf32>
+    %gate_and_up = moe.parameter ["mlp.w1", "mlp.v1"] recipe [#moe.concat<0>, #moe.cut<dim = 0, parts = 8, halves = true>]
+        : tensor<8x64x64xf32>
+    ```
   }];
   let parameters = (ins "int64_t":$dim, "int64_t":$parts, DefaultValuedParameter<"bool", "false">:$halves);
   let assemblyFormat = "`<` struct(params) `>`";

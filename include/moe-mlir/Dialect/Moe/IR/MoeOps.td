@@ -30,7 +30,7 @@ def Moe_ParameterOp : Moe_Op<"parameter", [Pure, Moe_NamesGrid]> {
   let summary = "A named weight that lives outside the IR";
   let description = [{
     `sources` are keys of the model's weights; `recipe` says how they become the result: `#moe.stack` joins several
-    sources along a new first dimension, `#moe.concat<d>` along dimension `d`, then slices, transposes, casts, from level spmd on
+    sources along a new first dimension, `#moe.concat<d>` along dimension `d`, then slices, transposes, cuts, casts, from level spmd on
     `#moe.order` (of experts), `#moe.shard` and `#moe.once` (this rank's part) and from the kernel level on `#moe.pack` into the target's
     blocks. The module's
     `moe.weights` attribute names the file. At the kernel level the result is a memref of the packed shape.
