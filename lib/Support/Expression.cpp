@@ -67,7 +67,8 @@ Error ExpressionReader::readNumber(StringRef token) {
   if (token.empty())
     return fail(token, "the expression ends here");
   if (!begins || token.getAsDouble(number) || !std::isfinite(static_cast<float>(number)))
-    return fail(token, "'" + printable(token) + "' is neither " + (gated ? "gate, up" : "up") + ", a finite number nor (");
+    return fail(token, "'" + printable(token) + "' is neither " + (gated ? "gate, up" : "up") +
+                           ", a finite number nor (");
   result.push_back({ExpressionStep::Number, number});
   return Error::success();
 }
@@ -92,7 +93,8 @@ Error ExpressionReader::read(unsigned nesting) {
       return error;
   StringRef end = take();
   if (end != ")")
-    return fail(end, "expected ) behind " + Twine(isUnary ? 1 : 2) + " operand(s) of " + name + ", got '" + printable(end) + "'");
+    return fail(end, "expected ) behind " + Twine(isUnary ? 1 : 2) + " operand(s) of " + name + ", got '" +
+                         printable(end) + "'");
   result.push_back({isUnary ? ExpressionStep::Unary : ExpressionStep::Binary, 0, isUnary ? *one : *two});
   return Error::success();
 }

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::aten;
 
 /// Calls that move elements and do not look at them: both parts move alike.
-static constexpr StringLiteral moving[] = {
+static constexpr StringLiteral movingCalls[] = {
     "aten.view",   "aten.reshape", "aten._unsafe_view",  "aten.flatten",     "aten.unsqueeze", "aten.squeeze",
     "aten.expand", "aten.expand_as", "aten.broadcast_to", "aten.transpose",  "aten.t",         "aten.permute",
     "aten.slice",  "aten.select",  "aten.index",         "aten.index_select", "aten.gather",   "aten.cat",
@@ -126,7 +126,8 @@ std::optional<Parts> ComplexExpander::combine(CallOp call) {
     return Parts{z.real, unary("aten.neg.default", z.imaginary)};
   }
   Value x = call.getValue("self"), y = call.getValue("other");
-  if ((base != "aten.add" && base != "aten.sub") || call.getArgument("alpha") || !isComplexValue(x) || !isComplexValue(y))
+  bool isSum = (base == "aten.add" || base == "aten.sub") && !call.getArgument("alpha");
+  if (!isSum || !isComplexValue(x) || !isComplexValue(y))
     return std::nullopt;
   Parts a = parts[x], b = parts[y];
   return Parts{combine(call.getTarget(), a.real, b.real), combine(call.getTarget(), a.imaginary, b.imaginary)};
@@ -201,7 +202,7 @@ LogicalResult ComplexExpander::visit(CallOp call) {
   auto sameElement = [&](Value value) {
     return !isComplexValue(value) || getElementTypeOf(value) == getElementTypeOf(call.getResult(0));
   };
-  if (makes && reads && llvm::is_contained(moving, call.getBase()) && llvm::all_of(call.getInputs(), sameElement)) {
+  if (makes && reads && llvm::is_contained(movingCalls, call.getBase()) && llvm::all_of(call.getInputs(), sameElement)) {
     move(call);
     return success();
   }
@@ -212,24 +213,28 @@ LogicalResult ComplexExpander::visit(CallOp call) {
     }
   } else if (result) {
     std::optional<Parts> made = reads ? combine(call) : create(call);
-    if (made && made->real && made->imaginary && made->real.getType() == result && made->imaginary.getType() == result) {
+    auto fits = [&](Value part) { return part && part.getType() == result; };
+    if (made && fits(made->real) && fits(made->imaginary)) {
       parts[call.getResult(0)] = *made;
       return success();
     }
   }
-  return call.emitError() << "'" << call.getTarget() << "' of complex numbers is not supported; known are products, sums, "
-                          << "view_as_complex, view_as_real, polar, complex, real, imag, abs, conj and calls that move elements";
+  return call.emitError() << "'" << call.getTarget() << "' of complex numbers is not supported; known are products, "
+                          << "sums, view_as_complex, view_as_real, polar, complex, real, imag, abs, conj and calls that "
+                          << "move elements";
 }
 
 namespace {
 struct AtenExpandComplex : aten::impl::AtenExpandComplexBase<AtenExpandComplex> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    for (auto [what, types] : {std::pair("argument ", function.getArgumentTypes()), {"result ", function.getResultTypes()}})
+    std::pair<StringRef, ArrayRef<Type>> lists[] = {{"argument ", function.getArgumentTypes()},
+                                                    {"result ", function.getResultTypes()}};
+    for (auto [what, types] : lists)
       for (auto [number, type] : llvm::enumerate(types))
         if (isComplex(type)) {
-          function.emitError() << what << number << " has complex numbers, which are not supported there; hand real and "
-                               << "imaginary parts over as tensors of their own";
+          function.emitError() << what << number << " has complex numbers, which are not supported there; hand real "
+                               << "and imaginary parts over as tensors of their own";
           return signalPassFailure();
         }
     ComplexExpander expander(function);
@@ -239,7 +244,8 @@ struct AtenExpandComplex : aten::impl::AtenExpandComplexBase<AtenExpandComplex> 
       if (failed(expander.visit(call)))
         return signalPassFailure();
     for (CallOp call : llvm::reverse(calls))
-      if (call.use_empty() && (llvm::any_of(call.getResultTypes(), isComplex) || llvm::any_of(call.getInputs(), isComplexValue)))
+      if (call.use_empty() &&
+          (llvm::any_of(call.getResultTypes(), isComplex) || llvm::any_of(call.getInputs(), isComplexValue)))
         call.erase();
   }
 };

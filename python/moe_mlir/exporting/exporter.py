@@ -210,8 +210,7 @@ def _export_mode(model):
             model.set_experts_implementation(hf.IMPLEMENTATION)
         # Keys and values of grouped heads stay as they are instead of being repeated over the whole cache.
         os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = "1"
-        with expert_modules.replaced(model):
-            yield
+        yield
     finally:
         model.train(training)
         if modules:

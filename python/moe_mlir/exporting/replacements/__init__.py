@@ -6,9 +6,9 @@ is compared with the original on drawn inputs before anything is traced: a diffe
 
 import contextlib
 
-from . import attention, convolutions, latent_attention, lightning, scans, selective_scans
+from . import attention, convolutions, experts, latent_attention, lightning, scans, selective_scans
 
-KINDS = (attention, latent_attention, convolutions, scans, selective_scans, lightning)
+KINDS = (attention, latent_attention, experts, convolutions, scans, selective_scans, lightning)
 
 
 @contextlib.contextmanager
