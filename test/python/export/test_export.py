@@ -166,7 +166,7 @@ def test_model_comes_back_as_it_was(tmp_path, monkeypatch):
 
 def break_position(monkeypatch):
     def update(self, keys, values, *args, **kwargs):
-        slots = self.slots - self.position
+        slots = self.place.slots - self.place.position
         return self.keys.index_copy_(2, slots, keys), self.values.index_copy_(2, slots, values)
 
     monkeypatch.setattr(cache.ExternalLayer, "update", update)
