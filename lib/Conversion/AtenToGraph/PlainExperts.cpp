@@ -68,7 +68,7 @@ static CallOp findChoice(ValueRange values, llvm::SmallPtrSetImpl<Operation *> &
 }
 
 static bool isFromGate(Value ids) {
-  while (CallOp call = getDefiningCall(ids, {"aten.to", "aten.view", "aten.reshape"}))
+  while (CallOp call = getDefiningCall(ids, {"aten.to", "aten.view", "aten.reshape", "aten.masked_fill"}))
     ids = call.getValue("self");
   return ids.getDefiningOp<moe::GateOp>() != nullptr;
 }

@@ -27,12 +27,17 @@ private:
   void choose(KernelBuilder &b, Value t);
   void takeGiven(KernelBuilder &b, Value t);
   void weigh(KernelBuilder &b, Value t);
+  void weighBySoftmax(KernelBuilder &b, Value t);
+  void weighBySparseMixer(KernelBuilder &b, Value t);
   void renormalize(KernelBuilder &b, Value t);
   void finish(KernelBuilder &b, Value t);
 
   /// The value that the choice ranks: score plus bias; NaN ranks first, so that it is seen in the result.
   Value choiceOf(KernelBuilder &b, Value t, Value e);
   Value isExpert(KernelBuilder &b, Value id);
+  /// The score of the expert that slot j has, or `otherwise`.
+  Value chosen(KernelBuilder &b, Value t, Value j, double otherwise);
+  Value sigmoid(KernelBuilder &b, Value x);
   Value reduce(KernelBuilder &b, Value upper, double init, llvm::function_ref<Value(Value, Value)> body);
 
   bool hasCapacity() { return op.getCapacity() && !op.getCapacity()->getFactor().isZero(); }

@@ -9,6 +9,12 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
+Value GateProgram::sigmoid(KernelBuilder &b, Value x) {
+  Value one = b.f32(1.0);
+  return arith::DivFOp::create(b, one,
+                               arith::AddFOp::create(b, one, math::ExpOp::create(b, arith::NegFOp::create(b, x))));
+}
+
 void GateProgram::score(KernelBuilder &b, Value t) {
   Value n = b.idx(numExperts);
   auto logit = [&](Value e) { return b.toF32(b.load(logits, {t, e})); };
@@ -26,13 +32,11 @@ void GateProgram::score(KernelBuilder &b, Value t) {
     return;
   }
   case moe::Score::SoftmaxAfter:
+  case moe::Score::SigmoidAfter:
+  case moe::Score::SparseMixer:
     return map([](Value x) { return x; });
   case moe::Score::Sigmoid:
-    return map([&](Value x) -> Value {
-      Value one = b.f32(1.0);
-      return arith::DivFOp::create(b, one,
-                                   arith::AddFOp::create(b, one, math::ExpOp::create(b, arith::NegFOp::create(b, x))));
-    });
+    return map([&](Value x) { return sigmoid(b, x); });
   case moe::Score::SqrtSoftplus:
     // log(1 + e^x) = max(x, 0) + log1p(e^-|x|), without overflow
     return map([&](Value x) -> Value {

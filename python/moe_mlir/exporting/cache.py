@@ -74,8 +74,13 @@ class _RecordingLayer(_Layer):
 
     has_states = False
 
+    def __init__(self, index):
+        super().__init__(index)
+        self.seen = {}  # like `states`: shapes with the batch, in the model's own order of dimensions
+
     def _record(self, kind, tensor, dim=None, number=0):
         if tensor.shape[-1]:
+            self.seen[kind, number] = tuple(-1 if d == dim else size for d, size in enumerate(tensor.shape))
             shape = list(tensor.shape[1:])
             if dim is not None:
                 shape[dim - 1] = -1
@@ -202,13 +207,13 @@ def external_cache(model, states, tensors, place):
 def find_states(model):
     """`{(layer, kind, number): State}`, found by running one token.
 
-    Shapes do not follow from the configuration in general (latent attention, widths that differ by layer).
+    Shapes do not follow from the configuration in general (latent attention, widths that differ by layer). What has
+    another shape for two rows of two tokens is refused.
     """
-    cache = _cache_for(model, _RecordingLayer)
-    with torch.no_grad():
-        model(input_ids=torch.zeros((1, 1), dtype=torch.int64), past_key_values=cache, use_cache=True)
-    found = {}
-    for layer in cache.layers:
+    layers, found = _recorded(model, 1, 1), {}
+    for one, two in zip(layers, _recorded(model, 2, 2)):
+        _check_shapes(one, two)
+    for layer in layers:
         several = {kind for kind, number in layer.states if number}
         for (kind, number), recorded in sorted(layer.states.items(), key=lambda item: (item[0][1], _ORDER(item[0][0]))):
             name = f"{kind}_{layer.index}" + (f"_{number}" if kind in several else "")
@@ -219,6 +224,28 @@ def find_states(model):
             "export without a cache instead (--no-cache)"
         )
     return found
+
+
+def _recorded(model, batch, tokens):
+    """The layers of a cache that has seen as many tokens."""
+    cache = _cache_for(model, _RecordingLayer)
+    with torch.no_grad():
+        model(input_ids=torch.zeros((batch, tokens), dtype=torch.int64), past_key_values=cache, use_cache=True)
+    return cache.layers
+
+
+def _check_shapes(one, two):
+    """Raise `UnsupportedError` unless the batch is all in which the states of a layer differ: `two` has seen two rows."""
+    for kind, number in sorted(one.seen.keys() | two.seen.keys()):
+        shapes = [layer.seen.get((kind, number), ()) for layer in (one, two)]
+        if shapes[0][:1] == (1,) and shapes[1] == (2, *shapes[0][1:]):
+            continue
+        texts = [str(list(shape)) if shape else "nothing" for shape in shapes]
+        raise UnsupportedError(
+            f"layer {one.index} keeps a {kind.replace('_', ' ')} (number {number}) whose shape depends on the data: "
+            f"{texts[0]} for one token and {texts[1]} for two rows of two tokens, where the batch must come first and "
+            "nothing else may change; export without a cache instead (--no-cache)"
+        )
 
 
 _KINDS = ("key_cache", "value_cache", "index_cache", "conv_state", "recurrent_state")

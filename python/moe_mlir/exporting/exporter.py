@@ -14,6 +14,7 @@ from .cache import find_states
 from .check import check_exported, few_threads, narrow
 from .replacements import experts as expert_modules
 from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
+from .places import help_for, place_of
 from .replacements import replaced
 from .routers import Routers
 from .wrapper import CachedModel, PlainModel
@@ -95,7 +96,7 @@ def export(
     eos = _eos_ids(model, config.vocab_size)
     if vocabulary == "bytes":
         _check_bytes(model, config.vocab_size)
-    with torch.no_grad(), _failures(model), _export_mode(model), collector.paused():
+    with torch.no_grad(), _failures(model, cache), _export_mode(model), collector.paused():
         routers = Routers(model) if force_experts or return_experts else None
         with routers or contextlib.nullcontext():
             with replaced(model):
@@ -176,7 +177,7 @@ def _check_positions(model):
 
 
 @contextlib.contextmanager
-def _failures(model):
+def _failures(model, cached):
     """What PyTorch raises while the model runs or is traced, as errors that name the model."""
     try:
         yield
@@ -185,8 +186,11 @@ def _failures(model):
     except Exception as error:
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
             raise Error("out of memory; a shorter cache takes less: max_cache_len= (--max-cache-len)") from error
-        name = type(model).__name__
-        raise UnsupportedError(f"'{name}' does not run, or cannot be traced: {one_line(error)}") from error
+        place = place_of(model, error)
+        raise UnsupportedError(
+            f"'{type(model).__name__}' does not run, or cannot be traced{f', in {place}' if place else ''}: {one_line(error).rstrip('.')}; "
+            f"{help_for(error, cached) or PLAIN_EXPORT}"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SCORES = ("softmax", "softmax_after", "sigmoid", "sqrt_softplus")
+SCORES = ("softmax", "softmax_after", "sigmoid", "sigmoid_after", "sqrt_softplus", "sparsemixer")
 RENORMALIZE = ("none", "sum", "before", "after", "pnorm")
 
 
@@ -32,14 +32,36 @@ def softmax(x):
     return shifted / shifted.sum(axis=-1, keepdims=True)
 
 
+def sigmoid(x):
+    return np.where(x >= 0, 1, np.exp(np.minimum(x, 0))) / (1 + np.exp(-np.abs(x)))
+
+
+def sparse_mixer(logits, chosen, jitter):
+    """Weights `[T, k]`: the softmax at each chosen logit m over the experts that are left then and near it.
+
+    Left are those that no earlier slot has, near those of logit l with (m - l) / max(|l|, m) <= 2 jitter.
+    """
+    weights = np.zeros(chosen.shape, logits.dtype)
+    for token, ids in enumerate(chosen):
+        for slot, own in enumerate(ids):
+            if own < 0:
+                continue
+            left = np.delete(logits[token], np.array([i for i in ids[:slot] if i >= 0], dtype=np.int64))
+            largest = logits[token, own]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                far = (largest - left) / np.maximum(np.abs(left), largest) > 2 * jitter
+            weights[token, slot] = 1 / np.exp(left[~far] - largest).sum()
+    return weights
+
+
 def score(logits, function):
-    """Scores `[T, E]` that stand before the choice; for "softmax_after" the logits themselves."""
+    """Scores `[T, E]` that stand before the choice; for those that follow it the logits themselves."""
     if function == "softmax":
         return softmax(logits)
-    if function == "softmax_after":
+    if function in ("softmax_after", "sigmoid_after", "sparsemixer"):
         return logits
     if function == "sigmoid":
-        return np.where(logits >= 0, 1, np.exp(np.minimum(logits, 0))) / (1 + np.exp(-np.abs(logits)))
+        return sigmoid(logits)
     if function == "sqrt_softplus":
         return np.sqrt(np.logaddexp(0, logits))
     raise ValueError(f"score function '{function}' is none of {SCORES}")
@@ -68,11 +90,11 @@ def limit_groups(scores, groups):
     return np.where(kept[..., None], grouped, -np.inf).reshape(tokens, experts)
 
 
-def renormalize(weights, mode, *, keep=None, eps=0.0, p=2.0, dtype=np.float32):
+def renormalize(weights, mode, *, keep=None, eps=0.0, bound=0.0, p=2.0, dtype=np.float32):
     """Weights `[T, k]` after renormalisation.
 
     none    unchanged
-    sum     divided by (sum + eps), for every k
+    sum     divided by (sum + eps), but by no less than `bound`, for every k
     before  only if k > 1: divided by the sum, clamped at the machine epsilon of `dtype`, before anything is dropped
     after   slots with `keep` [T, k] false become 0, then divided by the sum of the kept ones, clamped likewise
     pnorm   divided by the p-norm
@@ -81,7 +103,7 @@ def renormalize(weights, mode, *, keep=None, eps=0.0, p=2.0, dtype=np.float32):
     if mode == "none":
         return weights.copy()
     if mode == "sum":
-        return weights / (weights.sum(axis=-1, keepdims=True) + eps)
+        return weights / np.maximum(weights.sum(axis=-1, keepdims=True) + eps, bound)
     if mode == "before":
         if weights.shape[-1] <= 1:
             return weights.copy()
@@ -104,13 +126,17 @@ def gate(
     ids=None,
     renormalization="none",
     eps=0.0,
+    least=0.0,
     p=2.0,
     scale=1.0,
+    jitter=0.0,
     dtype=np.float64,
 ):
     """Ids and weights `[T, min(k, E)]` for logits `[T, E]`, computed in `dtype` (row G6: float32 at least).
 
     bias   [E], added to the scores for the choice only: the weights stay those of the scores
+    least  what a sum is at least that divides the weights
+    jitter of "sparsemixer"
     ids    [T, k]: the choice is given, -1 for no expert (weight 0); the weights still come from the logits
     scale  multiplies the weights at the end
 
@@ -129,9 +155,13 @@ def gate(
         # Every row has a finite entry, so that a row without experts gives zeros and not NaN.
         masked = np.where(present | ~present.any(axis=-1, keepdims=True), weights, -np.inf)
         weights = softmax(masked)
+    elif score_function == "sigmoid_after":
+        weights = sigmoid(weights)
+    elif score_function == "sparsemixer":
+        weights = sparse_mixer(scores, chosen, jitter)
     weights = np.where(present, weights, 0)
     if renormalization == "after":
         return chosen, weights.astype(dtype)
     with np.errstate(invalid="ignore"):
-        weights = np.where(present, renormalize(weights, renormalization, eps=eps, p=p), 0)
+        weights = np.where(present, renormalize(weights, renormalization, eps=eps, bound=least, p=p), 0)
     return chosen, (weights * scale).astype(dtype)

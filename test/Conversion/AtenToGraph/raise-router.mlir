@@ -120,7 +120,7 @@ func.func @forced(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8x6
   return %o : tensor<?x4xf32>
 }
 
-// A softmax in bf16 rounds before the choice, and a renormalisation in bf16 rounds the sum: both stay plain ops.
+// A softmax in bf16 rounds before the choice: it stays plain ops.
 // CHECK-LABEL: func.func @rounds_scores(
 // CHECK-SAME:    moe.plain = [{kind = "router", place = "{{.*}}", reason = "aten.topk computes them in another type than f32", step = "weights"}]
 // CHECK-NOT:     moe.gate
@@ -133,10 +133,12 @@ func.func @rounds_scores(%x: tensor<?x4xbf16>, %logits: tensor<?x8xbf16>, %up: t
   return %o : tensor<?x4xbf16>
 }
 
+// A renormalisation in bf16 rounds the sum: the choice is the gate's, the sum stays plain.
 // CHECK-LABEL: func.func @rounds_sum(
-// CHECK-SAME:    moe.plain = [{at = "{{.*}}", kind = "router", place = "{{.*}}", reason = "aten.div computes them in another type than f32", step = "weights"}]
-// CHECK-NOT:     moe.gate
-// CHECK:         moe.combine
+// CHECK:         %[[W:.*]], %[[E:.*]] = moe.gate %{{.*}} top_k(2) score(softmax) : tensor<?x8xbf16> -> tensor<?x2xf32>, tensor<?x2xi32>
+// CHECK:         %[[H:.*]] = aten.call "aten.to.dtype"(%[[W]])
+// CHECK:         aten.call "aten.div.Tensor"(%[[H]]
+// CHECK:         moe.dispatch %{{.*}}, %[[E]]
 func.func @rounds_sum(%x: tensor<?x4xbf16>, %logits: tensor<?x8xbf16>, %up: tensor<8x6x4xbf16>, %down: tensor<8x4x3xbf16>) -> tensor<?x4xbf16> {
   %p = aten.call "aten.softmax.int"(%logits) {self = #aten.arg<0>, dim = -1 : i64, dtype = f32} : (tensor<?x8xbf16>) -> tensor<?x8xf32>
   %t:2 = aten.call "aten.topk.default"(%p) {self = #aten.arg<0>, k = 2 : i64, dim = -1 : i64} : (tensor<?x8xf32>) -> (tensor<?x2xf32>, tensor<?x2xi64>)

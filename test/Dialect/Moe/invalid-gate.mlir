@@ -201,7 +201,7 @@ func.func @factor(%l: tensor<?x8xf32>) {
 // -----
 
 func.func @score(%l: tensor<?x8xf32>) {
-  // expected-error@+1 {{unknown score function 'relu'; one of softmax, softmax_after, sigmoid, sqrt_softplus}}
+  // expected-error@+1 {{unknown score function 'relu'; one of softmax, softmax_after, sigmoid, sigmoid_after, sqrt_softplus, sparsemixer}}
   %w, %e = moe.gate %l top_k(2) score(relu) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
   return
 }
@@ -227,5 +227,61 @@ func.func @element(%l: tensor<?x8xf64>) {
 func.func @gate_of_many(%logits: tensor<?x3000000000xf32>) {
   // expected-error@+1 {{'moe.gate' op chooses among 3000000000 experts; at most 2147483647 have ids of i32}}
   %w, %e = moe.gate %logits top_k(2) score(softmax) : tensor<?x3000000000xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return
+}
+
+// -----
+
+func.func @mixer_without_jitter(%l: tensor<?x8xf32>) {
+  // expected-error@+1 {{'moe.gate' op score(sparsemixer) needs jitter}}
+  %w, %e = moe.gate %l top_k(2) score(sparsemixer) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return
+}
+
+// -----
+
+func.func @jitter_alone(%l: tensor<?x8xf32>) {
+  // expected-error@+1 {{'moe.gate' op jitter goes with score(sparsemixer), not with softmax}}
+  %w, %e = moe.gate %l top_k(2) score(softmax) jitter(0.1) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return
+}
+
+// -----
+
+func.func @jitter_negative(%l: tensor<?x8xf32>) {
+  // expected-error@+1 {{'moe.gate' op jitter must be finite and not negative, got -5.000000e-01}}
+  %w, %e = moe.gate %l top_k(2) score(sparsemixer) jitter(-0.5) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return
+}
+
+// -----
+
+func.func @jitter_nan(%l: tensor<?x8xf32>) {
+  // expected-error@+1 {{'moe.gate' op jitter must be finite and not negative, got}}
+  %w, %e = moe.gate %l top_k(2) score(sparsemixer) jitter(0x7FF8000000000000) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return
+}
+
+// -----
+
+func.func @least_alone(%l: tensor<?x8xf32>) {
+  // expected-error@+1 {{'moe.gate' op least goes with renormalize(sum), not with before}}
+  %w, %e = moe.gate %l top_k(2) score(softmax) renormalize(before) least(0.1) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return
+}
+
+// -----
+
+func.func @least_zero(%l: tensor<?x8xf32>) {
+  // expected-error@+1 {{'moe.gate' op least must be finite and positive, got 0}}
+  %w, %e = moe.gate %l top_k(2) score(softmax) renormalize(sum) least(0.0) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  return
+}
+
+// -----
+
+func.func @least_infinite(%l: tensor<?x8xf32>) {
+  // expected-error@+1 {{'moe.gate' op least must be finite and positive, got INF}}
+  %w, %e = moe.gate %l top_k(2) score(softmax) renormalize(sum) least(0x7FF0000000000000) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
   return
 }

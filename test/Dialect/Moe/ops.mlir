@@ -45,6 +45,10 @@ func.func @gate(%l: tensor<?x8xbf16>, %b: tensor<8xf32>, %i: tensor<?x2xi64>) {
   %0:2 = moe.gate %l bias(%b : tensor<8xf32>) top_k(2) score(sigmoid) renormalize(sum) eps(1.0e-20) scale(2.5) groups(<4, keep = 2, top2_sum>) : tensor<?x8xbf16> -> tensor<?x2xbf16>, tensor<?x2xi32>
   // CHECK: moe.gate %{{.*}} ids(%{{.*}} : tensor<?x2xi64>) top_k(2) score(softmax_after) : tensor
   %1:2 = moe.gate %l ids(%i : tensor<?x2xi64>) top_k(2) score(softmax_after) : tensor<?x8xbf16> -> tensor<?x2xf32>, tensor<?x2xi32>
+  // CHECK: moe.gate %{{.*}} top_k(2) score(sigmoid_after) renormalize(sum) eps(1.000000e-09) least(5.000000e-01) scale(2.000000e+00)
+  %4:2 = moe.gate %l top_k(2) score(sigmoid_after) renormalize(sum) eps(1.0e-9) least(0.5) scale(2.0) : tensor<?x8xbf16> -> tensor<?x2xf32>, tensor<?x2xi32>
+  // CHECK: moe.gate %{{.*}} top_k(2) score(sparsemixer) jitter(1.000000e-02) : tensor
+  %5:2 = moe.gate %l top_k(2) score(sparsemixer) jitter(0.01) : tensor<?x8xbf16> -> tensor<?x2xf32>, tensor<?x2xi32>
   // CHECK: moe.gate %{{.*}} top_k(2) score(sqrt_softplus) renormalize(pnorm) p(2.000000e+00) capacity(<-1.500000e+00, tutel>)
   %2:2 = moe.gate %l top_k(2) score(sqrt_softplus) renormalize(pnorm) p(2.0) capacity(<-1.5, tutel>) : tensor<?x8xbf16> -> tensor<?x2xf32>, tensor<?x2xi32>
   // A k beyond the number of experts means all of them.

@@ -254,3 +254,37 @@ def test_a_model_whose_logits_are_no_numbers(number, copied, output, fails):
     save_file(tensors, copied / "model.safetensors", metadata={"format": "pt"})
     code, error = fails("export", copied, *output, "--max-cache-len", "16")
     assert code == 1 and error.startswith("the model itself gives logits that are NaN or infinite for a sample of 8 random")
+
+
+class Branching(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x) if x.sum() > 0 else self.inner(-x)
+
+
+class Failing(torch.nn.Module):
+    def forward(self, x):
+        raise KeyError("no such state")
+
+
+def test_a_module_that_branches_on_data_is_named(tmp_path):
+    model = tiny_model("mixtral", num_hidden_layers=2)
+    model.model.layers[1].mlp = Branching(model.model.layers[1].mlp)
+    with pytest.raises(UnsupportedError) as raised:
+        export(model, tmp_path / "m.pt2")
+    text = str(raised.value)
+    assert "'MixtralForCausalLM' does not run, or cannot be traced, in model.layers.1.mlp (Branching, test_refused.py:" in text
+    assert "replace its forward by one that computes all cases" in text and "\n" not in text
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_module_that_fails_is_named(tmp_path):
+    model = tiny_model("mixtral", num_hidden_layers=2)
+    model.model.layers[0].post_attention_layernorm = Failing()
+    with pytest.raises(UnsupportedError) as raised:
+        export(model, tmp_path / "m.pt2")
+    assert "in model.layers.0.post_attention_layernorm (Failing, test_refused.py:" in str(raised.value)
+    assert "KeyError: 'no such state'; what plain torch.export" in str(raised.value)

@@ -51,6 +51,8 @@ class Gate:
     eps: Optional[float] = None
     p: Optional[float] = None
     scale: Optional[float] = None
+    least: Optional[float] = None
+    jitter: Optional[float] = None
     groups: Optional[tuple] = None  # (count, keep, score)
     capacity: Optional[tuple] = None  # (factor, rounding)
     bias: Optional[str] = None
@@ -70,9 +72,11 @@ class Gate:
             given = graph.input(f"{name}_ids", self.ids, tokens, k)
             words.append(f"ids({given} : {tensor_type(self.ids, (tokens, k))})")
         words.append(f"top_k({self.k}) score({self.score})")
+        if self.jitter is not None:
+            words.append(f"jitter({self.jitter:e})")
         if self.renormalize != "none":
             words.append(f"renormalize({self.renormalize})")
-        for word, value in (("eps", self.eps), ("p", self.p), ("scale", self.scale)):
+        for word, value in (("eps", self.eps), ("least", self.least), ("p", self.p), ("scale", self.scale)):
             if value is not None:
                 words.append(f"{word}({value:e})")
         if self.groups:
@@ -85,7 +89,8 @@ class Gate:
 
     def reference(self, logits, bias=None, ids=None):
         """Ids and weights `[T, k]` of the oracle, before the rounding to the gate's type."""
-        given = {key: value for key, value in (("eps", self.eps), ("p", self.p)) if value is not None}
+        given = {"eps": self.eps, "p": self.p, "least": self.least, "jitter": self.jitter}
+        given = {key: value for key, value in given.items() if value is not None}
         scale = 1.0 if self.scale is None else self.scale
         chosen, weights = reference.gate(
             logits, self.k, score_function=self.score, bias=bias, ids=ids, renormalization=self.renormalize, scale=scale,

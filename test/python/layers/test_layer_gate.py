@@ -12,7 +12,9 @@ GATES = {
     **{f"k{k}": Gate(k) for k in (1, 2, 3, 5, 8, 11)},
     # G3, G4, G8
     **{f"{score}_{mode}": Gate(3, score=score, renormalize=mode)
-       for score in ("softmax", "softmax_after", "sigmoid", "sqrt_softplus") for mode in ("none", "before")},
+       for score in ("softmax", "softmax_after", "sigmoid", "sigmoid_after", "sqrt_softplus") for mode in ("none", "before")},
+    "sparsemixer": Gate(3, score="sparsemixer", jitter=0.2),
+    "sparsemixer_near": Gate(2, score="sparsemixer", jitter=0.01, renormalize="sum", scale=1.5),
     # G5, without and with drops
     **{f"{mode}_{'drop' if capacity else 'all'}": Gate(2, renormalize=mode, p=p, capacity=capacity)
        for mode, p in (("none", None), ("sum", None), ("before", None), ("after", None), ("pnorm", 2.0))
@@ -20,15 +22,19 @@ GATES = {
     "pnorm1": Gate(3, renormalize="pnorm", p=1.0),
     "pnorm3": Gate(3, renormalize="pnorm", p=3.0),
     **{f"one_{mode}": Gate(1, renormalize=mode, score="sigmoid") for mode in ("sum", "before", "after")},
+    "least": Gate(2, score="sigmoid", renormalize="sum", eps=1e-9, least=0.9),
     "scale": Gate(2, renormalize="after", scale=2.5, capacity=(0.75, "deepspeed")),
     # G7
     "bias": Gate(2, score="sigmoid", bias="f32"),
+    "bias_after": Gate(2, score="sigmoid_after", bias="f32", renormalize="sum"),
     "groups_max": Gate(2, groups=(4, 2, "max")),
     "deepseek": Gate(3, score="sigmoid", bias="f32", groups=(4, 2, "top2_sum"), renormalize="sum", eps=1e-20, scale=2.5),
     # G25
     "ids32": Gate(3, ids="i32", renormalize="sum", eps=1e-20),
     "ids64": Gate(3, ids="i64", score="sigmoid"),
     "ids_after": Gate(3, ids="i32", score="softmax_after"),
+    "ids_sigmoid_after": Gate(3, ids="i64", score="sigmoid_after"),
+    "ids_sparsemixer": Gate(3, ids="i32", score="sparsemixer", jitter=0.3),
     "ids_drop": Gate(3, ids="i32", renormalize="after", capacity=(0.5, "megablocks")),
 }
 
@@ -94,7 +100,7 @@ def test_large_and_small_logits(program):
     logits = np.array([[88.0, -88, 0, 1, 2, 3, 4, 5], [1000, 999, 998, -1000, 0, 1, 2, 3],
                        [-80, -81, -82, -83, -84, -85, -86, -87]])
     rows = program.run(make_inputs(logits))
-    for name in ("k2", "softmax_after_none", "sigmoid_before", "sqrt_softplus_none"):
+    for name in ("k2", "softmax_after_none", "sigmoid_before", "sqrt_softplus_none", "sigmoid_after_none"):
         ids, weights = GATES[name].reference(logits)
         assert np.isfinite(rows[f"{name}_w"]).all(), name
         # sigmoid(1000) and sigmoid(999) are both 1 in f32: the choice is compared where scores differ.
@@ -126,7 +132,7 @@ def test_given_ids_are_returned(program):
     """G25: what comes in goes out, -1 with weight 0."""
     inputs = make_inputs(np.random.default_rng(5).standard_normal((30, EXPERTS)))
     out = check(program, inputs)
-    for name in ("ids32", "ids64", "ids_after"):
+    for name in ("ids32", "ids64", "ids_after", "ids_sigmoid_after", "ids_sparsemixer"):
         assert np.array_equal(out[f"{name}_e"], inputs[f"{name}_ids"])
         assert (out[f"{name}_w"][out[f"{name}_e"] == -1] == 0).all()
     assert (inputs["ids32_ids"] == -1).any()

@@ -10,7 +10,7 @@ from moe_mlir.reference.gate import Groups, gate
 from moe_mlir.reference.layer import moe_layer
 from moe_mlir.testing.full import sample
 
-MODES = {"renormalization": "renormalize", "eps": "eps", "p": "p", "scale": "scale"}
+MODES = {"jitter": "jitter", "renormalization": "renormalize", "eps": "eps", "least": "least", "p": "p", "scale": "scale"}
 
 
 def number(value):
@@ -32,6 +32,8 @@ CASES = [
     ("softmax", {"renormalization": "after"}), ("softmax", {"renormalization": "pnorm", "p": 2.0}),
     ("softmax", {"renormalization": "pnorm", "p": 3.0, "scale": 2.5}), ("softmax_after", {}),
     ("sigmoid", {"renormalization": "sum", "eps": 1e-20, "scale": 2.5}), ("sqrt_softplus", {}),
+    ("sigmoid", {"renormalization": "sum", "least": 1.5}), ("sigmoid_after", {"renormalization": "sum"}),
+    ("sparsemixer", {"jitter": 0.1}),
     ("sigmoid", {"groups": Groups(4, 2, "top2_sum")}), ("softmax", {"groups": Groups(4, 3, "max")}),
 ]
 

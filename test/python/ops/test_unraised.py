@@ -103,14 +103,13 @@ def greedy_by_groups(logits):
     return ids + torch.arange(0, EXPERTS, EXPERTS // 2), values / values.sum(-1, keepdim=True)
 
 
-def softplus_root(logits):
-    values, ids = F.softplus(logits).sqrt().topk(K)
+def sigmoid_root(logits):
+    values, ids = logits.sigmoid().sqrt().topk(K)
     return ids, values * 1.5
 
 
-def threshold(logits):
-    """Experts whose score is small get no weight."""
-    values, ids = logits.softmax(-1).topk(K)
+def squashed(logits):
+    values, ids = logits.tanh().topk(K)
     return ids, torch.where(values > 0.2, values, 0.0)
 
 
@@ -120,14 +119,32 @@ def tempered(logits):
 
 
 # name -> (function, step and reason of the warning)
-OTHERS = "not from topk, from gather(scores, ids), or from softmax of the logits that topk chose"
+OTHERS = "not from topk, from gather(scores, ids), or from softmax or sigmoid of the logits that topk chose"
 ROUTERS = {
-    "greedy_by_groups": (
-        greedy_by_groups, "weights", "what is divided by its sum comes from aten.max, not from topk or gather(scores, ids)"),
-    "softplus_root": (softplus_root, "scores", "they come from aten.sqrt, not from softmax or sigmoid of the logits"),
-    "threshold": (threshold, "weights", f"they come from aten.where, {OTHERS}"),
+    "greedy_by_groups": (greedy_by_groups, "weights", f"they come from aten.max, {OTHERS}"),
+    "sigmoid_root": (
+        sigmoid_root, "scores", "they come from aten.sqrt, not from softmax, sigmoid or sqrt(softplus) of the logits"),
+    "squashed": (squashed, "weights", f"they come from aten.where, {OTHERS}"),
     "tempered": (tempered, "weights", f"they come from aten.pow, {OTHERS}"),
 }
+
+
+def threshold(logits):
+    """Experts whose score is small get no weight."""
+    values, ids = logits.softmax(-1).topk(K)
+    return ids, torch.where(values > 0.2, values, 0.0)
+
+
+def beside_another(logits):
+    """The weights are shared with an expert that takes every token, and scaled by expert; a bias steers the choice."""
+    scores, number = logits.sigmoid(), torch.arange(EXPERTS - 1)
+    values, ids = (scores[:, :-1] + 0.2 * number).topk(K)
+    chosen = torch.cat([logits[:, :-1].gather(-1, ids), logits[:, -1:]], -1).sigmoid()
+    weights = (chosen / chosen.sum(-1, keepdim=True))[:, :-1]
+    return ids, weights * (1 + number)[ids] + 0.1 * values
+
+
+CHOICES = {"threshold": threshold, "beside_another": beside_another}
 ALL_EXPERTS = ("a MoE layer", "products", f"all {EXPERTS} experts run on every token")
 
 
@@ -161,6 +178,25 @@ def test_router(name, fused, tmp_path):
     text = graph_of(tmp_path / "layer.pt2", tmp_path)
     assert "moe.gate" not in text and ("moe.expert" in text) == fused
     assert_warns(tmp_path / "layer.pt2", ("a router", *why) if fused else ALL_EXPERTS)
+    executable = Executable(moe_compile(tmp_path / "layer.pt2", tmp_path / "layer"))
+    for count in (5, 1, 37):
+        x = tokens(count)
+        with torch.no_grad():
+            expected = layer(x).numpy()
+        [result] = executable.run({"x": x.numpy()}).values()
+        assert np.abs(result - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_choice_without_its_weights(name, tmp_path):
+    """The gate chooses, and gives the scores; what becomes of them stays plain, k numbers per token."""
+    layer = Layer(CHOICES[name], fused=True).eval()
+    tokens = lambda count: torch.randn((count, HIDDEN), generator=torch.Generator().manual_seed(count))  # noqa: E731
+    with torch.no_grad():
+        program = torch.export.export(layer, (tokens(5),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},), strict=False)
+    torch.export.save(program, tmp_path / "layer.pt2")
+    assert graph_of(tmp_path / "layer.pt2", tmp_path).count(" = moe.gate ") == 1
+    assert_warns(tmp_path / "layer.pt2")
     executable = Executable(moe_compile(tmp_path / "layer.pt2", tmp_path / "layer"))
     for count in (5, 1, 37):
         x = tokens(count)

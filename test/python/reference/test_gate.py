@@ -97,7 +97,7 @@ def test_score_functions(function, expected):
     assert np.allclose(weights, np.take_along_axis(expected(logits), ids, axis=1))
 
 
-@pytest.mark.parametrize("function", ["softmax", "softmax_after", "sigmoid", "sqrt_softplus"])
+@pytest.mark.parametrize("function", ["softmax", "softmax_after", "sigmoid", "sigmoid_after", "sqrt_softplus"])
 def test_scores_of_large_logits_are_finite(function):
     _, weights = gate(np.array([[1e4, -1e4, 0.0]]), 3, score_function=function)
     assert np.isfinite(weights).all()
@@ -138,7 +138,7 @@ def test_ids_from_outside_are_weighed_by_the_logits():
     assert np.allclose(weights, scores / scores.sum(axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("function", ["softmax", "softmax_after", "sigmoid", "sqrt_softplus"])
+@pytest.mark.parametrize("function", ["softmax", "softmax_after", "sigmoid", "sigmoid_after", "sqrt_softplus"])
 @pytest.mark.parametrize("mode", ["none", "sum", "before", "pnorm"])
 def test_missing_ids_have_no_weight(function, mode):
     ids = np.array([[2, -1], [-1, -1], [0, 1]])

@@ -31,6 +31,7 @@ def router(family, **changes):
 
 
 def run(module):
+    module.eval()
     x = torch.randn(50, HIDDEN, generator=torch.Generator().manual_seed(1)).double().float()
     with torch.no_grad():
         logits, weights, ids = module(x)
@@ -66,3 +67,37 @@ def test_deepseek_v3_router():
     options = dict(score_function="sigmoid", renormalization="sum", eps=1e-20, scale=2.5)
     bias = module.e_score_correction_bias.double().numpy()
     assert_same(gate(logits, K, bias=bias, groups=Groups(4, 2), **options), weights, ids)
+
+
+def test_router_that_clamps_the_sum():
+    """The weights of two tokens sum to less than the bound."""
+    module = router("ernie4_5_moe", moe_norm_min=0.9)
+    logits, weights, ids = run(module)
+    bias = module.moe_statics.e_score_correction_bias.double().numpy()[0]
+    sums = gate(logits, K, bias=bias)[1].sum(axis=1)
+    assert (sums < 0.9).any() and (sums > 0.9).any()
+    assert_same(gate(logits, K, bias=bias, renormalization="sum", least=0.9), weights, ids)
+
+
+@pytest.mark.parametrize("normalised", [True, False])
+def test_sigmoid_after_the_choice(normalised):
+    module = router("kolibri1", norm_topk_prob=normalised)
+    logits, weights, ids = run(module)
+    bias = module.e_score_correction_bias.double().numpy()
+    options = {"renormalization": "sum" if normalised else "none"}
+    assert_same(gate(logits, K, bias=bias, score_function="sigmoid_after", **options), weights, ids)
+
+
+@pytest.mark.parametrize("jitter", [0.01, 0.3])
+def test_sparse_mixer(jitter):
+    logits, weights, ids = run(router("phimoe", router_jitter_noise=jitter))
+    expected = gate(logits, 2, score_function="sparsemixer", jitter=jitter)
+    assert_same(expected, weights, ids)
+    assert jitter < 0.1 or (expected[1] < 0.9).any()
+
+
+def test_deepseek_v4_router():
+    module = router("deepseek_v4", routed_scaling_factor=1.5)
+    logits, weights, ids = run(module)
+    options = dict(score_function="sqrt_softplus", renormalization="sum", eps=1e-20, scale=1.5)
+    assert_same(gate(logits, K, bias=module.e_score_correction_bias.double().numpy(), **options), weights, ids)

@@ -35,6 +35,17 @@ static LogicalResult verifyShapes(GateOp op) {
   return check.result();
 }
 
+static LogicalResult verifyScore(GateOp op) {
+  bool mixes = op.getScore() == Score::SparseMixer;
+  if (mixes && !op.getJitter())
+    return op.emitOpError("score(sparsemixer) needs jitter");
+  if (!mixes && op.getJitter())
+    return op.emitOpError() << "jitter goes with score(sparsemixer), not with " << stringifyScore(op.getScore());
+  if (mixes && !(op.getJitter()->isFinite() && op.getJitter()->convertToDouble() >= 0))
+    return op.emitOpError() << "jitter must be finite and not negative, got " << op.getJitter()->convertToDouble();
+  return success();
+}
+
 static LogicalResult verifyRenormalize(GateOp op) {
   Renormalize mode = op.getRenormalize();
   if (mode == Renormalize::PNorm && !op.getP())
@@ -47,6 +58,10 @@ static LogicalResult verifyRenormalize(GateOp op) {
     return op.emitOpError() << "eps goes with renormalize(sum), not with " << stringifyRenormalize(mode);
   if (op.getEps() && !(op.getEps()->isFinite() && op.getEps()->convertToDouble() >= 0))
     return op.emitOpError() << "eps must be finite and not negative, got " << op.getEps()->convertToDouble();
+  if (mode != Renormalize::Sum && op.getLeast())
+    return op.emitOpError() << "least goes with renormalize(sum), not with " << stringifyRenormalize(mode);
+  if (op.getLeast() && !(op.getLeast()->isFinite() && op.getLeast()->convertToDouble() > 0))
+    return op.emitOpError() << "least must be finite and positive, got " << op.getLeast()->convertToDouble();
   if (op.getScale() && !op.getScale()->isFinite())
     return op.emitOpError("scale must be finite");
   return success();
@@ -68,7 +83,7 @@ static LogicalResult verifyGroups(GateOp op, GroupsAttr groups) {
 LogicalResult GateOp::verify() {
   if (getTopKAttr().getInt() < 1)
     return emitOpError() << "top_k must be at least 1, got " << getTopKAttr().getInt();
-  if (failed(verifyShapes(*this)) || failed(verifyRenormalize(*this)))
+  if (failed(verifyShapes(*this)) || failed(verifyScore(*this)) || failed(verifyRenormalize(*this)))
     return failure();
   if (getNumExperts() > kMaxExperts)
     return emitOpError() << "chooses among " << getNumExperts() << " experts; at most " << kMaxExperts

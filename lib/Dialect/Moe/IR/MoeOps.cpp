@@ -28,7 +28,7 @@ static ParseResult parseKeywordAttr(OpAsmParser &parser, EnumAttr &attr, std::op
 
 static ParseResult parseScore(OpAsmParser &parser, ScoreAttr &attr) {
   return parseKeywordAttr<Score>(parser, attr, symbolizeScore, "score function",
-                                 "softmax, softmax_after, sigmoid, sqrt_softplus");
+                                 "softmax, softmax_after, sigmoid, sigmoid_after, sqrt_softplus, sparsemixer");
 }
 
 static void printScore(OpAsmPrinter &printer, Operation *, ScoreAttr attr) {

@@ -48,11 +48,15 @@ private:
   // Over (token, slot).
   Value topK(Value selection);
   Value fixedIds();
+  Value weigh(Value scores, Value ids);
   Value weightsOf(Value scores, Value ids);
   Value softmaxOfChosen(Value logits, Value ids);
+  Value sigmoidOfChosen(Value logits, Value ids);
+  Value sparseMixer(Value logits, Value ids);
   Value renormalize(Value weights, Renormalize mode);
 
   Value mapScores(Value tensor, Unary f);
+  static Value sigmoid(ImplicitLocOpBuilder &at, Value x);
   Value sumOfRow(Value tensor, Unary term);
 
   GateOp op;
@@ -93,18 +97,22 @@ Value GateBuilder::softmax(Value logits) {
                     [](Step &step) -> Value { return arith::DivFOp::create(step.b, step.in[0], step.in[1]); });
 }
 
+Value GateBuilder::sigmoid(ImplicitLocOpBuilder &at, Value x) {
+  Value exp = math::ExpOp::create(at, arith::NegFOp::create(at, x)), one = constantF32(at, 1);
+  return arith::DivFOp::create(at, one, arith::AddFOp::create(at, one, exp));
+}
+
 Value GateBuilder::scores() {
   Value logits = mapScores(operands.getLogits(), toF32);
   switch (op.getScore()) {
   case Score::Softmax:
     return softmax(logits);
   case Score::SoftmaxAfter:
+  case Score::SigmoidAfter:
+  case Score::SparseMixer:
     return logits;
   case Score::Sigmoid:
-    return mapScores(logits, [](ImplicitLocOpBuilder &at, Value x) -> Value {
-      Value exp = math::ExpOp::create(at, arith::NegFOp::create(at, x)), one = constantF32(at, 1);
-      return arith::DivFOp::create(at, one, arith::AddFOp::create(at, one, exp));
-    });
+    return mapScores(logits, sigmoid);
   case Score::SqrtSoftplus:
     // log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|)).
     return mapScores(logits, [](ImplicitLocOpBuilder &at, Value x) -> Value {
@@ -233,6 +241,61 @@ Value GateBuilder::softmaxOfChosen(Value logits, Value ids) {
   });
 }
 
+Value GateBuilder::sigmoidOfChosen(Value logits, Value ids) {
+  Value chosen = weightsOf(logits, ids);
+  return linalg.map({t, k}, b.getF32Type(), {{chosen, {0, 1}}, {ids, {0, 1}}}, [&](Step &step) -> Value {
+    return arith::SelectOp::create(step.b, isExpert(step.b, step.in[1]), sigmoid(step.b, step.in[0]),
+                                   constantF32(step.b, 0));
+  });
+}
+
+/// 1 / sum of exp(logit - own) over the experts that no earlier slot has and that are not far below the own logit.
+Value GateBuilder::sparseMixer(Value logits, Value ids) {
+  float threshold = 2 * op.getJitter()->convertToDouble();
+  Value own = weightsOf(logits, ids);
+  // The first slot of each expert, k without one.
+  Value slots = linalg.reduce(
+      {t, e, k}, 2, b.getI32IntegerAttr(op.getK()), {{ids, {0, 2}}}, [](Step &step) -> Value {
+        ImplicitLocOpBuilder &at = step.b;
+        Value same = arith::CmpIOp::create(at, CmpIPredicate::eq, toIndex(at, step.in[0]), step.index(1));
+        Value slot = arith::IndexCastOp::create(at, at.getI32Type(), step.index(2));
+        return arith::SelectOp::create(at, same, arith::MinSIOp::create(at, slot, step.acc).getResult(), step.acc);
+      });
+  Value sum = linalg.reduce(
+      {t, k, e}, 2, b.getF32FloatAttr(0), {{logits, {0, 2}}, {own, {0, 1}}, {slots, {0, 2}}}, [&](Step &step) -> Value {
+        ImplicitLocOpBuilder &at = step.b;
+        Value score = step.in[0], mine = step.in[1];
+        Value size = arith::MaximumFOp::create(at, math::AbsFOp::create(at, score), mine);
+        Value distance = arith::DivFOp::create(at, arith::SubFOp::create(at, mine, score), size);
+        Value near = arith::CmpFOp::create(at, CmpFPredicate::ULE, distance, constantF32(at, threshold));
+        Value left = arith::CmpIOp::create(at, CmpIPredicate::sge, toIndex(at, step.in[2]), step.index(1));
+        Value exp = math::ExpOp::create(at, arith::SubFOp::create(at, score, mine));
+        Value next = arith::AddFOp::create(at, step.acc, exp);
+        return arith::SelectOp::create(at, arith::AndIOp::create(at, near, left), next, step.acc);
+      });
+  return linalg.map({t, k}, b.getF32Type(), {{sum, {0, 1}}, {ids, {0, 1}}}, [&](Step &step) -> Value {
+    Value weight = arith::DivFOp::create(step.b, constantF32(step.b, 1), step.in[0]);
+    return arith::SelectOp::create(step.b, isExpert(step.b, step.in[1]), weight, constantF32(step.b, 0));
+  });
+}
+
+/// By the score function, 0 where there is no expert.
+Value GateBuilder::weigh(Value scores, Value ids) {
+  switch (op.getScore()) {
+  case Score::SoftmaxAfter:
+    return softmaxOfChosen(scores, ids);
+  case Score::SigmoidAfter:
+    return sigmoidOfChosen(scores, ids);
+  case Score::SparseMixer:
+    return sparseMixer(scores, ids);
+  case Score::Softmax:
+  case Score::Sigmoid:
+  case Score::SqrtSoftplus:
+    return weightsOf(scores, ids);
+  }
+  llvm_unreachable("all score functions are handled");
+}
+
 Value GateBuilder::renormalize(Value weights, Renormalize mode) {
   if (mode == Renormalize::Before && op.getK() == 1)
     return weights;
@@ -247,10 +310,14 @@ Value GateBuilder::renormalize(Value weights, Renormalize mode) {
   });
   Value divisor = linalg.map({t}, b.getF32Type(), {{sum, {0}}}, [&](Step &step) -> Value {
     ImplicitLocOpBuilder &at = step.b;
-    if (mode == Renormalize::Sum)
-      return op.getEps()
-                 ? arith::AddFOp::create(at, step.in[0], constantF32(at, op.getEps()->convertToDouble())).getResult()
-                 : step.in[0];
+    if (mode == Renormalize::Sum) {
+      Value divisor = step.in[0];
+      if (op.getEps())
+        divisor = arith::AddFOp::create(at, divisor, constantF32(at, op.getEps()->convertToDouble()));
+      if (op.getLeast())
+        divisor = arith::MaximumFOp::create(at, divisor, constantF32(at, op.getLeast()->convertToDouble()));
+      return divisor;
+    }
     if (mode == Renormalize::PNorm) {
       if (p == 2)
         return math::SqrtOp::create(at, step.in[0]);
@@ -269,7 +336,7 @@ Value GateBuilder::renormalize(Value weights, Renormalize mode) {
 std::pair<Value, Value> GateBuilder::build() {
   Value score = scores();
   Value ids = operands.getIds() ? fixedIds() : topK(selectionScores(score));
-  Value weights = op.getScore() == Score::SoftmaxAfter ? softmaxOfChosen(score, ids) : weightsOf(score, ids);
+  Value weights = weigh(score, ids);
   Renormalize mode = op.getRenormalize();
   if (mode != Renormalize::None && mode != Renormalize::After)
     weights = renormalize(weights, mode);

@@ -67,5 +67,25 @@ func.func @main() {
   %ed4 = tensor.cast %e4 : tensor<3x4xi32> to tensor<?x?xi32>
   %wd4 = tensor.cast %w4 : tensor<3x4xf32> to tensor<?x?xf32>
   call @show(%wd4, %ed4) : (tensor<?x?xf32>, tensor<?x?xi32>) -> ()
+  // CHECK: {{\[\[}}0.952574,{{ +}}0.880797],
+  // CHECK-NEXT: {{^ \[}}0.993307,{{ +}}0.993307],
+  // CHECK-NEXT: {{^ \[}}0.268941,{{ +}}0.119203]]
+  // CHECK: {{\[\[}}1,{{ +}}2],
+  // CHECK-NEXT: {{^ \[}}0,{{ +}}1],
+  // CHECK-NEXT: {{^ \[}}0,{{ +}}2]]
+  %w5, %e5 = moe.gate %l top_k(2) score(sigmoid_after) : tensor<3x4xf32> -> tensor<3x2xf32>, tensor<3x2xi32>
+  %ed5 = tensor.cast %e5 : tensor<3x2xi32> to tensor<?x?xi32>
+  %wd5 = tensor.cast %w5 : tensor<3x2xf32> to tensor<?x?xf32>
+  call @show(%wd5, %ed5) : (tensor<?x?xf32>, tensor<?x?xi32>) -> ()
+  // CHECK: {{\[\[}}0.731059,{{ +}}1],
+  // CHECK-NEXT: {{^ \[}}0.25,{{ +}}0.333333],
+  // CHECK-NEXT: {{^ \[}}1,{{ +}}0.731059]]
+  // CHECK: {{\[\[}}1,{{ +}}2],
+  // CHECK-NEXT: {{^ \[}}0,{{ +}}1],
+  // CHECK-NEXT: {{^ \[}}0,{{ +}}2]]
+  %w6, %e6 = moe.gate %l top_k(2) score(sparsemixer) jitter(0.2) : tensor<3x4xf32> -> tensor<3x2xf32>, tensor<3x2xi32>
+  %ed6 = tensor.cast %e6 : tensor<3x2xi32> to tensor<?x?xi32>
+  %wd6 = tensor.cast %w6 : tensor<3x2xf32> to tensor<?x?xf32>
+  call @show(%wd6, %ed6) : (tensor<?x?xf32>, tensor<?x?xi32>) -> ()
   return
 }

@@ -16,7 +16,8 @@ class Moe_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32En
 
 def Moe_Score : Moe_Enum<"Score", "score function of a gate", [
   I32EnumAttrCase<"Softmax", 0, "softmax">, I32EnumAttrCase<"SoftmaxAfter", 1, "softmax_after">,
-  I32EnumAttrCase<"Sigmoid", 2, "sigmoid">, I32EnumAttrCase<"SqrtSoftplus", 3, "sqrt_softplus">]>;
+  I32EnumAttrCase<"Sigmoid", 2, "sigmoid">, I32EnumAttrCase<"SqrtSoftplus", 3, "sqrt_softplus">,
+  I32EnumAttrCase<"SigmoidAfter", 4, "sigmoid_after">, I32EnumAttrCase<"SparseMixer", 5, "sparsemixer">]>;
 def Moe_ScoreAttr : EnumAttr<Moe_Dialect, Moe_Score, "score">;
 
 def Moe_Renormalize : Moe_Enum<"Renormalize", "renormalisation of the chosen weights", [

@@ -64,12 +64,14 @@ def Moe_GateOp : Moe_Op<"gate", [Pure, AttrSizedOperandSegments]> {
     `min(top_k, E)`. Ties go to the lower expert. All arithmetic is f32; the weights are rounded once, at the end.
 
     In this order:
-    - `score`: `softmax`, `sigmoid`, `sqrt_softplus` over all E before the choice, or `softmax_after` (top-k on the
-      logits, softmax over the chosen).
+    - `score`: `softmax`, `sigmoid`, `sqrt_softplus` over all E before the choice; or the choice is between the logits, and
+      `softmax_after` is the softmax of the chosen ones, `sigmoid_after` the sigmoid of each. `sparsemixer` with
+      `jitter(j)`: the softmax at each chosen logit m over the experts that no earlier slot has, without those of logit l
+      for which `(m - l) / max(|l|, m) > 2 j`.
     - `bias`: `[E]`, added for the choice only. `groups(<n, keep = g, max|top2_sum>)`: group-limited choice.
     - top-k. `ids`: `[T, k]` fixes the choice instead (-1 = no expert); the weights still come from the logits.
-    - `renormalize`, before the drop: `sum` (divide by the sum + `eps`, every k), `before` (only if k > 1: divide by the
-      sum, at least 2^-23), `pnorm` (divide by the `p`-norm).
+    - `renormalize`, before the drop: `sum` (divide by the sum + `eps`, but by no less than `least`, every k), `before`
+      (only if k > 1: divide by the sum, at least 2^-23), `pnorm` (divide by the `p`-norm).
     - `capacity(<factor, rounding>)`: a pair whose location in its expert is at or beyond the capacity becomes -1.
       Locations are slot-major: all first choices in token order, then all second choices, and so on. The capacity is
       `k * int(f * ceil(T/E))` with `capacity(<f, tutel>)`, `ceil(f * k * T / E)` with `deepspeed` and
@@ -83,15 +85,16 @@ def Moe_GateOp : Moe_Op<"gate", [Pure, AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Moe_FloatTensor:$logits, Optional<Moe_FloatTensor>:$bias, Optional<Moe_IdTensor>:$ids,
-                       I64Attr:$top_k, Moe_ScoreAttr:$score,
+                       I64Attr:$top_k, Moe_ScoreAttr:$score, OptionalAttr<F64Attr>:$jitter,
                        DefaultValuedAttr<Moe_RenormalizeAttr, "::mlir::moe::Renormalize::None">:$renormalize,
-                       OptionalAttr<F64Attr>:$eps, OptionalAttr<F64Attr>:$p, OptionalAttr<F64Attr>:$scale,
-                       OptionalAttr<Moe_GroupsAttr>:$groups, OptionalAttr<Moe_CapacityAttr>:$capacity);
+                       OptionalAttr<F64Attr>:$eps, OptionalAttr<F64Attr>:$least, OptionalAttr<F64Attr>:$p,
+                       OptionalAttr<F64Attr>:$scale, OptionalAttr<Moe_GroupsAttr>:$groups, OptionalAttr<Moe_CapacityAttr>:$capacity);
   let results = (outs Moe_FloatTensor:$weights, TensorOf<[I32]>:$experts);
   let assemblyFormat = [{
     $logits (`bias` `(` $bias^ `:` type($bias) `)`)? (`ids` `(` $ids^ `:` type($ids) `)`)?
-    `top_k` `(` $top_k `)` `score` `(` custom<Score>($score) `)`
-    (`renormalize` `(` custom<Renormalize>($renormalize)^ `)`)? (`eps` `(` $eps^ `)`)? (`p` `(` $p^ `)`)? (`scale` `(` $scale^ `)`)?
+    `top_k` `(` $top_k `)` `score` `(` custom<Score>($score) `)` (`jitter` `(` $jitter^ `)`)?
+    (`renormalize` `(` custom<Renormalize>($renormalize)^ `)`)? (`eps` `(` $eps^ `)`)? (`least` `(` $least^ `)`)?
+    (`p` `(` $p^ `)`)? (`scale` `(` $scale^ `)`)?
     (`groups` `(` $groups^ `)`)? (`capacity` `(` $capacity^ `)`)?
     attr-dict `:` type($logits) `->` type($weights) `,` type($experts)
   }];

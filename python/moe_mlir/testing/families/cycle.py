@@ -1,0 +1,132 @@
+"""One family: exported with its caches, compiled, run, compared with PyTorch."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ...errors import Error
+from ...executable import Executable
+from ...exporting import export
+from ..compare import FLOAT32_BOUND
+from ..compiling import compiler, step_inputs
+from .layers import expected_layers, layers_in
+from .models import small_model
+
+CACHE = 32
+BATCHES = (2, 1)
+CHUNKS = ((8,), (5, 3), (5, 1, 1, 1))
+PROMPT, GREEDY = 5, 8
+
+
+class CompileError(Error):
+    """What moe-compile says in one line."""
+
+
+def run_family(family, folder):
+    """The row of `family`. Nothing is raised.
+
+    equal, raised     whether it equals PyTorch, and all layers that are counted are what they should be
+    layers, expected  kind of layer -> number in the graph, and that of the configuration
+    missing           lines that say what is wrong or plain
+    """
+    row = failed(family)
+    try:
+        model = small_model(family)
+        row["expected"] = expected_layers(model)
+        graph = compiled_family(model, folder)
+        row["layers"] = layers_in(graph)
+        fewer = too_few(row["layers"], row["expected"])
+        row["missing"] = [*plain_layers(graph), *fewer.values()]
+        row["raised"] = not fewer
+        difference = compare(model, Executable(Path(folder) / "model"))
+        row["equal"] = difference is None
+        row["missing"][:0] = [difference] if difference else []
+    except Error as error:
+        row["missing"] = [one_line(error)]
+    except Exception as error:  # of many kinds: whatever a library's model raises
+        row["missing"] = [f"{type(error).__name__}: {one_line(error)}"]
+    return row
+
+
+def failed(family, *lines):
+    return {"family": family, "equal": False, "raised": False, "layers": {}, "expected": {}, "missing": list(lines)}
+
+
+def compiled_family(model, folder):
+    """Writes the executable `folder/model`; returns the text of the graph that it is made of."""
+    folder = Path(folder)
+    export(model, folder / "model.pt2", max_cache_len=CACHE)
+    _compile(folder / "model.pt2", folder / "graph.mlir", "--to=graph")
+    _compile(folder / "graph.mlir", folder / "model")
+    return (folder / "graph.mlir").read_text()
+
+
+def _compile(source, output, *flags):
+    command = [compiler(), source, "-o", output, "-q", *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if done.returncode < 0 or done.returncode > 128:
+        raise CompileError(f"moe-compile ended by signal: {(done.stderr.strip().splitlines() or ['no word'])[-1]}")
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+        raise CompileError(errors[0] if errors else f"moe-compile ended with code {done.returncode}")
+
+
+def plain_layers(graph):
+    """One line for each kind of layer that stays plain operations, from the attribute that says so."""
+    found = {}
+    for entry in re.findall(r"\{([^{}]*\bkind = \"[^{}]*)\}", "".join(re.findall(r"moe\.plain = \[(.*?)\]\s*[,}]", graph, re.S))):
+        fields = dict(re.findall(r'(\w+) = "((?:[^"\\]|\\.)*)"', entry))
+        key = fields["kind"], fields.get("step", ""), fields.get("reason", "")
+        found[key] = found.get(key, 0) + 1
+    return [f"{number} {kind} plain, {step}: {reason}" for (kind, step, reason), number in found.items()]
+
+
+def too_few(layers, expected):
+    """Kind -> line, of those of which the graph has fewer than there should be."""
+    return {kind: f"{layers[kind]} of {number} {kind}" for kind, number in expected.items() if layers[kind] < number}
+
+
+def compare(model, executable):
+    """None if the logits of all chunkings and the greedy tokens are those of `model`, else a line that says where not."""
+    vocabulary = model.config.get_text_config().vocab_size
+    tokens = torch.randint(3, vocabulary, (sum(BATCHES), sum(CHUNKS[0])), generator=torch.Generator().manual_seed(1))
+    with executable, torch.no_grad():
+        begin = 0
+        for batch in BATCHES:
+            own = tokens[begin : begin + batch]
+            begin += batch
+            exact = model(input_ids=own, use_cache=False).logits.numpy()
+            for chunks in CHUNKS:
+                executable.reset()
+                parts = [run(executable, own[:, end - size : end], end - size) for end, size in zip(np.cumsum(chunks), chunks, strict=True)]
+                difference = np.abs(np.concatenate(parts, 1) - exact).max()
+                if not difference <= FLOAT32_BOUND * np.abs(exact).max():
+                    where = "+".join(map(str, chunks))
+                    return f"logits differ by {difference:.2g} of {np.abs(exact).max():.2g}, batch {batch}, prompt in pieces of {where}"
+        return compare_greedy(model, executable, tokens[:1, :PROMPT])
+
+
+def compare_greedy(model, executable, tokens):
+    executable.reset()
+    step = tokens
+    for place in range(GREEDY):
+        found = int(run(executable, step, tokens.shape[1] - step.shape[1])[0, -1].argmax())
+        exact = int(model(input_ids=tokens, use_cache=False).logits[0, -1].argmax())
+        if found != exact:
+            return f"greedy token {place} is {found}, not {exact}"
+        step = torch.tensor([[exact]])
+        tokens = torch.cat([tokens, step], 1)
+    return None
+
+
+def run(executable, tokens, position):
+    return executable.run(step_inputs(tokens.numpy(), int(position)))["logits"]
+
+
+def one_line(error, limit=260):
+    """The message without folders, names of temporary files and line breaks."""
+    text = re.sub(r"(?<![\w.])/[^\s'\":]*/", "", " ".join(str(error).split()))
+    return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0] + " ..."

@@ -1,0 +1,12 @@
+"""What a process of one family does. Imported once, before the families get processes of their own, with all that they need."""
+
+import transformers.cache_utils  # noqa: F401
+import transformers.integrations.moe  # noqa: F401
+import transformers.modeling_utils  # noqa: F401
+from torch.export import export  # noqa: F401
+
+from .cycle import run_family
+
+
+def work(family, folder, sender):
+    sender.send(run_family(family, folder))
