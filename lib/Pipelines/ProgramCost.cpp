@@ -187,14 +187,15 @@ void FunctionCost::visitLinear(nn::LinearOp op) {
 
 /// Queries meet half of what the caches have room for, or all tokens of the call if these are more.
 void FunctionCost::visitAttention(nn::AttentionOp op) {
-  const Value query = op->getOperand(0), keys = op->getOperand(1);
-  std::optional<double> asked = elements(query), kept = elements(keys);
+  const Value query = op.getQuery(), keys = op.getKey(), values = op.getValue();
+  std::optional<double> asked = elements(query), kept = elements(keys), given = elements(op.getResult());
   std::optional<int64_t> room = sizeOf(keys, 2), rows = sizeOf(query, 1);
-  if (!asked || !kept || !room || !rows || !*room)
+  if (!asked || !kept || !given || !room || !rows || !*room)
     return;
   const double length = std::max(double(*room) / 2, double(std::min(*rows, *room)));
   const double part = length / double(*room);
-  total.seconds += model.rates.seconds(4 * *asked * length, 2 * bytes(keys) * part + 2 * bytes(query),
+  total.seconds += model.rates.seconds(2 * (*asked + *given) * length,
+                                       (bytes(keys) + bytes(values)) * part + bytes(query) + bytes(op.getResult()),
                                        bytesEach(query.getType()));
 }
 

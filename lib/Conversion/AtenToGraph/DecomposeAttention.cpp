@@ -1,6 +1,6 @@
 //===- DecomposeAttention.cpp - attention that nn.attention does not cover --------------------------------------===//
 //
-// Masks that add numbers, values of another width than keys, other element types: two products around a softmax. It
+// Masks that add numbers, other element types: two products around a softmax. It
 // costs as much as the cache is long; nothing of it is tiled.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -69,15 +69,44 @@ static Value createSafeSoftmax(OpBuilder &builder, Location loc, Value scores) {
                     {{"self", weights}, {"mask", isEmpty}, {"value", Attribute(builder.getF64FloatAttr(0.0))}});
 }
 
+/// Softmax over the last dimension and one more score per head, whose weight is dropped. A row of minus infinities gives
+/// zeros.
+static Value createSoftmaxWithSinks(OpBuilder &builder, Location loc, Value scores, Value sinks) {
+  RankedTensorType type = getTensorType(scores);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = 1;
+  auto column = type.clone(shape);
+  auto last = Attribute(builder.getI64ArrayAttr({-1}));
+  auto yes = Attribute(builder.getBoolAttr(true));
+  auto binary = [&](StringRef name, RankedTensorType result, Value a, Value b) {
+    return createCall(builder, loc, name, result, {{"self", a}, {"other", b}});
+  };
+  auto exp = [&](Value x) { return createCall(builder, loc, "aten.exp.default", getTensorType(x), {{"self", x}}); };
+  int64_t heads = getTensorType(sinks).getDimSize(0);
+  sinks = createCall(builder, loc, "aten.view.default", RankedTensorType::get({1, heads, 1, 1}, type.getElementType()),
+                     {{"self", createCast(builder, loc, sinks, type.getElementType())},
+                      {"size", Attribute(builder.getI64ArrayAttr({1, heads, 1, 1}))}});
+  Value largest =
+      createCall(builder, loc, "aten.amax.default", column, {{"self", scores}, {"dim", last}, {"keepdim", yes}});
+  largest = binary("aten.maximum.default", column, largest, sinks);
+  Value terms = exp(binary("aten.sub.Tensor", type, scores, largest));
+  Value sum =
+      createCall(builder, loc, "aten.sum.dim_IntList", column, {{"self", terms}, {"dim", last}, {"keepdim", yes}});
+  sum = binary("aten.add.Tensor", column, sum, exp(binary("aten.sub.Tensor", column, sinks, largest)));
+  return binary("aten.div.Tensor", type, terms, sum);
+}
+
 namespace {
 /// softmax(scale * q . k^T, masked) . v, wide until the one rounding at the end.
 struct DecomposeAttention : CallPattern {
-  DecomposeAttention(MLIRContext *context) : CallPattern(context, {"aten.scaled_dot_product_attention"}) {}
+  DecomposeAttention(MLIRContext *context) : CallPattern(context, {"aten.scaled_dot_product_attention", "moe_mlir.attention"}) {}
 
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
     Location loc = call.getLoc();
     Value query = call.getValue("query"), key = call.getValue("key"), value = call.getValue("value"),
-          mask = call.getValue("attn_mask");
+          mask = call.getValue("attn_mask"), sinks = call.getValue("sinks");
+    if (!mask)
+      mask = call.getValue("mask");
     RankedTensorType type = getTensorType(query), keyType = getTensorType(key), valueType = getTensorType(value);
     auto result = cast<RankedTensorType>(call.getResult(0).getType());
     if (type.getRank() != 4 || keyType.getRank() != 4 || valueType.getRank() != 4 || type.isDynamicDim(1) ||
@@ -112,9 +141,10 @@ struct DecomposeAttention : CallPattern {
       scores = createCall(rewriter, loc, "aten.add.Tensor", scoreType,
                           {{"self", scores}, {"other", createCast(rewriter, loc, mask, wide)}});
     }
-    Value weights = mask ? createSafeSoftmax(rewriter, loc, scores)
-                         : createCall(rewriter, loc, "aten.softmax.int", scoreType,
-                                      {{"self", scores}, {"dim", Attribute(rewriter.getI64IntegerAttr(-1))}});
+    Value weights = sinks  ? createSoftmaxWithSinks(rewriter, loc, scores, sinks)
+                    : mask ? createSafeSoftmax(rewriter, loc, scores)
+                           : createCall(rewriter, loc, "aten.softmax.int", scoreType,
+                                        {{"self", scores}, {"dim", Attribute(rewriter.getI64IntegerAttr(-1))}});
     Value output =
         createCall(rewriter, loc, "aten.matmul.default", result.clone(wide), {{"self", weights}, {"other", value}});
     rewriter.replaceOp(call, createCast(rewriter, loc, output, result.getElementType()));

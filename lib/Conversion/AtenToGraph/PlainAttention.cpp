@@ -93,7 +93,7 @@ void mlir::aten::findPlainAttention(func::FuncOp function, SmallVectorImpl<Plain
   function.walk([&](CallOp call) {
     if (call.use_empty())
       return;
-    if (call.getBase() == "aten.scaled_dot_product_attention") {
+    if (isAttentionCall(call)) {
       PlainAnchor &anchor = found.emplace_back(PlainAnchor{moe::LayerKind::Attention, call, {}});
       explainAttentionCall(call, anchor.why);
     } else if (llvm::is_contained({"aten.softmax", "aten._softmax"}, call.getBase())) {

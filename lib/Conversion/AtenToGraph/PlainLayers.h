@@ -27,6 +27,8 @@ struct PlainAnchor {
 // Why a call that a pattern takes was not taken; each lives in the file of the pattern.
 void explainExpertsCall(CallOp call, Mismatch &why);
 void explainAttentionCall(CallOp call, Mismatch &why);
+/// Whether it is attention as one call: that of PyTorch, or the one with sinks.
+bool isAttentionCall(CallOp call);
 void explainNormCall(CallOp call, Mismatch &why);
 /// Of aten.rsqrt(mean(x^2) + eps), whose norm is spelled out.
 void explainInverseRoot(CallOp root, Mismatch &why);

@@ -137,6 +137,17 @@ static void describeMask(CallOp call, StringRef name, const std::optional<MaskFo
                                          << remark::metric("length", form->length ? 1 : 0);
 }
 
+bool mlir::aten::isAttentionCall(CallOp call) {
+  return llvm::is_contained({"aten.scaled_dot_product_attention", "moe_mlir.attention"}, call.getBase());
+}
+
+static Value getMask(CallOp call) {
+  Value mask = call.getValue("attn_mask");
+  return mask ? mask : call.getValue("mask");
+}
+
+static bool isNarrowFloat(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
+
 namespace {
 struct Operands {
   Value query, key, value;
@@ -166,12 +177,12 @@ static std::optional<Operands> matchOperands(CallOp call, Mismatch *why) {
     return giveUp(why, "heads",
                   "queries have " + Twine(type.getDimSize(1)) + " heads, keys " + Twine(keyType.getDimSize(1)) +
                       ", values " + Twine(valueType.getDimSize(1)));
-  int64_t width = type.getDimSize(3);
-  if (keyType.getDimSize(3) != width || valueType.getDimSize(3) != width)
-    return giveUp(why, "heads",
-                  "values have another width than queries and keys (" + Twine(valueType.getDimSize(3)) + " and " +
-                      Twine(width) + ")",
-                  value);
+  if (keyType.getDimSize(3) != type.getDimSize(3) || valueType.isDynamicDim(3))
+    return giveUp(why, "heads", "the width of the heads is not known, or keys have another than queries", key);
+  if (Value sinks = call.getValue("sinks"))
+    if (RankedTensorType own = getTensorType(sinks);
+        own.getRank() != 1 || own.getDimSize(0) != type.getDimSize(1) || !isNarrowFloat(own.getElementType()))
+      return giveUp(why, "sinks", "there is not one of f32, bf16 or f16 per head", sinks);
   return Operands{query, key, value};
 }
 
@@ -179,7 +190,7 @@ static std::optional<Operands> matchOperands(CallOp call, Mismatch *why) {
 static LogicalResult matchMask(CallOp call, Value key, ElementAnalysis &elements, std::optional<MaskForm> &form,
                                Mismatch *why) {
   form = MaskForm();
-  Value mask = call.getValue("attn_mask");
+  Value mask = getMask(call);
   if (!mask) {
     form->causal = call.getBool("is_causal").value_or(false);
     return success();
@@ -201,7 +212,7 @@ void mlir::aten::explainAttentionCall(CallOp call, Mismatch &why) {
 
 namespace {
 struct RaiseAttention : CallPattern {
-  RaiseAttention(MLIRContext *context) : CallPattern(context, {"aten.scaled_dot_product_attention"}) {}
+  RaiseAttention(MLIRContext *context) : CallPattern(context, {"aten.scaled_dot_product_attention", "moe_mlir.attention"}) {}
 
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
     ElementAnalysis elements;
@@ -210,7 +221,7 @@ struct RaiseAttention : CallPattern {
     if (!operands || failed(matchMask(call, operands->key, elements, form, /*why=*/nullptr)))
       return failure();
     auto [query, key, value] = *operands;
-    Value mask = call.getValue("attn_mask");
+    Value mask = getMask(call);
     auto type = getTensorType(query);
     Location loc = call.getLoc();
     Value positions, lengths, kept;
@@ -226,8 +237,11 @@ struct RaiseAttention : CallPattern {
 
     std::optional<double> scale = call.getFloat("scale");
     Value rows = createTranspose(rewriter, loc, query, 1, 2);
+    SmallVector<int64_t> shape(getTensorType(rows).getShape());
+    shape.back() = getTensorType(value).getDimSize(3);
     Value result = nn::AttentionOp::create(
-        rewriter, loc, rows.getType(), rows, key, value, form ? positions : Value(), form ? lengths : Value(), kept,
+        rewriter, loc, getTensorType(rows).clone(shape), rows, key, value, form ? positions : Value(),
+        form ? lengths : Value(), kept, call.getValue("sinks"),
         rewriter.getF64FloatAttr(scale.value_or(1.0 / std::sqrt(double(type.getDimSize(3))))),
         form && form->causal ? rewriter.getUnitAttr() : UnitAttr(),
         form && form->window ? rewriter.getI64IntegerAttr(*form->window) : IntegerAttr());

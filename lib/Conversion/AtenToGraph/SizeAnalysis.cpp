@@ -136,7 +136,9 @@ std::optional<SizeExpr> SizeAnalysis::getOpSize(OpResult value, int64_t dim) {
       .Case([&](nn::RopeOp rope) -> Result { return getSize(rope.getX(), dim); })
       .Case([&](nn::SiluOp silu) -> Result { return getSize(silu.getInput(), dim); })
       .Case([&](nn::CacheUpdateOp update) -> Result { return getSize(update.getCache(), dim); })
-      .Case([&](nn::AttentionOp attention) -> Result { return getSize(attention.getQuery(), dim); })
+      .Case([&](nn::AttentionOp attention) -> Result {
+        return dim == 3 ? getSize(attention.getValue(), 3) : getSize(attention.getQuery(), dim);
+      })
       .Case([&](nn::CausalConvOp conv) -> Result { return getSize(conv.getX(), dim); })
       .Case([&](nn::ScanOp scan) -> Result {
         return getSize(value == scan.getResult() ? scan.getValue() : scan.getState(), dim);

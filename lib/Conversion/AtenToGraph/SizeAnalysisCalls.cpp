@@ -118,6 +118,7 @@ static const llvm::StringSet<> &likeSelf() {
                                      "aten.float",
                                      "aten.type_as",
                                      "aten.scaled_dot_product_attention",
+                                     "moe_mlir.attention",
                                      "moe_mlir.experts",
                                      "moe_mlir.causal_conv",
                                      "aten.select_scatter",

@@ -30,6 +30,7 @@ public:
     element = queryType.getElementType();
     heads = queryType.getDimSize(2);
     depth = queryType.getDimSize(3);
+    width = cast<RankedTensorType>(op.getValue().getType()).getDimSize(3);
     group = heads / keyType.getDimSize(1);
     ProductTiles tiles = tilesOf(op);
     tileRows = tiles.rows;
@@ -70,11 +71,13 @@ private:
   KernelBuilder k;
   Type element;
   int64_t heads, depth, group, tileRows, tileColumns, blockRows;
+  int64_t width;                   ///< of the values' heads
   SmallVector<OpFoldResult> sizes; ///< of the query
   OpFoldResult length;             ///< of the cache
 
   // In the kernel.
-  Value query, key, value, result, scores, probabilities, positions, lengths, mask, batchSize, queries, cacheLength;
+  Value query, key, value, result, scores, probabilities, positions, lengths, mask, sinks;
+  Value batchSize, queries, cacheLength;
 };
 } // namespace
 
@@ -180,6 +183,12 @@ void AttentionProgram::normalise(const Unit &unit, Value row) {
   Value largest = k.loop(unit.firstKey, end, 1, lowest, [&](Value j, ValueRange acc) {
     return SmallVector<Value>{arith::MaximumFOp::create(k, acc[0], k.load(scores, {at, j}))};
   })[0];
+  // The sink takes part in the softmax; its weight is in the sum, and multiplies nothing.
+  Value sink;
+  if (sinks) {
+    sink = k.convert(k.load(sinks, k.add(k.mul(unit.keyHead, k.idx(group)), split(unit, row).second)), k.getF32Type());
+    largest = arith::MaximumFOp::create(k, largest, sink);
+  }
   // A row that sees nothing: exp(-inf - 0) = 0 everywhere, and zeros come out.
   Value isEmpty = arith::CmpFOp::create(k, arith::CmpFPredicate::OEQ, largest, lowest);
   largest = arith::SelectOp::create(k, isEmpty, zero, largest);
@@ -188,6 +197,8 @@ void AttentionProgram::normalise(const Unit &unit, Value row) {
     k.store(exp, scores, {at, j});
     return SmallVector<Value>{k.reduceAdd(acc[0], exp)};
   })[0];
+  if (sink)
+    sum = arith::AddFOp::create(k, sum, math::ExpOp::create(k, arith::SubFOp::create(k, sink, largest)));
   Value factor = arith::SelectOp::create(k, isEmpty, zero, arith::DivFOp::create(k, k.f32(1.0), sum));
   k.loop(unit.firstKey, end, 1, [&](Value j) {
     Value p = arith::MulFOp::create(k, k.load(scores, {at, j}), factor);
@@ -205,7 +216,7 @@ void AttentionProgram::valueTile(const Unit &unit, Value row) {
                               unit.endKey, column)[0];
       emitStoreTile(k, acc, result, to, column, [](ValueRange args) { return args[2]; });
     };
-    int64_t padded = llvm::alignTo(depth, 16), full = padded / tileColumns * tileColumns;
+    int64_t padded = llvm::alignTo(width, 16), full = padded / tileColumns * tileColumns;
     if (full)
       k.loop(k.idx(0), k.idx(full), tileColumns,
              [&](Value column) { strip(tileColumns, column); });
@@ -244,7 +255,7 @@ void AttentionProgram::captureOperands(Value resultBuffer) {
                                    : OpFoldResult(rewriter.getIndexAttr(keyType.getDimSize(2)));
   // Rows of f32 values are what the program reads if they fill whole vectors.
   bool packKeys = !isEncoded(op.getKey());
-  bool packValues = !isEncoded(op.getValue()) && (pairsOf(element) > 1 || depth % 16);
+  bool packValues = !isEncoded(op.getValue()) && (pairsOf(element) > 1 || width % 16);
   if (packKeys || packValues) {
     ends = visibleEnds();
     used = work().keys();
@@ -268,6 +279,7 @@ void AttentionProgram::captureOperands(Value resultBuffer) {
   positions = adaptor.getPositions() ? k.arg(adaptor.getPositions()) : Value();
   lengths = adaptor.getLengths() ? k.arg(adaptor.getLengths()) : Value();
   mask = adaptor.getMask() ? k.arg(adaptor.getMask()) : Value();
+  sinks = adaptor.getSinks() ? k.arg(adaptor.getSinks()) : Value();
   batchSize = k.indexArg(sizes[0]);
   queries = k.indexArg(sizes[1]);
   cacheLength = k.indexArg(length);
@@ -275,7 +287,9 @@ void AttentionProgram::captureOperands(Value resultBuffer) {
 
 Value AttentionProgram::emit(MemRefType resultType) {
   sizes = sizesOf(rewriter, loc, adaptor.getQuery());
-  Value buffer = allocate(rewriter, loc, resultType, sizes);
+  SmallVector<OpFoldResult> resultSizes(sizes);
+  resultSizes[3] = rewriter.getIndexAttr(width);
+  Value buffer = allocate(rewriter, loc, resultType, resultSizes);
   captureOperands(buffer);
   Value rowBlocks = k.ceilDiv(k.mul(queries, k.idx(group)), blockRows);
   k.forall({batchSize, k.idx(heads / group), rowBlocks}, [&](ValueRange at) {
@@ -287,9 +301,10 @@ Value AttentionProgram::emit(MemRefType resultType) {
     k.loop(k.idx(0), unit.rows, tileRows, [&](Value row) { valueTile(unit, row); });
   });
   // Multiply-adds of both products.
-  OpFoldResult flops = mulSizes(rewriter, loc, {work().pairs(), sizes[2], sizes[3], rewriter.getIndexAttr(4)});
+  OpFoldResult flops = mulSizes(rewriter, loc, {work().pairs(), sizes[2], rewriter.getIndexAttr(2 * (depth + width))});
   k.launch(rewriter,
-           "attention_" + std::to_string(heads) + "x" + std::to_string(depth) + "_group" + std::to_string(group) + "_" +
+           "attention_" + std::to_string(heads) + "x" + std::to_string(depth) +
+               (width == depth ? "" : "x" + std::to_string(width)) + (sinks ? "_sinks" : "") + "_group" + std::to_string(group) + "_" +
                typeName(element),
            mulSizes(rewriter, loc, {sizes[0], sizes[1]}), flops);
   return buffer;

@@ -77,8 +77,9 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
   if (auto rope = dyn_cast<nn::RopeOp>(op); rope && cast<ShapedType>(rope.getX().getType()).getRank() != 4)
     return "needs x of rank 4";
   if (auto attention = dyn_cast<nn::AttentionOp>(op)) {
-    auto query = cast<ShapedType>(attention.getQuery().getType()), key = cast<ShapedType>(attention.getKey().getType());
-    if (query.isDynamicDim(2) || query.isDynamicDim(3) || key.isDynamicDim(1))
+    auto query = cast<ShapedType>(attention.getQuery().getType()), key = cast<ShapedType>(attention.getKey().getType()),
+         value = cast<ShapedType>(attention.getValue().getType());
+    if (query.isDynamicDim(2) || query.isDynamicDim(3) || key.isDynamicDim(1) || value.isDynamicDim(3))
       return "needs static numbers of heads and a static head size";
   }
   if (isa<func::CallOp>(op))

@@ -195,7 +195,7 @@ def _failures(model, cached):
 
 @contextlib.contextmanager
 def _export_mode(model):
-    """Evaluation mode, experts as one op, SDPA with grouped heads; everything is put back afterwards."""
+    """Evaluation mode, experts as one op, grouped heads of attention as they are; everything is put back afterwards."""
     hf.register()
     modules = hf.experts_modules(model)
     if not modules and not expert_modules.replaceable(model):
@@ -206,13 +206,12 @@ def _export_mode(model):
     for _, module in modules:
         hf.expert_layout(module)
     config = model.config.get_text_config()
-    training, own, attention = model.training, config._experts_implementation, config._attn_implementation
+    training, own = model.training, config._experts_implementation
     gqa = os.environ.get("TRANSFORMERS_SDPA_FORCE_GQA")
     try:
         model.eval()
         if modules:
             model.set_experts_implementation(hf.IMPLEMENTATION)
-        _use_sdpa(model)
         # Keys and values of grouped heads stay as they are instead of being repeated over the whole cache.
         os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = "1"
         yield
@@ -220,22 +219,10 @@ def _export_mode(model):
         model.train(training)
         if modules:
             model.set_experts_implementation(own)
-        model.set_attn_implementation(attention)
         if gqa is None:
             os.environ.pop("TRANSFORMERS_SDPA_FORCE_GQA", None)
         else:
             os.environ["TRANSFORMERS_SDPA_FORCE_GQA"] = gqa
-
-
-def _use_sdpa(model):
-    """Without it there is no one op per attention layer. transformers advises to load the model in another way."""
-    try:
-        model.set_attn_implementation("sdpa")
-    except (ValueError, ImportError) as error:
-        raise UnsupportedError(
-            f"transformers has no scaled_dot_product_attention for '{type(model).__name__}', which this export needs; "
-            f'of the model with attn_implementation="eager", {PLAIN_EXPORT}'
-        ) from error
 
 
 def _forced_ids(routers, batch, tokens):

@@ -4,8 +4,9 @@ The ops compute, so a model that uses them runs in eager mode, and have fake ker
 opaque nodes. Importing this package imports torch and defines the ops.
 """
 
+from .attention import attention
 from .causal_conv import causal_conv
 from .experts import experts
 from .scan import scan
 
-__all__ = ["causal_conv", "experts", "scan"]
+__all__ = ["attention", "causal_conv", "experts", "scan"]

@@ -37,6 +37,19 @@ func.func @causal(%query: tensor<1x2x?x8xf32>, %key: tensor<1x2x?x8xf32>, %value
   return %0 : tensor<1x2x?x3xf32>
 }
 
+// Sinks take part in the largest score and in the sum.
+// CHECK-LABEL: func.func @sinks(
+// CHECK:         %[[C:.*]] = aten.call "aten.view.default"{{.*}} -> tensor<1x2x1x1xf64>
+// CHECK:         %[[L:.*]] = aten.call "aten.maximum.default"(%{{.*}}, %[[C]])
+// CHECK:         %[[D:.*]] = aten.call "aten.sub.Tensor"(%[[C]], %[[L]])
+// CHECK:         %[[E:.*]] = aten.call "aten.exp.default"(%[[D]])
+// CHECK:         %[[T:.*]] = aten.call "aten.add.Tensor"(%{{.*}}, %[[E]])
+// CHECK:         aten.call "aten.div.Tensor"(%{{.*}}, %[[T]])
+func.func @sinks(%query: tensor<1x2x?x8xf64>, %key: tensor<1x2x?x8xf64>, %value: tensor<1x2x?x3xf64>, %mask: tensor<1x1x?x?xi1>, %s: tensor<2xf32>) -> tensor<1x2x?x3xf64> {
+  %0 = aten.call "moe_mlir.attention.default"(%query, %key, %value, %mask, %s) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, mask = #aten.arg<3>, sinks = #aten.arg<4>, scale = 0.5 : f64} : (tensor<1x2x?x8xf64>, tensor<1x2x?x8xf64>, tensor<1x2x?x3xf64>, tensor<1x1x?x?xi1>, tensor<2xf32>) -> tensor<1x2x?x3xf64>
+  return %0 : tensor<1x2x?x3xf64>
+}
+
 // CHECK-LABEL: func.func @norm(
 // CHECK:         aten.call "aten.mean.dim"{{.*}}dim = [1, 2]{{.*}} -> tensor<?x1x1xf32>
 // CHECK:         aten.call "aten.add.Scalar"{{.*}}1.1920928955078125E-7

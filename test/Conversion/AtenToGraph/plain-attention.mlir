@@ -9,11 +9,11 @@ func.func @mask(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %value: 
   return %o : tensor<1x2x3x8xf32>
 }
 
-// CHECK-LABEL: func.func @width(
-// CHECK-SAME:    reason = "values have another width than queries and keys (4 and 8)", step = "heads"
-func.func @width(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x4xf32>) -> tensor<1x2x3x4xf32> {
-  %o = aten.call "aten.scaled_dot_product_attention.default"(%query, %key, %value) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>} : (tensor<1x2x3x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x4xf32>) -> tensor<1x2x3x4xf32>
-  return %o : tensor<1x2x3x4xf32>
+// CHECK-LABEL: func.func @sinks(
+// CHECK-SAME:    reason = "there is not one of f32, bf16 or f16 per head", step = "sinks"
+func.func @sinks(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %s: tensor<2xf64>) -> tensor<1x2x3x8xf32> {
+  %o = aten.call "moe_mlir.attention.default"(%query, %key, %key, %s) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, sinks = #aten.arg<3>, scale = 1.0 : f64} : (tensor<1x2x3x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<2xf64>) -> tensor<1x2x3x8xf32>
+  return %o : tensor<1x2x3x8xf32>
 }
 
 // CHECK-LABEL: func.func @heads(

@@ -125,3 +125,13 @@ func.func @repeated(%query: tensor<1x4x3x8xf32>, %key: tensor<1x2x6x8xf32>) -> t
   %o = aten.call "aten.scaled_dot_product_attention.default"(%query, %k, %k) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, scale = 2.5e-01 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x6x8xf32>, tensor<1x4x6x8xf32>) -> tensor<1x4x3x8xf32>
   return %o : tensor<1x4x3x8xf32>
 }
+
+// Values may have another width than keys, and a head a score without a key, of the call that PyTorch does not have.
+// CHECK-LABEL: func.func @sinks(
+// CHECK-SAME:    %[[S:[a-z0-9_]+]]: tensor<2xbf16>
+// CHECK:         nn.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} mask(%{{.*}} : tensor<1x1x3x6xi1>) sinks(%[[S]] : tensor<2xbf16>) scale(2.500000e-01) :
+// CHECK-SAME:    tensor<1x2x6x4xf32> -> tensor<1x3x2x4xf32>
+func.func @sinks(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x4xf32>, %m: tensor<1x1x3x6xi1>, %s: tensor<2xbf16>) -> tensor<1x2x3x4xf32> {
+  %o = aten.call "moe_mlir.attention.default"(%query, %key, %value, %m, %s) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, mask = #aten.arg<3>, sinks = #aten.arg<4>, scale = 2.5e-01 : f64} : (tensor<1x2x3x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x4xf32>, tensor<1x1x3x6xi1>, tensor<2xbf16>) -> tensor<1x2x3x4xf32>
+  return %o : tensor<1x2x3x4xf32>
+}

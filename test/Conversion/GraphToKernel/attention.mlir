@@ -64,3 +64,22 @@ func.func @read_elsewhere(%c: tensor<2x2x8x4xf32> {moe.state}, %r: tensor<2x1x2x
   %s = tensor.extract_slice %n[0, 0, 0, 0] [1, 2, 1, 4] [1, 1, 1, 1] : tensor<2x2x8x4xf32> to tensor<2x4xf32>
   return %n, %s : tensor<2x2x8x4xf32>, tensor<2x4xf32>
 }
+
+// -----
+
+// Values of another width than keys, and a score per head whose weight is dropped.
+// CHECK-LABEL: func.func @sinks
+// CHECK-SAME: %[[S:[a-z0-9]+]]: memref<4xbf16>) -> memref<?x?x4x24xf32>
+// CHECK: kernel.launch @attention_4x16x24_sinks_group2_f32(
+// CHECK-SAME: %[[S]]
+// CHECK-LABEL: kernel.func @attention_4x16x24_sinks_group2_f32(
+// CHECK: %[[SINK:.*]] = arith.extf %{{.*}} : bf16 to f32
+// CHECK: %[[LARGEST:.*]] = arith.maximumf %{{.*}}, %[[SINK]] : f32
+// CHECK: %[[TERM:.*]] = arith.subf %[[SINK]], %{{.*}} : f32
+// CHECK: %[[EXP:.*]] = math.exp %[[TERM]] : f32
+// CHECK: arith.addf %{{.*}}, %[[EXP]] : f32
+func.func @sinks(%q: tensor<?x?x4x16xf32>, %k: tensor<?x2x70x16xf32>, %v: tensor<?x2x70x24xf32>, %s: tensor<4xbf16>) -> tensor<?x?x4x24xf32> {
+  %o = nn.attention %q, %k, %v sinks(%s : tensor<4xbf16>) scale(0.25) causal
+      : tensor<?x?x4x16xf32>, tensor<?x2x70x16xf32>, tensor<?x2x70x24xf32> -> tensor<?x?x4x24xf32>
+  return %o : tensor<?x?x4x24xf32>
+}

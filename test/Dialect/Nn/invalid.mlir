@@ -290,6 +290,30 @@ func.func @attention_mask(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %
 
 // -----
 
+func.func @attention_sinks(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>, %s: tensor<4xf32>) {
+  // expected-error@+1 {{'nn.attention' op N is 8 in query but 4 in sinks}}
+  %0 = nn.attention %q, %k, %v sinks(%s : tensor<4xf32>) scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_width(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x24xf32>) {
+  // expected-error@+1 {{'nn.attention' op Dv is 24 in value but 16 in result}}
+  %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x24xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_dynamic_width(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x?xf32>) {
+  // expected-error@+1 {{'nn.attention' op needs static numbers of heads and a static head size}}
+  %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x?xf32> -> tensor<2x3x8x?xf32>
+  return
+}
+
+// -----
+
 func.func @attention_result(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>) {
   // expected-error@+1 {{'nn.attention' op S is 3 in query but 4 in result}}
   %0 = nn.attention %q, %k, %v scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x4x8x16xf32>

@@ -5,11 +5,9 @@ import json
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM
 
 from moe_mlir import Error, UnsupportedError
 from moe_mlir.exporting import export
-from moe_mlir.testing.families import small_config
 from moe_mlir.testing.models import tiny_model
 
 
@@ -256,17 +254,6 @@ def test_a_model_whose_logits_are_no_numbers(number, copied, output, fails):
     save_file(tensors, copied / "model.safetensors", metadata={"format": "pt"})
     code, error = fails("export", copied, *output, "--max-cache-len", "16")
     assert code == 1 and error.startswith("the model itself gives logits that are NaN or infinite for a sample of 8 random")
-
-
-def test_a_model_without_sdpa(output, tmp_path, fails, capsys):
-    """The advice is one that can be followed."""
-    config = small_config("gpt_oss", num_hidden_layers=1)
-    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "model")
-    capsys.readouterr()  # progress of transformers
-    code, error = fails("export", tmp_path / "model", *output, "--max-cache-len", "16")
-    assert code == 2
-    assert error.startswith("transformers has no scaled_dot_product_attention for 'GptOssForCausalLM', which this export needs")
-    assert 'attn_implementation="eager", what plain torch.export and torch.export.save write compiles too' in error
 
 
 class Branching(torch.nn.Module):

@@ -8,8 +8,8 @@ from graph import BF16, CPUS, assert_close, graph, launches, random, tensor
 from moe_mlir.testing.full import sample
 
 
-def reference(q, k, v, scale, position=0, causal=True, window=None, length=None, mask=None):
-    """float64; q [B, S, N, D], k and v [B, M, L, D]."""
+def reference(q, k, v, scale, position=0, causal=True, window=None, length=None, mask=None, sinks=None):
+    """float64; q [B, S, N, D], k [B, M, L, D], v [B, M, L, Dv], sinks [N]: one more column of scores without a value."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     group = q.shape[2] // k.shape[1]
     k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
@@ -26,6 +26,9 @@ def reference(q, k, v, scale, position=0, causal=True, window=None, length=None,
     if mask is not None:
         seen = seen & mask
     scores = np.where(seen, scores, -np.inf)
+    if sinks is not None:
+        column = np.broadcast_to(sinks.astype(np.float64)[:, None, None], (*scores.shape[:3], 1))
+        scores, v = np.concatenate([scores, column], -1), np.concatenate([v, np.zeros_like(v[:, :, :1])], 2)
     largest = scores.max(-1, keepdims=True)
     e = np.exp(scores - np.where(np.isinf(largest), 0, largest))
     total = e.sum(-1, keepdims=True)
@@ -82,6 +85,49 @@ def test_masks(options):
     q, k, v = random((b, s, n, d)), random((b, m, length, d), seed=1), random((b, m, length, d), seed=2)
     [o] = program.run([q, k, v, np.full(b, 60), *values], blocks=2)
     assert_close(o, reference(q, k, v, 0.3, 60, **options))
+
+
+# (query heads, key heads, width of keys, width of values)
+WIDTHS = [(4, 4, 24, 16), (6, 2, 16, 40), (4, 1, 72, 64), (2, 2, 13, 37)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("with_sinks", [False, True])
+@pytest.mark.parametrize("heads,key_heads,depth,width,cpu",
+                         [(*shape, cpu) for cpu in CPUS for shape in (WIDTHS if cpu == "native" else WIDTHS[3:])])
+def test_widths_and_sinks(heads, key_heads, depth, width, with_sinks, dtype, cpu):
+    """Values of another width than keys, and sinks that are much larger and much smaller than the scores."""
+    length = 70
+    q_type, o_type = (tensor((None, None, heads, d), dtype) for d in (depth, width))
+    k_type, v_type = (tensor((None, key_heads, length, d), dtype) for d in (depth, width))
+    s_type = tensor((heads,), dtype)
+    clause = f"sinks(%s : {s_type}) " if with_sinks else ""
+    program = graph(f"""
+    func.func @main(%q: {q_type}, %k: {k_type}, %v: {v_type}, %p: tensor<?xi64>, %s: {s_type}) -> {o_type} {{
+      %o = nn.attention %q, %k, %v positions(%p : tensor<?xi64>) {clause}scale(0.25) causal : {q_type}, {k_type}, {v_type} -> {o_type}
+      return %o : {o_type}
+    }}""", cpu)
+    k, v = random((2, key_heads, length, depth), dtype, 1), random((2, key_heads, length, width), dtype, 2)
+    sinks = np.linspace(-20, 6, heads).astype(dtype)
+    for queries, position in ((1, 0), (1, length - 1), (17, 3)):
+        q = random((2, queries, heads, depth), dtype)
+        [o] = program.run([q, k, v, np.full(2, position), sinks], outputs=[dtype], blocks=3)
+        assert_close(o, reference(q, k, v, 0.25, position, sinks=sinks if with_sinks else None), dtype)
+
+
+def test_a_query_with_a_sink_that_sees_nothing():
+    q_type, k_type = tensor((1, 2, 2, 16), "f32"), tensor((1, 2, 20, 16), "f32")
+    program = graph(f"""
+    func.func @main(%q: {q_type}, %k: {k_type}, %n: tensor<1xi64>, %s: tensor<2xf32>) -> {q_type} {{
+      %o = nn.attention %q, %k, %k lengths(%n : tensor<1xi64>) sinks(%s : tensor<2xf32>) scale(0.25)
+          : {q_type}, {k_type}, {k_type} -> {q_type}
+      return %o : {q_type}
+    }}""")
+    q, k, sinks = random((1, 2, 2, 16)), random((1, 2, 20, 16), seed=1), np.array([-1, 2], np.float32)
+    for length in (0, 5):
+        [o] = program.run([q, k, np.array([length]), sinks], outputs=[np.float32])
+        assert_close(o, reference(q, k, k, 0.25, causal=False, length=length, sinks=sinks))
+    assert np.any(o)
 
 
 @pytest.mark.parametrize("cpu", CPUS)

@@ -95,7 +95,7 @@ def AtenDecompose : Pass<"aten-decompose", "::mlir::func::FuncOp"> {
   let description = [{
     Runs after `raise-aten-to-graph`, on what it left:
 
-    - `scaled_dot_product_attention` whose mask adds numbers, whose values have another width than the keys, or whose
+    - `scaled_dot_product_attention` and `moe_mlir::attention` whose mask adds numbers, or whose
       element type has no kernel, becomes two products around a softmax. Elements of 16 bits are computed in f32 and
       rounded once. A query that sees no key gives zeros.
     - `rms_norm` without a weight or over several dimensions becomes a mean of squares, `rsqrt` and products;

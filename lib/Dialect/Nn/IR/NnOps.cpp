@@ -108,14 +108,16 @@ LogicalResult CacheUpdateOp::verify() {
 SmallVector<NamedShape> AttentionOp::getShapes() {
   SmallVector<NamedShape> shapes = {{"query", getQuery(), {"B", "S", "N", "D"}},
                                     {"key", getKey(), {"B", "M", "L", "D"}},
-                                    {"value", getValue(), {"B", "M", "L", "D"}}};
+                                    {"value", getValue(), {"B", "M", "L", "Dv"}}};
   if (getPositions())
     shapes.push_back({"positions", getPositions(), {"B"}});
   if (getLengths())
     shapes.push_back({"lengths", getLengths(), {"B"}});
   if (getMask())
     shapes.push_back({"mask", getMask(), {"1|B", "1|N", "S", "L"}});
-  shapes.push_back({"result", getResult(), {"B", "S", "N", "D"}});
+  if (getSinks())
+    shapes.push_back({"sinks", getSinks(), {"N"}});
+  shapes.push_back({"result", getResult(), {"B", "S", "N", "Dv"}});
   return shapes;
 }
 
@@ -128,8 +130,8 @@ LogicalResult AttentionOp::verify() {
   if (failed(check.result()))
     return failure();
 
-  int64_t n = check.lookup("N"), m = check.lookup("M"), d = check.lookup("D");
-  if (ShapedType::isDynamic(n) || ShapedType::isDynamic(m) || ShapedType::isDynamic(d))
+  int64_t n = check.lookup("N"), m = check.lookup("M"), d = check.lookup("D"), dv = check.lookup("Dv");
+  if (llvm::any_of(ArrayRef<int64_t>{n, m, d, dv}, ShapedType::isDynamic))
     return emitOpError("needs static numbers of heads and a static head size");
   if (m == 0 || n % m)
     return emitOpError() << n << " query heads do not share " << m << " key heads evenly";

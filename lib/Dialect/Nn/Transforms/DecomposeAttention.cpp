@@ -94,6 +94,8 @@ private:
   Value splitHeads(Value tensor, int64_t dim);
   Value buildScores(Value query, ArrayRef<OpFoldResult> loops);
   Value isSeen(LinalgBuilder::Step &step, ArrayRef<Value> extra);
+  Value largestWithSinks(Value largest, ArrayRef<OpFoldResult> rows);
+  Value sumWithSinks(Value sum, Value largest, ArrayRef<OpFoldResult> rows);
 
   AttentionOp op;
   ImplicitLocOpBuilder b;
@@ -168,6 +170,24 @@ Value AttentionBuilder::buildScores(Value query, ArrayRef<OpFoldResult> loops) {
   });
 }
 
+/// The largest score of a row, of which the sink of its head is one: [B, S, M, G].
+Value AttentionBuilder::largestWithSinks(Value largest, ArrayRef<OpFoldResult> rows) {
+  return linalg.map(rows, b.getF32Type(), {{largest, {B, S, M, G}}, {splitHeads(op.getSinks(), 0), {M, G}}},
+                    [&](LinalgBuilder::Step &step) -> Value {
+                      return arith::MaximumFOp::create(step.b, step.in[0], toF32(step.b, step.in[1]));
+                    });
+}
+
+/// The sum of a row's exponentials and that of the sink of its head: [B, S, M, G].
+Value AttentionBuilder::sumWithSinks(Value sum, Value largest, ArrayRef<OpFoldResult> rows) {
+  return linalg.map(rows, b.getF32Type(),
+                    {{sum, {B, S, M, G}}, {largest, {B, S, M, G}}, {splitHeads(op.getSinks(), 0), {M, G}}},
+                    [&](LinalgBuilder::Step &step) -> Value {
+                      Value score = arith::SubFOp::create(step.b, toF32(step.b, step.in[2]), step.in[1]);
+                      return arith::AddFOp::create(step.b, step.in[0], math::ExpOp::create(step.b, score));
+                    });
+}
+
 Value AttentionBuilder::build() {
   Value query = splitHeads(op.getQuery(), 2);
   SmallVector<OpFoldResult> loops = linalg.sizes(query);
@@ -179,6 +199,8 @@ Value AttentionBuilder::build() {
   Value largest = linalg.reduce(keys, L, lowest, {{scores, {B, S, M, G, L}}}, [&](LinalgBuilder::Step &step) -> Value {
     return arith::MaximumFOp::create(step.b, step.acc, step.in[0]);
   });
+  if (op.getSinks())
+    largest = largestWithSinks(largest, rows);
   // Where no key is seen, both are minus infinity and the difference is no number: such terms are zero.
   Value zero = constantF32(b, 0), none = constantF32(b, -std::numeric_limits<float>::infinity());
   Value terms = linalg.map(
@@ -191,9 +213,12 @@ Value AttentionBuilder::build() {
       linalg.reduce(keys, L, b.getF32FloatAttr(0), {{terms, {B, S, M, G, L}}}, [&](LinalgBuilder::Step &step) -> Value {
         return arith::AddFOp::create(step.b, step.acc, step.in[0]);
       });
-  // Loops of the second product: the head's elements are kept, the keys are summed.
+  if (op.getSinks())
+    sum = sumWithSinks(sum, largest, rows);
+  // Loops of the second product: the elements of the values' heads are kept, the keys are summed.
   SmallVector<OpFoldResult> product(rows);
-  product.append({loops[D], loops[L]});
+  int64_t width = staticSize({{op.getValue(), 3}, {op.getResult(), 3}});
+  product.append({b.getIndexAttr(width), loops[L]});
   int64_t d = rows.size(), l = d + 1;
   Value weighted = linalg.reduce(product, l, b.getF32FloatAttr(0),
                                  {{terms, {B, S, M, G, l}}, {op.getValue(), {B, M, l, d}}}, addProductF32);

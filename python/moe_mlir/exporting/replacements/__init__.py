@@ -6,9 +6,9 @@ is compared with the original on drawn inputs before anything is traced: a diffe
 
 import contextlib
 
-from . import convolutions, experts, indexers, lightning, scans, selective_scans
+from . import attention, convolutions, experts, indexers, latent_attention, lightning, scans, selective_scans
 
-KINDS = (experts, convolutions, scans, selective_scans, lightning, indexers)
+KINDS = (attention, latent_attention, experts, convolutions, scans, selective_scans, lightning, indexers)
 
 
 @contextlib.contextmanager

@@ -48,11 +48,11 @@ func.func @linear(%x: tensor<?x64xbf16>, %w: tensor<8x64xbf16>, %b: tensor<8xbf1
 // CHECK-LABEL: func.func @sizes
 // CHECK-NOT: nn.
 func.func @sizes(%q: tensor<?x?x?x?xf32>, %c: tensor<?x?x?xf32>, %s: tensor<?x?x16xf32>, %k: tensor<?x?x?x16xf32>,
-                 %v: tensor<?x2x?x?xf32>) -> tensor<?x?x4x?xf32> {
+                 %v: tensor<?x2x?x?xf32>) -> tensor<?x?x4x24xf32> {
   // CHECK: arith.constant 8 : index
   %r = nn.rope %q, %c, %s : tensor<?x?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x16xf32>
   // CHECK: tensor.expand_shape %{{.*}} {{\[\[}}0], [1], [2, 3], [4]] output_shape {{.*}} : tensor<?x?x4x?xf32> into tensor<?x?x2x2x?xf32>
   %o = nn.attention %r, %k, %v scale(0.25) causal
-      : tensor<?x?x?x?xf32>, tensor<?x?x?x16xf32>, tensor<?x2x?x?xf32> -> tensor<?x?x4x?xf32>
-  return %o : tensor<?x?x4x?xf32>
+      : tensor<?x?x?x?xf32>, tensor<?x?x?x16xf32>, tensor<?x2x?x?xf32> -> tensor<?x?x4x24xf32>
+  return %o : tensor<?x?x4x24xf32>
 }

@@ -172,10 +172,13 @@ def Nn_CacheUpdateOp : Nn_Op<"cache_update", [Pure, AllTypesMatch<["cache", "res
 def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "Scaled dot-product attention of queries over cached keys and values";
   let description = [{
-    `query: [B, S, N, D]`, `key: [B, M, L, D]`, `value: [B, M, L, D]` with `N` a multiple of `M` (query head `n` reads
-    key head `n / (N/M)`), result `[B, S, N, D]`. Query `s` of row `b` stands at position `p = positions[b] + s` and
+    `query: [B, S, N, D]`, `key: [B, M, L, D]`, `value: [B, M, L, Dv]` with `N` a multiple of `M` (query head `n` reads
+    key head `n / (N/M)`), result `[B, S, N, Dv]`. Query `s` of row `b` stands at position `p = positions[b] + s` and
     sees the keys `j < lengths[b]` with, if `causal`, `j <= p` and, if `window` is given, `j > p - window`. `mask`
     (`[B or 1, 1 or N, S, L]`, i1, true = seen) restricts further. Softmax in f32 of `scale * q.k`.
+
+    `sinks` (`[N]`) is one more score per head in the softmax, neither scaled nor masked, whose weight is dropped: the
+    weights of the keys sum to less than one.
 
     Without `positions` every row starts at 0, without `lengths` all `L` keys are valid. A query that sees no key gives
     zeros.
@@ -187,7 +190,7 @@ def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Nn_FloatTensor:$query, Nn_FloatTensor:$key, Nn_FloatTensor:$value,
                        Optional<Nn_IndexTensor>:$positions, Optional<Nn_IndexTensor>:$lengths,
-                       Optional<TensorOf<[I1]>>:$mask,
+                       Optional<TensorOf<[I1]>>:$mask, Optional<Nn_FloatTensor>:$sinks,
                        F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
   let results = (outs Nn_FloatTensor:$result);
   let assemblyFormat = [{
@@ -195,6 +198,7 @@ def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     (`positions` `(` $positions^ `:` type($positions) `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`mask` `(` $mask^ `:` type($mask) `)`)?
+    (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     `scale` `(` $scale `)` (`causal` $causal^)? (`window` `(` $window^ `)`)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result)
   }];
