@@ -95,6 +95,46 @@ static Values lowerVectorNorm(Lowering &l) {
   })}};
 }
 
+/// logsumexp(self, dim): of differences from the largest element, so that exp does not overflow.
+static Values lowerLogSumExp(Lowering &l) {
+  Value self = l.getTensor("self");
+  if (!self || !isa<FloatType>(l.getType().getElementType()))
+    return std::nullopt;
+  std::optional<SmallVector<int64_t>> dims = getDims(l, cast<RankedTensorType>(self.getType()).getRank());
+  if (!dims)
+    return std::nullopt;
+  Type compute = getComputeType(l.getType().getElementType());
+  Value input = l.cast(self, compute);
+  auto finite = [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+    // Where all are minus infinity, or one is plus infinity, nothing is taken off, as in PyTorch.
+    Value limit = arith::ConstantOp::create(
+        b, loc, b.getFloatAttr(compute, APFloat::getInf(cast<FloatType>(compute).getFloatSemantics())));
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(compute));
+    Value size = math::AbsFOp::create(b, loc, args[0]);
+    Value infinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, size, limit);
+    return arith::SelectOp::create(b, loc, infinite, zero, args[0]);
+  };
+  Value peak = l.reduce(input, *dims, /*keep=*/true, getLowest(l.b, compute), maximum);
+  peak = l.map(cast<RankedTensorType>(peak.getType()), l.getSizes(peak), peak, finite);
+  Value power = l.map(cast<RankedTensorType>(input.getType()), l.getSizes(input), {input, peak},
+                      [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                        return math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, args[0], args[1]));
+                      });
+  Value sum = l.reduce(power, *dims, /*keep=*/true, l.b.getZeroAttr(compute), add);
+  Type element = l.getType().getElementType();
+  auto kept = cast<RankedTensorType>(peak.getType());
+  Value result = l.map(kept.clone(element), l.getSizes(peak), {sum, peak},
+                       [&](OpBuilder &b, Location loc, ValueRange args) {
+                         Value log = math::LogOp::create(b, loc, args[0]);
+                         return convertScalar(b, loc, arith::AddFOp::create(b, loc, log, args[1]), element);
+                       });
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim = 0; dim < kept.getRank(); ++dim)
+    if (isKept(l) || !llvm::is_contained(*dims, dim))
+      sizes.push_back(l.getSize(result, dim));
+  return {{l.reshapeUnits(result, l.getType(), sizes)}};
+}
+
 /// amax, and max without dimension.
 static Values lowerMaximum(Lowering &l) {
   Value self = l.getTensor("self");
@@ -330,6 +370,7 @@ void mlir::aten::addReductions(LoweringTable &table) {
   table["aten.sum"] = lowerSum;
   table["aten.mean"] = lowerMean;
   table["aten.linalg_vector_norm"] = lowerVectorNorm;
+  table["aten.logsumexp"] = lowerLogSumExp;
   table["aten.amax"] = lowerMaximum;
   table["aten.max"] = lowerMax;
   table["aten.any"] = lowerTruth<true>;

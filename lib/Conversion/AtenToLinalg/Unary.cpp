@@ -110,6 +110,12 @@ void mlir::aten::addUnary(LoweringTable &table) {
   table["aten.silu"] =
       lowerUnary<[](const Scalar &s, Value x) -> Value { return s.make<arith::MulFOp>({x, sigmoid(s, x)}); }>;
   table["aten.softplus"] = lowerSoftplus;
+  // min(x, 0) - log1p(exp(-|x|)): exp never overflows.
+  table["aten.log_sigmoid"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
+    Value power = s.make<math::ExpOp>(s.make<arith::NegFOp>(s.make<math::AbsFOp>(x)));
+    Value least = s.make<arith::MinimumFOp>({x, s.constant(x.getType(), 0)});
+    return s.make<arith::SubFOp>({least, s.make<math::Log1pOp>(power)});
+  }>;
   table["aten.isnan"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
     return s.compare(arith::CmpFPredicate::UNO, arith::CmpIPredicate::ne, x, x);
   }>;

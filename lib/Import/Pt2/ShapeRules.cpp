@@ -282,7 +282,7 @@ std::optional<SmallVector<int64_t>> moe_mlir::pt2::getResultSizes(CallOp call, u
           {"permute", permute},
           {"slice", slice},
           {"split split_with_sizes chunk topk index_select", resize},
-          {"sum mean amax any all argmax max linalg_vector_norm", reduce},
+          {"sum mean amax any all argmax max linalg_vector_norm logsumexp", reduce},
           {"cat concat stack", join},
           {"embedding", embedding},
           {"linear mm bmm addmm", product},
