@@ -38,6 +38,8 @@ struct RaiseLinear : CallPattern {
   RaiseLinear(MLIRContext *context) : CallPattern(context, {"aten.linear"}) {}
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
     Value x = call.getValue("input"), weight = call.getValue("weight"), bias = call.getValue("bias");
+    if (!bias && call.getArgument("bias"))
+      return rewriter.notifyMatchFailure(call, "the bias is not a tensor");
     if (!isModelFloat(x) || !isModelFloat(weight) || getTensorType(weight).getRank() != 2 ||
         getElementTypeOf(x) != getElementTypeOf(weight) || getElementTypeOf(x) != getElementTypeOf(call.getResult(0)) ||
         getTensorType(x).getRank() < 1)
@@ -57,7 +59,8 @@ struct RaiseMatmul : CallPattern {
     if (!isModelFloat(x) || !isModelFloat(right) || getTensorType(x).getRank() < 2 ||
         getElementTypeOf(x) != getElementTypeOf(right) || getElementTypeOf(x) != getElementTypeOf(call.getResult(0)))
       return failure();
-    if (bias && (getTensorType(call.getValue("self")).getRank() != 1 || call.getFloat("beta").value_or(1) != 1 ||
+    RankedTensorType added = bias ? getTensorType(call.getValue("self")) : RankedTensorType();
+    if (bias && (!added || added.getRank() != 1 || call.getFloat("beta").value_or(1) != 1 ||
                  call.getFloat("alpha").value_or(1) != 1))
       return failure();
     Value weight = getTransposed(rewriter, right);

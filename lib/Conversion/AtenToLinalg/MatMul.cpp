@@ -96,9 +96,10 @@ static Values lowerMatMul(Lowering &l) {
 /// linear(input, weight, bias), addmm(bias, mat1, mat2) without factors.
 static Values lowerLinear(Lowering &l) {
   bool linear = l.call.getBase() == "aten.linear";
+  StringRef biasName = linear ? "bias" : "self";
   Value a = l.getTensor(linear ? "input" : "mat1"), b = l.getTensor(linear ? "weight" : "mat2");
-  Value bias = l.getTensor(linear ? "bias" : "self");
-  if (!a || !b || l.call.getArgument("alpha") || l.call.getArgument("beta") ||
+  Value bias = l.getTensor(biasName);
+  if (!a || !b || (!bias && l.call.getArgument(biasName)) || l.call.getArgument("alpha") || l.call.getArgument("beta") ||
       cast<RankedTensorType>(a.getType()).getRank() < 2)
     return std::nullopt;
   RankedTensorType type = l.getType();

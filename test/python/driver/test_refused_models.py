@@ -44,8 +44,7 @@ CHANGES = {
                          "set", "weights", '{"proj.weight": [29, [3, 2]]}'),
     "quantised value": (2, "graph: node 'linear' (torch.ops.aten.linear.default) at model.py:7: value 'linear' has dtype uint8, which is not supported",
                         "set", "program.graph_module.graph.tensor_values.linear.dtype", 1),
-    "dtype of a value": (2, "graph: node 'linear' (torch.ops.aten.linear.default) at model.py:7: value 'linear' has dtype complex64, "
-                         "which is not supported: have the model compute with real and imaginary parts, as tensors of their own",
+    "dtype of a value": (2, "model.py:7 (proj, linear): 'aten.linear.default' of complex numbers is not supported; known are products",
                          "set", "program.graph_module.graph.tensor_values.linear.dtype", 10),
 }
 

@@ -19,7 +19,9 @@ CHANGES = {
     },
     "longcat_flash": {"zero_expert_num": 2},
     "jetmoe": {"kv_channels": 16, "num_key_value_heads": 2},
-    "llama4_text": {"num_experts_per_tok": 2, "no_rope_layers": [1, 0, 1]},
+    "llama4_text": {
+        "num_hidden_layers": 3, "interleave_moe_layer_step": 1, "num_experts_per_tok": 2, "no_rope_layers": [1, 0, 1],
+    },
     "doge": {"is_moe": True, "num_experts": 16, "num_experts_per_tok": 2},
 }
 # Kinds of the first layer's modules.
@@ -114,7 +116,8 @@ def test_compiled_model_equals_pytorch(family, tmp_path):
     """Weights one below the other, experts that compute nothing, queries by expert, complex rotary embeddings."""
     model = model_of(family)
     program = moe_mlir.export(model, tmp_path / "model.pt2", cache=False)
-    assert sum("moe_mlir.experts" in str(node.target) for node in program.graph.nodes) == 3
+    layers = model.config.num_hidden_layers
+    assert sum("moe_mlir.experts" in str(node.target) for node in program.graph.nodes) == layers
     executable = Executable(moe_compile(tmp_path / "model.pt2", tmp_path / "model"))
     ids = torch.randint(100, (2, 7), generator=torch.Generator().manual_seed(2))
     actual, expected = executable.run({"input_ids": ids.numpy()})["logits"], logits(model).numpy()
