@@ -1,14 +1,18 @@
 """scripts/families: a family that crashes or hangs is a row; what is counted and what is said about it."""
 
+import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from moe_mlir.testing.families.__main__ import main
-from moe_mlir.testing.families.cycle import one_line, plain_layers, too_few
+from moe_mlir.testing.families.cycle import SPLIT_MATTERS, compare, one_line, plain_layers, too_few
 from moe_mlir.testing.families.layers import expected_layers, layers_in
 from moe_mlir.testing.families.process import process_row
 
@@ -79,3 +83,48 @@ def test_unknown_family_is_refused(capsys):
         main(["--only", "mixtrol"])
     assert ended.value.code == 2
     assert "there is no family 'mixtrol'; known are: " in capsys.readouterr().err
+
+
+class Split(torch.nn.Module):
+    """Logits that count the tokens of a call, as a router that mixes them would."""
+
+    def __init__(self, mixes, vocabulary=16):
+        super().__init__()
+        self.mixes, self.config = mixes, SimpleNamespace(vocab_size=vocabulary, get_text_config=lambda: self.config)
+
+    def forward(self, input_ids, past_key_values=None, use_cache=True):
+        logits = torch.nn.functional.one_hot(input_ids, self.config.vocab_size).float()
+        logits = logits * input_ids.shape[1] if self.mixes else logits
+        return SimpleNamespace(logits=logits, past_key_values=())
+
+
+class Runs(contextlib.nullcontext):
+    """An executable that answers as a model does, or `off` by something in pieces of `size`."""
+
+    def __init__(self, model, size=0, off=0.0):
+        super().__init__()
+        self.model, self.size, self.off = model, size, off
+
+    def reset(self):
+        pass
+
+    def run(self, inputs):
+        tokens = torch.tensor(inputs["input_ids"])
+        logits = self.model(tokens).logits.numpy()
+        return {"logits": logits + self.off * (tokens.shape[1] == self.size)}
+
+
+def test_models_whose_answers_depend_on_pieces_are_compared_in_the_same_pieces():
+    assert compare(Split(False), Runs(Split(False))) == (True, None)
+    assert compare(Split(True), Runs(Split(True))) == (True, SPLIT_MATTERS)
+
+
+@pytest.mark.parametrize("mixes", [False, True])
+@pytest.mark.parametrize("size, pieces", [(8, "8"), (3, r"5\+3")])
+def test_other_logits_are_told_with_their_pieces(mixes, size, pieces):
+    equal, remark = compare(Split(mixes), Runs(Split(mixes), size, 0.5))
+    assert not equal and re.search(f"batch 2, prompt in pieces of {pieces}$", remark)
+
+
+def test_an_executable_that_ignores_pieces_is_not_excused():
+    assert not compare(Split(True), Runs(Split(False)))[0] and not compare(Split(False), Runs(Split(True)))[0]
