@@ -123,9 +123,9 @@ def bound(cores):
     }
 
 
-def torch_worker(checkpoint, dtype, cores, module="moe_bench.torch_worker", timeout=600):
-    """PyTorch on a checkpoint directory."""
-    command = [interpreter(), "-m", module, str(checkpoint), dtype, str(len(cores))]
+def torch_worker(checkpoint, dtype, cores, module="moe_bench.torch_worker", timeout=600, options=()):
+    """PyTorch on a checkpoint directory; `options` are further arguments of the module."""
+    command = [interpreter(), "-m", module, str(checkpoint), dtype, str(len(cores)), *options]
     return Worker("PyTorch", command, cores, {**bound(cores), "HF_HUB_OFFLINE": "1"}, timeout)
 
 

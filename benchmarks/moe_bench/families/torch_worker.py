@@ -1,5 +1,7 @@
 """Worker that runs PyTorch on a model of any family: plain calls with a cache that grows, and torch.compile with a static one."""
 
+import contextlib
+import signal
 import sys
 
 import torch
@@ -12,6 +14,9 @@ from .rows import pieces
 
 COMPILED = "torch.compile"
 
+# A row's code that torch.compile is not done with by then is left out: it unrolls recurrences over the tokens.
+COMPILE_SECONDS = 300
+
 # What compiled code may differ from plain calls by, as a share of the largest logit.
 LIMITS = {torch.float32: 1e-2, torch.bfloat16: 0.5}
 
@@ -19,7 +24,9 @@ LIMITS = {torch.float32: 1e-2, torch.bfloat16: 0.5}
 class Handler(torch_worker.Handler):
     """Answers to the requests of pairing.py. Compiled calls run the experts as grouped products, since a loop over experts does not compile into one graph."""
 
-    variants = (*torch_worker.VARIANTS, COMPILED)
+    def __init__(self, checkpoint, dtype, threads, plain=False):
+        super().__init__(checkpoint, dtype, threads)
+        self.variants = torch_worker.VARIANTS if plain else (*torch_worker.VARIANTS, COMPILED)
 
     def describe(self):
         return {**super().describe(), "variants": self.variants}
@@ -45,7 +52,8 @@ class Handler(torch_worker.Handler):
                         caches[kind] = self._filled(kind(config=config, **options), context)
                     self._places[variant] = caches[kind]
                     self._use(variant)
-                    found = self._call(variant)
+                    with at_most(COMPILE_SECONDS, "torch.compile") if variant == COMPILED else contextlib.nullcontext():
+                        found = self._call(variant)
                     if variant == self.variants[0]:
                         expected = found
                     largest = (found.float() - expected.float()).abs().max() / expected.float().abs().max()
@@ -98,5 +106,21 @@ class Handler(torch_worker.Handler):
         return logits
 
 
+@contextlib.contextmanager
+def at_most(seconds, what):
+    """Ends what runs inside with a TimeoutError after so many seconds."""
+
+    def stop(signum, frame):
+        raise TimeoutError(f"{what} takes more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 if __name__ == "__main__":
-    serve(lambda: Handler(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    serve(lambda: Handler(sys.argv[1], sys.argv[2], int(sys.argv[3]), "plain" in sys.argv[4:]))
