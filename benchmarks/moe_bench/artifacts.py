@@ -25,6 +25,8 @@ class Artifacts:
     say       called with progress lines
     """
 
+    cache_length = CACHE_LENGTH
+
     def __init__(self, folder, compiler, say):
         self.folder, self.compiler, self._say = Path(folder), Path(compiler), say
 
@@ -41,10 +43,10 @@ class Artifacts:
         target = self.folder / model / dtype / "model.pt2"
         checkpoint = self.checkpoint(model)
         package = sorted((REPOSITORY / "python" / "moe_mlir").rglob("*.py"))
-        source = stamp_of(checkpoint).read_text() + digest(*package) + str(CACHE_LENGTH)
+        source = stamp_of(checkpoint).read_text() + digest(*package) + str(self.cache_length)
 
         def make():
-            flags = ["--dtype", dtype, "--max-cache-len", str(CACHE_LENGTH), "--name", model]
+            flags = ["--dtype", dtype, "--max-cache-len", str(self.cache_length), "--name", model]
             self.python("moe_mlir", "export", checkpoint, "-o", target, *flags)
 
         self.make(target, source, f"{model} {dtype}: export", make)

@@ -18,13 +18,14 @@ def listed(text):
     return [part for part in text.split(",") if part]
 
 
-def add_options(p, rounds, turn_seconds, name):
-    """Options of every benchmark, with these defaults, behind those that it has added to the parser `p`."""
+def add_options(p, rounds, turn_seconds, name, peers=True):
+    """Options of every benchmark, with these defaults, behind those that it has added to the parser `p`; `peers`: whether it has some of scripts/bench-peers."""
     p.add_argument("--rounds", type=int, default=rounds, metavar="N", help="rounds per row, at most (default: %(default)s)")
     p.add_argument("--turn-seconds", type=float, default=turn_seconds, metavar="S", help="length of one side's turn in a round (default: %(default)s)")
     p.add_argument("--threads", type=int, default=2, metavar="N", help="cores of each side (default: %(default)s)")
     p.add_argument("--compiler", type=Path, metavar="FILE", help="moe-compile (default: that of the build folder)")
-    p.add_argument("--peer-folder", type=Path, metavar="DIR", help="what scripts/bench-peers made (default: bench-peers in the build folder)")
+    if peers:
+        p.add_argument("--peer-folder", type=Path, metavar="DIR", help="what scripts/bench-peers made (default: bench-peers in the build folder)")
     p.add_argument("--name", default=name, metavar="NAME", help="last part of the result file's name (default: %(default)s)")
     p.add_argument("--results", type=Path, default=REPOSITORY / "benchmarks" / "results", metavar="DIR", help="folder of result files")
     p.add_argument("--list", action="store_true", help="list the rows and stop")

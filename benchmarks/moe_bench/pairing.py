@@ -42,7 +42,8 @@ class Pair:
     def measure(self, row, rounds):
         """Runs all rounds of a row; returns its summary, see `summarize`."""
         work, difference, theirs = self._prepare(row)
-        trial = {v: self._turn(worker, v)["seconds"] for v, worker in self._owners.items()}
+        owners = {v: worker for v, worker in self._owners.items() if v not in work.get("unavailable", ())}
+        trial = {v: self._turn(worker, v)["seconds"] for v, worker in owners.items()}
         best = min(trial.values())
         variants = [v for v in trial if trial[v] <= HOPELESS * best]
         self.record({"type": "trial", "row": row.name, "seconds": trial, "kept": variants, "logits_difference": difference, "others_difference": theirs, **work})

@@ -7,8 +7,11 @@ embeddings and activations are left out: they are small, and the floor must not 
 import torch
 
 
-def count(model, call, batch, position, new_tokens):
-    """{"flops", "bytes"} of `call()`: `new_tokens` per row at `position`; logits of the last token only."""
+def products(model, call, most_rows=None):
+    """(flops, bytes) of the matrix products and embeddings of `call()`.
+
+    most_rows  that a matrix has to be multiplied with at a time, where the model may multiply it with more than the call's own tokens
+    """
     flops = bytes_ = 0
     handles = []
 
@@ -16,6 +19,7 @@ def count(model, call, batch, position, new_tokens):
         nonlocal flops, bytes_
         weight = module.weight
         rows = inputs[0].numel() // weight.shape[1]
+        rows = rows if most_rows is None else min(rows, most_rows)
         flops += 2 * rows * weight.numel()
         bytes_ += weight.numel() * weight.element_size()
 
@@ -44,7 +48,12 @@ def count(model, call, batch, position, new_tokens):
     finally:
         for handle in handles:
             handle.remove()
+    return flops, bytes_
 
+
+def count(model, call, batch, position, new_tokens):
+    """{"flops", "bytes"} of `call()`: `new_tokens` per row at `position`; logits of the last token only."""
+    flops, bytes_ = products(model, call)
     config = model.config.get_text_config()
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     visible = sum(position + i + 1 for i in range(new_tokens))

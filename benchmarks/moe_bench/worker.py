@@ -123,10 +123,10 @@ def bound(cores):
     }
 
 
-def torch_worker(checkpoint, dtype, cores):
-    """PyTorch on a checkpoint directory."""
-    command = [interpreter(), "-m", "moe_bench.torch_worker", str(checkpoint), dtype, str(len(cores))]
-    return Worker("PyTorch", command, cores, {**bound(cores), "HF_HUB_OFFLINE": "1"})
+def torch_worker(checkpoint, dtype, cores, module="moe_bench.torch_worker", timeout=600, options=()):
+    """PyTorch on a checkpoint directory; `options` are further arguments of the module."""
+    command = [interpreter(), "-m", module, str(checkpoint), dtype, str(len(cores)), *options]
+    return Worker("PyTorch", command, cores, {**bound(cores), "HF_HUB_OFFLINE": "1"}, timeout)
 
 
 def llama_worker(folder, model, dtype, cores):
@@ -135,7 +135,7 @@ def llama_worker(folder, model, dtype, cores):
     return Worker("llama.cpp", command, cores, bound(cores))
 
 
-def compiled_worker(library, cores, name="compiled model"):
+def compiled_worker(library, cores, name="compiled model", module="moe_bench.compiled_worker"):
     """A shared object of `moe-compile --emit=lib`."""
-    command = [interpreter(), "-m", "moe_bench.compiled_worker", str(library), str(len(cores))]
+    command = [interpreter(), "-m", module, str(library), str(len(cores))]
     return Worker(name, command, cores)

@@ -1,0 +1,1 @@
+"""Models of families whose layers are not all attention: recurrences, latent caches, sinks."""
