@@ -36,6 +36,7 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
     addMatMul(table);
     addReductions(table);
     addShapes(table);
+    addSlices(table);
     addSymbolic(table);
     addTriangles(table);
   }

@@ -86,6 +86,7 @@ void addIndexing(LoweringTable &table);
 void addMatMul(LoweringTable &table);
 void addReductions(LoweringTable &table);
 void addShapes(LoweringTable &table);
+void addSlices(LoweringTable &table);
 void addSymbolic(LoweringTable &table);
 void addTriangles(LoweringTable &table);
 
