@@ -313,8 +313,8 @@ void TensorAxes::gatherTables() {
       stopped.push_back({op, op,
                          "has " + describe(type.getDimSize(0)) + " rows, which tp=" + std::to_string(ranks) +
                              " does not divide equally"});
-    else if (!element.isF32() && !element.isBF16())
-      stopped.push_back({op, op, "has a table of another type than f32 and bf16, which ranks cannot add"});
+    else if (!element.isF32() && !element.isBF16() && !element.isF16())
+      stopped.push_back({op, op, "has a table of another type than f32, bf16 and f16, which ranks cannot add"});
     else
       embedded.push_back(op);
   }

@@ -43,7 +43,9 @@ def parser():
     export.add_argument("model_dir", metavar="MODEL_DIR", help="checkpoint directory")
     export.add_argument("-o", "--output", required=True, metavar="FILE.pt2", help="file to write")
     export.add_argument(
-        "--dtype", choices=["float32", "bfloat16"], help="dtype of weights and arithmetic (default: the checkpoint's)"
+        "--dtype",
+        choices=["float32", "bfloat16", "float16"],
+        help="dtype of weights and arithmetic (default: the checkpoint's)",
     )
     export.add_argument(
         "--max-cache-len", type=int, metavar="N", help="cache length in tokens (default: the model's largest position)"

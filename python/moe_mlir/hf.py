@@ -8,6 +8,8 @@
 calls one `moe_mlir::experts` op per MoE layer. The router stays what it is.
 """
 
+import re
+
 from .errors import UnsupportedError
 
 IMPLEMENTATION = "moe_mlir"
@@ -104,15 +106,36 @@ def cast(model, dtype):
     """Cast parameters and saved buffers to `dtype`, as loading in that dtype does.
 
     `model.to(dtype)` also casts buffers that are not saved, such as the rotary frequencies, and so makes another model.
+    Weights that a family keeps in float32, such as biases for the choice of experts, become that.
     """
+    import torch
+
     saved = model.state_dict(keep_vars=True).keys()
+    kept = _kept_in_float32(model, dtype)
+
+    def type_of(name):
+        return torch.float32 if kept and kept.search(name) else dtype
+
     for module_name, module in model.named_modules():
         prefix = module_name + "." if module_name else ""
         for name, parameter in module.named_parameters(recurse=False):
             if parameter.is_floating_point():
-                parameter.data = parameter.data.to(dtype)
+                parameter.data = parameter.data.to(type_of(prefix + name))
         for name, buffer in module.named_buffers(recurse=False):
             if prefix + name in saved and buffer.is_floating_point():
-                setattr(module, name, buffer.to(dtype))
+                setattr(module, name, buffer.to(type_of(prefix + name)))
     model.config.dtype = dtype
     return model
+
+
+def _kept_in_float32(model, dtype):
+    """What transformers looks for in the names of weights that it loads in float32 in a model of `dtype`; None if there are none."""
+    import torch
+
+    lists = []
+    if dtype in (torch.float16, torch.bfloat16):
+        lists.append(getattr(model, "_keep_in_fp32_modules_strict", None))
+    if dtype == torch.float16:
+        lists.append(getattr(model, "_keep_in_fp32_modules", None))
+    names = sorted({name for names in lists for name in names or ()})
+    return re.compile("|".join(name.replace("*", ".*") for name in names)) if names else None

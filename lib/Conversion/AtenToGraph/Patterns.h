@@ -33,6 +33,8 @@ inline RankedTensorType getTensorType(Value value) {
   return dyn_cast_or_null<RankedTensorType>(value ? value.getType() : Type());
 }
 inline Type getElementTypeOf(Value value) { return getTensorType(value).getElementType(); }
+/// Types that models compute in: products take them, and sum in f32.
+inline bool isModelFloat(Type element) { return element.isF32() || element.isBF16() || element.isF16(); }
 
 // Each lives in the file of that name (of masks: HidingMasks.cpp).
 void populateSimplifyPatterns(RewritePatternSet &patterns);

@@ -146,8 +146,6 @@ static Value getMask(CallOp call) {
   return mask ? mask : call.getValue("mask");
 }
 
-static bool isNarrowFloat(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
-
 namespace {
 struct Operands {
   Value query, key, value;
@@ -160,8 +158,8 @@ static std::optional<Operands> matchOperands(CallOp call, Mismatch *why) {
   if (type.getRank() != 4)
     return giveUp(why, "heads", "queries are not [B, heads, S, D]", query);
   Type element = type.getElementType();
-  if (!(element.isF32() || element.isBF16()) || getElementTypeOf(key) != element || getElementTypeOf(value) != element)
-    return giveUp(why, "types", "queries, keys and values are not all of f32 or all of bf16", query);
+  if (!isModelFloat(element) || getElementTypeOf(key) != element || getElementTypeOf(value) != element)
+    return giveUp(why, "types", "queries, keys and values are not all of f32, of bf16 or of f16", query);
   if (call.getFloat("dropout_p").value_or(0) != 0)
     return giveUp(why, "dropout", "it drops probabilities, as in training");
   if (Value heads = matchRepeatedHeads(key))
@@ -181,7 +179,7 @@ static std::optional<Operands> matchOperands(CallOp call, Mismatch *why) {
     return giveUp(why, "heads", "the width of the heads is not known, or keys have another than queries", key);
   if (Value sinks = call.getValue("sinks"))
     if (RankedTensorType own = getTensorType(sinks);
-        own.getRank() != 1 || own.getDimSize(0) != type.getDimSize(1) || !isNarrowFloat(own.getElementType()))
+        own.getRank() != 1 || own.getDimSize(0) != type.getDimSize(1) || !isModelFloat(own.getElementType()))
       return giveUp(why, "sinks", "there is not one of f32, bf16 or f16 per head", sinks);
   return Operands{query, key, value};
 }

@@ -40,7 +40,7 @@ struct RaiseCacheUpdate : CallPattern {
     Value cache = call.getValue("self"), index = call.getValue("index"), source = call.getValue("source");
     auto type = getTensorType(cache), sourceType = getTensorType(source);
     if (!type || type.getRank() != 4 || call.getDim("dim", 4) != 2 ||
-        !(type.getElementType().isF32() || type.getElementType().isBF16()) ||
+        !isModelFloat(type.getElementType()) ||
         sourceType.getElementType() != type.getElementType() || type.isDynamicDim(2) ||
         getTensorType(index).getRank() != 1)
       return failure();

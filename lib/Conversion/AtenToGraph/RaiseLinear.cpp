@@ -10,7 +10,7 @@ using namespace mlir::aten;
 
 static bool isModelFloat(Value value) {
   auto type = getTensorType(value);
-  return type && (type.getElementType().isF32() || type.getElementType().isBF16());
+  return type && aten::isModelFloat(type.getElementType());
 }
 
 /// The matrix W such that `value` is W^T: behind a transpose, or by a recipe if it is a parameter. Null otherwise.
@@ -43,7 +43,7 @@ struct RaiseLinear : CallPattern {
     if (!isModelFloat(x) || !isModelFloat(weight) || getTensorType(weight).getRank() != 2 ||
         getElementTypeOf(x) != getElementTypeOf(weight) || getElementTypeOf(x) != getElementTypeOf(call.getResult(0)) ||
         getTensorType(x).getRank() < 1)
-      return rewriter.notifyMatchFailure(call, "not f32 or bf16 throughout");
+      return rewriter.notifyMatchFailure(call, "not f32, bf16 or f16 throughout");
     rewriter.replaceOpWithNewOp<nn::LinearOp>(call, call.getResult(0).getType(), x, weight, bias);
     return success();
   }

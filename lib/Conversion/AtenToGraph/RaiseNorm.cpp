@@ -79,7 +79,7 @@ static std::optional<Normalized> matchNormalized(Value value, Mismatch *why = nu
     if (!eps)
       continue;
     CallOp cast = getDefiningCall(x, {"aten.to"});
-    if (cast && getElementTypeOf(cast.getValue("self")).isBF16())
+    if (cast && isModelFloat(getElementTypeOf(cast.getValue("self"))))
       x = cast.getValue("self");
     return Normalized{x, *eps};
   }

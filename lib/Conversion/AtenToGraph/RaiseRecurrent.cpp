@@ -14,10 +14,7 @@ static bool hasRank(Value value, int64_t rank) {
   return type && type.getRank() == rank;
 }
 
-static bool isFloat(Value value) {
-  Type element = getElementTypeOf(value);
-  return element.isF32() || element.isBF16() || element.isF16();
-}
+static bool isFloat(Value value) { return isModelFloat(getElementTypeOf(value)); }
 
 /// Of f32 and that rank, if it is given.
 static bool isNumbers(Value value, int64_t rank) {

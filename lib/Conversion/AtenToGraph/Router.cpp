@@ -97,11 +97,18 @@ static bool matchChoice(Value ids, Value scores, Router &router, Mismatch *why) 
   return false;
 }
 
+/// softmax or sigmoid, computed in f32 and rounded once, as moe.gate does it. PyTorch computes those of a low precision so.
+static bool isRoundedOnce(Value weights) {
+  CallOp call = getDefiningCall(weights, {"aten.softmax", "aten._softmax", "aten.sigmoid"});
+  return call && isModelFloat(getElementTypeOf(weights)) &&
+         getElementTypeOf(call.getValue("self")) == getElementTypeOf(weights);
+}
+
 /// softmax(topk(logits).values), or sigmoid of them or of gather(logits, ids)
 static bool matchAfter(Value ids, Value weights, Router &router, Mismatch *why) {
   CallOp softmax = getDefiningCall(weights, {"aten.softmax", "aten._softmax"});
   CallOp call = softmax ? softmax : getDefiningCall(weights, {"aten.sigmoid"});
-  Value chosen = call && isF32(weights) ? skipWidening(call.getValue("self")) : Value();
+  Value chosen = call && (isF32(weights) || isRoundedOnce(weights)) ? skipWidening(call.getValue("self")) : Value();
   CallOp topk = getDefiningCall(chosen, {"aten.topk"}), gather = getDefiningCall(chosen, {"aten.gather"});
   router.score = softmax ? moe::Score::SoftmaxAfter : moe::Score::SigmoidAfter;
   bool alone = softmax ? isAlongExperts(softmax) && router.renormalize == moe::Renormalize::None : call != nullptr;
@@ -176,7 +183,7 @@ std::optional<Router> mlir::aten::matchRouter(Value ids, Value weights, int64_t 
   if (CallOp cast = getDefiningCall(weights, {"aten.to", "aten.type_as"}))
     if (isF32(cast.getValue("self")))
       weights = cast.getValue("self");
-  if (!isF32(weights))
+  if (!isF32(weights) && !isRoundedOnce(weights))
     return giveUp(why, "weights", nameOf(weights) + " computes them in another type than f32", weights);
   if (CallOp mul = getDefiningCall(weights, {"aten.mul"})) {
     router.scale = mul.getFloat("other");
@@ -195,7 +202,7 @@ std::optional<Router> mlir::aten::matchRouter(Value ids, Value weights, int64_t 
     return giveUp(why, "weights", "they are not those of a choice by topk", weights);
   RankedTensorType logits = getLogitsType(router);
   if (!logits)
-    return giveUp(why, "logits", "they are not [T, E] of f32 or bf16, with E known", router.logits);
+    return giveUp(why, "logits", "they are not [T, E] of f32, bf16 or f16, with E known", router.logits);
   // More of them are of experts that compute nothing here: their ids are outside.
   if (logits.getDimSize(1) < experts)
     return giveUp(why, "logits", "there are " + Twine(logits.getDimSize(1)) + " for " + Twine(experts) + " experts",

@@ -39,7 +39,7 @@ static Value matchSqrtSoftplus(Value scores) {
 
 RankedTensorType mlir::aten::getLogitsType(const Router &router) {
   auto type = dyn_cast_or_null<RankedTensorType>(router.logits ? router.logits.getType() : Type());
-  if (!type || type.getRank() != 2 || !(type.getElementType().isF32() || type.getElementType().isBF16()))
+  if (!type || type.getRank() != 2 || !isModelFloat(type.getElementType()))
     return {};
   if (CallOp part = router.part)
     type = type.clone(getTensorType(part.getResult(0)).getShape());

@@ -102,12 +102,12 @@ static std::optional<std::array<int64_t, 3>> getSizes(const PairProduct &product
 std::optional<CallOp> mlir::aten::checkUnfusedExperts(UnfusedExperts &experts, Mismatch *why) {
   CallOp last = experts.sum.sum;
   Type element = getElementTypeOf(experts.tokens);
-  if (!(element.isF32() || element.isBF16()) || !hasRank(experts.tokens, 2) || !hasRank(experts.ids, 1) ||
+  if (!isModelFloat(element) || !hasRank(experts.tokens, 2) || !hasRank(experts.ids, 1) ||
       !hasRank(experts.weights, 1))
-    return giveUp(why, "types", "tokens are not rows of f32 or bf16");
+    return giveUp(why, "types", "tokens are not rows of f32, bf16 or f16");
   Type weightElement = getElementTypeOf(experts.weights);
   Type idElement = getElementTypeOf(experts.ids);
-  if (!(weightElement.isF32() || weightElement.isBF16()) || !(idElement.isInteger(32) || idElement.isInteger(64)))
+  if (!isModelFloat(weightElement) || !(idElement.isInteger(32) || idElement.isInteger(64)))
     return giveUp(why, "types", "weights or ids of the pairs have a type that moe ops do not take");
 
   // A sum of f32 whose rows are bf16 has to be rounded in the next call; moe.combine does both.

@@ -35,9 +35,9 @@ static std::optional<std::string> reasonAgainstSum(shard::AllReduceOp op) {
   if (op.getReduction() != shard::ReductionKind::Sum || op.getGridAxes().size() != 1 || op.getGridAxes()[0] != 0)
     return "adds up what the ranks of axis 0 have; reduction = <sum>, grid_axes = [0]";
   auto from = cast<RankedTensorType>(op.getInput().getType());
-  bool isKnown = from.getElementType().isF32() || from.getElementType().isBF16();
+  bool isKnown = isMatrixType(from.getElementType());
   if (!type.getElementType().isF32() || !isKnown || from.getShape() != type.getShape() || type.getRank() < 1)
-    return "adds tensors of f32 or bf16 in f32, so that it rounds nothing";
+    return "adds tensors of f32, bf16 or f16 in f32, so that it rounds nothing";
   if (!llvm::isPowerOf2_64(moe::ranksOf(op, op.getGridAttr())))
     return "adds in pairs, so the number of ranks must be a power of two";
   return std::nullopt;

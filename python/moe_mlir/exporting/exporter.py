@@ -19,7 +19,7 @@ from .replacements import replaced
 from .routers import Routers
 from .wrapper import CachedModel, PlainModel
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 # The way that is left for a model that `export` cannot take.
 PLAIN_EXPORT = (
@@ -49,7 +49,7 @@ def export(
     """Export a causal language model of Hugging Face transformers to `path` (`.pt2`).
 
     model_or_dir    a model, or the directory of a checkpoint
-    dtype           "float32" or "bfloat16"; None keeps the checkpoint's
+    dtype           "float32", "bfloat16" or "float16"; None keeps the checkpoint's
     max_cache_len   cache length L in tokens; None takes the model's `max_position_embeddings`
     cache           False: the graph takes input_ids [B, S] alone and gives the logits of all positions
     force_experts   True: the experts of every MoE layer are inputs `experts_N` [B, S, k] int64

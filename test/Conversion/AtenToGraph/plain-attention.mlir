@@ -24,7 +24,7 @@ func.func @heads(%query: tensor<1x3x3x8xf32>, %key: tensor<1x2x6x8xf32>) -> tens
 }
 
 // CHECK-LABEL: func.func @double(
-// CHECK-SAME:    reason = "queries, keys and values are not all of f32 or all of bf16", step = "types"
+// CHECK-SAME:    reason = "queries, keys and values are not all of f32, of bf16 or of f16", step = "types"
 func.func @double(%query: tensor<1x2x3x8xf64>) -> tensor<1x2x3x8xf64> {
   %o = aten.call "aten.scaled_dot_product_attention.default"(%query, %query, %query) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>} : (tensor<1x2x3x8xf64>, tensor<1x2x3x8xf64>, tensor<1x2x3x8xf64>) -> tensor<1x2x3x8xf64>
   return %o : tensor<1x2x3x8xf64>

@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --raise-aten-to-graph --canonicalize | FileCheck %s
+// RUN: sed 's/bf16/f16/g' %s | moe-opt --raise-aten-to-graph --canonicalize | sed 's/f16/bf16/g' | FileCheck %s
 // RUN: moe-opt %s --raise-aten-to-graph --remarks-filter=moe-import 2>&1 | FileCheck %s --check-prefix=REMARK
 // What stays plain has another place in another file.
 // DEFINE: %{raise} = --raise-aten-to-graph | sed 's/place = "[^"]*", //'

@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s
+// RUN: sed 's/f32/f16/g' %s | moe-opt --raise-aten-to-graph | sed 's/f16/f32/g' | FileCheck %s
 // RUN: moe-opt %s --raise-aten-to-graph -o %t && moe-opt %t --raise-aten-to-graph | diff %t -
 
 // Slots are position[0] + arange(S): all rows start at the same place, which the argument then promises.

@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s
+// RUN: sed 's/bf16/f16/g' %s | moe-opt --raise-aten-to-graph | sed 's/f16/bf16/g' | FileCheck %s
 // RUN: moe-opt %s --raise-aten-to-graph --raise-aten-to-graph | FileCheck %s
 
 // The weight multiplies after the rounding to the type of x, as in Llama and its descendants.

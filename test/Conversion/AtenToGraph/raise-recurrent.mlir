@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s
+// RUN: sed 's/bf16/f16/g' %s | moe-opt --raise-aten-to-graph | sed 's/f16/bf16/g' | FileCheck %s
 // RUN: moe-opt %s --raise-aten-to-graph -o %t && moe-opt %t --raise-aten-to-graph | diff %t -
 
 // CHECK-LABEL: func.func @convolution(

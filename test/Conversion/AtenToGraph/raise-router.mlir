@@ -1,4 +1,5 @@
 // RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s
+// RUN: sed 's/bf16/f16/g' %s | moe-opt --raise-aten-to-graph | sed 's/f16/bf16/g' | FileCheck %s
 // RUN: moe-opt %s --raise-aten-to-graph --raise-aten-to-graph | FileCheck %s
 
 // softmax, top-k, renormalised; the logits are rounded to bf16 before, and the weights stay f32.
@@ -118,6 +119,29 @@ func.func @forced(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8x6
   %w = aten.call "aten.gather.default"(%p, %ids) {self = #aten.arg<0>, dim = 1 : i64, index = #aten.arg<1>} : (tensor<?x8xf32>, tensor<?x2xi64>) -> tensor<?x2xf32>
   %o = aten.call "moe_mlir.experts.default"(%x, %ids, %w, %up, %down) {hidden = #aten.arg<0>, ids = #aten.arg<1>, weights = #aten.arg<2>, gate_up_proj = #aten.arg<3>, down_proj = #aten.arg<4>, activation = "silu", gated = true, interleaved = false, transposed = false} : (tensor<?x4xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<8x6x4xf32>, tensor<8x4x3xf32>) -> tensor<?x4xf32>
   return %o : tensor<?x4xf32>
+}
+
+// A softmax of the chosen logits in bf16 is computed in f32 and rounded once, as the gate's is (GPT-OSS).
+// CHECK-LABEL: func.func @rounds_weights(
+// CHECK-SAME:    %{{.*}}: tensor<?x4xbf16>, %[[L:[a-z0-9]+]]: tensor<?x8xbf16>
+// CHECK:         moe.gate %[[L]] top_k(2) score(softmax_after) : tensor<?x8xbf16> -> tensor<?x2xbf16>, tensor<?x2xi32>
+// CHECK-NOT:     aten.call
+func.func @rounds_weights(%x: tensor<?x4xbf16>, %logits: tensor<?x8xbf16>, %up: tensor<8x6x4xbf16>, %down: tensor<8x4x3xbf16>) -> tensor<?x4xbf16> {
+  %t:2 = aten.call "aten.topk.default"(%logits) {self = #aten.arg<0>, k = 2 : i64, dim = -1 : i64} : (tensor<?x8xbf16>) -> (tensor<?x2xbf16>, tensor<?x2xi64>)
+  %p = aten.call "aten.softmax.int"(%t#0) {self = #aten.arg<0>, dim = 1 : i64, dtype = bf16} : (tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %o = aten.call "moe_mlir.experts.default"(%x, %t#1, %p, %up, %down) {hidden = #aten.arg<0>, ids = #aten.arg<1>, weights = #aten.arg<2>, gate_up_proj = #aten.arg<3>, down_proj = #aten.arg<4>, activation = "silu", gated = true, interleaved = false, transposed = false} : (tensor<?x4xbf16>, tensor<?x2xi64>, tensor<?x2xbf16>, tensor<8x6x4xbf16>, tensor<8x4x3xbf16>) -> tensor<?x4xbf16>
+  return %o : tensor<?x4xbf16>
+}
+
+// Scaled in bf16 they are rounded twice: they stay plain ops.
+// CHECK-LABEL: func.func @rounds_twice(
+// CHECK-SAME:    reason = "aten.mul computes them in another type than f32"
+func.func @rounds_twice(%x: tensor<?x4xbf16>, %logits: tensor<?x8xbf16>, %up: tensor<8x6x4xbf16>, %down: tensor<8x4x3xbf16>) -> tensor<?x4xbf16> {
+  %t:2 = aten.call "aten.topk.default"(%logits) {self = #aten.arg<0>, k = 2 : i64, dim = -1 : i64} : (tensor<?x8xbf16>) -> (tensor<?x2xbf16>, tensor<?x2xi64>)
+  %p = aten.call "aten.softmax.int"(%t#0) {self = #aten.arg<0>, dim = 1 : i64} : (tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %w = aten.call "aten.mul.Tensor"(%p) {self = #aten.arg<0>, other = 2.5 : f64} : (tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %o = aten.call "moe_mlir.experts.default"(%x, %t#1, %w, %up, %down) {hidden = #aten.arg<0>, ids = #aten.arg<1>, weights = #aten.arg<2>, gate_up_proj = #aten.arg<3>, down_proj = #aten.arg<4>, activation = "silu", gated = true, interleaved = false, transposed = false} : (tensor<?x4xbf16>, tensor<?x2xi64>, tensor<?x2xbf16>, tensor<8x6x4xbf16>, tensor<8x4x3xbf16>) -> tensor<?x4xbf16>
+  return %o : tensor<?x4xbf16>
 }
 
 // A softmax in bf16 rounds before the choice: it stays plain ops.

@@ -18,7 +18,7 @@ func.func @elementwise(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 shard.grid @ep(shape = 4)
 func.func @rounded(%x: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
-  // expected-error @+1 {{'shard.all_reduce' op adds tensors of f32 or bf16 in f32, so that it rounds nothing}}
+  // expected-error @+1 {{'shard.all_reduce' op adds tensors of f32, bf16 or f16 in f32, so that it rounds nothing}}
   %r = shard.all_reduce %x on @ep grid_axes = [0] : tensor<?x64xbf16> -> tensor<?x64xbf16>
   return %r : tensor<?x64xbf16>
 }

@@ -6,6 +6,7 @@ import torch
 from transformers import AutoConfig
 
 from moe_mlir import UnsupportedError, activations, hf, reference
+from moe_mlir.testing.families.models import small_model
 from moe_mlir.testing.models import tiny_model, unit_gain
 
 
@@ -135,6 +136,18 @@ def test_cast_keeps_the_rotary_frequencies():
     model = tiny_model("mixtral", dtype=torch.bfloat16)
     assert model.dtype == torch.bfloat16
     assert model.model.rotary_emb.inv_freq.dtype == torch.float32
+
+
+@pytest.mark.parametrize("family,dtype", [("deepseek_v3", torch.bfloat16), ("gpt_oss", torch.float16)])
+def test_cast_gives_the_types_of_loading(family, dtype, tmp_path):
+    from transformers import AutoModelForCausalLM
+
+    model = small_model(family)
+    model.save_pretrained(tmp_path)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=dtype)
+    types = {name: tensor.dtype for name, tensor in hf.cast(model, dtype).state_dict().items()}
+    assert types == {name: tensor.dtype for name, tensor in loaded.state_dict().items()}
+    assert torch.float32 in types.values()
 
 
 def test_unit_gain_reaches_transposed_experts():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from moe_mlir.testing.bfloat16 import RATIO, assert_as_close_as_pytorch
+from moe_mlir.testing.low_precision import RATIO, assert_as_close_as_pytorch
 from moe_mlir.testing.compare import relative_error
 from moe_mlir.testing.compiling import step_inputs
 from moe_mlir.testing.configurations import FAMILIES, LARGE_CUT

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from moe_mlir.testing.bfloat16 import assert_as_close_as_pytorch
+from moe_mlir.testing.low_precision import assert_as_close_as_pytorch
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import compile_model, step_inputs
 from moe_mlir.testing.drawn import draw

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from edited import compile_text, line_of, substitute, text_at, without
-from moe_mlir.testing.bfloat16 import RATIO
+from moe_mlir.testing.low_precision import RATIO
 from moe_mlir.testing.compare import assert_close, relative_error
 from moe_mlir.testing.compiling import export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE
