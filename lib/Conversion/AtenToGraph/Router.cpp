@@ -64,7 +64,8 @@ static SmallVector<std::pair<Value, Value>> getSums(Value choice) {
   CallOp add = getDefiningCall(choice, {"aten.add"});
   for (auto [scoreName, biasName] : {std::pair("self", "other"), std::pair("other", "self")}) {
     Value bias = add && !add.getArgument("alpha") ? add.getValue(biasName) : Value();
-    if (!isF32(bias))
+    // One of a low precision is widened to the scores' type by the sum, and by the gate.
+    if (!getTensorType(bias) || !isModelFloat(getElementTypeOf(bias)) || !isF32(add.getResult(0)))
       continue;
     if (CallOp unsqueeze = getDefiningCall(bias, {"aten.unsqueeze"}))
       bias = unsqueeze.getValue("self");

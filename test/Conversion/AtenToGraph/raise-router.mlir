@@ -121,6 +121,19 @@ func.func @forced(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8x6
   return %o : tensor<?x4xf32>
 }
 
+// A bias of bf16 is widened by the sum.
+// CHECK-LABEL: func.func @narrow_bias(
+// CHECK-SAME:    %[[BIAS:[a-z0-9]+]]: tensor<8xbf16>)
+// CHECK:         moe.gate %{{.*}} bias(%[[BIAS]] : tensor<8xbf16>) top_k(2) score(sigmoid) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+func.func @narrow_bias(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8x6x4xf32>, %down: tensor<8x4x3xf32>, %bias: tensor<8xbf16>) -> tensor<?x4xf32> {
+  %p = aten.call "aten.sigmoid.default"(%logits) {self = #aten.arg<0>} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %b = aten.call "aten.add.Tensor"(%p, %bias) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<?x8xf32>, tensor<8xbf16>) -> tensor<?x8xf32>
+  %t:2 = aten.call "aten.topk.default"(%b) {self = #aten.arg<0>, k = 2 : i64, dim = -1 : i64} : (tensor<?x8xf32>) -> (tensor<?x2xf32>, tensor<?x2xi64>)
+  %w = aten.call "aten.gather.default"(%p, %t#1) {self = #aten.arg<0>, dim = 1 : i64, index = #aten.arg<1>} : (tensor<?x8xf32>, tensor<?x2xi64>) -> tensor<?x2xf32>
+  %o = aten.call "moe_mlir.experts.default"(%x, %t#1, %w, %up, %down) {hidden = #aten.arg<0>, ids = #aten.arg<1>, weights = #aten.arg<2>, gate_up_proj = #aten.arg<3>, down_proj = #aten.arg<4>, activation = "silu", gated = true, interleaved = false, transposed = false} : (tensor<?x4xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<8x6x4xf32>, tensor<8x4x3xf32>) -> tensor<?x4xf32>
+  return %o : tensor<?x4xf32>
+}
+
 // A softmax of the chosen logits in bf16 is computed in f32 and rounded once, as the gate's is (GPT-OSS).
 // CHECK-LABEL: func.func @rounds_weights(
 // CHECK-SAME:    %{{.*}}: tensor<?x4xbf16>, %[[L:[a-z0-9]+]]: tensor<?x8xbf16>
