@@ -26,14 +26,24 @@ llvm::Error moe_mlir::checkCluster(StringRef spec) {
   return sim::findCluster(spec, sim::clusterFolder()).takeError();
 }
 
+/// The machine that all of a program's ranks are taken to share, if nothing says what connects them.
+static llvm::Expected<sim::Cluster> oneHost(int64_t ranks) {
+  llvm::Expected<sim::Cluster> host = sim::findCluster("cpu", sim::clusterFolder());
+  if (host)
+    host->ranksPerNode = ranks;
+  return host;
+}
+
 /// The cluster of a layer of the `ranks` ranks of `grid`.
 static llvm::Expected<sim::Cluster> clusterOf(ModuleOp module, FlatSymbolRefAttr grid, int64_t ranks, StringRef spec) {
   std::string name = spec.str();
   if (spec.empty()) {
     auto gpu = dyn_cast_or_null<cuda::TargetAttr>(kernel::targetOf(module));
-    if (!gpu)
-      return llvm::createStringError("ranks of a CPU are taken to share a machine, where exchanges are copies; "
-                                     "--cluster=NAME says what connects them otherwise");
+    if (!gpu) {
+      const RankStrides grids(module);
+      llvm::Expected<sim::Cluster> host = oneHost(grids.all);
+      return host ? host->along(grids.of(grid.getValue()).stride, ranks) : std::move(host);
+    }
     name = gpu.getNumbers().key.str();
   }
   if (!sim::saysRanks(name))
@@ -63,8 +73,6 @@ llvm::Expected<sim::Setup> moe_mlir::setupOf(moe::ExpertOp op, const SchedulingO
     isFault = !options.cluster.empty();
     return cluster.takeError();
   }
-  if (cluster->isCpu())
-    return llvm::createStringError("cluster '" + cluster->name + "' is one of CPUs, whose exchanges are not simulated");
   sim::Setup setup;
   setup.cluster = *cluster;
   setup.layer = layer->layer;
@@ -104,7 +112,8 @@ LayerTimes moe_mlir::timesOf(const sim::Setup &setup, const sim::Schedule &sched
   times.seconds = run.seconds * setup.passes;
   times.plain = summary.plain * setup.passes;
   times.floor = summary.bound * setup.passes;
-  times.hidden = summary.hidden / (summary.out + summary.back);
+  const double legs = summary.out + summary.back;
+  times.hidden = legs > 0 ? summary.hidden / legs : 0;
   return times;
 }
 

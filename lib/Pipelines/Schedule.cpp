@@ -25,9 +25,9 @@ namespace moe_mlir {
 /// What tells layers apart that have different times.
 static std::string keyOf(const sim::Setup &setup) {
   const sim::Layer &layer = setup.layer;
-  return llvm::formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8} {9} {10}", layer.tokens, layer.experts, layer.topK,
+  return llvm::formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8} {9} {10} {11}", layer.tokens, layer.experts, layer.topK,
                        layer.hidden, layer.ffn, layer.gated, layer.elementBytes, layer.sumBytes, setup.cluster.ranks(),
-                       setup.blocks, setup.nested);
+                       setup.blocks, setup.nested, layer.gathered);
 }
 
 static std::string microseconds(double seconds) { return llvm::formatv("{0:f1} us", seconds * 1e6); }

@@ -56,8 +56,8 @@ public:
     return *number;
   }
 
-  int64_t whole(StringRef key, int64_t least, int64_t most) {
-    double value = number(key, double(least), double(most));
+  int64_t whole(StringRef key, int64_t least, int64_t most, bool needed = true) {
+    double value = number(key, double(least), double(most), needed);
     if (std::floor(value) != value)
       fail("has '" + key + "' that is not whole");
     return int64_t(value);
@@ -127,7 +127,7 @@ static CudaDevice readDevice(Fields fields, std::string &name) {
 
 static CpuMachine readCpu(Fields fields, std::string &name) {
   fields.allow({"name", "cores", "coreFlops", "coreVectorFlops", "coreBytesPerSecond", "memoryBytesPerSecond",
-                "memoryBytes"});
+                "memoryBytes", "tileRows", "tileColumns"});
   name = fields.text("name");
   CpuMachine cpu;
   cpu.cores = fields.whole("cores", 1, 1 << 16);
@@ -136,11 +136,22 @@ static CpuMachine readCpu(Fields fields, std::string &name) {
   cpu.coreBytesPerSecond = fields.number("coreBytesPerSecond", 1e6, 1e15);
   cpu.memoryBytesPerSecond = fields.number("memoryBytesPerSecond", 1e6, 1e15);
   cpu.memoryBytes = fields.number("memoryBytes", 1, 1e15, /*needed=*/false);
+  if (int64_t rows = fields.whole("tileRows", 1, 1 << 10, /*needed=*/false))
+    cpu.tileRows = rows;
+  if (int64_t columns = fields.whole("tileColumns", 1, 1 << 12, /*needed=*/false))
+    cpu.tileColumns = columns;
   return cpu;
+}
+
+int64_t Cluster::workers() const {
+  if (!isCpu())
+    return device.multiprocessors;
+  return std::max<int64_t>(cpu.cores / std::max(cpu.sharers, ranksPerNode), 1);
 }
 
 Cluster Cluster::along(int64_t stride, int64_t size) const {
   Cluster part = *this;
+  part.cpu.sharers = std::max(cpu.sharers, ranksPerNode);
   part.ranksPerNode = std::clamp<int64_t>(ranksPerNode / stride, 1, size);
   part.nodes = std::max<int64_t>(size / part.ranksPerNode, 1);
   return part;

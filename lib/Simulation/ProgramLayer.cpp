@@ -12,9 +12,6 @@ using namespace llvm;
 using namespace moe_mlir;
 using namespace moe_mlir::sim;
 
-/// Blocks beside products, if a schedule leaves them to its target, and rows of a piece without limit.
-static constexpr int64_t kSend = 12, kReturn = 20, kWhole = 1 << 20;
-
 static int64_t bytesOf(mlir::Type type) {
   return divideCeil(mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth(), 8);
 }
@@ -36,6 +33,7 @@ Expected<ProgramLayer> sim::layerOf(mlir::moe::ExpertOp op) {
   layer.ffn = out.getDimSize(2);
   layer.gated = op.getGated();
   layer.elementBytes = bytesOf(dispatch.getTokens().getType());
+  layer.gathered = dispatch.getPlacement() == mlir::moe::Placement::Apart;
   if (auto schedule = op.getScheduleAttr())
     result.schedule = scheduleOf(schedule);
   std::string why;
@@ -99,15 +97,14 @@ Schedule sim::scheduleOf(mlir::moe::ScheduleAttr attribute) {
   case mlir::moe::ScheduleKind::Overlap:
     break;
   }
-  auto orElse = [](int64_t number, int64_t other) { return number ? number : other; };
   schedule.kind = Schedule::Overlap;
   schedule.chunk = attribute.getChunk();
   schedule.order = attribute.isByPart() ? Schedule::Part : Schedule::Source;
   schedule.steps = attribute.getPhases();
-  schedule.piece = orElse(attribute.getPiece(), kWhole);
-  schedule.send = orElse(attribute.getSend(), kSend);
+  schedule.piece = attribute.getPiece();
+  schedule.send = attribute.getSend();
   schedule.slices = attribute.getSlices();
-  schedule.back = orElse(attribute.getBack(), kReturn);
+  schedule.back = attribute.getBack();
   return schedule;
 }
 

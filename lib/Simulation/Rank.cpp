@@ -12,8 +12,8 @@ using namespace moe_mlir::sim;
 // Instructions of a thread for a result: SiLU of the gate by approximate functions, times up; an activation alone; a
 // sum as it is.
 static constexpr CudaEpilogue kGated{2, 2, 9, 2}, kSingle{1, 2, 9, 2}, kStored{1, 4, 1, 0};
-static constexpr double kResultBytes = 4; // of an expert's result, before the sum over a token's experts
-static constexpr int kRoutingLaunches = 3; // count, layout and order of the rows that come
+// Blocks beside products, if a schedule leaves them to its target, and rows of a piece without limit.
+static constexpr int64_t kSend = 12, kReturn = 20, kWhole = 1 << 20;
 
 static double nodeShare(const Setup &setup, int64_t node) {
   const int64_t m = setup.cluster.ranksPerNode;
@@ -70,12 +70,15 @@ RankTraffic::RankTraffic(const Setup &setup, const Shared &shared, int64_t rank)
   gathered = shared.gathered;
 }
 
-static int64_t expertsOf(const Setup &setup) {
+int64_t sim::expertsOf(const Setup &setup) {
   return std::max<int64_t>(setup.layer.experts / setup.cluster.ranks(), 1);
 }
 
 Tiles sim::upTiles(const Setup &setup, const RankTraffic &traffic) {
   const Layer &layer = setup.layer;
+  if (setup.cluster.isCpu())
+    return cpuTilesOf(setup.cluster, {expertsOf(setup), layer.ffn * (layer.gated ? 2 : 1), layer.hidden,
+                                      std::max<int64_t>(std::llround(traffic.pairs), 1), layer.elementBytes});
   return tilesOf(setup.cluster.device,
                  {expertsOf(setup), layer.ffn * (layer.gated ? 2 : 1), layer.hidden,
                   std::max<int64_t>(std::llround(traffic.pairs), 1), layer.elementBytes,
@@ -84,57 +87,33 @@ Tiles sim::upTiles(const Setup &setup, const RankTraffic &traffic) {
 
 Tiles sim::downTiles(const Setup &setup, const RankTraffic &traffic) {
   const Layer &layer = setup.layer;
+  if (setup.cluster.isCpu())
+    return cpuTilesOf(setup.cluster, {expertsOf(setup), layer.hidden, layer.ffn,
+                                      std::max<int64_t>(std::llround(traffic.pairs), 1), layer.elementBytes});
   return tilesOf(setup.cluster.device,
                  {expertsOf(setup), layer.hidden, layer.ffn, std::max<int64_t>(std::llround(traffic.pairs), 1),
                   layer.elementBytes, kStored});
 }
 
-namespace {
-/// A simulated rank: constants of the set-up, and the state of its lanes.
-struct Simulation {
-  Simulation(const Setup &setup, const Schedule &schedule, const RankTraffic &traffic, std::vector<Span> *spans)
-      : setup(setup), cluster(setup.cluster), layer(setup.layer), traffic(traffic), schedule(schedule), spans(spans),
-        all(cluster.device.multiprocessors), row(double(layer.hidden * layer.elementBytes)),
-        sums(double(layer.hidden * layer.sumBytes)),
-        remotes(double(traffic.sources - traffic.localSources)), locals(double(traffic.localSources - 1)) {}
+RankState::RankState(const Setup &setup, const Schedule &schedule, const RankTraffic &traffic, std::vector<Span> *spans)
+    : setup(setup), cluster(setup.cluster), layer(setup.layer), traffic(traffic), schedule(schedule), spans(spans),
+      row(double(layer.hidden * layer.elementBytes)), sums(double(layer.hidden * layer.sumBytes)),
+      remotes(double(traffic.sources - traffic.localSources)), locals(double(traffic.localSources - 1)) {}
 
-  void span(Span::Lane lane, std::string name, double start, double end, double bytes = 0) {
-    if (spans && end > start)
-      spans->push_back({lane, std::move(name), start, end - start, bytes});
-  }
-  double localRate(int64_t blocks, double perBlock) const {
-    return std::min(rateOf(cluster.local, setup.constants), double(blocks) * perBlock);
-  }
-  double networkSeconds(double bytes, double messages) const {
-    return bytes / rateOf(cluster.network, setup.constants) + messages * cluster.message;
-  }
-  double put() const { return setup.bulk ? cluster.bulkBytesPerSecond : cluster.storeBytesPerSecond; }
-  /// Bytes of sums per second that a block returns: it reads the results of a token's experts, then puts their sum.
-  double perReturningBlock() const {
-    const double rows = std::max(traffic.rowsPerSource * double(traffic.sources), 1.0);
-    const double read = traffic.pairs / rows * kResultBytes / double(layer.sumBytes);
-    return 1 / std::max(1 / put(), read / (cluster.device.cacheBytes * cluster.device.hertz));
-  }
+void RankState::span(Span::Lane lane, std::string name, double start, double end, double bytes) {
+  if (spans && end > start)
+    spans->push_back({lane, std::move(name), start, end - start, bytes});
+}
 
-  void outer(Run &run, bool back, double bytesOfRow);
-  void up(Run &run);
-  void down(Run &run);
-  void returned(Run &run, const Tiles &tiles, double tile, int64_t blocks, double start);
+double RankState::networkSeconds(double bytes, double messages) const {
+  return bytes / rateOf(cluster.network, setup.constants) + messages * cluster.message;
+}
 
-  const Setup &setup;
-  const Cluster &cluster;
-  const Layer &layer;
-  const RankTraffic &traffic;
-  Schedule schedule;
-  std::vector<Span> *spans;
-  int64_t all;
-  double row, sums, remotes, locals;
-  double now = 0;
-};
-} // namespace
+double RankState::latency() const {
+  return std::max(locals > 0 ? cluster.local.latency : 0, remotes > 0 ? cluster.network.latency : 0);
+}
 
-/// Nested: the exchange between nodes, before or after the one within.
-void Simulation::outer(Run &run, bool back, double bytesOfRow) {
+void RankState::outer(Run &run, bool back, double bytesOfRow) {
   if (!setup.nested || cluster.nodes == 1)
     return;
   Leg &leg = back ? run.back : run.out;
@@ -146,6 +125,30 @@ void Simulation::outer(Run &run, bool back, double bytesOfRow) {
   now += seconds;
 }
 
+namespace {
+/// A rank that is a GPU.
+struct Simulation : RankState {
+  using RankState::RankState;
+
+  double localRate(int64_t blocks, double perBlock) const {
+    return std::min(rateOf(cluster.local, setup.constants), double(blocks) * perBlock);
+  }
+  double put() const { return setup.bulk ? cluster.bulkBytesPerSecond : cluster.storeBytesPerSecond; }
+  /// Bytes of sums per second that a block returns: it reads the results of a token's experts, then puts their sum.
+  double perReturningBlock() const {
+    const double rows = std::max(traffic.rowsPerSource * double(traffic.sources), 1.0);
+    const double read = traffic.pairs / rows * kResultBytes / double(layer.sumBytes);
+    return 1 / std::max(1 / put(), read / (cluster.device.cacheBytes * cluster.device.hertz));
+  }
+
+  void up(Run &run);
+  void down(Run &run);
+  void returned(Run &run, const Tiles &tiles, double tile, int64_t blocks, double start);
+
+  int64_t all = cluster.device.multiprocessors;
+};
+} // namespace
+
 void Simulation::up(Run &run) {
   const bool plain = schedule.kind == Schedule::Plain, byPart = schedule.order == Schedule::Part;
   const int64_t sending = plain ? all : schedule.send, multiplying = plain ? all : all - schedule.send;
@@ -153,7 +156,7 @@ void Simulation::up(Run &run) {
   run.out.networkBytes += traffic.networkRows * row;
   const double network = networkSeconds(traffic.networkRows * row, remotes);
   auto local = [&](int64_t blocks) { return traffic.localRows * row / localRate(blocks, put()); };
-  const double latency = std::max(locals > 0 ? cluster.local.latency : 0, remotes > 0 ? cluster.network.latency : 0);
+  const double latency = this->latency();
   run.out.seconds += std::max(local(all), network) + latency;
   const double seconds = local(sending), end = std::max(seconds, network) + latency;
 
@@ -161,7 +164,7 @@ void Simulation::up(Run &run) {
   if (plain) {
     arrivals.push_back({now + end, now + end});
   } else if (byPart) {
-    const int64_t parts = std::max<int64_t>(std::llround(std::ceil(traffic.rowsPerSource / double(schedule.chunk))), 1);
+    const int64_t parts = partsOf(schedule, traffic);
     for (int64_t part = 1; part <= parts; ++part)
       arrivals.push_back({now + (end - latency) * double(part) / double(parts) + latency,
                           now + (end - latency) * double(part) / double(parts) + latency});
@@ -215,7 +218,7 @@ void Simulation::down(Run &run) {
     span(Span::Products, "down", start, run.downEnd);
 
   const double local = locals * traffic.rowsPerSource * sums, network = remotes * traffic.rowsPerSource * sums;
-  const double latency = std::max(locals > 0 ? cluster.local.latency : 0, remotes > 0 ? cluster.network.latency : 0);
+  const double latency = this->latency();
   run.back.localBytes += local;
   run.back.networkBytes += network;
   const double alone = std::max({local / localRate(all, perReturningBlock()), networkSeconds(network, remotes),
@@ -268,20 +271,35 @@ void Simulation::returned(Run &run, const Tiles &tiles, double tile, int64_t blo
                  remotes > 0 ? networkFree + cluster.network.latency : 0);
 }
 
+int64_t sim::partsOf(const Schedule &schedule, const RankTraffic &traffic) {
+  return std::max<int64_t>(std::llround(std::ceil(traffic.rowsPerSource / double(schedule.chunk))), 1);
+}
+
+Schedule sim::withBlocks(Schedule schedule, const Cluster &cluster) {
+  schedule.piece = schedule.piece ? schedule.piece : kWhole;
+  if (!cluster.isCpu()) {
+    schedule.send = schedule.send ? schedule.send : kSend;
+    schedule.back = schedule.back ? schedule.back : kReturn;
+  }
+  return schedule;
+}
+
 Run sim::simulateRank(const Setup &setup, const Schedule &given, const RankTraffic &traffic, std::vector<Span> *spans) {
-  Schedule schedule = given;
+  Schedule schedule = withBlocks(given, setup.cluster);
   if (schedule.kind == Schedule::Parts) {
     // Tutel's degree: a chunk of every source is a part, and a step.
     schedule.chunk = std::max<int64_t>(std::llround(std::ceil(traffic.rowsPerSource / double(given.parts))), 1);
     schedule.order = Schedule::Part;
     schedule.steps.assign(static_cast<size_t>(given.parts), 1);
-    schedule.piece = 1 << 20;
+    schedule.piece = kWhole;
     schedule.send = std::max<int64_t>(setup.cluster.device.multiprocessors / 10, 1);
   } else if (schedule.kind == Schedule::Plain) {
     schedule.steps = {1};
-    schedule.piece = 1 << 20;
-    schedule.chunk = 1 << 20;
+    schedule.piece = kWhole;
+    schedule.chunk = kWhole;
   }
+  if (setup.cluster.isCpu())
+    return simulateCpuRank(setup, schedule, traffic, spans);
   Simulation simulation(setup, schedule, traffic, spans);
   const Cluster &cluster = setup.cluster;
   Run run;

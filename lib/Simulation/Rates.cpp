@@ -13,19 +13,26 @@ double Rates::seconds(double products, double bytes, int64_t elementBytes) const
   return launch + std::max(products / (elementBytes > 2 ? vectorFlops : flops), bytes / bytesPerSecond);
 }
 
-Expected<Rates> sim::ratesOf(const Cluster &cluster) {
+Rates sim::cpuRates(const Cluster &cluster) {
+  const CpuMachine &cpu = cluster.cpu;
+  const auto sharers = double(std::max(cpu.sharers, cluster.ranksPerNode));
+  const double cores = double(cpu.cores) / sharers;
   Rates rates;
   rates.launch = cluster.launch;
+  rates.flops = cpu.coreFlops * cores;
+  rates.vectorFlops = cpu.coreVectorFlops * cores;
+  rates.bytesPerSecond = std::min(cpu.coreBytesPerSecond * cores, cpu.memoryBytesPerSecond / sharers);
+  rates.memoryBytes = cpu.memoryBytes / sharers;
+  return rates;
+}
+
+Expected<Rates> sim::ratesOf(const Cluster &cluster) {
+  Rates rates;
   if (cluster.isCpu()) {
-    const CpuMachine &cpu = cluster.cpu;
-    const double cores = double(cpu.cores) / double(cluster.ranksPerNode);
-    rates.flops = cpu.coreFlops * cores;
-    rates.vectorFlops = cpu.coreVectorFlops * cores;
-    rates.bytesPerSecond =
-        std::min(cpu.coreBytesPerSecond * cores, cpu.memoryBytesPerSecond / double(cluster.ranksPerNode));
-    rates.memoryBytes = cpu.memoryBytes / double(cluster.ranksPerNode);
+    rates = cpuRates(cluster);
   } else {
     const CudaDevice &gpu = cluster.device;
+    rates.launch = cluster.launch;
     rates.flops = double(gpu.multiprocessors) * gpu.limitedHertz * gpu.tensorFlops;
     rates.vectorFlops = gpu.vectorFlopsPerSecond();
     rates.bytesPerSecond = gpu.reachableBytesPerSecond;

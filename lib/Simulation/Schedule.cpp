@@ -92,6 +92,7 @@ Expected<Schedule> sim::parseSchedule(StringRef text) {
   if (kind != "overlap")
     return wrong("'" + printable(text) + "' is not plain, parts = N, or overlap, ..");
   schedule.kind = Schedule::Overlap;
+  schedule.piece = schedule.send = schedule.back = 0;
   StringSet<> seen;
   for (StringRef field : ArrayRef(fields).drop_front()) {
     auto [key, value] = field.split('=');
@@ -101,7 +102,7 @@ Expected<Schedule> sim::parseSchedule(StringRef text) {
     if (Error error = readField(key, value.trim(), schedule))
       return error;
   }
-  for (StringRef key : {"chunk", "order", "steps", "piece", "send", "slices", "return"})
+  for (StringRef key : {"chunk", "order", "steps", "slices"})
     if (!seen.contains(key))
       return wrong("an overlap lacks '" + key + "'");
   return schedule;
@@ -117,8 +118,15 @@ std::string sim::toString(const Schedule &schedule) {
   os << "overlap, chunk = " << schedule.chunk
      << ", order = " << (schedule.order == Schedule::Part ? "part" : "source") << ", steps = [";
   interleaveComma(schedule.steps, os);
-  os << "], piece = " << schedule.piece << ", send = " << schedule.send << ", slices = " << schedule.slices
-     << ", return = " << schedule.back;
+  os << "]";
+  auto optional = [&](StringRef name, int64_t number) {
+    if (number)
+      os << ", " << name << " = " << number;
+  };
+  optional("piece", schedule.piece);
+  optional("send", schedule.send);
+  os << ", slices = " << schedule.slices;
+  optional("return", schedule.back);
   return text;
 }
 
@@ -134,7 +142,7 @@ Error sim::checkSchedule(const Schedule &schedule, int64_t ranks, int64_t column
     return wrong("'slices' is " + Twine(schedule.slices) + ", the result has " + Twine(columnBlocks) +
                  " blocks of columns");
   for (auto [key, blocks] : {std::pair("send", schedule.send), std::pair("return", schedule.back)})
-    if (blocks >= multiprocessors)
+    if (multiprocessors && blocks >= multiprocessors)
       return wrong("'" + Twine(key) + "' is " + Twine(blocks) + " of " + Twine(multiprocessors) +
                    " multiprocessors; some have to multiply");
   return Error::success();

@@ -7,6 +7,7 @@
 // is slower, the sender's way out or this rank's way in. Local and network links work side by side.
 // Sums of a slice leave when its last tile is done. Once a block has multiplied its last tile, its multiprocessor is
 // free for blocks that return: kernels have to have them behind those that multiply.
+// Ranks of a CPU do the same, but for who works: CpuRank.cpp.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -44,13 +45,13 @@ Summary sim::summarize(const Setup &setup, const Run &run) {
   const Run plain = simulate(setup, Schedule());
   Summary summary;
   summary.plain = plain.seconds;
-  summary.up = plain.upBusy;
-  summary.down = plain.downBusy;
+  summary.up = plain.upBusy + plain.upCopies;
+  summary.down = plain.downBusy + plain.downCopies;
   summary.out = plain.out.seconds;
   summary.back = plain.back.seconds;
   summary.bound = std::max(summary.up, summary.out) + std::max(summary.down, summary.back);
   const Tiles tiles = downTiles(setup, RankTraffic(setup, RankTraffic::Shared(setup), plain.rank));
-  const double rounds = std::ceil(double(tiles.count()) / double(setup.cluster.device.multiprocessors));
+  const double rounds = std::ceil(double(tiles.count()) / double(setup.cluster.workers()));
   const double beforeLast = 1 - 1 / std::max(rounds, 1.0);
   summary.hideable = std::min(summary.up, summary.out) + beforeLast * std::min(summary.down, summary.back);
   const double exposed = run.seconds - run.announced - setup.cluster.launch - summary.up - summary.down;
@@ -75,5 +76,6 @@ llvm::Error sim::checkSchedule(const Setup &setup, const Schedule &schedule) {
                                      llvm::Twine(int64_t(traffic.rowsPerSource)) + " rows of a source in chunks of " +
                                      llvm::Twine(schedule.chunk) + " have " + llvm::Twine(int64_t(parts)));
   }
-  return checkSchedule(schedule, sourcesOf(setup), columnBlocks(setup), setup.cluster.device.multiprocessors);
+  const int64_t multiprocessors = setup.cluster.isCpu() ? 0 : setup.cluster.workers();
+  return checkSchedule(withBlocks(schedule, setup.cluster), sourcesOf(setup), columnBlocks(setup), multiprocessors);
 }

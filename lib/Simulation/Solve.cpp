@@ -63,8 +63,10 @@ static std::vector<Steps> neighbours(const Steps &steps) {
   return all;
 }
 
-static std::vector<int64_t> blockCandidates(int64_t multiprocessors) {
+/// Blocks beside products. On a CPU threads do all of the work in turns.
+static std::vector<int64_t> blockCandidates(const Cluster &cluster) {
   std::vector<int64_t> blocks;
+  const int64_t multiprocessors = cluster.isCpu() ? 0 : cluster.workers();
   for (int64_t count = 1; count < multiprocessors / 2; count += count < 32 ? 1 : 4)
     blocks.push_back(count);
   return blocks;
@@ -119,18 +121,18 @@ struct Search {
 } // namespace
 
 void Search::descend(Schedule from) {
-  const int64_t units = sourcesOf(setup), blocks = setup.cluster.device.multiprocessors;
+  const int64_t units = sourcesOf(setup);
   const std::vector<int64_t> slices = sliceCandidates(setup);
   bestSeconds = time(from);
   best = std::move(from);
   for (int round = 0; round < 8; ++round) {
     bool changed = improve(&Schedule::steps, stepCandidates(units));
     changed |= improve(&Schedule::steps, neighbours(best.steps));
-    changed |= improve(&Schedule::send, blockCandidates(blocks));
+    changed |= improve(&Schedule::send, blockCandidates(setup.cluster));
     changed |= improve(&Schedule::piece, {128, 256, 512, 1024, 2048, 4096});
     changed |= improve(&Schedule::chunk, {32, 64, 128, 256, 512});
     changed |= improve(&Schedule::slices, slices);
-    changed |= improve(&Schedule::back, blockCandidates(blocks));
+    changed |= improve(&Schedule::back, blockCandidates(setup.cluster));
     if (!changed)
       return;
   }
@@ -142,16 +144,17 @@ Solution sim::solve(const Setup &setup) {
   solution.plain = solution.seconds = search.time(Schedule());
   if (sourcesOf(setup) == 1)
     return solution;
-  const int64_t blocks = setup.cluster.device.multiprocessors, units = sourcesOf(setup);
-  for (int64_t few : {blocks / 12, blocks / 40, blocks / 24}) {
+  const bool isCpu = setup.cluster.isCpu();
+  const int64_t blocks = setup.cluster.workers(), units = sourcesOf(setup);
+  for (int64_t part : {12, 40, 24}) {
     Schedule start;
     start.kind = Schedule::Overlap;
-    if (few == blocks / 24)
+    if (part == 24)
       for (int64_t rest = units; rest > 0; rest -= start.steps.back())
         start.steps.push_back(std::min(rest, (units + 7) / 8));
     else
       start.steps = {1, units - 1};
-    start.send = start.back = std::max<int64_t>(few, 1);
+    start.send = start.back = isCpu ? 0 : std::max<int64_t>(blocks / part, 1);
     for (int64_t slices : sliceCandidates(setup))
       if (slices <= 8)
         start.slices = slices;
@@ -199,8 +202,9 @@ Schedule sim::drawSchedule(const Setup &setup, std::mt19937 &random) {
   schedule.piece = int64_t(128) << draw(0, 5);
   for (int64_t rest = sourcesOf(setup); rest > 0; rest -= schedule.steps.back())
     schedule.steps.push_back(schedule.steps.size() < 16 ? draw(1, rest) : rest);
-  schedule.send = draw(1, setup.cluster.device.multiprocessors / 2);
-  schedule.back = draw(1, setup.cluster.device.multiprocessors / 2);
+  const bool isCpu = setup.cluster.isCpu();
+  schedule.send = isCpu ? 0 : draw(1, setup.cluster.workers() / 2);
+  schedule.back = isCpu ? 0 : draw(1, setup.cluster.workers() / 2);
   const std::vector<int64_t> slices = sliceCandidates(setup);
   schedule.slices = setup.blocks ? slices[size_t(draw(0, int64_t(slices.size()) - 1))] : draw(1, columnBlocks(setup));
   return schedule;

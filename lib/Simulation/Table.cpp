@@ -56,8 +56,11 @@ void sim::printRun(const Setup &setup, const Schedule &schedule, const Run &run,
   os << "\nlink       local MB network MB  alone us\n";
   print.leg("rows out", run.out);
   print.leg("sums back", run.back);
-  os << formatv("           of rates {0:f0} and {1:f0} GB/s\n\n", rateOf(setup.cluster.local, setup.constants) * kGiga,
-                rateOf(setup.cluster.network, setup.constants) * kGiga);
+  auto rate = [&](const Link &link) -> std::string {
+    const double gigabytes = rateOf(link, setup.constants) * kGiga;
+    return gigabytes < 1 ? formatv("{0:f3}", gigabytes) : formatv("{0:f0}", gigabytes);
+  };
+  os << "           of rates " << rate(setup.cluster.local) << " and " << rate(setup.cluster.network) << " GB/s\n\n";
   os << formatv("time       {0:f1} us; plain {1:f1} us\n", run.seconds * kMicro, summary.plain * kMicro);
   os << formatv("floor      {0:f1} us of two kernels, each as long as its products or its link alone; time is {1:f2} "
                 "of it\n",

@@ -20,7 +20,7 @@ using namespace moe_mlir;
 using namespace moe_mlir::sim;
 
 static constexpr StringLiteral kOverview = R"(
-moe-sim: how long a MoE layer takes on several GPUs, before there is one
+moe-sim: how long a MoE layer takes on several GPUs or hosts of CPUs, before there is one
 
   moe-sim --layer=qwen3-30b --cluster=8xH200 --tokens=65536 --solve
                                         the best schedule, its timeline, bytes per link, what bounds it
@@ -35,7 +35,8 @@ moe-sim: how long a MoE layer takes on several GPUs, before there is one
 
 A schedule is plain, parts = N (Tutel's degree), or an overlap: `chunk` rows per flag; `steps` of sources whose rows are
 multiplied together, own rows first; `piece` rows wait together; `send` blocks send rows while the others multiply; sums
-return in `slices` of columns by `return` blocks. Everything printed is simulated: nothing runs.
+return in `slices` of columns by `return` blocks. Threads of a CPU do all of that in turns: piece, send and return may be
+left out. Everything printed is simulated: nothing runs.
 )";
 
 static cl::OptionCategory category("Options");
@@ -263,8 +264,8 @@ static Error simulateLayers(StringRef folder) {
   Expected<Cluster> cluster = findCluster(clusterText, folder);
   if (!cluster)
     return cluster.takeError();
-  if (cluster->isCpu())
-    return createStringError("cluster '" + cluster->name + "' is one of CPUs, whose exchanges are not simulated");
+  if (cluster->isCpu() && systems)
+    return createStringError("--systems simulates systems of GPUs, and cluster '" + cluster->name + "' is one of CPUs");
   bool any = false;
   for (ReadLayer &each : layers) {
     Setup setup;

@@ -26,6 +26,13 @@ TEST(Solve, BeatsPlainAndDrawnSchedules) {
   setups.back().bulk = false;
   setups.push_back(setupOf("8xH200", "qwen3-30b", 8192));
   setups.back().blocks = 12; // of a program whose columns stand so
+  for (int64_t tokens : {8, 512}) { // of CPUs, whose threads do all of the work in turns
+    setups.push_back(setupOf("2xcpu", "olmoe", tokens));
+    setups.push_back(setupOf("8xcpu", "olmoe", tokens));
+    setups.push_back(setupOf("8xcpu", "qwen3-30b", tokens));
+    setups.back().cluster.network.bytesPerSecond = 50e6;
+    setups.back().nested = true;
+  }
   for (const sim::Setup &setup : setups) {
     SCOPED_TRACE(setup.layer.name + " on " + std::to_string(setup.cluster.ranks()) + " x " + setup.cluster.name + ", " +
                  std::to_string(setup.layer.tokens));

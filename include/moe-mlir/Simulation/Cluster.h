@@ -1,4 +1,4 @@
-//===- Cluster.h - GPUs and the links between them ------------------------------------------------------*- C++ -*-===//
+//===- Cluster.h - devices and the links between them ------------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_SIMULATION_CLUSTER_H
 #define MOE_MLIR_SIMULATION_CLUSTER_H
 
@@ -25,6 +25,8 @@ struct CpuMachine {
   double coreBytesPerSecond = 0;   ///< that one core reads while others rest
   double memoryBytesPerSecond = 0; ///< that all cores read together
   double memoryBytes = 0;
+  int64_t tileRows = 6, tileColumns = 64; ///< of products, if the file says no others: those of AVX-512
+  int64_t sharers = 0;                    ///< ranks that share the cores, if they are more than the cluster's of a node
 };
 
 /// Facts about a machine, from a file of data/clusters. Ranks are numbered node by node.
@@ -42,6 +44,8 @@ struct Cluster {
 
   int64_t ranks() const { return ranksPerNode * nodes; }
   bool isCpu() const { return cpu.cores > 0; }
+  /// What the blocks of a rank's kernel run on at the same time: multiprocessors, or threads.
+  int64_t workers() const;
   /// The part of it that `size` ranks are, of which each follows `stride` behind the one before.
   Cluster along(int64_t stride, int64_t size) const;
 };

@@ -1,6 +1,7 @@
 //===- Cost.h - what products and transfers take --------------------------------------------------------*- C++ -*-===//
 //
-// The one cost model of the scheduler and of moe-sim: products by CudaCost, links by the facts of a cluster's file.
+// The one cost model of the scheduler and of moe-sim: products of GPUs by CudaCost, of CPUs and links by the facts of a
+// cluster's file.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_SIMULATION_COST_H
@@ -28,6 +29,7 @@ struct Tiles {
   int64_t rowTiles = 0;          ///< of all groups together
   int64_t columnTiles = 0;
   double seconds = 0; ///< of a tile
+  double first = 0;   ///< of a CPU: of the first one of an expert and block of columns, which reads weights from memory
   double record = 0;  ///< that a block spends on each record of its list
 
   int64_t count() const { return rowTiles * columnTiles; }
@@ -37,6 +39,13 @@ struct Tiles {
 Tiles tilesOf(const CudaDevice &device, CudaProduct product);
 /// The same in given tiles; `even`: with as many rows in each group.
 Tiles tilesOf(const CudaDevice &device, const CudaProduct &product, const CudaTile &tile, bool even);
+
+/// rows x depth times columns x depth on a CPU, by one weight of `groups`.
+struct CpuProduct {
+  int64_t groups, columns, depth, rows, elementBytes;
+};
+/// Tiles of one of a rank's threads; `rows` drawn evenly.
+Tiles cpuTilesOf(const Cluster &cluster, const CpuProduct &product);
 
 /// Seconds of one tile if `blocks` of them run at a time and all `tiles` together move `bytes`.
 double tileSeconds(const CudaDevice &device, const Tiles &tiles, int64_t blocks, double bytes, double overhead = 0);

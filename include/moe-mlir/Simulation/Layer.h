@@ -20,6 +20,7 @@ struct Layer {
   bool gated = true;         ///< up has two matrices
   int64_t elementBytes = 2;  ///< of tokens and weights
   int64_t sumBytes = 4;      ///< of a partial sum on its way back
+  bool gathered = false;     ///< on a CPU: rows are copied to where up reads them (matrix registers), step by step
   std::vector<double> share; ///< of all pairs of token and expert, by rank of the expert; empty: equal shares
 
   /// Pairs of token and expert that the experts of a rank with `share` get from `ranks` ranks.

@@ -28,7 +28,7 @@ llvm::Error takeNodes(Setup &setup, int64_t nodes);
 /// Weights say the sizes, the dispatch in front of the op the routing. The error says what is missing.
 llvm::Expected<ProgramLayer> layerOf(mlir::moe::ExpertOp op);
 
-/// What the attribute says. What it leaves to the target, the simulator has a number for.
+/// What the attribute says.
 Schedule scheduleOf(mlir::moe::ScheduleAttr attribute);
 mlir::moe::ScheduleAttr attributeOf(mlir::MLIRContext *context, const Schedule &schedule);
 

@@ -22,6 +22,8 @@ struct Rates {
   double seconds(double products, double bytes, int64_t elementBytes) const;
 };
 
+/// Of a rank of CPUs, but for its memory, which the description may not say.
+Rates cpuRates(const Cluster &cluster);
 /// One line if the description lacks a fact that only these rates need.
 llvm::Expected<Rates> ratesOf(const Cluster &cluster);
 

@@ -41,7 +41,8 @@ struct Run {
   double seconds = 0; ///< until the last sum has come back
   double collect = 0; ///< the launch that adds the sums of ranks, afterwards
   double announced = 0, upEnd = 0, downEnd = 0;
-  double upBusy = 0, downBusy = 0; ///< that a multiprocessor which multiplies is not waiting
+  double upBusy = 0, downBusy = 0; ///< that a multiprocessor (or thread) which multiplies is not waiting
+  double upCopies = 0, downCopies = 0; ///< that threads of a CPU copy rows beside up, or sum and copy beside down
   double firstReturn = 0;          ///< when the first sums leave
   Leg out, back;
   int64_t rank = 0;
@@ -61,7 +62,7 @@ llvm::Error checkSchedule(const Setup &setup, const Schedule &schedule);
 /// A run beside the plain one.
 struct Summary {
   double plain = 0; ///< seconds without overlap
-  double up = 0, down = 0, out = 0, back = 0; ///< of the plain run
+  double up = 0, down = 0, out = 0, back = 0; ///< of the plain run; of a CPU with what its threads copy and sum
   double bound = 0;    ///< of two kernels: each takes at least as long as its products, and as its leg
   double hideable = 0; ///< of both legs: no more than the products beside it, and not the sums of the last round of
                        ///< tiles, which exist only when products end

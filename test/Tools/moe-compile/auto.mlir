@@ -24,7 +24,6 @@
 // RUN: not moe-compile %s --parallel=auto,rank=2 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not moe-compile %s --parallel=auto,ranks=2 --variant=dp=2 2>&1 | FileCheck %s --check-prefix=VARIANT
 // RUN: not moe-compile %t.auto.mlir --parallel=auto,ranks=2 2>&1 | FileCheck %s --check-prefix=LATE
-// RUN: not moe-sim --layer=olmoe --cluster=2xcpu --tokens=64 2>&1 | FileCheck %s --check-prefix=SIM
 
 // CHECK: remark: [Analysis] Parallel: [[BEST:[a-z].*]]: {{[0-9.]+}} us{{.*}}; {{[0-9.]+}} MB of each rank
 // CHECK-DAG: [Analysis] Parallel: ep=4,tokens=split: {{[0-9.]+}} us; {{[0-9.]+}} MB of each rank
@@ -59,7 +58,6 @@
 // NAME: moe-compile: error: --parallel=auto,rank=2: unknown field 'rank'; one of dp, ep, nodes, etp, tp, tokens, groups, sums, experts, and of auto ranks, batch
 // VARIANT: moe-compile: error: --parallel=auto chooses one way to divide the program, --variant adds others; say the first one, too
 // LATE: moe-compile: error: --parallel divides a program of level graph among ranks
-// SIM: moe-sim: error: cluster 'cpu' is one of CPUs, whose exchanges are not simulated
 
 module attributes {moe.level = "graph", moe.name = "layer"} {
   func.func @main(%x: tensor<?x256xbf16> {moe.name = "x", moe.dims = ["tokens", ""]})

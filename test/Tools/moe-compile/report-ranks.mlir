@@ -18,7 +18,7 @@
 // RUN: sed "s/x8x4096/x64x4096/; s/tensor<8x/tensor<64x/g; s/layout<8>/layout<64>/g; s/num_experts(8)/num_experts(64)/" %s > %t.many.mlir
 // RUN: moe-compile %t.many.mlir --from=graph --parallel=ep=64,groups=64,sums=bf16 --target=cuda:h100 --to=kernel -q -o %t.kernel.mlir --report | FileCheck %s --check-prefix=MANY
 
-// A schedule that the simulator refuses, and one that it knows nothing of: a line says so.
+// A schedule that the simulator refuses: a line says so. Ranks of a CPU have times, too, and no blocks.
 // RUN: sed "s/steps = .1, 7./steps = [8]/; s/slices = 4, send = 12, return = 20/slices = 4, return = 140/" %t.overlap.mlir > %t.refused.mlir
 // RUN: moe-compile %t.refused.mlir --to=kernel -q -o %t.kernel.mlir --report | FileCheck %s --check-prefix=REFUSED
 // RUN: moe-compile %t.refused.mlir --to=kernel -q -o %t.kernel.mlir --report=%t.json && %python %S/Inputs/print_report.py %t.json schedules | FileCheck %s --check-prefix=WHY
@@ -50,7 +50,8 @@
 // REFUSED: {{^}}schedule {{ *}}estimate {{ *}}plain {{ *}}floor {{ *}}hidden
 // REFUSED-NEXT: {{^}}mixtral {{ *}}? {{ *}}? {{ *}}? {{ *}}?
 // REFUSED-NEXT: {{^}}mixtral: overlap, {{.*}}, not simulated: schedule: 'return' is 140 of 132 multiprocessors
-// CPU: {{^}}mixtral: parts = 2, not simulated: ranks of a CPU are taken to share a machine, where exchanges are copies; --cluster=NAME says what connects them otherwise
+// CPU: {{^}}mixtral {{ *}}{{[0-9.]+}} {{.*}} 0 %
+// CPU: {{^}}mixtral: parts = 2, simulated for 2 x cpu, 8192 tokens of each
 // CPU-NOT: at the same time
 // WHY: mixtral: schedule: 'return' is 140 of 132 multiprocessors; some have to multiply
 func.func @main(%x: tensor<?x4096xbf16> {moe.dims = ["tokens", ""], moe.name = "x"}, %e: tensor<?x2xi32> {moe.dims = ["tokens", ""], moe.name = "ids"},

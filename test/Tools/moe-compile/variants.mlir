@@ -49,7 +49,7 @@
 // REPORT: {{^}}total of variant 0 {{ *}}[[WEIGHTS:[0-9.k]+]]
 // REPORT-NEXT: {{^}}total of variant 1
 // REPORT-NEXT: {{^}}total of variant 2 {{ *}}[[WEIGHTS]]
-// REPORT: , variant 2: parts = 2, not simulated
+// REPORT: , variant 2: parts = 2, simulated for 2 x cpu
 // REPORT: {{^}}symmetric buffer of main, variant 0
 // REPORT: {{^}}symmetric buffer of main, variant 2
 // JSON: "entry": "main.1",
