@@ -27,9 +27,14 @@ static std::string whyNotSliced(moe::ExpertOp op, int64_t slices) {
 std::string mlir::kernel::whyNeverOverlapped(moe::ExpertOp op) {
   std::string why;
   std::optional<moe::OverlapChain> chain = moe::OverlapChain::around(op, why);
-  if (chain && placementOf(chain->here) != moe::Placement::InPlace)
-    return "gathers its rows before the product, which needs all of them";
-  return chain ? "" : why;
+  if (!chain)
+    return why;
+  const moe::Placement placement = placementOf(chain->here);
+  TargetAttrInterface target = targetOf(op->getParentOfType<ModuleOp>());
+  // A group of a CPU brings rows to where they stand apart, phase by phase.
+  if (placement == moe::Placement::InPlace || (placement == moe::Placement::Apart && (!target || target.isHost())))
+    return "";
+  return "has rows of 'placement(" + moe::stringifyPlacement(placement).str() + ")', which come all at once";
 }
 
 std::string mlir::kernel::whyNotOverlapped(moe::ExpertOp op) {

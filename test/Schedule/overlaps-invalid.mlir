@@ -10,7 +10,7 @@
 // STEPS: 'moe.expert' op has a schedule whose steps take the rows of 3 ranks, but there are 2
 // SLICES: 'moe.expert' op has a schedule of 2 slices, but the second product's 64 columns stand in 1 blocks of 64, which slices share equally
 // READ: 'moe.expert' op has a schedule that overlaps, but has no moe.combine that alone reads its rows; make it plain
-// GATHERED: 'moe.expert' op has a schedule that overlaps, but gathers its rows before the product, which needs all of them; make it plain
+// GATHERED: 'moe.expert' op has a schedule that overlaps, but has rows of 'placement(gathered)', which come all at once; make it plain
 
 //--- one-rank.mlir
 func.func @main(%x: tensor<?x64xf32>, %ids: tensor<?x2xi32>, %w: tensor<4x64x64xf32>) -> tensor<?x64xf32> {

@@ -56,17 +56,19 @@ struct ExpertLowering : GraphPattern<moe::ExpertOp> {
 
     Type element = inType.getElementType();
     int64_t inner = outType.getDimSize(2);
-    if (placement == moe::Placement::Apart) {
+    const bool isApart = placement == moe::Placement::Apart;
+    if (isApart) {
       OpFoldResult width = rewriter.getIndexAttr(apart(inType.getDimSize(2), element));
       Value gathered = allocate(rewriter, loc, element, {rows, width});
-      emitGather(lowering, rewriter, loc, x, Value(), layout.places, gathered);
+      if (!moe::overlapOf(op))
+        emitGather(lowering, rewriter, loc, x, Value(), layout.places, gathered);
       x = gathered;
     }
     int64_t width = down.matrix ? apart(inner, element) : inner;
-    Rows tokens{x, placement == moe::Placement::Apart || up.matrix};
+    Rows tokens{x, isApart || up.matrix};
     Rows h{allocate(rewriter, loc, element, {rows, rewriter.getIndexAttr(width)}), down.matrix};
     Value y = allocate(rewriter, loc, memrefOf(op.getResult()), {rows, rewriter.getIndexAttr(outType.getDimSize(1))});
-    std::optional<Overlap> overlap = Overlap::of(lowering, rewriter, op, layout, up.rows);
+    std::optional<Overlap> overlap = Overlap::of(lowering, rewriter, op, layout, up.rows, isApart ? x : Value());
     {
       KernelBuilder kernel(lowering.kernels, loc);
       emitUp(kernel, op, up, tokens, wIn, bIn, h, layout, placement == moe::Placement::InPlace, overlap, rewriter);
@@ -166,7 +168,8 @@ private:
     auto inType = cast<RankedTensorType>(op.getWIn().getType());
     int64_t columns = gated ? tiles.blockColumns / 2 : tiles.blockColumns;
     int64_t width = gated ? tiles.columns / 2 : tiles.columns, rows = tiles.rows;
-    Value x = overlap ? overlap->receivedRows(kernel) : kernel.arg(tokens.buffer), tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
+    Value x = overlap ? overlap->rowsOfUp(kernel) : kernel.arg(tokens.buffer);
+    Value tokenOf = isGather ? kernel.arg(layout.tokens) : Value();
     Value w = kernel.arg(weight), b = bias ? kernel.arg(bias) : Value(), h = kernel.arg(result.buffer);
     int64_t inner = inType.getDimSize(1) / (gated ? 2 : 1);
     Value depth = tokens.isApart ? kernel.idx(inType.getDimSize(2)) : kernel.dim(x, 1), limit;

@@ -10,6 +10,9 @@
 // ends, and what is left over goes to the next phase: there are as many tiles as in one phase. Every sum has the order
 // that it has without overlap.
 //
+// Matrix registers want rows that stand below each other. A third member of the first group brings a phase's rows there,
+// each record behind its flags, and the product waits until all of the phase are there.
+//
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Overlap.h"
@@ -44,11 +47,12 @@ void mlir::kernel::cutIntoChunks(OpBuilder &host, Location loc, RowExchange &exc
 }
 
 std::optional<Overlap> Overlap::of(GraphLowering &lowering, OpBuilder &host, moe::ExpertOp op,
-                                   const LayoutBuffers &here, int64_t tileRows) {
+                                   const LayoutBuffers &here, int64_t tileRows, Value gathered) {
   std::optional<moe::OverlapChain> chain = moe::overlapOf(op);
   if (!chain)
     return std::nullopt;
   Overlap overlap(lowering, *chain, here);
+  overlap.gathered = gathered;
   overlap.allocate(host, tileRows);
   overlap.emitOrder(host, tileRows);
   return overlap;
@@ -67,19 +71,21 @@ void Overlap::allocate(OpBuilder &host, int64_t tileRows) {
   exchange->sumFlags = arith::MulIOp::create(host, loc(), exchange->chunks,
                                              arith::ConstantIndexOp::create(host, loc(), slices()));
   // An expert's rows of a phase are pieces, of which the last alone may be short.
-  recordsOfPhase = host.getIndexAttr(experts());
+  mostRecords = host.getIndexAttr(experts());
   if (schedule.getPiece()) {
     pieceRows = std::max<int64_t>(schedule.getPiece() / tileRows, 1) * tileRows;
     OpFoldResult whole = ceilDivSize(host, loc(), sizeOf(host, loc(), here.tokens, 0), pieceRows);
-    recordsOfPhase = addSizes(host, loc(), whole, recordsOfPhase);
+    mostRecords = addSizes(host, loc(), whole, mostRecords);
   }
   auto buffer = [&](ArrayRef<OpFoldResult> sizes) {
     return kernel::allocate(host, loc(), host.getI32Type(), sizes);
   };
-  records = buffer({mulSizes(host, loc(), {recordsOfPhase, host.getIndexAttr(phases())}),
+  records = buffer({mulSizes(host, loc(), {mostRecords, host.getIndexAttr(phases())}),
                     host.getIndexAttr(recordFields)});
   counts = buffer(OpFoldResult(host.getIndexAttr(phases())));
   done = buffer(OpFoldResult(host.getIndexAttr(slices())));
+  if (gathered)
+    ready = buffer(OpFoldResult(host.getIndexAttr(phases())));
 }
 
 std::pair<Value, Value> Overlap::rowsOfChunk(KernelBuilder &b, Value chunk, Value count) {
@@ -96,19 +102,21 @@ Value Overlap::receivedRows(KernelBuilder &b) {
   return PartOp::create(b, cast<WindowType>(window.getType()).getPart(), window, Value());
 }
 
-TileWalk Overlap::walkUp(KernelBuilder &b, Value weight) {
+Value Overlap::rowsOfUp(KernelBuilder &b) { return gathered ? b.arg(gathered) : receivedRows(b); }
+
+TileWalk Overlap::recordsOfPhase(KernelBuilder &b, Value phase) {
   TileWalk walk;
   walk.records = b.arg(records);
-  Value phase = PhaseOp::create(b, b.getIndexType());
-  walk.firstRecord = b.mul(phase, b.indexArg(recordsOfPhase));
+  walk.firstRecord = b.mul(phase, b.indexArg(mostRecords));
   walk.count = b.toIndex(b.load(b.arg(counts), phase));
-  walk.firstBlock = b.idx(0);
-  walk.blocks = b.dim(weight, 1);
+  return walk;
+}
+
+void Overlap::awaitRows(KernelBuilder &b, TileWalk &walk) {
   Value flags = b.arg(came), own = b.arg(exchange->ranks.own);
   b.arg(exchange->chunks); // of which errors tell (moe.flags)
   Value epoch = EpochOp::create(b, b.getI32Type(), flags);
-  std::shared_ptr<RowExchange> exchange = this->exchange;
-  walk.before = [=, &b](Value record) {
+  walk.before = [=, exchange = exchange, &b](Value record) {
     auto field = [&](int64_t i) { return b.toIndex(b.load(walk.records, {record, b.idx(i)})); };
     Value first = field(3);
     b.loop(first, b.add(first, field(4)), 1, [&](Value flag) {
@@ -116,6 +124,19 @@ TileWalk Overlap::walkUp(KernelBuilder &b, Value weight) {
       AwaitOp::create(b, flags, flag, epoch, source);
     });
   };
+}
+
+TileWalk Overlap::walkUp(KernelBuilder &b, Value weight) {
+  Value phase = PhaseOp::create(b, b.getIndexType());
+  TileWalk walk = recordsOfPhase(b, phase);
+  walk.firstBlock = b.idx(0);
+  walk.blocks = b.dim(weight, 1);
+  if (!gathered) {
+    awaitRows(b, walk);
+    return walk;
+  }
+  Value counters = b.arg(ready), all = walk.count;
+  walk.before = [=, &b](Value) { AwaitArrivalsOp::create(b, counters, phase, all); };
   return walk;
 }
 
@@ -162,6 +183,31 @@ LaunchOp Overlap::emitSend(OpBuilder &host) {
       b.launch(host, "send_chunks", tokens, mulSizes(host, loc(), {tokens, host.getIndexAttr(ranks.count)}));
   setTraffic(launch, ranks, {sent.offsets, Value(), rowBytes(exchange->tokens), 0});
   setBlocks(launch, schedule.getSend());
+  return launch;
+}
+
+LaunchOp Overlap::emitGather(OpBuilder &host) {
+  KernelBuilder b(lowering.kernels, loc());
+  Value from = receivedRows(b), to = b.arg(gathered), tokenOf = b.arg(here.tokens);
+  Value phase = PhaseOp::create(b, b.getIndexType());
+  TileWalk walk = recordsOfPhase(b, phase);
+  awaitRows(b, walk);
+  Value counters = b.arg(ready);
+  b.forall({walk.count}, [&](ValueRange at) {
+    Value record = b.add(walk.firstRecord, at[0]);
+    walk.before(record);
+    auto field = [&](int64_t i) { return b.toIndex(b.load(walk.records, {record, b.idx(i)})); };
+    Value first = field(1);
+    b.loop(first, b.add(first, field(2)), 1, [&](Value row) {
+      Value token = b.toIndex(b.load(tokenOf, row));
+      b.loop(b.idx(0), b.dim(from, 1), 1, [&](Value h) { b.store(b.load(from, {token, h}), to, {row, h}); });
+    });
+    ArriveOp::create(b, counters, phase);
+  });
+  OpFoldResult rows = sizeOf(host, loc(), here.tokens, 0), width = sizeOf(host, loc(), exchange->tokens, 1);
+  LaunchOp launch =
+      b.launch(host, "gather_records_" + Twine(experts()), rows, mulSizes(host, loc(), {rows, width}));
+  launch.setPhases(phases());
   return launch;
 }
 
@@ -226,12 +272,15 @@ void Overlap::join(ArrayRef<LaunchOp> members, ConversionPatternRewriter &rewrit
 }
 
 void Overlap::sendUnder(LaunchOp up, ConversionPatternRewriter &rewriter) {
-  LaunchOp send = emitSend(rewriter);
+  SmallVector<LaunchOp> members = {emitSend(rewriter)};
+  if (gathered)
+    members.push_back(emitGather(rewriter));
+  members.push_back(up);
   up.setPhases(phases());
-  setFlags(up, exchange->chunks, /*slices=*/0, exchange->isByPart ? exchange->ranks.count : 1);
-  for (LaunchOp member : {send, up})
+  setFlags(members[1], exchange->chunks, /*slices=*/0, exchange->isByPart ? exchange->ranks.count : 1);
+  for (LaunchOp member : members)
     setPhase(member, exchange->layer, exchange->rowsAre);
-  join({send, up}, rewriter);
+  join(members, rewriter);
 }
 
 void Overlap::returnUnder(LaunchOp down, Value rows, ConversionPatternRewriter &rewriter) {

@@ -21,12 +21,14 @@ struct TileWalk {
 class Overlap {
 public:
   /// That of `op` with the layout `here`, if its schedule overlaps. Launches what orders the records, for tiles of
-  /// `tileRows` rows.
+  /// `tileRows` rows. If the first product reads its rows in a buffer `gathered`, a third member of its group brings them
+  /// there, phase by phase.
   static std::optional<Overlap> of(GraphLowering &lowering, OpBuilder &host, moe::ExpertOp op,
-                                   const LayoutBuffers &here, int64_t tileRows);
+                                   const LayoutBuffers &here, int64_t tileRows, Value gathered);
 
-  /// In the first product: the rows that came, and the records of its phase, each behind the flags of its rows.
-  Value receivedRows(KernelBuilder &b);
+  /// In the first product: the rows that it reads, and the records of its phase, each behind the flags of its rows, or
+  /// behind what brings them to where it reads them.
+  Value rowsOfUp(KernelBuilder &b);
   TileWalk walkUp(KernelBuilder &b, Value weight);
   /// In the second one: all records for the column blocks of its phase; each tile counts.
   TileWalk walkDown(KernelBuilder &b, Value weight);
@@ -43,10 +45,16 @@ private:
   void allocate(OpBuilder &host, int64_t tileRows);
   void emitOrder(OpBuilder &host, int64_t tileRows);
   LaunchOp emitSend(OpBuilder &host);
+  LaunchOp emitGather(OpBuilder &host);
   LaunchOp emitReturn(OpBuilder &host, Value rows, Value pieces);
   void join(ArrayRef<LaunchOp> members, ConversionPatternRewriter &rewriter);
   /// `member` runs beside a product in so many blocks, if the schedule says it (not 0).
   void setBlocks(LaunchOp member, int64_t blocks);
+  /// In a kernel of the first product's phases: the rows that came, the records of its phase, and before each the flags
+  /// of its rows.
+  Value receivedRows(KernelBuilder &b);
+  TileWalk recordsOfPhase(KernelBuilder &b, Value phase);
+  void awaitRows(KernelBuilder &b, TileWalk &walk);
   /// In a kernel: rows [begin, end) of a chunk, of `count` rows.
   std::pair<Value, Value> rowsOfChunk(KernelBuilder &b, Value chunk, Value count);
   int64_t phases() { return schedule.getPhases().size(); }
@@ -61,9 +69,10 @@ private:
   std::shared_ptr<RowExchange> exchange;
   Value came;                   ///< window of flags: one for each chunk of each source
   int64_t pieceRows = 0;        ///< of a record at most; 0: as many as there are
-  OpFoldResult recordsOfPhase;  ///< at most
-  Value records, counts;        ///< [phases * recordsOfPhase, 5], [phases]: those of a phase stand together
+  OpFoldResult mostRecords;     ///< of a phase
+  Value records, counts;        ///< [phases * mostRecords, 5], [phases]: those of a phase stand together
   Value done;                   ///< [slices]: tiles of the second product
+  Value gathered, ready;        ///< rows of the first product, and [phases] records whose rows are there; or null
 };
 
 /// Cuts the rows that a rank can send into chunks, as the schedule says.

@@ -131,11 +131,14 @@ void Overlap::emitOrder(OpBuilder &host, int64_t tileRows) {
   KernelBuilder b(lowering.kernels, loc());
   RecordProgram program(b, here, *exchange, experts(), tileRows, pieceRows);
   Value to = b.arg(records), found = b.arg(counts), finished = b.arg(done), ofPhases = b.arg(ranges);
-  Value ofPhase = b.indexArg(recordsOfPhase), nothing = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+  Value brought = gathered ? b.arg(ready) : Value();
+  Value ofPhase = b.indexArg(mostRecords), nothing = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
   b.forall({b.idx(phases())}, [&](ValueRange phase) {
     program.emit(schedule.getPhases(), to, found, ofPhases, ofPhase, phase[0]);
     b.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, phase[0], b.idx(0)), [&] {
       b.loop(b.idx(0), b.dim(finished, 0), 1, [&](Value slice) { b.store(nothing, finished, slice); });
+      if (gathered)
+        b.loop(b.idx(0), b.dim(brought, 0), 1, [&](Value each) { b.store(nothing, brought, each); });
     });
   });
   b.arg(exchange->chunks); // for the traffic

@@ -36,16 +36,21 @@ def scheduled(source, parallel, schedule, *flags):
     return substitute(r"schedule\(<plain>\)", f"schedule({schedule})", text_at("scheduled", source, parallel, *flags), count=0)
 
 
-def overlapped(source, parallel, schedule, *flags):
-    """The text of `source` at level kernel, every layer with this schedule."""
+def gathered(text):
+    """A text at level scheduled whose experts gather their rows, as matrix registers want them."""
+    return substitute(r"placement\(in_place\)", "placement(apart)", text, count=0)
+
+
+def overlapped(source, parallel, schedule, *flags, edit=lambda text: text):
+    """The text of `source` at level kernel, every layer with this schedule. `edit`: of the text at level scheduled."""
     command = [compiler(), "-", "--from=scheduled", "--to=kernel", "-o", "-", "-q"]
-    text = scheduled(source, parallel, schedule, *flags)
+    text = edit(scheduled(source, parallel, schedule, *flags))
     return subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
 
 
 # ---- what a program's text says of a trace -----------------------------------------------------------------------
 
-ROLES = {"send_chunks": "send", "experts_up": "up", "experts_down": "down", "return_sums": "return"}
+ROLES = {"send_chunks": "send", "gather_records": "gather", "experts_up": "up", "experts_down": "down", "return_sums": "return"}
 
 
 def schedules_in(text):
@@ -88,8 +93,9 @@ def sources_of(rows, schedule, ranks, room, tile):
     return found
 
 
-def sequence_of(schedule, rank, parts, experts, tile):
-    """[(role, phase, ranks whose rows it takes)] of a layer on one thread; parts: of each rank the expert ids of its tokens."""
+def sequence_of(schedule, rank, parts, experts, tile, is_gathered=False):
+    """[(role, phase, ranks whose rows it takes)] of a layer on one thread; parts: of each rank the expert ids of its tokens. is_gathered: rows are
+    brought together for the first product, step by step."""
     ranks, room, taken = len(parts), max(map(len, parts)), []
     own = range(rank * experts // ranks, (rank + 1) * experts // ranks)
     comes = [ids[np.isin(ids, own).any(axis=1)] for ids in parts]
@@ -97,7 +103,8 @@ def sequence_of(schedule, rank, parts, experts, tile):
         rows = [(place, int(i)) for place in range(ranks) for i in np.flatnonzero((comes[(rank + place) % ranks] == expert).any(axis=1))]
         taken.append(sources_of(rows, schedule, ranks, room, tile))
     ups = [sorted((rank + place) % ranks for place in set().union(*places)) for places in zip(*taken)]
-    first = [("send", 0, []), *(("up", phase, sources) for phase, sources in enumerate(ups))]
+    taking = lambda phase, sources: [("gather", phase, sources), ("up", phase, [])] if is_gathered else [("up", phase, sources)]  # noqa: E731
+    first = [("send", 0, []), *(each for phase, sources in enumerate(ups) for each in taking(phase, sources))]
     second = [(role, phase, []) for role in ("down", "return") for phase in range(schedule["slices"])]
     # Sums return one slice later; at the same place the product is the first.
     return first + sorted(second, key=lambda each: each[1] + (each[0] == "return"))

@@ -49,6 +49,10 @@ def with_schedules(text, layers, name, ranks):
         schedule = draw_schedule(f"{name} {number}", number + int(name.split()[0]), ranks, [s for s in range(1, blocks + 1) if blocks % s == 0])
         used.append(schedule)
         edited += f"schedule({schedule})" + part
+    # Every other layer gathers its rows, as if it were for matrix registers.
+    places = edited.split("placement(in_place)")
+    assert len(places) == len(layers) + 1
+    edited = "".join(place + f"placement({('in_place', 'apart')[i % 2]})" for i, place in enumerate(places[:-1])) + places[-1]
     return edited, used
 
 
