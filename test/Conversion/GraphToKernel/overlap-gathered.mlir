@@ -45,7 +45,7 @@
 // CHECK: memref.store %{{.*}} : memref<?x96xbf16>
 // CHECK: kernel.arrive %{{.*}}[%[[PHASE]]]
 
-// REGISTERS-LABEL: llvm.func @experts_up_4x96x64_bf16_gated
+// REGISTERS-LABEL: llvm.func internal @experts_up_4x96x64_bf16_gated.body
 // REGISTERS: llvm.call @moert_await_arrivals
 // REGISTERS: llvm.call_intrinsic "llvm.x86.tdpbf16ps"
 

@@ -6,7 +6,8 @@ balanced  without a link: the schedule that overlaps beside plain, per call of t
 paced     over a link that costs no processor, at three rates: the sums take half of the second product on it (sums), the rows take half of the first
           product (rows), and between them. The time of the products is that of plain without a link. Hidden of a leg: what of its time on the link a call
           does not take longer than without a link, up to the end of the first product for the rows and behind it for the sums
-links     over links of given rates and latencies (--link): milliseconds per call
+links     over links of given rates and latencies (--link): milliseconds per call, and below them what moe-sim says of two hosts that are so joined, each
+          with half of the machine that --machine describes (a cluster's file; `benchmarks/run auto --machine` writes one)
 
 All runs go to a file of benchmarks/results. --prepare only compiles.
 """
@@ -14,6 +15,7 @@ All runs go to a file of benchmarks/results. --prepare only compiles.
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from edited import text_at
-from overlap import Schedule, overlapped
+from overlap import Schedule, overlapped, scheduled
 
 from moe_mlir.testing.compiling import compiler
 from moe_mlir.testing.paced import pace
@@ -90,6 +92,24 @@ def programs(folder, dtype, sizes, schedules, is_paced):
             subprocess.run([*command, "--weights=none", "-o", place / "model"], check=True)
             made[name] = place / "model"
     return made
+
+
+def simulated(folder, dtype, schedules, tokens, link, machine, threads):
+    """{name: seconds} that moe-sim says of a call, of the programs that programs() has made in `folder`."""
+    described = json.loads(machine.read_text())
+    device, [rate, nanoseconds] = described["device"], map(float, link.split(":"))
+    bytes_per_second = min(device["coreBytesPerSecond"] * threads, device["memoryBytesPerSecond"] / 2)
+    device |= {"cores": threads, "coreBytesPerSecond": bytes_per_second / threads, "memoryBytesPerSecond": bytes_per_second}
+    described |= {"ranksPerNode": 1, "network": {"bytesPerSecond": rate, "reachable": rate, "latency": nanoseconds * 1e-9}}
+    cluster, what = folder / "hosts.json", (folder / dtype / "layer.mlir", "ep=2")
+    cluster.write_text(json.dumps(described))
+    texts = {"plain": text_at("scheduled", *what, "--from=graph", "--weights=none")}
+    texts |= {name: scheduled(*what, schedule, "--from=graph", "--weights=none") for name, schedule in schedules.items()}
+    command, found = [Path(compiler()).with_name("moe-sim"), "-", f"--cluster=2x{cluster}", f"--tokens={2 * tokens}"], {}
+    for name, text in texts.items():
+        said = subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
+        found[name] = float(re.search(r"^time +([0-9.]+) us", said, re.MULTILINE)[1]) * 1e-6
+    return found
 
 
 def write_calls(folder, tokens, count, sizes):
@@ -223,6 +243,9 @@ class Measurement:
                 found = self.in_turns(f"links/{dtype}/{tokens}/{link}", tokens, {name: (program, link) for name, program in made.items()})
                 times = [sorted(call.seconds * 1e3 for call in calls) for calls in found.values()]
                 print(f"{tokens:>6} {link:>12} " + " ".join(f"{statistics.median(s):>9.2f} ({s[0]:>6.2f})" for s in times), flush=True)
+                said = simulated(self.folder, dtype, self.schedules, tokens, link, self.options.machine, self.options.threads)
+                print(f"{'simulated':>19} " + " ".join(f"{seconds * 1e3:>9.2f} {'':>8}" for seconds in said.values()), flush=True)
+                self.record({"type": "overlap-simulated", "row": f"links/{dtype}/{tokens}/{link}", "seconds": said})
         return []
 
 
@@ -245,6 +268,7 @@ def parser():
     p.add_argument("--hidden", type=int, default=HIDDEN)
     p.add_argument("--inner", type=int, default=INNER)
     p.add_argument("--experts", type=int, default=EXPERTS)
+    p.add_argument("--machine", type=Path, default=ROOT / "data" / "clusters" / "cpu.json", help="what links are simulated for (default: cpu.json)")
     p.add_argument("--prepare", action="store_true", help="compile and stop")
     p.add_argument("--name", default="overlap", help="last part of the result file's name")
     p.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results", help="folder of result files")
