@@ -136,11 +136,11 @@ def MoeSchedule : Pass<"moe-schedule", "::mlir::ModuleOp"> {
     A layer whose tokens travel between ranks gets the schedule that takes the least time on `cluster`, by the simulator of
     `moe-sim`: an overlap, parts, or `<plain>` if that gains less than 3 %. The remark says both times, the floor (of two
     kernels, each as long as its product or as what travels beside it) and how much of the exchange is hidden. Without `cluster`,
-    kernels for a GPU are scheduled for a cluster of that GPU. Ranks of a CPU get `<plain>`: they are taken to share a machine.
-    Every other layer gets `<plain>`.
+    kernels for a GPU are scheduled for a cluster of that GPU. Ranks of a CPU are taken to share a machine, where threads copy
+    rows themselves, so that nothing is gained; a cluster of CPUs says what else joins them. Every other layer gets `<plain>`.
 
     Tiles and places of rows have to be decided before (`graph-to-scheduled`): slices share the blocks of the second product's
-    columns, and rows that are gathered first cannot overlap.
+    columns, and rows that all come at once (`placement(gathered)`, on a GPU also `apart`) cannot overlap.
 
     ```mlir
     %y = moe.expert %rows, %layout, %w1, %w2 schedule(<plain>) {
