@@ -23,7 +23,10 @@ static constexpr int64_t kIdBytes = 4;
 namespace {
 struct CpuSimulation : RankState {
   CpuSimulation(const Setup &setup, const Schedule &schedule, const RankTraffic &traffic, std::vector<Span> *spans)
-      : RankState(setup, schedule, traffic, spans), rates(cpuRates(setup.cluster)), workers(cluster.workers()) {}
+      : RankState(setup, schedule, traffic, spans), rates(cpuRates(setup.cluster)), workers(cluster.workers()) {
+    if (layer.gathered) // a step waits for all of its rows
+      this->schedule.piece = 1 << 20;
+  }
 
   void announce(Run &run);
   void up(Run &run);
@@ -47,8 +50,8 @@ struct CpuSimulation : RankState {
   }
   /// Seconds of the threads for all tiles, if weights are read once for each of `records` in each block of columns.
   double busy(const Tiles &tiles, double records) const {
-    return double(tiles.columnTiles) * (double(tiles.rowTiles) * tiles.seconds + records * (tiles.first - tiles.seconds)) /
-           double(workers);
+    const double ofColumns = double(tiles.rowTiles) * tiles.seconds + records * (tiles.first - tiles.seconds);
+    return double(tiles.columnTiles) * ofColumns / double(workers);
   }
 
   Rates rates;
@@ -150,7 +153,8 @@ void CpuSimulation::returned(Run &run, const Tiles &tiles, double columnBlock) {
   double linkFree = 0;
   for (int64_t phase = 0; phase <= schedule.slices; ++phase) {
     if (phase < schedule.slices) {
-      const int64_t columns = tiles.columnTiles * (phase + 1) / schedule.slices - tiles.columnTiles * phase / schedule.slices;
+      const int64_t before = tiles.columnTiles * phase / schedule.slices;
+      const int64_t columns = tiles.columnTiles * (phase + 1) / schedule.slices - before;
       const double start = now + cluster.launch;
       now = run.downEnd = start + double(columns) * columnBlock;
       span(Span::Products, "down, slice " + std::to_string(phase + 1), start, now);
@@ -197,7 +201,9 @@ double sim::runCpuList(const UpList &list, const Tiles &tiles, int64_t workers, 
           if (done >= all)
             break;
           const int64_t count = std::min(stop, all) - done;
-          time = std::max(time, ready) + double(count) * tiles.seconds + (done == begin ? tiles.first - tiles.seconds : 0);
+          time = std::max(time, ready) + double(count) * tiles.seconds;
+          if (done == begin)
+            time += tiles.first - tiles.seconds;
           done += count;
         }
         last = std::max(last, time);

@@ -52,6 +52,27 @@ TEST(Cluster, SaysWhereADescriptionIsWrong) {
             "x.json: a cluster is described by an object");
 }
 
+TEST(Cluster, ReadsHostsOfCpus) {
+  auto device = [](const std::string &more) {
+    return R"({"name": "D", "cores": 9, "coreFlops": 1e11, "coreVectorFlops": 5e10, "coreBytesPerSecond": 1e10,
+               "memoryBytesPerSecond": 5e10)" +
+           more + "}";
+  };
+  std::string text = kGood;
+  text.replace(text.find("\"h200\""), 6, device(R"(, "tileRows": 32)"));
+  Cluster cluster = llvm::cantFail(parseCluster(text, "x.json"));
+  EXPECT_TRUE(cluster.isCpu());
+  EXPECT_EQ(cluster.workers(), 2); // of each of four ranks
+  EXPECT_EQ(cluster.cpu.tileRows, 32);
+  EXPECT_EQ(cluster.cpu.tileColumns, 64);
+  EXPECT_EQ(errorOf("\"h200\"", device(R"(, "tileRows": 0)")),
+            "x.json: cluster.device has 'tileRows' that is no number from 1 to 1024");
+  EXPECT_EQ(errorOf("\"h200\"", device(R"(, "tileColumns": 1.5)")),
+            "x.json: cluster.device has 'tileColumns' that is not whole");
+  EXPECT_EQ(errorOf("\"h200\"", device(R"(, "multiprocessors": 4)")).substr(0, 54),
+            "x.json: cluster.device has no member 'multiprocessors'");
+}
+
 TEST(Cluster, IsFoundByNameAndSize) {
   EXPECT_EQ(llvm::cantFail(findCluster("H800", MOE_CLUSTERS)).ranks(), 8);
   EXPECT_EQ(llvm::cantFail(findCluster("4xh800", MOE_CLUSTERS)).ranks(), 4);

@@ -25,7 +25,9 @@ static sim::Setup hosts(double bytesPerSecond, int64_t tokens = 512) {
 static const char *const kOverlap = "overlap, chunk = 64, order = source, steps = [1, 1], slices = 8";
 
 TEST(Cpu, RanksShareTheCoresOfAHost) {
-  auto workers = [](llvm::StringRef cluster) -> int64_t { return llvm::cantFail(findCluster(cluster, MOE_CLUSTERS)).workers(); };
+  auto workers = [](llvm::StringRef cluster) -> int64_t {
+    return llvm::cantFail(findCluster(cluster, MOE_CLUSTERS)).workers();
+  };
   EXPECT_EQ(workers("1xcpu"), 2);
   EXPECT_EQ(workers("2xcpu"), 1);
   EXPECT_EQ(workers("4xcpu"), 1); // two hosts

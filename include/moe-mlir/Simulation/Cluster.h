@@ -1,4 +1,4 @@
-//===- Cluster.h - devices and the links between them ------------------------------------------------------*- C++ -*-===//
+//===- Cluster.h - devices and the links between them ---------------------------------------------------*- C++ -*-===//
 #ifndef MOE_MLIR_SIMULATION_CLUSTER_H
 #define MOE_MLIR_SIMULATION_CLUSTER_H
 

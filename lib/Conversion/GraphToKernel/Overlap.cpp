@@ -10,8 +10,8 @@
 // ends, and what is left over goes to the next phase: there are as many tiles as in one phase. Every sum has the order
 // that it has without overlap.
 //
-// Matrix registers want rows that stand below each other. A third member of the first group brings a phase's rows there,
-// each record behind its flags, and the product waits until all of the phase are there.
+// Matrix registers want rows that stand below each other. A third member of the first group brings a phase's rows
+// there, each record behind its flags, and the product waits until all of the phase are there.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 

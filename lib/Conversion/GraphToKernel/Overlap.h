@@ -21,8 +21,8 @@ struct TileWalk {
 class Overlap {
 public:
   /// That of `op` with the layout `here`, if its schedule overlaps. Launches what orders the records, for tiles of
-  /// `tileRows` rows. If the first product reads its rows in a buffer `gathered`, a third member of its group brings them
-  /// there, phase by phase.
+  /// `tileRows` rows. If the first product reads its rows in a buffer `gathered`, a third member of its group brings
+  /// them there, phase by phase.
   static std::optional<Overlap> of(GraphLowering &lowering, OpBuilder &host, moe::ExpertOp op,
                                    const LayoutBuffers &here, int64_t tileRows, Value gathered);
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from edited import substitute, text_at
 from layer import Drawn, inputs_of, write
-from overlap import Schedule, overlapped
+from overlap import Schedule, gathered, overlapped
 
 from moe_mlir.testing.compiling import compiler
 from moe_mlir.testing.ranks import assert_same_bits, outputs_of
@@ -48,6 +48,7 @@ def texts(tmp_path_factory):
     kernels = {"plain": text_at("kernel", *what, *flags, "--target-cpu=x86-64-v3")}
     for name, steps in (("two steps", (1, 1)), ("one step", (2,))):
         kernels[name] = overlapped(*what, Schedule(steps=steps), *flags, "--target-cpu=x86-64-v3")
+    kernels["gathered"] = overlapped(*what, Schedule(steps=(1, 1)), *flags, "--target-cpu=x86-64-v3", edit=gathered)
     return {name: runtime_text(text, folder) for name, text in kernels.items()}
 
 
@@ -57,7 +58,7 @@ def expected(texts, tmp_path_factory):
         return run(texts["plain"], tmp_path_factory.mktemp("plain"), patch)
 
 
-@pytest.mark.parametrize("name,threads", [("two steps", 1), ("two steps", 2), ("one step", 1)])
+@pytest.mark.parametrize("name,threads", [("two steps", 1), ("two steps", 2), ("one step", 1), ("gathered", 1), ("gathered", 2)])
 def test_same_bits(name, threads, texts, expected, tmp_path, monkeypatch):
     assert_same_bits(run(texts[name], tmp_path, monkeypatch, threads=threads), expected)
 
@@ -103,14 +104,22 @@ def returns_first(text):
     return substitute(r"phases\(2\) lag\(1\)", "phases(2)", substitute(r"(@experts_down_\w+\(.*?phases\(2\))", r"\1 lag(9)", text))
 
 
+def gathers_last(text):
+    """The blocks that gather rows start behind those that multiply them."""
+    return substitute(r"(@gather_records_\w+\(.*?phases\(2\))", r"\1 lag(9)", text)
+
+
 WITHOUT = {
-    "wait for rows": lambda text: without_wait(r"experts_up_\w+", "moert_await", text),
-    "wait for sums": lambda text: without_wait("await_sums", "moert_await", text),
-    "wait for a slice": lambda text: returns_first(without_wait(r"return_sums_\w+", "moert_await_arrivals", text)),
+    "wait for rows": ("two steps", lambda text: without_wait(r"experts_up_\w+", "moert_await", text)),
+    "wait for sums": ("two steps", lambda text: without_wait("await_sums", "moert_await", text)),
+    "wait for a slice": ("two steps", lambda text: returns_first(without_wait(r"return_sums_\w+", "moert_await_arrivals", text))),
+    "wait for rows to gather": ("gathered", lambda text: without_wait(r"gather_records_\w+", "moert_await", text)),
+    "wait for gathered rows": ("gathered", lambda text: gathers_last(without_wait(r"experts_up_\w+", "moert_await_arrivals", text))),
 }
 
 
 @pytest.mark.parametrize("name", WITHOUT)
 def test_a_wait_that_is_left_out(name, texts, expected, tmp_path, monkeypatch):
-    actual = run(WITHOUT[name](texts["two steps"]), tmp_path, monkeypatch)
+    which, edit = WITHOUT[name]
+    actual = run(edit(texts[which]), tmp_path, monkeypatch)
     assert not all(np.array_equal(a["y"], e["y"]) for a, e in zip(actual, expected, strict=True))

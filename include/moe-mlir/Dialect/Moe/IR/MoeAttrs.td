@@ -118,7 +118,9 @@ def Moe_ScheduleAttr : Moe_Attr<"Schedule", "schedule"> {
     | `slices` | the second product's phases: all experts for that part of the columns each. Sums of a slice travel while the next one is made |
     | `return` | blocks that return sums beside the second product, on a GPU. Without it the target decides |
 
-    On a CPU `send` and `return` say nothing: who sends, multiplies and returns has a block for each thread.
+    On a CPU `send` and `return` say nothing: who sends, multiplies and returns has a block for each thread. Rows that stand
+    `apart` are gathered phase by phase; the product waits for all of a phase, and `piece` says nothing. On a GPU such a layer
+    is plain.
 
     `parts = d` is Tutel's degree: every rank's rows fall into d parts, a product takes one part of all ranks after the other, and sums
     return when all are made. It is the overlap with `order = part`, chunks of a d-th of the rows that a rank can send, d steps of one
