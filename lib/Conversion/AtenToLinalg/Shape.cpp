@@ -2,6 +2,7 @@
 
 #include "Lowering.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -72,6 +73,8 @@ static Values lowerExpand(Lowering &l) {
     return std::nullopt;
   auto from = cast<RankedTensorType>(self.getType());
   int64_t offset = type.getRank() - from.getRank();
+  if (offset < 0)
+    return std::nullopt;
   for (int64_t dim = offset; dim < type.getRank(); ++dim)
     if (getConstantIntValue((*sizes)[dim]) == -1)
       (*sizes)[dim] = l.getSize(self, dim - offset);
@@ -99,8 +102,11 @@ static Values lowerPermute(Lowering &l) {
   int64_t rank = cast<RankedTensorType>(self.getType()).getRank();
   SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (std::optional<SmallVector<int64_t>> dims = l.call.getInts("dims")) {
-    for (auto [to, from] : llvm::zip_equal(permutation, *dims))
-      to = from < 0 ? from + rank : from;
+    for (int64_t &dim : *dims)
+      dim += dim < 0 ? rank : 0;
+    if (static_cast<int64_t>(dims->size()) != rank || !isPermutationVector(*dims))
+      return std::nullopt;
+    permutation = *dims;
   } else if (l.call.getBase() == "aten.t") {
     if (rank == 2)
       std::swap(permutation[0], permutation[1]);
@@ -165,7 +171,7 @@ static Values lowerSlice(Lowering &l) {
   auto from = cast<RankedTensorType>(self.getType());
   std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", from.getRank()) : 0;
   std::optional<int64_t> step = l.call.getArgument("step") ? l.call.getInt("step") : 1;
-  if (!dim || !step || *step < 1)
+  if (!dim || !step || *step < 1 || from.getRank() == 0)
     return std::nullopt;
   OpFoldResult size = l.getSize(self, *dim);
   OpFoldResult start = clampBound(l, getBound(l, "start", 0), size);
@@ -189,7 +195,7 @@ static Values lowerSelect(Lowering &l) {
   auto from = cast<RankedTensorType>(self.getType());
   std::optional<int64_t> dim = l.call.getDim("dim", from.getRank());
   std::optional<SmallVector<OpFoldResult>> index = l.getSizes("index");
-  if (!dim || !index || index->size() != 1)
+  if (!dim || !index || index->size() != 1 || from.getRank() == 0)
     return std::nullopt;
   OpFoldResult start = clampBound(l, index->front(), l.getSize(self, *dim));
   SmallVector<int64_t> shape(from.getShape());
@@ -267,6 +273,12 @@ static std::optional<SmallVector<Value>> getTensors(Lowering &l) {
 
 static Value concat(Lowering &l, int64_t dim, ArrayRef<Value> tensors, RankedTensorType type) {
   SmallVector<Value> parts;
+  if (tensors.empty() || type.getRank() == 0 || llvm::any_of(tensors, [&](Value tensor) {
+        return cast<RankedTensorType>(tensor.getType()).getRank() != type.getRank();
+      })) {
+    l.fits = false;
+    return l.empty(type, SmallVector<OpFoldResult>(type.getRank(), l.b.getIndexAttr(0)));
+  }
   // An empty one adds nothing, and would have a place behind the last element if it came last.
   llvm::copy_if(tensors, std::back_inserter(parts),
                 [&](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getDimSize(dim) != 0; });
@@ -306,7 +318,7 @@ static Values lowerSplit(Lowering &l) {
     return std::nullopt;
   auto from = cast<RankedTensorType>(self.getType());
   std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", from.getRank()) : 0;
-  if (!dim || from.isDynamicDim(*dim))
+  if (!dim || from.getRank() == 0 || from.isDynamicDim(*dim))
     return std::nullopt;
   bool unbind = l.call.getBase() == "aten.unbind";
   SmallVector<Value> pieces;

@@ -14,6 +14,7 @@ def aliases(count, line):
 NESTED = "more than 200 brackets are nested"
 ARRAY = "'array<' needs a type of integers or floats for its elements, such as i64"
 ITERATORS = "'iterator_types' needs a list of texts, such as [\"parallel\", \"reduction\"]"
+TRANSPOSE = "'linalg.transpose' needs a list of dimensions, such as [1, 0]"
 GENERIC = "func.func @f(%x: tensor<4xf32>) {{\n  %y = linalg.generic {{{}}} outs(%x : tensor<4xf32>) {{\n  ^bb0(%o: f32):\n    linalg.yield %o : f32\n  }} -> tensor<4xf32>\n  return\n}}"
 TEXTS = {
     "list": ("module attributes {moe.name = " + "[" * DEEP + "]" * DEEP + "} {}", f"1: {NESTED}"),
@@ -40,6 +41,9 @@ TEXTS = {
     "iterators by an alias": ("#a = [[]]\n" + GENERIC.format("iterator_types = #a"), f"3: {ITERATORS}"),
     "iterators by a name in quotes": (GENERIC.format('"iterator_t\\79pes" // a\n = [1]'), f"2: {ITERATORS}"),
     "iterators in a trait": ("#t = {iterator_types = [[]]}", f"1: {ITERATORS}"),
+    "dimensions that do not end": ("func.func @f(%x: tensor<2x3xf32>) {\n  %y = linalg.transpose ins(%x : tensor<2x3xf32>) permutation = [1, }", f"2: {TRANSPOSE}"),
+    "dimensions that are no list": ("%y = linalg.reduce { arith.addf } ins(%x : tensor<2xf32>) dimensions // a\n = array<i64: 0>", "1: 'linalg.reduce'"),
+    "dimensions that are no numbers": ("%y = linalg.broadcast ins(%x : tensor<2xf32>) dimensions = [0, ?]", "1: 'linalg.broadcast'"),
     "bytecode": ("ML\udcefR\x01MLIR", "is MLIR bytecode; only its text is read: print it with moe-opt"),
 }
 
