@@ -78,3 +78,19 @@ func.func @rank_above(%x: tensor<4xf32>) {
   %0 = aten.call "aten.stack.default"(%x) {tensors = [#aten.arg<0>]} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @missing(%c: tensor<1x2x16x8xf32>, %r: tensor<1x2x4x8xf32>) {
+  // expected-error@+1 {{'aten.call' op 'aten.index_copy.default' needs a tensor as 'index'}}
+  %0 = aten.call "aten.index_copy.default"(%c, %r) {self = #aten.arg<0>, dim = 2 : i64, source = #aten.arg<1>} : (tensor<1x2x16x8xf32>, tensor<1x2x4x8xf32>) -> tensor<1x2x16x8xf32>
+  return
+}
+
+// -----
+
+func.func @missing_weights(%x: tensor<?x8xf32>) {
+  // expected-error@+1 {{'aten.call' op 'moe_mlir.experts.default' needs a tensor as 'ids'}}
+  %0 = aten.call "moe_mlir.experts.default"(%x) {hidden = #aten.arg<0>} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}

@@ -27,7 +27,7 @@ static bool isAssertion(StringRef base) {
 
 /// Operators on numbers, or from tensors to numbers.
 static bool givesNumbers(StringRef base) {
-  return !base.starts_with("aten.") || base.starts_with("aten.sym_") ||
+  return base.starts_with("aten.sym_") ||
          llvm::is_contained({"aten.item", "aten._local_scalar_dense", "aten.equal", "aten.is_nonzero", "aten.numel",
                              "aten.dim", "aten.size", "aten.stride"},
                             base);
@@ -80,6 +80,45 @@ static LogicalResult verifyRanks(CallOp call) {
   return success();
 }
 
+/// Tensors without which the operator cannot be called. Patterns read them unasked.
+static ArrayRef<StringRef> requiredTensors(StringRef base) {
+  static constexpr StringRef ofIndex[] = {"self", "index"}, ofWrite[] = {"self", "index", "source"},
+                             ofTable[] = {"weight", "indices"}, ofLinear[] = {"input", "weight"},
+                             ofProduct[] = {"self", "mat2"}, ofSum[] = {"self", "mat1", "mat2"},
+                             ofAttention[] = {"query", "key", "value"}, ofMask[] = {"self", "mask"},
+                             ofNorm[] = {"input"}, ofConvolution[] = {"x", "weight"},
+                             ofScan[] = {"query", "key", "value", "decay", "state"},
+                             ofExperts[] = {"hidden", "ids", "weights", "gate_up_proj", "down_proj"},
+                             ofOne[] = {"self"};
+  base.consume_back("_"); // in place
+  return llvm::StringSwitch<ArrayRef<StringRef>>(base)
+      .Cases({"aten.gather", "aten.scatter", "aten.index_select"}, ofIndex)
+      .Cases({"aten.index_copy", "aten.index_add"}, ofWrite)
+      .Case("aten.embedding", ofTable)
+      .Case("aten.linear", ofLinear)
+      .Cases({"aten.mm", "aten.bmm"}, ofProduct)
+      .Case("aten.addmm", ofSum)
+      .Cases({"aten.scaled_dot_product_attention", "moe_mlir.attention"}, ofAttention)
+      .Case("aten.masked_fill", ofMask)
+      .Cases({"aten.rms_norm", "aten.layer_norm"}, ofNorm)
+      .Case("moe_mlir.causal_conv", ofConvolution)
+      .Case("moe_mlir.scan", ofScan)
+      .Case("moe_mlir.experts", ofExperts)
+      .Cases({"aten.slice", "aten.select", "aten.view", "aten.reshape", "aten.transpose", "aten.permute"}, ofOne)
+      .Cases({"aten.unsqueeze", "aten.squeeze", "aten.expand", "aten.to", "aten.topk", "aten.sort"}, ofOne)
+      .Cases({"aten.softmax", "aten.cumsum", "aten.sum", "aten.mean", "aten.sym_size"}, ofOne)
+      .Default({});
+}
+
+static LogicalResult verifyRequired(CallOp call) {
+  for (StringRef name : requiredTensors(call.getBase())) {
+    Value value = call.getValue(name);
+    if (!value || !isa<RankedTensorType>(value.getType()))
+      return call.emitOpError() << "'" << call.getTarget() << "' needs a tensor as '" << name << "'";
+  }
+  return success();
+}
+
 LogicalResult mlir::aten::verifyTypes(CallOp call) {
   auto check = [&](StringRef what, unsigned number, Type type) -> LogicalResult {
     if (isNumber(type) || isTensorOfNumbers(type))
@@ -94,7 +133,9 @@ LogicalResult mlir::aten::verifyTypes(CallOp call) {
       return failure();
 
   StringRef base = call.getBase();
-  if (!base.starts_with("aten.") || isAssertion(base))
+  if (failed(verifyRequired(call)))
+    return failure();
+  if (!(base.starts_with("aten.") || base.starts_with("moe_mlir.")) || isAssertion(base))
     return success();
   if (call.getNumResults() == 0 && !isInPlace(call.getTarget()))
     return call.emitOpError() << "'" << call.getTarget() << "' gives nothing, as only assertions do";
