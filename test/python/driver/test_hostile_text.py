@@ -1,5 +1,7 @@
 """IR as text that would break a parser: one message with file and line, and nothing written."""
 
+import subprocess
+
 import pytest
 
 from compiling import refuse
@@ -72,3 +74,15 @@ def test_sizes_that_overflow(name, tmp_path):
     assert len(printed.splitlines()) == 1
 
 
+
+
+@pytest.mark.parametrize("tool", [["moe-opt"], ["moe-translate", "--moe-to-llvmir"]], ids=lambda tool: tool[0])
+@pytest.mark.parametrize("pipe", [False, True], ids=["file", "pipe"])
+def test_other_tools(tool, pipe, tmp_path):
+    """The same look, also at what a pipe gives only once."""
+    for text, code in (TEXTS["regions"][0], 1), ("module {}", None):
+        (tmp_path / "a.mlir").write_text(text)
+        done = subprocess.run(tool if pipe else [*tool, tmp_path / "a.mlir"], input=text if pipe else None, capture_output=True, text=True)
+        assert (code is None) == (NESTED not in done.stderr) and "Stack dump" not in done.stderr, done.stderr
+        assert code is None or done.returncode == code
+    assert tool[0] != "moe-opt" or (done.returncode, done.stdout) == (0, "module {\n}\n\n")
