@@ -30,6 +30,8 @@ static std::optional<std::string> layoutOf(func::FuncOp func) {
   return argument ? argument : find(func.getResultTypes(), "result");
 }
 
+static constexpr int64_t mostSummands = 1024;
+
 static std::optional<std::string> reasonAgainstSum(shard::AllReduceOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   if (op.getReduction() != shard::ReductionKind::Sum || op.getGridAxes().size() != 1 || op.getGridAxes()[0] != 0)
@@ -38,8 +40,12 @@ static std::optional<std::string> reasonAgainstSum(shard::AllReduceOp op) {
   bool isKnown = from.getElementType().isF32() || from.getElementType().isBF16();
   if (!type.getElementType().isF32() || !isKnown || from.getShape() != type.getShape() || type.getRank() < 1)
     return "adds tensors of f32 or bf16 in f32, so that it rounds nothing";
-  if (!llvm::isPowerOf2_64(moe::ranksOf(op, op.getGridAttr())))
+  const int64_t ranks = moe::ranksOf(op, op.getGridAttr());
+  if (!llvm::isPowerOf2_64(ranks))
     return "adds in pairs, so the number of ranks must be a power of two";
+  // The kernel names each of them.
+  if (ranks > mostSummands)
+    return ("adds what at most " + Twine(mostSummands) + " ranks have, and its grid has " + Twine(ranks)).str();
   return std::nullopt;
 }
 

@@ -91,3 +91,12 @@ func.func @joined_to_one(%x: tensor<4x8xf32>) -> tensor<f32> {
   %y = tensor.collapse_shape %x [] : tensor<4x8xf32> into tensor<f32>
   return %y : tensor<f32>
 }
+
+// -----
+
+shard.grid @tp(shape = 1099511627776)
+func.func @sum_of_many(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{'shard.all_reduce' op adds what at most 1024 ranks have, and its grid has 1099511627776}}
+  %r = shard.all_reduce %x on @tp grid_axes = [0] : tensor<?x64xf32> -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}
