@@ -2,7 +2,9 @@
 
 #include "Console.h"
 #include "moe-mlir/Support/Locations.h"
+#include "moe-mlir/Support/TerminalText.h"
 
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
@@ -63,26 +65,26 @@ void Console::finish(const Twine &what) {
 
 void Console::error(const Twine &text) {
   clear();
-  errs() << "moe-compile: error: " << text << "\n";
+  errs() << "moe-compile: error: " << forTerminal(text.str()) << "\n";
 }
 
 void Console::warning(const Twine &text) {
   if (quiet)
     return;
   clear();
-  errs() << "moe-compile: warning: " << text << "\n";
+  errs() << "moe-compile: warning: " << forTerminal(text.str()) << "\n";
 }
 
 void Console::remark(const Twine &text) {
   if (quiet)
     return;
   clear();
-  errs() << "moe-compile: remark: " << text << "\n";
+  errs() << "moe-compile: remark: " << forTerminal(text.str()) << "\n";
 }
 
 void Console::note(const Twine &text) {
   clear();
-  errs() << "  note: " << text << "\n";
+  errs() << "  note: " << forTerminal(text.str()) << "\n";
 }
 
 std::string moe_mlir::describe(mlir::Location location) {
@@ -100,6 +102,15 @@ DiagnosticPrinter::DiagnosticPrinter(mlir::MLIRContext &context, Console &consol
 
 DiagnosticPrinter::~DiagnosticPrinter() { context.getDiagEngine().eraseHandler(handler); }
 
+bool DiagnosticPrinter::isFromVerifier(mlir::Operation *op) const {
+  bool isAmong = false;
+  mlir::ScopedDiagnosticHandler collector(&context, [&](mlir::Diagnostic &diagnostic) {
+    isAmong |= diagnostic.str() == firstError;
+    return mlir::success();
+  });
+  return failed(mlir::verify(op)) && isAmong;
+}
+
 void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
   constexpr unsigned kShown = 8;
   auto withPlace = [](mlir::Diagnostic &d, const std::string &file) {
@@ -112,9 +123,11 @@ void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
     return;
   }
   std::string text = withPlace(diagnostic, model.empty() ? "" : model + ": ");
+  if (!errors)
+    firstError = diagnostic.str();
   if (text == lastError || ++errors > kShown)
     return;
-  console.error(text);
+  console.error(forTerminal(text, /*isName=*/true)); // one line, whatever names are in it
   // Where a message has no place of its own, the note that prints the whole op says too much for a model's user.
   for (mlir::Diagnostic &note : diagnostic.getNotes())
     if (verbose || !StringRef(note.str()).starts_with("see current operation"))

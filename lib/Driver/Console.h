@@ -54,6 +54,8 @@ public:
   ~DiagnosticPrinter();
 
   bool sawError() const { return errors > 0; }
+  /// Whether the first error is one that the verifier has of `op` now. Says nothing.
+  bool isFromVerifier(mlir::Operation *op) const;
   /// The file of a model, whose locations name the model's own code: errors begin with it.
   void setModel(llvm::StringRef path) { model = path.str(); }
 
@@ -65,7 +67,7 @@ private:
   mlir::DiagnosticEngine::HandlerID handler;
   bool verbose;
   unsigned errors = 0;
-  std::string model, lastError;
+  std::string model, lastError, firstError; ///< the first one without its place
 };
 
 } // namespace moe_mlir

@@ -57,7 +57,13 @@ struct MoePartition : impl::MoePartitionBase<MoePartition> {
     if (parallel.empty())
       return markAllAnalysesPreserved();
     std::string error;
-    spec = *parseParallel(parallel, error);
+    // A file of experts may have changed since the options were read.
+    std::optional<ParallelSpec> wanted = parseParallel(parallel, error);
+    if (!wanted) {
+      getOperation().emitError("option 'parallel': ") << error;
+      return signalPassFailure();
+    }
+    spec = *wanted;
     startVariant(0);
     for (auto grid : getOperation().getOps<shard::GridOp>()) {
       grid.emitOpError("says how the program is divided among ranks already, so nothing else can; leave 'parallel' "

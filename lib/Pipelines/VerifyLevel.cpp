@@ -67,6 +67,16 @@ static bool usesTensors(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor);
 }
 
+static bool usesMemorySpace(Operation *op) {
+  auto hasSpace = [](Type type) {
+    auto buffer = dyn_cast<BaseMemRefType>(type);
+    return buffer && buffer.getMemorySpace();
+  };
+  if (auto func = dyn_cast<FunctionOpInterface>(op))
+    return llvm::any_of(func.getArgumentTypes(), hasSpace) || llvm::any_of(func.getResultTypes(), hasSpace);
+  return llvm::any_of(op->getResultTypes(), hasSpace);
+}
+
 static bool isComplex(Type type) { return isa<ComplexType>(getElementTypeOrSelf(type)); }
 
 /// Memory orders are decided on the way to level scheduled.
@@ -104,6 +114,8 @@ static StringRef fault(Operation *op, Level level) {
     return "has a result with an encoding; the compiler chooses those";
   if (llvm::any_of(op->getResultTypes(), isComplex))
     return "computes complex numbers; compute their real and imaginary parts, each a tensor of its own";
+  if (level == Level::Kernel && usesMemorySpace(op))
+    return "has a buffer with a memory space; this level has one kind of memory, and a target chooses where what stands";
   if (level == Level::Kernel && usesTensors(op))
     return "works on tensors; this level has buffers only";
   if (level < Level::Kernel && op->getParentOfType<linalg::LinalgOp>())

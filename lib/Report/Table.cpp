@@ -4,6 +4,7 @@
 #include "GpuTable.h"
 #include "TextTable.h"
 #include "Totals.h"
+#include "moe-mlir/Support/TerminalText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -126,7 +127,7 @@ static void printDivision(const Report &report, raw_ostream &os) {
 
 void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   if (!report.model.empty())
-    os << "model " << report.model << "\n";
+    os << "model " << forTerminal(report.model, /*isName=*/true) << "\n";
   if (!report.cpu.empty()) {
     os << "cpu " << report.cpu << ": register tile " << report.tileRows << "x" << report.tileColumns << ", vectors of "
        << report.vector << " f32" << (report.dotBf16 ? ", dot product of bf16" : "");
@@ -137,11 +138,11 @@ void moe_mlir::printReportTable(const Report &report, raw_ostream &os) {
   if (!report.gpu.empty())
     os << "gpu " << report.gpu << ": tile " << report.tileRows << "x" << report.tileColumns << " at most\n";
   for (auto [number, variant] : enumerate(report.variants))
-    os << "variant " << number << ": " << variant.name << "\n";
+    os << "variant " << number << ": " << forTerminal(variant.name, /*isName=*/true) << "\n";
   for (const ReportPoint &point : report.points) {
     os << point.name;
     for (auto [number, size] : enumerate(point.sizes))
-      os << (number ? ", " : ": ") << size.first << " = " << size.second;
+      os << (number ? ", " : ": ") << forTerminal(size.first, /*isName=*/true) << " = " << size.second;
     os << "\n";
   }
   os << "\n";

@@ -2,11 +2,19 @@
 
 #include "TextTable.h"
 
+#include "moe-mlir/Support/TerminalText.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 
 using namespace llvm;
 using namespace moe_mlir;
+
+void TextTable::add(const std::vector<std::string> &cells) {
+  std::vector<std::string> &line = lines.emplace_back();
+  for (const std::string &cell : cells)
+    line.push_back(forTerminal(cell, /*isName=*/true));
+}
 
 void TextTable::print(raw_ostream &os) const {
   std::vector<size_t> widths;

@@ -15,7 +15,8 @@ class TextTable {
 public:
   explicit TextTable(size_t textColumns) : textColumns(textColumns) {}
 
-  void add(std::vector<std::string> cells) { lines.push_back(std::move(cells)); }
+  /// Names in cells are shown as a terminal may have them.
+  void add(const std::vector<std::string> &cells);
   void print(llvm::raw_ostream &os) const;
 
 private:

@@ -43,6 +43,7 @@ private:
   Error readAlias();
   Error checkArray();
   Error checkIteratorTypes();
+  Error checkDimensions();
   void endDefinition();
   Error checkGrowth();
   StringRef skipString();
@@ -54,6 +55,7 @@ private:
   }
 
   StringRef text;
+  StringRef operation; ///< the last one of linalg
   size_t at = 0;
   SmallVector<Level> levels{{0, 0}};
   StringMap<Alias> aliases;
@@ -139,6 +141,27 @@ Error Scanner::checkIteratorTypes() {
                 : createStringError("'iterator_types' needs a list of texts, such as [\"parallel\", \"reduction\"]");
 }
 
+/// Behind the keyword of linalg's transposes, broadcasts and reductions. Their parser goes on with a list that it could
+/// not read.
+Error Scanner::checkDimensions() {
+  StringRef rest = afterBlanks(text.substr(at));
+  if (!rest.consume_front("="))
+    return Error::success();
+  rest = afterBlanks(rest);
+  bool isGood = rest.consume_front("[");
+  rest = afterBlanks(rest);
+  for (bool isMore = isGood && !rest.starts_with("]"); isMore; rest = afterBlanks(rest)) {
+    rest.consume_front("-");
+    StringRef number = rest.take_while(isDigit);
+    rest = afterBlanks(rest.drop_front(number.size()));
+    isGood = !number.empty() && number.size() < 19; // a larger one is too large for the parser
+    isMore = isGood && rest.consume_front(",");
+  }
+  isGood = isGood && rest.starts_with("]");
+  return isGood ? Error::success()
+                : createStringError("'" + operation + "' needs a list of dimensions, such as [1, 0]");
+}
+
 /// Whether a name in quotes is this one, when its escapes are read.
 static bool isName(StringRef quoted, StringRef name) {
   std::string read;
@@ -214,6 +237,12 @@ Error Scanner::readToken() {
       return checkArray();
     if (word == "iterator_types")
       return checkIteratorTypes();
+    if (word.starts_with("linalg."))
+      operation = word;
+    if (word == "permutation" || word == "dimensions")
+      return llvm::is_contained({"linalg.transpose", "linalg.broadcast", "linalg.reduce"}, operation)
+                 ? checkDimensions()
+                 : Error::success();
     return word == "mod" || word == "floordiv" || word == "ceildiv" ? countOperator() : Error::success();
   }
   if (c == '#' || c == '!')
@@ -234,6 +263,7 @@ Error Scanner::readToken() {
   case '"':
     --at;
     levels.back().operators = 0;
+    operation = ""; // in the generic form dimensions are an attribute like any other
     return isName(skipString(), "iterator_types") ? checkIteratorTypes() : Error::success();
   case ',':
   case ':':

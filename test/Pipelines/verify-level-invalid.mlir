@@ -174,7 +174,14 @@ func.func @host(%x: tensor<4xf32>, %m: memref<4xf32>) {
   // expected-error@+1 {{level kernel: 'moe.parameter' works on tensors; this level has buffers only}}
   %w = moe.parameter ["w"] : tensor<4xf32>
   %p = moe.parameter ["w"] : memref<4xf32>
+  // expected-error@+1 {{level kernel: 'memref.alloc' has a buffer with a memory space; this level has one kind of memory, and a target chooses where what stands}}
+  %a = memref.alloc() : memref<4xf32, 3>
   return
+}
+
+// expected-error@+1 {{level kernel: 'kernel.func' has a buffer with a memory space; this level has one kind of memory, and a target chooses where what stands}}
+kernel.func @shared(%x: memref<?xf32, 3>) {
+  kernel.return
 }
 
 //--- runtime.mlir

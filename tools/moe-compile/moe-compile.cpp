@@ -4,6 +4,7 @@
 #include "moe-mlir/Pipelines/AutoParallel.h"
 #include "moe-mlir/Pipelines/LayerTimes.h"
 #include "moe-mlir/Pipelines/Parallel.h"
+#include "moe-mlir/Support/TerminalText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Config/llvm-config.h"
@@ -39,7 +40,7 @@ Ctrl-C, 143 for SIGTERM.
 static cl::OptionCategory category("Options");
 
 static int usageError(const Twine &text) {
-  errs() << "moe-compile: error: " << text << "; see moe-compile --help\n";
+  errs() << "moe-compile: error: " << forTerminal(text.str(), /*isName=*/true) << "; see moe-compile --help\n";
   return kUserError;
 }
 

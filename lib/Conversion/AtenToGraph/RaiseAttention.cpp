@@ -171,7 +171,7 @@ static std::optional<Operands> matchOperands(CallOp call, Mismatch *why) {
   if (keyType.getRank() != 4 || valueType.getRank() != 4 || type.isDynamicDim(1) || type.isDynamicDim(3) ||
       keyType.isDynamicDim(1))
     return giveUp(why, "heads", "number or width of the heads is not known", key);
-  if (type.getDimSize(1) % keyType.getDimSize(1) || keyType.getDimSize(1) != valueType.getDimSize(1))
+  if (keyType.getDimSize(1) == 0 || type.getDimSize(1) % keyType.getDimSize(1) || keyType.getDimSize(1) != valueType.getDimSize(1))
     return giveUp(why, "heads",
                   "queries have " + Twine(type.getDimSize(1)) + " heads, keys " + Twine(keyType.getDimSize(1)) +
                       ", values " + Twine(valueType.getDimSize(1)));

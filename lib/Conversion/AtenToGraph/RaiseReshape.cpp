@@ -3,6 +3,7 @@
 #include "Patterns.h"
 #include "SizeAnalysis.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -93,8 +94,12 @@ struct RaiseReshape : CallPattern {
       value = tensor::CastOp::create(rewriter, loc, from.clone(wanted), value);
     if (wanted.size() != size_t(to.getRank())) {
       SmallVector<OpFoldResult> shape;
-      for (const SizeExpr &size : *list)
+      for (auto [dim, size] : llvm::enumerate(*list)) {
         shape.push_back(analysis.materializeFolded(rewriter, loc, size));
+        // A size of the result that its type does not say is a value, also where it is known.
+        if (to.isDynamicDim(dim))
+          shape.back() = getValueOrCreateConstantIndexOp(rewriter, loc, shape.back());
+      }
       value = tensor::ExpandShapeOp::create(rewriter, loc, to, value, splits, shape);
     }
     rewriter.replaceOp(call, value);

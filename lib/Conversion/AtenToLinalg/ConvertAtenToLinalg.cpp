@@ -5,6 +5,7 @@
 #include "Lowering.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -52,10 +53,12 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
     for (CallOp call : calls) {
       auto it = table.find(call.getBase());
       std::optional<SmallVector<Value>> results;
-      if (it != table.end()) {
+      if (it != table.end() && computesNumbers(call)) {
         builder.setInsertionPoint(call);
         Lowering lowering(builder, call);
         results = it->second(lowering);
+        if (!lowering.fits)
+          results.reset();
       }
       if (results) {
         lowered.emplace_back(call, std::move(*results));
@@ -83,6 +86,12 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
   }
 
 private:
+  /// Complex numbers are taken apart before (aten-expand-complex).
+  static bool computesNumbers(CallOp call) {
+    auto isNumber = [](Type type) { return type.isIndex() || getElementTypeOrSelf(type).isIntOrFloat(); };
+    return llvm::all_of(call.getOperandTypes(), isNumber) && llvm::all_of(call.getResultTypes(), isNumber);
+  }
+
   llvm::StringMap<LoweringFunction> table;
 
   void report(const llvm::MapVector<StringRef, Occurrence> &unsupported,

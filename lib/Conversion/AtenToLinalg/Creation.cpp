@@ -51,7 +51,7 @@ static Values lowerFull(Lowering &l) {
 static Values lowerArange(Lowering &l) {
   Value start = l.getScalar("start"), end = l.getScalar("end"), step = l.getScalar("step");
   RankedTensorType type = l.getType();
-  if (!end)
+  if (!end || type.getRank() != 1)
     return std::nullopt;
   Type element = type.getElementType(), compute = getComputeType(element);
   OpFoldResult size = l.b.getIndexAttr(type.getDimSize(0));

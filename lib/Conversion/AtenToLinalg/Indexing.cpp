@@ -49,7 +49,8 @@ static Values lowerIndex(Lowering &l) {
     width = std::max(width, indexType.getRank());
     indices.push_back(index);
   }
-  if (indices.empty() || type.getRank() != from.getRank() - static_cast<int64_t>(indices.size()) + width)
+  if (indices.empty() || static_cast<int64_t>(list.size()) > from.getRank() ||
+      type.getRank() != from.getRank() - static_cast<int64_t>(indices.size()) + width)
     return std::nullopt;
   SmallVector<OpFoldResult> sizes;
   SmallVector<AffineMap> maps;
@@ -218,7 +219,8 @@ static Values lowerRepeat(Lowering &l) {
   if (!whole && !l.call.getArgument("dim") && from.getRank() == 1)
     slices = 0;
   int64_t count = whole ? type.getRank() : 1, extra = type.getRank() - from.getRank();
-  if (!repeats || static_cast<int64_t>(repeats->size()) != count || extra < 0 || (!whole && (!slices || extra != 0)))
+  if (!repeats || static_cast<int64_t>(repeats->size()) != count || extra < 0 ||
+      (!whole && (!slices || extra != 0 || from.getRank() == 0)))
     return std::nullopt;
   if (slices) {
     // The number of repetitions says how far the result reaches.

@@ -42,7 +42,19 @@ std::optional<SmallVector<OpFoldResult>> Lowering::getSizes(StringRef name) {
   return sizes;
 }
 
-OpFoldResult Lowering::getSize(Value tensor, int64_t dim) { return tensor::getMixedSize(b, loc, tensor, dim); }
+Value Lowering::misfit(RankedTensorType type) {
+  fits = false;
+  SmallVector<Value> dynamic(type.getNumDynamicDims(), arith::ConstantIndexOp::create(b, loc, 0));
+  return tensor::EmptyOp::create(b, loc, type, dynamic);
+}
+
+OpFoldResult Lowering::getSize(Value tensor, int64_t dim) {
+  auto type = llvm::cast<RankedTensorType>(tensor.getType());
+  if (dim >= 0 && dim < type.getRank())
+    return tensor::getMixedSize(b, loc, tensor, dim);
+  fits = false;
+  return b.getIndexAttr(1);
+}
 
 SmallVector<OpFoldResult> Lowering::getSizes(Value tensor) { return tensor::getMixedSizes(b, loc, tensor); }
 
@@ -89,6 +101,8 @@ OpFoldResult Lowering::multiply(ArrayRef<OpFoldResult> sizes) {
 }
 
 Value Lowering::empty(RankedTensorType type, ArrayRef<OpFoldResult> sizes) {
+  if (static_cast<int64_t>(sizes.size()) != type.getRank())
+    return misfit(type);
   SmallVector<Value> dynamic;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     if (type.isDynamicDim(dim))
@@ -99,9 +113,11 @@ Value Lowering::empty(RankedTensorType type, ArrayRef<OpFoldResult> sizes) {
 Value Lowering::map(RankedTensorType type, ArrayRef<OpFoldResult> sizes, ValueRange operands, Body body) {
   SmallVector<AffineMap> maps;
   for (Value operand : operands) {
-    auto from = llvm::cast<RankedTensorType>(operand.getType());
+    auto from = dyn_cast<RankedTensorType>(operand.getType());
     SmallVector<AffineExpr> exprs;
-    int64_t offset = type.getRank() - from.getRank();
+    int64_t offset = from ? type.getRank() - from.getRank() : -1;
+    if (offset < 0)
+      return misfit(type);
     for (int64_t dim = 0; dim < from.getRank(); ++dim)
       exprs.push_back(from.getDimSize(dim) == 1 && type.getDimSize(dim + offset) != 1
                           ? b.getAffineConstantExpr(0)
@@ -113,6 +129,11 @@ Value Lowering::map(RankedTensorType type, ArrayRef<OpFoldResult> sizes, ValueRa
 
 Value Lowering::map(RankedTensorType type, ArrayRef<OpFoldResult> sizes, ValueRange operands, ArrayRef<AffineMap> maps,
                     Body body) {
+  for (auto [operand, map] : llvm::zip_equal(operands, maps)) {
+    auto from = dyn_cast<RankedTensorType>(operand.getType());
+    if (!from || map.getNumDims() != type.getRank() || map.getNumResults() != from.getRank())
+      return misfit(type);
+  }
   SmallVector<AffineMap> all(maps);
   all.push_back(b.getMultiDimIdentityMap(type.getRank()));
   SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
@@ -187,6 +208,8 @@ Value Lowering::reshapeUnits(Value tensor, RankedTensorType type, ArrayRef<OpFol
   auto from = llvm::cast<RankedTensorType>(tensor.getType());
   if (from == type)
     return tensor;
+  if (static_cast<int64_t>(sizes.size()) != type.getRank())
+    return misfit(type);
   if (type.getRank() == 0)
     return tensor::CollapseShapeOp::create(b, loc, type, tensor, ArrayRef<ReassociationIndices>());
   if (from.getRank() == 0)
@@ -204,6 +227,8 @@ Value Lowering::reshape(Value tensor, RankedTensorType type, ArrayRef<OpFoldResu
   auto from = llvm::cast<RankedTensorType>(tensor.getType());
   if (from == type && type.hasStaticShape())
     return tensor;
+  if (static_cast<int64_t>(sizes.size()) != type.getRank())
+    return misfit(type);
   if (from.getRank() == 0 || type.getRank() == 0)
     return reshapeUnits(tensor, type, sizes);
   SmallVector<Value> elements;

@@ -21,6 +21,9 @@ public:
   OpBuilder &b;
   Location loc;
   CallOp call;
+  /// False once a builder was asked for what the types of the call do not allow: the graph contradicts itself. What it
+  /// gave instead is good for nothing but to go on with.
+  bool fits = true;
 
   RankedTensorType getType(unsigned result = 0) {
     return mlir::cast<RankedTensorType>(call.getResult(result).getType()); // not the member below
@@ -57,6 +60,10 @@ public:
   Value reshape(Value tensor, RankedTensorType type, ArrayRef<OpFoldResult> sizes);
   /// The same where only dimensions of size 1 come or go: a metadata op that patterns see through.
   Value reshapeUnits(Value tensor, RankedTensorType type, ArrayRef<OpFoldResult> sizes);
+
+private:
+  /// What a builder gives where types do not fit.
+  Value misfit(RankedTensorType type);
 };
 
 /// Converts a scalar: numbers by value (towards zero to integers), to i1 by "is not zero".

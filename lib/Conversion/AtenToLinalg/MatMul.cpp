@@ -10,6 +10,10 @@ using namespace mlir::aten;
 static Value contract(Lowering &l, Value a, Value b, bool transposed, RankedTensorType type) {
   auto aType = cast<RankedTensorType>(a.getType()), bType = cast<RankedTensorType>(b.getType());
   int64_t rank = type.getRank();
+  if (aType.getRank() < 2 || bType.getRank() < 2 || rank != std::max(aType.getRank(), bType.getRank())) {
+    l.fits = false;
+    return a;
+  }
   Type compute = getComputeType(type.getElementType());
   auto getMap = [&](RankedTensorType from, AffineExpr first, AffineExpr second) {
     SmallVector<AffineExpr> exprs;
@@ -81,6 +85,8 @@ static Values lowerMatMul(Lowering &l) {
   SmallVector<int64_t> shape(l.getType().getShape());
   if (column)
     shape.push_back(1);
+  if (row && shape.empty())
+    return std::nullopt;
   if (row)
     shape.insert(shape.end() - 1, 1);
   Value result = contract(l, asMatrix(l, a, /*column=*/false), asMatrix(l, b, /*column=*/true), /*transposed=*/false,

@@ -2,6 +2,7 @@
 
 #include "Lowering.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -72,6 +73,8 @@ static Values lowerExpand(Lowering &l) {
     return std::nullopt;
   auto from = cast<RankedTensorType>(self.getType());
   int64_t offset = type.getRank() - from.getRank();
+  if (offset < 0)
+    return std::nullopt;
   for (int64_t dim = offset; dim < type.getRank(); ++dim)
     if (getConstantIntValue((*sizes)[dim]) == -1)
       (*sizes)[dim] = l.getSize(self, dim - offset);
@@ -99,8 +102,11 @@ static Values lowerPermute(Lowering &l) {
   int64_t rank = cast<RankedTensorType>(self.getType()).getRank();
   SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (std::optional<SmallVector<int64_t>> dims = l.call.getInts("dims")) {
-    for (auto [to, from] : llvm::zip_equal(permutation, *dims))
-      to = from < 0 ? from + rank : from;
+    for (int64_t &dim : *dims)
+      dim += dim < 0 ? rank : 0;
+    if (static_cast<int64_t>(dims->size()) != rank || !isPermutationVector(*dims))
+      return std::nullopt;
+    permutation = *dims;
   } else if (l.call.getBase() == "aten.t") {
     if (rank == 2)
       std::swap(permutation[0], permutation[1]);

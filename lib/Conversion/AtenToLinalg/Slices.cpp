@@ -59,7 +59,7 @@ static Values lowerSlice(Lowering &l) {
   auto from = cast<RankedTensorType>(self.getType());
   std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", from.getRank()) : 0;
   std::optional<int64_t> step = l.call.getArgument("step") ? l.call.getInt("step") : 1;
-  if (!dim || !step || *step < 1)
+  if (!dim || !step || *step < 1 || from.getRank() == 0)
     return std::nullopt;
   OpFoldResult size = l.getSize(self, *dim);
   OpFoldResult start = clampBound(l, getBound(l, "start", 0), size);
@@ -83,7 +83,7 @@ static Values lowerSelect(Lowering &l) {
   auto from = cast<RankedTensorType>(self.getType());
   std::optional<int64_t> dim = l.call.getDim("dim", from.getRank());
   std::optional<SmallVector<OpFoldResult>> index = l.getSizes("index");
-  if (!dim || !index || index->size() != 1)
+  if (!dim || !index || index->size() != 1 || from.getRank() == 0)
     return std::nullopt;
   OpFoldResult start = clampBound(l, index->front(), l.getSize(self, *dim));
   SmallVector<int64_t> shape(from.getShape());
@@ -140,6 +140,12 @@ static std::optional<SmallVector<Value>> getTensors(Lowering &l) {
 
 static Value concat(Lowering &l, int64_t dim, ArrayRef<Value> tensors, RankedTensorType type) {
   SmallVector<Value> parts;
+  if (tensors.empty() || type.getRank() == 0 || llvm::any_of(tensors, [&](Value tensor) {
+        return cast<RankedTensorType>(tensor.getType()).getRank() != type.getRank();
+      })) {
+    l.fits = false;
+    return l.empty(type, SmallVector<OpFoldResult>(type.getRank(), l.b.getIndexAttr(0)));
+  }
   // An empty one adds nothing, and would have a place behind the last element if it came last.
   llvm::copy_if(tensors, std::back_inserter(parts),
                 [&](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getDimSize(dim) != 0; });
@@ -179,7 +185,7 @@ static Values lowerSplit(Lowering &l) {
     return std::nullopt;
   auto from = cast<RankedTensorType>(self.getType());
   std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", from.getRank()) : 0;
-  if (!dim || from.isDynamicDim(*dim))
+  if (!dim || from.getRank() == 0 || from.isDynamicDim(*dim))
     return std::nullopt;
   bool unbind = l.call.getBase() == "aten.unbind";
   SmallVector<Value> pieces;

@@ -30,6 +30,8 @@ static std::optional<std::string> layoutOf(func::FuncOp func) {
   return argument ? argument : find(func.getResultTypes(), "result");
 }
 
+static constexpr int64_t mostSummands = 1024;
+
 static std::optional<std::string> reasonAgainstSum(shard::AllReduceOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   if (op.getReduction() != shard::ReductionKind::Sum || op.getGridAxes().size() != 1 || op.getGridAxes()[0] != 0)
@@ -38,8 +40,12 @@ static std::optional<std::string> reasonAgainstSum(shard::AllReduceOp op) {
   bool isKnown = isMatrixType(from.getElementType());
   if (!type.getElementType().isF32() || !isKnown || from.getShape() != type.getShape() || type.getRank() < 1)
     return "adds tensors of f32, bf16 or f16 in f32, so that it rounds nothing";
-  if (!llvm::isPowerOf2_64(moe::ranksOf(op, op.getGridAttr())))
+  const int64_t ranks = moe::ranksOf(op, op.getGridAttr());
+  if (!llvm::isPowerOf2_64(ranks))
     return "adds in pairs, so the number of ranks must be a power of two";
+  // The kernel names each of them.
+  if (ranks > mostSummands)
+    return ("adds what at most " + Twine(mostSummands) + " ranks have, and its grid has " + Twine(ranks)).str();
   return std::nullopt;
 }
 
@@ -51,6 +57,25 @@ static std::optional<std::string> reasonAgainstGather(shard::AllGatherOp op) {
   int64_t whole;
   if (from.isDynamicDim(last) || llvm::MulOverflow(from.getDimSize(last), ranks, whole) || to.getDimSize(last) != whole)
     return "gives as many elements in the last dimension as all ranks together have, which types say";
+  return std::nullopt;
+}
+
+/// Ranks share windows, and all sizes of a window but the first are known.
+static std::optional<std::string> reasonAgainstExchange(moe::AllToAllOp op) {
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      if (tensor.getRank() > 1 && ShapedType::isDynamicShape(tensor.getShape().drop_front()))
+        return "exchanges rows whose width is not known";
+  return std::nullopt;
+}
+
+/// A tensor without dimensions has one element, which the type of the other side shows.
+static std::optional<std::string> reasonAgainstReassociation(RankedTensorType a, RankedTensorType b) {
+  if (a.getRank() != 0 && b.getRank() != 0)
+    return std::nullopt;
+  for (int64_t size : llvm::concat<const int64_t>(a.getShape(), b.getShape()))
+    if (size != 1)
+      return "has no dimension on one side, so all sizes of the other one must be 1";
   return std::nullopt;
 }
 
@@ -82,6 +107,12 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
     if (query.isDynamicDim(2) || query.isDynamicDim(3) || key.isDynamicDim(1) || value.isDynamicDim(3))
       return "needs static numbers of heads and a static head size";
   }
+  if (auto exchange = dyn_cast<moe::AllToAllOp>(op))
+    return reasonAgainstExchange(exchange);
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
+    return reasonAgainstReassociation(collapse.getSrcType(), collapse.getResultType());
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+    return reasonAgainstReassociation(expand.getSrcType(), expand.getResultType());
   if (isa<func::CallOp>(op))
     return "must be inlined before";
   if (auto sum = dyn_cast<shard::AllReduceOp>(op))
@@ -89,9 +120,8 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
   if (auto gather = dyn_cast<shard::AllGatherOp>(op))
     return reasonAgainstGather(gather);
   if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, nn::CausalConvOp, nn::ScanOp,
-          nn::TopKOp, moe::ParameterOp, moe::GateOp, moe::DispatchOp, moe::AllToAllOp, moe::ExpertOp, moe::CombineOp,
-          tensor::EmptyOp, tensor::DimOp, tensor::CastOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp,
-          tensor::ExtractSliceOp, tensor::InsertSliceOp,
+          nn::TopKOp, moe::ParameterOp, moe::GateOp, moe::DispatchOp, moe::ExpertOp, moe::CombineOp,
+          tensor::EmptyOp, tensor::DimOp, tensor::CastOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
           tensor::ConcatOp, tensor::FromElementsOp, tensor::SplatOp, tensor::ExtractOp, arith::ConstantOp, cf::AssertOp,
           CheckOp, func::FuncOp, func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))
     return std::nullopt;

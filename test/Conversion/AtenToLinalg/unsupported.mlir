@@ -20,8 +20,12 @@ func.func @three(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>) {
 // CHECK: note: moe_mlir.experts.default (1), activation = 'swish9'
 // CHECK: note: aten.gelu.default (1), approximate = 'quick': this form of the operator
 // CHECK: note: aten.div.Tensor_mode (1), rounding_mode = 'up': this form of the operator
-func.func @names(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = aten.call "moe_mlir.experts.default"(%x) {hidden = #aten.arg<0>, activation = "swish9"} : (tensor<4xf32>) -> tensor<4xf32>
+func.func @names(%x: tensor<4xf32>, %h: tensor<1x4xf32>, %ids: tensor<1x2xi64>, %p: tensor<1x2xf32>, %up: tensor<8x6x4xf32>, %down: tensor<8x4x6xf32>)
+    -> tensor<4xf32> {
+  %e = aten.call "moe_mlir.experts.default"(%h, %ids, %p, %up, %down)
+      {hidden = #aten.arg<0>, ids = #aten.arg<1>, weights = #aten.arg<2>, gate_up_proj = #aten.arg<3>, down_proj = #aten.arg<4>, activation = "swish9"}
+      : (tensor<1x4xf32>, tensor<1x2xi64>, tensor<1x2xf32>, tensor<8x6x4xf32>, tensor<8x4x6xf32>) -> tensor<1x4xf32>
+  %0 = aten.call "aten.view.default"(%e) {self = #aten.arg<0>, size = [4]} : (tensor<1x4xf32>) -> tensor<4xf32>
   %1 = aten.call "aten.gelu.default"(%0) {self = #aten.arg<0>, approximate = "quick"} : (tensor<4xf32>) -> tensor<4xf32>
   %2 = aten.call "aten.div.Tensor_mode"(%0, %1) {self = #aten.arg<0>, other = #aten.arg<1>, rounding_mode = "up"}
       : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>

@@ -73,3 +73,30 @@ func.func @join_some(%x: tensor<3x?xf32>) -> tensor<3x?xf32> {
   %r = shard.all_gather %x on @tp grid_axes = [0] gather_axis = 1 : tensor<3x?xf32> -> tensor<3x?xf32>
   return %r : tensor<3x?xf32>
 }
+
+// -----
+
+shard.grid @ep(shape = 2)
+func.func @rows_of_unknown_width(%x: tensor<?x?xf32>, %e: tensor<?x3xi32>) {
+  %send, %sent = moe.dispatch %x, %e num_experts(4) to @ep : tensor<?x?xf32>, tensor<?x3xi32> -> tensor<?x?xf32>, !moe.layout<2>
+  // expected-error @+1 {{'moe.all_to_all' op exchanges rows whose width is not known}}
+  %recv, %got, %re = moe.all_to_all %send, %sent on @ep with(%e : tensor<?x3xi32>) : tensor<?x?xf32>, !moe.layout<2> -> tensor<?x?xf32>, !moe.layout<1>, tensor<?x3xi32>
+  return
+}
+
+// -----
+
+func.func @joined_to_one(%x: tensor<4x8xf32>) -> tensor<f32> {
+  // expected-error @+1 {{'tensor.collapse_shape' op has no dimension on one side, so all sizes of the other one must be 1}}
+  %y = tensor.collapse_shape %x [] : tensor<4x8xf32> into tensor<f32>
+  return %y : tensor<f32>
+}
+
+// -----
+
+shard.grid @tp(shape = 1099511627776)
+func.func @sum_of_many(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{'shard.all_reduce' op adds what at most 1024 ranks have, and its grid has 1099511627776}}
+  %r = shard.all_reduce %x on @tp grid_axes = [0] : tensor<?x64xf32> -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}

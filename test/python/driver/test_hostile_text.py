@@ -1,5 +1,7 @@
 """IR as text that would break a parser: one message with file and line, and nothing written."""
 
+import subprocess
+
 import pytest
 
 from compiling import refuse
@@ -14,6 +16,7 @@ def aliases(count, line):
 NESTED = "more than 200 brackets are nested"
 ARRAY = "'array<' needs a type of integers or floats for its elements, such as i64"
 ITERATORS = "'iterator_types' needs a list of texts, such as [\"parallel\", \"reduction\"]"
+TRANSPOSE = "'linalg.transpose' needs a list of dimensions, such as [1, 0]"
 GENERIC = "func.func @f(%x: tensor<4xf32>) {{\n  %y = linalg.generic {{{}}} outs(%x : tensor<4xf32>) {{\n  ^bb0(%o: f32):\n    linalg.yield %o : f32\n  }} -> tensor<4xf32>\n  return\n}}"
 TEXTS = {
     "list": ("module attributes {moe.name = " + "[" * DEEP + "]" * DEEP + "} {}", f"1: {NESTED}"),
@@ -40,6 +43,9 @@ TEXTS = {
     "iterators by an alias": ("#a = [[]]\n" + GENERIC.format("iterator_types = #a"), f"3: {ITERATORS}"),
     "iterators by a name in quotes": (GENERIC.format('"iterator_t\\79pes" // a\n = [1]'), f"2: {ITERATORS}"),
     "iterators in a trait": ("#t = {iterator_types = [[]]}", f"1: {ITERATORS}"),
+    "dimensions that do not end": ("func.func @f(%x: tensor<2x3xf32>) {\n  %y = linalg.transpose ins(%x : tensor<2x3xf32>) permutation = [1, }", f"2: {TRANSPOSE}"),
+    "dimensions that are no list": ("%y = linalg.reduce { arith.addf } ins(%x : tensor<2xf32>) dimensions // a\n = array<i64: 0>", "1: 'linalg.reduce'"),
+    "dimensions that are no numbers": ("%y = linalg.broadcast ins(%x : tensor<2xf32>) dimensions = [0, ?]", "1: 'linalg.broadcast'"),
     "bytecode": ("ML\udcefR\x01MLIR", "is MLIR bytecode; only its text is read: print it with moe-opt"),
 }
 
@@ -68,3 +74,15 @@ def test_sizes_that_overflow(name, tmp_path):
     assert len(printed.splitlines()) == 1
 
 
+
+
+@pytest.mark.parametrize("tool", [["moe-opt"], ["moe-translate", "--moe-to-llvmir"]], ids=lambda tool: tool[0])
+@pytest.mark.parametrize("pipe", [False, True], ids=["file", "pipe"])
+def test_other_tools(tool, pipe, tmp_path):
+    """The same look, also at what a pipe gives only once."""
+    for text, code in (TEXTS["regions"][0], 1), ("module {}", None):
+        (tmp_path / "a.mlir").write_text(text)
+        done = subprocess.run(tool if pipe else [*tool, tmp_path / "a.mlir"], input=text if pipe else None, capture_output=True, text=True)
+        assert (code is None) == (NESTED not in done.stderr) and "Stack dump" not in done.stderr, done.stderr
+        assert code is None or done.returncode == code
+    assert tool[0] != "moe-opt" or (done.returncode, done.stdout) == (0, "module {\n}\n\n")

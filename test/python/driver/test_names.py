@@ -107,3 +107,45 @@ def test_a_program_without_weights(tmp_path):
     assert run(program, *call, "--random-weights", 1).returncode == 0
     with pytest.raises(ExecutableError, match="--random-weights SEED"):
         Executable(program).reset()
+
+
+KERNEL_LEVEL = """module attributes {{moe.level = "kernel", moe.name = "{name}"}} {{
+  kernel.func @copy(%x: memref<?xf32>, %y: memref<?xf32>) {{
+    %c0 = arith.constant 0 : index
+    %m = memref.dim %x, %c0 : memref<?xf32>
+    scf.forall (%i) in (%m) {{
+      %a = memref.load %x[%i] : memref<?xf32>
+      memref.store %a, %y[%i] : memref<?xf32>
+    }}
+    kernel.return
+  }}
+  func.func @"{name}"(%x: memref<?xf32> {{moe.name = "x", moe.dims = ["{name}"]}}) -> (memref<?xf32> {{moe.name = "y", moe.dims = ["{name}"]}}) {{
+    %c0 = arith.constant 0 : index
+    %m = memref.dim %x, %c0 : memref<?xf32>
+    %y = memref.alloc(%m) : memref<?xf32>
+    kernel.launch @copy(%x, %y) rows(%m) work(%m) : memref<?xf32>, memref<?xf32>
+    return %y : memref<?xf32>
+  }}
+}}
+"""
+
+
+def has_controls(text):
+    return any(c < " " and c != "\n" or "\x7f" <= c < "\xa0" or c == "\u202e" for c in text)
+
+
+def test_names_that_a_terminal_would_obey(tmp_path):
+    """In the report, in messages, and in what the program says of itself."""
+    name = r"a\1B[2Jb\0Ac\C2\9B\E2\80\AEd"
+    (tmp_path / "in.mlir").write_text(KERNEL_LEVEL.format(name=name))
+    subprocess.run(["moe-opt", tmp_path / "in.mlir", "--kernel-set-target=target=cpu:x86-64-v3", "-o", tmp_path / "a.mlir"], check=True)
+    done = compile_model(tmp_path / "a.mlir", "-o", tmp_path / "a", "--progress=none", "--report", "-v")
+    assert done.returncode == 0, done.stderr
+    assert r"model a\x1b[2Jb\x0ac\u009b\u202ed" in done.stdout and not has_controls(done.stdout + done.stderr)
+    shown = run(tmp_path / "a", "--info")
+    assert r"'a\x1b[2Jb\nc\u009b\u202ed' is a part of a model" in shown.stdout and not has_controls(shown.stdout)
+
+    (tmp_path / "b.mlir").write_text(graph(["x", "z", "x"], [name]).replace('"x"', f'"{name}"'))
+    refused = compile_model(tmp_path / "b.mlir", "-o", tmp_path / "b", "--progress=none")
+    expect_error(refused, 1, "arguments 0 and 2 have one name, 'a\\x1b[2Jb")
+    assert not has_controls(refused.stderr)

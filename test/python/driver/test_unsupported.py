@@ -34,3 +34,32 @@ def test_weights_that_are_no_pt2(tmp_path):
     process = compile_model(tmp_path / "a.mlir", "--weights", weights, "-o", tmp_path / "a", "--progress=none")
     expect_error(process, 1, f"{weights}: not a .pt2 file (it does not start like a zip archive)")
     assert files(tmp_path) == before
+
+
+KERNEL_LEVEL = """module attributes {moe.level = "kernel", kernel.target = TARGET} {
+  kernel.func @count(%n: memref<1xindex>) {
+    kernel.return
+  }
+  func.func @main(%counts: memref<1xindex>, %m: memref<?xf32>) -> memref<?x2xf32> {
+    %c0 = arith.constant 0 : index
+    %size = memref.dim %m, %c0 : memref<?xf32>
+    %y = memref.alloc(%size) : memref<?xf32>
+    kernel.launch @count(%counts) rows(%c0) work(%c0) : memref<1xindex>
+    %n = memref.load %counts[%c0] : memref<1xindex>
+    %z = memref.expand_shape %y [[0, 1]] output_shape [%n, 2] : memref<?xf32> into memref<?x2xf32>
+    return %z : memref<?x2xf32>
+  }
+}
+"""
+
+
+def test_a_conversion_that_stops_in_its_middle(tmp_path):
+    """It leaves IR that no verifier takes. The fault is what it has said, and none of the compiler."""
+    import re
+    import subprocess
+    empty = subprocess.run(["moe-opt", "--kernel-set-target=target=cpu:x86-64-v3"], input="module {}", capture_output=True, text=True, check=True)
+    (tmp_path / "a.mlir").write_text(KERNEL_LEVEL.replace("TARGET", re.search(r"#x86\.target<.*?>", empty.stdout)[0]))
+    before = files(tmp_path)
+    done = compile_model(tmp_path / "a.mlir", "-o", tmp_path / "a", "--progress=none")
+    assert done.returncode == 2 and "has a size that depends on another buffer's content" in done.stderr
+    assert "internal error" not in done.stderr and files(tmp_path) == before

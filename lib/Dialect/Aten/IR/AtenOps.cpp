@@ -1,6 +1,6 @@
 //===- AtenOps.cpp - access to the arguments of aten.call ---------------------------------------------------------===//
 
-#include "moe-mlir/Dialect/Aten/IR/Aten.h"
+#include "CallTypes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -95,7 +95,7 @@ LogicalResult CallOp::verify() {
         if (failed(check(element)))
           return failure();
   }
-  return success();
+  return verifyTypes(*this);
 }
 
 /// Before in-place calls are gone a value says nothing about its content at another point, and two equal calls may make

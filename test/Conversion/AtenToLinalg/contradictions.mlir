@@ -1,0 +1,73 @@
+// Calls whose operands and results do not belong together, as only a damaged graph has them: each is refused, and none reads types
+// where they have nothing.
+// RUN: moe-opt %s --convert-aten-to-linalg --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @rank_of_a_product(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<4xf32> {
+  // expected-note@+1 {{aten.matmul.default (1): this form of the operator}}
+  %0 = aten.call "aten.matmul.default"(%x, %w) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @ranks_that_are_joined(%x: tensor<f32>) -> tensor<f32> {
+  // expected-note@+1 {{aten.cat.default (1): this form of the operator}}
+  %0 = aten.call "aten.cat.default"(%x) {tensors = [#aten.arg<0>]} : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @no_permutation(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // expected-note@+1 {{aten.permute.default (1): this form of the operator}}
+  %0 = aten.call "aten.permute.default"(%x) {self = #aten.arg<0>, dims = [0, 0, 7]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @sum_of_more_dimensions(%x: tensor<2x3xf32>) -> tensor<3xf32> {
+  // expected-note@+1 {{aten.add.Tensor (1): this form of the operator}}
+  %0 = aten.call "aten.add.Tensor"(%x, %x) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @expanded_to_less(%x: tensor<2x3xf32>) -> tensor<3xf32> {
+  // expected-note@+1 {{aten.expand.default (1): this form of the operator}}
+  %0 = aten.call "aten.expand.default"(%x) {self = #aten.arg<0>, size = [3]} : (tensor<2x3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @numbers_without_a_dimension() -> tensor<i64> {
+  // expected-note@+1 {{aten.arange.default (1): this form of the operator}}
+  %0 = aten.call "aten.arange.default"() {end = 3 : i64} : () -> tensor<i64>
+  return %0 : tensor<i64>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @more_indices_than_dimensions(%x: tensor<f32>, %i: tensor<4xi64>) -> tensor<f32> {
+  // expected-note@+1 {{aten.index.Tensor (1): this form of the operator}}
+  %0 = aten.call "aten.index.Tensor"(%x, %i) {self = #aten.arg<0>, indices = [#aten.arg<1>]} : (tensor<f32>, tensor<4xi64>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @complex(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  // expected-note@+1 {{aten.softmax.int (1): this form of the operator}}
+  %0 = aten.call "aten.softmax.int"(%x) {self = #aten.arg<0>, dim = 0 : i64} : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  return %0 : tensor<4xcomplex<f32>>
+}
