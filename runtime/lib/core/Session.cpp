@@ -2,12 +2,12 @@
 
 #include "core/Session.h"
 
+#include "core/OwnFiles.h"
 #include "core/Place.h"
 #include "cpu/Features.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <dlfcn.h>
+#include <cstring>
 #include <functional>
 
 using namespace moert;
@@ -19,13 +19,12 @@ constexpr uintptr_t kDeviceAlignment = 16;
 /// one for a rank, one of twice the patience for this rank's own blocks, and the work.
 constexpr int64_t kWaitsOfARun = 4;
 
-/// Path of the archive that belongs to the program: beside the file (executable or shared object) that holds it.
+/// Path of the archive that belongs to the program: beside the file that holds it.
 static std::string recordedWeights(const moert_program &program) {
   std::string weights = program.weights;
-  Dl_info info;
-  if (weights.empty() || weights[0] == '/' || !dladdr(&program, &info) || !info.dli_fname)
+  if (weights.empty() || weights[0] == '/')
     return weights;
-  std::string file = info.dli_fname;
+  std::string file = fileOf(program);
   size_t slash = file.rfind('/');
   return slash == std::string::npos ? weights : file.substr(0, slash + 1) + weights;
 }
@@ -277,22 +276,13 @@ Status Session::writeTrace(const char *path) const {
   return status.failed() ? status : context.trace->write(path, program->name);
 }
 
-static std::string ownExecutable() {
-  char *resolved = realpath("/proc/self/exe", nullptr);
-  std::string path = resolved ? resolved : "";
-  free(resolved);
-  return path;
-}
-
 Status Session::checkTrace(const char *path) const {
   Place place(path, OutputFile::Links::Follow);
   if (!place.isInTheWay())
     return {};
-  Dl_info info;
-  std::string holder = dladdr(program, &info) && info.dli_fname ? info.dli_fname : "";
   const std::pair<const char *, std::string> files[] = {{"the program's archive of weights", weights},
                                                         {"the executable", ownExecutable()},
-                                                        {"the program's library", holder}};
+                                                        {"the program's library", fileOf(*program)}};
   for (const auto &[what, file] : files)
     if (!file.empty() && place.isSameAs(Place(file, OutputFile::Links::Follow)))
       return failure(kUserError, "the trace%s would replace %s: give it another name", bothNames(path, file).c_str(),
