@@ -121,6 +121,12 @@ static bool waitForInput(int fd, int milliseconds) {
   return ready > 0;
 }
 
+bool mayGoOn(int fd, int number) {
+  if (number == EAGAIN)
+    waitForInput(fd, -1);
+  return number == EAGAIN || number == EINTR;
+}
+
 Status readAll(const std::string &path, size_t limit, std::string &text) {
   bool standard = path == "-", pipe = false;
   const char *name = standard ? "the standard input" : path.c_str();
@@ -135,9 +141,7 @@ Status readAll(const std::string &path, size_t limit, std::string &text) {
     ssize_t got = read(fd, piece.data(), piece.size());
     if (got > 0) {
       text.append(piece.data(), static_cast<size_t>(got));
-    } else if (got < 0 && errno == EAGAIN) {
-      waitForInput(fd, -1); // somebody has the other end, and takes time
-    } else if (got < 0 && errno != EINTR) {
+    } else if (got < 0 && !mayGoOn(fd, errno)) { // else somebody has the other end, and takes time
       status = failure(kUserError, "cannot read '%s': %s", name, strerror(errno));
       break;
     } else if (got == 0 && text.empty() && !somebody && !waited) {
@@ -171,7 +175,7 @@ bool readLine(std::string &line) {
   line.clear();
   char c;
   for (ssize_t got; (got = read(standardInput(), &c, 1)) != 0;) {
-    if (got < 0 && errno == EINTR)
+    if (got < 0 && mayGoOn(standardInput(), errno))
       continue;
     if (got < 0)
       return false;

@@ -32,6 +32,10 @@ int standardInput();
 /// Whether the calling thread is heard.
 bool isHeard();
 
+/// Whether a reader goes on after read() has failed with `number`: where there is nothing yet, it has been waited for.
+/// Whoever shares the other end of a terminal or pipe may have made it non-blocking for all of them.
+bool mayGoOn(int fd, int number);
+
 /// Reads a file, a pipe or a device, or the standard input for "-", of at most `limit` bytes. Waits for whoever writes
 /// to a pipe, if there is somebody.
 Status readAll(const std::string &path, size_t limit, std::string &text);

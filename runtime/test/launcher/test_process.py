@@ -69,6 +69,22 @@ def test_closed_stdout(bigram):
     assert result.returncode == 1 and "cannot write the standard output" in result.stderr
 
 
+def test_streams_that_do_not_block(bigram):
+    """Whoever shares a terminal or pipe may have set it so, as ssh and node do: a full one is no error."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    os.write(write, b"x" * 65536)  # full
+    process = subprocess.Popen([bigram.path, "--help"], stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.3)
+    with open(read, "rb") as output:
+        text = output.read()
+    assert process.wait(60) == 0, process.stderr.read()
+    process.stderr.close()
+    assert text[65536:] == bigram.out("--help")
+
+
 def test_weights(bigram, binaries, tmp_path):
     whole = (binaries / "bigram.weights").read_bytes()
     path = tmp_path / "w"
