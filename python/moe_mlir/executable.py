@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -55,6 +56,7 @@ class Executable:
         self._flags += map(str, arguments)
         self._process = None
         self._lock = threading.RLock()
+        _all.add(self)
 
     def __enter__(self):
         return self
@@ -184,7 +186,7 @@ class Executable:
         """End the process. A later call starts another one."""
         with self._lock:
             process, self._process = self._process, None
-            if process and process.owner == os.getpid():
+            if process:
                 process.close()
 
     def _kill(self):
@@ -192,9 +194,17 @@ class Executable:
         if process:
             process.kill()
 
+    def _fork(self):
+        """In a fork: another thread may have held the lock, and the process is that of the one that was forked.
+
+        While this one held the pipe too, the process would not see that its owner closes it.
+        """
+        self._lock = threading.RLock()
+        process, self._process = self._process, None
+        if process:
+            process.leave()
+
     def _started(self):
-        if self._process and self._process.owner != os.getpid():
-            self._process = None  # the process of the one that this is a fork of
         if not self._process:
             self._process = Process([str(self.path), "--serve", *self._flags], self.timeout)
         return self._process
@@ -216,6 +226,17 @@ class Executable:
             return text if isinstance(prompt, bytes) else text.decode(errors="replace")
         ids = " ".join(map(str, _ids(prompt))).encode()
         return [int(word) for word in bytes(self._ask([b"generate", b"--ids", *words], [ids])[1]).split()]
+
+
+_all = weakref.WeakSet()  # objects of this process
+
+
+def _after_fork():
+    for executable in list(_all):
+        executable._fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _is_prompt(value):

@@ -5,7 +5,6 @@ import select
 import signal
 import struct
 import subprocess
-import tempfile
 import time
 import weakref
 
@@ -42,7 +41,7 @@ class Process:
 
     def __init__(self, command, timeout):
         self.name, self.timeout, self.owner = os.path.basename(command[0]), timeout, os.getpid()
-        self._stderr = tempfile.TemporaryFile(prefix="moe-mlir-")
+        self._stderr = _nameless_file()
         # A group of its own: Ctrl-C is for the owner, who ends this process if it interrupts a request.
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._stderr}
         try:
@@ -96,6 +95,10 @@ class Process:
             ) from None
         if code:
             raise self._ended()
+        self._end()
+
+    def leave(self):
+        """In a fork of the owner: let go of a process that is not this one's."""
         self._end()
 
     def kill(self):
@@ -186,6 +189,11 @@ class Process:
         self._end()
         how = f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
         return ExecutableError(f"'{self.name}' {how}{': ' if text else ''}{text}", code, text)
+
+
+def _nameless_file():
+    """A file in memory: what a process says is to be known also where no folder can be written."""
+    return os.fdopen(os.memfd_create("moe-mlir-stderr"), "w+b", buffering=0)
 
 
 def _end(process, stderr, owner):
