@@ -25,7 +25,26 @@ constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP};
 /// As a shell would say it: 130 after Ctrl-C, 143 after SIGTERM.
 static void end(int signal) { _exit(128 + signal); }
 
-void setUpProcess() {
+/// What the executable was called, for a handler.
+static const char *ownName = "model";
+
+/// Weights are mapped: what would be an error of read() comes as a signal. Anything else that sends it is a fault of
+/// the program, as it was without a handler.
+static void endWithoutMapped(int number, siginfo_t *info, void *) {
+  if (info->si_code != BUS_ADRERR && info->si_code != BUS_OBJERR) {
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
+  const char *const parts[] = {ownName, ": error: mapped memory cannot be read or written: the archive of weights became "
+                                        "shorter, its disk failed, or no memory is left to share with other ranks\n"};
+  for (const char *part : parts)
+    (void)!write(2, part, std::strlen(part));
+  _exit(kUserError);
+}
+
+void setUpProcess(const char *executable) {
+  ownName = executable;
   // A closed standard stream would give its number to the next file that is opened. A read-only stand-in for the
   // output makes writes fail, as they should.
   for (int fd = 0; fd < 3; ++fd)
@@ -33,6 +52,10 @@ void setUpProcess() {
       (void)!open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  struct sigaction mapped = {};
+  mapped.sa_sigaction = endWithoutMapped;
+  mapped.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &mapped, nullptr);
   // Without a handler, the first process of a container would not end. Someone who starts the process with a signal
   // ignored (nohup, a shell's background job) means it.
   struct sigaction action = {}, before;

@@ -11,7 +11,7 @@ namespace moert {
 /// Makes the process fit for pipes and limits: a write to a closed pipe, past a file-size limit or to a closed standard
 /// output is an error of that write instead of a signal, or a surprise in a file that got the number by chance.
 /// Ctrl-C ends the process with 130, SIGTERM with 143, SIGHUP with 129.
-void setUpProcess();
+void setUpProcess(const char *executable);
 
 /// Writes to the standard output at once.
 Status print(const std::string &text);

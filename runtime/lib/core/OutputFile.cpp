@@ -4,6 +4,7 @@
 
 #include "core/InputFile.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -90,11 +91,15 @@ Status OutputFile::open(const std::string &target, Links links) {
 /// a moment, for all threads of the process.
 int OutputFile::openTemporary(mode_t mode) {
   constexpr int kAttempts = 100;
+  // A name may be as long as the system allows: the temporary one is no longer than that.
+  constexpr size_t kLongest = 200;
+  size_t slash = path.rfind('/'), begin = slash == std::string::npos ? 0 : slash + 1;
+  std::string stem = path.substr(0, begin + std::min(path.size() - begin, kLongest));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     uint32_t number = 0;
     if (getrandom(&number, sizeof number, 0) != sizeof number)
       return errno;
-    std::string name = path + format(".tmp.%08x", number);
+    std::string name = stem + format(".tmp.%08x", number);
     fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (fd >= 0) {
       temporary = name;

@@ -36,6 +36,8 @@ static std::string mappedFile(const void *address) {
   free(line);
   if (maps)
     fclose(maps);
+  for (size_t at; (at = file.find("\\012")) != std::string::npos;)
+    file.replace(at, 4, "\n"); // as the system writes a line feed there
   return file;
 }
 
@@ -45,11 +47,22 @@ std::string fileOf(const moert_program &program) {
   if (!dladdr1(&program, &info, reinterpret_cast<void **>(&object), RTLD_DL_LINKMAP) || !info.dli_fname)
     return "";
   // Of the executable dladdr() says what it was called, and of an object what was asked for: that may be a name of
-  // another working directory, or none of a file.
-  if (object && !*object->l_name)
-    return ownExecutable();
-  std::string mapped = *info.dli_fname == '/' ? "" : mappedFile(&program);
-  return mapped.empty() ? info.dli_fname : mapped;
+  // another working directory, or none of a file. Nor is the executable what the process runs, if the dynamic loader
+  // was called with its name.
+  const bool isExecutable = object && !*object->l_name;
+  if (!isExecutable && *info.dli_fname == '/')
+    return info.dli_fname;
+  std::string mapped = mappedFile(&program);
+  return !mapped.empty() ? mapped : isExecutable ? ownExecutable() : info.dli_fname;
+}
+
+std::string recordedWeights(const moert_program &program) {
+  std::string weights = program.weights;
+  if (weights.empty() || weights[0] == '/')
+    return weights;
+  std::string file = fileOf(program);
+  size_t slash = file.rfind('/');
+  return slash == std::string::npos ? weights : file.substr(0, slash + 1) + weights;
 }
 
 } // namespace moert

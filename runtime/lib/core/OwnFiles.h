@@ -14,6 +14,9 @@ std::string ownExecutable();
 /// The executable or shared object that holds the program; empty if that cannot be known.
 std::string fileOf(const moert_program &program);
 
+/// Path of the archive that belongs to the program: beside the file that holds it. Empty if there is none.
+std::string recordedWeights(const moert_program &program);
+
 } // namespace moert
 
 #endif // MOERT_LIB_CORE_OWNFILES_H

@@ -19,16 +19,6 @@ constexpr uintptr_t kDeviceAlignment = 16;
 /// one for a rank, one of twice the patience for this rank's own blocks, and the work.
 constexpr int64_t kWaitsOfARun = 4;
 
-/// Path of the archive that belongs to the program: beside the file that holds it.
-static std::string recordedWeights(const moert_program &program) {
-  std::string weights = program.weights;
-  if (weights.empty() || weights[0] == '/')
-    return weights;
-  std::string file = fileOf(program);
-  size_t slash = file.rfind('/');
-  return slash == std::string::npos ? weights : file.substr(0, slash + 1) + weights;
-}
-
 /// Whether the entry of `program` was also compiled for the CPU.
 static bool hasCpuTwin(const moert_program_list &programs, const moert_program &program) {
   Selection cpu;

@@ -147,6 +147,17 @@ TEST_F(OutputFileTest, LeavesTheUmaskAlone) {
   EXPECT_EQ(info.st_mode & 07777, 0640u);
 }
 
+TEST_F(OutputFileTest, NamesMayBeAsLongAsTheSystemAllows) {
+  const std::string name(255, 'n');
+  OutputFile file, longer;
+  ASSERT_FALSE(file.open(dir + "/" + name).failed());
+  ASSERT_FALSE(file.commit().failed());
+  EXPECT_EQ(names(), std::vector<std::string>{name});
+  Status s = longer.open(dir + "/" + name + "n");
+  s = s.failed() ? s : longer.commit();
+  EXPECT_NE(s.message.find("File name too long"), std::string::npos) << s.message;
+}
+
 TEST_F(OutputFileTest, OnlyStreamsGoIntoPipesAndDevices) {
   ASSERT_EQ(mkfifo((dir + "/pipe").c_str(), 0600), 0);
   OutputFile file;

@@ -5,6 +5,10 @@
 #include "core/Trace.h"
 
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <dirent.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <thread>
 #include <unistd.h>
@@ -91,6 +95,30 @@ TEST(Pool, PinningEndsWithThePool) {
     EXPECT_EQ(availableCores(), 1);
   }
   EXPECT_EQ(availableCores(), before);
+}
+
+/// What a worker is told by signals: of its own faults alone, which whoever runs the process may want to report.
+TEST(Pool, WorkersHearOfTheirFaultsOnly) {
+  Pool pool;
+  ASSERT_FALSE(pool.start(3, false).failed());
+  int workers = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  while (dirent *task = readdir(tasks)) {
+    if (task->d_name[0] == '.' || std::atoi(task->d_name) == getpid())
+      continue;
+    std::ifstream status(std::string("/proc/self/task/") + task->d_name + "/status");
+    for (std::string word; status >> word;)
+      if (word == "SigBlk:") {
+        uint64_t blocked = 0;
+        status >> std::hex >> blocked;
+        auto isBlocked = [&](int signal) { return (blocked >> (signal - 1) & 1) != 0; };
+        EXPECT_TRUE(isBlocked(SIGINT) && isBlocked(SIGTERM) && isBlocked(SIGALRM) && isBlocked(SIGUSR1));
+        EXPECT_FALSE(isBlocked(SIGBUS) || isBlocked(SIGSEGV) || isBlocked(SIGFPE) || isBlocked(SIGILL));
+        ++workers;
+      }
+  }
+  closedir(tasks);
+  EXPECT_EQ(workers, 2);
 }
 
 TEST(Pool, SleepingWorkersWakeUp) {
