@@ -58,6 +58,14 @@ class Executable:
         self._lock = threading.RLock()
         _all.add(self)
 
+    def __getstate__(self):
+        """Of a copy, also in another process: it starts a process of its own."""
+        return {name: value for name, value in vars(self).items() if name not in ("_process", "_lock")}
+
+    def __setstate__(self, state):
+        vars(self).update(state, _process=None, _lock=threading.RLock())
+        _all.add(self)
+
     def __enter__(self):
         return self
 
@@ -135,7 +143,8 @@ class Executable:
         named.update({"top-p": top_p, "seed": seed})
         words = [_encoded(f"--{flag}={value}") for flag, value in named.items() if value is not None]
         words += [b"--stop=" + _encoded(text) for text in stops]
-        prompts = np.asarray(prompts) if hasattr(prompts, "__array__") else prompts
+        if hasattr(prompts, "__array__") and not isinstance(prompts, (str, bytes)):  # as numpy.str_ is
+            prompts = np.asarray(prompts)
         if _is_prompt(prompts):
             return self._continue(prompts, words)
         texts = []
@@ -253,7 +262,7 @@ def _is_id(value):
 
 
 def _several(prompts):
-    if isinstance(prompts, (list, tuple, np.ndarray)):
+    if isinstance(prompts, (list, tuple)) or (isinstance(prompts, np.ndarray) and prompts.ndim):
         return prompts
     raise Error(f"expected a str, bytes or token ids as a prompt, or a list of prompts; got {_shown(prompts)}")
 

@@ -47,6 +47,7 @@ class Process:
         try:
             self._process = subprocess.Popen(command, bufsize=0, process_group=0, **pipes)
         except (OSError, ValueError) as error:  # a zero byte in a flag
+            self._stderr.close()
             raise Error(f"cannot run '{command[0]}': {getattr(error, 'strerror', None) or error}") from error
         self._end = weakref.finalize(self, _end, self._process, self._stderr, self.owner)
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
@@ -228,6 +229,8 @@ _NAMES = {np.dtype(dtype).str: name for name, dtype in DTYPES.items() if name !=
 
 def as_bytes(name, value):
     """Words that describe the input `name`, and the bytes of its elements."""
+    if np.ma.is_masked(value):
+        raise Error(f"input {name!r} has masked elements: say what stands in their places, by filled()")
     try:
         array = np.asarray(value, order="C")  # of rank 0 too
         word = name.encode()

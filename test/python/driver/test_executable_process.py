@@ -1,7 +1,9 @@
 """The process behind an `Executable`: whose it is, and when it ends."""
 
+import copy
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -161,3 +163,14 @@ def test_no_folder_for_temporary_files(path, monkeypatch):
         with pytest.raises(ExecutableError, match="killed|SIGKILL"):
             process_of(model).kill()
             model.reset()
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_has_a_process_of_its_own(again, path):
+    """As what a pool of processes is given."""
+    with Executable(path, threads=1, arguments=("--seed", "3")) as model:
+        text = model.generate("The ", max_new_tokens=5)
+        with again(model) as other:
+            assert other.generate("The ", max_new_tokens=5) == text
+            assert process_of(other) is not process_of(model) and other._flags == model._flags
+        assert process_of(model).poll() is None
