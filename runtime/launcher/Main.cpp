@@ -96,7 +96,7 @@ static Status runSession(const void *what, const Options &options, const char *t
   moert_session_options open = {};
   open.entry = orNull(options.entry);
   open.device = orNull(options.device);
-  open.weights = weights.c_str();
+  open.weights = orNull(weights); // a program may have none
   open.threads = static_cast<int32_t>(options.threads);
   open.pin = options.pin;
   open.verify_weights = options.verifyWeights;

@@ -60,6 +60,8 @@ Status Session::openDevice(const moert_program_list &programs, const Selection &
 Status Session::openWeights(const moert_session_options &options) {
   if (options.random_weights && options.verify_weights)
     return failure(kUserError, "weights that are made from a seed cannot be verified");
+  if (options.weights && !*options.weights)
+    return failure(kUserError, "the name of the archive of weights is empty");
   std::string path = options.weights ? options.weights : recordedWeights(*program);
   if (!options.tuning || *options.tuning)
     if (Status s = variants.readTuning(options.tuning, path, *program); s.failed())

@@ -65,6 +65,15 @@ int main(int argc, char **argv) {
   CHECK(moert_session_open(programs, NULL, &s) == 0);
   moert_session_close(s);
 
+  options.weights = "";
+  CHECK(moert_session_open(programs, &options, &s) == 1);
+  expectError("the name of the archive of weights is empty");
+  moert_session_close(s);
+  options.ranks = -1;
+  CHECK(moert_session_open(programs, &options, &s) == 1);
+  expectError("one of -1 ranks");
+  moert_session_close(s);
+  options.ranks = 0;
   options.weights = "/nonexistent/weights";
   CHECK(moert_session_open(programs, &options, &s) == 1);
   expectError("cannot open weights '/nonexistent/weights'");
