@@ -45,7 +45,8 @@ int moe_mlir::readIr(StringRef path, std::optional<Level> from, mlir::MLIRContex
     return kUserError;
   }
   if ((*buffer)->getBuffer().starts_with("PK\3\4")) {
-    console.error("'" + path + "' holds an exported model, whose weights are read from a file: give the name of a .pt2");
+    console.error("'" + path +
+                  "' holds an exported model, whose weights are read from a file: give the name of a .pt2");
     return kUserError;
   }
   unsigned line = 0;

@@ -36,8 +36,9 @@ static void endWithoutMapped(int number, siginfo_t *info, void *) {
     raise(number);
     return;
   }
-  const char *const parts[] = {ownName, ": error: mapped memory cannot be read or written: the archive of weights became "
-                                        "shorter, its disk failed, or no memory is left to share with other ranks\n"};
+  const char *const parts[] = {ownName,
+                               ": error: mapped memory cannot be read or written: the archive of weights became "
+                               "shorter, its disk failed, or no memory is left to share with other ranks\n"};
   for (const char *part : parts)
     (void)!write(2, part, std::strlen(part));
   _exit(kUserError);

@@ -110,9 +110,9 @@ Status Trace::print(int process, const std::string &name, int64_t origin, Flush 
   for (const Event &e : events) {
     text += format(",\n{\"name\":\"%s\",\"cat\":\"launch\",\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%s,\"dur\":%s,"
                    "\"args\":{\"rows\":%lld,\"work\":%lld,\"blocks\":%lld%s}}",
-                   jsonEscape(e.name).c_str(), process, micros(e.begin - origin).c_str(), micros(e.end - e.begin).c_str(),
-                   static_cast<long long>(e.rows), static_cast<long long>(e.work), static_cast<long long>(e.blocks),
-                   phaseText(e.phase).c_str());
+                   jsonEscape(e.name).c_str(), process, micros(e.begin - origin).c_str(),
+                   micros(e.end - e.begin).c_str(), static_cast<long long>(e.rows), static_cast<long long>(e.work),
+                   static_cast<long long>(e.blocks), phaseText(e.phase).c_str());
     if (Status s = flushLong(); s.failed())
       return s;
   }
