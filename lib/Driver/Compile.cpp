@@ -203,6 +203,10 @@ int Compiler::checkLevels() {
 int Compiler::read() {
   console.begin("read " + sys::path::filename(options.input).str());
   const bool ir = isIr(options.input);
+  if (!ir && options.from) {
+    console.error("--from says the level of IR, and '" + options.input + "' is an exported model");
+    return kUserError;
+  }
   if (!ir)
     diagnostics.setModel(options.input);
   if (int status = ir ? readIr(options.input, options.from, context, console, input)

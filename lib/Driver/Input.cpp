@@ -44,6 +44,11 @@ int moe_mlir::readIr(StringRef path, std::optional<Level> from, mlir::MLIRContex
     console.error("cannot read '" + path + "': " + buffer.getError().message());
     return kUserError;
   }
+  if ((*buffer)->getBuffer().starts_with("PK\3\4")) {
+    console.error("'" + path +
+                  "' holds an exported model, whose weights are read from a file: give the name of a .pt2");
+    return kUserError;
+  }
   unsigned line = 0;
   if (Error error = checkIrText((*buffer)->getBuffer(), line)) {
     console.error(path + ":" + Twine(line) + ": " + toString(std::move(error)));

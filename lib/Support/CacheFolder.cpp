@@ -53,9 +53,10 @@ CacheFolder::CacheFolder(StringRef folder, ArrayRef<StringRef> inside) {
 std::string CacheFolder::fromEnvironment() {
   if (std::optional<std::string> folder = sys::Process::GetEnv("MOE_CACHE_DIR"))
     return *folder;
+  // Neither is a place if it is relative, or empty: every working directory would have a cache.
   SmallString<128> folder(sys::Process::GetEnv("XDG_CACHE_HOME").value_or(""));
-  if (folder.empty()) {
-    if (!sys::path::home_directory(folder))
+  if (!sys::path::is_absolute(folder)) {
+    if (!sys::path::home_directory(folder) || !sys::path::is_absolute(folder))
       return "";
     sys::path::append(folder, ".cache");
   }

@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace llvm;
@@ -61,6 +62,9 @@ void RowReader::readRaw(ArrayRef<int64_t> leading, int64_t first, int64_t count,
       run = std::min(count, box.origin.back() + box.sizes.back() - first);
     }
     copyStrided(box.data + element * static_cast<int64_t>(size), stride, run, size, out);
+    // Programs rely on bools being 0 or 1, and compute indices from them; files may hold any byte for true.
+    if (view.dtype == MOERT_BOOL)
+      std::transform(out, out + run, out, [](char byte) { return byte != 0; });
     out += run * size;
     first += run;
     count -= run;

@@ -1,7 +1,8 @@
 import sys
 
-from . import interrupts
+from . import interrupts, streams
 
+streams.fill_gaps()  # before anything is opened
 interrupts.end_at_once()  # before anything is imported that takes time
 
 from .cli import main  # noqa: E402

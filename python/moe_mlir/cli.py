@@ -3,11 +3,11 @@
 import argparse
 import os
 import signal
-import sys
 import time
 
 from . import collector
 from .errors import Error
+from .streams import say
 
 EXPORT_HELP = """\
 Export a Mixture-of-Experts language model for `moe-compile`.
@@ -72,25 +72,22 @@ def main(arguments=None):
     start = time.monotonic()
 
     def progress(line):
-        print(f"[{time.monotonic() - start:6.1f} s] {line}", file=sys.stderr, flush=True)
+        say(f"[{time.monotonic() - start:6.1f} s] {line}")
 
     try:
         with collector.paused():
             _export(options, None if options.quiet else progress)
     except Error as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}")
         return error.exit_code
     except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}")
         return 1
     except ModuleNotFoundError as error:
-        print(
-            f"error: the Python package '{error.name}' is missing; install the versions of python/requirements.txt",
-            file=sys.stderr,
-        )
+        say(f"error: the Python package '{error.name}' is missing; install the versions of python/requirements.txt")
         return 1
     except KeyboardInterrupt:  # called by a program; as a command, a signal ends the process (interrupts.py)
-        print("interrupted", file=sys.stderr)
+        say("interrupted")
         return 128 + signal.SIGINT
     return 0
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -55,6 +56,15 @@ class Executable:
         self._flags += map(str, arguments)
         self._process = None
         self._lock = threading.RLock()
+        _all.add(self)
+
+    def __getstate__(self):
+        """Of a copy, also in another process: it starts a process of its own."""
+        return {name: value for name, value in vars(self).items() if name not in ("_process", "_lock")}
+
+    def __setstate__(self, state):
+        vars(self).update(state, _process=None, _lock=threading.RLock())
+        _all.add(self)
 
     def __enter__(self):
         return self
@@ -133,7 +143,8 @@ class Executable:
         named.update({"top-p": top_p, "seed": seed})
         words = [_encoded(f"--{flag}={value}") for flag, value in named.items() if value is not None]
         words += [b"--stop=" + _encoded(text) for text in stops]
-        prompts = np.asarray(prompts) if hasattr(prompts, "__array__") else prompts
+        if hasattr(prompts, "__array__") and not isinstance(prompts, (str, bytes)):  # as numpy.str_ is
+            prompts = np.asarray(prompts)
         if _is_prompt(prompts):
             return self._continue(prompts, words)
         texts = []
@@ -184,7 +195,7 @@ class Executable:
         """End the process. A later call starts another one."""
         with self._lock:
             process, self._process = self._process, None
-            if process and process.owner == os.getpid():
+            if process:
                 process.close()
 
     def _kill(self):
@@ -192,9 +203,17 @@ class Executable:
         if process:
             process.kill()
 
+    def _fork(self):
+        """In a fork: another thread may have held the lock, and the process is that of the one that was forked.
+
+        While this one held the pipe too, the process would not see that its owner closes it.
+        """
+        self._lock = threading.RLock()
+        process, self._process = self._process, None
+        if process:
+            process.leave()
+
     def _started(self):
-        if self._process and self._process.owner != os.getpid():
-            self._process = None  # the process of the one that this is a fork of
         if not self._process:
             self._process = Process([str(self.path), "--serve", *self._flags], self.timeout)
         return self._process
@@ -218,6 +237,17 @@ class Executable:
         return [int(word) for word in bytes(self._ask([b"generate", b"--ids", *words], [ids])[1]).split()]
 
 
+_all = weakref.WeakSet()  # objects of this process
+
+
+def _after_fork():
+    for executable in list(_all):
+        executable._fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def _is_prompt(value):
     """Whether it is one prompt; an empty list is a list of no prompts."""
     if isinstance(value, (str, bytes)):
@@ -232,7 +262,7 @@ def _is_id(value):
 
 
 def _several(prompts):
-    if isinstance(prompts, (list, tuple, np.ndarray)):
+    if isinstance(prompts, (list, tuple)) or (isinstance(prompts, np.ndarray) and prompts.ndim):
         return prompts
     raise Error(f"expected a str, bytes or token ids as a prompt, or a list of prompts; got {_shown(prompts)}")
 

@@ -5,7 +5,6 @@ import select
 import signal
 import struct
 import subprocess
-import tempfile
 import time
 import weakref
 
@@ -42,12 +41,13 @@ class Process:
 
     def __init__(self, command, timeout):
         self.name, self.timeout, self.owner = os.path.basename(command[0]), timeout, os.getpid()
-        self._stderr = tempfile.TemporaryFile(prefix="moe-mlir-")
+        self._stderr = _nameless_file()
         # A group of its own: Ctrl-C is for the owner, who ends this process if it interrupts a request.
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._stderr}
         try:
             self._process = subprocess.Popen(command, bufsize=0, process_group=0, **pipes)
         except (OSError, ValueError) as error:  # a zero byte in a flag
+            self._stderr.close()
             raise Error(f"cannot run '{command[0]}': {getattr(error, 'strerror', None) or error}") from error
         self._end = weakref.finalize(self, _end, self._process, self._stderr, self.owner)
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
@@ -96,6 +96,10 @@ class Process:
             ) from None
         if code:
             raise self._ended()
+        self._end()
+
+    def leave(self):
+        """In a fork of the owner: let go of a process that is not this one's."""
         self._end()
 
     def kill(self):
@@ -188,6 +192,11 @@ class Process:
         return ExecutableError(f"'{self.name}' {how}{': ' if text else ''}{text}", code, text)
 
 
+def _nameless_file():
+    """A file in memory: what a process says is to be known also where no folder can be written."""
+    return os.fdopen(os.memfd_create("moe-mlir-stderr"), "w+b", buffering=0)
+
+
 def _end(process, stderr, owner):
     """End a process and wait for it, unless it belongs to the process that this one is a fork of."""
     for file in (process.stdin, process.stdout, stderr):
@@ -220,6 +229,8 @@ _NAMES = {np.dtype(dtype).str: name for name, dtype in DTYPES.items() if name !=
 
 def as_bytes(name, value):
     """Words that describe the input `name`, and the bytes of its elements."""
+    if np.ma.is_masked(value):
+        raise Error(f"input {name!r} has masked elements: say what stands in their places, by filled()")
     try:
         array = np.asarray(value, order="C")  # of rank 0 too
         word = name.encode()

@@ -25,7 +25,27 @@ constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP};
 /// As a shell would say it: 130 after Ctrl-C, 143 after SIGTERM.
 static void end(int signal) { _exit(128 + signal); }
 
-void setUpProcess() {
+/// What the executable was called, for a handler.
+static const char *ownName = "model";
+
+/// Weights are mapped: what would be an error of read() comes as a signal. Anything else that sends it is a fault of
+/// the program, as it was without a handler.
+static void endWithoutMapped(int number, siginfo_t *info, void *) {
+  if (info->si_code != BUS_ADRERR && info->si_code != BUS_OBJERR) {
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
+  const char *const parts[] = {ownName,
+                               ": error: mapped memory cannot be read or written: the archive of weights became "
+                               "shorter, its disk failed, or no memory is left to share with other ranks\n"};
+  for (const char *part : parts)
+    (void)!write(2, part, std::strlen(part));
+  _exit(kUserError);
+}
+
+void setUpProcess(const char *executable) {
+  ownName = executable;
   // A closed standard stream would give its number to the next file that is opened. A read-only stand-in for the
   // output makes writes fail, as they should.
   for (int fd = 0; fd < 3; ++fd)
@@ -33,6 +53,10 @@ void setUpProcess() {
       (void)!open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  struct sigaction mapped = {};
+  mapped.sa_sigaction = endWithoutMapped;
+  mapped.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &mapped, nullptr);
   // Without a handler, the first process of a container would not end. Someone who starts the process with a signal
   // ignored (nohup, a shell's background job) means it.
   struct sigaction action = {}, before;
@@ -121,6 +145,12 @@ static bool waitForInput(int fd, int milliseconds) {
   return ready > 0;
 }
 
+bool mayGoOn(int fd, int number) {
+  if (number == EAGAIN)
+    waitForInput(fd, -1);
+  return number == EAGAIN || number == EINTR;
+}
+
 Status readAll(const std::string &path, size_t limit, std::string &text) {
   bool standard = path == "-", pipe = false;
   const char *name = standard ? "the standard input" : path.c_str();
@@ -135,9 +165,7 @@ Status readAll(const std::string &path, size_t limit, std::string &text) {
     ssize_t got = read(fd, piece.data(), piece.size());
     if (got > 0) {
       text.append(piece.data(), static_cast<size_t>(got));
-    } else if (got < 0 && errno == EAGAIN) {
-      waitForInput(fd, -1); // somebody has the other end, and takes time
-    } else if (got < 0 && errno != EINTR) {
+    } else if (got < 0 && !mayGoOn(fd, errno)) { // else somebody has the other end, and takes time
       status = failure(kUserError, "cannot read '%s': %s", name, strerror(errno));
       break;
     } else if (got == 0 && text.empty() && !somebody && !waited) {
@@ -171,7 +199,7 @@ bool readLine(std::string &line) {
   line.clear();
   char c;
   for (ssize_t got; (got = read(standardInput(), &c, 1)) != 0;) {
-    if (got < 0 && errno == EINTR)
+    if (got < 0 && mayGoOn(standardInput(), errno))
       continue;
     if (got < 0)
       return false;

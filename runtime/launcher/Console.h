@@ -11,7 +11,7 @@ namespace moert {
 /// Makes the process fit for pipes and limits: a write to a closed pipe, past a file-size limit or to a closed standard
 /// output is an error of that write instead of a signal, or a surprise in a file that got the number by chance.
 /// Ctrl-C ends the process with 130, SIGTERM with 143, SIGHUP with 129.
-void setUpProcess();
+void setUpProcess(const char *executable);
 
 /// Writes to the standard output at once.
 Status print(const std::string &text);
@@ -31,6 +31,10 @@ void setUpThread(int input, bool isHeard);
 int standardInput();
 /// Whether the calling thread is heard.
 bool isHeard();
+
+/// Whether a reader goes on after read() has failed with `number`: where there is nothing yet, it has been waited for.
+/// Whoever shares the other end of a terminal or pipe may have made it non-blocking for all of them.
+bool mayGoOn(int fd, int number);
 
 /// Reads a file, a pipe or a device, or the standard input for "-", of at most `limit` bytes. Waits for whoever writes
 /// to a pipe, if there is somebody.

@@ -20,13 +20,18 @@ namespace {
 struct File {
   std::string what, path; // no path: a stream
   Place place;
-  bool isOfCall = false; // an output
+  bool isOfCall = false; // its input or output
+
+  /// Also of a folder that is not there yet.
+  bool isSameAs(const File &other) const {
+    return place.isSameAs(other.place) || (!path.empty() && path == other.path);
+  }
 };
 
 class FilePlan {
 public:
-  /// What does not exist is refused by who reads it.
-  void reads(const std::string &what, const std::string &path);
+  /// What does not exist is refused by who reads it, unless `isOfCall`: then the call's own output could be it.
+  void reads(const std::string &what, const std::string &path, bool isOfCall = false);
   void reads(const char *what, int stream) { add(inputs, {what, "", Place(stream)}); }
   void prints(const char *what, int stream) { add(outputs, {what, "", Place(stream)}); }
   /// A file that the user names.
@@ -45,7 +50,7 @@ public:
 
 private:
   static void add(std::vector<File> &files, File file) {
-    if (file.place.exists && S_ISREG(file.place.file.st_mode))
+    if (file.place.exists ? S_ISREG(file.place.file.st_mode) : file.isOfCall)
       files.push_back(std::move(file));
   }
 
@@ -56,9 +61,9 @@ private:
 
 } // namespace
 
-void FilePlan::reads(const std::string &what, const std::string &path) {
-  File file{what, path, Place(path, OutputFile::Links::Follow)};
-  auto isThis = [&](const File &other) { return other.place.isSameAs(file.place); };
+void FilePlan::reads(const std::string &what, const std::string &path, bool isOfCall) {
+  File file{what, path, Place(path, OutputFile::Links::Follow), isOfCall};
+  auto isThis = [&](const File &other) { return other.isSameAs(file); };
   auto hasMade = [&](const File &output) { return output.isOfCall && isThis(output); };
   if (std::none_of(outputs.begin(), outputs.end(), hasMade) && std::none_of(inputs.begin(), inputs.end(), isThis))
     add(inputs, std::move(file));
@@ -70,11 +75,11 @@ Status FilePlan::writes(File file, const char *remedy) {
   if (!file.place.isInTheWay())
     return {};
   for (const File &input : inputs)
-    if (file.place.isSameAs(input.place))
+    if (file.isSameAs(input))
       return failure(kUserError, "%s%s would replace %s: %s", file.what.c_str(),
                      bothNames(file.path, input.path).c_str(), input.what.c_str(), remedy);
   for (const File &other : outputs) {
-    if (!file.place.isSameAs(other.place))
+    if (!file.isSameAs(other))
       continue;
     if (file.isOfCall && other.isOfCall)
       return {};
@@ -97,9 +102,9 @@ static void planStreams(const Options &options, FilePlan &plan) {
 
 static Status planCall(const moert_program &program, const Call &call, FilePlan &plan) {
   for (const NamedFile &file : call.inputs)
-    plan.reads("input '" + file.name + "'", file.path);
+    plan.reads("input '" + file.name + "'", file.path, /*isOfCall=*/true);
   for (const NamedFile &file : call.expected)
-    plan.reads("the expected output '" + file.name + "'", file.path);
+    plan.reads("the expected output '" + file.name + "'", file.path, /*isOfCall=*/true);
   for (int32_t i = 0; i < program.output_count && !call.outputDir.empty(); ++i)
     if (Status s = plan.writesOfCall(outputPath(call.outputDir, program.outputs[i])); s.failed())
       return s;

@@ -4,25 +4,19 @@
 #include "Modes.h"
 #include "StartRanks.h"
 #include "core/OutputFile.h"
+#include "core/OwnFiles.h"
 #include "core/Select.h"
 #include "core/Variants.h"
 
 #include <cstdlib>
-#include <unistd.h>
 
 using namespace moert;
 
-/// The archive's path: what --weights says, else what the program records, beside the running file.
+/// The archive's path: what --weights says, else what the program records.
 static std::string weightsPath(const moert_program &program, const Options &options) {
   if (!options.weights.empty())
     return options.weights;
-  std::string weights = program.weights;
-  char self[4096];
-  ssize_t size = readlink("/proc/self/exe", self, sizeof self);
-  if (weights.empty() || weights[0] == '/' || size <= 0 || size == sizeof self)
-    return weights;
-  std::string file(self, static_cast<size_t>(size));
-  return file.substr(0, file.rfind('/') + 1) + weights;
+  return recordedWeights(program);
 }
 
 static Status runMode(moert_session *session, const moert_program &program, const Options &options) {
@@ -102,7 +96,7 @@ static Status runSession(const void *what, const Options &options, const char *t
   moert_session_options open = {};
   open.entry = orNull(options.entry);
   open.device = orNull(options.device);
-  open.weights = weights.c_str();
+  open.weights = orNull(weights); // a program may have none
   open.threads = static_cast<int32_t>(options.threads);
   open.pin = options.pin;
   open.verify_weights = options.verifyWeights;
@@ -169,7 +163,7 @@ static Status runCommand(const moert_program_list &programs, int argc, char **ar
 }
 
 int main(int argc, char **argv) {
-  setUpProcess();
+  setUpProcess(argc ? argv[0] : "model");
   Status status = runCommand(*moert_session_programs(), argc, argv);
   if (status.failed() && !status.message.empty())
     complain("%s: error: %s", argc ? argv[0] : "model", status.message.c_str());

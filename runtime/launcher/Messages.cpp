@@ -2,6 +2,7 @@
 
 #include "Messages.h"
 
+#include "Console.h"
 #include "Modes.h"
 #include "core/OutputFile.h"
 
@@ -19,7 +20,7 @@ Status MessageReader::fill(void *data, uint64_t size, bool &ended) {
   ended = false;
   for (char *p = static_cast<char *>(data); size;) {
     ssize_t got = ::read(fd, p, std::min<uint64_t>(size, uint64_t(1) << 30));
-    if (got < 0 && errno == EINTR)
+    if (got < 0 && mayGoOn(fd, errno))
       continue;
     if (got < 0)
       return failure(kUserError, "cannot read a request: %s", strerror(errno));

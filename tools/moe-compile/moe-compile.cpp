@@ -210,6 +210,18 @@ static bool hasEmptyName() {
   return false;
 }
 
+/// Of several values the last one would win, and nobody would miss the others; except where one adds to another.
+static bool isRepeated() {
+  const StringRef repeatable[] = {"variant", "require", "q", "v"};
+  for (auto &[name, option] : cl::getRegisteredOptions())
+    if (option->getNumOccurrences() > 1 && is_contained(option->Categories, &category) &&
+        !is_contained(repeatable, name)) {
+      usageError(Twine(name.size() == 1 ? "-" : "--") + name + " is given twice");
+      return true;
+    }
+  return false;
+}
+
 /// Makes the tool's own options the only ones: LLVM's libraries register hundreds.
 static void hideForeignOptions() {
   for (auto &[name, option] : cl::getRegisteredOptions())
@@ -229,7 +241,7 @@ int main(int argc, char **argv) {
       errs() << StringRef(messages).rtrim() << "\n";
     return kUserError;
   }
-  bool bad = hasEmptyName();
+  bool bad = hasEmptyName() || isRepeated();
   if (bad)
     return kUserError;
   CompileOptions options;
@@ -265,6 +277,8 @@ int main(int argc, char **argv) {
     return usageError("-q and -v exclude each other");
   if (options.output == "-" && !options.to)
     return usageError("-o - needs --to=LEVEL: a program is not written to standard output");
+  if (emit.getNumOccurrences() && options.to)
+    return usageError("--emit and --to exclude each other: --to=" + toLevel + " makes IR");
   std::string error;
   const bool isChosen = isAutoParallel(options.parallel);
   if (isChosen ? !parseAutoParallel(options.parallel, error)

@@ -96,6 +96,15 @@ TEST_F(RecipeTest, StridedSource) {
   EXPECT_EQ(run<float>({blob}, "[]", {3, 2}), (std::vector<float>{1, 4, 2, 5, 3, 6}));
 }
 
+/// A file may hold any byte for true; programs compute indices from bools.
+TEST_F(RecipeTest, BoolsAreZeroOrOne) {
+  Tensor<uint8_t> t({2, 3}, 254); // 254, 255, 0, 1, 2, 3
+  EXPECT_EQ(run<uint8_t>({t.blob(MOERT_BOOL)}, "[]", {2, 3}), (std::vector<uint8_t>{1, 1, 0, 1, 1, 1}));
+  EXPECT_EQ(run<uint8_t>({t.blob(MOERT_BOOL)}, "[#moe.transpose<[1, 0]>]", {3, 2}),
+            (std::vector<uint8_t>{1, 1, 1, 1, 0, 1}));
+  EXPECT_EQ(run<uint8_t>({t.blob(MOERT_U8)}, "[]", {2, 3}), t.data);
+}
+
 TEST_F(RecipeTest, Stack) {
   Tensor<float> a({2, 2}, 1), b({2, 2}, 10);
   EXPECT_EQ(run<float>({a.blob(MOERT_F32), b.blob(MOERT_F32)}, "[#moe.stack]", {2, 2, 2}),

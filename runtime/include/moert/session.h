@@ -54,7 +54,7 @@ typedef struct moert_session_options {
                               else they map each other's memory */
 } moert_session_options;
 
-/* A value of a call: row-major, contiguous. */
+/* A value of a call: row-major, contiguous. A bool is a byte that is 0 or 1; an input with others is an error. */
 typedef struct moert_tensor {
   int32_t dtype; /* moert_dtype */
   int32_t rank;

@@ -91,6 +91,9 @@ Status Archive::checkTable() {
   return {};
 }
 
+/// Programs compute indices from bools.
+static bool isNoBool(char byte) { return byte != 0 && byte != 1; }
+
 Status Archive::checkEntry(const ArchiveEntry &entry, uint64_t index) {
   const char *fault = nullptr;
   uint64_t bytes = 0;
@@ -106,6 +109,8 @@ Status Archive::checkEntry(const ArchiveEntry &entry, uint64_t index) {
   else if (entry.size && entry.offset < header.table_offset + header.table_size &&
            entry.offset + entry.size > header.table_offset)
     fault = "it overlaps the table";
+  else if (entry.dtype == MOERT_BOOL && std::any_of(base + entry.offset, base + entry.offset + entry.size, isNoBool))
+    fault = "a bool in it is neither 0 nor 1";
   if (fault)
     return failure(kUserError, "weights '%s' are damaged: entry '%s': %s", path.c_str(), key(entry).c_str(), fault);
   return {};

@@ -2,6 +2,8 @@
 
 #include "core/Inputs.h"
 
+#include <algorithm>
+
 namespace moert {
 
 static std::string describe(int32_t dtype, int32_t rank, const int64_t *sizes) {
@@ -67,14 +69,27 @@ static Status checkIntegers(const moert_value &declared, const char *symbolName,
   return {};
 }
 
+/// Compiled code relies on it, as C does: what is computed from other bytes may be any number, an index too.
+static Status checkBools(const moert_value &declared, const void *data, int64_t count) {
+  const auto *bytes = static_cast<const uint8_t *>(data);
+  const auto *wrong = std::find_if(bytes, bytes + count, [](uint8_t byte) { return byte > 1; });
+  if (wrong == bytes + count)
+    return {};
+  return failure(kUserError, "input '%s': element %lld is the byte %d; a bool is 0 or 1", declared.name,
+                 static_cast<long long>(wrong - bytes), *wrong);
+}
+
 Status checkElements(const moert_program &program, int32_t index, const Tensor &input,
                      const std::vector<int64_t> &symbols) {
   const moert_value &declared = program.inputs[index];
-  if (declared.lo > declared.hi && !declared.uniform)
-    return {};
   int64_t count = 1;
   for (int32_t d = 0; d < declared.rank; ++d)
     count *= input.sizes[d];
+  if (declared.dtype == MOERT_BOOL)
+    if (Status s = checkBools(declared, input.data, count); s.failed())
+      return s;
+  if (declared.lo > declared.hi && !declared.uniform)
+    return {};
   const char *name = declared.symbol >= 0 ? program.symbols[declared.symbol] : "";
   int64_t size = declared.symbol >= 0 ? symbols[static_cast<size_t>(declared.symbol)] : 0;
   switch (declared.dtype) {

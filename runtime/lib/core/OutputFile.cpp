@@ -4,10 +4,13 @@
 
 #include "core/InputFile.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -23,9 +26,15 @@ int writeAll(int fd, const void *data, size_t size) {
   while (size) {
     ssize_t written = ::write(fd, p, size);
     if (written < 0) {
-      if (errno == EINTR)
-        continue;
-      return errno;
+      int number = errno;
+      // Whoever shares the other end of a terminal or pipe may have made it non-blocking for all of them.
+      if (number == EAGAIN) {
+        pollfd wanted = {fd, POLLOUT, 0};
+        (void)poll(&wanted, 1, -1);
+      } else if (number != EINTR) {
+        return number;
+      }
+      continue;
     }
     p += written;
     size -= static_cast<size_t>(written);
@@ -71,15 +80,35 @@ Status OutputFile::open(const std::string &target, Links links) {
     }
   if (exists && access(path.c_str(), W_OK) != 0)
     return error(errno);
-  std::string name = path + ".tmp.XXXXXX";
-  fd = mkostemp(&name[0], O_CLOEXEC);
-  if (fd < 0)
-    return error(errno);
-  temporary = name;
-  mode_t mask = umask(0);
-  umask(mask);
-  fchmod(fd, exists ? info.st_mode & 07777 : 0666 & ~mask);
+  if (int number = openTemporary(exists ? 0600 : 0666))
+    return error(number);
+  if (exists)
+    fchmod(fd, info.st_mode & 07777);
   return {};
+}
+
+/// Opens a new file beside `path`. The system applies the umask, as to any new file: to ask for it would change it for
+/// a moment, for all threads of the process.
+int OutputFile::openTemporary(mode_t mode) {
+  constexpr int kAttempts = 100;
+  // A name may be as long as the system allows: the temporary one is no longer than that.
+  constexpr size_t kLongest = 200;
+  size_t slash = path.rfind('/'), begin = slash == std::string::npos ? 0 : slash + 1;
+  std::string stem = path.substr(0, begin + std::min(path.size() - begin, kLongest));
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    uint32_t number = 0;
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+      return errno;
+    std::string name = stem + format(".tmp.%08x", number);
+    fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd >= 0) {
+      temporary = name;
+      return 0;
+    }
+    if (errno != EEXIST)
+      return errno;
+  }
+  return EEXIST;
 }
 
 bool OutputFile::isStream(const std::string &target) {

@@ -4,6 +4,7 @@
 
 #include "core/Status.h"
 
+#include <sys/types.h>
 #include <vector>
 
 namespace moert {
@@ -39,6 +40,7 @@ private:
   Status error(int number);
   Status refuse(const char *kind);
   Status openPipe();
+  int openTemporary(mode_t mode);
   Status flush();
 
   std::string path;

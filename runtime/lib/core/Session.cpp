@@ -2,12 +2,12 @@
 
 #include "core/Session.h"
 
+#include "core/OwnFiles.h"
 #include "core/Place.h"
 #include "cpu/Features.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <dlfcn.h>
+#include <cstring>
 #include <functional>
 
 using namespace moert;
@@ -18,17 +18,6 @@ constexpr uintptr_t kDeviceAlignment = 16;
 /// Of several ranks a deadline is for each wait, and a run on a GPU, in which waits end by themselves, has more time:
 /// one for a rank, one of twice the patience for this rank's own blocks, and the work.
 constexpr int64_t kWaitsOfARun = 4;
-
-/// Path of the archive that belongs to the program: beside the file (executable or shared object) that holds it.
-static std::string recordedWeights(const moert_program &program) {
-  std::string weights = program.weights;
-  Dl_info info;
-  if (weights.empty() || weights[0] == '/' || !dladdr(&program, &info) || !info.dli_fname)
-    return weights;
-  std::string file = info.dli_fname;
-  size_t slash = file.rfind('/');
-  return slash == std::string::npos ? weights : file.substr(0, slash + 1) + weights;
-}
 
 /// Whether the entry of `program` was also compiled for the CPU.
 static bool hasCpuTwin(const moert_program_list &programs, const moert_program &program) {
@@ -71,6 +60,8 @@ Status Session::openDevice(const moert_program_list &programs, const Selection &
 Status Session::openWeights(const moert_session_options &options) {
   if (options.random_weights && options.verify_weights)
     return failure(kUserError, "weights that are made from a seed cannot be verified");
+  if (options.weights && !*options.weights)
+    return failure(kUserError, "the name of the archive of weights is empty");
   std::string path = options.weights ? options.weights : recordedWeights(*program);
   if (!options.tuning || *options.tuning)
     if (Status s = variants.readTuning(options.tuning, path, *program); s.failed())
@@ -277,22 +268,13 @@ Status Session::writeTrace(const char *path) const {
   return status.failed() ? status : context.trace->write(path, program->name);
 }
 
-static std::string ownExecutable() {
-  char *resolved = realpath("/proc/self/exe", nullptr);
-  std::string path = resolved ? resolved : "";
-  free(resolved);
-  return path;
-}
-
 Status Session::checkTrace(const char *path) const {
   Place place(path, OutputFile::Links::Follow);
   if (!place.isInTheWay())
     return {};
-  Dl_info info;
-  std::string holder = dladdr(program, &info) && info.dli_fname ? info.dli_fname : "";
   const std::pair<const char *, std::string> files[] = {{"the program's archive of weights", weights},
                                                         {"the executable", ownExecutable()},
-                                                        {"the program's library", holder}};
+                                                        {"the program's library", fileOf(*program)}};
   for (const auto &[what, file] : files)
     if (!file.empty() && place.isSameAs(Place(file, OutputFile::Links::Follow)))
       return failure(kUserError, "the trace%s would replace %s: give it another name", bothNames(path, file).c_str(),

@@ -36,9 +36,10 @@ static Status findOwnPlace(const moert_session_options &options, Ranks &ranks) {
 
 Status Session::joinRanks(const moert_session_options &options) {
   if (program->axis_count == 0)
-    return options.ranks > 1 ? failure(kUserError, "the program is for one process, but the session is one of %d ranks",
-                                       options.ranks)
-                             : Status();
+    return options.ranks >= 0 && options.ranks <= 1
+               ? Status()
+               : failure(kUserError, "the program is for one process, but the session is one of %d ranks",
+                         options.ranks);
   Ranks ranks;
   // One that is alone needs nobody, whatever the variables say.
   if (rankCount(*program) > 1 || options.ranks)

@@ -25,7 +25,11 @@ std::string jsonEscape(const char *text) {
 const char *const Trace::head = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
 const char *const Trace::tail = "\n]}\n";
 
-static double micros(int64_t ns) { return static_cast<double>(ns) / 1e3; }
+/// Microseconds as JSON has numbers, whatever the program's locale makes of a decimal point.
+static std::string micros(int64_t ns) {
+  auto magnitude = static_cast<unsigned long long>(ns < 0 ? -ns : ns);
+  return format("%s%llu.%03llu", ns < 0 ? "-" : "", magnitude / 1000, magnitude % 1000);
+}
 
 static std::string phaseText(const char *phase) {
   return phase ? format(",\"phase\":\"%s\"", jsonEscape(phase).c_str()) : "";
@@ -58,9 +62,10 @@ static constexpr int kFirstThread = 2;
 
 static std::string eventHead(const std::string &name, const char *kind, int process, int row, int64_t begin,
                              int64_t end) {
-  return format(",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,"
+  return format(",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"dur\":%s,"
                 "\"args\":{",
-                jsonEscape(name.c_str()).c_str(), kind, process, row, micros(begin), micros(end - begin));
+                jsonEscape(name.c_str()).c_str(), kind, process, row, micros(begin).c_str(),
+                micros(end - begin).c_str());
 }
 
 void Trace::printSpan(const Span &span, int process, int64_t origin, std::string &text) const {
@@ -98,16 +103,16 @@ Status Trace::print(int process, const std::string &name, int64_t origin, Flush 
                    "thread %d\"}}",
                    process, kFirstThread + t, t);
   for (size_t i = 0; i < calls.size(); ++i)
-    text += format(",\n{\"name\":\"call %zu\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,"
-                   "\"dur\":%.3f,\"args\":{\"sizes\":\"%s\"}}",
-                   i, process, micros(calls[i].begin - origin), micros(calls[i].end - calls[i].begin),
+    text += format(",\n{\"name\":\"call %zu\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%s,"
+                   "\"dur\":%s,\"args\":{\"sizes\":\"%s\"}}",
+                   i, process, micros(calls[i].begin - origin).c_str(), micros(calls[i].end - calls[i].begin).c_str(),
                    jsonEscape(calls[i].sizes.c_str()).c_str());
   for (const Event &e : events) {
-    text += format(",\n{\"name\":\"%s\",\"cat\":\"launch\",\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,"
+    text += format(",\n{\"name\":\"%s\",\"cat\":\"launch\",\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%s,\"dur\":%s,"
                    "\"args\":{\"rows\":%lld,\"work\":%lld,\"blocks\":%lld%s}}",
-                   jsonEscape(e.name).c_str(), process, micros(e.begin - origin), micros(e.end - e.begin),
-                   static_cast<long long>(e.rows), static_cast<long long>(e.work), static_cast<long long>(e.blocks),
-                   phaseText(e.phase).c_str());
+                   jsonEscape(e.name).c_str(), process, micros(e.begin - origin).c_str(),
+                   micros(e.end - e.begin).c_str(), static_cast<long long>(e.rows), static_cast<long long>(e.work),
+                   static_cast<long long>(e.blocks), phaseText(e.phase).c_str());
     if (Status s = flushLong(); s.failed())
       return s;
   }
@@ -126,8 +131,8 @@ Status Trace::print(int process, const std::string &name, int64_t origin, Flush 
     for (int64_t count : t.bytes)
       bytes += format("%s%lld", bytes.empty() ? "" : ",", static_cast<long long>(count));
     text += format(",\n{\"name\":\"sent on %s\",\"cat\":\"traffic\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":1,"
-                   "\"ts\":%.3f,\"args\":{\"bytes\":[%s]%s}}",
-                   jsonEscape(t.axis).c_str(), process, micros(t.at - origin), bytes.c_str(),
+                   "\"ts\":%s,\"args\":{\"bytes\":[%s]%s}}",
+                   jsonEscape(t.axis).c_str(), process, micros(t.at - origin).c_str(), bytes.c_str(),
                    phaseText(t.phase).c_str());
     if (Status s = flushLong(); s.failed())
       return s;

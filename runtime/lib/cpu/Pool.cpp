@@ -99,9 +99,12 @@ Status Pool::start(int threads, bool pin, int others) {
   chosen.reset(new (std::nothrow) int[static_cast<size_t>(threads)]());
   if (!slots || !chosen)
     return failure(kUserError, "out of memory for %d threads", threads);
-  // Signals belong to the program's own threads.
+  // Signals belong to the program's own threads, but for those of faults: blocked, they would end the process without
+  // whoever wants to say something of it.
   sigset_t all, before;
   sigfillset(&all);
+  for (int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP})
+    sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = 0;
   count = 1;

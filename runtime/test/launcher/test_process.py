@@ -9,6 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 from conftest import SANITIZED
+from test_serve import serve  # noqa: F401
 
 
 @pytest.fixture
@@ -69,6 +70,22 @@ def test_closed_stdout(bigram):
     assert result.returncode == 1 and "cannot write the standard output" in result.stderr
 
 
+def test_streams_that_do_not_block(bigram):
+    """Whoever shares a terminal or pipe may have set it so, as ssh and node do: a full one is no error."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    os.write(write, b"x" * 65536)  # full
+    process = subprocess.Popen([bigram.path, "--help"], stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.3)
+    with open(read, "rb") as output:
+        text = output.read()
+    assert process.wait(60) == 0, process.stderr.read()
+    process.stderr.close()
+    assert text[65536:] == bigram.out("--help")
+
+
 def test_weights(bigram, binaries, tmp_path):
     whole = (binaries / "bigram.weights").read_bytes()
     path = tmp_path / "w"
@@ -97,17 +114,34 @@ def test_weights(bigram, binaries, tmp_path):
 
 
 def test_weights_are_found_beside_the_file(bigram, binaries, tmp_path):
-    """Wherever it is called from, also through a link."""
-    folder = tmp_path / "a b"
+    """Wherever it is called from, also through a link, and by the dynamic loader."""
+    folder = tmp_path / "a\n b"
     folder.mkdir()
     shutil.copy(binaries / "bigram", folder / "model")
     shutil.copy(binaries / "bigram.weights", folder)
     (tmp_path / "link").symlink_to(folder / "model")
-    for cwd, command in [("/", folder / "model"), (folder, "./model"), (tmp_path, "./link")]:
-        subprocess.run([command, "--generate", "a", "--max-new-tokens", "1"], cwd=cwd, check=True, capture_output=True)
+    loader = "/lib64/ld-linux-x86-64.so.2"
+    for cwd, *command in [("/", folder / "model"), (folder, "./model"), (tmp_path, "./link"), (folder, loader, "./model")]:
+        subprocess.run([*command, "--generate", "a", "--max-new-tokens", "1"], cwd=cwd, check=True, capture_output=True)
     (folder / "bigram.weights").unlink()
     result = subprocess.run([folder / "model", "--verify-weights"], capture_output=True, text=True)
-    assert result.returncode == 1 and f"cannot open weights '{folder}/bigram.weights'" in result.stderr
+    shown = str(folder).replace("\n", "\\n")
+    assert result.returncode == 1 and f"cannot open weights '{shown}/bigram.weights'" in result.stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers have a handler of their own")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_weights_that_become_shorter(bigram, binaries, serve, tmp_path, threads):
+    """As where another version is copied over the archive of a program that runs, or a network file system fails."""
+    path = tmp_path / "w"
+    shutil.copy(binaries / "bigram.weights", path)
+    server = serve(bigram, "--weights", path, "--threads", threads)
+    server.receive()
+    os.truncate(path, 0)
+    server.send("generate", "--max-new-tokens=4", data=b"hello")
+    _, errors = server.end(1)
+    assert errors == (f"{bigram.path}: error: mapped memory cannot be read or written: the archive of weights became shorter, "
+                      "its disk failed, or no memory is left to share with other ranks\n")
 
 
 def test_missing_instruction_sets(binaries):

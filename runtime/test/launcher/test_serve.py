@@ -2,8 +2,10 @@
 
 import resource
 import signal
+import socket
 import struct
 import subprocess
+import time
 
 import numpy as np
 import oracle
@@ -252,3 +254,25 @@ def test_a_terminal_is_refused(layer):
     leader, follower = pty.openpty()
     done = subprocess.run([layer.path, "--serve"], stdin=follower, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1 and "--serve is for programs: the standard input and output have to be pipes" in done.stderr
+
+
+def test_streams_that_do_not_block(layer, serve):
+    """An owner may set its pipes so, for both sides where they are sockets."""
+    pairs = [socket.socketpair() for _ in range(2)]
+    for _, theirs in pairs:
+        theirs.setblocking(False)
+    (into, stdin), (out, stdout) = pairs
+    with into, out, out.makefile("rb") as answers:
+        process = subprocess.Popen([layer.path, "--serve"], stdin=stdin, stdout=stdout)
+        stdin.close()
+        stdout.close()
+        sizes = HEAD.unpack(answers.read(HEAD.size))
+        answers.read(sum(sizes))
+        time.sleep(0.1)  # it reads before there is anything
+        text = b"reset\0"
+        into.sendall(HEAD.pack(len(text), 0)[:5])
+        time.sleep(0.1)
+        into.sendall(HEAD.pack(len(text), 0)[5:] + text)
+        assert answers.read(HEAD.size + 5) == HEAD.pack(5, 0) + b"done\0"
+        into.shutdown(socket.SHUT_WR)
+        assert process.wait(60) == 0

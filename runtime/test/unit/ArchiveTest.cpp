@@ -129,6 +129,16 @@ TEST_F(ArchiveTest, RefusesLyingTables) {
   EXPECT_TRUE(contains(open(writer.finish()).message, "entry 'b' appears twice"));
 }
 
+TEST_F(ArchiveTest, BoolsAreZeroOrOne) {
+  uint8_t flags[] = {0, 1, 1};
+  ArchiveWriter right = writer, wrong = writer;
+  right.add("flags", MOERT_BOOL, {3}, flags);
+  EXPECT_EQ(open(right.finish()).message, "");
+  flags[2] = 2;
+  wrong.add("flags", MOERT_BOOL, {3}, flags);
+  EXPECT_TRUE(contains(open(wrong.finish()).message, "entry 'flags': a bool in it is neither 0 nor 1"));
+}
+
 TEST_F(ArchiveTest, RefusesLyingHeaders) {
   EXPECT_TRUE(contains(headerError([](ArchiveHeader &h) { h.version = 9; }), "format version 9"));
   EXPECT_TRUE(contains(headerError([](ArchiveHeader &h) { h.header_size = 64; }), "header"));

@@ -70,7 +70,21 @@ TEST(Inputs, ChecksElements) {
   EXPECT_EQ(check({1, 2}, 1, {15}), "input 'position': element 0 is 15; with sequence = 2 it exceeds 16");
   EXPECT_EQ(check({1, 2}, 2, {3, 4}), "input 'position': element 1 is 4, but element 0 is 3; they must be equal");
   EXPECT_EQ(check({1, 2}, 2, {3}), "input 'position' has size 1 in dimension 0, but 'batch' is 2 in an earlier input");
-  EXPECT_EQ(check({1}, 1, {0}, {0, 2, 0}), "input 'mask': element 1 is 2, outside 0..1");
+  EXPECT_EQ(check({1}, 1, {0}, {0, 2, 0}), "input 'mask': element 1 is the byte 2; a bool is 0 or 1");
+}
+
+/// Whether it has bounds or not.
+TEST(Inputs, BoolsAreZeroOrOne) {
+  moert_program program = makeProgram();
+  const moert_value mask = {"mask", MOERT_BOOL, 1, {-1}, 0, -1, -1, 0, 0};
+  program.inputs = &mask;
+  uint8_t bytes[] = {0, 1, 255};
+  Tensor input;
+  input.data = bytes;
+  input.sizes[0] = 2;
+  EXPECT_EQ(checkElements(program, 0, input, {}).message, "");
+  input.sizes[0] = 3;
+  EXPECT_EQ(checkElements(program, 0, input, {}).message, "input 'mask': element 2 is the byte 255; a bool is 0 or 1");
 }
 
 TEST(Inputs, ChecksTypes) {

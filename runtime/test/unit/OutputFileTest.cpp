@@ -8,9 +8,18 @@
 #include <gtest/gtest.h>
 #include <sstream>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace moert;
+
+static int umaskCalls = 0;
+
+/// In the place of the C library's.
+extern "C" mode_t umask(mode_t mask) noexcept {
+  ++umaskCalls;
+  return static_cast<mode_t>(syscall(SYS_umask, mask));
+}
 
 namespace {
 
@@ -122,6 +131,31 @@ TEST_F(OutputFileTest, ChecksWithoutWriting) {
             "cannot write '" + dir + "/none/a': No such file or directory");
   EXPECT_EQ(names(), std::vector<std::string>{"old"});
   EXPECT_EQ(content("old"), "old");
+}
+
+/// It is the process's: other threads, which make files too, would have the one that is set for a moment.
+TEST_F(OutputFileTest, LeavesTheUmaskAlone) {
+  const mode_t before = umask(027);
+  const int calls = umaskCalls;
+  OutputFile file;
+  ASSERT_FALSE(file.open(dir + "/a").failed());
+  ASSERT_FALSE(file.commit().failed());
+  EXPECT_EQ(umaskCalls, calls);
+  umask(before);
+  struct stat info = {};
+  ASSERT_EQ(stat((dir + "/a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0640u);
+}
+
+TEST_F(OutputFileTest, NamesMayBeAsLongAsTheSystemAllows) {
+  const std::string name(255, 'n');
+  OutputFile file, longer;
+  ASSERT_FALSE(file.open(dir + "/" + name).failed());
+  ASSERT_FALSE(file.commit().failed());
+  EXPECT_EQ(names(), std::vector<std::string>{name});
+  Status s = longer.open(dir + "/" + name + "n");
+  s = s.failed() ? s : longer.commit();
+  EXPECT_NE(s.message.find("File name too long"), std::string::npos) << s.message;
 }
 
 TEST_F(OutputFileTest, OnlyStreamsGoIntoPipesAndDevices) {

@@ -5,6 +5,10 @@
 #include "core/Trace.h"
 
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <dirent.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <thread>
 #include <unistd.h>
@@ -91,6 +95,45 @@ TEST(Pool, PinningEndsWithThePool) {
     EXPECT_EQ(availableCores(), 1);
   }
   EXPECT_EQ(availableCores(), before);
+}
+
+/// Masks of blocked signals of all threads but the first one.
+std::vector<uint64_t> blockedSignals() {
+  std::vector<uint64_t> masks;
+  DIR *tasks = opendir("/proc/self/task");
+  while (dirent *task = readdir(tasks)) {
+    if (task->d_name[0] == '.' || std::atoi(task->d_name) == getpid())
+      continue;
+    std::ifstream status(std::string("/proc/self/task/") + task->d_name + "/status");
+    for (std::string word; status >> word;)
+      if (word == "SigBlk:")
+        status >> std::hex >> masks.emplace_back();
+  }
+  closedir(tasks);
+  return masks;
+}
+
+/// What a worker is told by signals: of its own faults alone, which whoever runs the process may want to report.
+TEST(Pool, WorkersHearOfTheirFaultsOnly) {
+  Pool pool;
+  ASSERT_FALSE(pool.start(3, false).failed());
+  auto isBlocked = [](uint64_t mask, int signal) { return (mask >> (signal - 1) & 1) != 0; };
+  // The C library blocks all of them while a thread starts.
+  std::vector<uint64_t> masks;
+  auto isStarting = [&](uint64_t mask) { return isBlocked(mask, SIGBUS); };
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    masks = blockedSignals();
+    if (std::none_of(masks.begin(), masks.end(), isStarting))
+      break;
+    sched_yield();
+  }
+  EXPECT_EQ(masks.size(), 2u);
+  for (uint64_t mask : masks) {
+    for (int signal : {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD})
+      EXPECT_TRUE(isBlocked(mask, signal)) << signal;
+    for (int signal : {SIGBUS, SIGSEGV, SIGFPE, SIGILL})
+      EXPECT_FALSE(isBlocked(mask, signal)) << signal;
+  }
 }
 
 TEST(Pool, SleepingWorkersWakeUp) {

@@ -51,10 +51,29 @@ static void expectError(const char *text) {
 
 int main(int argc, char **argv) {
   CHECK(argc == 3);
+  /* Called by a word that names no file, as a shell does with programs of PATH, from another folder than its own. */
+  if (strcmp(argv[0], "session") != 0) {
+    CHECK(chdir("/") == 0);
+    execl("/proc/self/exe", "session", argv[1], argv[2], NULL);
+    return 1;
+  }
   const moert_program_list *programs = moert_session_programs();
   CHECK(programs->count == 1);
   moert_session_options options = {0};
 
+  /* The archive stands beside the executable, which holds the program. */
+  CHECK(moert_session_open(programs, NULL, &s) == 0);
+  moert_session_close(s);
+
+  options.weights = "";
+  CHECK(moert_session_open(programs, &options, &s) == 1);
+  expectError("the name of the archive of weights is empty");
+  moert_session_close(s);
+  options.ranks = -1;
+  CHECK(moert_session_open(programs, &options, &s) == 1);
+  expectError("one of -1 ranks");
+  moert_session_close(s);
+  options.ranks = 0;
   options.weights = "/nonexistent/weights";
   CHECK(moert_session_open(programs, &options, &s) == 1);
   expectError("cannot open weights '/nonexistent/weights'");

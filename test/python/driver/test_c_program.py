@@ -1,4 +1,4 @@
-"""The C program of docs/Runtime.md compiles by the line that stands there, and continues ids as the executable does."""
+"""The C program of docs/Runtime.md compiles by the lines that stand there, and continues ids as the executable does."""
 
 import os
 import re
@@ -11,6 +11,7 @@ from readme import ROOT, run_blocks
 
 from moe_mlir import Executable
 from moe_mlir.exporting import export
+from moe_mlir.testing.compiling import compiler
 from moe_mlir.testing.models import tiny_model
 
 PAGE = ROOT / "docs" / "Runtime.md"
@@ -23,9 +24,11 @@ def folder(tmp_path_factory):
     export(tiny_model("mixtral", eos_token_id=None), folder / "model.pt2", max_cache_len=32)
     text = PAGE.read_text()
     [(source, commands)] = re.findall(r"^```c\n(.*?)^```\n\n```sh\n(.*?)^```", text, re.M | re.S)
+    [whole] = re.findall(r"^```sh\n([^`]*-o whole -lm\n.*?)^```", text, re.M | re.S)
     (folder / "next.c").write_text(source)
-    (folder / "page.md").write_text(f"```sh\n{commands}```\n")
+    (folder / "page.md").write_text(f"```sh\n{commands}```\n```sh\n{whole}```\n")
     (folder / "runtime").symlink_to(ROOT / "runtime")
+    (folder / "build").symlink_to(compiler().parent.parent)
     return folder
 
 
@@ -33,11 +36,12 @@ def folder(tmp_path_factory):
 def page(folder):
     """What the commands print. A machine without a `cc` has the one that this project is built with."""
     (folder / "bin").mkdir()
-    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang-22", "clang"))))
-    (folder / "bin" / "cc").symlink_to(compiler)
+    cc = next(filter(None, map(shutil.which, ("cc", "gcc", "clang-22", "clang"))))
+    (folder / "bin" / "cc").symlink_to(cc)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(folder / "bin"), prepend=os.pathsep)
-        [output] = run_blocks(folder / "page.md", folder)
+        output, whole = run_blocks(folder / "page.md", folder)
+    assert whole == output
     return output
 
 
@@ -47,6 +51,13 @@ def test_it_continues_as_the_executable_does(folder, page):
     assert done.returncode == 0, done.stderr
     expected = Executable(folder / "model").generate([int(word) for word in words.split()], max_new_tokens=8)
     assert [int(line) for line in page.split()] == expected
+
+
+def test_the_archive_is_beside_the_program(folder, page, tmp_path):
+    """Not beside who calls it, by a word that the shell looks up."""
+    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["whole", "17", "4", "230"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == page, done.stderr
 
 
 def test_its_errors_are_those_of_the_session(folder, page):

@@ -40,6 +40,52 @@ def test_values_that_options_do_not_have(graph):
     assert files(graph.parent) == ["a.mlir"]
 
 
+REPEATED = ["-o=a", "--to=graph", "--from=graph", "--parallel=ep=2", "--weights=none", "--report=r", "--emit=exe", "--target-cpu=native", "--windows=1M"]
+
+
+@pytest.mark.parametrize("option", REPEATED)
+def test_options_that_are_given_twice(option, graph):
+    """The last one would win, without a word of the other."""
+    name, _, value = option.partition("=")
+    expect_error(compile_model(graph, f"{name}={value}", f"{name}={value}"), 1, f"{name} is given twice")
+    assert files(graph.parent) == ["a.mlir"]
+
+
+def test_options_without_an_effect(graph, tmp_path):
+    expect_error(compile_model(graph, "--to=graph", "--emit=lib"), 1, "--emit and --to exclude each other")
+    (tmp_path / "m.pt2").write_bytes(b"")
+    expect_error(compile_model(tmp_path / "m.pt2", "--from=kernel"), 1, "--from says the level of IR, and '", "is an exported model")
+
+
+def test_an_exported_model_from_a_pipe(tmp_path):
+    for name in ("-", tmp_path / "m.mlir"):
+        (tmp_path / "m.mlir").write_bytes(b"PK\3\4" + bytes(100))
+        with open(tmp_path / "m.mlir", "rb") as model:
+            process = compile_model(name, "-o", tmp_path / "m", stdin=model)
+        expect_error(process, 1, f"'{name}' holds an exported model", "give the name of a .pt2")
+
+
+def test_too_little_memory(graph, tmp_path):
+    """Where address space is limited, as by batch systems, from too little to start up to enough."""
+    import resource
+
+    seen = set()
+    for megabytes in range(100, 1000, 25):
+        def limit(size=megabytes << 20):
+            resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+        process = compile_model(graph, "-o", tmp_path / "a", "-q", preexec_fn=limit, env={**os.environ, "MOE_CACHE_DIR": ""})
+        if process.returncode == 127:  # the loader had too little
+            continue
+        seen.add(process.returncode)
+        if process.returncode == 0:
+            break
+        expect_error(process, 1)
+        assert re.search("memory|threads|allocate", process.stderr), process.stderr
+        assert files(tmp_path) == ["in", "in/a.mlir"], process.stderr
+    assert seen == {0, 1}
+
+
 def test_folder_as_input(tmp_path):
     (tmp_path / "x.mlir").mkdir()
     expect_error(compile_model(tmp_path / "x.mlir"), 1, "x.mlir", "it is a folder")

@@ -60,6 +60,18 @@ def test_an_edit_compiles_what_it_changes(compiled, tmp_path):
     assert second != first and len(kept(tmp_path).keys() - made.keys()) == 1
 
 
+@pytest.mark.parametrize("variables", [{"XDG_CACHE_HOME": "cache"}, {"HOME": ""}, {"HOME": "home"}])
+def test_a_relative_place_is_none(variables, tmp_path):
+    """Else each working directory would have its own."""
+    (tmp_path / "layer.mlir").write_text(LAYER)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MOE_CACHE", "XDG"))}
+    environment = {**environment, "HOME": str(tmp_path / "own"), **variables}
+    done = subprocess.run([compiler(), "layer.mlir", "--weights=none", "-o", "model", "-q"], cwd=tmp_path, env=environment)
+    assert done.returncode == 0
+    own = {"own"} if "XDG_CACHE_HOME" in variables else set()
+    assert {path.name for path in tmp_path.iterdir()} == {"layer.mlir", "model"} | own
+
+
 def test_damaged_code_is_made_again(compiled, tmp_path):
     first, _ = compiled(LAYER)
     for path in (tmp_path / "cache" / "objects").glob("llvmcache-*"):

@@ -34,6 +34,7 @@ def test_a_prompt_gives_its_own_kind(model):
     ids = list(b"The ")
     for prompt in (ids, tuple(ids), np.array(ids), np.array(ids, np.uint8)):
         assert model.generate(prompt, max_new_tokens=30) == list(text)
+    assert model.generate(np.str_("The "), max_new_tokens=30) == text.decode()
     assert model.generate([ids, "The "], max_new_tokens=30) == [list(text), text.decode()]
     assert model.generate(np.array([ids, ids]), max_new_tokens=3) == [list(text[:3])] * 2
 
@@ -130,6 +131,8 @@ REFUSED = [
     (lambda m: m.run({1: tokens(b"a")}), "expected the name of an input, a str; got 1"),
     (lambda m: m.run({"\ud800": tokens(b"a")}), "input '\\\\ud800' is no array: "),
     (lambda m: m.run({**last(b"ab"), "input_ids": [[1, 2], [3]]}), "input 'input_ids' is no array: .*inhomogeneous"),
+    (lambda m: m.run({**last(b"ab"), "input_ids": np.ma.masked_equal(tokens(b"ab"), 97)}), "has masked elements"),
+    (lambda m: m.generate(np.array(3)), "expected a str, bytes or token ids as a prompt, or a list of prompts; got array"),
     (lambda m: m.run_calls(None), "expected a list of calls, each a dict of inputs or None; got None"),
 ]
 

@@ -1,17 +1,21 @@
 """The process behind an `Executable`: whose it is, and when it ends."""
 
+import copy
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 import numpy as np
 import pytest
 from executables import last, process_of, tokens
 
-from moe_mlir import Executable
+from moe_mlir import Executable, ExecutableError
 from moe_mlir.testing.compiling import step_inputs
 from moe_mlir.testing.paths import ROOT
 
@@ -99,3 +103,74 @@ def test_a_fork_has_a_process_of_its_own(path):
     model.run(last(b"cd", 2))
     assert process_of(model) is process and process.poll() is None
     model.close()
+
+
+def in_a_fork(body):
+    """The exit code of a fork that runs `body`: 0 unless it raises."""
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(30)
+            body()
+            os._exit(0)
+        except BaseException:
+            os._exit(2)
+    return os.waitpid(child, 0)[1]
+
+
+def test_a_fork_while_another_thread_calls(path):
+    """That thread, which the fork does not have, holds the lock of the object."""
+    model = Executable(path, threads=1)
+    calling, over = threading.Event(), threading.Event()
+
+    def call():
+        with model._lock:
+            calling.set()
+            over.wait(60)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    calling.wait(60)
+    code = in_a_fork(lambda: model.generate("The ", max_new_tokens=3))
+    over.set()
+    thread.join()
+    assert code == 0
+
+
+def test_the_process_does_not_wait_for_forks(path):
+    """As workers of a pool, which live on and have the pipe, too."""
+    model = Executable(path, threads=1, timeout=20)
+    process = process_of(model)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.read(read, 1)  # until the owner is through
+        os._exit(0)
+    try:
+        model.close()
+    finally:
+        os.close(write)
+        os.waitpid(child, 0)
+        os.close(read)
+    assert process.returncode == 0
+
+
+def test_no_folder_for_temporary_files(path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    with Executable(path, threads=1) as model:
+        model.reset()
+        with pytest.raises(ExecutableError, match="killed|SIGKILL"):
+            process_of(model).kill()
+            model.reset()
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_has_a_process_of_its_own(again, path):
+    """As what a pool of processes is given."""
+    with Executable(path, threads=1, arguments=("--seed", "3")) as model:
+        text = model.generate("The ", max_new_tokens=5)
+        with again(model) as other:
+            assert other.generate("The ", max_new_tokens=5) == text
+            assert process_of(other) is not process_of(model) and other._flags == model._flags
+        assert process_of(model).poll() is None

@@ -73,6 +73,42 @@ def test_ctrl_c(checkpoint, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err == "interrupted\n"
 
 
+class Unheard:
+    def write(self, text):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    def flush(self):
+        self.write("")
+
+
+@pytest.mark.parametrize("stream", [Unheard(), None])
+def test_messages_that_nobody_reads_stop_nothing(stream, tmp_path, monkeypatch, capsys):
+    """As `2>&1 | head -1` and `2>&-` leave them."""
+    import moe_mlir.exporting
+
+    def export(*args, progress, **kwargs):
+        progress("a line")
+
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert main(["export", "none", "-o", str(tmp_path / "m.pt2")]) == 1
+    monkeypatch.setattr(moe_mlir.exporting, "export", export)
+    assert main(["export", "none", "-o", str(tmp_path / "m.pt2")]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_closed_streams_are_no_files():
+    """The next file that is opened would be one of them, for whoever prints."""
+    code = f"""
+import os
+from moe_mlir.streams import fill_gaps
+fill_gaps()
+os._exit(0 if os.open({os.devnull!r}, os.O_RDONLY) > 2 else 1)
+"""
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        command = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code]
+        assert subprocess.run(command, env=ENVIRONMENT).returncode == 0, closed
+
+
 def test_importing_needs_no_torch():
     code = """
 import sys
