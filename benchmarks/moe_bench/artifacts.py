@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from .errors import BenchError
@@ -23,12 +24,15 @@ class Artifacts:
     folder    where they are kept
     compiler  path of moe-compile
     say       called with progress lines
+
+    `spent` has the seconds of each step that was not done before: {what was said: seconds}.
     """
 
     cache_length = CACHE_LENGTH
 
     def __init__(self, folder, compiler, say):
         self.folder, self.compiler, self._say = Path(folder), Path(compiler), say
+        self.spent = {}
 
     def checkpoint(self, model):
         """Checkpoint directory (bf16), which PyTorch reads in either dtype."""
@@ -88,6 +92,7 @@ class Artifacts:
         if target.exists() and stamp.is_file() and stamp.read_text() == wanted:
             return
         self._say(what)
+        begin = time.perf_counter()
         stamp.unlink(missing_ok=True)
         if target.is_dir():
             shutil.rmtree(target)
@@ -96,6 +101,7 @@ class Artifacts:
         if not target.exists():
             raise BenchError(f"{what}: '{target}' was not written", 70)
         stamp.write_text(wanted)
+        self.spent[what] = time.perf_counter() - begin
 
 
 def compile_command(compiler, exported, target, emit):

@@ -14,6 +14,8 @@ VARIANTS = ("llama.cpp", "llama.cpp-flash")
 class Handler:
     """Answers to the requests of pairing.py. Each variant has a cache of its own, in the type of the weights."""
 
+    cache_length = CACHE_LENGTH
+
     def __init__(self, model, dtype, cores, library, version):
         begin = time.perf_counter()
         api = self._api = ctypes.CDLL(library)
@@ -35,20 +37,20 @@ class Handler:
         """Fill new caches with `context` [B][P], run the call on `tokens` [B][S] once in each and write its logits to `logits`.<variant>."""
         self._clear()
         for flash, variant in enumerate(VARIANTS):
-            place = ctypes.c_void_p(self._api.context_new(self._model, len(tokens), CACHE_LENGTH, int(self._dtype == "bfloat16"), flash))
+            place = ctypes.c_void_p(self._api.context_new(self._model, len(tokens), self.cache_length, int(self._dtype == "bfloat16"), flash))
             if not place:
-                raise MemoryError("llama.cpp: no memory for the cache")
+                raise MemoryError(f"{variant}: no memory for the cache, or the model does not run so")
             self._contexts.append(place)
             position = len(context[0])
             if position:
                 self._call(place, context, 0)()
-            call = self._call(place, tokens, position)
-            self._calls[variant] = call, lambda place=place: self._api.context_rewind(place, position)
+            call, rewind, last = self._timed(place, tokens, position)
+            self._calls[variant] = call, rewind
             call()
             with open(f"{logits}.{variant}", "wb") as file:
                 vocabulary = self._api.model_vocabulary(self._model)
                 for sequence in range(len(tokens)):
-                    values = self._api.context_logits(place, sequence, len(tokens[0]))
+                    values = self._api.context_logits(place, sequence, last)
                     file.write(ctypes.string_at(values, 4 * vocabulary))
         self._api.model_rest(self._model)
         return {}
@@ -58,6 +60,10 @@ class Handler:
         sample = repeat(call, rewind, seconds)
         self._api.model_rest(self._model)
         return sample
+
+    def _timed(self, place, tokens, position):
+        """(the call, what puts the cache back before it, tokens of its last run) of a cache that is at `position`."""
+        return self._call(place, tokens, position), lambda: self._api.context_rewind(place, position), len(tokens[0])
 
     def _call(self, place, tokens, position):
         flat = list(itertools.chain(*tokens))
@@ -75,8 +81,8 @@ class Handler:
         self._contexts, self._calls = [], {}
 
 
-def main(model, dtype, cores, library, version):
-    serve(lambda: Handler(model, dtype, [int(c) for c in cores.split(",")], library, version))
+def main(model, dtype, cores, library, version, handler=Handler):
+    serve(lambda: handler(model, dtype, [int(c) for c in cores.split(",")], library, version))
 
 
 if __name__ == "__main__":

@@ -39,29 +39,45 @@ class Pair:
         self.record = record
         self.turn_seconds = turn_seconds
 
-    def measure(self, row, rounds):
-        """Runs all rounds of a row; returns its summary, see `summarize`."""
-        work, difference, theirs = self._prepare(row)
+    def measure(self, row, rounds, enough=lambda summary: False):
+        """Runs the rounds of a row, fewer if `enough` says so of the summary so far; returns its summary, see `summarize`."""
+        spent = {}
+        work, difference, theirs = self._prepare(row, spent)
+        begin = time.perf_counter()
         owners = {v: worker for v, worker in self._owners.items() if v not in work.get("unavailable", ())}
         trial = {v: self._turn(worker, v)["seconds"] for v, worker in owners.items()}
         best = min(trial.values())
         variants = [v for v in trial if trial[v] <= HOPELESS * best]
         self.record({"type": "trial", "row": row.name, "seconds": trial, "kept": variants, "logits_difference": difference, "others_difference": theirs, **work})
-        samples = [self._round(row, index, variants, work) for index in range(rounds)]
-        return summarize(row, samples, work, self.machine.peak(row.dtype), difference)
+        samples, summary = [], {}
+        while len(samples) < rounds and not (samples and enough(summary)):
+            samples.append(self._round(row, len(samples), variants, work))
+            summary = summarize(row, samples, work, self.machine.peak(row.dtype), difference)
+        spent["rounds"] = time.perf_counter() - begin
+        return {**summary, "unavailable": work.get("unavailable", {}), "spent": spent}
 
-    def _prepare(self, row):
-        """Puts all sides in place for a row; returns (the call's work, largest difference of the logits, that of each variant of the others)."""
+    def _prepare(self, row, spent):
+        """Puts all sides in place for a row; returns (the call's work, largest difference of the logits, that of each variant of the others).
+
+        spent  gets the seconds of each side
+        """
         context, tokens = row.tokens(self.peer.info["vocabulary"])
         with tempfile.TemporaryDirectory() as folder:
             files = [Path(folder) / name for name in ("peer", "compiled")]
-            work = self.peer.ask("prepare", context=context, tokens=tokens, logits=str(files[0]))
-            self.compiled.ask("prepare", context=context, tokens=tokens, logits=str(files[1]))
+
+            def prepare(worker, file):
+                begin = time.perf_counter()
+                answer = worker.ask("prepare", context=context, tokens=tokens, logits=str(file))
+                spent[worker.name] = time.perf_counter() - begin
+                return answer
+
+            work = prepare(self.peer, files[0])
+            prepare(self.compiled, files[1])
             expected, actual = (_floats(file) for file in files)
             ours = difference(row, actual, expected)
             theirs = {}
             for other in self.others:
-                other.ask("prepare", context=context, tokens=tokens, logits=str(Path(folder) / "other"))
+                prepare(other, Path(folder) / "other")
                 for variant in other.info["variants"]:
                     theirs[variant] = difference(row, _floats(Path(folder) / f"other.{variant}"), actual, f"{variant}: ", "the compiled model")
         return work, ours, theirs

@@ -123,15 +123,15 @@ def bound(cores):
     }
 
 
-def torch_worker(checkpoint, dtype, cores, module="moe_bench.torch_worker", timeout=600, options=()):
+def torch_worker(checkpoint, dtype, cores, module="moe_bench.torch_worker", timeout=600, options=(), environment=None):
     """PyTorch on a checkpoint directory; `options` are further arguments of the module."""
     command = [interpreter(), "-m", module, str(checkpoint), dtype, str(len(cores)), *options]
-    return Worker("PyTorch", command, cores, {**bound(cores), "HF_HUB_OFFLINE": "1"}, timeout)
+    return Worker("PyTorch", command, cores, {**bound(cores), "HF_HUB_OFFLINE": "1", **(environment or {})}, timeout)
 
 
-def llama_worker(folder, model, dtype, cores):
+def llama_worker(folder, model, dtype, cores, module="moe_bench.llama_worker"):
     """llama.cpp on a GGUF file, from a PeerFolder."""
-    command = [folder.python, "-m", "moe_bench.llama_worker", str(model), dtype, ",".join(map(str, cores)), *map(str, folder.llama())]
+    command = [folder.python, "-m", module, str(model), dtype, ",".join(map(str, cores)), *map(str, folder.llama())]
     return Worker("llama.cpp", command, cores, bound(cores))
 
 

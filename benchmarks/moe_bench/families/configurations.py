@@ -31,10 +31,13 @@ FAMILIES = {
         "n_routed_experts": 32, "num_experts_per_tok": 4, "moe_intermediate_size": 288, "n_shared_experts": 1, "n_group": 4, "topk_group": 2,
         "norm_topk_prob": True, "routed_scaling_factor": 2.5,
     }),
-    # Sinks; every other layer sees 128 tokens; experts as wide as the model, with biases.
+    # Sinks; every other layer sees 128 tokens; experts as wide as the model, with biases. The ramp of the rotary frequencies is that of gpt-oss with its ends
+    # rounded ("truncate"), which is the only one that llama.cpp has.
     "gpt-oss": ("gpt_oss", {
         **_COMMON, "hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 64, "sliding_window": 128,
         "num_local_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 768,
+        "rope_parameters": {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": True,
+                            "original_max_position_embeddings": 4096},
     }),
 }  # fmt: skip
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -20,6 +22,7 @@ struct Context {
   llama_context *context;
   int batch;
   llama_batch tokens;
+  std::vector<std::vector<uint8_t>> kept; // of each sequence, see context_keep
 };
 
 /// Only what goes wrong; llama.cpp reports every tensor otherwise.
@@ -66,12 +69,35 @@ Context *context_new(Model *model, int batch, int length, int bf16, int flash) {
   if (!context)
     return nullptr;
   llama_attach_threadpool(context, model->pool, model->pool);
-  return new Context{model, context, batch, llama_batch_init(batch * length, 0, 1)};
+  return new Context{model, context, batch, llama_batch_init(batch * length, 0, 1), {}};
 }
 
 /// Forgets the tokens at `position` and behind.
 void context_rewind(Context *context, int position) {
   llama_memory_seq_rm(llama_get_memory(context->context), -1, position, -1);
+}
+
+/// Keeps copies of every sequence's caches and states, for models whose states cannot go back. Not 0 if it fails.
+int context_keep(Context *context) {
+  context->kept.clear();
+  for (int s = 0; s < context->batch; ++s) {
+    std::vector<uint8_t> state(llama_state_seq_get_size(context->context, s));
+    if (llama_state_seq_get_data(context->context, state.data(), state.size(), s) != state.size())
+      return 1;
+    context->kept.push_back(std::move(state));
+  }
+  return 0;
+}
+
+/// Forgets all tokens, and puts back what was kept, if anything was. Not 0 if it fails.
+int context_restore(Context *context) {
+  llama_memory_clear(llama_get_memory(context->context), /*data=*/false);
+  for (int s = 0; s < static_cast<int>(context->kept.size()); ++s) {
+    const std::vector<uint8_t> &state = context->kept[s];
+    if (llama_state_seq_set_data(context->context, state.data(), state.size(), s) != state.size())
+      return 1;
+  }
+  return 0;
 }
 
 /// Runs `count` tokens of every sequence ([batch][count]) at `position`, where its cache ends. The logits of each
