@@ -2,6 +2,8 @@
 
 import argparse
 import contextlib
+import itertools
+import os
 
 from .. import commandline, report
 from ..artifacts import archive_of
@@ -31,7 +33,7 @@ examples:
   benchmarks/run families --rows decode-512 --keep               decode only; what was made stays for the next run
   benchmarks/run families --rows prefill --plain                 without torch.compile: minutes, and not a result
   benchmarks/run families --peers none                           against PyTorch alone
-  benchmarks/run families --prepare --families nemotron-h        export and compile only
+  benchmarks/run families --prepare --families nemotron-h        what the rows run on, torch.compile's code too: they then take a minute each
 
 Decode at 2048 beside decode at 512 shows what a longer context costs: recurrent layers do the same work at both. A model's files are deleted when its rows are
 measured, unless --keep or --prepare says otherwise; what torch.compile has compiled stays in build/bench and saves time in the next run. A row whose first
@@ -44,8 +46,10 @@ GOAL = 1.0
 LEAST_ROUNDS = 7
 CLEAR_ROUNDS = 3
 
-# PyTorch compiles in `prepare`, up to its limit for each piece of code.
-PREPARE_SECONDS = 3000
+# A row's torch.compile may take this long; with --prepare, which keeps what it makes for the rows, longer. What else a side does for a row takes less.
+COMPILE_SECONDS = 300
+COMPILE_AHEAD_SECONDS = 1800
+OTHER_SECONDS = 600
 
 
 def parser():
@@ -76,13 +80,39 @@ def _act(options):
     folder.check(peers_of(options))
     artifacts = FamilyArtifacts(build / "bench" / "families", options.compiler or build / "bin" / "moe-compile", say)
     if options.prepare:
-        for model, dtype in dict.fromkeys((r.model, r.dtype) for r in rows):
-            artifacts.compiled(model, dtype, "lib")
-            for _ in peers_of(options):
-                artifacts.gguf(model, dtype, folder.python)
+        for group in grouped(rows):
+            _prepare(options, artifacts, folder, group, say)
         return 0
     with commandline.results_file(options, ["families", *commandline.recorded(parser(), options)], say) as results:
         return Benchmark(options, artifacts, folder, results, say).run(rows)
+
+
+def grouped(rows):
+    """Lists of the rows that run on one model in one dtype."""
+    names = dict.fromkeys((r.model, r.dtype) for r in rows)
+    return [[r for r in rows if (r.model, r.dtype) == name] for name in names]
+
+
+def pytorch(options, artifacts, row, seconds):
+    """PyTorch's side of a row's model, whose torch.compile may take some seconds a row. What it compiles is kept, for the rows or for the next run."""
+    kept, limit = {"TORCHINDUCTOR_CACHE_DIR": str(artifacts.folder / "inductor")}, 0 if options.plain else seconds
+    module, checkpoint, cores = "moe_bench.families.torch_worker", artifacts.checkpoint(row.model), commandline.cores_of(options)
+    return torch_worker(checkpoint, row.dtype, cores, module, limit + OTHER_SECONDS, [str(limit)], kept)
+
+
+def _prepare(options, artifacts, folder, rows, say):
+    """What a group of rows runs on; the rows then take what torch.compile made from its folder."""
+    artifacts.compiled(rows[0].model, rows[0].dtype, "lib")
+    for _ in peers_of(options):
+        artifacts.gguf(rows[0].model, rows[0].dtype, folder.python)
+    if options.plain:
+        return
+    with pytorch(options, artifacts, rows[0], COMPILE_AHEAD_SECONDS) as peer:
+        for row in rows:
+            say(f"{row.name}: torch.compile")
+            context, tokens = row.tokens(peer.info["vocabulary"])
+            for why in peer.ask("prepare", context=context, tokens=tokens, logits=os.devnull)["unavailable"].values():
+                say(f"{row.name}: {why}")
 
 
 def peers_of(options):
@@ -114,25 +144,24 @@ class Benchmark:
 
     def run(self, rows):
         """Returns the exit code."""
-        for model in dict.fromkeys(r.model for r in rows):
-            for dtype in dict.fromkeys(r.dtype for r in rows if r.model == model):
-                self._pair(model, dtype, [r for r in rows if (r.model, r.dtype) == (model, dtype)])
-                if not self._options.keep:
-                    self._artifacts.remove(model, dtype)
+        for group, following in itertools.pairwise([*grouped(rows), None]):
+            self._pair(group[0].model, group[0].dtype, group)
             if not self._options.keep:
-                self._artifacts.remove(model)
+                self._artifacts.remove(group[0].model, group[0].dtype)
+                if not following or following[0].model != group[0].model:
+                    self._artifacts.remove(group[0].model)
         return self._finish()
 
     def _pair(self, model, dtype, rows):
         """The rows of one family and dtype, on a worker for each side."""
-        library, checkpoint = self._artifacts.compiled(model, dtype, "lib"), self._artifacts.checkpoint(model)
+        library = self._artifacts.compiled(model, dtype, "lib")
         machine = Machine(self._artifacts.folder, self._cores)
         names = peers_of(self._options)
         files = [self._artifacts.gguf(model, dtype, self._folder.python) for _ in names]
         self._say(f"{model} {dtype}: start all sides; peak {machine.peak(dtype) / 1e9:.0f} GFLOP/s")
         with contextlib.ExitStack() as stack:
             with self._spent.measured(f"{model} {dtype}", "start"):
-                peer, ours, others = self._sides(stack, checkpoint, dtype, library, files)
+                peer, ours, *others = (stack.enter_context(side) for side in self._sides(rows[0], library, files))
             info = {"peer": peer.info, "others": {name: w.info for name, w in zip(names, others)}, "compiled": ours.info}
             limits = {"peak": machine.peak(dtype), "archive_bandwidth": machine.file_bandwidth(archive_of(library))}
             self._results.record({"type": "sides", "model": model, "dtype": dtype, **info, **limits})
@@ -140,16 +169,12 @@ class Benchmark:
             for index, row in enumerate(rows):
                 self._row(pair, row, f"[{index + 1}/{len(rows)}]")
 
-    def _sides(self, stack, checkpoint, dtype, library, files):
-        """(PyTorch, the compiled model, further peers); what PyTorch compiles is kept for the next run."""
-        kept = {"TORCHINDUCTOR_CACHE_DIR": str(self._artifacts.folder / "inductor")}
-        options = ["plain"] if self._options.plain else []
-        workers = [torch_worker(checkpoint, dtype, self._cores, "moe_bench.families.torch_worker", PREPARE_SECONDS, options, kept)]
-        stack.enter_context(workers[0])
-        workers.append(stack.enter_context(compiled_worker(library, self._cores, module="moe_bench.families.compiled_worker")))
+    def _sides(self, row, library, files):
+        """PyTorch, the compiled model and further peers, one after another."""
+        yield pytorch(self._options, self._artifacts, row, COMPILE_SECONDS)
+        yield compiled_worker(library, self._cores, module="moe_bench.families.compiled_worker")
         for file in files:
-            workers.append(stack.enter_context(llama_worker(self._folder, file, dtype, self._cores, "moe_bench.families.llama_worker")))
-        return workers[0], workers[1], workers[2:]
+            yield llama_worker(self._folder, file, row.dtype, self._cores, "moe_bench.families.llama_worker")
 
     def _row(self, pair, row, count):
         summary = pair.measure(row, self._options.rounds, clear)

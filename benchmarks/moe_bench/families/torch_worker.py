@@ -14,19 +14,20 @@ from .rows import pieces
 
 COMPILED = "torch.compile"
 
-# A row's code that torch.compile is not done with by then is left out: it unrolls recurrences over the tokens.
-COMPILE_SECONDS = 300
-
 # What compiled code may differ from plain calls by, as a share of the largest logit.
 LIMITS = {torch.float32: 1e-2, torch.bfloat16: 0.5}
 
 
 class Handler(torch_worker.Handler):
-    """Answers to the requests of pairing.py. Compiled calls run the experts as grouped products, since a loop over experts does not compile into one graph."""
+    """Answers to the requests of pairing.py. Compiled calls run the experts as grouped products, since a loop over experts does not compile into one graph.
 
-    def __init__(self, checkpoint, dtype, threads, plain=False):
+    compile_seconds   a row's code that torch.compile is not done with by then is left out: it unrolls recurrences over the tokens; 0: plain calls only
+    """
+
+    def __init__(self, checkpoint, dtype, threads, compile_seconds=0):
         super().__init__(checkpoint, dtype, threads)
-        self.variants = torch_worker.VARIANTS if plain else (*torch_worker.VARIANTS, COMPILED)
+        self.compile_seconds = compile_seconds
+        self.variants = (*torch_worker.VARIANTS, COMPILED) if compile_seconds else torch_worker.VARIANTS
 
     def describe(self):
         return {**super().describe(), "variants": self.variants}
@@ -52,7 +53,7 @@ class Handler(torch_worker.Handler):
                         caches[kind] = self._filled(kind(config=config, **options), context)
                     self._places[variant] = caches[kind]
                     self._use(variant)
-                    with at_most(COMPILE_SECONDS, "torch.compile") if variant == COMPILED else contextlib.nullcontext():
+                    with at_most(self.compile_seconds, "torch.compile") if variant == COMPILED else contextlib.nullcontext():
                         found = self._call(variant)
                     if variant == self.variants[0]:
                         expected = found
@@ -123,4 +124,4 @@ def at_most(seconds, what):
 
 
 if __name__ == "__main__":
-    serve(lambda: Handler(sys.argv[1], sys.argv[2], int(sys.argv[3]), "plain" in sys.argv[4:]))
+    serve(lambda: Handler(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))

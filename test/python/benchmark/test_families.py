@@ -8,6 +8,7 @@ from moe_bench.families import cli, states, work
 from moe_bench.families.artifacts import FamilyArtifacts
 from moe_bench.families.configurations import FAMILIES, configuration
 from moe_bench.families.rows import CACHE_LENGTH, STEPS, Row, all_rows, pieces
+from moe_bench.families.spent import Spent
 from moe_bench.families.torch_worker import at_most
 
 
@@ -94,11 +95,40 @@ def test_code_that_does_not_end_is_left():
             pass
 
 
+@pytest.mark.parametrize("rounds, ratio, low, high, disturbed, enough", [
+    (3, 2.2, 2.1, 2.4, 0, True),
+    (3, 0.5, 0.4, 0.6, 0, True),
+    (2, 2.2, 2.1, 2.4, 0, False),  # too few
+    (3, 2.2, 2.1, 2.4, 1, False),
+    (3, 1.2, 1.1, 1.25, 0, False),  # the rounds lie as far apart as the goal is
+])  # fmt: skip
+def test_a_row_that_is_clear_needs_no_more_rounds(rounds, ratio, low, high, disturbed, enough):
+    assert cli.clear({"rounds": rounds, "ratio": ratio, "low": low, "high": high, "disturbed": disturbed}) == enough
+
+
+def test_where_the_time_went():
+    spent = Spent()
+    spent.add_steps({"gpt-oss: checkpoint": 20.0, "gpt-oss float32: export": 30.0})
+    for _ in range(2):
+        spent.add("gpt-oss float32", "rounds", 2.5)
+    spent.add("gpt-oss float32", "start", 0.04)
+    with spent.measured("gpt-oss float32", "rounds"):
+        pass
+    assert [line.split() for line in spent.table().splitlines()] == [
+        ["time", "spent,", "s", "checkpoint", "export", "rounds", "all"],
+        ["gpt-oss", "20.0", "20.0"],
+        ["gpt-oss", "float32", "30.0", "5.0", "35.0"],
+        ["all", "20.0", "30.0", "5.0", "55.0"],
+    ]
+
+
 @pytest.mark.parametrize("arguments, message", [
     (["--families", "bert"], "error: --families: 'bert' is not known; choose from: qwen3-next, nemotron-h, deepseek-v3, gpt-oss"),
     (["--dtype", "int8"], "error: --dtype: 'int8' is not known; choose from: bfloat16, float32"),
     (["--rows", "prefill-17"], "error: no row matches; --list shows their names"),
     (["--rounds", "0"], "error: --rounds must be at least 1"),
+    (["--peers", "onednn"], "error: --peers: 'onednn' is not known; choose from: llama.cpp"),
+    (["--peer-folder", "/nowhere"], "error: peers llama.cpp are not installed: run scripts/bench-peers, or choose others with --peers"),
 ])  # fmt: skip
 def test_wrong_arguments(capsys, arguments, message):
     assert cli.main(arguments) == 1
@@ -115,7 +145,7 @@ def test_files_of_one_model_at_a_time(monkeypatch, tmp_path):
 
     monkeypatch.setattr(FamilyArtifacts, "compiled", compiled)
     monkeypatch.setattr(cli.Benchmark, "_pair", lambda self, model, dtype, rows: self._artifacts.compiled(model, dtype, "lib"))
-    arguments = ["--families", "gpt-oss,deepseek-v3", "--rows", "prefill", "--results", str(tmp_path / "results")]
+    arguments = ["--families", "gpt-oss,deepseek-v3", "--rows", "prefill", "--peers", "none", "--results", str(tmp_path / "results")]
     assert cli.main(arguments) == 0
     assert [s[2] for s in seen] == [[]] * 4
     assert cli.main([*arguments, "--keep"]) == 0

@@ -63,6 +63,15 @@ def test_ratio_is_the_median_of_the_rounds(side):
     assert [r["samples"]["eager"]["seconds"] for r in rounds] == eager[1:]
 
 
+def test_rounds_end_when_they_are_enough(side):
+    records = []
+    ours, theirs = side("compiled", variants={"compiled": [0.010]}), side("peer", variants={"eager": [0.020]})
+    summary = Pair(ours, theirs, FakeMachine(), records.append, 0.01).measure(ROW, 7, lambda summary: summary["rounds"] == 3)
+    assert summary["rounds"] == 3 and len([r for r in records if r["type"] == "round"]) == 3
+    assert list(summary["spent"]) == ["peer", "compiled", "rounds"] and summary["spent"]["rounds"] > 3 * 2 * 0.01
+    assert summary["unavailable"] == {}
+
+
 def test_best_variant_is_chosen_by_row(side):
     summary, _ = measure(side, peer={"variants": {"eager": [0.020], "grouped_mm": [0.019]}})
     assert summary["peer"] == "grouped_mm"

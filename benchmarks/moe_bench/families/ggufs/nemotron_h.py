@@ -25,6 +25,7 @@ def metadata(config):
         "feed_forward_length": [config["moe_intermediate_size"] if kind == "moe" else 0 for kind in kinds],
         "attention.key_length": config["head_dim"],
         "attention.value_length": config["head_dim"],
+        "attention.layer_norm_epsilon": float(config["layer_norm_epsilon"]),
         "rope.scaling.finetuned": False,
         "expert_count": config["n_routed_experts"],
         "expert_feed_forward_length": config["moe_intermediate_size"],
