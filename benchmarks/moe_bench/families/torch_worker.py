@@ -95,7 +95,7 @@ class Handler(torch_worker.Handler):
             raise BenchError(f"unknown variant '{variant}'", 70)
         super()._use("grouped_mm" if variant == COMPILED else variant)
         if variant == COMPILED and self._compiled is None:
-            self._compiled = torch.compile(self._model.forward, dynamic=False)
+            self._compiled = torch.compile(self._model.forward)
 
     def _call(self, variant, rewound=False):
         """Logits of the last token, after the cache is put back where that has not been done."""
