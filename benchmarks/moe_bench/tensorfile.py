@@ -1,4 +1,4 @@
-"""Tensors of bf16 in a safetensors file, with NumPy alone."""
+"""Tensors of a safetensors file, with NumPy alone."""
 
 import json
 import mmap
@@ -6,8 +6,9 @@ import mmap
 import numpy as np
 
 
-def bits_of(path):
-    """{name: bits of bf16 (uint16)}, mapped from the file."""
+def bits_of(path, wide=False):
+    """{name: bits of bf16 (uint16)}, mapped from the file; with `wide` there may be tensors of float32, which are that."""
+    types = {"BF16": np.uint16, **({"F32": np.float32} if wide else {})}
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         begin = file.tell()
@@ -16,10 +17,10 @@ def bits_of(path):
     for name, entry in header.items():
         if name == "__metadata__":
             continue
-        if entry["dtype"] != "BF16":
-            raise ValueError(f"'{path}': '{name}' is of {entry['dtype']}; BF16 was expected")
-        first, last = entry["data_offsets"]
-        arrays[name] = np.frombuffer(mapped, np.uint16, (last - first) // 2, begin + first).reshape(entry["shape"])
+        if entry["dtype"] not in types:
+            raise ValueError(f"'{path}': '{name}' is of {entry['dtype']}; {' or '.join(types)} was expected")
+        kind, (first, last) = np.dtype(types[entry["dtype"]]), entry["data_offsets"]
+        arrays[name] = np.frombuffer(mapped, kind, (last - first) // kind.itemsize, begin + first).reshape(entry["shape"])
     return arrays
 
 

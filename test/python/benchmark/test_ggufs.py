@@ -8,6 +8,7 @@ import torch
 from moe_bench.families.configurations import FAMILIES, configuration
 from moe_bench.families.ggufs.convert import converted
 from moe_bench.families.ggufs.weights import Weights
+from safetensors.torch import load_file, save_file
 
 from moe_mlir.testing.models import build
 
@@ -140,6 +141,18 @@ def test_what_llama_cpp_would_compute_otherwise_is_refused(tmp_path, family, cha
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(ValueError, match=message):
+        converted(tmp_path)
+
+
+def test_tensors_that_a_family_keeps_in_float32(tmp_path):
+    saved(tmp_path, "deepseek-v3")
+    path = tmp_path / "model.safetensors"
+    bias = "model.layers.1.mlp.gate.e_score_correction_bias"
+    values = torch.linspace(0.001, 0.002, 8)
+    save_file({**load_file(path), bias: values}, path)
+    assert np.array_equal(dict(converted(tmp_path)[2])["blk.1.exp_probs_b.bias"], values.numpy())
+    save_file({**load_file(path), bias: torch.zeros(8, dtype=torch.float16)}, path)
+    with pytest.raises(ValueError, match="'model.layers.1.mlp.gate.e_score_correction_bias' is of F16; BF16 or F32 was expected"):
         converted(tmp_path)
 
 

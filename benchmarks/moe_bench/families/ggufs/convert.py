@@ -19,7 +19,7 @@ def converted(checkpoint):
     family = FAMILIES.get(config["model_type"])
     if not family:
         raise ValueError(f"'{checkpoint}' is a model of '{config['model_type']}'; one of {', '.join(FAMILIES)} was expected")
-    return family.ARCHITECTURE, family.metadata(config), _all(family, config, Weights(bits_of(Path(checkpoint) / "model.safetensors")))
+    return family.ARCHITECTURE, family.metadata(config), _all(family, config, Weights(bits_of(Path(checkpoint) / "model.safetensors", wide=True)))
 
 
 def _all(family, config, weights):

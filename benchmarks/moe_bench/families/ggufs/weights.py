@@ -6,7 +6,7 @@ from ...tensorfile import widen
 
 
 class Weights:
-    """Tensors of a checkpoint, each of which is taken once: {name: bits of bf16}."""
+    """Tensors of a checkpoint, each of which is taken once: {name: bits of bf16, or float32}."""
 
     def __init__(self, tensors):
         self._tensors = dict(tensors)
@@ -19,7 +19,8 @@ class Weights:
 
     def wide(self, name):
         """A tensor that llama.cpp has in float32 always."""
-        return widen(self.take(name))
+        values = self.take(name)
+        return widen(values) if values.dtype == np.uint16 else values
 
     def experts(self, prefix, name, count):
         """One matrix of all experts, [experts][out][in]."""
