@@ -27,7 +27,7 @@ examples:
   benchmarks/run --parts compile                 compile times and memory only
   benchmarks/run --prepare                       checkpoints and compiled models, so that a later run only measures
   benchmarks/run layers --help                   MoE layers alone, against every peer
-  benchmarks/run families --help                 recurrent layers, latent attention and sinks, against PyTorch
+  benchmarks/run families --help                 recurrent layers, latent attention and sinks, against PyTorch and llama.cpp
   benchmarks/run oversubscription --help         processes that share cores, against their fair share
   benchmarks/run compilers --help                an older moe-compile against a newer one
   benchmarks/run profile --help                  which loops a row spends its time in, and what they wait for

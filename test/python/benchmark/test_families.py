@@ -150,3 +150,37 @@ def test_files_of_one_model_at_a_time(monkeypatch, tmp_path):
     assert [s[2] for s in seen] == [[]] * 4
     assert cli.main([*arguments, "--keep"]) == 0
     assert [len(s[2]) for s in seen[4:]] == [0, 1, 2, 3]
+
+
+class Compiling:
+    """PyTorch's side, which compiles nothing in time."""
+
+    started, asked = [], []
+    info = {"vocabulary": 50}
+
+    def __init__(self, *arguments):
+        self.started.append(arguments)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def ask(self, do, context, tokens, logits):
+        self.asked.append((do, len(context[0]), len(tokens[0])))
+        return {"unavailable": {"torch.compile": "it takes too long"}}
+
+
+def test_prepare_compiles_ahead(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("MOE_BUILD_DIR", str(tmp_path))
+    monkeypatch.setattr(FamilyArtifacts, "compiled", lambda self, model, dtype, emit: None)
+    monkeypatch.setattr(FamilyArtifacts, "checkpoint", lambda self, model: tmp_path / model)
+    monkeypatch.setattr(cli, "torch_worker", Compiling)
+    arguments = ["--prepare", "--families", "gpt-oss", "--dtype", "float32", "--peers", "none", "--rows", "prefill-512,decode-512"]
+    assert cli.main([*arguments, "--plain"]) == 0 and not Compiling.started
+    assert cli.main(arguments) == 0
+    ((_, dtype, _, _, _, options, environment),) = Compiling.started
+    assert (dtype, options, environment) == ("float32", ["1800"], {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "bench" / "families" / "inductor")})
+    assert Compiling.asked == [("prepare", 0, 512), ("prepare", 512, STEPS)]
+    assert "gpt-oss/float32/decode-512/b1: it takes too long" in capsys.readouterr().err
