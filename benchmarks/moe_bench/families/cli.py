@@ -33,7 +33,7 @@ examples:
   benchmarks/run families --rows decode-512 --keep               decode only; what was made stays for the next run
   benchmarks/run families --rows prefill --plain                 without torch.compile: minutes, and not a result
   benchmarks/run families --peers none                           against PyTorch alone
-  benchmarks/run families --prepare --families nemotron-h        what the rows run on, torch.compile's code too: they then take a minute each
+  benchmarks/run families --prepare --families nemotron-h        what the rows run on, torch.compile's code too; 8 GB a family
 
 Decode at 2048 beside decode at 512 shows what a longer context costs: recurrent layers do the same work at both. A model's files are deleted when its rows are
 measured, unless --keep or --prepare says otherwise; what torch.compile has compiled stays in build/bench and saves time in the next run. A row whose first
