@@ -17,7 +17,6 @@ void ControlGroup::place(Windows &allPages, size_t behind, const moert_peers &wa
   peers.epoch = &epoch;
   peers.status = &status;
   peers.notes = &notes;
-  peers.hosts = allPages.hosts(); // until there are windows, of waits alone
   notes.members = members.data();
 }
 

@@ -1,8 +1,7 @@
 //===- Link.h - what this rank stores for ranks of other hosts ----------------------------------------------------===//
 //
-// One thread at a time owns the wire: it packs boxes and sends them, unpacks what comes and raises the flags. That is
-// the link's own thread, which sleeps when there is nothing to do; for a short exchange one that waits for a flag. All
-// other threads only add to boxes, and send what is small if nobody is at it.
+// A thread owns the wire: it packs boxes and sends them, unpacks what comes and raises the flags. It sleeps when there
+// is nothing to do. All other threads only add to boxes.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_COMM_LINK_H
@@ -10,7 +9,6 @@
 
 #include "comm/Boxes.h"
 #include "comm/Hosts.h"
-#include "comm/Peers.h"
 #include "comm/Socket.h"
 #include "comm/Wire.h"
 
@@ -20,9 +18,9 @@
 
 namespace moert {
 
-class Link final : public Carrier, Wire::Client {
+class Link final : Wire::Client {
 public:
-  /// What the job has to do, in the thread that owns the wire.
+  /// What the job has to do, in the link's thread.
   class Listener {
   public:
     /// A rank of another host has said something on its page, or ends this rank's waits.
@@ -30,7 +28,7 @@ public:
     virtual void aborted(int rank, uint32_t word) = 0;
     /// The connection to it has ended.
     virtual void lost(int rank) = 0;
-    /// Some 20 times in a second, in the link's thread.
+    /// Some 20 times in a second.
     virtual void tick() = 0;
     /// Whether waits shall end. Asked by any thread.
     virtual bool isEnding() const = 0;
@@ -58,9 +56,6 @@ public:
   Outbox &to(int rank) { return *outboxes[static_cast<size_t>(rank)]; }
   /// To be called behind Outbox::close and copy.
   void wake();
-  bool beginWait() override;
-  Help help() override;
-  void endWait(bool goesOn) override;
   Landing &landing() { return windows; }
   const Landing &landing() const { return windows; }
   /// Waits until all boxes are sent: then nothing reads mirrors. -1, or a rank for which some are left after that time,
@@ -93,18 +88,10 @@ private:
   static void *main(void *link);
   void finish(Deadline deadline);
   void work();
-  void tick();
-  bool sendSome(size_t most = kBuffers);
+  bool sendSome();
   bool mayBeSent(size_t rank) const;
   void lose(int rank, const std::string &how);
   void sleep();
-  bool sendNow();
-  void ring();
-  bool isSent(size_t rank) const;
-  bool isAllSent() const;
-  bool mayArm();
-  /// Until the bell rings; or, `withWire`, something comes.
-  void sleepOn(bool withWire, int milliseconds);
   static bool take(void *link, const char *piece, size_t bytes);
 
   void came(const char *piece, size_t bytes) override;
@@ -113,7 +100,6 @@ private:
 
   int own = 0;
   uint64_t secret = 0;
-  pthread_mutex_t owning = PTHREAD_MUTEX_INITIALIZER; ///< the wire, and all that only its owner uses
   std::unique_ptr<Wire> wire;
   std::vector<std::unique_ptr<Outbox>> outboxes; ///< by rank; none for those of this host
   std::vector<std::unique_ptr<Inbox>> inboxes;
@@ -130,7 +116,6 @@ private:
   std::vector<uint32_t> flying; ///< by rank: pieces that are not sent yet, or are being packed
   std::vector<Loss> losses;     ///< by rank; of whoever has `listening`
   uint32_t isAsleep = 0, shallEnd = 0, someLost = 0;
-  uint32_t helpers = 0; ///< threads that wait for flags
   bool isRunning = false;
 };
 

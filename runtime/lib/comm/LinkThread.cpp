@@ -1,4 +1,4 @@
-//===- LinkThread.cpp - what the owner of the wire to ranks of other hosts does -----------------------------------===//
+//===- LinkThread.cpp - the thread that owns the wire to ranks of other hosts -------------------------------------===//
 
 #include "comm/Link.h"
 
@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <poll.h>
 #include <sched.h>
+#include <unistd.h>
 
 namespace moert {
 
@@ -19,31 +21,25 @@ void Link::work() {
   constexpr int64_t kSpin = 20000; // nanoseconds
   int64_t idleSince = now(), ticked = idleSince;
   while (!__atomic_load_n(&shallEnd, __ATOMIC_ACQUIRE)) {
+    bool did = wire->progress();
+    did = sendSome() || did;
     int64_t time = now();
     if (time - ticked > kTickMs * 1000000) {
       ticked = time;
-      tick();
+      pthread_mutex_lock(&listening);
+      if (listener)
+        listener->tick();
+      pthread_mutex_unlock(&listening);
     }
-    if (__atomic_load_n(&helpers, __ATOMIC_SEQ_CST))
-      sleep(); // they are at it
-    else if (help() == kDid)
-      idleSince = now();
-    else if (now() - idleSince < kSpin)
+    if (did)
+      idleSince = time;
+    else if (time - idleSince < kSpin)
       sched_yield();
     else
       sleep();
   }
-  pthread_mutex_lock(&owning);
   constexpr int64_t kGrace = 1000000000; // nanoseconds
   finish(Deadline(kGrace));
-  pthread_mutex_unlock(&owning);
-}
-
-void Link::tick() {
-  pthread_mutex_lock(&listening);
-  if (listener)
-    listener->tick();
-  pthread_mutex_unlock(&listening);
 }
 
 /// A connection that is closed while the other side sends takes with it what that side has not read yet. So this rank
@@ -64,6 +60,20 @@ void Link::finish(Deadline deadline) {
   wire->close(deadline);
 }
 
+void Link::sleep() {
+  __atomic_store_n(&isAsleep, 1, __ATOMIC_SEQ_CST);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  bool isIdle = std::all_of(outboxes.begin(), outboxes.end(),
+                            [this](const auto &box) { return !box || box->isEmpty() || buffers.empty(); });
+  if (isIdle && wire->arm()) {
+    pollfd ready[2] = {{bell.descriptor(), POLLIN, 0}, {wire->descriptor(), POLLIN, 0}};
+    (void)poll(ready, 2, kTickMs);
+  }
+  __atomic_store_n(&isAsleep, 0, __ATOMIC_SEQ_CST);
+  uint64_t rings;
+  (void)!read(bell.descriptor(), &rings, sizeof rings);
+}
+
 /// Whether there is a piece for a rank, which is not too far in front of the first one that is not sent.
 bool Link::mayBeSent(size_t rank) const {
   const Outbox *outbox = outboxes[rank].get();
@@ -72,10 +82,10 @@ bool Link::mayBeSent(size_t rank) const {
          });
 }
 
-/// A piece for each rank in turn, as long as there are buffers, but no more than `most`.
-bool Link::sendSome(size_t most) {
+/// A piece for each rank in turn, as long as there are buffers.
+bool Link::sendSome() {
   bool did = false;
-  for (size_t tried = 0; tried < outboxes.size() && !buffers.empty() && most > 0; ++tried) {
+  for (size_t tried = 0; tried < outboxes.size() && !buffers.empty(); ++tried) {
     size_t rank = nextRank++ % outboxes.size();
     Outbox *outbox = outboxes[rank].get();
     if (!mayBeSent(rank))
@@ -87,7 +97,6 @@ bool Link::sendSome(size_t most) {
     PackedPiece piece = outbox->pack(buffer, kPieceBytes, own, secret);
     did = true;
     tried = 0;
-    --most;
     if (!wire->send(static_cast<int>(rank), buffer, piece)) {
       wasSent(buffer);
       outbox->shut();

@@ -29,60 +29,8 @@ static void fail(const moert_peers &peers, int32_t peer, int64_t number) {
   }
 }
 
-namespace {
-/// A thread's help in a wait for ranks of other hosts. What takes longer than a short exchange is left to the link's
-/// thread, which the system wakes when something comes.
-class Help {
-public:
-  explicit Help(const moert_peers &peers) : carrier(peers.hosts ? peers.hosts->carrier : nullptr) {
-    if (carrier && !carrier->beginWait())
-      carrier = nullptr;
-  }
-  ~Help() {
-    if (carrier)
-      carrier->endWait(/*goesOn=*/false);
-  }
-  Help(const Help &) = delete;
-  Help &operator=(const Help &) = delete;
-
-  /// Whether the core is to be kept: something was done, or may be soon.
-  bool isAtIt() {
-    if (!carrier)
-      return false;
-    const int64_t time = now();
-    if (time - begin > kLongest) {
-      carrier->endWait(/*goesOn=*/true);
-      carrier = nullptr;
-      return false;
-    }
-    const Carrier::Help did = carrier->help();
-    if (did == Carrier::kDid)
-      idleSince = time;
-    return did != Carrier::kBusy && time - idleSince < kSpin;
-  }
-
-private:
-  static constexpr int64_t kLongest = 200000, kSpin = 30000; // nanoseconds
-  Carrier *carrier;
-  int64_t begin = now(), idleSince = begin;
-};
-} // namespace
-
-/// Until the flag is there; false if it is to be waited for no longer. A core that more ranks than one use is given
-/// away soon.
-static bool waitOn(const moert_peers &peers, const uint32_t *flag, uint32_t epoch) {
-  Help help(peers);
-  bool came = true;
-  for (Deadline deadline(peers.patience); came && !hasReached(flag, epoch);) {
-    if (!help.isAtIt())
-      sched_yield();
-    came = !__atomic_load_n(peers.abort, __ATOMIC_RELAXED) && !__atomic_load_n(peers.status, __ATOMIC_RELAXED) &&
-           !deadline.isOver();
-  }
-  return came;
-}
-
-/// Most flags come within a microsecond, of which no trace is worth its time.
+/// Most flags come within a microsecond, of which no trace is worth its time. A core that more ranks than one use is
+/// given away soon.
 static __attribute__((noinline)) bool wait(const moert_peers &peers, const uint32_t *flag, uint32_t epoch, int32_t peer,
                                            int64_t number) {
   for (int i = 0; i < 64; ++i) {
@@ -93,7 +41,10 @@ static __attribute__((noinline)) bool wait(const moert_peers &peers, const uint3
   WaitLog *log = peers.notes ? peers.notes->log : nullptr;
   int64_t begin = log ? now() : 0;
   setWait(peers, static_cast<uint32_t>(peer) + 1);
-  bool came = waitOn(peers, flag, epoch);
+  bool came = true;
+  for (Deadline deadline(peers.patience); came && !hasReached(flag, epoch); sched_yield())
+    came = !__atomic_load_n(peers.abort, __ATOMIC_RELAXED) && !__atomic_load_n(peers.status, __ATOMIC_RELAXED) &&
+           !deadline.isOver();
   if (came)
     setWait(peers, 0); // else it still waits, for those who ask
   else

@@ -26,33 +26,6 @@ struct moert_notes {
 
 namespace moert {
 
-class Windows;
-
-/// What brings flags from ranks of other hosts. A thread that waits for one may do its work meanwhile, between
-/// beginWait() and endWait().
-class Carrier {
-public:
-  /// False: not now, as so much is on its way that another thread is at it.
-  virtual bool beginWait() = 0;
-  enum Help { kIdle, kDid, kBusy }; ///< there was nothing to do, or another thread is at it
-  virtual Help help() = 0;
-  /// `goesOn`: the thread waits for longer, and does not help any more.
-  virtual void endWait(bool goesOn) = 0;
-
-protected:
-  ~Carrier() = default;
-};
-
-} // namespace moert
-
-/// What moert_peers has of windows with ranks on other hosts.
-struct moert_hosts {
-  moert::Windows *windows = nullptr;
-  moert::Carrier *carrier = nullptr;
-};
-
-namespace moert {
-
 /// Makes `epoch`, and all that this thread has stored before, visible to whoever waits for it.
 inline void signal(uint32_t *flag, uint32_t epoch) { __atomic_store_n(flag, epoch, __ATOMIC_RELEASE); }
 

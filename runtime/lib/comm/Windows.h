@@ -14,11 +14,19 @@
 
 #include "comm/Group.h"
 #include "comm/Link.h"
-#include "comm/Peers.h"
 #include "comm/Socket.h"
 #include "moert/moert.h"
 
 #include <vector>
+
+namespace moert {
+class Windows;
+}
+
+/// What moert_peers has of windows with ranks on other hosts.
+struct moert_hosts {
+  moert::Windows *windows = nullptr;
+};
 
 namespace moert {
 

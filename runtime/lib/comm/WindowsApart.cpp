@@ -17,7 +17,7 @@ void Windows::connect(Link &to, uint32_t which, std::vector<int> ranks, int64_t 
   number = which;
   members = std::move(ranks);
   patience = nanoseconds;
-  apart = {this, &to};
+  apart.windows = this;
   mirrored.clear();
   if (std::none_of(members.begin(), members.end(), [&](int rank) { return to.isFar(rank); }))
     return;

@@ -6,7 +6,6 @@
 
 #include "comm/Link.h"
 #include "comm/LocalMeeting.h"
-#include "comm/Peers.h"
 #include "core/Clock.h"
 
 #include <algorithm>
@@ -15,8 +14,6 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <mutex>
-#include <set>
-#include <sys/eventfd.h>
 #include <thread>
 #include <unistd.h>
 
@@ -32,25 +29,11 @@ constexpr size_t kBytes = size_t(4) << 20;
 using Piece = std::vector<char>;
 
 struct Network {
-  explicit Network(size_t ranks) : coming(ranks), lost(ranks), carriers(ranks) {
-    for (size_t i = 0; i < ranks; ++i)
-      bells.emplace_back(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  }
-  void add(size_t rank, Piece piece) {
-    std::lock_guard<std::mutex> held(lock);
-    coming[rank].push_back(std::move(piece));
-    ring(rank);
-  }
-  void ring(size_t rank) const {
-    uint64_t one = 1;
-    EXPECT_EQ(write(bells[rank].descriptor(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
-  }
+  explicit Network(size_t ranks) : coming(ranks), lost(ranks) {}
 
   std::mutex lock;
-  std::vector<Socket> bells; ///< by rank: something comes
   std::vector<std::vector<Piece>> coming; ///< by rank
   std::vector<std::vector<int>> lost;     ///< by rank: whom it loses next
-  std::vector<std::set<std::thread::id>> carriers; ///< by rank: those who found something that had come
   std::atomic<bool> isStuck{false};       ///< nothing is sent
   std::atomic<bool> holdsBodies{false};   ///< nothing with a body is sent
   std::atomic<int> sent{0};
@@ -69,21 +52,16 @@ public:
   Status connect(int, const std::string &) override { return {}; }
   bool send(int rank, char *buffer, const PackedPiece &piece) override {
     flights.push_back({buffer, rank, piece});
-    deliver();
     return true;
   }
   bool progress() override {
     deliver();
-    uint64_t rings;
-    (void)!read(descriptor(), &rings, sizeof rings);
     std::vector<Piece> pieces;
     std::vector<int> lost;
     {
       std::lock_guard<std::mutex> held(network.lock);
       pieces.swap(network.coming[own]);
       lost.swap(network.lost[own]);
-      if (!pieces.empty())
-        network.carriers[own].insert(std::this_thread::get_id());
     }
     for (const Piece &piece : pieces)
       client->came(piece.data(), piece.size());
@@ -91,11 +69,8 @@ public:
       client->lost(rank, "planted");
     return !pieces.empty();
   }
-  int descriptor() const override { return network.bells[own].descriptor(); }
-  bool arm() override {
-    std::lock_guard<std::mutex> held(network.lock);
-    return flights.empty() && network.coming[own].empty() && network.lost[own].empty();
-  }
+  int descriptor() const override { return -1; }
+  bool arm() override { return false; }
   void close(Deadline) override {}
 
 private:
@@ -116,7 +91,10 @@ private:
       }
       Piece whole(flight.buffer, flight.buffer + piece.bytes);
       whole.insert(whole.end(), piece.body, piece.body + piece.bodyBytes);
-      network.add(static_cast<size_t>(flight.rank), std::move(whole));
+      {
+        std::lock_guard<std::mutex> held(network.lock);
+        network.coming[static_cast<size_t>(flight.rank)].push_back(std::move(whole));
+      }
       ++network.sent;
       client->wasSent(flight.buffer);
     }
@@ -161,7 +139,8 @@ struct Rank {
     std::memcpy(piece.data(), &head, sizeof head);
     if (!ranges.empty())
       std::memcpy(piece.data() + sizeof head, ranges.data(), ranges.size() * sizeof(RangeHead));
-    network.add(static_cast<size_t>(own), std::move(piece));
+    std::lock_guard<std::mutex> held(network.lock);
+    network.coming[static_cast<size_t>(own)].push_back(std::move(piece));
   }
 };
 
@@ -273,7 +252,6 @@ TEST(Link, WhoListensLaterHearsOfAllThatAreLost) {
     {
       std::lock_guard<std::mutex> held(rank.network.lock);
       rank.network.lost[0] = {2, 1};
-      rank.network.ring(0);
     }
     const std::string how = "ended, or its host cannot be reached (planted),";
     EXPECT_TRUE(comesTrue([&] { return rank.link.whyLost(1) == how && rank.link.whyLost(2) == how; }));
@@ -311,8 +289,9 @@ TEST(Link, NothingOvertakesAPieceByTooMuch) {
   run(2, [](Rank &rank) {
     std::vector<char> mirror(kBody, 7);
     auto flag = [&] {
-      const auto *word = reinterpret_cast<const uint32_t *>(rank.window.data());
-      return static_cast<int>(__atomic_load_n(word, __ATOMIC_ACQUIRE));
+      uint32_t word;
+      std::memcpy(&word, rank.window.data(), sizeof word);
+      return static_cast<int>(word);
     };
     if (rank.own == 0)
       rank.network.holdsBodies = true;
@@ -335,66 +314,6 @@ TEST(Link, NothingOvertakesAPieceByTooMuch) {
       EXPECT_EQ(std::count(rank.window.begin() + 64, rank.window.end(), 7), static_cast<ptrdiff_t>(kBody));
     }
     EXPECT_FALSE(rank.meeting.barrier().failed());
-  });
-}
-
-TEST(Link, WhoWaitsUnpacksWhatComes) {
-  std::atomic<bool> isOver{false};
-  run(2, [&](Rank &rank) {
-    if (rank.own == 1) {
-      for (; !isOver; usleep(100)) {
-        rank.link.to(0).close(Deed());
-        rank.link.wake();
-      }
-      return;
-    }
-    EXPECT_TRUE(comesTrue([&] { return rank.link.beginWait(); }));
-    EXPECT_TRUE(comesTrue([&] {
-      rank.link.help();
-      std::lock_guard<std::mutex> held(rank.network.lock);
-      return rank.network.carriers[0].count(std::this_thread::get_id()) != 0;
-    }));
-    rank.link.endWait(/*goesOn=*/false);
-    isOver = true;
-  });
-}
-
-/// Threads of both ranks send each other rows and wait for the other's, now and then for long.
-TEST(Link, AnyThreadSendsAndUnpacks) {
-  // A flag, and rows that take turns: one is stored again when the other rank has answered it.
-  constexpr size_t kThreads = 3, kRow = 40 << 10, kPlace = 64 + 2 * kRow;
-  constexpr uint32_t kEpochs = 60;
-  run(2, [](Rank &rank) {
-    const int other = 1 - rank.own;
-    std::vector<char> mirror(kThreads * kPlace);
-    std::atomic<int> wrong{0};
-    uint32_t abort = 0, status = 0;
-    moert_hosts hosts{nullptr, &rank.link};
-    moert_peers peers{nullptr, rank.own, 2, nullptr, &abort, &status, 20 * kSecond, nullptr, nullptr, &hosts};
-    auto exchange = [&](size_t thread) {
-      const size_t place = thread * kPlace;
-      auto *flag = reinterpret_cast<uint32_t *>(rank.window.data() + place);
-      for (uint32_t epoch = 1; epoch <= kEpochs; ++epoch) {
-        if (epoch % 20 == static_cast<uint32_t>(rank.own)) // so long that the link's thread is called
-          usleep(5000);
-        const size_t bytes = epoch % 3 ? 64 : kRow, at = place + 64 + epoch % 2 * kRow;
-        std::memset(&mirror[at], static_cast<int>(epoch), bytes);
-        rank.link.to(other).add({&mirror[at], bytes, {kWindow, 1, at}, false});
-        rank.link.to(other).close({Deed::Raise, epoch, {kWindow, 1, place}});
-        rank.link.wake();
-        if (!moert_await(&peers, flag, epoch, other, -1))
-          return;
-        const char *row = rank.window.data() + at;
-        wrong += std::count(row, row + bytes, static_cast<char>(epoch)) != static_cast<ptrdiff_t>(bytes);
-      }
-    };
-    std::vector<std::thread> threads;
-    for (size_t thread = 0; thread < kThreads; ++thread)
-      threads.emplace_back(exchange, thread);
-    for (std::thread &thread : threads)
-      thread.join();
-    EXPECT_EQ(wrong, 0);
-    EXPECT_EQ(status, 0u);
   });
 }
 
