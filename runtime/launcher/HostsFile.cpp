@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
-#include <vector>
+#include <utility>
 
 namespace moert {
 
@@ -26,6 +26,7 @@ Status findShare(const std::string &text, const std::string &path, const std::st
   std::string file = printable(path);
   int total = 0, number = 0;
   bool isFound = false;
+  std::vector<int> firsts;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.find('\n', begin), text.size());
     std::vector<std::string> words = wordsOf(text.substr(begin, end - begin));
@@ -42,8 +43,9 @@ Status findShare(const std::string &text, const std::string &path, const std::st
       return failure(kUserError, "%s:%d: host '%s' stands there twice", file.c_str(), number, printable(name).c_str());
     if (words[0] == name) {
       isFound = true;
-      share = {total, static_cast<int>(count)};
+      share = {total, static_cast<int>(count), {}};
     }
+    firsts.push_back(total);
     total += static_cast<int>(count);
     if (total > ranks)
       break;
@@ -54,7 +56,13 @@ Status findShare(const std::string &text, const std::string &path, const std::st
   if (!isFound)
     return failure(kUserError, "%s has no host '%s': name this one with --host-name", file.c_str(),
                    printable(name).c_str());
+  share.firsts = std::move(firsts);
   return {};
+}
+
+int findSharedNode(const std::vector<int> &firsts, int each) {
+  auto found = std::find_if(firsts.begin(), firsts.end(), [&](int first) { return first % each != 0; });
+  return found == firsts.end() ? -1 : *found / each;
 }
 
 std::string ownHostName() {

@@ -4,6 +4,9 @@
 
 #include "core/Status.h"
 
+#include <string>
+#include <vector>
+
 namespace moert {
 
 /// How long ranks that find out that another one has failed have to say so, and to end: nanoseconds.
@@ -15,8 +18,9 @@ struct RankJob {
   std::string root;         ///< HOST:PORT of rank 0; empty: all are here
   std::string executable, token;
   std::string hostName, interface; ///< as given, or empty
-  bool readsInput = false; ///< each rank gets a copy of the standard input
-  int64_t patience = 0;    ///< milliseconds that ranks wait for one another
+  std::vector<int> firsts;         ///< the first rank of each host
+  bool readsInput = false;         ///< each rank gets a copy of the standard input
+  int64_t patience = 0;            ///< milliseconds that ranks wait for one another
 };
 
 /// Starts the ranks and waits for them. Returns in each rank's process, too, where the environment says which one it

@@ -67,12 +67,28 @@ static Status describeHosts(const Options &options, RankJob &job) {
     return s;
   job.first = share.first;
   job.count = share.count;
+  job.firsts = share.firsts;
   job.root = options.root;
   job.hostName = options.hostName;
   job.interface = options.interface;
   const char *token = readEnvironment("MOE_TOKEN");
   job.token = token && *token ? token : format("%s of %d ranks", options.root.c_str(), job.total);
   return {};
+}
+
+/// Ranks of a node are taken to be near each other; the results are the same if they are not. Said once, where rank 0
+/// is.
+static void warnOfSharedNodes(const moert_program &program, const RankJob &job) {
+  for (int32_t a = 0; a < program.axis_count && job.first == 0; ++a) {
+    const moert_axis &axis = program.axes[a]; // @local, @local.1 of a variant
+    if (std::strncmp(axis.name, "local", 5) != 0 || (axis.name[5] && axis.name[5] != '.'))
+      continue;
+    const int each = axis.ranks * axis.stride, node = findSharedNode(job.firsts, each);
+    if (node >= 0)
+      return note("%s: warning: --hosts: ranks %d to %d are a node, and on several hosts; what travels inside of it "
+                  "does so between hosts",
+                  job.executable.c_str(), node * each, node * each + each - 1);
+  }
 }
 
 static Status describe(Options &options, const char *executable, RankJob &job) {
@@ -153,6 +169,7 @@ Status runAsRanks(const moert_program &program, Options &options, const char *ex
     RankJob job;
     if (Status s = describe(options, executable, job); s.failed())
       return s;
+    warnOfSharedNodes(program, job);
     Threads threads{options, job.token.c_str(), run, what};
     if (options.comm == "local")
       return runRankThreads(job, runThread, &threads);

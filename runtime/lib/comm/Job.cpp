@@ -128,13 +128,14 @@ static int32_t codeOf(int32_t said) {
   return said == kUserError || said == kUnsupported || said == kMismatch ? said : kInternal;
 }
 
-Status Job::shareOutcome(const Status &opened, uint64_t weights) {
+Status Job::shareOutcome(const Status &opened, uint64_t weights, const std::string &library) {
   struct Outcome {
     uint64_t weights;
     int32_t code;
-    char text[196];
-  } mine{weights, opened.code, {}};
+    char text[196], library[32];
+  } mine{weights, opened.code, {}, {}};
   copyText(mine.text, sizeof mine.text, opened.message);
+  copyText(mine.library, sizeof mine.library, library.empty() ? "no NCCL" : library);
   std::vector<Outcome> all(static_cast<size_t>(ranks()));
   Status shared = meeting->gather(&mine, all.data(), sizeof mine);
   if (opened.failed())
@@ -146,12 +147,16 @@ Status Job::shareOutcome(const Status &opened, uint64_t weights) {
       return failure(codeOf(all[i].code), "rank %zu failed: %s", i, readText(all[i].text, sizeof mine.text).c_str());
     if (all[i].weights != all[0].weights)
       return failure(kUserError, "rank %zu has other weights than rank 0", i);
+    if (std::memcmp(all[i].library, all[0].library, sizeof mine.library) != 0)
+      return failure(kUserError, "rank %zu has %s, rank 0 has %s", i,
+                     readText(all[i].library, sizeof mine.library).c_str(),
+                     readText(all[0].library, sizeof mine.library).c_str());
   }
   return {};
 }
 
-Status Job::start(const Status &opened, uint64_t weights) {
-  if (Status s = shareOutcome(opened, weights); s.failed())
+Status Job::start(const Status &opened, uint64_t weights, const std::string &library) {
+  if (Status s = shareOutcome(opened, weights, library); s.failed())
     return s;
   size_t bytes = sizeof(ControlPage);
   for (const auto &group : groups)

@@ -40,8 +40,8 @@ public:
   /// `nanoseconds`, here and in all that follows.
   Status join(const std::vector<const moert_program *> &variants, const Ranks &ranks, int64_t nanoseconds);
   /// To be called when the session has opened all that it needs, or could not: `opened` becomes the failure of each
-  /// rank. `weights` tells archives apart.
-  Status start(const Status &opened, uint64_t weights);
+  /// rank. `weights` tells archives apart; `library` is what all must have alike beside them, or empty: "NCCL 2.29.7".
+  Status start(const Status &opened, uint64_t weights, const std::string &library = "");
   /// Tells the others that this rank needs nothing of them any more. They may still be in the run that it has done.
   void leave();
 
@@ -117,7 +117,7 @@ private:
   void abortOthers(bool onlyLater);
   int waitedFor(int rank) const;
   int endOfWaits(int waited) const;
-  Status shareOutcome(const Status &opened, uint64_t weights);
+  Status shareOutcome(const Status &opened, uint64_t weights, const std::string &library);
   // JobHosts.cpp: ranks of other hosts.
   Status connectHosts(const Ranks &ranks);
   void publishPage();

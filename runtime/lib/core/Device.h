@@ -90,7 +90,7 @@ public:
   /// Gives up what map() gave; nothing uses it any more.
   virtual Status unmap(void *base) = 0;
   /// Finds NCCL, for the ranks of a job; and windows that it gives, of one axis.
-  virtual Status openNccl() = 0;
+  virtual Status openNccl(std::string &version) = 0;
   virtual std::unique_ptr<DeviceWindows> ncclWindows(Job &job) = 0;
 };
 

@@ -58,9 +58,6 @@ Status DeviceRanks::lookBack(const char *entry) {
 }
 
 Status DeviceRanks::open(int32_t axisCount, bool byNccl) {
-  if (byNccl)
-    if (Status s = device.openNccl(); s.failed())
-      return s;
   words.resize(static_cast<size_t>(axisCount));
   uint64_t bytes = lines(words.size() * sizeof(Words));
   for (int32_t i = 0; i < axisCount; ++i) {

@@ -34,7 +34,7 @@ public:
   /// Waits for the device, which may read what is shared; if that is in vain, it stays shared.
   ~DeviceRanks();
 
-  /// Behind the start of the job.
+  /// Behind the start of the job. `byNccl`: windows are NCCL's, which the device has opened.
   Status open(int32_t axisCount, bool byNccl);
   /// Before a run that does not wait, and may be captured: from then on it leaves its words in memory of the host, by
   /// mirror(), and a later call finds there what went wrong, by lookBack().

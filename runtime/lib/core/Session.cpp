@@ -103,7 +103,7 @@ Status Session::open(const moert_program_list *list, const moert_session_options
   // The others hear why, if it failed.
   if (!context.job)
     return opened;
-  Status started = context.job->start(opened, options.random_weights + archive.identity());
+  Status started = context.job->start(opened, options.random_weights + archive.identity(), nccl);
   return started.failed() || !context.device ? started : openDeviceRanks(options);
 }
 
@@ -118,6 +118,9 @@ Status Session::openAlone(const moert_program_list &programs, const Selection &s
     return failure(kUserError, "%d threads: expected 1..1024", options.threads);
   if (Status s = openDevice(programs, selection, options); s.failed())
     return s;
+  if (context.job && context.device)
+    if (Status s = findDeviceProvider(options); s.failed())
+      return s;
   if (Status s = openWeights(options); s.failed())
     return s;
   context.program = program;

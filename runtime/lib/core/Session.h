@@ -33,6 +33,7 @@ struct Session {
 private:
   std::string weights;     ///< the archive's path, whether it is read or not
   std::string reservation; ///< for a variant: what the ranks are doing
+  std::string nccl;        ///< "NCCL 2.29.7" if it gives their windows
 
   Status openDevice(const moert_program_list &programs, const Selection &selection,
                     const moert_session_options &options);
@@ -41,6 +42,8 @@ private:
   Status openAlone(const moert_program_list &programs, const Selection &selection,
                    const moert_session_options &options);
   Status startPool(const moert_session_options &options);
+  /// How ranks reach each other's GPUs, before they start.
+  Status findDeviceProvider(const moert_session_options &options);
   /// What ranks share on their GPUs.
   Status openDeviceRanks(const moert_session_options &options);
   /// Meets the other ranks of a program with axes.

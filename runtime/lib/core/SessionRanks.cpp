@@ -63,18 +63,28 @@ static Status readProvider(const moert_session_options &options, bool &byNccl) {
   return {};
 }
 
+Status Session::findDeviceProvider(const moert_session_options &options) {
+  bool byNccl = false;
+  if (Status s = readProvider(options, byNccl); s.failed())
+    return s;
+  if (byNccl && context.job->areThreads())
+    return failure(kUserError, "ranks that are threads of one process share its GPU's memory: NCCL is for processes");
+  if (!byNccl && context.job->ranksHere() != context.job->ranks())
+    return failure(kUserError, "ranks on GPUs of several hosts need NCCL (--comm nccl, MOE_COMM=nccl), or run with "
+                               "--device cpu, or all on one host");
+  if (!byNccl)
+    return {};
+  std::string version;
+  if (Status s = context.device->openNccl(version); s.failed())
+    return s;
+  nccl = "NCCL " + version;
+  return {};
+}
+
 Status Session::openDeviceRanks(const moert_session_options &options) {
   context.deviceRanks.reset(new DeviceRanks(*context.device, *context.job,
                                             options.deadline_ms != 0 && !context.deviceValues));
-  bool byNccl = false;
-  Status status = readProvider(options, byNccl);
-  if (!status.failed() && byNccl && context.job->areThreads())
-    status = failure(kUserError, "ranks that are threads of one process share its GPU's memory: NCCL is for processes");
-  if (!status.failed() && !byNccl && context.job->ranksHere() != context.job->ranks())
-    status = failure(kUserError, "ranks on GPUs of several hosts need NCCL (--comm nccl, MOE_COMM=nccl), or run with "
-                                 "--device cpu, or all on one host");
-  if (!status.failed())
-    status = context.deviceRanks->open(program->axis_count, byNccl);
+  Status status = context.deviceRanks->open(program->axis_count, !nccl.empty());
   if (!status.failed() && context.deviceValues)
     status = context.deviceRanks->openMirror();
   if (!status.failed())

@@ -42,7 +42,7 @@ public:
   Status unmap(void *base) override;
 
   // NcclWindows.cpp
-  Status openNccl() override;
+  Status openNccl(std::string &version) override;
   std::unique_ptr<DeviceWindows> ncclWindows(Job &job) override;
 
 private:

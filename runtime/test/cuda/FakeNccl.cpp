@@ -6,6 +6,7 @@
 //
 //   version=N        says that it is of that version; version=N@R on rank R alone ($MOE_RANK)
 //   lsa=N            stores reach N ranks of an axis that follow each other
+//   node=N           stores reach the ranks of a node, which has N that follow each other in the job
 //   silent=R         rank R does not come to the first meeting
 //   unusable         windows are registered, and no kernel can use them
 //   refuses          communicators cannot be made
@@ -58,6 +59,7 @@ constexpr size_t kMostSums = 256;
 struct Meeting {
   struct Place {
     std::atomic<uint32_t> seen;
+    int inJob; ///< its number there
     char handle[64];
     uint64_t sumCount;
     Sum sums[kMostSums];
@@ -221,6 +223,7 @@ EXPORT int ncclCommInitRankConfig(void **comm, int ranks, Id id, int rank, const
   made->meeting = static_cast<Meeting *>(shared);
   made->ranks = ranks;
   made->rank = rank;
+  made->meeting->places[rank].inJob = ownRank();
   *comm = made;
   if (fault("silent") == ownRank())
     ++made->meetings;
@@ -276,6 +279,13 @@ struct Team {
   int ranks, rank, stride;
 };
 EXPORT Team ncclTeamLsa(Comm *comm) {
+  if (const int each = fault("node"); each > 0) {
+    const Meeting::Place *places = comm->meeting->places;
+    const int node = places[comm->rank].inJob / each;
+    auto isHere = [&](const Meeting::Place &place) { return place.inJob / each == node; };
+    return {static_cast<int>(std::count_if(places, places + comm->ranks, isHere)),
+            static_cast<int>(std::count_if(places, places + comm->rank, isHere)), 1};
+  }
   const int most = fault("lsa");
   return most > 0 && most < comm->ranks ? Team{most, comm->rank % most, 1} : Team{comm->ranks, comm->rank, 1};
 }

@@ -23,6 +23,20 @@ TEST(HostsFile, RanksFollowTheLines) {
   EXPECT_EQ(shareOf(text, "node", 6), "hosts has no host 'node': name this one with --host-name");
 }
 
+TEST(HostsFile, ANodeThatHostsShareIsFound) {
+  auto shared = [](const std::string &text, int each) {
+    HostShare share;
+    EXPECT_FALSE(findShare(text, "hosts", "a", 8, share).failed());
+    return findSharedNode(share.firsts, each);
+  };
+  EXPECT_EQ(shared("a 4\nb 4", 4), -1);
+  EXPECT_EQ(shared("a 4\nb 4", 2), -1);
+  EXPECT_EQ(shared("a 8", 4), -1);
+  EXPECT_EQ(shared("a 4\nb 4", 8), 0);
+  EXPECT_EQ(shared("a 6\nb 2", 4), 1);
+  EXPECT_EQ(shared("a 4\nb 3\nc 1", 4), 1);
+}
+
 TEST(HostsFile, NonsenseHasALine) {
   EXPECT_EQ(shareOf("a 1\nb 1\n", "a", 4), "hosts has hosts for 2 ranks, but --ranks is 4");
   EXPECT_EQ(shareOf("a 3\nb 3\nc 1", "c", 4), "hosts has hosts for at least 6 ranks, but --ranks is 4");

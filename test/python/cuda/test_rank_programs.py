@@ -192,6 +192,7 @@ PASSES = "schedule(<plain>)", 6
     (("ep=2", *PASSES), "version=21805"),
     (("ep=2,tokens=replicated", *PASSES), "version=22703"),
     (("ep=4",), "lsa=2"),
+    (("ep=4,nodes=2,tokens=split",), "node=2"),  # stores inside of a node, sums between nodes
 ])  # fmt: skip
 def test_exchanges_of_nccl(program, fake, programs, calls, nccl, tmp_path):
     """Where no stores reach all ranks, or NCCL does not say how, it adds up what they stored in mirrors."""
@@ -216,7 +217,7 @@ def test_nothing_is_linked_to_nccl():
 
 @pytest.mark.parametrize("fault, line", [
     ("version=21703", r"'.*libfake_nccl.so' is NCCL 2\.17\.3; ranks need 2\.18\.1 or newer"),
-    ("version=23004@1", r"WINDOWSrank 1 has NCCL 2\.30\.4, rank 0 has 2\.29\.7"),
+    ("version=23004@1", r"rank 1 has NCCL 2\.30\.4, rank 0 has NCCL 2\.29\.7"),
     ("refuses", r"WINDOWScuda:0 \(emulated\): NCCL: connecting ranks: invalid usage"),
     ("silent=1", r"WINDOWScuda:0 \(emulated\): NCCL: connecting ranks: no end after 2 s; a rank is silent"),
     ("unusable", r"WINDOWScuda:0 \(emulated\): NCCL: kernels cannot use the windows of rank 0 of the axis; each GPU must reach .*"),

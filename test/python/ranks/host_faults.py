@@ -1,17 +1,25 @@
 """Random faults of jobs on two hosts: what a job does when a rank is killed or stopped, a link goes down or packets are lost at any time, or a host
 starts anew.
 
-    python test/python/ranks/host_faults.py COUNT [SECONDS [SEED]]    # as root; prints progress, then a table of what was tried
+    python test/python/ranks/host_faults.py COUNT [--seed N] [--lanes N]    # as root; prints progress, then a table of what was tried
+
+What costs are deadlines, in which survivors wait without sleeping, and the start of jobs. So jobs run side by side in lanes, each with namespaces and a
+program of its own: a job reaches no other lane's, and whatever runs a lane's program was left behind by the lane's last job.
 """
 
+import argparse
 import collections
 import os
 import random
 import re
+import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +35,11 @@ LAYER = Drawn(8, 2, 256, 64, True, "bf16", 33, "random")
 OVERLAP = "ep={0},schedule=<overlap, chunk = 4, steps = [{1}], slices = 2>"
 FAULTS = ("killed", "stopped", "link down", "packets lost", "started anew")
 MANY, FEW = 4000, 3
+ATTEMPTS = 3  # to start a job side by side with others
+
+
+class NotStarted(AssertionError):
+    """A job did not run before it had a fault: on a busy machine its ranks may not meet within the deadline."""
 
 
 @dataclass
@@ -91,22 +104,23 @@ def kept_by(program):
 
 
 class HostFaults:
-    """Jobs with faults on two hosts, and their programs and calls."""
+    """Jobs with faults on two hosts, and their programs and calls. `deadline`: of a job with a fault."""
 
-    def __init__(self, network, programs, files):
-        self.network, self.programs, self.files = network, programs, files
+    def __init__(self, network, programs, files, deadline=DEADLINE):
+        self.network, self.programs, self.files, self.deadline = network, programs, files, deadline
 
     def try_fault(self, seed, folder):
         """Starts a job with a fault drawn from `seed`, checks its end, and that a good one runs afterwards."""
         draw, network = random.Random(seed), self.network
         fault, variant = FAULTS[seed % len(FAULTS)], draw.randrange(3)
         ranks = 4 if fault == "stopped" else draw.choice([2, 4])  # a host whose ranks are all stopped cannot say so
-        program, words, root = self.programs[ranks], ["--variant", variant, "--deadline", DEADLINE, "--calls"], network.root()
+        program, words, root = self.programs[ranks], ["--variant", variant, "--deadline", self.deadline, "--calls"], network.root()
         _, files = kept_by(program)
         launchers = network.start(program, ranks, root, folder, *words, self.files[MANY])
         wanted = list(launchers)  # those that say a line
         try:
-            assert launchers[0].stdout.readline().startswith("output"), ends_of(launchers)
+            if not launchers[0].stdout.readline().startswith("output"):
+                raise NotStarted(ends_of(launchers))
             time.sleep(draw.uniform(0, 0.3))
             host = draw.randrange(2)
             if fault == "link down":
@@ -134,7 +148,7 @@ class HostFaults:
         for code, _, errors in ends:
             check_one_line(code, errors)
         # The launcher gives a rank that stands still as long again.
-        assert seconds < DEADLINE * (2 if fault == "stopped" else 1) + 1 + LOAD, ends
+        assert seconds < self.deadline * (2 if fault == "stopped" else 1) + 1 + LOAD, ends
         limit = time.monotonic() + 5  # children of a launcher that was killed
         while kept_by(program)[0] and time.monotonic() < limit:
             time.sleep(0.01)
@@ -160,30 +174,87 @@ def table(outcomes):
     return "\n".join(lines)
 
 
+class Lanes:
+    """Jobs side by side; `lanes`: a HostFaults and a folder each."""
+
+    def __init__(self, lanes, seeds, limit):
+        self.lanes, self.count, self.limit = lanes, len(seeds), limit
+        self.seeds, self.lock = iter(seeds), threading.Lock()
+        self.outcomes, self.wrong, self.begin = [], [], time.monotonic()
+
+    def run(self):
+        with ThreadPoolExecutor(len(self.lanes)) as pool:
+            list(pool.map(self._run_lane, self.lanes))
+
+    def _next(self):
+        with self.lock:
+            return next(self.seeds, None) if time.monotonic() < self.limit else None
+
+    def _run_lane(self, lane):
+        while (seed := self._next()) is not None:
+            for left in reversed(range(ATTEMPTS)):
+                outcome, isStarted = self._try(seed, *lane)
+                if isStarted or not left:
+                    break
+            self._add(outcome)
+
+    @staticmethod
+    def _try(seed, jobs, folder):
+        """(the outcome, or what went wrong; whether there was a job)."""
+        try:
+            return jobs.try_fault(seed, folder), True
+        except Exception as error:
+            return f"seed {seed}: {type(error).__name__} {error}", not isinstance(error, NotStarted)
+
+    def _add(self, outcome):
+        with self.lock:
+            (self.outcomes if isinstance(outcome, Outcome) else self.wrong).append(outcome)
+            if not isinstance(outcome, Outcome):
+                print(outcome, flush=True)
+            tried = len(self.outcomes) + len(self.wrong)
+            if tried % 20 == 0:
+                print(f"{tried} of {self.count} tried, {len(self.wrong)} wrong, {time.monotonic() - self.begin:.0f} s", flush=True)
+
+
+def copy_programs(programs, folder):
+    """The same programs as files of their own, so that a lane's processes can be told from others."""
+    copies = {}
+    for ranks, program in programs.items():
+        program = Path(program)
+        shutil.copytree(program.parent, folder / str(ranks))
+        copies[ranks] = folder / str(ranks) / program.name
+    return copies
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("count", type=int, help="jobs")
+    parser.add_argument("--seed", type=int, default=0, help="of the first job; the others follow")
+    parser.add_argument("--lanes", type=int, default=2, help="jobs at the same time")
+    parser.add_argument("--deadline", type=float, default=DEADLINE, help="seconds, of jobs with a fault")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="no job is started after them")
+    return parser.parse_args()
+
+
 def main():
     if why := why_no_namespaces():
         sys.exit(why)
-    count = int(sys.argv[1])
-    with tempfile.TemporaryDirectory(prefix="moe-host-faults-") as name, namespaces() as network:
-        folder, begin, outcomes, wrong = Path(name), time.monotonic(), [], 0
+    given = read_arguments()
+    with tempfile.TemporaryDirectory(prefix="moe-host-faults-") as name, ExitStack() as networks:
+        folder, begin = Path(name), time.monotonic()
         os.environ.setdefault("MOE_TEST_RESULTS", name + "/results")
-        limit = begin + float(sys.argv[2]) if len(sys.argv) > 2 else float("inf")
-        first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
         (folder / "programs").mkdir()
-        jobs = HostFaults(network, compile_programs(folder / "programs"), write_exchanges(folder / "calls"))
-        for seed in range(first, first + count):
-            if time.monotonic() > limit:
-                break
-            try:
-                outcomes.append(jobs.try_fault(seed, folder))
-            except Exception as error:
-                wrong += 1
-                print(f"seed {seed}: {type(error).__name__} {error}", flush=True)
-            if (seed - first) % 20 == 19:
-                print(f"{seed - first + 1} of {count} tried, {wrong} wrong, {time.monotonic() - begin:.0f} s", flush=True)
-        print(f"{len(outcomes)} jobs ended as they should, {wrong} did not, in {time.monotonic() - begin:.0f} s")
-        print(table(outcomes))
-    sys.exit(1 if wrong else 0)
+        programs, files = compile_programs(folder / "programs"), write_exchanges(folder / "calls")
+        lanes = []
+        for lane in range(given.lanes):
+            own = folder / f"lane{lane}"
+            own.mkdir()
+            lanes.append((HostFaults(networks.enter_context(namespaces(lane)), copy_programs(programs, own), files, given.deadline), own))
+        jobs = Lanes(lanes, range(given.seed, given.seed + given.count), begin + given.seconds)
+        jobs.run()
+        print(f"{len(jobs.outcomes)} jobs ended as they should, {len(jobs.wrong)} did not, in {time.monotonic() - begin:.0f} s")
+        print(table(jobs.outcomes))
+    sys.exit(1 if jobs.wrong else 0)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import socket
+import string
 import subprocess
 import time
 from contextlib import contextmanager
@@ -73,10 +74,11 @@ class Hosts:
         """Bytes that the first host has sent to the other one."""
         return self.about(0)["stats64"]["tx"]["bytes"]
 
-    def start(self, program, ranks, root, folder, *words, environment=None, hosts=(0, 1)):
-        """The launchers of both hosts, or of these, each of half of the ranks; environment: {variable: value} of a host, or of both."""
+    def start(self, program, ranks, root, folder, *words, environment=None, hosts=(0, 1), counts=None):
+        """The launchers of both hosts, or of these, each of half of the ranks or of so many; environment: {variable: value} of a host, or of both."""
         file = folder / "hosts"
-        file.write_text(f"# two hosts\nfirst {ranks // 2}\nsecond {ranks - ranks // 2}\n")
+        first, second = counts or (ranks // 2, ranks - ranks // 2)
+        file.write_text(f"# two hosts\nfirst {first}\nsecond {second}\n")
         launchers = []
         for host in hosts:
             name = ("first", "second")[host]
@@ -101,8 +103,9 @@ def ends_of(launchers, timeout=60):
 
 
 @contextmanager
-def namespaces():
-    names = [f"moe{os.getpid()}{letter}" for letter in "ab"]
+def namespaces(lane=0):
+    """Two hosts that reach each other alone; `lane` tells pairs of one process apart."""
+    names = [f"moe{os.getpid()}{letter}" for letter in string.ascii_lowercase[2 * lane : 2 * lane + 2]]
     hosts = Hosts(names)
     try:
         for name in names:

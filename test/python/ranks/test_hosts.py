@@ -1,7 +1,9 @@
 """Ranks on two hosts give the bits of ranks on one, and end alike, whatever happens to a rank, a host, the link between them or UCX."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from host_faults import DEADLINE, FAULTS, FEW, LAYER, LOAD, MANY, HostFaults, compile_programs, kept_by, write_calls, write_exchanges
-from hosts import Hosts, namespaces, why_no_namespaces
+from host_faults import DEADLINE, FAULTS, FEW, LAYER, LOAD, MANY, PATIENCE, HostFaults, compile_programs, kept_by, write_calls, write_exchanges
+from hosts import Hosts, ends_of, namespaces, why_no_namespaces
 from layer import Drawn, inputs_of
 
 from moe_mlir.testing.full import FULL
-from moe_mlir.testing.ranks import assert_same_bits, outputs_of
+from moe_mlir.testing.ranks import assert_same_bits, children_of, outputs_of
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +115,16 @@ def test_late_errors_of_ucx(programs, files, tmp_path):
             assert code == 1 and errors.count("\n") == 1 and re.search(f"error: (call \\d+: )?({message})", errors), (fault, ends)
         assert seconds < 10 + DEADLINE + LOAD, (fault, ends)
     assert not kept_by(programs[2])[0]
+
+
+def test_a_signal_from_outside(programs, files, tmp_path):
+    """UCX would take SIGHUP for its own, and write from then on what it does."""
+    hosts = Hosts()
+    launchers = hosts.start(programs[2], 2, hosts.root(), tmp_path, "--deadline", PATIENCE, "--calls", files[MANY])
+    assert launchers[0].stdout.readline().startswith("output")
+    os.kill(children_of(launchers[0].pid)[0], signal.SIGHUP)
+    ends = ends_of(launchers)
+    assert [code for code, _, _ in ends] == [128 + signal.SIGHUP, 1] and "UCX" not in ends[0][1] + ends[0][2], ends
 
 
 # ---- UCX is missing, or another one -----------------------------------------------------------------------------------------

@@ -146,11 +146,11 @@ def test_a_model(family, flat, nested, tmp_path):
     assert_same_bits(*results)
 
 
-def run_on(hosts, program, calls, folder):
-    """What a job of two hosts with two ranks each gives."""
+def run_on(hosts, program, calls, folder, counts=(2, 2), said=("", "")):
+    """What a job of two hosts with so many ranks gives, which say this."""
     file, places = write_calls(calls, folder)
-    ends = hosts.run(program, 4, hosts.root(), folder, "--calls", file, "--deadline", 20)
-    assert [(code, errors) for code, _, errors in ends] == [(0, "")] * 2, ends
+    ends = hosts.run(program, 4, hosts.root(), folder, "--calls", file, "--deadline", 20, counts=counts)
+    assert [(code, errors) for code, _, errors in ends] == [(0, text) for text in said], ends
     return [{each.stem: np.load(each) for each in sorted(place.iterdir())} for place in places]
 
 
@@ -160,6 +160,8 @@ def test_hosts_that_are_nodes(tmp_path):
     flags, calls = write(layer, tmp_path), [inputs_of(layer, 4, 1)]
     flat, nested = (compile_for(tmp_path / "layer.mlir", tmp_path / parts, parts, *flags, tokens="split") for parts in ("ep=4", "ep=4,nodes=2"))
     expected = outputs_of(flat, 4, calls, tmp_path / "expected")
+    warning = f"{nested}: warning: --hosts: ranks 0 to 1 are a node, and on several hosts; what travels inside of it does so between hosts\n"
+    assert_same_bits(run_on(Hosts(), nested, calls, tmp_path / "shared", counts=(1, 3), said=(warning, "")), expected)
     if why_no_namespaces():
         assert_same_bits(run_on(Hosts(), nested, calls, tmp_path / "calls"), expected)
         return
