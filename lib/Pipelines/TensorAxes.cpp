@@ -191,6 +191,8 @@ void TensorAxes::visit(Operation *op) {
   if (auto attention = dyn_cast<nn::AttentionOp>(op))
     return visitAttention(attention);
   join(op->getOperands());
+  if (auto batch = dyn_cast<nn::BatchLinearOp>(op))
+    return visitBatch(batch);
   if (auto norm = dyn_cast<nn::RmsNormOp>(op))
     return visitNorm(norm);
   if (auto update = dyn_cast<nn::CacheUpdateOp>(op))
@@ -245,6 +247,24 @@ void TensorAxes::visitLinear(nn::LinearOp op) {
   mayCut(op.getWeightMutable(), 0, count);
   if (op.getBias())
     mayCut(*op.getBiasMutable().begin(), 0, count);
+}
+
+/// A rank has some of the matrices, which is as many as it has of what they are multiplied with.
+void TensorAxes::visitBatch(nn::BatchLinearOp op) {
+  const std::optional<int64_t> dim = dimOf(op.getX());
+  const int64_t batch = typeOf(op.getX()).getRank() - 2;
+  if (dimOf(op.getWeight()) || (op.getBias() && dimOf(op.getBias())))
+    return refuse(op, "has a weight or a bias that is divided itself");
+  if (*dim > batch)
+    return refuse(op, "sums over what is divided, with a matrix for each head");
+  if (*dim == batch) {
+    const int64_t count = partsOf(op.getX());
+    OpOperand *bias = op.getBias() ? &*op.getBiasMutable().begin() : nullptr;
+    if (!isParameter(op.getWeight()) || !mayCut(op.getWeightMutable(), 0, count) ||
+        (bias && (!isParameter(bias->get()) || !mayCut(*bias, 0, count))))
+      return refuse(op, "has a weight or a bias that is no moe.parameter");
+  }
+  set(op, op.getResult(), *dim, op.getX());
 }
 
 void TensorAxes::visitNorm(nn::RmsNormOp op) {

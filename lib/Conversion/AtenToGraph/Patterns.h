@@ -38,6 +38,7 @@ inline Type getElementTypeOf(Value value) { return getTensorType(value).getEleme
 void populateSimplifyPatterns(RewritePatternSet &patterns);
 void populateFoldParametersPatterns(RewritePatternSet &patterns);
 void populateRaiseLinearPatterns(RewritePatternSet &patterns);
+void populateRaiseBatchLinearPatterns(RewritePatternSet &patterns);
 void populateRaiseNormPatterns(RewritePatternSet &patterns);
 void populateRaiseRopePatterns(RewritePatternSet &patterns);
 void populateRaiseCachePatterns(RewritePatternSet &patterns);

@@ -37,7 +37,7 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
                                              populateDecomposeVectorNormPatterns};
     static constexpr Populate raise[] = {
         populateSimplifyPatterns,    populateRaiseExpertsPatterns, populateRaiseGroupedExpertsPatterns,
-        populateRaiseLinearPatterns, populateRaiseNormPatterns,    populateRaiseBatchedExpertsPatterns,
+        populateRaiseLinearPatterns, populateRaiseBatchLinearPatterns, populateRaiseNormPatterns, populateRaiseBatchedExpertsPatterns,
         populateRaiseRopePatterns,   populateRaiseCachePatterns,   populateHidingMaskPatterns,
         populateRaiseAttentionPatterns, populateRaiseRecurrentPatterns};
     static constexpr Populate reshape[] = {populateSimplifyPatterns, populateRaiseReshapePatterns};
