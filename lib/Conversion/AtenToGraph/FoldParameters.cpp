@@ -76,6 +76,25 @@ struct FoldSlice : CallPattern {
   }
 };
 
+/// A matrix that linear layers take in f32, as routers do: cast when the program runs, it would be packed then, too.
+struct FoldCast : CallPattern {
+  FoldCast(MLIRContext *context) : CallPattern(context, {"aten.to", "aten._to_copy", "aten.float"}) {}
+  LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
+    moe::ParameterOp parameter = getOnlyRead(call.getValue("self"));
+    RankedTensorType type = getTensorType(call.getResult(0));
+    RankedTensorType from = parameter ? getTensorType(parameter.getResult()) : RankedTensorType();
+    auto isWeight = [&](Operation *user) {
+      auto linear = dyn_cast<CallOp>(user);
+      return linear && linear.getBase() == "aten.linear" && linear.getValue("weight") == call.getResult(0) &&
+             linear.getValue("input") != call.getResult(0);
+    };
+    if (!from || from.getRank() != 2 || !(from.getElementType().isBF16() || from.getElementType().isF16()) ||
+        type != from.clone(rewriter.getF32Type()) || !llvm::all_of(call->getUsers(), isWeight))
+      return failure();
+    return addStep(rewriter, call, parameter, moe::CastAttr::get(rewriter.getContext(), rewriter.getF32Type()));
+  }
+};
+
 /// Parts of each matrix, which together are all of it.
 struct FoldSplit : CallPattern {
   FoldSplit(MLIRContext *context) : CallPattern(context, {"aten.split_with_sizes", "aten.split", "aten.chunk"}) {}
@@ -138,5 +157,5 @@ struct FoldCat : CallPattern {
 } // namespace
 
 void mlir::aten::populateFoldParametersPatterns(RewritePatternSet &patterns) {
-  patterns.add<FoldView, FoldTranspose, FoldSlice, FoldSplit, FoldCat>(patterns.getContext());
+  patterns.add<FoldView, FoldTranspose, FoldSlice, FoldCast, FoldSplit, FoldCat>(patterns.getContext());
 }

@@ -36,6 +36,7 @@ inline Type getElementTypeOf(Value value) { return getTensorType(value).getEleme
 
 // Each lives in the file of that name (of masks: HidingMasks.cpp).
 void populateSimplifyPatterns(RewritePatternSet &patterns);
+void populateSimplifyJoinsPatterns(RewritePatternSet &patterns);
 void populateFoldParametersPatterns(RewritePatternSet &patterns);
 void populateRaiseLinearPatterns(RewritePatternSet &patterns);
 void populateRaiseBatchLinearPatterns(RewritePatternSet &patterns);

@@ -2,59 +2,17 @@
 //
 // matmul(x [.., G, M, K], w [G, K, N]) and bmm, where w is a parameter. nn.batch_linear has the rows of all matrices
 // beside each other, [.., M, G, K], which is the form that a linear layer gives and attention takes: models that make
-// heads the outer dimension do so by a transpose, which goes away with the one that stands here.
+// heads the outer dimension do so by a transpose, which goes away with the one that stands here (SimplifyJoins.cpp).
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Decompose.h"
+#include "Patterns.h"
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
 using namespace mlir;
 using namespace mlir::aten;
-
-/// Whether `call` exchanges the two dimensions before the last one of `rank`.
-static bool exchangesHeads(CallOp call, int64_t rank) {
-  if (call && call.getBase() == "aten.permute") {
-    auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    std::swap(order[rank - 3], order[rank - 2]);
-    std::optional<SmallVector<int64_t>> dims = call.getInts("dims");
-    return dims && llvm::equal(*dims, order, [&](int64_t x, int64_t y) { return (x + rank) % rank == y; });
-  }
-  if (!call || call.getBase() != "aten.transpose")
-    return false;
-  std::optional<int64_t> first = call.getDim("dim0", rank), second = call.getDim("dim1", rank);
-  return first && second && std::min(*first, *second) == rank - 3 && std::max(*first, *second) == rank - 2;
-}
-
-/// `value` with these dimensions exchanged: what a transpose exchanged before, also behind a cut of the last dimension.
-static Value exchangeHeads(PatternRewriter &rewriter, Location loc, Value value) {
-  RankedTensorType type = getTensorType(value);
-  const int64_t rank = type.getRank();
-  CallOp call = value.getDefiningOp<CallOp>();
-  if (exchangesHeads(call, rank))
-    return call.getValue("self");
-  CallOp cut = getDefiningCall(value, {"aten.slice", "aten.split_with_sizes", "aten.split"});
-  std::optional<int64_t> dim = cut && cut.getArgument("dim") ? cut.getDim("dim", rank) : std::nullopt;
-  CallOp before = cut ? cut.getValue("self").getDefiningOp<CallOp>() : CallOp();
-  if (dim != rank - 1 || !exchangesHeads(before, rank) || type.isDynamicDim(rank - 1))
-    return createTranspose(rewriter, loc, value, rank - 3, rank - 2);
-  int64_t begin = 0;
-  if (cut.getBase() == "aten.slice") {
-    std::optional<int64_t> start = cut.getArgument("start") ? cut.getInt("start") : 0;
-    if (!start || *start < 0 || (cut.getArgument("step") && cut.getInt("step") != 1))
-      return createTranspose(rewriter, loc, value, rank - 3, rank - 2);
-    begin = *start;
-  } else {
-    for (Value piece : cut.getResults().take_front(cast<OpResult>(value).getResultNumber())) {
-      if (getTensorType(piece).isDynamicDim(rank - 1))
-        return createTranspose(rewriter, loc, value, rank - 3, rank - 2);
-      begin += getTensorType(piece).getDimSize(rank - 1);
-    }
-  }
-  return createSlice(rewriter, loc, before.getValue("self"), rank - 1, begin, begin + type.getDimSize(rank - 1));
-}
 
 namespace {
 struct RaiseBatchLinear : CallPattern {
@@ -88,7 +46,7 @@ struct RaiseBatchLinear : CallPattern {
     auto transposed = weight.clone({weight.getDimSize(0), weight.getDimSize(2), weight.getDimSize(1)});
     Value matrices = moe::ParameterOp::create(rewriter, parameter.getLoc(), transposed, parameter.getSources(),
                                               recipe.empty() ? ArrayAttr() : rewriter.getArrayAttr(recipe));
-    Value rows = exchangeHeads(rewriter, call.getLoc(), x);
+    Value rows = createTranspose(rewriter, call.getLoc(), x, rank - 3, rank - 2);
     std::swap(shape[rank - 3], shape[rank - 2]);
     Value result = nn::BatchLinearOp::create(rewriter, call.getLoc(), weight.clone(shape), rows, matrices, Value());
     rewriter.replaceOp(call, createTranspose(rewriter, call.getLoc(), result, rank - 3, rank - 2));

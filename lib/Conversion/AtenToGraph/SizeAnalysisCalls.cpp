@@ -185,6 +185,10 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
                 call.getInt("end").value_or(INT64_MAX) == INT64_MAX;
     return full || dim != at.value_or(rank - 1) ? std::optional(getSize(self, dim)) : std::nullopt;
   }
+  if (base == "aten.split_with_sizes" || base == "aten.split" || base == "aten.chunk") {
+    std::optional<int64_t> at = call.getArgument("dim") ? call.getDim("dim", rank) : 0;
+    return at && dim != *at ? std::optional(getSize(self, dim)) : std::nullopt;
+  }
   if (base == "aten.sum" || base == "aten.mean" || base == "aten.amax" || base == "aten.max")
     return selfRank == rank ? std::optional(getSize(self, dim)) : std::nullopt;
   if (base == "aten.pad" || base == "aten.constant_pad_nd") {

@@ -73,7 +73,7 @@ def test_epilogue(dtype):
     func.func @main(%x: {x_type}, %w: {w_type}, %r: {flat}) -> {flat} {{
       %y = nn.batch_linear %x, %w : {x_type}, {w_type} -> {y_type}
       %f = tensor.collapse_shape %y [[0, 1], [2]] : {y_type} into {flat}
-      %s = arith.addf %f, %r : {flat}
+      %s = arith.addf %r, %f : {flat}
       return %s : {flat}
     }}""")
     assert [n for n in launches(program) if not n.startswith("pack")] == [f"batch_linear_3x33x20_{name}_addf"]
