@@ -42,14 +42,37 @@ bool moe_mlir::isUniform(Value value) {
 // Sources
 //===----------------------------------------------------------------------===//
 
+/// Whether only a norm reads the result, and only products into more columns read that: queries of a low rank. What
+/// ranks save by dividing its few columns is less than what they save by dividing the heads that are made of them.
+static bool isOfLowRank(nn::LinearOp op) {
+  auto readersOf = [](Value value) {
+    return llvm::make_filter_range(value.getUsers(), [](Operation *user) { return !isa<tensor::DimOp>(user); });
+  };
+  auto readers = llvm::to_vector(readersOf(op.getResult()));
+  auto norm = readers.size() == 1 ? dyn_cast<nn::RmsNormOp>(readers.front()) : nn::RmsNormOp();
+  if (!norm)
+    return false;
+  const int64_t columns = typeOf(op.getWeight()).getDimSize(0);
+  auto products = llvm::to_vector(readersOf(norm.getResult()));
+  return !products.empty() && llvm::all_of(products, [&](Operation *user) {
+    auto linear = dyn_cast<nn::LinearOp>(user);
+    return linear && linear.getX() == norm.getResult() && typeOf(linear.getWeight()).getDimSize(0) > columns;
+  });
+}
+
 void TensorAxes::gatherSources() {
   auto add = [&](Value value, int64_t parts) {
     if (sourceOf.try_emplace(value, sources.size()).second)
       sources.push_back({value, parts});
   };
   for (Operation &op : func.front()) {
-    if (isa<nn::LinearOp>(op))
-      add(op.getResult(0), ranks);
+    if (auto linear = dyn_cast<nn::LinearOp>(op)) {
+      add(linear.getResult(), ranks);
+      if (isOfLowRank(linear)) {
+        sources.back().isAlive = false;
+        stopped.push_back({linear, linear, "makes fewer columns than the products that are made of its norm"});
+      }
+    }
     auto update = dyn_cast<nn::CacheUpdateOp>(op);
     auto state = update ? dyn_cast<BlockArgument>(update.getCache()) : BlockArgument();
     const int64_t parts = state ? partsOfHeads(typeOf(state).getDimSize(1)) : 1;

@@ -15,7 +15,12 @@ func.func @latent(%x: tensor<?x?x8xf32> {moe.dims = ["batch", "seq", ""]}, %rows
   %c1 = arith.constant 1 : index
   %batch = tensor.dim %x, %c0 : tensor<?x?x8xf32>
   %seq = tensor.dim %x, %c1 : tensor<?x?x8xf32>
-  %wq = moe.parameter ["q"] : tensor<16x8xf32>
+  // Queries of a low rank are made by every rank, and the heads behind them are divided.
+  // CHECK-DAG: moe.parameter ["rank"] : tensor<4x8xf32>
+  // CHECK-DAG: moe.parameter ["q"] recipe [#moe.shard<dim = 0, grid = @tp, ranks = 2>] : tensor<8x4xf32>
+  %wr = moe.parameter ["rank"] : tensor<4x8xf32>
+  %wn = moe.parameter ["norm"] : tensor<4xf32>
+  %wq = moe.parameter ["q"] : tensor<16x4xf32>
   // CHECK-DAG: %[[KEYS:.*]] = moe.parameter ["kv"] recipe [#moe.slice<1, 0, 4>, #moe.transpose<[0, 2, 1]>, #moe.shard<dim = 0, grid = @tp, ranks = 2>] : tensor<2x6x4xf32>
   %keys = moe.parameter ["kv"] recipe [#moe.slice<1, 0, 4>, #moe.transpose<[0, 2, 1]>] : tensor<4x6x4xf32>
   // CHECK-DAG: %[[VALUES:.*]] = moe.parameter ["kv"] recipe [#moe.slice<1, 4, 2>, #moe.shard<dim = 0, grid = @tp, ranks = 2>] : tensor<2x2x6xf32>
@@ -23,7 +28,9 @@ func.func @latent(%x: tensor<?x?x8xf32> {moe.dims = ["batch", "seq", ""]}, %rows
   %values = moe.parameter ["kv"] recipe [#moe.slice<1, 4, 2>] : tensor<4x2x6xf32>
   %bias = moe.parameter ["b"] : tensor<4x2xf32>
   %wo = moe.parameter ["o"] : tensor<8x8xf32>
-  %q = nn.linear %x, %wq : tensor<?x?x8xf32>, tensor<16x8xf32> -> tensor<?x?x16xf32>
+  %r = nn.linear %x, %wr : tensor<?x?x8xf32>, tensor<4x8xf32> -> tensor<?x?x4xf32>
+  %n = nn.rms_norm %r, %wn eps(1.0e-5) : tensor<?x?x4xf32>, tensor<4xf32>
+  %q = nn.linear %n, %wq : tensor<?x?x4xf32>, tensor<16x4xf32> -> tensor<?x?x16xf32>
   %heads = tensor.expand_shape %q [[0], [1], [2, 3]] output_shape [%batch, %seq, 4, 4] : tensor<?x?x16xf32> into tensor<?x?x4x4xf32>
   // CHECK: %[[Q:.*]] = nn.batch_linear %{{.*}}, %[[KEYS]] : tensor<?x?x2x4xf32>, tensor<2x6x4xf32> -> tensor<?x?x2x6xf32>
   %k = nn.batch_linear %heads, %keys : tensor<?x?x4x4xf32>, tensor<4x6x4xf32> -> tensor<?x?x4x6xf32>
