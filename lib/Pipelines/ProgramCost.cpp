@@ -182,7 +182,8 @@ void FunctionCost::visitProduct(Operation *op) {
   const auto weight = typeOf(op->getOperand(1));
   if (!results || !weight.hasStaticShape())
     return;
-  total.seconds += model.rates.seconds(2 * *results * double(weight.getShape().back()), bytesOfAll(op), bytesEach(weight));
+  const double depth = weight.getShape().back();
+  total.seconds += model.rates.seconds(2 * *results * depth, bytesOfAll(op), bytesEach(weight));
 }
 
 /// Queries meet half of what the caches have room for, or all tokens of the call if these are more.

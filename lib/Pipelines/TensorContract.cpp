@@ -114,9 +114,9 @@ static StringRef whyNotBatch(nn::BatchLinearOp op) {
     return "has a part of each matrix; ranks have whole ones, by a #moe.shard of dimension 0 without 'halves'";
   return isJoinedOver(weight.getGrid(), op.getResult())
              ? ""
-             : "has some of the matrices, and what is made of its result goes to a caller, or to an op that needs all of "
-               "it, or ranks add different columns: a shard.all_gather or a product with that part of its columns has "
-               "to come before";
+             : "has some of the matrices, and what is made of its result goes to a caller, or to an op that needs all "
+               "of it, or ranks add different columns: a shard.all_gather or a product with that part of its columns "
+               "has to come before";
 }
 
 static StringRef whyNotTable(nn::EmbeddingOp op) {

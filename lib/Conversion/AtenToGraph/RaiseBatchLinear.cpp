@@ -1,4 +1,4 @@
-//===- RaiseBatchLinear.cpp - products of each head with a matrix of its own ---------------------------------------===//
+//===- RaiseBatchLinear.cpp - products of each head with a matrix of its own --------------------------------------===//
 //
 // matmul(x [.., G, M, K], w [G, K, N]) and bmm, where w is a parameter. nn.batch_linear has the rows of all matrices
 // beside each other, [.., M, G, K], which is the form that a linear layer gives and attention takes: models that make
@@ -31,9 +31,9 @@ struct RaiseBatchLinear : CallPattern {
       return rewriter.notifyMatchFailure(call, "no matrix for each entry of a dimension");
     SmallVector<int64_t> shape(type.getShape());
     shape.back() = weight.getDimSize(2);
-    if (!(element.isF32() || element.isBF16()) || type.getElementType() != element ||
+    if (!(element.isF32() || element.isBF16() || element.isF16()) || type.getElementType() != element ||
         call.getResult(0).getType() != type.clone(shape))
-      return rewriter.notifyMatchFailure(call, "not f32 or bf16 throughout, or another result than the rows say");
+      return rewriter.notifyMatchFailure(call, "not f32, bf16 or f16 throughout, or another result than the rows say");
 
     SmallVector<Attribute> recipe;
     if (ArrayAttr steps = parameter.getRecipeAttr())

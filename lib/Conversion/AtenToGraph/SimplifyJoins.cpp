@@ -1,4 +1,4 @@
-//===- SimplifyJoins.cpp - cuts and transposes of what was joined, cut or transposed -------------------------------===//
+//===- SimplifyJoins.cpp - cuts and transposes of what was joined, cut or transposed ------------------------------===//
 
 #include "Decompose.h"
 

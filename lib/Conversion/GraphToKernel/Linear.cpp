@@ -234,5 +234,6 @@ struct ParameterLowering : GraphPattern<moe::ParameterOp> {
 
 void mlir::kernel::populateLinearPatterns(const TypeConverter &converter, GraphLowering &lowering,
                                           RewritePatternSet &patterns) {
-  patterns.add<ProductLowering<nn::LinearOp>, ProductLowering<nn::BatchLinearOp>, ParameterLowering>(converter, lowering);
+  patterns.add<ProductLowering<nn::LinearOp>, ProductLowering<nn::BatchLinearOp>, ParameterLowering>(converter,
+                                                                                                     lowering);
 }

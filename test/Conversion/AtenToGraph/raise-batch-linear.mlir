@@ -67,3 +67,11 @@ func.func @not_raised(%rows: tensor<?x8xf32>, %x: tensor<2x4x3x8xf32>, %any: ten
   %4 = aten.call "aten.bmm.default"(%d, %wd) {self = #aten.arg<0>, mat2 = #aten.arg<1>} : (tensor<4x3x8xf64>, tensor<4x8x6xf64>) -> tensor<4x3x6xf64>
   return %0, %1, %2, %3, %4 : tensor<4x?x6xf32>, tensor<2x4x3x6xf32>, tensor<4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<4x3x6xf64>
 }
+
+// CHECK-LABEL: func.func @half(
+// CHECK:         nn.batch_linear {{.*}} -> tensor<?x4x6xf16>
+func.func @half(%x: tensor<4x?x8xf16>) -> tensor<4x?x6xf16> {
+  %w = moe.parameter ["w"] : tensor<4x8x6xf16>
+  %0 = aten.call "aten.matmul.default"(%x, %w) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<4x?x8xf16>, tensor<4x8x6xf16>) -> tensor<4x?x6xf16>
+  return %0 : tensor<4x?x6xf16>
+}

@@ -59,8 +59,8 @@ static LogicalResult verifyTiles(Operation *op, Attribute value) {
     break;
   }
   return op->emitOpError() << "'" << KernelDialect::getTilesAttrName()
-                           << "' is a #kernel.tiles of an nn.linear, nn.batch_linear or nn.attention, or a list of two of a moe.expert, "
-                              "got "
+                           << "' is a #kernel.tiles of an nn.linear, nn.batch_linear or nn.attention, or a list of two "
+                              "of a moe.expert, got "
                            << value;
 }
 

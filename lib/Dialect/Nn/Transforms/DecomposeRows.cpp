@@ -1,4 +1,4 @@
-//===- DecomposeRows.cpp - embedding, linear, batch_linear, rms_norm, silu as linalg --------------------------------------------===//
+//===- DecomposeRows.cpp - embedding, linear, batch_linear, rms_norm, silu as linalg ------------------------------===//
 
 #include "Decomposition.h"
 
@@ -49,8 +49,8 @@ template <typename Op> struct DecomposeProduct : Decomposition<Op> {
     xLoops.push_back(k);
     SmallVector<int64_t> weightLoops(columnLoops);
     weightLoops.push_back(k);
-    Value sum =
-        linalg.reduce(loops, k, b.getF32FloatAttr(0), {{op.getX(), xLoops}, {op.getWeight(), weightLoops}}, addProductF32);
+    Value sum = linalg.reduce(loops, k, b.getF32FloatAttr(0), {{op.getX(), xLoops}, {op.getWeight(), weightLoops}},
+                              addProductF32);
     loops.pop_back();
     SmallVector<LinalgBuilder::Operand> operands = {{sum, range(0, k)}};
     if (op.getBias())
