@@ -272,8 +272,12 @@ static remark::detail::InFlightRemark startRemark(Location loc, func::FuncOp fun
 static std::string describe(Operation *op) {
   std::string text = ("'" + op->getName().getStringRef() + "'").str();
   auto linear = dyn_cast<nn::LinearOp>(op);
+  auto batch = dyn_cast<nn::BatchLinearOp>(op);
   auto embedding = dyn_cast<nn::EmbeddingOp>(op);
-  Value weight = linear ? Value(linear.getWeight()) : embedding ? Value(embedding.getTable()) : Value();
+  Value weight = linear      ? Value(linear.getWeight())
+                 : batch     ? Value(batch.getWeight())
+                 : embedding ? Value(embedding.getTable())
+                             : Value();
   if (auto parameter = weight ? weight.getDefiningOp<moe::ParameterOp>() : moe::ParameterOp())
     text += " of '" + cast<StringAttr>(parameter.getSources()[0]).getValue().str() + "'";
   return text;

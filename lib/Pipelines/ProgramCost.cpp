@@ -55,7 +55,7 @@ public:
 private:
   void setSizes();
   void visit(Operation *op);
-  void visitLinear(nn::LinearOp op);
+  void visitProduct(Operation *op);
   void visitAttention(nn::AttentionOp op);
   void visitExpert(moe::ExpertOp op);
   void visitExchange(moe::AllToAllOp op);
@@ -146,7 +146,7 @@ void FunctionCost::visit(Operation *op) {
         if (weights.insert({parameter->getAttrDictionary(), parameter.getType()}).second)
           total.weights += bytesOf(typeOf(parameter.getResult()));
       })
-      .Case([&](nn::LinearOp linear) { visitLinear(linear); })
+      .Case<nn::LinearOp, nn::BatchLinearOp>([&](Operation *product) { visitProduct(product); })
       .Case([&](nn::AttentionOp attention) { visitAttention(attention); })
       .Case([&](moe::ExpertOp expert) { visitExpert(expert); })
       .Case([&](moe::AllToAllOp exchange) { visitExchange(exchange); })
@@ -177,12 +177,13 @@ void FunctionCost::visit(Operation *op) {
           [&](Operation *rowsOnly) { total.seconds += rates.seconds(0, bytesOfAll(rowsOnly), 4); });
 }
 
-void FunctionCost::visitLinear(nn::LinearOp op) {
+void FunctionCost::visitProduct(Operation *op) {
   const std::optional<double> results = elements(op->getResult(0));
   const auto weight = typeOf(op->getOperand(1));
   if (!results || !weight.hasStaticShape())
     return;
-  total.seconds += model.rates.seconds(2 * *results * double(weight.getDimSize(1)), bytesOfAll(op), bytesEach(weight));
+  const double depth = weight.getShape().back();
+  total.seconds += model.rates.seconds(2 * *results * depth, bytesOfAll(op), bytesEach(weight));
 }
 
 /// Queries meet half of what the caches have room for, or all tokens of the call if these are more.

@@ -42,14 +42,37 @@ bool moe_mlir::isUniform(Value value) {
 // Sources
 //===----------------------------------------------------------------------===//
 
+/// Whether only a norm reads the result, and only products into more columns read that: queries of a low rank. What
+/// ranks save by dividing its few columns is less than what they save by dividing the heads that are made of them.
+static bool isOfLowRank(nn::LinearOp op) {
+  auto readersOf = [](Value value) {
+    return llvm::make_filter_range(value.getUsers(), [](Operation *user) { return !isa<tensor::DimOp>(user); });
+  };
+  auto readers = llvm::to_vector(readersOf(op.getResult()));
+  auto norm = readers.size() == 1 ? dyn_cast<nn::RmsNormOp>(readers.front()) : nn::RmsNormOp();
+  if (!norm)
+    return false;
+  const int64_t columns = typeOf(op.getWeight()).getDimSize(0);
+  auto products = llvm::to_vector(readersOf(norm.getResult()));
+  return !products.empty() && llvm::all_of(products, [&](Operation *user) {
+    auto linear = dyn_cast<nn::LinearOp>(user);
+    return linear && linear.getX() == norm.getResult() && typeOf(linear.getWeight()).getDimSize(0) > columns;
+  });
+}
+
 void TensorAxes::gatherSources() {
   auto add = [&](Value value, int64_t parts) {
     if (sourceOf.try_emplace(value, sources.size()).second)
       sources.push_back({value, parts});
   };
   for (Operation &op : func.front()) {
-    if (isa<nn::LinearOp>(op))
-      add(op.getResult(0), ranks);
+    if (auto linear = dyn_cast<nn::LinearOp>(op)) {
+      add(linear.getResult(), ranks);
+      if (isOfLowRank(linear)) {
+        sources.back().isAlive = false;
+        stopped.push_back({linear, linear, "makes fewer columns than the products that are made of its norm"});
+      }
+    }
     auto update = dyn_cast<nn::CacheUpdateOp>(op);
     auto state = update ? dyn_cast<BlockArgument>(update.getCache()) : BlockArgument();
     const int64_t parts = state ? partsOfHeads(typeOf(state).getDimSize(1)) : 1;
@@ -191,6 +214,8 @@ void TensorAxes::visit(Operation *op) {
   if (auto attention = dyn_cast<nn::AttentionOp>(op))
     return visitAttention(attention);
   join(op->getOperands());
+  if (auto batch = dyn_cast<nn::BatchLinearOp>(op))
+    return visitBatch(batch);
   if (auto norm = dyn_cast<nn::RmsNormOp>(op))
     return visitNorm(norm);
   if (auto update = dyn_cast<nn::CacheUpdateOp>(op))
@@ -245,6 +270,24 @@ void TensorAxes::visitLinear(nn::LinearOp op) {
   mayCut(op.getWeightMutable(), 0, count);
   if (op.getBias())
     mayCut(*op.getBiasMutable().begin(), 0, count);
+}
+
+/// A rank has some of the matrices, which is as many as it has of what they are multiplied with.
+void TensorAxes::visitBatch(nn::BatchLinearOp op) {
+  const std::optional<int64_t> dim = dimOf(op.getX());
+  const int64_t batch = typeOf(op.getX()).getRank() - 2;
+  if (dimOf(op.getWeight()) || (op.getBias() && dimOf(op.getBias())))
+    return refuse(op, "has a weight or a bias that is divided itself");
+  if (*dim > batch)
+    return refuse(op, "sums over what is divided, with a matrix for each head");
+  if (*dim == batch) {
+    const int64_t count = partsOf(op.getX());
+    OpOperand *bias = op.getBias() ? &*op.getBiasMutable().begin() : nullptr;
+    if (!isParameter(op.getWeight()) || !mayCut(op.getWeightMutable(), 0, count) ||
+        (bias && (!isParameter(bias->get()) || !mayCut(*bias, 0, count))))
+      return refuse(op, "has a weight or a bias that is no moe.parameter");
+  }
+  set(op, op.getResult(), *dim, op.getX());
 }
 
 void TensorAxes::visitNorm(nn::RmsNormOp op) {

@@ -69,6 +69,7 @@ private:
   bool visitAll();
   void visit(mlir::Operation *op);
   void visitLinear(mlir::nn::LinearOp op);
+  void visitBatch(mlir::nn::BatchLinearOp op);
   void visitNorm(mlir::nn::RmsNormOp op);
   void visitLoops(mlir::linalg::LinalgOp op);
   void visitElements(mlir::Operation *op);

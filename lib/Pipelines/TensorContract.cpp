@@ -103,6 +103,22 @@ static StringRef whyNotProduct(nn::LinearOp op) {
                "of its columns has to come before";
 }
 
+static StringRef whyNotBatch(nn::BatchLinearOp op) {
+  auto weight = dyn_cast_if_present<moe::ShardAttr>(partOf(op.getWeight()));
+  if (op.getBias() && partOf(op.getBias()) != weight)
+    return "has a part of a weight or a bias and not the same one of the other; give both one #moe.shard of dimension "
+           "0, or none";
+  if (!weight)
+    return "";
+  if (weight.getDim() != 0 || weight.getHalves())
+    return "has a part of each matrix; ranks have whole ones, by a #moe.shard of dimension 0 without 'halves'";
+  return isJoinedOver(weight.getGrid(), op.getResult())
+             ? ""
+             : "has some of the matrices, and what is made of its result goes to a caller, or to an op that needs all "
+               "of it, or ranks add different columns: a shard.all_gather or a product with that part of its columns "
+               "has to come before";
+}
+
 static StringRef whyNotTable(nn::EmbeddingOp op) {
   auto rows = dyn_cast_if_present<moe::ShardAttr>(partOf(op.getTable()));
   FlatSymbolRefAttr grid = rows && rows.getDim() == 0 ? rows.getGrid() : FlatSymbolRefAttr();
@@ -120,6 +136,8 @@ static StringRef whyNotTable(nn::EmbeddingOp op) {
 StringRef moe_mlir::whyNotShared(Operation *op) {
   if (auto linear = dyn_cast<nn::LinearOp>(op))
     return whyNotProduct(linear);
+  if (auto batch = dyn_cast<nn::BatchLinearOp>(op))
+    return whyNotBatch(batch);
   if (auto embedding = dyn_cast<nn::EmbeddingOp>(op))
     return whyNotTable(embedding);
   return "";

@@ -23,6 +23,8 @@ SmallVector<Product> mlir::kernel::productsOf(Operation *op) {
   auto typeOf = [](Value weight) { return cast<RankedTensorType>(weight.getType()); };
   if (auto linear = dyn_cast<nn::LinearOp>(op))
     return {{typeOf(linear.getWeight())}};
+  if (auto linear = dyn_cast<nn::BatchLinearOp>(op))
+    return {{typeOf(linear.getWeight())}};
   if (auto attention = dyn_cast<nn::AttentionOp>(op))
     return {{typeOf(attention.getKey())}};
   if (auto expert = dyn_cast<moe::ExpertOp>(op))

@@ -70,7 +70,9 @@ static bool readsEarlier(linalg::GenericOp consumer, unsigned input, Operation *
   return isEarlier;
 }
 
-bool EpilogueAnalysis::hasEpilogue(Operation *op) { return isa_and_present<nn::LinearOp, moe::CombineOp>(op); }
+bool EpilogueAnalysis::hasEpilogue(Operation *op) {
+  return isa_and_present<nn::LinearOp, nn::BatchLinearOp, moe::CombineOp>(op);
+}
 
 Operation *EpilogueAnalysis::producerOf(linalg::GenericOp consumer, unsigned input) {
   Operation *producer = consumer->getOperand(input).getDefiningOp();
@@ -103,7 +105,8 @@ std::string EpilogueAnalysis::whyNot(linalg::GenericOp consumer, unsigned input)
   Operation *producer = producerOf(consumer, input);
   if (!hasEpilogue(producer))
     return "runs in the epilogue of operand " + std::to_string(input) +
-           ", which is no result of nn.linear or moe.combine, or a reshape of one; other kernels have no epilogue";
+           ", which is no result of nn.linear, nn.batch_linear or moe.combine, or a reshape of one; other kernels have "
+           "no epilogue";
   if (consumer->getBlock() != producer->getBlock())
     return "runs in the epilogue of an op of another block";
   if (!isElementwise(consumer))

@@ -13,7 +13,7 @@ func.func @places(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>,
   ^bb0(%p: f32, %o: f32):
     linalg.yield %p : f32
   } -> tensor<8x8xf32>
-  // expected-error@+1 {{'linalg.generic' op runs in the epilogue of operand 0, which is no result of nn.linear or moe.combine, or a reshape of one; other kernels have no epilogue}}
+  // expected-error@+1 {{'linalg.generic' op runs in the epilogue of operand 0, which is no result of nn.linear, nn.batch_linear or moe.combine, or a reshape of one; other kernels have no epilogue}}
   %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) attrs = {kernel.epilogue = 0 : i64} {
   ^bb0(%p: f32, %o: f32):
     linalg.yield %p : f32

@@ -50,7 +50,7 @@ struct Product {
   RankedTensorType weight;
   bool halves = false;
 };
-/// Those whose tiles `op` says: one of an nn.linear or nn.attention, two of a moe.expert, none of another op.
+/// Those whose tiles `op` says: one of an nn.linear, nn.batch_linear or nn.attention, two of a moe.expert, none of another op.
 SmallVector<Product> productsOf(Operation *op);
 /// The tiles of that product of `op`, which has some.
 ProductTiles tilesOf(Operation *op, unsigned product = 0);

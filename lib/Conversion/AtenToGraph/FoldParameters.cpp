@@ -76,6 +76,54 @@ struct FoldSlice : CallPattern {
   }
 };
 
+/// A matrix that linear layers take in f32, as routers do: cast when the program runs, it would be packed then, too.
+struct FoldCast : CallPattern {
+  FoldCast(MLIRContext *context) : CallPattern(context, {"aten.to", "aten._to_copy", "aten.float"}) {}
+  LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
+    moe::ParameterOp parameter = getOnlyRead(call.getValue("self"));
+    RankedTensorType type = getTensorType(call.getResult(0));
+    RankedTensorType from = parameter ? getTensorType(parameter.getResult()) : RankedTensorType();
+    auto isWeight = [&](Operation *user) {
+      auto linear = dyn_cast<CallOp>(user);
+      return linear && linear.getBase() == "aten.linear" && linear.getValue("weight") == call.getResult(0) &&
+             linear.getValue("input") != call.getResult(0);
+    };
+    if (!from || from.getRank() != 2 || !(from.getElementType().isBF16() || from.getElementType().isF16()) ||
+        type != from.clone(rewriter.getF32Type()) || !llvm::all_of(call->getUsers(), isWeight))
+      return failure();
+    return addStep(rewriter, call, parameter, moe::CastAttr::get(rewriter.getContext(), rewriter.getF32Type()));
+  }
+};
+
+/// Parts of each matrix, which together are all of it.
+struct FoldSplit : CallPattern {
+  FoldSplit(MLIRContext *context) : CallPattern(context, {"aten.split_with_sizes", "aten.split", "aten.chunk"}) {}
+  LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
+    moe::ParameterOp parameter = getOnlyRead(call.getValue("self"));
+    std::optional<int64_t> dim = call.getArgument("dim") ? call.getDim("dim", 3) : 0;
+    auto isStatic = [](Value part) { return getTensorType(part) && getTensorType(part).hasStaticShape(); };
+    if (!parameter || getTensorType(parameter.getResult()).getRank() != 3 || !dim ||
+        !llvm::all_of(call.getResults(), isStatic))
+      return failure();
+    SmallVector<Value> parts;
+    int64_t offset = 0;
+    rewriter.setInsertionPoint(parameter);
+    for (Value part : call.getResults()) {
+      SmallVector<Attribute> recipe;
+      if (ArrayAttr steps = parameter.getRecipeAttr())
+        llvm::append_range(recipe, steps);
+      const int64_t size = getTensorType(part).getDimSize(*dim);
+      recipe.push_back(moe::SliceAttr::get(rewriter.getContext(), *dim, offset, size));
+      parts.push_back(moe::ParameterOp::create(rewriter, parameter.getLoc(), part.getType(), parameter.getSources(),
+                                               rewriter.getArrayAttr(recipe)));
+      offset += size;
+    }
+    rewriter.replaceOp(call, parts);
+    rewriter.eraseOp(parameter);
+    return success();
+  }
+};
+
 /// The matrices of gate and up one below the other: of two parameters as they are, or of two that are cut alike.
 struct FoldCat : CallPattern {
   FoldCat(MLIRContext *context) : CallPattern(context, {"aten.cat", "aten.concat"}) {}
@@ -109,5 +157,5 @@ struct FoldCat : CallPattern {
 } // namespace
 
 void mlir::aten::populateFoldParametersPatterns(RewritePatternSet &patterns) {
-  patterns.add<FoldView, FoldTranspose, FoldSlice, FoldCat>(patterns.getContext());
+  patterns.add<FoldView, FoldTranspose, FoldSlice, FoldCast, FoldSplit, FoldCat>(patterns.getContext());
 }

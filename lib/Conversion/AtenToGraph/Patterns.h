@@ -38,8 +38,10 @@ inline bool isModelFloat(Type element) { return element.isF32() || element.isBF1
 
 // Each lives in the file of that name (of masks: HidingMasks.cpp).
 void populateSimplifyPatterns(RewritePatternSet &patterns);
+void populateSimplifyJoinsPatterns(RewritePatternSet &patterns);
 void populateFoldParametersPatterns(RewritePatternSet &patterns);
 void populateRaiseLinearPatterns(RewritePatternSet &patterns);
+void populateRaiseBatchLinearPatterns(RewritePatternSet &patterns);
 void populateRaiseNormPatterns(RewritePatternSet &patterns);
 void populateRaiseRopePatterns(RewritePatternSet &patterns);
 void populateRaiseCachePatterns(RewritePatternSet &patterns);

@@ -98,6 +98,8 @@ static Value getExpertMatrices(Value value, bool gathered) {
 }
 
 static bool isProductOf(Operation *op, bool gathered, std::optional<int64_t> experts = std::nullopt) {
+  if (auto batch = dyn_cast<nn::BatchLinearOp>(op))
+    return !gathered && experts && getTensorType(batch.getWeight()).getDimSize(0) == *experts;
   auto call = dyn_cast<CallOp>(op);
   if (!call || !llvm::is_contained({"aten.bmm", "aten.matmul", "aten.einsum", "aten.baddbmm"}, call.getBase()))
     return false;

@@ -36,8 +36,9 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
     static constexpr Populate simplify[] = {populateSimplifyPatterns, populateFoldParametersPatterns,
                                              populateDecomposeVectorNormPatterns};
     static constexpr Populate raise[] = {
-        populateSimplifyPatterns,    populateRaiseExpertsPatterns, populateRaiseGroupedExpertsPatterns,
-        populateRaiseLinearPatterns, populateRaiseNormPatterns,    populateRaiseBatchedExpertsPatterns,
+        populateSimplifyPatterns,    populateRaiseExpertsPatterns,     populateRaiseGroupedExpertsPatterns,
+        populateRaiseLinearPatterns, populateRaiseBatchLinearPatterns, populateRaiseNormPatterns,
+        populateRaiseBatchedExpertsPatterns,
         populateRaiseRopePatterns,   populateRaiseCachePatterns,   populateHidingMaskPatterns,
         populateRaiseAttentionPatterns, populateRaiseRecurrentPatterns};
     static constexpr Populate reshape[] = {populateSimplifyPatterns, populateRaiseReshapePatterns};

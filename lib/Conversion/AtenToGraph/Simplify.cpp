@@ -227,4 +227,5 @@ struct AtenSimplify : aten::impl::AtenSimplifyBase<AtenSimplify> {
 void mlir::aten::populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add<DropAssertions, DropIdentities, DropCopies, MergeReshapes, CancelTransposes, DropNeutralScalars,
                DropEmptyResults, ReadSizesFromArguments>(patterns.getContext());
+  populateSimplifyJoinsPatterns(patterns);
 }

@@ -132,6 +132,7 @@ std::optional<SizeExpr> SizeAnalysis::getOpSize(OpResult value, int64_t dim) {
       })
       .Case([&](nn::EmbeddingOp embedding) -> Result { return getSize(embedding.getIds(), dim); })
       .Case([&](nn::LinearOp linear) -> Result { return getSize(linear.getX(), dim); })
+      .Case([&](nn::BatchLinearOp linear) -> Result { return getSize(linear.getX(), dim); })
       .Case([&](nn::RmsNormOp norm) -> Result { return getSize(norm.getX(), dim); })
       .Case([&](nn::RopeOp rope) -> Result { return getSize(rope.getX(), dim); })
       .Case([&](nn::SiluOp silu) -> Result { return getSize(silu.getInput(), dim); })

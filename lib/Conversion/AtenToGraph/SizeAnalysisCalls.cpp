@@ -170,6 +170,16 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
     bool before = at && dim < *at, behind = at && dim > *at + more;
     return before || behind ? std::optional(getSize(self, before ? dim : dim - more)) : std::nullopt;
   }
+  if (base == "aten.flatten") {
+    std::optional<int64_t> start = call.getArgument("start_dim") ? call.getDim("start_dim", selfRank) : 0;
+    if (!start || selfRank < rank)
+      return std::nullopt;
+    const int64_t joined = dim == *start ? selfRank - rank + 1 : 1, first = dim > *start ? dim + selfRank - rank : dim;
+    SizeExpr size = 1;
+    for (int64_t from = first; from < first + joined; ++from)
+      size = size * getSize(self, from);
+    return size;
+  }
   if (base == "aten.unsqueeze") {
     std::optional<int64_t> at = call.getDim("dim", rank);
     return at && dim != *at ? std::optional(getSize(self, dim - (dim > *at))) : std::nullopt;
@@ -184,6 +194,10 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
                 !call.getValue("end") && call.getInt("step").value_or(1) == 1 &&
                 call.getInt("end").value_or(INT64_MAX) == INT64_MAX;
     return full || dim != at.value_or(rank - 1) ? std::optional(getSize(self, dim)) : std::nullopt;
+  }
+  if (base == "aten.split_with_sizes" || base == "aten.split" || base == "aten.chunk") {
+    std::optional<int64_t> at = call.getArgument("dim") ? call.getDim("dim", rank) : 0;
+    return at && dim != *at ? std::optional(getSize(self, dim)) : std::nullopt;
   }
   if (base == "aten.sum" || base == "aten.mean" || base == "aten.amax" || base == "aten.max")
     return selfRank == rank ? std::optional(getSize(self, dim)) : std::nullopt;

@@ -1,4 +1,4 @@
-//===- MatMul.cpp - products that were not raised to nn.linear -------------------------------------------------===//
+//===- MatMul.cpp - products that were not raised to nn.linear or nn.batch_linear ------------------------------===//
 
 #include "Lowering.h"
 

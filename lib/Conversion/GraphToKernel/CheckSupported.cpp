@@ -86,8 +86,8 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
       return "has an operand or result of unknown rank";
   if (auto func = dyn_cast<func::FuncOp>(op))
     return layoutOf(func);
-  if (auto linear = dyn_cast<nn::LinearOp>(op)) {
-    Type x = getElementTypeOrSelf(linear.getX()), w = getElementTypeOrSelf(linear.getWeight());
+  if (isa<nn::LinearOp, nn::BatchLinearOp>(op)) {
+    Type x = getElementTypeOrSelf(op->getOperand(0)), w = getElementTypeOrSelf(op->getOperand(1));
     if (x != w || !isMatrixType(x))
       return "multiplies f32 by f32, bf16 by bf16 or f16 by f16";
     return std::nullopt;

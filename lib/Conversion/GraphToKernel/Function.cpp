@@ -5,6 +5,8 @@
 #include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 #include "moe-mlir/Schedule/ExchangeChain.h"
 
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
 using namespace mlir;
 using namespace mlir::kernel;
 
@@ -83,6 +85,19 @@ private:
   }
 };
 
+} // namespace
+
+/// Whether the program sees by its type that `memref` is all of its buffer, which can then be the caller's.
+static bool isWholeView(Value memref) {
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>()) {
+    if (!isa<memref::CastOp, memref::ExpandShapeOp, memref::CollapseShapeOp>(view))
+      return false;
+    memref = view.getViewSource();
+  }
+  return true;
+}
+
+namespace {
 /// Results leave in buffers of their own, made before a state is written; states must stand in their argument.
 struct ReturnLowering : GraphPattern<func::ReturnOp> {
   using GraphPattern::GraphPattern;
@@ -100,7 +115,7 @@ struct ReturnLowering : GraphPattern<func::ReturnOp> {
       }
       if (isa<MemRefType>(value.getType())) {
         Value root = bufferBehind(value);
-        if (!root.getDefiningOp<memref::AllocOp>() || !roots.insert(root).second) {
+        if (!root.getDefiningOp<memref::AllocOp>() || !isWholeView(value) || !roots.insert(root).second) {
           SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, value);
           Value copy = allocate(rewriter, loc, cast<MemRefType>(value.getType()), sizes);
           emitCopy(lowering, rewriter, loc, {value, {}, {}, {}}, {copy, {}, {}, {}}, sizes);

@@ -1,4 +1,4 @@
-//===- Linear.cpp - nn.linear and the packing of weights --------------------------------------------------------===//
+//===- Linear.cpp - nn.linear, nn.batch_linear and the packing of weights ---------------------------------------===//
 //
 // A block takes a column block of the weight (on a CPU 64 columns x full K, which stay in its cache) and a chunk of
 // rows; the rows pass through the tile of accumulators, on a CPU six at a time. Column blocks are the outer dimension,
@@ -133,57 +133,80 @@ Value mlir::kernel::packWeight(GraphLowering &lowering, ConversionPatternRewrite
 }
 
 namespace {
-struct LinearLowering : GraphPattern<nn::LinearOp> {
-  using GraphPattern::GraphPattern;
+/// Of a batch of matrices, row r of those of x that meet matrix g stands at r * G + g, and so does the result's.
+template <typename Op> struct ProductLowering : GraphPattern<Op> {
+  using GraphPattern<Op>::GraphPattern;
+  using GraphPattern<Op>::lowering;
 
-  LogicalResult matchAndRewrite(nn::LinearOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     ProductTiles tiles = tilesOf(op);
     Value weight = packWeight(lowering, rewriter, loc, tiles, op.getWeight(), adaptor.getWeight());
     SmallVector<OpFoldResult> sizes = sizesOf(rewriter, loc, adaptor.getX());
     auto weightType = cast<RankedTensorType>(op.getWeight().getType());
+    const int64_t batch = weightType.getRank() - 2;
     OpFoldResult depth = sizes.back();
-    sizes.back() = sizeOf(rewriter, loc, adaptor.getWeight(), 0);
+    sizes.back() = sizeOf(rewriter, loc, adaptor.getWeight(), batch);
     Epilogue epilogue(lowering, op, rewriter);
-    Value result = epilogue.allocateResult(memrefOf(op.getResult()), sizes);
+    Value result = epilogue.allocateResult(this->memrefOf(op.getResult()), sizes);
     Value x = asMatrix(rewriter, loc, adaptor.getX()), y = asMatrix(rewriter, loc, result);
 
     KernelBuilder kernel(lowering.kernels, loc);
     epilogue.capture(kernel);
-    emit(kernel, tiles, kernel.arg(x), kernel.arg(weight),
-         adaptor.getBias() ? kernel.arg(adaptor.getBias()) : Value(), kernel.arg(y), epilogue);
+    Operands operands{kernel.arg(x), kernel.arg(weight), {}, {}, {}};
+    if (adaptor.getBias())
+      operands.bias = kernel.arg(adaptor.getBias());
+    operands.y = kernel.arg(y);
+    operands.rows = batch ? kernel.indexArg(mulSizes(rewriter, loc, ArrayRef(sizes).drop_back(2)))
+                          : kernel.dim(operands.x, 0);
+    emit(kernel, tiles, operands, epilogue);
     OpFoldResult rows = sizeOf(rewriter, loc, x, 0);
     OpFoldResult work = mulSizes(rewriter, loc, {rows, sizes.back(), depth, rewriter.getIndexAttr(2)});
     Type in = getElementTypeOrSelf(x), out = getElementTypeOrSelf(y);
     kernel.launch(rewriter,
-                  "linear_" + shapeName(weightType.getShape()) + "_" + typeName(in) +
-                      (in == out ? "" : "_" + typeName(out)) + (adaptor.getBias() ? "_bias" : "") + epilogue.name(),
+                  Op::getOperationName().split('.').second + "_" + shapeName(weightType.getShape()) + "_" +
+                      typeName(in) + (in == out ? "" : "_" + typeName(out)) + (adaptor.getBias() ? "_bias" : "") +
+                      epilogue.name(),
                   rows, work);
-    rewriter.replaceOp(op, epilogue.replacement(result, memrefOf(op.getResult()), sizes));
+    rewriter.replaceOp(op, epilogue.replacement(result, this->memrefOf(op.getResult()), sizes));
     return success();
   }
 
 private:
-  void emit(KernelBuilder &kernel, const ProductTiles &tiles, Value x, Value weight, Value bias, Value y,
-            Epilogue &epilogue) const {
+  /// Of the kernel; `rows` is the number of those that meet one matrix.
+  struct Operands {
+    Value x, weight, bias, y, rows;
+  };
+
+  void emit(KernelBuilder &kernel, const ProductTiles &tiles, const Operands &operands, Epilogue &epilogue) const {
     int64_t rows = tiles.rows, columns = tiles.columns, blockColumns = tiles.blockColumns;
+    const bool isBatch = std::is_same_v<Op, nn::BatchLinearOp>;
+    auto [x, weight, bias, y, m] = operands;
     // Enough rows to hide the cost of a column block, few enough to balance narrow weights.
     int64_t chunkRows = tiles.chunkRows;
-    Value zero = kernel.idx(0), chunk = kernel.idx(chunkRows);
-    Value m = kernel.dim(x, 0), depth = kernel.dim(x, 1);
-    kernel.forall({kernel.dim(weight, 0), kernel.ceilDiv(m, chunkRows)}, [&](ValueRange block) {
+    Value zero = kernel.idx(0), chunk = kernel.idx(chunkRows), depth = kernel.dim(x, 1);
+    Value matrices = isBatch ? kernel.dim(weight, 0) : Value(), blocks = kernel.dim(weight, isBatch);
+    Value allBlocks = isBatch ? kernel.mul(matrices, blocks) : blocks;
+    kernel.forall({allBlocks, kernel.ceilDiv(m, chunkRows)}, [&](ValueRange block) {
+      SmallVector<Value> place = {block[0]}; // of the column block in the weight
+      if (isBatch)
+        place = {kernel.div(block[0], blocks), kernel.rem(block[0], blocks)};
       Value first = kernel.mul(block[1], chunk);
       kernel.loop(first, kernel.min(m, kernel.add(first, chunk)), rows, [&](Value row) {
         emitRowTile(kernel, rows, kernel.sub(m, row), [&] {
-          Value tile = emitRows(kernel, rows, row, [](Value i) { return i; });
+          Value tile = emitRows(kernel, rows, row, [&](Value i) {
+            return isBatch ? kernel.add(kernel.mul(i, matrices), place[0]) : i;
+          });
           auto strip = [&](Value offset) {
-            Value acc = emitProduct(kernel, rows, columns, x, tile, weight, block[0], zero, depth, offset)[0];
-            Value column = kernel.add(kernel.mul(block[0], kernel.idx(blockColumns)), offset);
+            Value acc = emitProduct(kernel, rows, columns, x, tile, weight, place, zero, depth, offset)[0];
+            Value column = kernel.add(kernel.mul(place.back(), kernel.idx(blockColumns)), offset);
             emitStoreTile(kernel, acc, y, tile, column, [&](ValueRange args) -> Value {
               Value v = args[2];
+              SmallVector<Value> ofColumn(ArrayRef(place).drop_back());
+              ofColumn.push_back(args[1]);
               if (bias)
-                v = arith::AddFOp::create(kernel, v, kernel.toF32(kernel.load(bias, args[1])));
+                v = arith::AddFOp::create(kernel, v, kernel.toF32(kernel.load(bias, ofColumn)));
               return epilogue.apply(kernel, v, args[0], args[1]);
             });
           };
@@ -211,5 +234,6 @@ struct ParameterLowering : GraphPattern<moe::ParameterOp> {
 
 void mlir::kernel::populateLinearPatterns(const TypeConverter &converter, GraphLowering &lowering,
                                           RewritePatternSet &patterns) {
-  patterns.add<LinearLowering, ParameterLowering>(converter, lowering);
+  patterns.add<ProductLowering<nn::LinearOp>, ProductLowering<nn::BatchLinearOp>, ParameterLowering>(converter,
+                                                                                                     lowering);
 }

@@ -32,6 +32,38 @@ func.func @stacks() -> (tensor<4x3x8xf32>, tensor<4x6x8xf32>) {
   return %0, %1 : tensor<4x3x8xf32>, tensor<4x6x8xf32>
 }
 
+// Parts of each matrix.
+// CHECK-LABEL: func.func @parts(
+// CHECK:         %[[A:.*]] = moe.parameter ["a"] recipe [#moe.cut<dim = 0, parts = 4>, #moe.slice<1, 0, 2>] : tensor<4x2x8xf32>
+// CHECK:         %[[B:.*]] = moe.parameter ["a"] recipe [#moe.cut<dim = 0, parts = 4>, #moe.slice<1, 2, 1>, #moe.transpose<[0, 2, 1]>] : tensor<4x8x1xf32>
+// CHECK-NOT:     aten.call
+// CHECK:         return %[[A]], %[[B]]
+func.func @parts() -> (tensor<4x2x8xf32>, tensor<4x8x1xf32>) {
+  %a = moe.parameter ["a"] : tensor<12x8xf32>
+  %0 = aten.call "aten.view.default"(%a) {self = #aten.arg<0>, size = [4, 3, 8]} : (tensor<12x8xf32>) -> tensor<4x3x8xf32>
+  %1, %2 = aten.call "aten.split_with_sizes.default"(%0) {self = #aten.arg<0>, split_sizes = [2, 1], dim = 1 : i64} : (tensor<4x3x8xf32>) -> (tensor<4x2x8xf32>, tensor<4x1x8xf32>)
+  %3 = aten.call "aten.transpose.int"(%2) {self = #aten.arg<0>, dim0 = 2 : i64, dim1 = 1 : i64} : (tensor<4x1x8xf32>) -> tensor<4x8x1xf32>
+  return %1, %3 : tensor<4x2x8xf32>, tensor<4x8x1xf32>
+}
+
+// The weight of a router in f32; not what something else than a linear layer reads, and nothing that is rounded.
+// CHECK-LABEL: func.func @casts(
+// CHECK-SAME:    %[[X:[a-z0-9_]+]]: tensor<?x8xf32>
+// CHECK:         %[[W:.*]] = moe.parameter ["w"] recipe [#moe.cast<f32>] : tensor<4x8xf32>
+// CHECK:         nn.linear %[[X]], %[[W]]
+// CHECK-COUNT-2: aten.call "aten.to.dtype"
+func.func @casts(%x: tensor<?x8xf32>, %y: tensor<?x8xbf16>) -> (tensor<?x4xf32>, tensor<4x8xf32>, tensor<?x4xbf16>) {
+  %w = moe.parameter ["w"] : tensor<4x8xbf16>
+  %v = moe.parameter ["v"] : tensor<4x8xbf16>
+  %u = moe.parameter ["u"] : tensor<4x8xf32>
+  %0 = aten.call "aten.to.dtype"(%w) {self = #aten.arg<0>, dtype = f32} : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+  %1 = aten.call "aten.linear.default"(%x, %0) {input = #aten.arg<0>, weight = #aten.arg<1>} : (tensor<?x8xf32>, tensor<4x8xf32>) -> tensor<?x4xf32>
+  %2 = aten.call "aten.to.dtype"(%v) {self = #aten.arg<0>, dtype = f32} : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+  %3 = aten.call "aten.to.dtype"(%u) {self = #aten.arg<0>, dtype = bf16} : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+  %4 = aten.call "aten.linear.default"(%y, %3) {input = #aten.arg<0>, weight = #aten.arg<1>} : (tensor<?x8xbf16>, tensor<4x8xbf16>) -> tensor<?x4xbf16>
+  return %1, %2, %4 : tensor<?x4xf32>, tensor<4x8xf32>, tensor<?x4xbf16>
+}
+
 // A weight that something else reads stays as it is, and so do views that are none of these.
 // CHECK-LABEL: func.func @kept(
 // CHECK-NOT:     recipe

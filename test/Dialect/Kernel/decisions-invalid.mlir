@@ -22,7 +22,7 @@ func.func @negative(%x: tensor<4xf32>) {
 // -----
 
 func.func @one_of_two(%x: tensor<?x8xf32>, %layout: !moe.layout<2>, %w: tensor<2x8x8xf32>) {
-  // expected-error@+1 {{'kernel.tiles' is a #kernel.tiles of an nn.linear or nn.attention, or a list of two of a moe.expert, got #kernel.tiles<rows = 6, columns = 64, block_columns = 64, depth = 1>}}
+  // expected-error@+1 {{'kernel.tiles' is a #kernel.tiles of an nn.linear, nn.batch_linear or nn.attention, or a list of two of a moe.expert, got #kernel.tiles<rows = 6, columns = 64, block_columns = 64, depth = 1>}}
   %y = moe.expert %x, %layout, %w, %w {
   ^bb0(%v: f32):
     moe.yield %v : f32
@@ -32,7 +32,7 @@ func.func @one_of_two(%x: tensor<?x8xf32>, %layout: !moe.layout<2>, %w: tensor<2
 
 // -----
 
-// expected-error@+1 {{'kernel.tiles' is a #kernel.tiles of an nn.linear or nn.attention, or a list of two of a moe.expert, got 6 : i64}}
+// expected-error@+1 {{'kernel.tiles' is a #kernel.tiles of an nn.linear, nn.batch_linear or nn.attention, or a list of two of a moe.expert, got 6 : i64}}
 func.func @elsewhere() attributes {kernel.tiles = 6 : i64} {
   return
 }

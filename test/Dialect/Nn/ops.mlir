@@ -18,6 +18,16 @@ func.func @block(%ids: tensor<?x?xi64>, %table: tensor<256x64xbf16>, %w: tensor<
   return
 }
 
+// CHECK-LABEL: func.func @matrices
+func.func @matrices(%x: tensor<?x?x4x16xbf16>, %w: tensor<4x24x16xbf16>, %b: tensor<4x24xbf16>, %one: tensor<4x16xbf16>) {
+  // CHECK: nn.batch_linear %{{.*}}, %{{.*}} bias(%{{.*}}) : tensor<?x?x4x16xbf16>, tensor<4x24x16xbf16>, tensor<4x24xbf16> -> tensor<?x?x4x24xbf16>
+  %0 = nn.batch_linear %x, %w bias(%b) : tensor<?x?x4x16xbf16>, tensor<4x24x16xbf16>, tensor<4x24xbf16> -> tensor<?x?x4x24xbf16>
+  // One row, and a result that is not rounded.
+  // CHECK: nn.batch_linear %{{.*}}, %{{.*}} : tensor<4x16xbf16>, tensor<4x24x16xbf16> -> tensor<4x24xf32>
+  %1 = nn.batch_linear %one, %w : tensor<4x16xbf16>, tensor<4x24x16xbf16> -> tensor<4x24xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @attention
 func.func @attention(%q: tensor<?x?x8x16xbf16>, %k: tensor<?x?x4x16xbf16>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>,
                      %cache: tensor<?x4x256x16xbf16>, %p: tensor<?xi64>, %n: tensor<?xi32>, %mask: tensor<1x1x?x256xi1>,

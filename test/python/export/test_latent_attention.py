@@ -1,6 +1,7 @@
-"""Latent attention: one row per token is kept for all heads, and no head is expanded."""
+"""Latent attention: a row of keys and one of values per token are kept for all heads, and no head is expanded."""
 
 import json
+import re
 import zipfile
 
 import numpy as np
@@ -12,7 +13,7 @@ from moe_mlir.errors import MismatchError
 from moe_mlir.exporting import replacements
 from moe_mlir.exporting.replacements import latent_attention
 from moe_mlir.testing.compare import assert_close, relative_error
-from moe_mlir.testing.compiling import compile_model, step_inputs, warnings_of
+from moe_mlir.testing.compiling import compile_model, moe_compile, step_inputs, warnings_of
 from moe_mlir.testing.families import small_model
 from moe_mlir.testing.full import sample
 
@@ -52,11 +53,11 @@ def test_absorbed_and_expanded_forms(family, tmp_path, monkeypatch):
     assert relative_error(*results) <= 1e-5
 
     config = model.config
-    width, heads = config.kv_lora_rank + config.qk_rope_head_dim, config.num_attention_heads
+    widths, heads = {"key": config.kv_lora_rank + config.qk_rope_head_dim, "value": config.kv_lora_rank}, config.num_attention_heads
     path = tmp_path / "absorbed" / "model.pt2"
-    assert states_of(path) == {f"key_cache_{i}": (1, LENGTH, width) for i in range(config.num_hidden_layers)}
-    kept = sum(4 * np.prod(shape) for shape in states_of(path).values())
-    assert kept == config.num_hidden_layers * LENGTH * 4 * width
+    states = {f"{kind}_cache_{i}": (1, LENGTH, width) for i in range(config.num_hidden_layers) for kind, width in widths.items()}
+    assert states_of(path) == states
+    kept = sum(4 * np.prod(shape) for shape in states.values())
     assert kept < config.num_hidden_layers * LENGTH * 4 * heads * (config.qk_head_dim + config.v_head_dim)
     # Nothing has a key of every head and every row of the cache.
     expansions = [node for node in torch.export.load(path).graph.nodes
@@ -64,6 +65,11 @@ def test_absorbed_and_expanded_forms(family, tmp_path, monkeypatch):
                   and node.meta["val"].dim() == 4 and tuple(node.meta["val"].shape[1:3]) == (heads, LENGTH)]
     assert not expansions
     assert warnings_of(path) == []
+    # Products of heads are tiles, and no call lays keys or values out anew.
+    program = moe_compile(path, tmp_path / "kernel.mlir", "--to=kernel").read_text()
+    launches = re.findall(r"kernel\.launch @(\w+)", program)
+    assert sum(name.startswith("batch_linear_") for name in launches) == 2 * config.num_hidden_layers
+    assert [name for name in launches if name.startswith(("pack_key", "pack_value"))] == []
 
 
 def test_a_module_comes_back_as_it_was():

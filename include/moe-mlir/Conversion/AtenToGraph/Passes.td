@@ -59,8 +59,8 @@ def AtenSimplify : Pass<"aten-simplify", "::mlir::func::FuncOp"> {
   let summary = "Remove calls that do nothing and cancel transposes";
   let description = [{
     Drops assertions about metadata, casts to the same type, full slices, copies, dropout, reshapes to the same shape
-    and multiplications by one; merges chains of reshapes and pairs of transposes. A result without elements becomes
-    `tensor.empty`. Runs after `aten-functionalize`.
+    and multiplications by one; merges chains of reshapes and pairs of transposes, also through a `cat`. A split where
+    a `cat` has joined gives what it has joined. A result without elements becomes `tensor.empty`. Runs after `aten-functionalize`.
   }];
   let dependentDialects = ["::mlir::aten::AtenDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }

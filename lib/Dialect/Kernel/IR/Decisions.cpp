@@ -41,7 +41,9 @@ LogicalResult TilesAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
 /// Products of an op that a decision may be about. The dialect does not depend on theirs.
 static unsigned countProducts(Operation *op) {
   StringRef name = op->getName().getStringRef();
-  return name == "moe.expert" ? 2 : name == "nn.linear" || name == "nn.attention" ? 1 : 0;
+  if (name == "moe.expert")
+    return 2;
+  return name == "nn.linear" || name == "nn.batch_linear" || name == "nn.attention" ? 1 : 0;
 }
 
 static LogicalResult verifyTiles(Operation *op, Attribute value) {
@@ -57,8 +59,8 @@ static LogicalResult verifyTiles(Operation *op, Attribute value) {
     break;
   }
   return op->emitOpError() << "'" << KernelDialect::getTilesAttrName()
-                           << "' is a #kernel.tiles of an nn.linear or nn.attention, or a list of two of a moe.expert, "
-                              "got "
+                           << "' is a #kernel.tiles of an nn.linear, nn.batch_linear or nn.attention, or a list of two "
+                              "of a moe.expert, got "
                            << value;
 }
 

@@ -43,14 +43,26 @@ SmallVector<NamedShape> LinearOp::getShapes() {
   return shapes;
 }
 
-LogicalResult LinearOp::verify() {
-  moe_mlir::ShapeCheck check(*this);
-  check.shapes(getShapes());
-  check.sameElement("x", getX().getType(), "weight", getWeight().getType());
-  if (getBias())
-    check.sameElement("weight", getWeight().getType(), "bias", getBias().getType());
+template <typename Op> static LogicalResult verifyProduct(Op op) {
+  moe_mlir::ShapeCheck check(op);
+  check.shapes(op.getShapes());
+  check.sameElement("x", op.getX().getType(), "weight", op.getWeight().getType());
+  if (op.getBias())
+    check.sameElement("weight", op.getWeight().getType(), "bias", op.getBias().getType());
   return check.result();
 }
+
+LogicalResult LinearOp::verify() { return verifyProduct(*this); }
+
+SmallVector<NamedShape> BatchLinearOp::getShapes() {
+  SmallVector<NamedShape> shapes = {{"x", getX(), {"...", "G", "K"}}, {"weight", getWeight(), {"G", "N", "K"}}};
+  if (getBias())
+    shapes.push_back({"bias", getBias(), {"G", "N"}});
+  shapes.push_back({"result", getResult(), {"...", "G", "N"}});
+  return shapes;
+}
+
+LogicalResult BatchLinearOp::verify() { return verifyProduct(*this); }
 
 SmallVector<NamedShape> RmsNormOp::getShapes() {
   return {{"x", getX(), {"...", "N"}}, {"weight", getWeight(), {"N"}}, {"result", getResult(), {"...", "N"}}};

@@ -1,4 +1,4 @@
-//===- DecomposeRows.cpp - embedding, linear, rms_norm, silu as linalg --------------------------------------------===//
+//===- DecomposeRows.cpp - embedding, linear, batch_linear, rms_norm, silu as linalg ------------------------------===//
 
 #include "Decomposition.h"
 
@@ -36,21 +36,25 @@ struct DecomposeEmbedding : Decomposition<EmbeddingOp> {
   }
 };
 
-struct DecomposeLinear : Decomposition<LinearOp> {
-  using Decomposition::Decomposition;
+/// Of a batch of matrices, the row dimension before the last one says which one a row meets.
+template <typename Op> struct DecomposeProduct : Decomposition<Op> {
+  using Decomposition<Op>::Decomposition;
 
-  Value build(LinearOp op, ImplicitLocOpBuilder &b, LinalgBuilder &linalg) const override {
+  Value build(Op op, ImplicitLocOpBuilder &b, LinalgBuilder &linalg) const override {
     SmallVector<OpFoldResult> loops = linalg.sizes(op.getX());
-    int64_t rows = loops.size() - 1, n = rows, k = rows + 1;
-    loops.insert(loops.begin() + n, linalg.size(op.getWeight(), 0));
-    SmallVector<int64_t> xLoops = range(0, rows);
+    const int64_t rows = loops.size() - 1, n = rows, k = rows + 1;
+    const int64_t batch = cast<ShapedType>(op.getWeight().getType()).getRank() - 2;
+    loops.insert(loops.begin() + n, linalg.size(op.getWeight(), batch));
+    SmallVector<int64_t> xLoops = range(0, rows), columnLoops = range(rows - batch, rows + 1);
     xLoops.push_back(k);
-    Value sum =
-        linalg.reduce(loops, k, b.getF32FloatAttr(0), {{op.getX(), xLoops}, {op.getWeight(), {n, k}}}, addProductF32);
+    SmallVector<int64_t> weightLoops(columnLoops);
+    weightLoops.push_back(k);
+    Value sum = linalg.reduce(loops, k, b.getF32FloatAttr(0), {{op.getX(), xLoops}, {op.getWeight(), weightLoops}},
+                              addProductF32);
     loops.pop_back();
     SmallVector<LinalgBuilder::Operand> operands = {{sum, range(0, k)}};
     if (op.getBias())
-      operands.push_back({op.getBias(), {n}});
+      operands.push_back({op.getBias(), columnLoops});
     return linalg.map(loops, elementOf(op.getResult()), operands, [&](LinalgBuilder::Step &step) -> Value {
       Value value = step.in[0];
       if (op.getBias())
@@ -117,5 +121,6 @@ struct DecomposeSilu : OpRewritePattern<SiluOp> {
 } // namespace
 
 void nn::populateDecomposeRowsPatterns(RewritePatternSet &patterns) {
-  patterns.add<DecomposeEmbedding, DecomposeLinear, DecomposeRmsNorm, DecomposeSilu>(patterns.getContext());
+  patterns.add<DecomposeEmbedding, DecomposeProduct<LinearOp>, DecomposeProduct<BatchLinearOp>, DecomposeRmsNorm,
+               DecomposeSilu>(patterns.getContext());
 }

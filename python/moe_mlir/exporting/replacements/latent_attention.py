@@ -1,10 +1,11 @@
-"""Latent attention (MLA) that keeps one row per token for all heads, and never expands it.
+"""Latent attention (MLA) that keeps a row of keys and one of values per token for all heads, and never expands them.
 
 transformers keeps a latent `c` [B, 1, L, rank] and a rotated key `r` [B, 1, L, rope], and in every step makes keys and
 values of all heads of the whole cache: `k = [W_k c, r]`, `v = W_v c`. As `q.(W_k c) = (q W_k).c`, the products with W_k
 and W_v are absorbed into queries and results instead: N heads of queries `[q W_k, q_rope]` read one head of keys
-`[c, r]`, whose values are the same rows; of the results the first `rank` columns go through W_v. So one tensor is kept,
-`[B, 1, L, rank + rope]`, and a step reads it once.
+`[c, r]`, whose values are `c`; what a head finds goes through W_v. Keys `[B, 1, L, rank + rope]` and values
+`[B, 1, L, rank]` are kept, and a step reads each once: the latent is there twice, as products read keys and values in
+different orders of their elements, and one tensor for both would be copied in each step.
 
 The module's own forward runs. What it hands to its cache, to `expand_kv` and to the attention function is taken over.
 """
@@ -53,7 +54,7 @@ def replaced(model):
         latent = module.__dict__.get(ATTRIBUTE)
         if latent is None:
             return inner(module, query, key, value, attention_mask, *arguments, **options)
-        return latent.attend(inner, query, key, attention_mask, *arguments, **options)
+        return latent.attend(inner, query, key, value, attention_mask, *arguments, **options)
 
     ALL_ATTENTION_FUNCTIONS[name] = attend  # of this object alone, before what is registered for all
     try:
@@ -66,37 +67,36 @@ def replaced(model):
 
 
 class _Latent:
-    """One module's part: `rows` [B, 1, L, rank + rope] are those that its cache gave in this call."""
+    """One module's part: `kept` are the keys and values that its cache gave in this call."""
 
     def __init__(self, module):
-        self.module, self.original, self.rows = module, module.forward, None
+        self.module, self.original, self.kept = module, module.forward, None
 
     def forward(self, *arguments, past_key_values=None, **options):
-        self.rows = None
+        self.kept = None
         if past_key_values is not None:
             past_key_values = _Cache(past_key_values, self)
         return self.original(*arguments, past_key_values=past_key_values, **options)
 
     def expand(self, latent, rope):
-        """Keys and values of the attention function: the rows as they are kept, for one head."""
-        rows = torch.cat([latent, rope], dim=-1) if self.rows is None else self.rows
-        return rows, rows
+        """Keys and values of the attention function, for one head."""
+        return (torch.cat([latent, rope], dim=-1), latent) if self.kept is None else self.kept
 
-    def attend(self, inner, query, rows, mask, *arguments, **options):
-        """query [B, N, S, nope + rope], rows [B, 1, L, rank + rope] -> [B, S, N, width]."""
+    def attend(self, inner, query, key, value, mask, *arguments, **options):
+        """query [B, N, S, nope + rope], key [B, 1, L, rank + rope], value [B, 1, L, rank] -> [B, S, N, width]."""
         module = self.module
         heads, rank, nope, rope, width = (getattr(module, name) for name in SIZES)
         into_keys, into_values = module.kv_b_proj.weight.view(heads, nope + width, rank).split([nope, width], dim=1)
         query, turned = query.split([nope, rope], dim=-1)
         query = torch.cat([query @ into_keys, turned], dim=-1)
         stand_in = types.SimpleNamespace(num_key_value_groups=heads, is_causal=getattr(module, "is_causal", True))
-        found, weights = inner(stand_in, query, rows, rows, mask, *arguments, **options)
-        found = found.transpose(1, 2)[..., :rank] @ into_values.transpose(1, 2)
+        found, weights = inner(stand_in, query, key, value, mask, *arguments, **options)
+        found = found.transpose(1, 2) @ into_values.transpose(1, 2)
         return found.transpose(1, 2).contiguous(), weights
 
 
 class _Cache:
-    """The cache of a call, which keeps a module's latent and rotated key as one row."""
+    """The cache of a call, which keeps a module's latent and rotated key as one row, and the latent as another."""
 
     def __init__(self, cache, latent):
         self._cache, self._latent = cache, latent
@@ -105,7 +105,6 @@ class _Cache:
         return getattr(self._cache, name)
 
     def update(self, latent, rope, *arguments, **options):
-        rows = torch.cat([latent, rope], dim=-1)
-        rows, _ = self._cache.update(rows, rope[..., :0], *arguments, **options)
-        self._latent.rows = rows
-        return rows.split([latent.shape[-1], rope.shape[-1]], dim=-1)
+        keys = torch.cat([latent, rope], dim=-1)
+        keys, values = self._latent.kept = self._cache.update(keys, latent, *arguments, **options)
+        return values, keys[..., latent.shape[-1] :]

@@ -83,6 +83,27 @@ def Nn_LinearOp : Nn_Op<"linear", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Nn_BatchLinearOp : Nn_Op<"batch_linear", [Pure]> {
+  let summary = "A linear layer of its own for each entry of a dimension";
+  let description = [{
+    `x: [..., G, K]`, `weight: [G, N, K]`, `bias: [G, N]`, result `[..., G, N]`: `result[.., g] = x[.., g] . weight[g]^T + bias[g]`,
+    accumulated in f32 and rounded once to the result's element type. `G` counts the heads of an attention, or whatever has a
+    matrix each.
+
+    ```mlir
+    %y = nn.batch_linear %x, %w : tensor<?x?x4x32xbf16>, tensor<4x48x32xbf16> -> tensor<?x?x4x48xbf16>
+    ```
+  }];
+  let arguments = (ins Nn_FloatTensor:$x, Nn_FloatTensor:$weight, Optional<Nn_FloatTensor>:$bias);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weight (`bias` `(` $bias^ `)`)? attr-dict
+    `:` type($x) `,` type($weight) (`,` type($bias)^)? `->` type($result)
+  }];
+  let extraClassDeclaration = Nn_Shapes;
+  let hasVerifier = 1;
+}
+
 def Nn_RmsNormOp : Nn_Op<"rms_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "Root-mean-square normalisation over the last dimension";
   let description = [{

@@ -12,7 +12,7 @@ namespace nn {
 #define GEN_PASS_DECL
 #include "moe-mlir/Dialect/Nn/Transforms/Passes.h.inc"
 
-/// nn.embedding, nn.linear, nn.rms_norm, nn.silu -> linalg on the rows.
+/// nn.embedding, nn.linear, nn.batch_linear, nn.rms_norm, nn.silu -> linalg on the rows.
 void populateDecomposeRowsPatterns(RewritePatternSet &patterns);
 /// nn.rope, nn.cache_update, nn.attention -> linalg on the heads.
 void populateDecomposeAttentionPatterns(RewritePatternSet &patterns);
