@@ -229,3 +229,18 @@ std::optional<Router> mlir::aten::matchScoredChoice(CallOp topk, Value &scores) 
   }
   return std::nullopt;
 }
+
+std::optional<Router> mlir::aten::matchLogitChoice(CallOp topk, Value &weights) {
+  Router router;
+  auto type = getTensorType(topk.getResult(0));
+  if (!type || type.getRank() != 2 || !matchTopK(topk, router, /*why=*/nullptr) || !topk.getResult(0).hasOneUse())
+    return std::nullopt;
+  auto user = dyn_cast<CallOp>(*topk.getResult(0).user_begin());
+  if (user && user.getBase() == "aten.to" && user.getResult(0).hasOneUse())
+    user = dyn_cast<CallOp>(*user.getResult(0).user_begin());
+  if (!user || user.getBase() != "aten.sigmoid" || !matchAfter(topk.getResult(1), user.getResult(0), router, nullptr) ||
+      !getLogitsType(router))
+    return std::nullopt;
+  weights = user.getResult(0);
+  return router;
+}
