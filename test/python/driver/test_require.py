@@ -139,7 +139,7 @@ def test_report(blocks, tmp_path):
     assert done.returncode == 0, done.stderr
     plain = json.loads((tmp_path / "report.json").read_text())["plain"]
     assert [(layer["kind"], layer["layer"], layer["step"]) for layer in plain] == [
-        ("attention", "layers.0", "mask"), ("moe", "layers.0", "products"), ("attention", "layers.1", "mask"), ("moe", "layers.1", "products")]
+        ("attention", "layers.0", "call"), ("moe", "layers.0", "products"), ("attention", "layers.1", "call"), ("moe", "layers.1", "products")]
     assert plain[1]["reason"] == "all 4 experts run on every token" and re.fullmatch(r"(?:.*/)?test_require\.py:\d+", plain[1]["place"])
     # Also of a graph that was written before.
     compile_model(blocks, "--to=graph", "-q", "-o", tmp_path / "graph.mlir")

@@ -96,6 +96,16 @@ def test_bias_beside_sinks(masked):
     assert torch.allclose(out.transpose(1, 2).double(), reference(query, key, value, mask, torch.arange(4.0), 0.5), atol=1e-5)
 
 
+def test_keys_that_an_indexer_chose():
+    """Models hand them over to an implementation that they do not know; each query sees no others."""
+    draw = torch.Generator().manual_seed(0)
+    query, key = (torch.randn((2, 4, 3, 8), generator=draw) for _ in range(2))
+    mask, indices = torch.ones((2, 1, 3, 3), dtype=torch.bool).tril(), torch.tensor([[[0, 2], [1, 2], [1, 2]], [[0, 1], [0, 2], [0, 2]]])
+    out, _ = replacement.forward(None, query, key, key, mask, scaling=0.5, sinks=torch.arange(4.0), indices=indices)
+    chosen = torch.tensor([[[1, 0, 1], [0, 1, 1], [0, 1, 1]], [[1, 1, 0], [1, 0, 1], [1, 0, 1]]], dtype=torch.bool)[:, None]
+    assert torch.allclose(out.transpose(1, 2).double(), reference(query, key, key, mask & chosen, torch.arange(4.0), 0.5), atol=1e-6)
+
+
 class Attention(torch.nn.Module):
     layer_idx = 3
 

@@ -57,6 +57,7 @@ def constant_model(vocabulary, scores=None):
             scores(input_ids).topk(2)
         return SimpleNamespace(logits=torch.zeros(*input_ids.shape, vocabulary))
 
+    model.named_modules = lambda: []
     model.config = SimpleNamespace(get_text_config=lambda: SimpleNamespace(vocab_size=vocabulary))
     return model
 
