@@ -137,11 +137,13 @@ static bool matchBest(CallOp topk, Value ids, Value weights, Router &router, Mis
     (void)giveUp(why, "choice", "ids and weights are not results of one topk", weights);
     return false;
   }
+  if (!matchTopK(topk, router, why))
+    return false;
   Value scores = matchGroups(topk.getValue("self"), router);
   if (!scores)
     (void)giveUp(why, "groups", "the experts that topk does not see are not those outside of the best groups",
                  topk.getValue("self"));
-  return scores && matchTopK(topk, router, why) && matchScores(scores, router, why);
+  return scores && matchScores(scores, router, why);
 }
 
 /// gather(scores, ids), where the ids are chosen by the scores or given.

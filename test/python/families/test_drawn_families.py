@@ -11,9 +11,9 @@ from moe_mlir.testing.families.drawing.command import numbers
 from moe_mlir.testing.families.drawing.inputs import MARGIN, Margins, NoTokens, tokens_with_margins
 from moe_mlir.testing.full import FULL
 
-# Of different kinds: delta rules, Mamba-2, Mamba, Kimi delta attention, lightning attention, latent attention, an indexer, sinks, experts that hand
-# their input on, complex rotary embeddings.
-FEW = (0, 2, 4, 6, 8, 11, 15, 20, 25, 26)
+# Small ones of different kinds: delta rules, Mamba-2, Mamba, Kimi delta attention, lightning attention, an indexer of keys, sinks, convolutions and a bias
+# of attention, complex rotary embeddings, experts that hand their input on. In alternation short prompts and some that are longer than chunks.
+FEW = (62, 2, 190, 37, 132, 139, 20, 195, 118, 88)
 
 
 @pytest.mark.parametrize("number", range(COUNT) if FULL else FEW)

@@ -5,7 +5,7 @@ def _latent(draw, queries=True):
     layers = draw.size(1, 3)
     latent = draw.latent(queries)
     return {
-        **latent, **draw.grouped_experts(), "num_hidden_layers": layers, "hidden_size": draw.size(6, 70), "intermediate_size": draw.size(1, 60),
+        **latent, "head_dim": latent["qk_rope_head_dim"], **draw.grouped_experts(), "num_hidden_layers": layers, "hidden_size": draw.size(6, 70), "intermediate_size": draw.size(1, 60),
         "rope_parameters": draw.rotary(latent["qk_rope_head_dim"]), "attention_bias": draw.chance(0.3), "hidden_act": draw.activation(),
         "tie_word_embeddings": draw.chance(0.3),
     }

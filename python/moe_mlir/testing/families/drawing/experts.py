@@ -66,7 +66,7 @@ def beam(draw):
     """An activation of its own."""
     layers = draw.size(1, 3)
     return {
-        **draw.heads(low=4), **draw.experts(), **draw.dense_and_sparse(layers), "num_hidden_layers": layers, "hidden_size": draw.size(6, 70),
+        **draw.heads(low=4), **draw.grouped_experts("num_experts"), **draw.dense_and_sparse(layers), "num_hidden_layers": layers, "hidden_size": draw.size(6, 70),
         "intermediate_size": draw.size(1, 60),
     }
 
