@@ -184,7 +184,7 @@ static std::optional<Operands> matchOperands(CallOp call, Mismatch *why) {
         own.getRank() != 1 || own.getDimSize(0) != type.getDimSize(1) || !isModelFloat(own.getElementType()))
       return giveUp(why, "sinks", "there is not one of f32, bf16 or f16 per head", sinks);
   if (Value mask = getMask(call))
-    if (Type own = getElementTypeOf(mask); !own.isInteger(1) && !isNarrowFloat(own))
+    if (Type own = getElementTypeOf(mask); !own.isInteger(1) && !isModelFloat(own))
       return giveUp(why, "mask", "it is neither of truth values nor of f32, bf16 or f16", mask);
   return Operands{query, key, value};
 }

@@ -29,8 +29,8 @@ static std::optional<NormCall> matchNormCall(CallOp call, Mismatch *why) {
   if (!shape || shape->size() != 1 || !hasColumns(type))
     return no("mean", "it is not over the last dimension alone");
   const bool isWide = type.getElementType().isF32();
-  if (call.getResult(0).getType() != type || !(isWide || type.getElementType().isBF16()))
-    return no("types", "the rows are not of f32 or bf16");
+  if (call.getResult(0).getType() != type || !isModelFloat(type.getElementType()))
+    return no("types", "the rows are not of f32, bf16 or f16");
   for (auto [name, vector] : {std::pair("weight", norm.weight), std::pair("bias", norm.bias)})
     if (vector && !isScale(vector, type))
       return no(name, "it is not a vector of the type of the rows");

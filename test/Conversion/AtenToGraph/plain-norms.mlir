@@ -16,7 +16,7 @@ func.func @bias_of_other_type(%x: tensor<5x8xf32>, %b: tensor<8xbf16>) -> tensor
 }
 
 // CHECK-LABEL: func.func @f64(
-// CHECK-SAME:    reason = "the rows are not of f32 or bf16", step = "types"
+// CHECK-SAME:    reason = "the rows are not of f32, bf16 or f16", step = "types"
 func.func @f64(%x: tensor<5x8xf64>) -> tensor<5x8xf64> {
   %y = aten.call "aten.rms_norm.default"(%x) {input = #aten.arg<0>, normalized_shape = [8], eps = 1.0e-05 : f64} : (tensor<5x8xf64>) -> tensor<5x8xf64>
   return %y : tensor<5x8xf64>
