@@ -76,14 +76,16 @@ void TensorAxes::visitAttention(nn::AttentionOp op) {
     return refuse(op, "has queries, keys and values whose heads are not divided alike");
   if (op.getMask() && typeOf(op.getMask()).getDimSize(1) != 1)
     return refuse(op, "has a mask for each head");
+  if (op.getBias() && typeOf(op.getBias()).getDimSize(1) != 1)
+    return refuse(op, "has a bias for each head");
   // Each head of queries has its sink.
   if (Value sinks = op.getSinks()) {
     const bool isDivided = dimOf(sinks) == 0 && partsOf(sinks) == ranks;
     if (!isDivided && (dimOf(sinks) || !mayCut(op.getSinksMutable()[0], 0, ranks)))
       return refuse(op, "has sinks that are no parameter, and are not divided as its heads are");
   }
-  for (Value other : {op.getMask(), op.getPositions(), op.getLengths()})
+  for (Value other : {op.getMask(), op.getBias(), op.getPositions(), op.getLengths()})
     if (other && dimOf(other))
-      return refuse(op, "has a mask, positions or lengths that are divided themselves");
+      return refuse(op, "has a mask, bias, positions or lengths that are divided themselves");
   set(op, op.getResult(), 2, op.getQuery());
 }

@@ -1,7 +1,7 @@
 //===- DecomposeAttention.cpp - attention that nn.attention does not cover --------------------------------------===//
 //
-// Masks that add numbers, other element types: two products around a softmax. It
-// costs as much as the cache is long; nothing of it is tiled.
+// Other element types, and sizes that are not known: two products around a softmax. It costs as much as the cache is
+// long; nothing of it is tiled.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 

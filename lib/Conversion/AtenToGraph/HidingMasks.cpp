@@ -60,7 +60,8 @@ static Value getSeen(Value mask, OpBuilder &builder) {
 
 namespace {
 struct HidingMask : CallPattern {
-  HidingMask(MLIRContext *context) : CallPattern(context, {"aten.scaled_dot_product_attention"}) {}
+  // Before attention is raised with a float mask as its bias.
+  HidingMask(MLIRContext *context) : CallPattern(context, {"aten.scaled_dot_product_attention"}, /*benefit=*/2) {}
 
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
     auto argument = dyn_cast_or_null<ArgAttr>(call.getArgument("attn_mask"));

@@ -36,13 +36,15 @@ inline Type getElementTypeOf(Value value) { return getTensorType(value).getEleme
 /// Types that models compute in: products take them, and sum in f32.
 inline bool isModelFloat(Type element) { return element.isF32() || element.isBF16() || element.isF16(); }
 
-// Each lives in the file of that name (of masks: HidingMasks.cpp).
+// Each lives in the file of that name (of masks: HidingMasks.cpp; of bare norms: RaiseNorm.cpp).
 void populateSimplifyPatterns(RewritePatternSet &patterns);
 void populateSimplifyJoinsPatterns(RewritePatternSet &patterns);
 void populateFoldParametersPatterns(RewritePatternSet &patterns);
 void populateRaiseLinearPatterns(RewritePatternSet &patterns);
 void populateRaiseBatchLinearPatterns(RewritePatternSet &patterns);
 void populateRaiseNormPatterns(RewritePatternSet &patterns);
+void populateRaiseBareNormPatterns(RewritePatternSet &patterns);
+void populateRaiseNormCallsPatterns(RewritePatternSet &patterns);
 void populateRaiseRopePatterns(RewritePatternSet &patterns);
 void populateRaiseCachePatterns(RewritePatternSet &patterns);
 void populateHidingMaskPatterns(RewritePatternSet &patterns);

@@ -40,7 +40,9 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
         populateRaiseLinearPatterns, populateRaiseBatchLinearPatterns, populateRaiseNormPatterns,
         populateRaiseBatchedExpertsPatterns,
         populateRaiseRopePatterns,   populateRaiseCachePatterns,   populateHidingMaskPatterns,
-        populateRaiseAttentionPatterns, populateRaiseRecurrentPatterns};
+        populateRaiseAttentionPatterns, populateRaiseRecurrentPatterns,
+        populateRaiseNormCallsPatterns};
+    static constexpr Populate finish[] = {populateRaiseBareNormPatterns}; // of what others left
     static constexpr Populate reshape[] = {populateSimplifyPatterns, populateRaiseReshapePatterns};
     auto apply = [&](ArrayRef<Populate> groups) {
       RewritePatternSet patterns(&getContext());
@@ -48,7 +50,7 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
         populate(patterns);
       return moe_mlir::applyPatternsToEnd(function, std::move(patterns));
     };
-    if (failed(apply(simplify)) || failed(apply(raise)))
+    if (failed(apply(simplify)) || failed(apply(raise)) || failed(apply(finish)))
       return signalPassFailure();
     recordPlainLayers(function);
     if (failed(apply(reshape)))

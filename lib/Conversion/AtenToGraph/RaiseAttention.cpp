@@ -25,6 +25,14 @@ struct MaskForm {
 };
 } // namespace
 
+/// Whether an argument is a number that hides a key when it is added to its score.
+static bool isHiding(CallOp call, StringRef name) {
+  std::optional<double> value = call.getFloat(name);
+  if (CallOp full = getDefiningCall(call.getValue(name), {"aten.full", "aten.scalar_tensor"}))
+    value = full.getFloat("fill_value") ? full.getFloat("fill_value") : full.getFloat("s");
+  return value && *value < -1e30;
+}
+
 /// A float mask that adds 0 where a key is seen and (almost) minus infinity where it is not.
 static Element evaluateFloatMask(ElementAnalysis &elements, Value mask) {
   auto isZero = [](CallOp call, StringRef name) {
@@ -34,14 +42,8 @@ static Element evaluateFloatMask(ElementAnalysis &elements, Value mask) {
     CallOp full = getDefiningCall(call.getValue(name), {"aten.full", "aten.scalar_tensor"});
     return zeros || (full && (full.getFloat("fill_value") == 0.0 || full.getFloat("s") == 0.0));
   };
-  auto isHidden = [](CallOp call, StringRef name) {
-    std::optional<double> value = call.getFloat(name);
-    if (CallOp full = getDefiningCall(call.getValue(name), {"aten.full", "aten.scalar_tensor"}))
-      value = full.getFloat("fill_value") ? full.getFloat("fill_value") : full.getFloat("s");
-    return value && *value < -1e30;
-  };
   CallOp call = mask.getDefiningOp<CallOp>();
-  if (call && call.getBase() == "aten.where" && isZero(call, "self") && isHidden(call, "other"))
+  if (call && call.getBase() == "aten.where" && isZero(call, "self") && isHiding(call, "other"))
     return elements.evaluateBroadcast(call.getValue("condition"), 4);
   return {};
 }
@@ -181,32 +183,44 @@ static std::optional<Operands> matchOperands(CallOp call, Mismatch *why) {
     if (RankedTensorType own = getTensorType(sinks);
         own.getRank() != 1 || own.getDimSize(0) != type.getDimSize(1) || !isModelFloat(own.getElementType()))
       return giveUp(why, "sinks", "there is not one of f32, bf16 or f16 per head", sinks);
+  if (Value mask = getMask(call))
+    if (Type own = getElementTypeOf(mask); !own.isInteger(1) && !isModelFloat(own))
+      return giveUp(why, "mask", "it is neither of truth values nor of f32, bf16 or f16", mask);
   return Operands{query, key, value};
 }
 
-/// What the mask says; `form` stays empty where it has to stay a tensor.
-static LogicalResult matchMask(CallOp call, Value key, ElementAnalysis &elements, std::optional<MaskForm> &form,
-                               Mismatch *why) {
-  form = MaskForm();
+namespace {
+struct Mask {
+  /// Nothing where it has to stay a tensor.
+  std::optional<MaskForm> form;
+  /// What it adds to the scores, if it does not only hide keys.
+  Value bias;
+};
+} // namespace
+
+static Mask readMask(CallOp call, Value key, ElementAnalysis &elements) {
   Value mask = getMask(call);
   if (!mask) {
-    form->causal = call.getBool("is_causal").value_or(false);
-    return success();
+    MaskForm form;
+    form.causal = call.getBool("is_causal").value_or(false);
+    return {form, {}};
   }
-  bool isBool = getElementTypeOf(mask).isInteger(1);
-  Element element = isBool ? elements.evaluateBroadcast(mask, 4) : evaluateFloatMask(elements, mask);
-  form = readMask(element, elements.getSize(key, 2));
-  if (!form && !isBool)
-    return giveUp(why, "mask", "it adds numbers to the scores instead of hiding keys", mask);
-  return success();
+  SizeExpr keys = elements.getSize(key, 2);
+  if (getElementTypeOf(mask).isInteger(1))
+    return {readMask(elements.evaluateBroadcast(mask, 4), keys), {}};
+  if (std::optional<MaskForm> form = readMask(evaluateFloatMask(elements, mask), keys))
+    return {form, {}};
+  // Numbers where keys are seen.
+  auto where = mask.getDefiningOp<CallOp>();
+  if (where && where.getBase() == "aten.where" && where.getValue("self") && isHiding(where, "other") &&
+      getTensorType(where.getValue("self")).getShape() == getTensorType(mask).getShape())
+    if (std::optional<MaskForm> form =
+            readMask(elements.evaluateBroadcast(where.getValue("condition"), 4), keys))
+      return {form, where.getValue("self")};
+  return {std::nullopt, mask};
 }
 
-void mlir::aten::explainAttentionCall(CallOp call, Mismatch &why) {
-  ElementAnalysis elements;
-  std::optional<MaskForm> form;
-  if (std::optional<Operands> operands = matchOperands(call, &why))
-    (void)matchMask(call, operands->key, elements, form, &why);
-}
+void mlir::aten::explainAttentionCall(CallOp call, Mismatch &why) { (void)matchOperands(call, &why); }
 
 namespace {
 struct RaiseAttention : CallPattern {
@@ -214,12 +228,12 @@ struct RaiseAttention : CallPattern {
 
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
     ElementAnalysis elements;
-    std::optional<MaskForm> form;
     std::optional<Operands> operands = matchOperands(call, /*why=*/nullptr);
-    if (!operands || failed(matchMask(call, operands->key, elements, form, /*why=*/nullptr)))
+    if (!operands)
       return failure();
     auto [query, key, value] = *operands;
     Value mask = getMask(call);
+    auto [form, bias] = readMask(call, key, elements);
     auto type = getTensorType(query);
     Location loc = call.getLoc();
     Value positions, lengths, kept;
@@ -229,8 +243,10 @@ struct RaiseAttention : CallPattern {
       lengths = elements.materializeRow(rewriter, loc, *form->length, key, 0);
     if (form && ((form->position.getConstant() != 0 && !positions) || (form->length && !lengths)))
       form = std::nullopt;
-    if (!form)
+    if (!form && getElementTypeOf(mask).isInteger(1))
       kept = expandMask(call, mask, query, key, rewriter);
+    else if (!form || bias)
+      bias = expandMask(call, form ? bias : mask, query, key, rewriter);
     describeMask(call, "Mask", form);
 
     std::optional<double> scale = call.getFloat("scale");
@@ -239,7 +255,7 @@ struct RaiseAttention : CallPattern {
     shape.back() = getTensorType(value).getDimSize(3);
     Value result = nn::AttentionOp::create(
         rewriter, loc, getTensorType(rows).clone(shape), rows, key, value, form ? positions : Value(),
-        form ? lengths : Value(), kept, call.getValue("sinks"),
+        form ? lengths : Value(), kept, call.getValue("sinks"), bias,
         rewriter.getF64FloatAttr(scale.value_or(1.0 / std::sqrt(double(type.getDimSize(3))))),
         form && form->causal ? rewriter.getUnitAttr() : UnitAttr(),
         form && form->window ? rewriter.getI64IntegerAttr(*form->window) : IntegerAttr());

@@ -46,25 +46,27 @@ static moe::GateOp createGate(PatternRewriter &rewriter, Location loc, const Rou
   return gate;
 }
 
-/// The choice that ids come from; some may be changed afterwards.
+/// The choice that ids come from; some may be changed afterwards, and each be a row of its own.
 static CallOp findTopK(Value ids) {
   ids = skipIdCasts(ids);
-  while (CallOp fill = getDefiningCall(ids, {"aten.masked_fill"}))
-    ids = skipIdCasts(fill.getValue("self"));
+  while (CallOp call = getDefiningCall(ids, {"aten.masked_fill", "aten.view", "aten.reshape"}))
+    ids = skipIdCasts(call.getValue("self"));
   CallOp topk = getDefiningCall(ids, {"aten.topk"});
   return topk && ids == topk.getResult(1) ? topk : CallOp();
 }
 
 /// Puts a gate before `topk`, which gives its ids and the scores of these.
 static void raiseChoice(PatternRewriter &rewriter, CallOp topk, Value &ids, Value &weights) {
-  Value scores;
+  Value scores, sigmoid;
   std::optional<Router> router = matchScoredChoice(topk, scores);
+  if (!router)
+    router = matchLogitChoice(topk, sigmoid);
   if (!router)
     return;
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(topk);
   Location loc = topk.getLoc();
-  auto type = cast<RankedTensorType>(topk.getResult(0).getType());
+  auto type = cast<RankedTensorType>((sigmoid ? sigmoid : topk.getResult(0)).getType());
   moe::GateOp gate = createGate(rewriter, loc, *router, type);
   Value wide = createCall(rewriter, loc, "aten.to.dtype", topk.getResult(1).getType(),
                           {{"self", gate.getExperts()}, {"dtype", Attribute(TypeAttr::get(rewriter.getI64Type()))}});
@@ -73,14 +75,16 @@ static void raiseChoice(PatternRewriter &rewriter, CallOp topk, Value &ids, Valu
     ids = ids == before ? after : ids;
     weights = weights == before ? after : weights;
   };
-  for (Operation *user : llvm::to_vector(scores.getUsers())) {
+  for (Operation *user : scores ? llvm::to_vector(scores.getUsers()) : SmallVector<Operation *>()) {
     auto gather = dyn_cast<CallOp>(user);
     if (gather && gather.getBase() == "aten.gather" && gather.getValue("self") == scores &&
         gather.getDim("dim", 2) == 1 && skipIdCasts(gather.getValue("index")) == topk.getResult(1))
       replace(gather.getResult(0), gate.getWeights());
   }
   // The values of experts that compete are their scores, with the bias.
-  if (!router->bias)
+  if (sigmoid)
+    replace(sigmoid, gate.getWeights());
+  else if (!router->bias)
     replace(topk.getResult(0), gate.getWeights());
   else if (!topk.getResult(0).use_empty())
     replace(topk.getResult(0), createCall(rewriter, loc, "aten.gather.default", type,

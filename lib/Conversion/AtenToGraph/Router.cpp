@@ -137,11 +137,13 @@ static bool matchBest(CallOp topk, Value ids, Value weights, Router &router, Mis
     (void)giveUp(why, "choice", "ids and weights are not results of one topk", weights);
     return false;
   }
+  if (!matchTopK(topk, router, why))
+    return false;
   Value scores = matchGroups(topk.getValue("self"), router);
   if (!scores)
     (void)giveUp(why, "groups", "the experts that topk does not see are not those outside of the best groups",
                  topk.getValue("self"));
-  return scores && matchTopK(topk, router, why) && matchScores(scores, router, why);
+  return scores && matchScores(scores, router, why);
 }
 
 /// gather(scores, ids), where the ids are chosen by the scores or given.
@@ -228,4 +230,19 @@ std::optional<Router> mlir::aten::matchScoredChoice(CallOp topk, Value &scores) 
     return found;
   }
   return std::nullopt;
+}
+
+std::optional<Router> mlir::aten::matchLogitChoice(CallOp topk, Value &weights) {
+  Router router;
+  auto type = getTensorType(topk.getResult(0));
+  if (!type || type.getRank() != 2 || !matchTopK(topk, router, /*why=*/nullptr) || !topk.getResult(0).hasOneUse())
+    return std::nullopt;
+  auto user = dyn_cast<CallOp>(*topk.getResult(0).user_begin());
+  if (user && user.getBase() == "aten.to" && user.getResult(0).hasOneUse())
+    user = dyn_cast<CallOp>(*user.getResult(0).user_begin());
+  if (!user || user.getBase() != "aten.sigmoid" || !matchAfter(topk.getResult(1), user.getResult(0), router, nullptr) ||
+      !getLogitsType(router))
+    return std::nullopt;
+  weights = user.getResult(0);
+  return router;
 }

@@ -35,6 +35,9 @@ std::optional<Router> matchRouter(Value ids, Value weights, int64_t experts, Mis
 /// The choice of `topk` between `scores` that are known, whatever follows.
 std::optional<Router> matchScoredChoice(CallOp topk, Value &scores);
 
+/// The choice of `topk` between logits, of which `weights` are the sigmoid, whatever follows.
+std::optional<Router> matchLogitChoice(CallOp topk, Value &weights);
+
 /// Replaces ids and weights by those of a gate, as far as they come from a router that is known (RaiseRouter.cpp).
 void raiseRouter(PatternRewriter &rewriter, Location loc, Value &ids, Value &weights, int64_t experts);
 

@@ -61,6 +61,9 @@ Value mlir::aten::matchGroups(Value choice, Router &router) {
   if (!grouped || view.getValue("self") != scores || grouped.getRank() != 3 || grouped.isDynamicDim(1) ||
       getTensorType(expand.getResult(0)).getShape().take_back(2) != grouped.getShape().take_back(2))
     return {};
+  // What is chosen beyond the best groups is hidden, and no choice of a router.
+  if (grouped.isDynamicDim(2) || router.topK > *keep * grouped.getDimSize(2))
+    return {};
   router.groups = moe::GroupsAttr::get(choice.getContext(), grouped.getDimSize(1), *keep, *score);
   return scores;
 }

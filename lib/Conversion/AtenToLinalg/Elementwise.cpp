@@ -82,6 +82,7 @@ Values mlir::aten::lowerCast(Lowering &l) {
 
 void mlir::aten::addElementwise(LoweringTable &table) {
   addUnary(table);
+  addActivations(table);
   addArithmetic(table);
   addPredicates(table);
   table["aten.where"] = lowerWhere;

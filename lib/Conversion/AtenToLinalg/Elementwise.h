@@ -36,7 +36,12 @@ Values lowerTogether(Lowering &l, ArrayRef<Value> operands, ArrayRef<Type> compu
 /// Casts, and operators that return their operand: clone, contiguous, detach, dropout without training.
 Values lowerCast(Lowering &l);
 
+/// One operand, tensor argument `self`, computed in the compute type of the result (of the operand for predicates).
+Values lowerFunction(Lowering &l, llvm::function_ref<Value(const Scalar &, Value)> compute);
+template <Value (*compute)(const Scalar &, Value)> Values lowerUnary(Lowering &l) { return lowerFunction(l, compute); }
+
 void addUnary(LoweringTable &table);
+void addActivations(LoweringTable &table);
 void addArithmetic(LoweringTable &table);
 void addPredicates(LoweringTable &table);
 

@@ -54,6 +54,8 @@ private:
   Unit unitAt(ValueRange at);
   void scoreTile(const Unit &unit, Value keyBlock, Value row);
   void normalise(const Unit &unit, Value row);
+  /// Adds the bias to a row of scores, and hides what the mask hides.
+  void maskRow(const Unit &unit, Value row, Value end);
   void valueTile(const Unit &unit, Value row);
   Value isSeen(const Unit &unit, Value scratchRow, Value key);
   Value queryRow(const Unit &unit, Value row);
@@ -76,7 +78,7 @@ private:
   OpFoldResult length;             ///< of the cache
 
   // In the kernel.
-  Value query, key, value, result, scores, probabilities, positions, lengths, mask, sinks;
+  Value query, key, value, result, scores, probabilities, positions, lengths, mask, sinks, bias;
   Value batchSize, queries, cacheLength;
 };
 } // namespace
@@ -162,24 +164,33 @@ void AttentionProgram::scoreTile(const Unit &unit, Value keyBlock, Value row) {
   });
 }
 
+void AttentionProgram::maskRow(const Unit &unit, Value row, Value end) {
+  Value at = k.add(unit.scratch, row), lowest = k.f32(-std::numeric_limits<double>::infinity());
+  auto [query, g] = split(unit, row);
+  Value head = k.add(k.mul(unit.keyHead, k.idx(group)), g);
+  auto clamp = [&](Value tensor, Value index, int64_t dim) -> Value { // a size of one serves all
+    auto type = cast<MemRefType>(tensor.getType());
+    if (type.getDimSize(dim) == 1)
+      return k.idx(0);
+    return type.isDynamicDim(dim) ? k.min(index, k.sub(k.dim(tensor, dim), k.idx(1))) : index;
+  };
+  auto each = [&](Value tensor, llvm::function_ref<Value(Value, Value)> combine) {
+    Value b = clamp(tensor, unit.batch, 0), n = clamp(tensor, head, 1);
+    k.loop(unit.firstKey, k.min(end, cacheLength), 1, [&](Value j) {
+      k.store(combine(k.load(scores, {at, j}), k.load(tensor, {b, n, query, j})), scores, {at, j});
+    });
+  };
+  if (bias)
+    each(bias, [&](Value score, Value added) -> Value { return arith::AddFOp::create(k, score, k.toF32(added)); });
+  if (mask)
+    each(mask, [&](Value score, Value seen) -> Value { return arith::SelectOp::create(k, seen, score, lowest); });
+}
+
 /// Softmax of one row of scores, rounded to the model's type.
 void AttentionProgram::normalise(const Unit &unit, Value row) {
   Value at = k.add(unit.scratch, row), end = k.mul(unit.endBlock, k.idx(keysPerBlock));
   Value lowest = k.f32(-std::numeric_limits<double>::infinity()), zero = k.f32(0.0);
-  if (mask) {
-    auto [s, g] = split(unit, row);
-    auto type = cast<MemRefType>(mask.getType());
-    auto clamp = [&](Value index, int64_t dim) -> Value { // a size of one serves all
-      if (type.getDimSize(dim) == 1)
-        return k.idx(0);
-      return type.isDynamicDim(dim) ? k.min(index, k.sub(k.dim(mask, dim), k.idx(1))) : index;
-    };
-    Value b = clamp(unit.batch, 0), n = clamp(k.add(k.mul(unit.keyHead, k.idx(group)), g), 1), query = s;
-    k.loop(unit.firstKey, k.min(end, cacheLength), 1, [&](Value j) {
-      Value kept = arith::SelectOp::create(k, k.load(mask, {b, n, query, j}), k.load(scores, {at, j}), lowest);
-      k.store(kept, scores, {at, j});
-    });
-  }
+  maskRow(unit, row, end);
   Value largest = k.loop(unit.firstKey, end, 1, lowest, [&](Value j, ValueRange acc) {
     return SmallVector<Value>{arith::MaximumFOp::create(k, acc[0], k.load(scores, {at, j}))};
   })[0];
@@ -280,6 +291,7 @@ void AttentionProgram::captureOperands(Value resultBuffer) {
   lengths = adaptor.getLengths() ? k.arg(adaptor.getLengths()) : Value();
   mask = adaptor.getMask() ? k.arg(adaptor.getMask()) : Value();
   sinks = adaptor.getSinks() ? k.arg(adaptor.getSinks()) : Value();
+  bias = adaptor.getBias() ? k.arg(adaptor.getBias()) : Value();
   batchSize = k.indexArg(sizes[0]);
   queries = k.indexArg(sizes[1]);
   cacheLength = k.indexArg(length);
@@ -304,7 +316,7 @@ Value AttentionProgram::emit(MemRefType resultType) {
   OpFoldResult flops = mulSizes(rewriter, loc, {work().pairs(), sizes[2], rewriter.getIndexAttr(2 * (depth + width))});
   k.launch(rewriter,
            "attention_" + std::to_string(heads) + "x" + std::to_string(depth) +
-               (width == depth ? "" : "x" + std::to_string(width)) + (sinks ? "_sinks" : "") + "_group" + std::to_string(group) + "_" +
+               (width == depth ? "" : "x" + std::to_string(width)) + (sinks ? "_sinks" : "") + (bias ? "_bias" : "") + "_group" + std::to_string(group) + "_" +
                typeName(element),
            mulSizes(rewriter, loc, {sizes[0], sizes[1]}), flops);
   return buffer;

@@ -23,12 +23,14 @@ class State:
     shape       without the batch, which is dimension 0; -1 is the length of the cache
     dtype       of the tensor
     transposed  the model sees it with its last two dimensions exchanged, as it made it so
+    initial     what the model sees in all of it before the first token; it is kept as the difference from that
     """
 
     name: str
     shape: tuple
     dtype: torch.dtype
     transposed: bool = False
+    initial: float = 0
 
     def zeros(self, batch, length):
         """What it is before the first token."""
@@ -36,6 +38,12 @@ class State:
 
     def seen(self, tensor):
         """The tensor as the model sees it."""
+        tensor = tensor.transpose(-1, -2) if self.transposed else tensor
+        return tensor + self.initial if self.initial else tensor
+
+    def kept(self, tensor):
+        """The reverse."""
+        tensor = tensor - self.initial if self.initial else tensor
         return tensor.transpose(-1, -2) if self.transposed else tensor
 
 
@@ -75,11 +83,12 @@ class _RecordingLayer(_Layer):
 
     has_states = False
 
-    def __init__(self, index):
+    def __init__(self, index, tokens=1):
         super().__init__(index)
+        self.tokens = tokens
         self.seen = {}  # like `states`: shapes with the batch, in the model's own order of dimensions
 
-    def _record(self, kind, tensor, dim=None, number=0):
+    def _record(self, kind, tensor, dim=None, number=0, initial=0):
         if tensor.shape[-1]:
             self.seen[kind, number] = tuple(-1 if d == dim else size for d, size in enumerate(tensor.shape))
             shape = list(tensor.shape[1:])
@@ -88,7 +97,7 @@ class _RecordingLayer(_Layer):
             transposed = dim is None and not tensor.is_contiguous() and tensor.transpose(-1, -2).is_contiguous()
             if transposed:
                 shape[-1], shape[-2] = shape[-2], shape[-1]
-            self.states[kind, number] = (tuple(shape), tensor.dtype, transposed)
+            self.states[kind, number] = (tuple(shape), tensor.dtype, transposed, initial)
         return tensor
 
     def update(self, key_states, value_states, *args, **kwargs):
@@ -103,7 +112,10 @@ class _RecordingLayer(_Layer):
 
     def update_conv_state(self, conv_states, state_idx=0, conv_kernel_size=None, **kwargs):
         width = conv_states.shape[-1] if conv_kernel_size is None else conv_kernel_size
-        self._record("conv_state", conv_states.new_zeros((*conv_states.shape[:-1], width)), number=state_idx)
+        # More columns than tokens: the model says itself what is before the first one.
+        before = conv_states[..., : -self.tokens]
+        initial = before.flatten()[0].item() if before.numel() and (before == before.flatten()[0]).all() else 0
+        self._record("conv_state", conv_states.new_zeros((*conv_states.shape[:-1], width)), number=state_idx, initial=initial)
         return torch.nn.functional.pad(conv_states, (max(0, width - conv_states.shape[-1]), 0))
 
     def update_recurrent_state(self, recurrent_states, state_idx=0, **kwargs):
@@ -150,7 +162,7 @@ class ExternalLayer(_Layer):
 
     def _replace(self, kind, value, number=0):
         state, tensor = self.states[kind, number]
-        tensor.copy_(state.seen(value))
+        tensor.copy_(state.kept(value))
         return value
 
     def _write(self, kind, rows):
@@ -229,7 +241,7 @@ def find_states(model):
 
 def _recorded(model, batch, tokens):
     """The layers of a cache that has seen as many tokens."""
-    cache = _cache_for(model, _RecordingLayer)
+    cache = _cache_for(model, lambda index: _RecordingLayer(index, tokens))
     with torch.no_grad():
         model(input_ids=torch.zeros((batch, tokens), dtype=torch.int64), past_key_values=cache, use_cache=True)
     return cache.layers

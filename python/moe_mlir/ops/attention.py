@@ -19,7 +19,7 @@ def attention(
     query  [B, N, S, D] floating point
     key    [B, M, L, D], N a multiple of M: query head n reads head n / (N / M)
     value  [B, M, L, Dv]
-    mask   [B or 1, 1 or N, S, L] bool, true = seen, or None: all is seen
+    mask   [B or 1, 1 or N, S, L] bool, true = seen; or floating point, added to the scores; or None: all is seen
     sinks  [N] or None: one more score per head, neither scaled nor masked, whose weight is dropped
 
     The softmax is in float32, or float64 of float64; a query that sees no key gives zeros.
@@ -29,7 +29,7 @@ def attention(
     key, values = (x.repeat_interleave(group, dim=1).to(wide) for x in (key, value))
     scores = scale * (query.to(wide) @ key.transpose(2, 3))
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
+        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask.to(wide)
     largest = scores.amax(dim=-1, keepdim=True)
     if sinks is not None:
         sinks = sinks.to(wide).view(1, -1, 1, 1)

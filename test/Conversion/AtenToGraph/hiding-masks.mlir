@@ -27,7 +27,7 @@ func.func @chosen(%q: tensor<1x2x3x8xf32>, %k: tensor<1x2x6x8xf32>, %keep: tenso
 
 // A hidden key still counts a little here.
 // CHECK-LABEL: func.func @weighted
-// CHECK-NOT: nn.attention
+// CHECK: nn.attention {{.*}} bias(
 func.func @weighted(%q: tensor<1x2x3x8xf32>, %k: tensor<1x2x6x8xf32>, %hidden: tensor<1x1x3x6xi1>) -> tensor<1x2x3x8xf32> {
   %z = aten.call "aten.zeros.default"() {size = [1, 1, 3, 6]} : () -> tensor<1x1x3x6xf32>
   %m = aten.call "aten.masked_fill.Scalar"(%z, %hidden) {self = #aten.arg<0>, mask = #aten.arg<1>, value = -1.0 : f64} : (tensor<1x1x3x6xf32>, tensor<1x1x3x6xi1>) -> tensor<1x1x3x6xf32>
@@ -39,7 +39,7 @@ func.func @weighted(%q: tensor<1x2x3x8xf32>, %k: tensor<1x2x6x8xf32>, %hidden: t
 
 // What is seen is not all the same.
 // CHECK-LABEL: func.func @biased
-// CHECK-NOT: nn.attention
+// CHECK: nn.attention {{.*}} bias(
 func.func @biased(%q: tensor<1x2x3x8xf32>, %k: tensor<1x2x6x8xf32>, %hidden: tensor<1x1x3x6xi1>) -> tensor<1x2x3x8xf32> {
   %z = aten.call "aten.ones.default"() {size = [1, 1, 3, 6]} : () -> tensor<1x1x3x6xf32>
   %m = aten.call "aten.masked_fill.Scalar"(%z, %hidden) {self = #aten.arg<0>, mask = #aten.arg<1>, value = 0xFFF0000000000000 : f64} : (tensor<1x1x3x6xf32>, tensor<1x1x3x6xi1>) -> tensor<1x1x3x6xf32>

@@ -3,9 +3,9 @@
 
 // What nn.attention does not take, and why.
 // CHECK-LABEL: func.func @mask(
-// CHECK-SAME:    moe.plain = [{kind = "attention", place = "{{.*}}", reason = "it adds numbers to the scores instead of hiding keys", step = "mask"}]
-func.func @mask(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x8xf32>, %m: tensor<3x6xf32>) -> tensor<1x2x3x8xf32> {
-  %o = aten.call "aten.scaled_dot_product_attention.default"(%query, %key, %value, %m) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, attn_mask = #aten.arg<3>} : (tensor<1x2x3x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<3x6xf32>) -> tensor<1x2x3x8xf32>
+// CHECK-SAME:    moe.plain = [{kind = "attention", place = "{{.*}}", reason = "it is neither of truth values nor of f32, bf16 or f16", step = "mask"}]
+func.func @mask(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x8xf32>, %m: tensor<3x6xf64>) -> tensor<1x2x3x8xf32> {
+  %o = aten.call "aten.scaled_dot_product_attention.default"(%query, %key, %value, %m) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, attn_mask = #aten.arg<3>} : (tensor<1x2x3x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<3x6xf64>) -> tensor<1x2x3x8xf32>
   return %o : tensor<1x2x3x8xf32>
 }
 

@@ -106,13 +106,26 @@ func.func @reversed(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %val
   return %o : tensor<1x2x3x8xf32>
 }
 
-// Numbers that are added stay plain ops.
+// Numbers that are added are a bias.
 // CHECK-LABEL: func.func @bias(
-// CHECK-SAME:    moe.plain = [{kind = "attention", place = "{{.*}}", reason = "it adds numbers to the scores instead of hiding keys", step = "mask"}]
-// CHECK-NOT:     nn.attention
+// CHECK-NOT:     moe.plain
+// CHECK:         nn.attention {{[^ ]*}}, {{[^ ]*}}, {{[^ ]*}} bias(%{{.*}} : tensor<1x1x3x6xf32>) scale(2.500000e-01) :
 func.func @bias(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x8xf32>, %m: tensor<3x6xf32>) -> tensor<1x2x3x8xf32> {
   %o = aten.call "aten.scaled_dot_product_attention.default"(%query, %key, %value, %m) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, attn_mask = #aten.arg<3>, scale = 2.5e-01 : f64} : (tensor<1x2x3x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<3x6xf32>) -> tensor<1x2x3x8xf32>
   return %o : tensor<1x2x3x8xf32>
+}
+
+// A bias where keys are seen says which these are.
+// CHECK-LABEL: func.func @bias_where_seen(
+// CHECK-SAME:    %[[BIAS:[a-z0-9_]+]]: tensor<1x2x6x6xf32>
+// CHECK:         nn.attention {{[^ ]*}}, {{[^ ]*}}, {{[^ ]*}} bias(%[[BIAS]] : tensor<1x2x6x6xf32>) scale(2.500000e-01) causal :
+func.func @bias_where_seen(%query: tensor<1x2x6x8xf32>, %b: tensor<1x2x6x6xf32>) -> tensor<1x2x6x8xf32> {
+  %i = aten.call "aten.arange.default"() {end = 6 : i64} : () -> tensor<6xi64>
+  %q = aten.call "aten.unsqueeze.default"(%i) {self = #aten.arg<0>, dim = 1 : i64} : (tensor<6xi64>) -> tensor<6x1xi64>
+  %m = aten.call "aten.le.Tensor"(%i, %q) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<6xi64>, tensor<6x1xi64>) -> tensor<6x6xi1>
+  %w = aten.call "aten.where.ScalarOther"(%m, %b) {condition = #aten.arg<0>, self = #aten.arg<1>, other = -3.40282347e+38 : f64} : (tensor<6x6xi1>, tensor<1x2x6x6xf32>) -> tensor<1x2x6x6xf32>
+  %o = aten.call "aten.scaled_dot_product_attention.default"(%query, %query, %query, %w) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, attn_mask = #aten.arg<3>, scale = 2.5e-01 : f64} : (tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x6xf32>) -> tensor<1x2x6x8xf32>
+  return %o : tensor<1x2x6x8xf32>
 }
 
 // Repeated key heads are read once.

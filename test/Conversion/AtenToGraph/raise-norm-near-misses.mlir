@@ -18,13 +18,6 @@
 // An epsilon that is computed:
 // REDEFINE: %{why} = it is not a number
 // RUN: sed 's/(%%mean) {self = #aten.arg<0>, other = 1.0e-05 : f64} : (tensor<?x1xf32>)/(%%mean, %%e) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<?x1xf32>, tensor<1xf32>)/' %s | %{kept}
-// Rows without a weight:
-// REDEFINE: %{step} = weight
-// REDEFINE: %{why} = the rows are not multiplied by a vector, but go to func.return
-// RUN: sed 's/return %%y/return %%h/' %s | %{kept}
-// A weight per row:
-// REDEFINE: %{why} = the rows are not multiplied by a vector of their own type
-// RUN: sed 's/(%%w, %%h) \(.*\)(tensor<8xbf16>,/(%%column, %%h) \1(tensor<?x1xbf16>,/' %s | %{kept}
 
 // RAISED:      nn.rms_norm
 

@@ -100,3 +100,20 @@ func.func @part(%x: tensor<?x4xf32>, %all: tensor<?x10xf32>, %bias: tensor<8xf32
   %o = aten.call "moe_mlir.experts.default"(%x, %t#1, %w, %up, %down) {hidden = #aten.arg<0>, ids = #aten.arg<1>, weights = #aten.arg<2>, gate_up_proj = #aten.arg<3>, down_proj = #aten.arg<4>, activation = "relu", gated = false} : (tensor<?x4xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<8x3x4xf32>, tensor<8x4x3xf32>) -> tensor<?x4xf32>
   return %o : tensor<?x4xf32>
 }
+
+// The scores multiply the tokens, each of which is a row for every expert that it chose: the choice is the gate's.
+// CHECK-LABEL: func.func @scores_of_tokens(
+// CHECK:         %[[W:.*]], %[[E:.*]] = moe.gate %{{.*}} top_k(2) score(sigmoid_after) : tensor<?x8xf32>
+// CHECK-NOT:     moe.plain
+// CHECK:         tensor.collapse_shape %[[W]]
+// CHECK:         moe.dispatch
+func.func @scores_of_tokens(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8x3x4xf32>, %down: tensor<8x4x3xf32>) -> tensor<?x4xf32> {
+  %t:2 = aten.call "aten.topk.default"(%logits) {self = #aten.arg<0>, k = 2 : i64, dim = 1 : i64} : (tensor<?x8xf32>) -> (tensor<?x2xf32>, tensor<?x2xi64>)
+  %s = aten.call "aten.sigmoid.default"(%t#0) {self = #aten.arg<0>} : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  %rows = aten.call "aten.view.default"(%s) {self = #aten.arg<0>, size = [-1, 1]} : (tensor<?x2xf32>) -> tensor<?x1xf32>
+  %h = aten.call "aten.mul.Tensor"(%x, %rows) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<?x4xf32>, tensor<?x1xf32>) -> tensor<?x4xf32>
+  %ids = aten.call "aten.view.default"(%t#1) {self = #aten.arg<0>, size = [-1, 1]} : (tensor<?x2xi64>) -> tensor<?x1xi64>
+  %ones = aten.call "aten.ones_like.default"(%rows) {self = #aten.arg<0>} : (tensor<?x1xf32>) -> tensor<?x1xf32>
+  %y = aten.call "moe_mlir.experts.default"(%h, %ids, %ones, %up, %down) {hidden = #aten.arg<0>, ids = #aten.arg<1>, weights = #aten.arg<2>, gate_up_proj = #aten.arg<3>, down_proj = #aten.arg<4>, activation = "silu", gated = false, transposed = false, interleaved = false} : (tensor<?x4xf32>, tensor<?x1xi64>, tensor<?x1xf32>, tensor<8x3x4xf32>, tensor<8x4x3xf32>) -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}

@@ -67,6 +67,21 @@ func.func @read_elsewhere(%c: tensor<2x2x8x4xf32> {moe.state}, %r: tensor<2x1x2x
 
 // -----
 
+// A bias is added to the scaled scores of a row.
+// CHECK-LABEL: func.func @bias
+// CHECK: kernel.launch @attention_4x16_bias_group2_f32(
+// CHECK-LABEL: kernel.func @attention_4x16_bias_group2_f32(
+// CHECK: %[[SCORE:.*]] = memref.load %{{.*}} : memref<?x128xf32>
+// CHECK: %[[BIAS:.*]] = arith.extf %{{.*}} : bf16 to f32
+// CHECK: arith.addf %[[SCORE]], %[[BIAS]] : f32
+func.func @bias(%q: tensor<?x?x4x16xf32>, %k: tensor<?x2x70x16xf32>, %b: tensor<1x4x?x70xbf16>) -> tensor<?x?x4x16xf32> {
+  %o = nn.attention %q, %k, %k bias(%b : tensor<1x4x?x70xbf16>) scale(0.25) causal
+      : tensor<?x?x4x16xf32>, tensor<?x2x70x16xf32>, tensor<?x2x70x16xf32> -> tensor<?x?x4x16xf32>
+  return %o : tensor<?x?x4x16xf32>
+}
+
+// -----
+
 // Values of another width than keys, and a score per head whose weight is dropped.
 // CHECK-LABEL: func.func @sinks
 // CHECK-SAME: %[[S:[a-z0-9]+]]: memref<4xbf16>) -> memref<?x?x4x24xf32>

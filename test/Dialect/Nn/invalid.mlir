@@ -290,6 +290,22 @@ func.func @attention_mask(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %
 
 // -----
 
+func.func @attention_bias(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>, %b: tensor<1x1x3x16xf32>) {
+  // expected-error@+1 {{'nn.attention' op L is 32 in key but 16 in bias}}
+  %0 = nn.attention %q, %k, %v bias(%b : tensor<1x1x3x16xf32>) scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_bias_type(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>, %b: tensor<1x1x3x32xi1>) {
+  // expected-error@+1 {{'nn.attention' op operand #3 must be}}
+  %0 = nn.attention %q, %k, %v bias(%b : tensor<1x1x3x32xi1>) scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
 func.func @attention_sinks(%q: tensor<2x3x8x16xf32>, %k: tensor<2x4x32x16xf32>, %v: tensor<2x4x32x16xf32>, %s: tensor<4xf32>) {
   // expected-error@+1 {{'nn.attention' op N is 8 in query but 4 in sinks}}
   %0 = nn.attention %q, %k, %v sinks(%s : tensor<4xf32>) scale(0.25) : tensor<2x3x8x16xf32>, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32> -> tensor<2x3x8x16xf32>

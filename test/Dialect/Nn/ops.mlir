@@ -31,7 +31,7 @@ func.func @matrices(%x: tensor<?x?x4x16xbf16>, %w: tensor<4x24x16xbf16>, %b: ten
 // CHECK-LABEL: func.func @attention
 func.func @attention(%q: tensor<?x?x8x16xbf16>, %k: tensor<?x?x4x16xbf16>, %cos: tensor<1x?x16xf32>, %sin: tensor<1x?x16xf32>,
                      %cache: tensor<?x4x256x16xbf16>, %p: tensor<?xi64>, %n: tensor<?xi32>, %mask: tensor<1x1x?x256xi1>,
-                     %values: tensor<?x4x256x24xbf16>, %sinks: tensor<8xf32>) {
+                     %values: tensor<?x4x256x24xbf16>, %sinks: tensor<8xf32>, %bias: tensor<?x8x?x256xf32>) {
   // CHECK: nn.rope %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x?x8x16xbf16>, tensor<1x?x16xf32>, tensor<1x?x16xf32>
   %0 = nn.rope %q, %cos, %sin : tensor<?x?x8x16xbf16>, tensor<1x?x16xf32>, tensor<1x?x16xf32>
   // CHECK: nn.cache_update %{{.*}}, %{{.*}} positions(%{{.*}}) : tensor<?x4x256x16xbf16>, tensor<?x?x4x16xbf16>, tensor<?xi64>
@@ -46,6 +46,9 @@ func.func @attention(%q: tensor<?x?x8x16xbf16>, %k: tensor<?x?x4x16xbf16>, %cos:
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} sinks(%{{.*}} : tensor<8xf32>) scale(2.500000e-01) causal : {{.*}} -> tensor<?x?x8x24xbf16>
   %4 = nn.attention %0, %1, %values sinks(%sinks : tensor<8xf32>) scale(0.25) causal
       : tensor<?x?x8x16xbf16>, tensor<?x4x256x16xbf16>, tensor<?x4x256x24xbf16> -> tensor<?x?x8x24xbf16>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} sinks(%{{.*}} : tensor<8xf32>) bias(%{{.*}} : tensor<?x8x?x256xf32>) scale(2.500000e-01) :
+  %5 = nn.attention %0, %1, %1 sinks(%sinks : tensor<8xf32>) bias(%bias : tensor<?x8x?x256xf32>) scale(0.25)
+      : tensor<?x?x8x16xbf16>, tensor<?x4x256x16xbf16>, tensor<?x4x256x16xbf16> -> tensor<?x?x8x16xbf16>
   return
 }
 

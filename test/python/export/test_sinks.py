@@ -82,6 +82,30 @@ def test_another_function_than_the_models_is_caught(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_bias_beside_sinks(masked):
+    draw = torch.Generator().manual_seed(0)
+    query, key, value, bias = (torch.randn(shape, generator=draw) for shape in ((2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6), (2, 4, 3, 5)))
+    mask = torch.rand((2, 1, 3, 5), generator=draw) < 0.7 if masked else torch.ones((2, 1, 3, 5), dtype=torch.bool)
+    out, _ = replacement.forward(None, query, key, value, mask if masked else None, scaling=0.5, sinks=torch.arange(4.0), position_bias=bias)
+    # A bias is a further column of queries whose keys are the positions.
+    group = query.shape[1] // key.shape[1]
+    query, key, value = query.double(), key.double().repeat_interleave(group, 1), value.double().repeat_interleave(group, 1)
+    query = torch.cat([query, bias.double() / 0.5], -1)
+    key = torch.cat([key, torch.eye(5, dtype=torch.float64).expand(2, 4, 5, 5)], -1)
+    assert torch.allclose(out.transpose(1, 2).double(), reference(query, key, value, mask, torch.arange(4.0), 0.5), atol=1e-5)
+
+
+def test_keys_that_an_indexer_chose():
+    """Models hand them over to an implementation that they do not know; each query sees no others."""
+    draw = torch.Generator().manual_seed(0)
+    query, key = (torch.randn((2, 4, 3, 8), generator=draw) for _ in range(2))
+    mask, indices = torch.ones((2, 1, 3, 3), dtype=torch.bool).tril(), torch.tensor([[[0, 2], [1, 2], [1, 2]], [[0, 1], [0, 2], [0, 2]]])
+    out, _ = replacement.forward(None, query, key, key, mask, scaling=0.5, sinks=torch.arange(4.0), indices=indices)
+    chosen = torch.tensor([[[1, 0, 1], [0, 1, 1], [0, 1, 1]], [[1, 1, 0], [1, 0, 1], [1, 0, 1]]], dtype=torch.bool)[:, None]
+    assert torch.allclose(out.transpose(1, 2).double(), reference(query, key, key, mask & chosen, torch.arange(4.0), 0.5), atol=1e-6)
+
+
 class Attention(torch.nn.Module):
     layer_idx = 3
 
@@ -91,7 +115,6 @@ class Attention(torch.nn.Module):
     [
         ({"s_aux": torch.zeros(2, 4)}, "'Attention' of layer 3 has sinks of shape [2, 4]; supported is one per head, [2]"),
         ({"softcap": 30.0}, "'Attention' of layer 3 caps its scores (softcap), which is not supported"),
-        ({"s_aux": torch.zeros(2), "position_bias": torch.zeros(1)}, "'Attention' of layer 3 adds a bias to scores that have sinks"),
         ({"s_aux": torch.zeros(2), "attention_mask": torch.zeros(1, 1, 3, 3)}, "'Attention' of layer 3 adds a mask of torch.float32"),
     ],
 )

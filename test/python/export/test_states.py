@@ -143,3 +143,14 @@ def test_families_with_states_export(family, tmp_path):
     assert dict(vars(module_of(model))) == functions
     names = program.graph_signature.user_inputs
     assert any(name.rsplit("_", 1)[0] in ("conv_state", "recurrent_state", "linear_cache") for name in names)
+
+
+def test_a_state_that_is_not_zero_before_the_first_token():
+    """The tokens before the text are ends of text; what is kept is the difference."""
+    model = small_model("qwen4_exp_text")
+    states = {state.name: state for state in cache.find_states(model).values()}
+    assert {name: state.initial for name, state in states.items() if state.initial} == {"conv_state_0_2": model.config.eos_token_id}
+    state = states["conv_state_0_2"]
+    assert state.dtype == torch.int64 and (state.seen(state.zeros(2, 8)) == model.config.eos_token_id).all()
+    tokens = torch.tensor([[5, 2]])
+    assert state.seen(state.kept(tokens)).equal(tokens) and not state.kept(tokens).equal(tokens)

@@ -1,4 +1,4 @@
-"""nn.attention and nn.cache_update: masks, groups, odd head sizes, hidden and plain caches."""
+"""nn.attention and nn.cache_update: masks, biases, groups, odd head sizes, hidden and plain caches."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,12 @@ from graph import BF16, CPUS, assert_close, graph, launches, random, tensor
 from moe_mlir.testing.full import sample
 
 
-def reference(q, k, v, scale, position=0, causal=True, window=None, length=None, mask=None, sinks=None):
+def reference(q, k, v, scale, position=0, causal=True, window=None, length=None, mask=None, sinks=None, bias=None):
     """float64; q [B, S, N, D], k [B, M, L, D], v [B, M, L, Dv], sinks [N]: one more column of scores without a value."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     group = q.shape[2] // k.shape[1]
     k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
-    scores = scale * np.einsum("bsnd,bnld->bnsl", q, k)
+    scores = scale * np.einsum("bsnd,bnld->bnsl", q, k) + (0 if bias is None else bias.astype(np.float64))
     p, j = position + np.arange(q.shape[1])[:, None], np.arange(k.shape[2])[None]
     seen = np.ones((q.shape[1], k.shape[2]), bool)
     if causal:
@@ -85,6 +85,27 @@ def test_masks(options):
     q, k, v = random((b, s, n, d)), random((b, m, length, d), seed=1), random((b, m, length, d), seed=2)
     [o] = program.run([q, k, v, np.full(b, 60), *values], blocks=2)
     assert_close(o, reference(q, k, v, 0.3, 60, **options))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("shape,causal", [((2, 4, 9, 96), True), ((1, 1, 9, 96), True), ((2, 1, 9, 96), False)])
+def test_bias(shape, causal, dtype):
+    """Added to the scaled scores, before the mask; of the rows' type and of f32."""
+    b, s, n, m, length, d = 2, 9, 4, 2, 96, 16
+    q_type, k_type, m_type = tensor((None, None, n, d), dtype), tensor((None, m, length, d), dtype), tensor((None, 1, None, length), "i1")
+    b_type = tensor((shape[0] if shape[0] == 1 else None, shape[1], None, length), dtype if causal else np.float32)
+    program = graph(f"""
+    func.func @main(%q: {q_type}, %k: {k_type}, %v: {k_type}, %p: tensor<?xi64>, %m: {m_type}, %b: {b_type}) -> {q_type} {{
+      %o = nn.attention %q, %k, %v positions(%p : tensor<?xi64>) mask(%m : {m_type}) bias(%b : {b_type}) scale(0.3) {"causal" if causal else ""}
+          : {q_type}, {k_type}, {k_type} -> {q_type}
+      return %o : {q_type}
+    }}""")
+    q, k, v = random((b, s, n, d), dtype), random((b, m, length, d), dtype, 1), random((b, m, length, d), dtype, 2)
+    mask = np.random.default_rng(0).random((b, 1, s, length)) < 0.8
+    bias = 3 * random(shape, np.float32, 3)
+    bias = bias.astype(dtype) if causal else bias
+    [o] = program.run([q, k, v, np.full(b, 60), mask, bias], outputs=[dtype], blocks=2)
+    assert_close(o, reference(q, k, v, 0.3, 60, causal=causal, mask=mask, bias=bias), dtype)
 
 
 # (query heads, key heads, width of keys, width of values)

@@ -95,10 +95,9 @@ def AtenDecompose : Pass<"aten-decompose", "::mlir::func::FuncOp"> {
   let description = [{
     Runs after `raise-aten-to-graph`, on what it left:
 
-    - `scaled_dot_product_attention` and `moe_mlir::attention` whose mask adds numbers, or whose
-      element type has no kernel, becomes two products around a softmax. Elements of 16 bits are computed in f32 and
+    - `scaled_dot_product_attention` and `moe_mlir::attention` whose element type has no kernel becomes two products around a softmax. Elements of 16 bits are computed in f32 and
       rounded once. A query that sees no key gives zeros.
-    - `rms_norm` without a weight or over several dimensions becomes a mean of squares, `rsqrt` and products;
+    - `rms_norm` over several dimensions, or of other types than f32, bf16 and f16, becomes a mean of squares, `rsqrt` and products;
       `layer_norm` becomes the same of what is left when the mean is taken away.
     - `diff` becomes differences of slices.
 

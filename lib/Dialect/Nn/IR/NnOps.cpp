@@ -129,6 +129,8 @@ SmallVector<NamedShape> AttentionOp::getShapes() {
     shapes.push_back({"mask", getMask(), {"1|B", "1|N", "S", "L"}});
   if (getSinks())
     shapes.push_back({"sinks", getSinks(), {"N"}});
+  if (getBias())
+    shapes.push_back({"bias", getBias(), {"1|B", "1|N", "S", "L"}});
   shapes.push_back({"result", getResult(), {"B", "S", "N", "Dv"}});
   return shapes;
 }

@@ -146,7 +146,7 @@ Value AttentionBuilder::isSeen(LinalgBuilder::Step &step, ArrayRef<Value> extra)
   return seen ? seen : arith::ConstantOp::create(at, at.getBoolAttr(true)).getResult();
 }
 
-/// scale * q.k where the key is seen, minus infinity elsewhere: [B, S, M, G, L].
+/// scale * q.k + bias where the key is seen, minus infinity elsewhere: [B, S, M, G, L].
 Value AttentionBuilder::buildScores(Value query, ArrayRef<OpFoldResult> loops) {
   Value dots = linalg.reduce(loops, D, b.getF32FloatAttr(0), {{query, {B, S, M, G, D}}, {op.getKey(), {B, M, L, D}}},
                              addProductF32);
@@ -155,18 +155,25 @@ Value AttentionBuilder::buildScores(Value query, ArrayRef<OpFoldResult> loops) {
     operands.push_back({op.getPositions(), {B}});
   if (op.getLengths())
     operands.push_back({op.getLengths(), {B}});
-  if (Value mask = op.getMask()) {
-    int64_t batch = loopOrOne(mask, 0, B);
-    if (loopOrOne(mask, 1, M) == LinalgBuilder::broadcast)
-      operands.push_back({mask, {batch, LinalgBuilder::broadcast, S, L}});
+  auto addOfHeads = [&](Value tensor) {
+    int64_t batch = loopOrOne(tensor, 0, B);
+    if (loopOrOne(tensor, 1, M) == LinalgBuilder::broadcast)
+      operands.push_back({tensor, {batch, LinalgBuilder::broadcast, S, L}});
     else
-      operands.push_back({splitHeads(mask, 1), {batch, M, G, S, L}});
-  }
+      operands.push_back({splitHeads(tensor, 1), {batch, M, G, S, L}});
+  };
+  if (op.getMask())
+    addOfHeads(op.getMask());
+  if (op.getBias())
+    addOfHeads(op.getBias());
   Value scale = constantF32(b, op.getScale().convertToDouble());
   Value none = constantF32(b, -std::numeric_limits<float>::infinity());
   return linalg.map(loops.drop_back(), b.getF32Type(), operands, [&](LinalgBuilder::Step &step) -> Value {
     Value seen = isSeen(step, ArrayRef(step.in).drop_front());
-    return arith::SelectOp::create(step.b, seen, arith::MulFOp::create(step.b, step.in[0], scale), none);
+    Value score = arith::MulFOp::create(step.b, step.in[0], scale);
+    if (op.getBias())
+      score = arith::AddFOp::create(step.b, score, toF32(step.b, step.in.back()));
+    return arith::SelectOp::create(step.b, seen, score, none);
   });
 }
 

@@ -50,13 +50,13 @@ def forward(module, query, key, value, attention_mask, dropout=0.0, scaling=None
 
     from ...ops import attention
 
+    if (indices := options.pop("indices", None)) is not None:
+        attention_mask = _only(indices, key.shape[2], attention_mask)
     sinks = next((options[name] for name in SINKS if options.get(name) is not None), None)
     if options.get("softcap") is not None:
         raise UnsupportedError(f"{_name(module)} caps its scores (softcap), which is not supported")
     if sinks is None:
         return sdpa_attention_forward(module, query, key, value, attention_mask, dropout, scaling, **options)
-    if options.get("position_bias") is not None:
-        raise UnsupportedError(f"{_name(module)} adds a bias to scores that have sinks, which is not supported")
     if sinks.dim() != 1 or sinks.shape[0] != query.shape[1]:
         raise UnsupportedError(
             f"{_name(module)} has sinks of shape {list(sinks.shape)}; supported is one per head, [{query.shape[1]}]"
@@ -65,9 +65,22 @@ def forward(module, query, key, value, attention_mask, dropout=0.0, scaling=None
         raise UnsupportedError(
             f"{_name(module)} adds a mask of {attention_mask.dtype} to scores that have sinks; supported are masks of bools"
         )
+    bias = options.get("position_bias")
+    if bias is not None:
+        attention_mask = bias if attention_mask is None else torch.where(attention_mask, bias, torch.finfo(bias.dtype).min)
     scale = scaling if scaling is not None else query.shape[-1] ** -0.5
     out = attention(query, key, value, attention_mask, sinks, scale)
     return out.transpose(1, 2).contiguous(), None
+
+
+def _only(indices, length, mask):
+    """The mask of those keys that an indexer chose, `indices` [B, S, k]: models hand them over to implementations that they
+    do not know, instead of hiding the others themselves."""
+    import torch
+
+    chosen = torch.zeros((*indices.shape[:2], length), dtype=torch.bool, device=indices.device)
+    chosen = chosen.scatter(-1, indices.long(), True).unsqueeze(1)
+    return chosen if mask is None else mask & chosen
 
 
 def _name(module):

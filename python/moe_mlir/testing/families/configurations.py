@@ -92,7 +92,7 @@ _CHANGES = {
     "qwen4_exp_text": {
         "layer_types": ["linear_attention", "indexed_attention", "linear_attention"], "hc_count": 2, "hc_lowrank": 8,
         "ple_layer_ids": [1], "ple_embed_dim": 32, "heads_per_ngram": 2, "ngram_vocab_size_base": 101, "split_ngram_parts": 2,
-        "make_ngram_vocab_size_divisible_by": 8, "indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 16,
+        "make_ngram_vocab_size_divisible_by": 8, "indexer_n_heads": 16, "indexer_kv_heads": 1, "indexer_head_dim": 16,
         "indexer_budget": 4, "indexer_compress_ratio": 2,
     },
     **dict.fromkeys(["aria_text", "axk1", "deepseek_v3", "ernie4_5_moe", "flex_olmo", "glm4_moe", "glm4_moe_lite", "granitemoe", "hy_v3", "minimax_m2",

@@ -1,5 +1,6 @@
 """One family: exported with its caches, compiled, run, compared with PyTorch."""
 
+import contextlib
 import re
 import subprocess
 from pathlib import Path
@@ -33,7 +34,7 @@ def run_family(family, folder):
     missing           lines that say what is wrong or plain
     """
     row = failed(family)
-    try:
+    with guarded(row):
         model = small_model(family)
         row["expected"] = expected_layers(model)
         graph = compiled_family(model, folder)
@@ -43,21 +44,28 @@ def run_family(family, folder):
         row["raised"] = not fewer
         row["equal"], remark = compare(model, Executable(Path(folder) / "model"))
         row["missing"][:0] = [remark] if remark else []
+    return row
+
+
+@contextlib.contextmanager
+def guarded(row):
+    """What is raised is what is missing in `row`."""
+    try:
+        yield
     except Error as error:
         row["missing"] = [one_line(error)]
     except Exception as error:  # of many kinds: whatever a library's model raises
         row["missing"] = [f"{type(error).__name__}: {one_line(error)}"]
-    return row
 
 
 def failed(family, *lines):
     return {"family": family, "equal": False, "raised": False, "layers": {}, "expected": {}, "missing": list(lines)}
 
 
-def compiled_family(model, folder):
+def compiled_family(model, folder, cache_length=CACHE):
     """Writes the executable `folder/model`; returns the text of the graph that it is made of."""
     folder = Path(folder)
-    export(model, folder / "model.pt2", max_cache_len=CACHE)
+    export(model, folder / "model.pt2", max_cache_len=cache_length)
     _compile(folder / "model.pt2", folder / "graph.mlir", "--to=graph")
     _compile(folder / "graph.mlir", folder / "model")
     return (folder / "graph.mlir").read_text()
@@ -105,17 +113,26 @@ def compare(model, executable):
         for own in tokens.split(BATCHES):
             whole = model(input_ids=own, use_cache=False).logits.numpy()
             for chunks in CHUNKS:
-                executable.reset()
-                ends = np.cumsum(chunks)
-                found = np.concatenate([run(executable, own[:, end - size : end], end - size) for end, size in zip(ends, chunks, strict=True)], 1)
-                exact = whole
-                if len(chunks) > 1 and not close(found, whole) and not close(exact := in_pieces(model, own, chunks), whole):
-                    remark = SPLIT_MATTERS
-                if not close(found, exact):
-                    difference, where = np.abs(found - exact).max(), "+".join(map(str, chunks))
-                    return False, f"logits differ by {difference:.2g} of {np.abs(exact).max():.2g}, batch {len(own)}, prompt in pieces of {where}"
+                difference, told = compare_pieces(model, executable, own, chunks, whole)
+                if difference:
+                    return False, difference
+                remark = remark or told
         difference = compare_greedy(model, executable, tokens[:1, :PROMPT], cached=remark is not None)
     return difference is None, difference or remark
+
+
+def compare_pieces(model, executable, tokens, chunks, whole):
+    """(None or a line with the difference, None or `SPLIT_MATTERS`), of a prompt in pieces. `whole`: PyTorch's logits without a cache."""
+    executable.reset()
+    ends = np.cumsum(chunks)
+    found = np.concatenate([run(executable, tokens[:, end - size : end], end - size) for end, size in zip(ends, chunks, strict=True)], 1)
+    exact, remark = whole, None
+    if len(chunks) > 1 and not close(found, whole) and not close(exact := in_pieces(model, tokens, chunks), whole):
+        remark = SPLIT_MATTERS
+    if close(found, exact):
+        return None, remark
+    difference, where = np.abs(found - exact).max(), "+".join(map(str, chunks))
+    return f"logits differ by {difference:.2g} of {np.abs(exact).max():.2g}, batch {len(tokens)}, prompt in pieces of {where}", remark
 
 
 def close(found, exact):

@@ -6,7 +6,12 @@ import transformers.modeling_utils  # noqa: F401
 from torch.export import export  # noqa: F401
 
 from .cycle import run_family
+from .drawing.run import run_drawn
 
 
 def work(family, folder, sender):
     sender.send(run_family(family, folder))
+
+
+def work_drawn(number, folder, sender):
+    sender.send(run_drawn(number, folder))

@@ -201,6 +201,8 @@ def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     `sinks` (`[N]`) is one more score per head in the softmax, neither scaled nor masked, whose weight is dropped: the
     weights of the keys sum to less than one.
 
+    `bias` (`[B or 1, 1 or N, S, L]`) is added to the scores after the scale: `scale * q.k + bias`.
+
     Without `positions` every row starts at 0, without `lengths` all `L` keys are valid. A query that sees no key gives
     zeros.
 
@@ -212,7 +214,7 @@ def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let arguments = (ins Nn_FloatTensor:$query, Nn_FloatTensor:$key, Nn_FloatTensor:$value,
                        Optional<Nn_IndexTensor>:$positions, Optional<Nn_IndexTensor>:$lengths,
                        Optional<TensorOf<[I1]>>:$mask, Optional<Nn_FloatTensor>:$sinks,
-                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+                       Optional<Nn_FloatTensor>:$bias, F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
   let results = (outs Nn_FloatTensor:$result);
   let assemblyFormat = [{
     $query `,` $key `,` $value
@@ -220,6 +222,7 @@ def Nn_AttentionOp : Nn_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`mask` `(` $mask^ `:` type($mask) `)`)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)?
     `scale` `(` $scale `)` (`causal` $causal^)? (`window` `(` $window^ `)`)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result)
   }];
