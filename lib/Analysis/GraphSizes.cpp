@@ -20,8 +20,8 @@ using moe_mlir::NamedShape;
 SmallVector<NamedShape> mlir::kernel::shapesOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, SmallVector<NamedShape>>(op)
       .Case<nn::EmbeddingOp, nn::LinearOp, nn::BatchLinearOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp,
-            nn::AttentionOp, nn::CausalConvOp, nn::ScanOp, nn::TopKOp, moe::GateOp, moe::DispatchOp, moe::ExpertOp, moe::CombineOp, moe::AllToAllOp>(
-          [](auto op) { return op.getShapes(); })
+            nn::AttentionOp, nn::CausalConvOp, nn::ScanOp, nn::TopKOp, moe::GateOp, moe::DispatchOp, moe::ExpertOp,
+            moe::CombineOp, moe::AllToAllOp>([](auto op) { return op.getShapes(); })
       .Default([](Operation *) { return SmallVector<NamedShape>(); });
 }
 

@@ -113,8 +113,8 @@ int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std:
   remarks.flush(console);
   if (passed)
     return kOk;
-  // A pass that gives up has said what it does not support; what it leaves half done is nobody's any more. Behind a pass
-  // that left invalid IR it is the verifier that speaks first.
+  // A pass that gives up has said what it does not support; what it leaves half done is nobody's any more. Behind a
+  // pass that left invalid IR it is the verifier that speaks first.
   if (diagnostics.sawError() &&
       (succeeded(mlir::verify(module)) || (!importing && !diagnostics.isFromVerifier(module))))
     return kUnsupported;

@@ -115,7 +115,8 @@ static StringRef fault(Operation *op, Level level) {
   if (llvm::any_of(op->getResultTypes(), isComplex))
     return "computes complex numbers; compute their real and imaginary parts, each a tensor of its own";
   if (level == Level::Kernel && usesMemorySpace(op))
-    return "has a buffer with a memory space; this level has one kind of memory, and a target chooses where what stands";
+    return "has a buffer with a memory space; this level has one kind of memory, and a target chooses where what "
+           "stands";
   if (level == Level::Kernel && usesTensors(op))
     return "works on tensors; this level has buffers only";
   if (level < Level::Kernel && op->getParentOfType<linalg::LinalgOp>())

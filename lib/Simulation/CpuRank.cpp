@@ -45,9 +45,7 @@ struct CpuSimulation : RankState {
   }
   std::vector<Arrival> arrivals(double copies, double network) const;
   /// Experts that have rows.
-  int64_t active() const {
-    return std::max<int64_t>(std::min(expertsOf(setup), int64_t(std::ceil(traffic.pairs))), 1);
-  }
+  int64_t active() const { return std::max<int64_t>(std::min(expertsOf(setup), int64_t(std::ceil(traffic.pairs))), 1); }
   /// Seconds of the threads for all tiles, if weights are read once for each of `records` in each block of columns.
   double busy(const Tiles &tiles, double records) const {
     const double ofColumns = double(tiles.rowTiles) * tiles.seconds + records * (tiles.first - tiles.seconds);

@@ -70,9 +70,7 @@ RankTraffic::RankTraffic(const Setup &setup, const Shared &shared, int64_t rank)
   gathered = shared.gathered;
 }
 
-int64_t sim::expertsOf(const Setup &setup) {
-  return std::max<int64_t>(setup.layer.experts / setup.cluster.ranks(), 1);
-}
+int64_t sim::expertsOf(const Setup &setup) { return std::max<int64_t>(setup.layer.experts / setup.cluster.ranks(), 1); }
 
 Tiles sim::upTiles(const Setup &setup, const RankTraffic &traffic) {
   const Layer &layer = setup.layer;

@@ -37,9 +37,8 @@ static bool alike(const ReadLayer &a, const ReadLayer &b) {
   auto key = [](const ReadLayer &each) {
     const Layer &layer = each.layer;
     return std::tuple(layer.tokens, layer.experts, layer.topK, layer.hidden, layer.ffn, layer.gated, layer.elementBytes,
-                      layer.sumBytes, layer.gathered,
-                      each.ranks, each.nodes, each.passTokens, each.schedule ? toString(*each.schedule) : "",
-                      each.variant, each.why);
+                      layer.sumBytes, layer.gathered, each.ranks, each.nodes, each.passTokens,
+                      each.schedule ? toString(*each.schedule) : "", each.variant, each.why);
   };
   return key(a) == key(b);
 }

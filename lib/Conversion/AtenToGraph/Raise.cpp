@@ -35,13 +35,19 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
     using Populate = void (*)(RewritePatternSet &);
     static constexpr Populate simplify[] = {populateSimplifyPatterns, populateFoldParametersPatterns,
                                              populateDecomposeVectorNormPatterns};
-    static constexpr Populate raise[] = {
-        populateSimplifyPatterns,    populateRaiseExpertsPatterns,     populateRaiseGroupedExpertsPatterns,
-        populateRaiseLinearPatterns, populateRaiseBatchLinearPatterns, populateRaiseNormPatterns,
-        populateRaiseBatchedExpertsPatterns,
-        populateRaiseRopePatterns,   populateRaiseCachePatterns,   populateHidingMaskPatterns,
-        populateRaiseAttentionPatterns, populateRaiseRecurrentPatterns,
-        populateRaiseNormCallsPatterns};
+    static constexpr Populate raise[] = {populateSimplifyPatterns,
+                                         populateRaiseExpertsPatterns,
+                                         populateRaiseGroupedExpertsPatterns,
+                                         populateRaiseLinearPatterns,
+                                         populateRaiseBatchLinearPatterns,
+                                         populateRaiseNormPatterns,
+                                         populateRaiseBatchedExpertsPatterns,
+                                         populateRaiseRopePatterns,
+                                         populateRaiseCachePatterns,
+                                         populateHidingMaskPatterns,
+                                         populateRaiseAttentionPatterns,
+                                         populateRaiseRecurrentPatterns,
+                                         populateRaiseNormCallsPatterns};
     static constexpr Populate finish[] = {populateRaiseBareNormPatterns}; // of what others left
     static constexpr Populate reshape[] = {populateSimplifyPatterns, populateRaiseReshapePatterns};
     auto apply = [&](ArrayRef<Populate> groups) {

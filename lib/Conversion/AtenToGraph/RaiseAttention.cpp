@@ -173,7 +173,8 @@ static std::optional<Operands> matchOperands(CallOp call, Mismatch *why) {
   if (keyType.getRank() != 4 || valueType.getRank() != 4 || type.isDynamicDim(1) || type.isDynamicDim(3) ||
       keyType.isDynamicDim(1))
     return giveUp(why, "heads", "number or width of the heads is not known", key);
-  if (keyType.getDimSize(1) == 0 || type.getDimSize(1) % keyType.getDimSize(1) || keyType.getDimSize(1) != valueType.getDimSize(1))
+  if (keyType.getDimSize(1) == 0 || type.getDimSize(1) % keyType.getDimSize(1) ||
+      keyType.getDimSize(1) != valueType.getDimSize(1))
     return giveUp(why, "heads",
                   "queries have " + Twine(type.getDimSize(1)) + " heads, keys " + Twine(keyType.getDimSize(1)) +
                       ", values " + Twine(valueType.getDimSize(1)));
@@ -214,8 +215,7 @@ static Mask readMask(CallOp call, Value key, ElementAnalysis &elements) {
   auto where = mask.getDefiningOp<CallOp>();
   if (where && where.getBase() == "aten.where" && where.getValue("self") && isHiding(where, "other") &&
       getTensorType(where.getValue("self")).getShape() == getTensorType(mask).getShape())
-    if (std::optional<MaskForm> form =
-            readMask(elements.evaluateBroadcast(where.getValue("condition"), 4), keys))
+    if (std::optional<MaskForm> form = readMask(elements.evaluateBroadcast(where.getValue("condition"), 4), keys))
       return {form, where.getValue("self")};
   return {std::nullopt, mask};
 }

@@ -39,8 +39,7 @@ struct RaiseCacheUpdate : CallPattern {
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
     Value cache = call.getValue("self"), index = call.getValue("index"), source = call.getValue("source");
     auto type = getTensorType(cache), sourceType = getTensorType(source);
-    if (!type || type.getRank() != 4 || call.getDim("dim", 4) != 2 ||
-        !isModelFloat(type.getElementType()) ||
+    if (!type || type.getRank() != 4 || call.getDim("dim", 4) != 2 || !isModelFloat(type.getElementType()) ||
         sourceType.getElementType() != type.getElementType() || type.isDynamicDim(2) ||
         getTensorType(index).getRank() != 1)
       return failure();

@@ -98,7 +98,8 @@ static bool matchChoice(Value ids, Value scores, Router &router, Mismatch *why) 
   return false;
 }
 
-/// softmax or sigmoid, computed in f32 and rounded once, as moe.gate does it. PyTorch computes those of a low precision so.
+/// softmax or sigmoid, computed in f32 and rounded once, as moe.gate does it. PyTorch computes those of a low precision
+/// so.
 static bool isRoundedOnce(Value weights) {
   CallOp call = getDefiningCall(weights, {"aten.softmax", "aten._softmax", "aten.sigmoid"});
   return call && isModelFloat(getElementTypeOf(weights)) &&

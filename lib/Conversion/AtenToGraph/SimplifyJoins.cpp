@@ -96,9 +96,8 @@ struct TransposePieces : CallPattern {
       turned.push_back(source ? source : createTranspose(rewriter, call.getLoc(), piece, *first, *second));
       list.push_back(ArgAttr::get(rewriter.getContext(), i));
     }
-    auto arguments =
-        rewriter.getDictionaryAttr({rewriter.getNamedAttr("dim", rewriter.getI64IntegerAttr(*joined)),
-                                    rewriter.getNamedAttr("tensors", rewriter.getArrayAttr(list))});
+    auto arguments = rewriter.getDictionaryAttr({rewriter.getNamedAttr("dim", rewriter.getI64IntegerAttr(*joined)),
+                                                 rewriter.getNamedAttr("tensors", rewriter.getArrayAttr(list))});
     rewriter.replaceOpWithNewOp<CallOp>(call, TypeRange(call.getResult(0).getType()),
                                         rewriter.getStringAttr(cat.getTarget()), turned, arguments);
     return success();

@@ -102,8 +102,7 @@ static std::optional<std::array<int64_t, 3>> getSizes(const PairProduct &product
 std::optional<CallOp> mlir::aten::checkUnfusedExperts(UnfusedExperts &experts, Mismatch *why) {
   CallOp last = experts.sum.sum;
   Type element = getElementTypeOf(experts.tokens);
-  if (!isModelFloat(element) || !hasRank(experts.tokens, 2) || !hasRank(experts.ids, 1) ||
-      !hasRank(experts.weights, 1))
+  if (!isModelFloat(element) || !hasRank(experts.tokens, 2) || !hasRank(experts.ids, 1) || !hasRank(experts.weights, 1))
     return giveUp(why, "types", "tokens are not rows of f32, bf16 or f16");
   Type weightElement = getElementTypeOf(experts.weights);
   Type idElement = getElementTypeOf(experts.ids);

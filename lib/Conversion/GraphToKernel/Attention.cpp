@@ -316,8 +316,8 @@ Value AttentionProgram::emit(MemRefType resultType) {
   OpFoldResult flops = mulSizes(rewriter, loc, {work().pairs(), sizes[2], rewriter.getIndexAttr(2 * (depth + width))});
   k.launch(rewriter,
            "attention_" + std::to_string(heads) + "x" + std::to_string(depth) +
-               (width == depth ? "" : "x" + std::to_string(width)) + (sinks ? "_sinks" : "") + (bias ? "_bias" : "") + "_group" + std::to_string(group) + "_" +
-               typeName(element),
+               (width == depth ? "" : "x" + std::to_string(width)) + (sinks ? "_sinks" : "") + (bias ? "_bias" : "") +
+               "_group" + std::to_string(group) + "_" + typeName(element),
            mulSizes(rewriter, loc, {sizes[0], sizes[1]}), flops);
   return buffer;
 }

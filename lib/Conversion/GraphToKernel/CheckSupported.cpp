@@ -120,10 +120,10 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
   if (auto gather = dyn_cast<shard::AllGatherOp>(op))
     return reasonAgainstGather(gather);
   if (isa<nn::EmbeddingOp, nn::RmsNormOp, nn::RopeOp, nn::CacheUpdateOp, nn::AttentionOp, nn::CausalConvOp, nn::ScanOp,
-          nn::TopKOp, moe::ParameterOp, moe::GateOp, moe::DispatchOp, moe::ExpertOp, moe::CombineOp,
-          tensor::EmptyOp, tensor::DimOp, tensor::CastOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
-          tensor::ConcatOp, tensor::FromElementsOp, tensor::SplatOp, tensor::ExtractOp, arith::ConstantOp, cf::AssertOp,
-          CheckOp, func::FuncOp, func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))
+          nn::TopKOp, moe::ParameterOp, moe::GateOp, moe::DispatchOp, moe::ExpertOp, moe::CombineOp, tensor::EmptyOp,
+          tensor::DimOp, tensor::CastOp, tensor::ExtractSliceOp, tensor::InsertSliceOp, tensor::ConcatOp,
+          tensor::FromElementsOp, tensor::SplatOp, tensor::ExtractOp, arith::ConstantOp, cf::AssertOp, CheckOp,
+          func::FuncOp, func::ReturnOp, linalg::GenericOp, linalg::FillOp>(op))
     return std::nullopt;
   if (isa<linalg::LinalgOp>(op))
     return "is a named operation; run linalg-generalize-named-ops before";

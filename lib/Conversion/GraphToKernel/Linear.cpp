@@ -158,8 +158,8 @@ template <typename Op> struct ProductLowering : GraphPattern<Op> {
     if (adaptor.getBias())
       operands.bias = kernel.arg(adaptor.getBias());
     operands.y = kernel.arg(y);
-    operands.rows = batch ? kernel.indexArg(mulSizes(rewriter, loc, ArrayRef(sizes).drop_back(2)))
-                          : kernel.dim(operands.x, 0);
+    operands.rows =
+        batch ? kernel.indexArg(mulSizes(rewriter, loc, ArrayRef(sizes).drop_back(2))) : kernel.dim(operands.x, 0);
     emit(kernel, tiles, operands, epilogue);
     OpFoldResult rows = sizeOf(rewriter, loc, x, 0);
     OpFoldResult work = mulSizes(rewriter, loc, {rows, sizes.back(), depth, rewriter.getIndexAttr(2)});
@@ -195,9 +195,8 @@ private:
       Value first = kernel.mul(block[1], chunk);
       kernel.loop(first, kernel.min(m, kernel.add(first, chunk)), rows, [&](Value row) {
         emitRowTile(kernel, rows, kernel.sub(m, row), [&] {
-          Value tile = emitRows(kernel, rows, row, [&](Value i) {
-            return isBatch ? kernel.add(kernel.mul(i, matrices), place[0]) : i;
-          });
+          Value tile = emitRows(kernel, rows, row,
+                                [&](Value i) { return isBatch ? kernel.add(kernel.mul(i, matrices), place[0]) : i; });
           auto strip = [&](Value offset) {
             Value acc = emitProduct(kernel, rows, columns, x, tile, weight, place, zero, depth, offset)[0];
             Value column = kernel.add(kernel.mul(place.back(), kernel.idx(blockColumns)), offset);

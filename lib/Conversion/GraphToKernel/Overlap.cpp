@@ -80,8 +80,8 @@ void Overlap::allocate(OpBuilder &host, int64_t tileRows) {
   auto buffer = [&](ArrayRef<OpFoldResult> sizes) {
     return kernel::allocate(host, loc(), host.getI32Type(), sizes);
   };
-  records = buffer({mulSizes(host, loc(), {mostRecords, host.getIndexAttr(phases())}),
-                    host.getIndexAttr(recordFields)});
+  records =
+      buffer({mulSizes(host, loc(), {mostRecords, host.getIndexAttr(phases())}), host.getIndexAttr(recordFields)});
   counts = buffer(OpFoldResult(host.getIndexAttr(phases())));
   done = buffer(OpFoldResult(host.getIndexAttr(slices())));
   if (gathered)
@@ -205,8 +205,7 @@ LaunchOp Overlap::emitGather(OpBuilder &host) {
     ArriveOp::create(b, counters, phase);
   });
   OpFoldResult rows = sizeOf(host, loc(), here.tokens, 0), width = sizeOf(host, loc(), exchange->tokens, 1);
-  LaunchOp launch =
-      b.launch(host, "gather_records_" + Twine(experts()), rows, mulSizes(host, loc(), {rows, width}));
+  LaunchOp launch = b.launch(host, "gather_records_" + Twine(experts()), rows, mulSizes(host, loc(), {rows, width}));
   launch.setPhases(phases());
   return launch;
 }
