@@ -87,14 +87,13 @@ func.func @rounded_sum(%x: tensor<?x4xbf16> {moe.dims = ["T", ""]}, %logits: ten
   return %o16 : tensor<?x4xbf16>
 }
 
-// GPT-OSS: weights [E, in, out], biases, gate and up in turns, clamps; its router decides in bf16 and stays.
+// GPT-OSS: weights [E, in, out], biases, gate and up in turns, clamps; its router rounds once.
 // CHECK-LABEL: func.func @biases(
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x4xbf16>{{[^%]*}}, %[[LOGITS:[a-z0-9]+]]: tensor<?x8xbf16>{{[^%]*}}, %[[UP:[a-z0-9]+]]: tensor<8x4x6xbf16>, %[[BUP:[a-z0-9]+]]: tensor<8x6xbf16>, %[[DOWN:[a-z0-9]+]]: tensor<8x3x4xbf16>, %[[BDOWN:[a-z0-9]+]]: tensor<8x4xbf16>
-// CHECK:         %[[T:.*]]:2 = aten.call "aten.topk.default"(%[[LOGITS]])
-// CHECK:         %[[W:.*]] = aten.call "aten.softmax.int"(%[[T]]#0)
 // CHECK:         %[[UPT:.*]] = aten.call "aten.transpose.int"(%[[UP]]) {dim0 = 1 : i64, dim1 = 2 : i64, {{.*}} -> tensor<8x6x4xbf16>
 // CHECK:         %[[DOWNT:.*]] = aten.call "aten.transpose.int"(%[[DOWN]]) {dim0 = 1 : i64, dim1 = 2 : i64, {{.*}} -> tensor<8x4x3xbf16>
-// CHECK:         moe.dispatch %[[X]], %[[T]]#1 num_experts(8)
+// CHECK:         %[[W:.*]], %[[E:.*]] = moe.gate %[[LOGITS]] top_k(2) score(softmax_after)
+// CHECK:         moe.dispatch %[[X]], %[[E]] num_experts(8)
 // CHECK:         moe.expert %{{.*}}, %{{.*}}, %[[UPT]], %[[DOWNT]] bias_in(%[[BUP]] : tensor<8x6xbf16>) bias_out(%[[BDOWN]] : tensor<8x4xbf16>) gated interleaved {
 // CHECK-NEXT:    ^bb0(%[[G:.*]]: f32, %[[U:.*]]: f32):
 // CHECK-NEXT:      %[[U1:.*]] = arith.maximumf %[[U]], %{{.*}} : f32
