@@ -46,6 +46,7 @@ class Handler:
                 self._call(place, context, 0)()
             call, rewind, last = self._timed(place, tokens, position)
             self._calls[variant] = call, rewind
+            rewind()  # the logits that are compared come from a state that was put back, as in each timed call
             call()
             with open(f"{logits}.{variant}", "wb") as file:
                 vocabulary = self._api.model_vocabulary(self._model)

@@ -17,7 +17,7 @@ HOPELESS = 1.25
 IDLE_SHARE = 0.02
 
 # float32 logits differ by rounding, which a router near a tie can amplify; a wrong program differs by far more.
-LIMITS = {"float32": 1e-2, "bfloat16": 0.5}
+LIMITS = {"float32": 1e-3, "bfloat16": 0.5}
 
 # Threads that spin after their last work have gone to sleep by then.
 SETTLE_SECONDS = 0.03

@@ -38,7 +38,7 @@ def graphs(monkeypatch):
 
 def test_steps_in_a_window_share_their_code(checkpoint, graphs, tmp_path):
     """A layer with a window counts its tokens in Python: code for one count alone would be given up after eight steps."""
-    handler = Handler(checkpoint, "float32", torch.get_num_threads(), compile_seconds=120)
+    handler = Handler(checkpoint, "float32", torch.get_num_threads(), compile_seconds=3000)
     assert handler.describe()["variants"] == ("eager", "grouped_mm", COMPILED)
     assert handler.prepare(CONTEXT, TOKENS, tmp_path / "logits")["unavailable"] == {}
     assert 1 <= len(graphs) <= 2

@@ -84,6 +84,6 @@ def test_rows_with_close_choices_are_drawn_again():
 
 def test_numbers_of_the_command():
     assert numbers("3,9,20-22,3") == [3, 9, 20, 21, 22] and len(numbers("all")) == COUNT
-    for text in ("", "a", "1-2-3", "1-"):
+    for text in ("", "a", "1-2-3", "1-", "20-10"):
         with pytest.raises(argparse.ArgumentTypeError, match="expected numbers"):
             numbers(text)

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import socket
-import string
 import subprocess
 import time
 from contextlib import contextmanager
@@ -105,7 +104,7 @@ def ends_of(launchers, timeout=60):
 @contextmanager
 def namespaces(lane=0):
     """Two hosts that reach each other alone; `lane` tells pairs of one process apart."""
-    names = [f"moe{os.getpid()}{letter}" for letter in string.ascii_lowercase[2 * lane : 2 * lane + 2]]
+    names = [f"moe{os.getpid()}{letter}{lane}" for letter in "ab"]
     hosts = Hosts(names)
     try:
         for name in names:

@@ -65,6 +65,7 @@ Context *context_new(Model *model, int batch, int length, int bf16, int flash) {
   params.type_k = params.type_v = bf16 ? GGML_TYPE_BF16 : GGML_TYPE_F32;
   params.flash_attn_type = flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
   params.no_perf = true;
+  params.swa_full = false; // a layer with a window keeps no more than that, as in llama-cli and on the other sides
   llama_context *context = llama_init_from_model(model->model, params);
   if (!context)
     return nullptr;

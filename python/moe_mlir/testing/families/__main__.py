@@ -33,7 +33,7 @@ def main(arguments=None):
         parser.error("-j needs at least 1")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([f"{__package__}.worker"])
-    if options.drawn:
+    if options.drawn is not None:
         if options.only or options.output:
             parser.error("--drawn excludes --only and -o")
         with tempfile.TemporaryDirectory(prefix="moe-families-") as folder:
