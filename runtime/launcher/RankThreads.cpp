@@ -5,6 +5,7 @@
 #include "Console.h"
 #include "RankErrors.h"
 #include "comm/Socket.h"
+#include "core/FaultSignals.h"
 #include "core/OutputFile.h"
 
 #include <cerrno>
@@ -68,8 +69,7 @@ private:
 class WithoutSignals {
 public:
   WithoutSignals() {
-    sigset_t all;
-    sigfillset(&all);
+    const sigset_t all = allButFaults();
     pthread_sigmask(SIG_SETMASK, &all, &before);
   }
   ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
@@ -120,7 +120,7 @@ void *RankThreads::copyInput(void *argument) {
   RankThreads &threads = *static_cast<RankThreads *>(argument);
   std::vector<char> piece(size_t(1) << 16); // not on a stack, which may be small
   for (ssize_t got; (got = read(0, piece.data(), piece.size())) != 0;) {
-    if (got < 0 && errno != EINTR)
+    if (got < 0 && !mayGoOn(0, errno))
       break;
     for (int r = 0; got > 0 && r < threads.count; ++r) {
       Socket &to = threads.ranks[r].inputWrite;

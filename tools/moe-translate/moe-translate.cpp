@@ -16,11 +16,11 @@ static llvm::StringRef inputOf(llvm::ArrayRef<const char *> arguments) {
     llvm::StringRef argument = arguments[i];
     if (argument == "-o" || argument == "--o")
       ++i;
+    else if (!argument.starts_with("-") || argument == "-")
+      input = argument;
     else if (argument.contains("import") || argument.contains("deserialize") || argument.starts_with("--help") ||
              argument.starts_with("--version"))
       return "";
-    else if (!argument.starts_with("-"))
-      input = argument;
   }
   return input;
 }

@@ -101,9 +101,11 @@ struct FoldSplit : CallPattern {
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
     moe::ParameterOp parameter = getOnlyRead(call.getValue("self"));
     std::optional<int64_t> dim = call.getArgument("dim") ? call.getDim("dim", 3) : 0;
-    auto isStatic = [](Value part) { return getTensorType(part) && getTensorType(part).hasStaticShape(); };
+    auto isPart = [](Value part) { // a recipe takes no empty one
+      return getTensorType(part) && getTensorType(part).hasStaticShape() && getTensorType(part).getNumElements() > 0;
+    };
     if (!parameter || getTensorType(parameter.getResult()).getRank() != 3 || !dim ||
-        !llvm::all_of(call.getResults(), isStatic))
+        !llvm::all_of(call.getResults(), isPart))
       return failure();
     SmallVector<Value> parts;
     int64_t offset = 0;

@@ -213,8 +213,9 @@ static Mask readMask(CallOp call, Value key, ElementAnalysis &elements) {
     return {form, {}};
   // Numbers where keys are seen.
   auto where = mask.getDefiningOp<CallOp>();
-  if (where && where.getBase() == "aten.where" && where.getValue("self") && isHiding(where, "other") &&
-      getTensorType(where.getValue("self")).getShape() == getTensorType(mask).getShape())
+  RankedTensorType numbers = where ? getTensorType(where.getValue("self")) : RankedTensorType();
+  if (numbers && where.getBase() == "aten.where" && isModelFloat(numbers.getElementType()) &&
+      isHiding(where, "other") && numbers.getShape() == getTensorType(mask).getShape())
     if (std::optional<MaskForm> form = readMask(elements.evaluateBroadcast(where.getValue("condition"), 4), keys))
       return {form, where.getValue("self")};
   return {std::nullopt, mask};

@@ -29,6 +29,8 @@ static Value exchangedBy(Value value, std::optional<int64_t> first, std::optiona
   if (!call || !first || !second)
     return {};
   const int64_t rank = getTensorType(value).getRank();
+  if (rank < 2)
+    return {};
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (call.getBase() == "aten.transpose") {
     std::optional<int64_t> x = call.getDim("dim0", rank), y = call.getDim("dim1", rank);

@@ -180,8 +180,11 @@ void AttentionProgram::maskRow(const Unit &unit, Value row, Value end) {
       k.store(combine(k.load(scores, {at, j}), k.load(tensor, {b, n, query, j})), scores, {at, j});
     });
   };
-  if (bias)
-    each(bias, [&](Value score, Value added) -> Value { return arith::AddFOp::create(k, score, k.toF32(added)); });
+  if (bias) // what it says of a hidden key, which may be no number, counts for nothing
+    each(bias, [&](Value score, Value added) -> Value {
+      Value hidden = arith::CmpFOp::create(k, arith::CmpFPredicate::OEQ, score, lowest);
+      return arith::SelectOp::create(k, hidden, score, arith::AddFOp::create(k, score, k.toF32(added)));
+    });
   if (mask)
     each(mask, [&](Value score, Value seen) -> Value { return arith::SelectOp::create(k, seen, score, lowest); });
 }

@@ -2,6 +2,7 @@
 
 #include "cpu/Pool.h"
 
+#include "core/FaultSignals.h"
 #include "core/Trace.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <linux/futex.h>
 #include <new>
 #include <sched.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -99,12 +99,8 @@ Status Pool::start(int threads, bool pin, int others) {
   chosen.reset(new (std::nothrow) int[static_cast<size_t>(threads)]());
   if (!slots || !chosen)
     return failure(kUserError, "out of memory for %d threads", threads);
-  // Signals belong to the program's own threads, but for those of faults: blocked, they would end the process without
-  // whoever wants to say something of it.
-  sigset_t all, before;
-  sigfillset(&all);
-  for (int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP})
-    sigdelset(&all, fault);
+  // Signals belong to the program's own threads.
+  sigset_t all = allButFaults(), before;
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = 0;
   count = 1;

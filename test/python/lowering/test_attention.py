@@ -90,7 +90,7 @@ def test_masks(options):
 @pytest.mark.parametrize("dtype", [np.float32, BF16])
 @pytest.mark.parametrize("shape,causal", [((2, 4, 9, 96), True), ((1, 1, 9, 96), True), ((2, 1, 9, 96), False)])
 def test_bias(shape, causal, dtype):
-    """Added to the scaled scores, before the mask; of the rows' type and of f32."""
+    """Added to the scaled scores, before the mask; of the rows' type and of f32. What it says of later keys counts for nothing."""
     b, s, n, m, length, d = 2, 9, 4, 2, 96, 16
     q_type, k_type, m_type = tensor((None, None, n, d), dtype), tensor((None, m, length, d), dtype), tensor((None, 1, None, length), "i1")
     b_type = tensor((shape[0] if shape[0] == 1 else None, shape[1], None, length), dtype if causal else np.float32)
@@ -104,7 +104,9 @@ def test_bias(shape, causal, dtype):
     mask = np.random.default_rng(0).random((b, 1, s, length)) < 0.8
     bias = 3 * random(shape, np.float32, 3)
     bias = bias.astype(dtype) if causal else bias
-    [o] = program.run([q, k, v, np.full(b, 60), mask, bias], outputs=[dtype], blocks=2)
+    later = np.arange(length) > 60 + np.arange(s)[:, None]
+    given = np.where(later, np.array([np.inf, np.nan] * (length // 2), bias.dtype), bias) if causal else bias
+    [o] = program.run([q, k, v, np.full(b, 60), mask, given], outputs=[dtype], blocks=2)
     assert_close(o, reference(q, k, v, 0.3, 60, causal=causal, mask=mask, bias=bias), dtype)
 
 

@@ -82,6 +82,7 @@ BINARY = {
     "add__bf16": lambda h: h + h * 3, "mul__bf16_f32": lambda h, x: h * x,
     "where": lambda b, x, y: torch.where(b, x, y), "where__number": lambda b, x: torch.where(b, x, 0.5),
     "where__numbers": lambda b: torch.where(b, 1.0, -1.0),
+    "masked_fill__size": lambda x, b: x.masked_fill(b, x.shape[1]), "where__size": lambda x, b: torch.where(b, x.shape[1], x),
     "masked_fill": lambda x, b: x.masked_fill(b, -3), "masked_fill__row": lambda x, b: x.masked_fill(b[..., :1], 0),
     "clamp": lambda x: x.clamp(-1, 1.5), "clamp_min": lambda i: i.clamp_min(2), "clamp_max": lambda x: x.clamp(max=0.5),
     "clamp__tensor": lambda x, y, p: x.clamp(y, y + p), "clamp__nan": lambda x: torch.log(x).clamp(-1, 1),

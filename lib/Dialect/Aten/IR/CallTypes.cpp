@@ -33,9 +33,8 @@ static bool givesNumbers(StringRef base) {
                             base);
 }
 
-/// What these arguments say is a tensor, whatever the operator.
-static constexpr StringRef tensorNames[] = {"self", "input", "query", "key",  "value",
-                                            "mat1", "mat2",  "weight", "tensors"};
+/// Arguments that are tensors in every operator that has them, but for `self` of pow and where. A `value` may be a number.
+static constexpr StringRef tensorNames[] = {"self", "input", "query", "key", "mat1", "mat2", "weight", "tensors"};
 
 /// By how much the rank of every result is larger than that of the first tensor; nothing if other things decide it.
 static std::optional<int64_t> addedRank(StringRef base) {
@@ -143,7 +142,8 @@ LogicalResult mlir::aten::verifyTypes(CallOp call) {
     if (!givesNumbers(base) && !isa<RankedTensorType>(type))
       return call.emitOpError() << "'" << call.getTarget() << "' gives tensors, but result " << number << " is "
                                 << type;
-  if (base == "aten.pow" || base == "aten.pow_" || givesNumbers(base)) // pow.Scalar: a number to the power of a tensor
+  // pow.Scalar: a number to the power of a tensor; where.ScalarSelf: a number where the condition holds.
+  if (base == "aten.pow" || base == "aten.pow_" || base == "aten.where" || givesNumbers(base))
     return success();
   auto checkOperand = [&](StringRef name, Attribute argument) -> LogicalResult {
     Value operand = call.getOperandOf(argument);
