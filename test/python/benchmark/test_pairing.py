@@ -99,7 +99,7 @@ def test_wrong_logits_of_a_further_peer_end_the_run(side):
     with pytest.raises(BenchError) as caught:
         measure(side, other={"variants": {"llama.cpp": [0.015]}, "logits": [1.0, -2.0, 0.6]})
     row = "tiny/float32/prefill-16/b4"
-    assert str(caught.value) == f"{row}: llama.cpp: logits differ from the compiled model's by 0.05 of the largest; at most 0.01 is expected"
+    assert str(caught.value) == f"{row}: llama.cpp: logits differ from the compiled model's by 0.05 of the largest; at most 0.001 is expected"
     assert caught.value.exit_code == 3
 
 
@@ -125,7 +125,7 @@ def test_spinning_side_is_noticed(side):
 
 @pytest.mark.parametrize("logits, message", [
     ([1.0, -2.0], "tiny/float32/prefill-16/b4: 2 logits, PyTorch has 3"),
-    ([1.0, -2.0, 0.6], "tiny/float32/prefill-16/b4: logits differ from PyTorch's by 0.05 of the largest; at most 0.01 is expected"),
+    ([1.0, -2.0, 0.6], "tiny/float32/prefill-16/b4: logits differ from PyTorch's by 0.05 of the largest; at most 0.001 is expected"),
     ([1.0, float("nan"), 0.5], "tiny/float32/prefill-16/b4: logits are not finite"),
 ])
 def test_wrong_logits_end_the_run(side, logits, message):
