@@ -22,7 +22,7 @@ from safetensors.numpy import save_file
 
 from moe_mlir.testing.compare import relative_error
 from moe_mlir.testing.compiling import export_model
-from moe_mlir.testing.full import FULL
+from moe_mlir.testing.full import FULL, sample
 from moe_mlir.testing.models import tiny_model
 
 pytestmark = needs_cuda
@@ -179,7 +179,7 @@ def nccl():
     return {"MOE_NCCL": str(BUILD / "runtime" / "test" / "cuda" / "libfake_nccl.so")}
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", sample([2, 4], 0))
 def test_windows_of_nccl(ranks, programs, calls, nccl, tmp_path):
     """Calls of growing sizes: windows are given back and registered anew."""
     check_calls(programs(f"ep={ranks}"), calls, tmp_path / "calls", "--comm", "nccl", ranks=ranks, **nccl)
@@ -188,12 +188,12 @@ def test_windows_of_nccl(ranks, programs, calls, nccl, tmp_path):
 PASSES = "schedule(<plain>)", 6
 
 
-@pytest.mark.parametrize("program, fake", [
+@pytest.mark.parametrize("program, fake", sample([
     (("ep=2", *PASSES), "version=21805"),
     (("ep=2,tokens=replicated", *PASSES), "version=22703"),
     (("ep=4",), "lsa=2"),
     (("ep=4,nodes=2,tokens=split",), "node=2"),  # stores inside of a node, sums between nodes
-])  # fmt: skip
+], 0, 1, 3))  # fmt: skip
 def test_exchanges_of_nccl(program, fake, programs, calls, nccl, tmp_path):
     """Where no stores reach all ranks, or NCCL does not say how, it adds up what they stored in mirrors."""
     parallel = program[0]

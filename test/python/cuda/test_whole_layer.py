@@ -21,6 +21,8 @@ from gpu_check.program import Program  # noqa: E402
 from moe_mlir.testing.full import sample  # noqa: E402
 
 LIBRARY = BUILD / "runtime" / "emulation" / "libmoe_emulation.so"
+# The two largest, whose kernels test_emitted_layer.py has in every run, only in a full one.
+SOME = sample(NUMERICS, 0, 1, 2, 3, 4, 7, 8)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def layer_data(tokens, layer, draw):
 
 
 @pytest.mark.parametrize("draw", sample([small_integers, fractions], 1), ids=lambda draw: draw.__name__)
-@pytest.mark.parametrize("tokens, layer", NUMERICS, ids=[name_of(*case) for case in NUMERICS])
+@pytest.mark.parametrize("tokens, layer", SOME, ids=[name_of(*case) for case in SOME])
 def test_layer_against_numpy(tokens, layer, draw, programs):
     program, device = programs(tokens, layer)
     x, weights, exact = layer_data(tokens, layer, draw)
