@@ -10,8 +10,7 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-/// The number that an argument is, or that fills the tensor that it is.
-static std::optional<double> getNumber(CallOp call, StringRef name) {
+std::optional<double> mlir::aten::getNumber(CallOp call, StringRef name) {
   if (std::optional<double> number = call.getFloat(name))
     return number;
   if (std::optional<int64_t> number = call.getInt(name))
@@ -26,8 +25,8 @@ static std::optional<double> getNumber(CallOp call, StringRef name) {
   return std::nullopt;
 }
 
-/// Whether the exponential of a score is 0 when this is added to it.
-static bool isHidden(std::optional<double> number, Type element) {
+bool mlir::aten::isHiding(CallOp call, StringRef name, Type element) {
+  std::optional<double> number = getNumber(call, name);
   return number && *number <= (element.isF16() ? -65504.0 : -1e30);
 }
 
@@ -46,9 +45,9 @@ static Value getSeen(Value mask, OpBuilder &builder) {
     return {};
   Value seen;
   Type element = getElementTypeOf(mask);
-  if (call.getBase() == "aten.where" && getNumber(call, "self") == 0.0 && isHidden(getNumber(call, "other"), element))
+  if (call.getBase() == "aten.where" && getNumber(call, "self") == 0.0 && isHiding(call, "other", element))
     seen = call.getValue("condition");
-  if (call.getBase() == "aten.masked_fill" && getNumber(call, "self") == 0.0 && isHidden(getNumber(call, "value"), element)) {
+  if (call.getBase() == "aten.masked_fill" && getNumber(call, "self") == 0.0 && isHiding(call, "value", element)) {
     Value hidden = call.getValue("mask");
     if (getTensorType(hidden).getShape() == getTensorType(mask).getShape())
       seen = negate(builder, call.getLoc(), hidden);

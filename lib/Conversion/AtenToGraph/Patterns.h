@@ -36,6 +36,12 @@ inline Type getElementTypeOf(Value value) { return getTensorType(value).getEleme
 /// Types that models compute in: products take them, and sum in f32.
 inline bool isModelFloat(Type element) { return element.isF32() || element.isBF16() || element.isF16(); }
 
+/// The number that an argument is, or that fills the tensor that it is (HidingMasks.cpp).
+std::optional<double> getNumber(CallOp call, StringRef name);
+/// Whether an argument is a number that hides a key when it is added to its score in a mask of these elements: the
+/// exponential of the sum is 0 (HidingMasks.cpp).
+bool isHiding(CallOp call, StringRef name, Type element);
+
 // Each lives in the file of that name (of masks: HidingMasks.cpp; of bare norms: RaiseNorm.cpp).
 void populateSimplifyPatterns(RewritePatternSet &patterns);
 void populateSimplifyJoinsPatterns(RewritePatternSet &patterns);

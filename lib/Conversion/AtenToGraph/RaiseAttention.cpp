@@ -1,6 +1,7 @@
 //===- RaiseAttention.cpp - scaled dot-product attention and its masks --------------------------------------------===//
 
 #include "ElementAnalysis.h"
+#include "Patterns.h"
 #include "PlainLayers.h"
 
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
@@ -25,25 +26,11 @@ struct MaskForm {
 };
 } // namespace
 
-/// Whether an argument is a number that hides a key when it is added to its score.
-static bool isHiding(CallOp call, StringRef name) {
-  std::optional<double> value = call.getFloat(name);
-  if (CallOp full = getDefiningCall(call.getValue(name), {"aten.full", "aten.scalar_tensor"}))
-    value = full.getFloat("fill_value") ? full.getFloat("fill_value") : full.getFloat("s");
-  return value && *value < -1e30;
-}
-
 /// A float mask that adds 0 where a key is seen and (almost) minus infinity where it is not.
 static Element evaluateFloatMask(ElementAnalysis &elements, Value mask) {
-  auto isZero = [](CallOp call, StringRef name) {
-    if (call.getFloat(name) == 0.0)
-      return true;
-    CallOp zeros = getDefiningCall(call.getValue(name), {"aten.zeros", "aten.zeros_like", "aten.new_zeros"});
-    CallOp full = getDefiningCall(call.getValue(name), {"aten.full", "aten.scalar_tensor"});
-    return zeros || (full && (full.getFloat("fill_value") == 0.0 || full.getFloat("s") == 0.0));
-  };
   CallOp call = mask.getDefiningOp<CallOp>();
-  if (call && call.getBase() == "aten.where" && isZero(call, "self") && isHiding(call, "other"))
+  if (call && call.getBase() == "aten.where" && getNumber(call, "self") == 0.0 &&
+      isHiding(call, "other", getElementTypeOf(mask)))
     return elements.evaluateBroadcast(call.getValue("condition"), 4);
   return {};
 }
@@ -215,7 +202,7 @@ static Mask readMask(CallOp call, Value key, ElementAnalysis &elements) {
   auto where = mask.getDefiningOp<CallOp>();
   RankedTensorType numbers = where ? getTensorType(where.getValue("self")) : RankedTensorType();
   if (numbers && where.getBase() == "aten.where" && isModelFloat(numbers.getElementType()) &&
-      isHiding(where, "other") && numbers.getShape() == getTensorType(mask).getShape())
+      isHiding(where, "other", getElementTypeOf(mask)) && numbers.getShape() == getTensorType(mask).getShape())
     if (std::optional<MaskForm> form = readMask(elements.evaluateBroadcast(where.getValue("condition"), 4), keys))
       return {form, where.getValue("self")};
   return {std::nullopt, mask};

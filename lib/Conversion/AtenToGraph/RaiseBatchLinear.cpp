@@ -31,7 +31,7 @@ struct RaiseBatchLinear : CallPattern {
       return rewriter.notifyMatchFailure(call, "no matrix for each entry of a dimension");
     SmallVector<int64_t> shape(type.getShape());
     shape.back() = weight.getDimSize(2);
-    if (!(element.isF32() || element.isBF16() || element.isF16()) || type.getElementType() != element ||
+    if (!isModelFloat(element) || type.getElementType() != element ||
         call.getResult(0).getType() != type.clone(shape))
       return rewriter.notifyMatchFailure(call, "not f32, bf16 or f16 throughout, or another result than the rows say");
 

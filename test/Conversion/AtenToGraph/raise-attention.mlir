@@ -75,6 +75,31 @@ func.func @added(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %value:
   return %o : tensor<1x2x3x8xf32>
 }
 
+// The lowest f16 hides a key in a mask of f16 as minus infinity does, also where numbers stand beside it; in f32 it is a
+// bias like any other.
+// CHECK-LABEL: func.func @lowest_half(
+// CHECK:         nn.attention {{.*}} scale(2.500000e-01) causal :
+// CHECK:         nn.attention {{.*}} bias({{.*}}) scale(2.500000e-01) causal :
+func.func @lowest_half(%query: tensor<1x2x3x8xf16>, %key: tensor<1x2x6x8xf16>, %value: tensor<1x2x6x8xf16>, %b: tensor<1x2x3x6xf16>) -> (tensor<1x2x3x8xf16>, tensor<1x2x3x8xf16>) {
+  %i = aten.call "aten.arange.default"() {end = 3 : i64} : () -> tensor<3xi64>
+  %q = aten.call "aten.unsqueeze.default"(%i) {self = #aten.arg<0>, dim = 1 : i64} : (tensor<3xi64>) -> tensor<3x1xi64>
+  %j = aten.call "aten.arange.default"() {end = 6 : i64} : () -> tensor<6xi64>
+  %c = aten.call "aten.le.Tensor"(%j, %q) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<6xi64>, tensor<3x1xi64>) -> tensor<3x6xi1>
+  %m = aten.call "aten.where.Scalar"(%c) {condition = #aten.arg<0>, self = 0.0 : f64, other = -65504.0 : f64} : (tensor<3x6xi1>) -> tensor<3x6xf16>
+  %o = aten.call "aten.scaled_dot_product_attention.default"(%query, %key, %value, %m) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, attn_mask = #aten.arg<3>, scale = 2.5e-01 : f64} : (tensor<1x2x3x8xf16>, tensor<1x2x6x8xf16>, tensor<1x2x6x8xf16>, tensor<3x6xf16>) -> tensor<1x2x3x8xf16>
+  %n = aten.call "aten.where.ScalarOther"(%c, %b) {condition = #aten.arg<0>, self = #aten.arg<1>, other = -65504.0 : f64} : (tensor<3x6xi1>, tensor<1x2x3x6xf16>) -> tensor<1x2x3x6xf16>
+  %p = aten.call "aten.scaled_dot_product_attention.default"(%query, %key, %value, %n) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, attn_mask = #aten.arg<3>, scale = 2.5e-01 : f64} : (tensor<1x2x3x8xf16>, tensor<1x2x6x8xf16>, tensor<1x2x6x8xf16>, tensor<1x2x3x6xf16>) -> tensor<1x2x3x8xf16>
+  return %o, %p : tensor<1x2x3x8xf16>, tensor<1x2x3x8xf16>
+}
+
+// CHECK-LABEL: func.func @lowest_half_in_f32(
+// CHECK:         nn.attention {{.*}} bias(
+func.func @lowest_half_in_f32(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x8xf32>, %c: tensor<3x6xi1>, %b: tensor<1x2x3x6xf32>) -> tensor<1x2x3x8xf32> {
+  %n = aten.call "aten.where.ScalarOther"(%c, %b) {condition = #aten.arg<0>, self = #aten.arg<1>, other = -65504.0 : f64} : (tensor<3x6xi1>, tensor<1x2x3x6xf32>) -> tensor<1x2x3x6xf32>
+  %p = aten.call "aten.scaled_dot_product_attention.default"(%query, %key, %value, %n) {query = #aten.arg<0>, key = #aten.arg<1>, value = #aten.arg<2>, attn_mask = #aten.arg<3>, scale = 2.5e-01 : f64} : (tensor<1x2x3x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x3x6xf32>) -> tensor<1x2x3x8xf32>
+  return %p : tensor<1x2x3x8xf32>
+}
+
 // CHECK-LABEL: func.func @flag(
 // CHECK:         nn.attention {{.*}} scale(0.3535533905932737{{[0-9]}}) causal :
 func.func @flag(%query: tensor<1x2x3x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x8xf32>) -> tensor<1x2x3x8xf32> {
