@@ -145,8 +145,9 @@ def test_the_expression_names_every_operator():
     assert all(f"({name} " in EVERY for name in (*expressions.UNARY, *expressions.BINARY))
 
 
-@pytest.mark.parametrize("text, gated", sample([(GATED["limits"][1], True), (EVERY, True), (ALONE["mish"][1], False)], 1, 2))
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype, text, gated", sample([
+    (dtype, *case) for dtype in (torch.float32, torch.bfloat16) for case in [(GATED["limits"][1], True), (EVERY, True), (ALONE["mish"][1], False)]
+], 1, 5))  # fmt: skip
 def test_compiled_layer_equals_pytorch(text, gated, dtype, tmp_path):
     layer, given = Layer(text, gated, dtype), inputs(7, dtype=dtype)
     with torch.no_grad():
