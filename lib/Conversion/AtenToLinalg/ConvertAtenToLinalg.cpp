@@ -35,6 +35,7 @@ struct ConvertAtenToLinalg : aten::impl::ConvertAtenToLinalgBase<ConvertAtenToLi
     addIndexAdd(table);
     addIndexing(table);
     addMatMul(table);
+    addRankings(table);
     addReductions(table);
     addShapes(table);
     addSlices(table);

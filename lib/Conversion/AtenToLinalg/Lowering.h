@@ -82,6 +82,15 @@ using LoweringTable = llvm::StringMap<LoweringFunction>;
 /// maximum(self, other), which max.other is as well.
 Values lowerMaximumOfTwo(Lowering &l);
 
+/// topk, sort, argsort, argmax, and max along a dimension: values and indices by rank.
+Values lowerRanked(Lowering &l);
+
+/// The smallest number of a type, minus infinity of floats.
+TypedAttr getLowest(OpBuilder &b, Type type);
+/// Bodies of reductions: (element, accumulator).
+Value add(OpBuilder &b, Location loc, ValueRange args);
+Value maximum(OpBuilder &b, Location loc, ValueRange args);
+
 /// topk of rows that are long, or whose length or k is not known; nothing for other calls.
 Values lowerLongTopK(Lowering &l);
 
@@ -91,6 +100,7 @@ void addElementwise(LoweringTable &table);
 void addIndexAdd(LoweringTable &table);
 void addIndexing(LoweringTable &table);
 void addMatMul(LoweringTable &table);
+void addRankings(LoweringTable &table);
 void addReductions(LoweringTable &table);
 void addShapes(LoweringTable &table);
 void addSlices(LoweringTable &table);

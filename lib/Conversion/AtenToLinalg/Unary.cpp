@@ -59,6 +59,15 @@ void mlir::aten::addUnary(LoweringTable &table) {
   table["aten.abs"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
     return isa<FloatType>(x.getType()) ? s.make<math::AbsFOp>(x) : s.make<math::AbsIOp>(x);
   }>;
+  // Of NaN it is 0, as in PyTorch.
+  table["aten.sign"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
+    Value zero = s.constant(x.getType(), 0);
+    auto is = [&](arith::CmpFPredicate floats, arith::CmpIPredicate integers) {
+      return convertScalar(s.b, s.loc, s.compare(floats, integers, x, zero), x.getType());
+    };
+    Value above = is(arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt);
+    return s.either<arith::SubFOp, arith::SubIOp>({above, is(arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt)});
+  }>;
   table["aten.square"] =
       lowerUnary<[](const Scalar &s, Value x) -> Value { return s.either<arith::MulFOp, arith::MulIOp>({x, x}); }>;
   table["aten.isnan"] = lowerUnary<[](const Scalar &s, Value x) -> Value {

@@ -37,7 +37,8 @@ struct Rule {
 } // namespace
 
 static constexpr Rule rules[] = {
-    {"exp log log1p sqrt rsqrt reciprocal sin cos tanh erf sigmoid silu gelu softplus relu neg abs square floor ceil "
+    {"exp log log1p sqrt rsqrt reciprocal sin cos tanh erf sigmoid silu gelu softplus relu neg abs sign square floor "
+     "ceil "
      "round trunc isnan logical_not bitwise_not to _to_copy float type_as clone contiguous alias detach lift_fresh "
      "lift_fresh_copy dropout zeros_like ones_like empty_like full_like fill softmax _softmax cumsum tril triu "
      "log_sigmoid "
@@ -60,8 +61,8 @@ static constexpr Rule rules[] = {
     {"view reshape _unsafe_view expand broadcast_to new_zeros new_ones new_empty new_full", "self", Shape::Listed},
     {"zeros ones empty full", "", Shape::Listed},
     {"sum mean amax any all argmax linalg_vector_norm logsumexp", "self", Shape::Reduced},
-    {"transpose t permute slice pad constant_pad_nd index_select topk sort split split_with_sizes chunk diff", "self",
-     Shape::Rank},
+    {"transpose t permute slice pad constant_pad_nd index_select topk sort cummax split split_with_sizes chunk diff",
+     "self", Shape::Rank},
     {"unsqueeze", "self", Shape::Rank, 1},
     {"select unbind view_as_complex", "self", Shape::Rank, -1},
     {"view_as_real", "self", Shape::Rank, 1},
@@ -200,7 +201,8 @@ Error Check::checkExpected(RankedTensorType type, unsigned result) {
   auto from = tensors.empty() ? RankedTensorType() : tensors.front();
   bool isView = call.getBase() == "aten.view" || call.getBase() == "aten.reshape" ||
                 call.getBase() == "aten._unsafe_view" || call.getBase() == "aten.flatten";
-  if (isView && from.hasStaticShape() && type.getNumDynamicDims() <= (from.getRank() ? 0 : type.getRank()) &&
+  if (isView && from.hasStaticShape() &&
+      static_cast<int64_t>(type.getNumDynamicDims()) <= (from.getRank() ? 0 : type.getRank()) &&
       (!type.hasStaticShape() || from.getNumElements() != type.getNumElements()))
     return inputError("its result does not have the " + Twine(from.getNumElements()) + " elements of its operand");
   return Error::success();

@@ -40,7 +40,8 @@ static constexpr StringRef tensorNames[] = {"self", "input", "query", "key", "ma
 static std::optional<int64_t> addedRank(StringRef base) {
   base.consume_back("_"); // in place
   return llvm::StringSwitch<std::optional<int64_t>>(base)
-      .Cases({"aten.slice", "aten.topk", "aten.sort", "aten.argsort", "aten.cumsum", "aten.softmax", "aten._softmax"}, 0)
+      .Cases({"aten.slice", "aten.topk", "aten.sort", "aten.argsort", "aten.cumsum", "aten.softmax", "aten._softmax"},
+             0)
       .Cases({"aten.triu", "aten.tril", "aten.clone", "aten.to", "aten._to_copy", "aten.contiguous", "aten.alias"}, 0)
       .Cases({"aten.detach", "aten.dropout", "aten.neg", "aten.exp", "aten.abs", "aten.rsqrt", "aten.sqrt"}, 0)
       .Cases({"aten.sigmoid", "aten.tanh", "aten.silu", "aten.gelu", "aten.relu", "aten.sin", "aten.cos"}, 0)
@@ -50,7 +51,7 @@ static std::optional<int64_t> addedRank(StringRef base) {
       .Cases({"aten.scatter_add", "aten.index_add", "aten.index_copy", "aten.index_put", "aten.index_select"}, 0)
       .Cases({"aten.rms_norm", "aten.layer_norm", "aten.zeros_like", "aten.ones_like", "aten.empty_like"}, 0)
       .Cases({"aten.full_like", "aten.chunk", "aten.split", "aten.split_with_sizes", "aten.linear", "aten.mm"}, 0)
-      .Cases({"aten.bmm", "aten.repeat_interleave", "aten.diff"}, 0)
+      .Cases({"aten.bmm", "aten.repeat_interleave", "aten.diff", "aten.sign", "aten.cummax"}, 0)
       .Cases({"aten.select", "aten.unbind", "aten.view_as_complex"}, -1)
       .Cases({"aten.unsqueeze", "aten.stack", "aten.view_as_real"}, 1)
       .Default(std::nullopt);
