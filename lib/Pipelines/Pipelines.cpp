@@ -18,17 +18,18 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
       "moe-partition" + (options.parallel.empty() ? "" : "{parallel=\"" + options.parallel + "\"" + variants + "}");
   std::string schedule = "moe-schedule{" + (options.cluster.empty() ? "" : "cluster=\"" + options.cluster + "\" ") +
                          "tokens=" + std::to_string(options.scheduleTokens) + "}";
+  // Text of each level may be edited: what passes rely on is checked in front of them as well.
   switch (level) {
   case Level::Graph:
     return "moe-verify-level{level=graph}," + partition + ",moe-verify-level{level=spmd},moe-set-level{level=spmd}";
   case Level::Spmd:
-    return setTarget + ",moe-check-cuda,graph-to-scheduled,graph-cut-exchanges{windows=" +
+    return "moe-verify-level{level=spmd}," + setTarget + ",moe-check-cuda,graph-to-scheduled,graph-cut-exchanges{windows=" +
            std::to_string(options.windows) + "}," + schedule +
            ",moe-verify-level{level=scheduled},moe-set-level{level=scheduled}";
   case Level::Scheduled:
-    return setTarget + ",scheduled-to-kernel,moe-verify-level{level=kernel}";
+    return setTarget + ",moe-verify-level{level=scheduled},scheduled-to-kernel,moe-verify-level{level=kernel}";
   case Level::Kernel:
-    // Text of this level may be edited, and what grids mean is not checked behind it.
+    // What grids mean is not checked behind this level.
     return "moe-verify-level{level=kernel},kernel-to-runtime,moe-verify-level{level=runtime}";
   case Level::Runtime:
     break;

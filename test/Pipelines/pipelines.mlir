@@ -11,7 +11,8 @@
 // SPMD-NEXT: moe-verify-level{level=spmd},
 // SPMD-NEXT: moe-set-level{level=spmd}
 // RANKS: moe-partition{parallel=ep=2,tokens=split variants=},
-// SCHEDULED: kernel-set-target{{.*}},
+// SCHEDULED: moe-verify-level{level=spmd},
+// SCHEDULED-NEXT: kernel-set-target{{.*}},
 // SCHEDULED-NEXT: moe-check-cuda,
 // SCHEDULED: graph-fuse-elementwise
 // SCHEDULED: graph-choose-tiles
@@ -23,6 +24,7 @@
 // CLUSTER: graph-cut-exchanges{windows=4096},
 // CLUSTER-NEXT: moe-schedule{cluster=8xH200 tokens=64},
 // KERNEL: kernel-set-target{{.*}},
+// KERNEL-NEXT: moe-verify-level{level=scheduled},
 // KERNEL-NOT: graph-choose
 // KERNEL: graph-check-bounds
 // KERNEL-NEXT: )

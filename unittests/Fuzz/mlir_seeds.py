@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the first inputs of fuzz_mlir: the modules of the dialects' tests, those that are refused as well.
+"""Writes the first inputs of fuzz_mlir and fuzz_passes: the modules of tests, those that are refused as well.
 
-usage: mlir_seeds.py TESTS CORPUS FOLDER
+usage: mlir_seeds.py TESTS... CORPUS FOLDER
 
 Each file of TESTS is cut where its test cuts it, and loses its comments. FOLDER/list names the results and the files of CORPUS.
 """
@@ -13,10 +13,11 @@ from pathlib import Path
 LONGEST = 4096
 
 
-def main(tests, corpus, folder):
+def main(*paths):
+    *tests, corpus, folder = paths
     folder.mkdir(parents=True, exist_ok=True)
     listed = sorted(path for path in corpus.iterdir() if path.is_file())
-    for source in sorted(tests.rglob("*.mlir")):
+    for source in sorted(path for tree in tests for path in tree.rglob("*.mlir")):
         for number, part in enumerate(re.split(r"^// -----.*$", source.read_text(), flags=re.M)):
             text = re.sub(r"^\s*//.*\n", "", part, flags=re.M).strip()
             if text and len(text) <= LONGEST:
