@@ -37,6 +37,8 @@ static Status parseCall(const std::vector<std::string> &words, Call &call) {
     call.reset = true;
     return {};
   }
+  if (words[0] == "reset")
+    return failure(kUserError, "reset: expected nothing behind it");
   if (words[0] == "variant") {
     if (words.size() != 2 || words[1].empty())
       return failure(kUserError, "variant: expected one name or number; a name with blanks stands in double quotes");
@@ -51,6 +53,8 @@ static Status parseCall(const std::vector<std::string> &words, Call &call) {
       return failure(kUserError, "'%s' has no value", words[i].c_str());
     NamedFile file;
     if (words[i] == "--output-dir") {
+      if (!call.outputDir.empty())
+        return failure(kUserError, "--output-dir is given twice");
       call.outputDir = words[i + 1];
       if (call.outputDir.empty())
         return failure(kUserError, "--output-dir: expected the name of a folder");
@@ -77,7 +81,10 @@ Status parseCalls(const std::string &text, const std::string &path, std::vector<
     if (closed && words.empty())
       continue;
     calls.emplace_back();
-    Status s = closed ? parseCall(words, calls.back()) : failure(kUserError, "a quote is not closed");
+    // The system would take what stands before a zero byte for the name of a file.
+    Status s = line.find('\0') != std::string::npos ? failure(kUserError, "the line holds a zero byte")
+               : closed                             ? parseCall(words, calls.back())
+                                                    : failure(kUserError, "a quote is not closed");
     if (s.failed())
       return failure(s.code, "%s:%d: %s", path.c_str(), number, s.message.c_str());
   }

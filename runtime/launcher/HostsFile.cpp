@@ -27,6 +27,7 @@ Status findShare(const std::string &text, const std::string &path, const std::st
   int total = 0, number = 0;
   bool isFound = false;
   std::vector<int> firsts;
+  std::vector<std::string> names;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.find('\n', begin), text.size());
     std::vector<std::string> words = wordsOf(text.substr(begin, end - begin));
@@ -39,8 +40,10 @@ Status findShare(const std::string &text, const std::string &path, const std::st
     if (count < 1 || count > ranks || *rest)
       return failure(kUserError, "%s:%d: expected the name of a host and how many of the %d ranks it has", file.c_str(),
                      number, ranks);
-    if (words[0] == name && isFound)
-      return failure(kUserError, "%s:%d: host '%s' stands there twice", file.c_str(), number, printable(name).c_str());
+    if (std::find(names.begin(), names.end(), words[0]) != names.end())
+      return failure(kUserError, "%s:%d: host '%s' stands there twice", file.c_str(), number,
+                     printable(words[0]).c_str());
+    names.push_back(words[0]);
     if (words[0] == name) {
       isFound = true;
       share = {total, static_cast<int>(count), {}};

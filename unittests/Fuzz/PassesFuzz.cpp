@@ -60,11 +60,12 @@ struct VerifyPasses : PassInstrumentation {
 /// The errors of a context as long as this object lives.
 class Errors {
 public:
-  explicit Errors(MLIRContext *context) : handler(context, [&](Diagnostic &diagnostic) {
-        check(!diagnostic.str().empty(), "an error says something");
-        noteError(diagnostic.str());
-        number += diagnostic.getSeverity() == DiagnosticSeverity::Error;
-      }) {}
+  explicit Errors(MLIRContext *context)
+      : handler(context, [&](Diagnostic &diagnostic) {
+          check(!diagnostic.str().empty(), "an error says something");
+          noteError(diagnostic.str());
+          number += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+        }) {}
   unsigned number = 0;
 
 private:

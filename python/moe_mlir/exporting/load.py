@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from ..errors import Error, UnsupportedError
+from .shards import check_shards, named_by_indices
 
 # Optional file of a checkpoint directory: what transformers' configuration has no place for.
 #   {"vocabulary": "bytes"}
@@ -14,12 +15,7 @@ VOCABULARIES = ("bytes", "ids")
 def files_of(directory):
     """Files that `load_model` may read: those of the directory, and the shards that an index names."""
     directory = Path(directory)
-    files = [file for file in directory.glob("*") if file.suffix != ".pt2"]
-    for index in directory.glob("*.index.json"):
-        try:
-            files += [directory / name for name in set(json.loads(index.read_text())["weight_map"].values())]
-        except (OSError, ValueError, LookupError, AttributeError, TypeError):
-            pass  # loading says what is wrong with it
+    files = [file for file in directory.glob("*") if file.suffix != ".pt2"] + named_by_indices(directory)
     return [file for file in files if file.is_file()]
 
 
@@ -46,6 +42,7 @@ def load_model(directory, dtype=None):
                 "not read: convert them to safetensors"
             )
         raise Error(f"'{directory}' has no weights (*.safetensors)")
+    check_shards(directory)
     logging.disable_progress_bar()
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # its report of missing tensors comes below, as an error
@@ -89,7 +86,7 @@ def vocabulary_of(directory):
         return "ids"
     try:
         vocabulary = json.loads(marker.read_text()).get("vocabulary", "ids")
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise Error(f"'{marker}' is not a JSON object: {error}") from error
     if vocabulary not in VOCABULARIES:
         raise Error(f"'{marker}': vocabulary '{vocabulary}' is not known; it is one of: {', '.join(VOCABULARIES)}")

@@ -42,7 +42,7 @@ typedef struct moert_session_options {
   int32_t device_values;   /* nonzero: inputs and outputs are the GPU's, see moert_session_run */
   uint64_t random_weights; /* nonzero: parameters are made from this seed, there is no archive */
   int64_t deadline_ms;     /* that a run on a GPU may take, see moert_session_run; 0: 600000. That a wait for another
-                              rank may take; 0: 60000 */
+                              rank may take; 0: 60000. At most 1000000000 */
   int32_t rank, ranks;     /* which rank of how many this session is; ranks = 0: the environment says it */
   const char *root;        /* "HOST:PORT", where rank 0 listens; "local": all ranks are threads of this process; only
                               with ranks */

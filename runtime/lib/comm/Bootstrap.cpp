@@ -3,6 +3,7 @@
 #include "comm/Bootstrap.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <poll.h>
 #include <sys/utsname.h>
@@ -110,7 +111,9 @@ Status Bootstrap::admit(const Hello &said, const Hello &mine, Socket &socket, in
   if (said.ranks != mine.ranks)
     return failure(kUserError, "rank %d was started as one of %d ranks, rank 0 as one of %d", said.rank, said.ranks,
                    mine.ranks);
-  if (said.rank <= 0 || said.rank >= count || sockets[said.rank].isOpen())
+  if (said.rank < 0 || said.rank >= count)
+    return failure(kUserError, "a process is rank %d of %d; ranks count from 0", said.rank, count);
+  if (said.rank == 0 || sockets[said.rank].isOpen())
     return failure(kUserError, "two processes are rank %d", said.rank);
   if (said.program != mine.program)
     return failure(kUserError, "rank %d runs another program or entry than rank 0", said.rank);
@@ -123,9 +126,11 @@ Status Bootstrap::listenForRanks(const Ranks &ranks, const Hello &mine) {
   Deadline deadline(patience);
   Socket listening;
   int port = ranks.port;
-  if (ranks.listening >= 0)
+  if (ranks.listening >= 0) {
+    if (!isListening(ranks.listening)) // who says so has set the variable by mistake: it stays whose it is
+      return failure(kUserError, "MOE_LISTEN is %d, which is no socket that listens", ranks.listening);
     listening = Socket(ranks.listening);
-  else if (Status bad = listenAt(ranks.host, port, listening); bad.failed())
+  } else if (Status bad = listenAt(ranks.host, port, listening); bad.failed())
     return bad;
   std::vector<Stranger> strangers;
   for (int arrived = 1; arrived < count;) {
@@ -157,11 +162,15 @@ Status Bootstrap::listenForRanks(const Ranks &ranks, const Hello &mine) {
       continue;
     Stranger stranger;
     stranger.socket = acceptFrom(listening);
-    if (!stranger.socket.isOpen())
+    if (!stranger.socket.isOpen() && errno != EMFILE && errno != ENFILE)
       continue;
-    if (strangers.size() == kMaxStrangers) // of the many who say nothing, the first has waited longest
+    // Of the many who say nothing, the first has waited longest. A process may have less room than for all of them.
+    if (!strangers.empty() && (!stranger.socket.isOpen() || strangers.size() == kMaxStrangers))
       strangers.erase(strangers.begin());
-    strangers.push_back(std::move(stranger));
+    else if (!stranger.socket.isOpen())
+      poll(nullptr, 0, 5); // nobody to send away: others of this process hold them
+    if (stranger.socket.isOpen())
+      strangers.push_back(std::move(stranger));
   }
   return {};
 }

@@ -108,6 +108,12 @@ Status listenAt(const std::string &host, int &port, Socket &socket) {
   return {};
 }
 
+bool isListening(int descriptor) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
+}
+
 Socket acceptFrom(const Socket &listening) {
   Socket made(accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
   if (made.isOpen())

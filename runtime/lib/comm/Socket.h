@@ -37,7 +37,9 @@ private:
 
 /// Listens at `port` (0: any that is free, which is written back) of `host`: only at that address.
 Status listenAt(const std::string &host, int &port, Socket &socket);
-/// A connection that waits to be accepted; closed if whoever came has gone.
+/// Whether a descriptor is that of a socket that listens.
+bool isListening(int descriptor);
+/// A connection that waits to be accepted; closed if whoever came has gone, or, as errno says, without a descriptor.
 Socket acceptFrom(const Socket &listening);
 /// Connects, and tries again until the deadline where nobody listens yet.
 Status connectTo(const std::string &host, int port, Deadline deadline, Socket &connection);

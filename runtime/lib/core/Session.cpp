@@ -18,6 +18,8 @@ constexpr uintptr_t kDeviceAlignment = 16;
 /// Of several ranks a deadline is for each wait, and a run on a GPU, in which waits end by themselves, has more time:
 /// one for a rank, one of twice the patience for this rank's own blocks, and the work.
 constexpr int64_t kWaitsOfARun = 4;
+/// What a deadline may be in milliseconds: of several of them, in nanoseconds, the clock's time has room.
+constexpr int64_t kMostDeadline = 1000000000;
 
 /// Whether the entry of `program` was also compiled for the CPU.
 static bool hasCpuTwin(const moert_program_list &programs, const moert_program &program) {
@@ -94,9 +96,9 @@ Status Session::open(const moert_program_list *list, const moert_session_options
     return s;
   if (Status s = variants.open(programs, *program); s.failed())
     return s;
-  if (options.deadline_ms < 0)
-    return failure(kUserError, "a deadline of %lld ms: expected 0 or more",
-                   static_cast<long long>(options.deadline_ms));
+  if (options.deadline_ms < 0 || options.deadline_ms > kMostDeadline)
+    return failure(kUserError, "a deadline of %lld ms: expected 0..%lld", static_cast<long long>(options.deadline_ms),
+                   static_cast<long long>(kMostDeadline));
   if (Status s = joinRanks(options); s.failed())
     return s;
   Status opened = openAlone(programs, selection, options);

@@ -87,6 +87,35 @@ TEST(Bootstrap, TwoProcessesAreNotOneRank) {
   EXPECT_EQ(endings[0].text, "two processes are rank 1");
 }
 
+TEST(Bootstrap, RanksCountFromZero) {
+  for (int odd : {2, 7}) {
+    std::vector<Ending> endings = runWithOdd(
+        2, 1, [](const Ranks &ranks) { return meet(ranks, 1, 5 * second); },
+        [odd](Ranks ranks) {
+          ranks.rank = odd;
+          return meet(ranks, 1, 5 * second);
+        });
+    EXPECT_EQ(endings[0].text, "a process is rank " + std::to_string(odd) + " of 2; ranks count from 0");
+    EXPECT_EQ(endings[1].text, endings[0].text);
+  }
+}
+
+/// A variable that says nonsense takes no descriptor from the process, and costs no time.
+TEST(Bootstrap, WhatDoesNotListenIsNoSocketOfAJob) {
+  Job job(2);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  for (int listening : {ends[0], 1 << 20}) {
+    Ranks ranks = job.ranks(0);
+    ranks.listening = listening;
+    Bootstrap group;
+    EXPECT_EQ(group.join(ranks, 1, 60 * second).message,
+              "MOE_LISTEN is " + std::to_string(listening) + ", which is no socket that listens");
+  }
+  EXPECT_EQ(close(ends[0]), 0);
+  EXPECT_EQ(close(ends[1]), 0);
+}
+
 TEST(Bootstrap, OtherNumbersOfRanksAreRefused) {
   std::vector<Ending> endings = runWithOdd(
       2, 1, [](const Ranks &ranks) { return meet(ranks, 1); },

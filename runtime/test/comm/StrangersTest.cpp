@@ -3,6 +3,7 @@
 #include "Job.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 using namespace moert;
 using namespace moert::test;
@@ -35,6 +36,23 @@ TEST(Strangers, ASilentOneDelaysNobody) { meetBeside(1, ""); }
 TEST(Strangers, ManyDoNotEither) { meetBeside(400, ""); }
 TEST(Strangers, NonsenseIsTurnedAway) { meetBeside(3, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); }
 TEST(Strangers, TooMuchOfItToo) { meetBeside(3, std::string(100000, 'x')); }
+
+/// Who says nothing holds descriptors: of a process that may open few, too.
+TEST(Strangers, ManyLeaveRoomInAProcessOfFewDescriptors) {
+  Job job(2);
+  job.start(0, [](const Ranks &ranks) {
+    const rlimit few{40, 40};
+    return setrlimit(RLIMIT_NOFILE, &few) ? std::string("no limit") : meet(ranks);
+  });
+  std::vector<Socket> strangers(100);
+  for (Socket &stranger : strangers)
+    ASSERT_FALSE(connectTo("127.0.0.1", job.port, Deadline(5 * second), stranger).failed());
+  job.start(1, meet);
+  for (const Ending &ending : job.wait()) {
+    EXPECT_EQ(ending.text, "met");
+    EXPECT_LT(ending.seconds, 30);
+  }
+}
 
 TEST(Strangers, AnotherTokenIsNoRank) {
   Job job(2);

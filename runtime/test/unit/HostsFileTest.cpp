@@ -45,7 +45,9 @@ TEST(HostsFile, NonsenseHasALine) {
     EXPECT_EQ(shareOf(std::string("\n") + line, "a", 2),
               "hosts:2: expected the name of a host and how many of the 2 ranks it has")
         << line;
-  EXPECT_EQ(shareOf("a 1\na 1", "a", 2), "hosts:2: host 'a' stands there twice");
+  // Also on the other hosts, which would wait for that one.
+  for (const char *name : {"a", "b"})
+    EXPECT_EQ(shareOf("b 1\na 1\na 1", name, 3), "hosts:3: host 'a' stands there twice");
 }
 
 } // namespace

@@ -169,6 +169,15 @@ TEST(Calls, ErrorsNameTheLine) {
   EXPECT_EQ(error("\""), "f:1: a quote is not closed");
   EXPECT_EQ(error("reset\n--input x=@y --output-dir \"\""), "f:2: --output-dir: expected the name of a folder");
   EXPECT_EQ(error("--input x=@"), "f:1: expected NAME=@FILE, got 'x=@'");
+  EXPECT_EQ(error("reset x"), "f:1: reset: expected nothing behind it");
+  // The first folder would get nothing.
+  EXPECT_EQ(error("--output-dir a --input x=@y --output-dir b"), "f:1: --output-dir is given twice");
+}
+
+TEST(Calls, AZeroByteEndsNoName) {
+  std::vector<Call> calls;
+  const std::string text = "reset\n--input x=@y --output-dir a" + std::string(1, '\0') + "b";
+  EXPECT_EQ(parseCalls(text, "f", calls).message, "f:2: the line holds a zero byte");
 }
 
 } // namespace

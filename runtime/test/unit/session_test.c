@@ -74,6 +74,11 @@ int main(int argc, char **argv) {
   expectError("one of -1 ranks");
   moert_session_close(s);
   options.ranks = 0;
+  options.deadline_ms = INT64_MAX; /* has no nanoseconds */
+  CHECK(moert_session_open(programs, &options, &s) == 1);
+  expectError("a deadline of 9223372036854775807 ms: expected 0..1000000000");
+  moert_session_close(s);
+  options.deadline_ms = 0;
   options.weights = "/nonexistent/weights";
   CHECK(moert_session_open(programs, &options, &s) == 1);
   expectError("cannot open weights '/nonexistent/weights'");

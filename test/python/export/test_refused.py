@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from moe_mlir import Error, UnsupportedError
 from moe_mlir.exporting import export
+from moe_mlir.exporting.load import load_model
 from moe_mlir.testing.models import tiny_model
 
 
@@ -89,6 +90,52 @@ def test_a_broken_index(text, copied, output, fails):
     shard(copied, text)
     code, error = fails("export", copied, *output)
     assert code == 1 and str(copied) in error
+
+
+@pytest.mark.parametrize("file", ["moe_mlir.json", "model.safetensors.index.json"])
+def test_json_that_is_nested_deeply(file, copied, output, fails):
+    shard(copied)
+    (copied / file).write_text('{"weight_map": ' + "[" * 200_000)
+    code, error = fails("export", copied, *output)
+    assert code == 1 and str(copied) in error
+
+
+@pytest.mark.parametrize("outside", ["../other.safetensors", "sub/../../other.safetensors", "{}/other.safetensors"])
+def test_an_index_that_leaves_the_directory(outside, copied, output, fails):
+    shard(copied)
+    outside = outside.format(copied.parent)
+    (copied / "model-00002-of-00002.safetensors").rename(copied.parent / "other.safetensors")
+    index = copied / "model.safetensors.index.json"
+    index.write_text(index.read_text().replace("model-00002-of-00002.safetensors", outside))
+    assert fails("export", copied, *output) == (1, f"'{index}' names '{outside}', which is not in the directory")
+
+
+def test_shards_that_disagree(copied, output, fails):
+    """Of two tensors with one name the last one would count, whatever the index says."""
+    shard(copied)
+    first, second = (copied / f"model-0000{i}-of-00002.safetensors" for i in (1, 2))
+    tensors, others = load_file(first), load_file(second)
+    name = sorted(tensors)[0]
+    for value in (torch.zeros_like(tensors[name]), tensors[name].bool(), tensors[name].reshape(-1)):
+        save_file({**others, name: value}, second, metadata={"format": "pt"})
+        text = f"'{copied}': tensor '{name}' is in '{first.name}' and in '{second.name}', and they differ"
+        assert fails("export", copied, *output) == (1, text)
+
+
+def test_a_tensor_that_two_shards_share_is_fine(copied, tmp_path):
+    shard(copied)
+    first, second = (copied / f"model-0000{i}-of-00002.safetensors" for i in (1, 2))
+    tensors = load_file(first)
+    name = sorted(tensors)[0]
+    save_file({**load_file(second), name: tensors[name]}, second, metadata={"format": "pt"})
+    assert torch.equal(load_model(copied).state_dict()[name], tensors[name])
+
+
+def test_names_with_control_characters(copied, output, fails):
+    """A name in a file neither moves the cursor of whoever reads the message nor adds a line to it."""
+    tensors = load_file(copied / "model.safetensors")
+    save_file({**tensors, "a\x1b[2J\n\u202eb": torch.zeros(1)}, copied / "model.safetensors", metadata={"format": "pt"})
+    assert fails("export", copied, *output)[1].endswith("left-over tensor for: a\\x1b[2J\\n\\u202eb")
 
 
 def test_weights_that_are_cut_off(copied, output, fails):
