@@ -44,9 +44,9 @@ LogicalResult moe_mlir::buildArrow(OpPassManager &pm, Level level, const Pipelin
 namespace {
 struct ArrowOptions : PassPipelineOptions<ArrowOptions> {
   Option<std::string> target{*this, "target",
-                             llvm::cl::desc("'cpu', 'cpu:NAME' by LLVM's name of a CPU, or a GPU ('cuda:h200', "
-                                            "'cuda:h100', 'cuda:sm_90a'); without it the module's 'kernel.target' "
-                                            "decides, and this machine if it has none"),
+                             llvm::cl::desc("'cpu', 'cpu:NAME' by LLVM's name of a CPU, or a GPU as 'cuda:h200'; "
+                                            "without it the module's 'kernel.target' decides, and this machine if it "
+                                            "has none"),
                              llvm::cl::init("")};
 };
 

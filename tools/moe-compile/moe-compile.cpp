@@ -4,6 +4,7 @@
 #include "moe-mlir/Pipelines/AutoParallel.h"
 #include "moe-mlir/Pipelines/LayerTimes.h"
 #include "moe-mlir/Pipelines/Parallel.h"
+#include "moe-mlir/Pipelines/Targets.h"
 #include "moe-mlir/Support/TerminalText.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -75,10 +76,10 @@ static WordOption<Emit> emit("emit", cl::desc("What to make"), cl::cat(category)
                              cl::values(clEnumValN(Emit::Executable, "exe", "an executable (default)"),
                                         clEnumValN(Emit::Library, "lib", "a shared object with a C API"),
                                         clEnumValN(Emit::Object, "obj", "the object of either, not linked")));
-static cl::opt<std::string>
-    target("target", cl::value_desc("device"), cl::cat(category),
-           cl::desc("Device to compile for: cpu (default), cuda:h200, cuda:h100, or cuda:sm_90a (any of these, tuned "
-                    "for the first). A program for a GPU runs on the CPU, too"));
+static const std::string targetHelp = "Device to compile for: " + targetNames() +
+                                      " (any GPU of that architecture, tuned for the first). Default: cpu. A program "
+                                      "for a GPU runs on the CPU, too";
+static cl::opt<std::string> target("target", cl::value_desc("device"), cl::cat(category), cl::desc(targetHelp));
 static WordOption<Entry>
     entry("entry", cl::desc("What to compile of a model"), cl::cat(category), cl::init(Entry::Main),
           cl::values(clEnumValN(Entry::Main, "main", "all of it (default for the CPU)"),

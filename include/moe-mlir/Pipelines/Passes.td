@@ -16,15 +16,15 @@ def KernelSetTarget : Pass<"kernel-set-target", "::mlir::ModuleOp"> {
     | AVX2, FMA | 6 x 16 | 8 |
 
     A CPU with AMX-BF16 multiplies bf16 on matrix registers, up to 32 rows at a time (`matrix_rows`). Of a GPU the largest
-    tile (`#cuda.target`): 128 rows and up to 256 columns for `cuda:h200` and `cuda:h100`, whose numbers the model of
-    costs uses; `cuda:sm_90a` is tuned for the first.
+    tile (`#cuda.target`): 128 rows and up to 256 columns; the model of costs uses the numbers of the device that is
+    named, as in `cuda:h200`, and for `cuda:sm_90a` those of the first one of that architecture.
 
     A `kernel.target` that the module has already stays as it is, with whatever was edited in it. An option that names
     another device than the attribute is an error.
   }];
   let options = [Option<"target", "target", "std::string", "",
                         "'cpu', which is the default, for the machine this runs on; 'cpu:NAME' by LLVM's name of a CPU; "
-                        "'cuda:h200', 'cuda:h100', or 'cuda:sm_90a' for any of these">];
+                        "'cuda:NAME', as in 'cuda:h200', or 'cuda:sm_90a' for any GPU of that architecture">];
   let dependentDialects = ["::mlir::cuda::CudaDialect", "::mlir::x86::X86Dialect"];
 }
 

@@ -434,7 +434,7 @@ kernel.func @four_warpgroups(%d: i64, %true: i1) {
       %narrow = cuda.accumulators : <128>
       cuda.wgmma_bf16 %narrow, %d, %d, %true : <128>
       %wide = cuda.accumulators : <256>
-      // expected-error@+1 {{'cuda.wgmma_bf16' op has 256 columns, of which a thread holds 128 accumulators; in a block of 512 threads it starts with 128 registers}}
+      // expected-error@+1 {{'cuda.wgmma_bf16' op has 256 columns, of which a thread holds 128 accumulators; in a block of 512 threads it starts with 128 registers: lower 'columns' of 'kernel.target'}}
       cuda.wgmma_bf16 %wide, %d, %d, %true : <256>
     }
     cuda.role @count warps(4) registers(24) {

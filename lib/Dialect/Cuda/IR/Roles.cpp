@@ -29,7 +29,7 @@ static LogicalResult verifyProducts(WarpRolesOp roles, int64_t threads) {
       return WalkResult::advance();
     return op->emitOpError() << "has " << columns << " columns, of which a thread holds " << columns / 2
                              << " accumulators; in a block of " << threads << " threads it starts with " << launched
-                             << " registers";
+                             << " registers: lower 'columns' of 'kernel.target'";
   });
   return failure(result.wasInterrupted());
 }
