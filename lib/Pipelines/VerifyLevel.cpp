@@ -98,6 +98,8 @@ static StringRef fault(Operation *op, Level level) {
     return "stands inside of a module; a program is one module, so move its functions into the outer one";
   if (!belongs(op, level))
     return "is not an op of this level";
+  if (auto grid = dyn_cast<shard::GridOp>(op); grid && !moe::hasRanks(grid))
+    return "has no number of ranks that is known; its sizes are numbers from 1 on whose product fits an integer";
   auto dispatch = dyn_cast<moe::DispatchOp>(op);
   if (dispatch && level == Level::Graph && (dispatch.getTo() || dispatch.getAt()))
     return "is divided among ranks, which level spmd decides";

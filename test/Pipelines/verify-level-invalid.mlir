@@ -163,6 +163,15 @@ func.func @other_collective(%x: tensor<4x4xf32>) -> tensor<2x4xf32> {
   return %y : tensor<2x4xf32>
 }
 
+// -----
+
+// expected-error@+1 {{'shard.grid' has no number of ranks that is known; its sizes are numbers from 1 on whose product fits an integer}}
+shard.grid @ep(shape = 2x?)
+func.func @sum(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %r = shard.all_reduce %x on @ep grid_axes = [0] : tensor<?x64xf32> -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}
+
 //--- kernel.mlir
 // Ranks are known to the kernels of a host program.
 shard.grid @ep(shape = 2)

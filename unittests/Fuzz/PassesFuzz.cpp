@@ -30,7 +30,7 @@ using namespace mlir;
 using namespace moe_mlir;
 
 /// What libFuzzer looks at beside places of code: the passes have no coverage of their own.
-__attribute__((section("__libfuzzer_extra_counters"))) static uint8_t counters[1 << 14];
+__attribute__((section("__libfuzzer_extra_counters"), used)) static uint8_t counters[1 << 14];
 
 static void note(StringRef what) { counters[llvm::xxh3_64bits(what) % std::size(counters)] = 1; }
 

@@ -39,6 +39,10 @@ FailureOr<int64_t> mlir::moe::verifyGrid(Operation *op, FlatSymbolRefAttr name, 
   return *ranks;
 }
 
+bool mlir::moe::hasRanks(shard::GridOp grid) {
+  return !ShapedType::isDynamicShape(grid.getShape()) && product(grid.getShape()).value_or(0) > 0;
+}
+
 int64_t mlir::moe::ranksOf(Operation *op, FlatSymbolRefAttr name) {
   return *product(SymbolTable::lookupNearestSymbolFrom<shard::GridOp>(op, name).getShape());
 }
