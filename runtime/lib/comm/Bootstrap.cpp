@@ -222,7 +222,8 @@ Status Bootstrap::tell(int except, Status reason) {
 
 Status Bootstrap::gather(const void *mine, void *all, size_t bytes) {
   char *to = static_cast<char *>(all);
-  std::memcpy(to + static_cast<size_t>(own) * bytes, mine, bytes);
+  if (own >= 0 && own < count) // another one has no place, and hears from rank 0 why it does not belong to the job
+    std::memcpy(to + static_cast<size_t>(own) * bytes, mine, bytes);
   if (count == 1)
     return {};
   ++exchanges;
