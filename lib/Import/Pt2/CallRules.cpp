@@ -38,11 +38,9 @@ struct Rule {
 
 static constexpr Rule rules[] = {
     {"exp log log1p sqrt rsqrt reciprocal sin cos tanh erf sigmoid silu gelu softplus relu neg abs sign square floor "
-     "ceil "
-     "round trunc isnan logical_not bitwise_not to _to_copy float type_as clone contiguous alias detach lift_fresh "
-     "lift_fresh_copy dropout zeros_like ones_like empty_like full_like fill softmax _softmax cumsum tril triu "
-     "log_sigmoid "
-     "relu6 hardtanh leaky_relu elu hardsigmoid hardswish mish",
+     "ceil round trunc isnan logical_not bitwise_not to _to_copy float type_as clone contiguous alias detach "
+     "lift_fresh lift_fresh_copy dropout zeros_like ones_like empty_like full_like fill softmax _softmax cumsum tril "
+     "triu log_sigmoid relu6 hardtanh leaky_relu elu hardsigmoid hardswish mish",
      "self", Shape::Same},
     {"log_softmax argsort index_put", "self", Shape::Same},
     {"dropout rms_norm layer_norm", "input", Shape::Same},

@@ -50,10 +50,10 @@ LogicalResult verifyVariant(Operation *op, Attribute value);
 
 /// The number of ranks of the grid that `op` names; says what is wrong if it names none, or one of unknown size.
 FailureOr<int64_t> verifyGrid(Operation *op, FlatSymbolRefAttr grid, SymbolTableCollection &symbols);
-/// Whether a grid has a number of ranks that is known, and at least one.
-bool hasRanks(shard::GridOp grid);
 /// The same for an op that has been verified.
 int64_t ranksOf(Operation *op, FlatSymbolRefAttr grid);
+/// Whether the number of ranks of a grid is known, and at least one.
+bool hasRanks(shard::GridOp grid);
 
 /// A grid that is a dimension of another one.
 struct GridAxis {
