@@ -26,7 +26,9 @@ def interval(s):
     return f"{s['low']:.3f}..{s['high']:.3f}"
 
 
-def missed(summaries, goal, may_differ):
-    """Lines of what is below the goal, or wrong."""
+def missed(summaries, goal, may_differ, mean_goal=0):
+    """Lines of what is below the goal, or wrong. `mean_goal` is that of the geometric mean."""
     lines = [f"{s['row']}: results differ" for s in summaries if not may_differ and not s.get("same", True)]
-    return lines + [f"{s['row']}: {s['ratio']:.3f} times as fast as the old one, goal {goal:.3g}" for s in summaries if s["ratio"] < goal]
+    lines += [f"{s['row']}: {s['ratio']:.3f} times as fast as the old one, goal {goal:.3g}" for s in summaries if s["ratio"] < goal]
+    mean = geometric_mean(summaries)
+    return lines + ([f"geometric mean of {len(summaries)}: {mean:.3f}, goal {mean_goal:.3g}"] if mean < mean_goal else [])
