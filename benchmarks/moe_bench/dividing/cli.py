@@ -18,8 +18,8 @@ and take turns. The cluster that it chooses for is this machine, measured at the
 
 EPILOG = """\
 examples:
-  benchmarks/run auto                             all rows; three minutes, after the programs have been made
-  benchmarks/run auto --prepare                   only make them: 1.5 GB of build/bench
+  benchmarks/run auto                             all rows; four minutes, after the programs have been made
+  benchmarks/run auto --prepare                   only make them: 2 GB of build/bench
   benchmarks/run auto --rows many-small           rows whose names contain this
   benchmarks/run auto --machine my.json           only describe this machine: moe-compile --cluster=2xmy.json
 

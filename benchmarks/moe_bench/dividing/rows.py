@@ -40,4 +40,6 @@ ROWS = [
     Row("many-small", "prefill", 1, 256),
     Row("dense-heavy", "decode", 1, 1, 128),
     Row("dense-heavy", "prefill", 4, 64),
+    Row("middle", "decode", 8, 1, 128),
+    Row("middle", "prefill", 2, 128),
 ]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from moe_bench.dividing import cli, machine, programs, rows
+from moe_bench.dividing import checkpoints, cli, machine, programs, rows
 
 
 def test_calls_fill_the_cache_first():
@@ -12,7 +12,11 @@ def test_calls_fill_the_cache_first():
     assert [len(ids) for ids in first[0][1]] == [8, 8] and first[2][1] == [7]
     assert last[1][1] == [8, 8] and last[2][1] == [0] and all(0 <= i < 100 for ids in first[0][1] for i in ids)
     assert len(rows.Row("m", "prefill", 1, 64).calls(100)) == 1
-    assert len({row.name for row in rows.ROWS}) == len(rows.ROWS) and len({row.model for row in rows.ROWS}) == 3
+
+
+def test_each_of_four_models_has_rows():
+    assert len({row.name for row in rows.ROWS}) == len(rows.ROWS)
+    assert {row.model for row in rows.ROWS} == set(checkpoints.CONFIGURATIONS) and len(checkpoints.CONFIGURATIONS) == 4
 
 
 def test_remarks_are_read():
