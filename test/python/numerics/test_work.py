@@ -2,8 +2,11 @@
 
 import pytest
 
+from moe_mlir.executable import Executable
 from moe_mlir.testing.compiling import step_inputs
 from moe_mlir.testing.configurations import FAMILIES
+from moe_mlir.testing.families import small_model
+from moe_mlir.testing.families.cycle import compiled_family
 from moe_mlir.testing.full import sample
 from moe_mlir.testing.inputs import random_tokens
 
@@ -46,3 +49,21 @@ def test_a_window_bounds_the_work(compiled):
     model, executable = compiled("mixtral-window", max_cache_len=256)
     far, farther = (work(decode_launches(model, executable, 1, position)) for position in (100, 200))
     assert far == farther
+
+
+@pytest.mark.parametrize("family", sample(["nemotron_h", "qwen3_next", "jamba"], 1))
+def test_recurrent_layers_do_the_same_work_at_every_position(family, tmp_path):
+    """Attention of the same model does more."""
+    model = small_model(family)
+    compiled_family(model, tmp_path)
+    executable = Executable(tmp_path / "model")
+    near, far = (decode_launches(model, executable, 1, position) for position in (6, 24))
+
+    def of(launches, *kinds):
+        return [(event["name"], event["args"]["work"]) for event in launches if any(kind in event["name"] for kind in kinds)]
+
+    for kind in ("scan_", "causal_conv_"):
+        assert of(near, kind) and of(near, kind) == of(far, kind), kind
+    assert work(near) < work(far)
+    assert {name for (name, less), (_, more) in zip(of(near, ""), of(far, ""), strict=True) if less != more} == {
+        name for name, _ in of(near, "attention")}
