@@ -14,17 +14,12 @@ from .cache import find_states
 from .check import check_exported, few_threads, narrow
 from .replacements import experts as expert_modules
 from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
-from .places import help_for, place_of
+from .places import PLAIN_EXPORT, help_for, place_of
 from .replacements import replaced
 from .routers import Routers
 from .wrapper import CachedModel, PlainModel
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-# The way that is left for a model that `export` cannot take.
-PLAIN_EXPORT = (
-    "what plain torch.export and torch.export.save write compiles too, and runs with --input (docs/Export.md)"
-)
 
 # Types of rotary embeddings (transformers' rope_type) that `_check_positions` refuses.
 CHANGING_FREQUENCIES = ("dynamic", "longrope")
@@ -181,6 +176,11 @@ def _failures(model, cached):
     """What PyTorch raises while the model runs or is traced, as errors that name the model."""
     try:
         yield
+    except UnsupportedError as error:
+        place = place_of(model, error)
+        if not place:
+            raise
+        raise UnsupportedError(f"{str(error).rstrip('.')}; in {place} of '{type(model).__name__}'") from error
     except Error:
         raise
     except Exception as error:

@@ -7,6 +7,11 @@ import torch
 
 TORCH = Path(torch.__file__).parent
 
+# The way that is left for a model that `export` cannot take.
+PLAIN_EXPORT = (
+    "what plain torch.export and torch.export.save write compiles too, and runs with --input (docs/Export.md)"
+)
+
 # Beginning of an exception's name, or words of its text -> what would help. Those of torch.export come when a Python `if`, a loop or
 # a shape would have to know what a tensor holds.
 DATA = ("what decides there must follow from sizes and constants; where a module branches on data, replace its forward by one that computes "

@@ -328,6 +328,19 @@ def test_a_module_that_branches_on_data_is_named(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_the_command_line_names_the_module(checkpoint, output, fails, monkeypatch):
+    """One line (`fails` counts them), and no traceback."""
+
+    def load(*arguments, **options):
+        model = load_model(*arguments, **options)
+        model.model.layers[0].mlp = Branching(model.model.layers[0].mlp)
+        return model
+
+    monkeypatch.setattr("moe_mlir.exporting.exporter.load_model", load)
+    code, error = fails("export", checkpoint, *output)
+    assert code == 2 and "in model.layers.0.mlp (Branching, test_refused.py:" in error and "Traceback" not in error
+
+
 def test_a_module_that_fails_is_named(tmp_path):
     model = tiny_model("mixtral", num_hidden_layers=2)
     model.model.layers[0].post_attention_layernorm = Failing()

@@ -77,7 +77,7 @@ def test_another_function_than_the_models_is_caught(tmp_path, monkeypatch):
         return forward(*arguments, s_aux=None if s_aux is None else s_aux / 2, **options)
 
     monkeypatch.setattr(replacement, "forward", halved)
-    with pytest.raises(MismatchError, match="the exported graph differs from the model"):
+    with pytest.raises(MismatchError, match=r"the exported graph differs from the model .*: largest logit difference \d\S* "):
         moe_mlir.export(model_of("gpt_oss"), tmp_path / "m.pt2", max_cache_len=16)
     assert not list(tmp_path.iterdir())
 
@@ -123,3 +123,18 @@ def test_what_is_refused(options, text):
     with pytest.raises(UnsupportedError) as error:
         replacement.forward(Attention(), heads, heads, heads, **{"attention_mask": None, **options})
     assert str(error.value).startswith(text)
+
+
+def test_the_layer_of_a_refusal_is_named(tmp_path, monkeypatch):
+    """Sinks that a layer computes for every token: the path of its module stands in the line."""
+    forward = replacement.forward
+
+    def by_token(module, query, *arguments, s_aux=None, **options):
+        return forward(module, query, *arguments, s_aux=s_aux.view(1, -1, 1, 1), **options)
+
+    monkeypatch.setattr(replacement, "forward", by_token)
+    with pytest.raises(UnsupportedError) as error:
+        moe_mlir.export(model_of("gpt_oss"), tmp_path / "m.pt2", max_cache_len=16)
+    text = str(error.value)
+    assert "of layer 0 has sinks of shape [1, " in text and "what plain torch.export" in text and "\n" not in text
+    assert "; in model.layers.0.self_attn (GptOssAttention, modeling_gpt_oss.py:" in text
