@@ -13,7 +13,7 @@ from ...executable import Executable
 from ...exporting import export
 from ..compare import FLOAT32_BOUND
 from ..compiling import compiler, step_inputs
-from .layers import expected_layers, layers_in
+from .layers import dilated_convolutions, expected_layers, layers_in
 from .models import small_model
 
 CACHE = 32
@@ -40,6 +40,8 @@ def run_family(family, folder):
         graph = compiled_family(model, folder)
         row["layers"] = layers_in(graph)
         fewer = too_few(row["layers"], row["expected"])
+        if "convolutions" in fewer and (dilated := dilated_convolutions(model)):
+            fewer["convolutions"] += f": nn.causal_conv has no dilation, as {', '.join(dilated)} has"
         row["missing"] = [*plain_layers(graph), *fewer.values()]
         row["raised"] = not fewer
         row["equal"], remark = compare(model, Executable(Path(folder) / "model"))
@@ -168,7 +170,7 @@ def run(executable, tokens, position):
     return executable.run(step_inputs(tokens.numpy(), int(position)))["logits"]
 
 
-def one_line(error, limit=260):
+def one_line(error, limit=700):
     """The message without folders, names of temporary files and line breaks."""
     text = re.sub(r"(?<![\w.])/[^\s'\":]*/", "", " ".join(str(error).split()))
     return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0] + " ..."

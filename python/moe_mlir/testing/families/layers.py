@@ -15,12 +15,21 @@ def expected_layers(model):
     kinds = getattr(config, "layer_types", None) or ["full_attention"] * config.num_hidden_layers
     experts = _sparse_layers(config)
     recurrent = kinds.count("linear_attention")
-    # Window and channels of a convolution stand in its module alone.
-    convolutions = [m for m in model.modules() if type(m).__name__.startswith("Conv") and getattr(m, "groups", 1) == m.in_channels]
     return {
         "gates": experts, "experts": experts, "attention": sum(kind not in _WITHOUT_ATTENTION for kind in kinds), "scans": recurrent,
-        "convolutions": len(convolutions),
+        "convolutions": len(_convolutions(model)),
     }
+
+
+def _convolutions(model):
+    """Name -> module of each convolution by channels. Its window and its channels stand there alone."""
+    return {name: m for name, m in model.named_modules()
+            if type(m).__name__.startswith("Conv") and getattr(m, "groups", 1) == m.in_channels}
+
+
+def dilated_convolutions(model):
+    """Names of the modules."""
+    return [name for name, module in _convolutions(model).items() if set(module.dilation) != {1}]
 
 
 def _sparse_layers(config):

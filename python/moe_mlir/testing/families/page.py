@@ -14,8 +14,8 @@ of the family, in float32. It is exported with its caches, compiled, run for bat
 in pieces of 5+3 and 5+1+1+1, and compared with PyTorch: *equal* means that all logits are within 1e-4 of the largest one and
 that 8 greedy tokens are the same. PyTorch runs the whole text without a cache; only where its own answers depend on how a prompt
 is split does it run the same pieces, and the row says so. The other columns count the operations of the graph that layers became, of those that the
-configuration says there are: `moe.gate`, `moe.expert`, `nn.attention`, `nn.scan`, `nn.causal_conv`. What is not raised runs as
-plain operations, with the same numbers ([Compiler](Compiler.md#layers-that-stay-plain-operations)).
+configuration says there are: `moe.gate`, `moe.expert`, `nn.attention`, `nn.scan`, `nn.causal_conv`. *Raised* counts these five alone: a norm that
+stays plain is named in the last column and changes no state. What is not raised runs as plain operations, with the same numbers ([Compiler](Compiler.md#layers-that-stay-plain-operations)).
 
 {summary}
 
