@@ -14,3 +14,11 @@ func.func @main(%x: tensor<2x4xf32>, %s: tensor<2x4xf32> {moe.state}) -> (tensor
   %y = arith.addf %x, %s : tensor<2x4xf32>
   return %y, %y : tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// -----
+
+func.func @attention(%q: tensor<?x?x4x8xf32>, %k: tensor<?x2x16x8xf32>, %v: tensor<?x2x16x8xf32>) -> tensor<?x?x4x8xf32> {
+  // expected-error@+1 {{nn.attention cannot run on a GPU: whole models are for --target=cpu}}
+  %y = nn.attention %q, %k, %v scale(0.25) : tensor<?x?x4x8xf32>, tensor<?x2x16x8xf32>, tensor<?x2x16x8xf32> -> tensor<?x?x4x8xf32>
+  return %y : tensor<?x?x4x8xf32>
+}
