@@ -5,7 +5,7 @@ import json
 from ..environment import describe as environment
 from ..machine import Machine
 
-# Not measured here. Products of the compiler's kernels reach this part of what a loop of nothing else does (docs/Performance.md: prefill); a flag and a kernel
+# Not measured here. Products of the compiler's kernels reach this part of what a loop of nothing else does (docs/performance/models.md: prefill); a flag and a kernel
 # with little work take so long (benchmarks/run ranks; a trace).
 OF_PEAK, LATENCY, LAUNCH = 0.6, 1e-6, 2e-6
 

@@ -22,7 +22,7 @@ DESCRIPTION = f"""\
 Compares compiled models of families with recurrent layers, latent attention and sinks with the best that PyTorch and llama.cpp do on this machine: plain calls
 with either implementation of the experts, torch.compile with a static cache, llama.cpp with flash attention and without. A decode row is {STEPS} steps of one token
 from a position on, and the states of all sides are put back before each call. Weights are random; models have 360 to 430 million parameters.
-scripts/bench-peers installs llama.cpp. docs/Performance.md explains the table.
+scripts/bench-peers installs llama.cpp. docs/performance/families.md explains the table.
 """
 
 EPILOG = """\

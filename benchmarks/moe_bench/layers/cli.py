@@ -18,7 +18,7 @@ from .sides import PEERS, groups, start_compiled, start_peer
 
 DESCRIPTION = """\
 Compares compiled MoE layers with every public peer on this machine. Each is a process of its own with the same weights and threads bound to cores;
-they take turns. scripts/bench-peers installs the peers. docs/Performance.md explains the table.
+they take turns. scripts/bench-peers installs the peers. docs/performance/layers.md explains the table.
 """
 
 EPILOG = """\
@@ -44,7 +44,7 @@ def parser():
     p.add_argument("--row-seconds", type=float, default=12, metavar="S", help="fewer rounds, at least 3, where they would take longer (default: %(default)s)")
     commandline.add_options(p, rounds=9, turn_seconds=0.15, name="layers")
     p.add_argument("--tables", type=Path, nargs="+", metavar="FILE", help="print the tables of these result files and stop")
-    p.add_argument("--markdown", action="store_true", help="print the table as that of docs/Performance.md")
+    p.add_argument("--markdown", action="store_true", help="print the table as that of docs/performance/layers.md")
     p.add_argument("--figure", type=Path, metavar="FILE.svg", help="draw the rows, or with --tables those of the files, into this file")
     return p
 

@@ -1,4 +1,4 @@
-"""The figure of docs/Performance.md: time against tokens, a panel per layer and element type, with the floor drawn in."""
+"""The figure of docs/performance/layers.md: time against tokens, a panel per layer and element type, with the floor drawn in."""
 
 import math
 from html import escape

@@ -56,7 +56,7 @@ def table(summaries):
 
 
 def markdown(summaries):
-    """The same as a table of docs/Performance.md; peers that were left out after their trial are in brackets."""
+    """The same as a table of docs/performance/layers.md; peers that were left out after their trial are in brackets."""
     names = list(dict.fromkeys(v for s in summaries for v in s["peers"]))
     head = ["row", "compiled", "of the floor", "ratio to the best peer", "best peer", "its share", *names]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
