@@ -1,4 +1,4 @@
-"""Writes the table of the functions that kernels call into docs/Cuda.md (scripts/update-docs).
+"""Writes the table of the functions that kernels call into docs/cuda/functions.md (scripts/update-docs).
 
 usage: llvm-tblgen --dump-json .../CudaOps.td | contracts.py REPOSITORY > PAGE
 
@@ -100,7 +100,7 @@ def table(records, library):
 def written(page, rows):
     """The page with these rows between the marks."""
     if page.count(BEGIN) != 1 or page.count(END) != 1:
-        sys.exit(f"error: docs/Cuda.md needs one line '{BEGIN.strip()}' and one '{END.strip()}'; the table stands between them")
+        sys.exit(f"error: docs/cuda/functions.md needs one line '{BEGIN.strip()}' and one '{END.strip()}'; the table stands between them")
     head, rest = page.split(BEGIN)
     return head + BEGIN + "\n" + rows + "\n" + END + rest.split(END)[1]
 
@@ -109,4 +109,4 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     root = Path(sys.argv[1])
-    sys.stdout.write(written((root / "docs" / "Cuda.md").read_text(), table(json.load(sys.stdin), Library(root / "runtime"))))
+    sys.stdout.write(written((root / "docs" / "cuda" / "functions.md").read_text(), table(json.load(sys.stdin), Library(root / "runtime"))))

@@ -1,4 +1,4 @@
-"""docs/Cuda.md has the functions of the device library: those of the GPU side, of the emulation, and no others."""
+"""docs/cuda/functions.md has the functions of the device library: those of the GPU side, of the emulation, and no others."""
 
 import json
 import re
@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import contracts  # noqa: E402
 
 LIBRARY = contracts.Library(ROOT / "runtime")
-PAGE = (ROOT / "docs" / "Cuda.md").read_text()
+PAGE = (ROOT / "docs" / "cuda" / "functions.md").read_text()
 FILES = sorted(LIBRARY.device)
 
 
@@ -23,7 +23,7 @@ def names(cell):
 
 def rows(section):
     """Cells of the table under a heading, without the rows of titles."""
-    text = re.search(rf"^### {section}\n(.*?)(?=^##)", PAGE, re.M | re.S).group(1)
+    text = re.search(rf"^## {section}\n(.*?)(?=^##|\Z)", PAGE, re.M | re.S).group(1)
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")][1:]
 
 

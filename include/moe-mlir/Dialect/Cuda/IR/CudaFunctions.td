@@ -5,7 +5,8 @@
 include "moe-mlir/Dialect/Cuda/IR/CudaAttrs.td"
 
 /// What a function is on the GPU, and what the emulation checks of its use: scripts/update-docs writes both into
-/// docs/Cuda.md. Of a function that is made of others, in the same text for both sides, nothing is to be said.
+/// docs/cuda/functions.md. Of a function that is made of others, in the same text for both sides, nothing is to be
+/// said.
 class Cuda_Contract {
   string gpu = "";
   string emulation = "";
