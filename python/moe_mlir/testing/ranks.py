@@ -3,6 +3,7 @@
 import os
 import struct
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +70,29 @@ def children_of(process):
     """Numbers of the processes that a process has started, in that order."""
     text = "".join(Path(f"/proc/{process}/task/{task}/children").read_text() for task in os.listdir(f"/proc/{process}/task"))
     return [int(word) for word in text.split()]
+
+
+def kept_by(program):
+    """Processes that run this file, which alone could still listen at a port of its job; names of shared memory that ranks or UCX have made."""
+
+    def runs(process):
+        try:
+            return os.readlink(f"/proc/{process}/exe") == os.path.realpath(program)
+        except OSError:
+            return False
+
+    return [each for each in os.listdir("/proc") if each.isdigit() and runs(each)], {name for name in os.listdir("/dev/shm") if "moe" in name or "ucx" in name}
+
+
+def check_nothing_is_kept(program, files):
+    """Behind a job, whose launcher may have been killed: soon nobody runs the program, and shared memory has no more than `files`, from before."""
+    limit = time.monotonic() + 5
+    while True:
+        processes, now = kept_by(program)
+        if not processes and now <= files:
+            return
+        assert time.monotonic() < limit, (processes, now - files)
+        time.sleep(0.01)
 
 
 @dataclass(frozen=True)

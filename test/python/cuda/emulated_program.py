@@ -14,7 +14,7 @@ KERNEL = re.compile(re.escape(INCLUDE.encode()) + rb"([^\0]*)\0")
 
 
 def link(program, kernels, folder, **options):
-    """Links an object with kernels from their text; `options` as of Emulator.build. Returns a function: arguments -> the finished process."""
+    """Links an object with kernels from their text; `options` as of Emulator.build. Returns a function: arguments -> the finished process; its `file` is the executable."""
     compiler = host_compiler()
     library = Emulator(EMULATION / "libmoe_emulation.so", compiler).build(kernels, folder / "kernels", **options)
     subprocess.run([compiler, program, RUNTIME, f"-L{EMULATION}", "-lmoe_emulation", f"-Wl,-rpath,{EMULATION}", "-Wl,--export-dynamic-symbol=moe_emulated_*", "-lpthread", "-ldl", "-o", folder / "program"],
@@ -26,6 +26,7 @@ def link(program, kernels, folder, **options):
         assert (done.returncode != 0) == fails, done.stderr
         return done
 
+    run.file = folder / "program"
     return run
 
 

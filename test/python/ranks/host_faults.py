@@ -27,7 +27,7 @@ import numpy as np
 from hosts import ends_of, namespaces, why_no_namespaces
 from layer import Drawn, inputs_of, write
 
-from moe_mlir.testing.ranks import children_of, compile_for
+from moe_mlir.testing.ranks import check_nothing_is_kept, children_of, compile_for, kept_by
 
 DEADLINE, LOAD = 2, 4  # seconds: --deadline of a job with a fault, and what a busy machine may add
 PATIENCE = 20  # seconds: --deadline of a job that works
@@ -91,18 +91,6 @@ def check_one_line(code, errors):
     assert all(re.search(r"error: .*\brank \d", line) for line in lines), errors
 
 
-def kept_by(program):
-    """Processes of a program; files of shared memory; sockets that somebody listens at in this namespace."""
-
-    def runs(process):
-        try:
-            return os.readlink(f"/proc/{process}/exe") == os.path.realpath(program)
-        except OSError:
-            return False
-
-    return [each for each in os.listdir("/proc") if each.isdigit() and runs(each)], {name for name in os.listdir("/dev/shm") if "moe" in name or "ucx" in name}
-
-
 class HostFaults:
     """Jobs with faults on two hosts, and their programs and calls. `deadline`: of a job with a fault."""
 
@@ -149,10 +137,7 @@ class HostFaults:
             check_one_line(code, errors)
         # The launcher gives a rank that stands still as long again.
         assert seconds < self.deadline * (2 if fault == "stopped" else 1) + 1 + LOAD, ends
-        limit = time.monotonic() + 5  # children of a launcher that was killed
-        while kept_by(program)[0] and time.monotonic() < limit:
-            time.sleep(0.01)
-        assert kept_by(program) == ([], files)
+        check_nothing_is_kept(program, files)
         good = network.run(program, ranks, network.root(), folder, *words[:2], "--deadline", PATIENCE, "--calls", self.files[FEW])
         assert [(code, errors) for code, _, errors in good] == [(0, "")] * 2, good
         return Outcome(fault, shape_of(ends[0][2]), seconds)

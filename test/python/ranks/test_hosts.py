@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from host_faults import DEADLINE, FAULTS, FEW, LAYER, LOAD, MANY, PATIENCE, HostFaults, compile_programs, kept_by, write_calls, write_exchanges
+from host_faults import DEADLINE, FAULTS, FEW, LAYER, LOAD, MANY, PATIENCE, HostFaults, compile_programs, write_calls, write_exchanges
 from hosts import Hosts, ends_of, namespaces, why_no_namespaces
 from layer import Drawn, inputs_of
 
 from moe_mlir.testing.full import FULL
-from moe_mlir.testing.ranks import assert_same_bits, children_of, outputs_of
+from moe_mlir.testing.ranks import assert_same_bits, check_nothing_is_kept, children_of, kept_by, outputs_of
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_late_errors_of_ucx(programs, files, tmp_path):
     """UCX fails in mid-exchange, at the second host."""
     library = tmp_path / "libplanted.so"
     subprocess.run(["clang-22", "-shared", "-fPIC", "-o", library, Path(__file__).with_name("planted_ucp.c"), "-l:libucp.so.0"], check=True)
-    jobs = []
+    jobs, (_, before) = [], kept_by(programs[2])
     for fault in PLANTED:
         (tmp_path / fault).mkdir()
         plant = {"MOE_UCP": str(library), "MOE_PLANT": fault}
@@ -114,7 +114,7 @@ def test_late_errors_of_ucx(programs, files, tmp_path):
         for (code, _, errors), message in zip(ends, (there, here), strict=True):
             assert code == 1 and errors.count("\n") == 1 and re.search(f"error: (call \\d+: )?({message})", errors), (fault, ends)
         assert seconds < 10 + DEADLINE + LOAD, (fault, ends)
-    assert not kept_by(programs[2])[0]
+    check_nothing_is_kept(programs[2], before)
 
 
 def test_a_signal_from_outside(programs, files, tmp_path):
@@ -163,7 +163,7 @@ BROKEN = [(name, hosts) for name in LIBRARIES for hosts in ([(0,)] if name == "n
 
 
 def test_libraries(programs, files, tmp_path):
-    jobs = []
+    jobs, (_, before) = [], kept_by(programs[2])
     for name, hosts in BROKEN:
         folder = tmp_path / f"{name}-{len(hosts)}"
         folder.mkdir()
@@ -175,6 +175,7 @@ def test_libraries(programs, files, tmp_path):
         for code, output, errors in ends:
             assert code in (1, 2) and not output and errors.count("\n") == 1, (name, hosts, ends)
             assert re.search(f"error: rank \\d could not meet the others: (rank \\d: )?.*{LIBRARIES[name][1]}", errors), (name, hosts, errors)
+    check_nothing_is_kept(programs[2], before)
 
 
 def test_an_interface_that_is_not_there(programs, files, tmp_path):
