@@ -71,7 +71,7 @@ struct DecomposeDiff : CallPattern {
       return !piece || (getTensorType(piece) && getTensorType(piece).getRank() == type.getRank() &&
                         getElementTypeOf(piece) == type.getElementType());
     };
-    if (!dim || !order || *order < 1 || !fits(prepend) || !fits(append))
+    if (!dim || type.getRank() == 0 || !order || *order < 1 || !fits(prepend) || !fits(append))
       return failure();
     SmallVector<Value> pieces;
     SmallVector<int64_t> shape(type.getShape());

@@ -124,12 +124,19 @@ Element ElementAnalysis::evaluateOperand(CallOp call, StringRef name, ArrayRef<S
   return own ? evaluate(value, *own) : Element();
 }
 
+/// A dimension of a tensor of that rank. Without dimensions there is no coordinate to change, although calls may name
+/// dimension 0.
+static std::optional<int64_t> coordinateOf(CallOp call, StringRef name, int64_t rank) {
+  return rank > 0 ? call.getDim(name, rank) : std::nullopt;
+}
+
 /// x[i] - x[i-1], and x[0] - prepend[0] at the front. Known where both give the same expression.
 Element ElementAnalysis::evaluateDiff(CallOp call, ArrayRef<SizeExpr> index) {
   Value self = call.getValue("self"), prepend = call.getValue("prepend");
-  std::optional<int64_t> dim = call.getDim("dim", index.size());
-  if (!self || !prepend || !dim || call.getInt("n").value_or(1) != 1 || call.getArgument("append") ||
-      cast<RankedTensorType>(prepend.getType()).getDimSize(*dim) != 1)
+  std::optional<int64_t> dim = coordinateOf(call, "dim", index.size());
+  auto prependType = prepend ? dyn_cast<RankedTensorType>(prepend.getType()) : RankedTensorType();
+  if (!self || !dim || !prependType || prependType.getRank() != int64_t(index.size()) || call.getInt("n").value_or(1) != 1 || call.getArgument("append") ||
+      prependType.getDimSize(*dim) != 1)
     return {};
   auto at = [&](Value tensor, SizeExpr position) {
     SmallVector<SizeExpr> moved(index);
@@ -179,7 +186,7 @@ Element ElementAnalysis::evaluateCall(CallOp call, ArrayRef<SizeExpr> index) {
     Element start = scalar("start", 0), step = scalar("step", 1);
     if (start.kind != Element::Integer || step.kind != Element::Integer)
       return {};
-    return Element::number(start.integer + step.integer * index[0]);
+    return rank == 1 ? Element::number(start.integer + step.integer * index[0]) : Element();
   }
   if (op == "zeros" || op == "zeros_like" || op == "new_zeros" || op == "ones" || op == "ones_like" ||
       op == "new_ones") {
@@ -243,7 +250,7 @@ Element ElementAnalysis::evaluateCall(CallOp call, ArrayRef<SizeExpr> index) {
   }
   SmallVector<SizeExpr> own(index);
   if (op == "unsqueeze") {
-    std::optional<int64_t> dim = call.getDim("dim", rank);
+    std::optional<int64_t> dim = coordinateOf(call, "dim", rank);
     if (!dim)
       return {};
     own.erase(own.begin() + *dim);
@@ -258,7 +265,7 @@ Element ElementAnalysis::evaluateCall(CallOp call, ArrayRef<SizeExpr> index) {
     return evaluate(self, own);
   }
   if (op == "slice") {
-    std::optional<int64_t> dim = call.getDim("dim", rank);
+    std::optional<int64_t> dim = coordinateOf(call, "dim", rank);
     Element start = call.getArgument("start") ? evaluateOperand(call, "start", {}) : Element::number(0);
     if (!dim || start.kind != Element::Integer || start.integer.getConstant().value_or(0) < 0)
       return {};
@@ -266,7 +273,7 @@ Element ElementAnalysis::evaluateCall(CallOp call, ArrayRef<SizeExpr> index) {
     return evaluate(self, own);
   }
   if (op == "transpose") {
-    std::optional<int64_t> a = call.getDim("dim0", rank), b = call.getDim("dim1", rank);
+    std::optional<int64_t> a = coordinateOf(call, "dim0", rank), b = coordinateOf(call, "dim1", rank);
     if (!a || !b)
       return {};
     std::swap(own[*a], own[*b]);
@@ -295,7 +302,7 @@ Element ElementAnalysis::evaluateCall(CallOp call, ArrayRef<SizeExpr> index) {
     return next == moving.size() ? evaluate(self, own) : Element();
   }
   if (op == "cumsum") {
-    std::optional<int64_t> dim = call.getDim("dim", rank);
+    std::optional<int64_t> dim = coordinateOf(call, "dim", rank);
     Element element = evaluate(self, index);
     if (element.isTrue() || element.isFalse())
       element = Element::number(element.isTrue());
@@ -310,6 +317,10 @@ Element ElementAnalysis::evaluateCall(CallOp call, ArrayRef<SizeExpr> index) {
 }
 
 Element ElementAnalysis::evaluate(Value tensor, ArrayRef<SizeExpr> index) {
+  // Where a call's type contradicts its operands', the index fits the one only.
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  if (!type || type.getRank() != int64_t(index.size()))
+    return {};
   DenseElementsAttr constant;
   if (matchPattern(tensor, m_Constant(&constant))) {
     if (!constant.isSplat() || !isa<IntegerType>(constant.getElementType()))

@@ -105,7 +105,7 @@ static Values lowerInsert(Lowering &l) {
   std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", type.getRank()) : 0;
   std::optional<int64_t> step = l.call.getArgument("step") ? l.call.getInt("step") : 1;
   int64_t sourceRank = cast<RankedTensorType>(source.getType()).getRank();
-  if (!dim || !step || *step < 1 || sourceRank != type.getRank() - select)
+  if (!dim || type.getRank() == 0 || !step || *step < 1 || sourceRank != type.getRank() - select)
     return std::nullopt;
   source = l.cast(source, type.getElementType());
   SmallVector<OpFoldResult> sizes = l.getSizes(source);
@@ -166,7 +166,10 @@ static Values lowerCat(Lowering &l) {
 static Values lowerStack(Lowering &l) {
   std::optional<SmallVector<Value>> tensors = getTensors(l);
   std::optional<int64_t> dim = l.call.getArgument("dim") ? l.call.getDim("dim", l.getType().getRank()) : 0;
-  if (!tensors || !dim)
+  const int64_t rank = l.getType().getRank();
+  if (!tensors || !dim || llvm::any_of(*tensors, [&](Value tensor) {
+        return cast<RankedTensorType>(tensor.getType()).getRank() != rank - 1;
+      }))
     return std::nullopt;
   SmallVector<int64_t> shape(l.getType().getShape());
   shape[*dim] = 1;

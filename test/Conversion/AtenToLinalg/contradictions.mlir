@@ -21,10 +21,10 @@ func.func @ranks_that_are_joined(%x: tensor<f32>) -> tensor<f32> {
 // -----
 
 // expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
-func.func @no_permutation(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  // expected-note@+1 {{aten.permute.default (1): this form of the operator}}
-  %0 = aten.call "aten.permute.default"(%x) {self = #aten.arg<0>, dims = [0, 0, 7]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-  return %0 : tensor<2x3xf32>
+func.func @stack_of_other_ranks(%x: tensor<2x3xf32>, %y: tensor<f32>) -> tensor<2x3x2xf32> {
+  // expected-note@+1 {{aten.stack.default (1): this form of the operator}}
+  %0 = aten.call "aten.stack.default"(%x, %y) {tensors = [#aten.arg<0>, #aten.arg<1>], dim = 2 : i64} : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3x2xf32>
+  return %0 : tensor<2x3x2xf32>
 }
 
 // -----

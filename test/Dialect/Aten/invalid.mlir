@@ -94,3 +94,27 @@ func.func @missing_weights(%x: tensor<?x8xf32>) {
   %0 = aten.call "moe_mlir.experts.default"(%x) {hidden = #aten.arg<0>} : (tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
+
+// -----
+
+func.func @permutation_twice(%x: tensor<2x3xf32>) {
+  // expected-error@+1 {{'aten.call' op 'aten.permute.default' needs 'dims' that name each of 2 dimensions once}}
+  %0 = aten.call "aten.permute.default"(%x) {self = #aten.arg<0>, dims = [0, 0, 7]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @permutation_outside(%x: tensor<2x3xf32>) {
+  // expected-error@+1 {{'aten.call' op 'aten.permute.default' needs 'dims' that name each of 2 dimensions once}}
+  %0 = aten.call "aten.permute.default"(%x) {self = #aten.arg<0>, dims = [0, -9]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @permutation_short(%x: tensor<2x3xf32>) {
+  // expected-error@+1 {{'aten.call' op 'aten.permute.default' needs 'dims' that name each of 2 dimensions once}}
+  %0 = aten.call "aten.permute.default"(%x) {self = #aten.arg<0>, dims = [0]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}

@@ -8,6 +8,7 @@
 #include "CallTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -119,6 +120,21 @@ static LogicalResult verifyRequired(CallOp call) {
   return success();
 }
 
+/// Patterns use the dimensions of permute as indices. Those that are no constants are refused where it is lowered.
+static LogicalResult verifyPermutation(CallOp call) {
+  std::optional<SmallVector<int64_t>> dims = call.getBase() == "aten.permute" ? call.getInts("dims") : std::nullopt;
+  if (!dims)
+    return success();
+  const int64_t rank = cast<RankedTensorType>(call.getValue("self").getType()).getRank();
+  for (int64_t &dim : *dims)
+    dim += dim < 0 ? rank : 0;
+  llvm::sort(*dims);
+  if (llvm::equal(*dims, llvm::seq<int64_t>(0, rank)))
+    return success();
+  return call.emitOpError() << "'" << call.getTarget() << "' needs 'dims' that name each of " << rank
+                            << " dimensions once";
+}
+
 LogicalResult mlir::aten::verifyTypes(CallOp call) {
   auto check = [&](StringRef what, unsigned number, Type type) -> LogicalResult {
     if (isNumber(type) || isTensorOfNumbers(type))
@@ -133,7 +149,7 @@ LogicalResult mlir::aten::verifyTypes(CallOp call) {
       return failure();
 
   StringRef base = call.getBase();
-  if (failed(verifyRequired(call)))
+  if (failed(verifyRequired(call)) || failed(verifyPermutation(call)))
     return failure();
   if (!(base.starts_with("aten.") || base.starts_with("moe_mlir.")) || isAssertion(base))
     return success();
