@@ -60,3 +60,35 @@ kernel.func @roles(%flags: !kernel.window<2xi32>, %n: index, %epoch: i32) {
 kernel.func @element(%rows: !kernel.window<2xf64>) {
   kernel.return
 }
+
+// -----
+
+// What activations may be made of, and a GPU's functions are not.
+kernel.func @less_one(%x: memref<?xf32>, %i: index) {
+  %v = memref.load %x[%i] : memref<?xf32>
+  // expected-error@+1 {{'math.expm1' op has no CUDA C++ form}}
+  %w = math.expm1 %v : f32
+  memref.store %w, %x[%i] : memref<?xf32>
+  kernel.return
+}
+
+// -----
+
+// As softplus has it.
+kernel.func @of_one_more(%x: memref<?xf32>, %i: index) {
+  %v = memref.load %x[%i] : memref<?xf32>
+  // expected-error@+1 {{'math.log1p' op has no CUDA C++ form}}
+  %w = math.log1p %v : f32
+  memref.store %w, %x[%i] : memref<?xf32>
+  kernel.return
+}
+
+// -----
+
+kernel.func @power(%x: memref<?xf32>, %i: index) {
+  %v = memref.load %x[%i] : memref<?xf32>
+  // expected-error@+1 {{'math.powf' op has no CUDA C++ form}}
+  %w = math.powf %v, %v : f32
+  memref.store %w, %x[%i] : memref<?xf32>
+  kernel.return
+}
