@@ -16,6 +16,7 @@ from emulated import WARNINGS, Emulator, aligned, to_bf16  # noqa: E402
 from gpu_check.cases import COMPUTATION, Layer  # noqa: E402
 
 BUILD = Path(os.environ.get("MOE_BUILD_DIR", ROOT / "build"))
+TYPE_NAMES = {np.dtype(np.float32): "f32", np.dtype(np.float16): "f16"}  # numbers of bf16 are uint16
 STEP = 128  # bytes that a product takes of a row at a time, see Tiles.h
 
 # A kernel that packs weights: its name and the columns of a block.
@@ -109,7 +110,7 @@ class EmulatedKernels:
 
     def pack(self, weight, halves=False, **schedule):
         """The weight as its kernel packs it, which is as NumPy does."""
-        name = f"pack_{'x'.join(map(str, weight.shape))}_{'f32' if weight.itemsize == 4 else 'bf16'}" + ("_halves" if halves else "")
+        name = f"pack_{'x'.join(map(str, weight.shape))}_{TYPE_NAMES.get(weight.dtype, 'bf16')}" + ("_halves" if halves else "")
         expected = pack(weight, self.columns[name], halves)
         packed = aligned(expected.shape, weight.dtype)
         packed.view(np.uint8)[...] = 0xFF

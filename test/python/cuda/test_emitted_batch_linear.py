@@ -19,17 +19,17 @@ def integers(random, element, *shape):
     bits = small_integers(random, *shape)
     if element == "bf16":
         return bits
-    array = aligned(shape, np.float32)
+    array = aligned(shape, np.float16 if element == "f16" else np.float32)
     array[...] = from_bf16(bits)
     return array
 
 
 def numbers(array):
-    return array if array.dtype == np.float32 else from_bf16(array)
+    return from_bf16(array) if array.dtype == np.uint16 else array.astype(np.float32)
 
 
 # Rows of whole steps, rows of whole chunks, rows whose elements are loaded one by one; one column block and several.
-@pytest.mark.parametrize("element, N, K", [("bf16", 200, 128), ("f32", 90, 36), ("bf16", 24, 33)])
+@pytest.mark.parametrize("element, N, K", [("bf16", 200, 128), ("f32", 90, 36), ("bf16", 24, 33), ("f16", 24, 33)])
 def test_equals_numpy(element, N, K, tmp_path):
     kernels = EmulatedKernels(kernel_level(GRAPH.format(G=G, N=N, K=K, type=element)), tmp_path)
     random = np.random.default_rng(N)
