@@ -29,7 +29,7 @@ def call(program, folder, inputs, seed=1):
     program(*arguments, "--output-dir", folder / "out", seed=seed)
 
 
-@pytest.mark.parametrize("decay,delta", sample([("heads", True), ("channels", True), ("elements", False), ("channels", False)], 1))
+@pytest.mark.parametrize("decay,delta", sample([("heads", True), ("channels", True), ("elements", False), ("channels", False), ("heads", False), ("elements", True)], 1))
 def test_scan(decay, delta, tmp_path):
     m, n, k, v = 2, 4, 6, 70
     last = {"heads": [], "channels": [k], "elements": [v]}[decay]
