@@ -135,8 +135,8 @@ Element ElementAnalysis::evaluateDiff(CallOp call, ArrayRef<SizeExpr> index) {
   Value self = call.getValue("self"), prepend = call.getValue("prepend");
   std::optional<int64_t> dim = coordinateOf(call, "dim", index.size());
   auto prependType = prepend ? dyn_cast<RankedTensorType>(prepend.getType()) : RankedTensorType();
-  if (!self || !dim || !prependType || prependType.getRank() != int64_t(index.size()) || call.getInt("n").value_or(1) != 1 || call.getArgument("append") ||
-      prependType.getDimSize(*dim) != 1)
+  if (!self || !dim || !prependType || prependType.getRank() != int64_t(index.size()) ||
+      call.getInt("n").value_or(1) != 1 || call.getArgument("append") || prependType.getDimSize(*dim) != 1)
     return {};
   auto at = [&](Value tensor, SizeExpr position) {
     SmallVector<SizeExpr> moved(index);
