@@ -169,6 +169,8 @@ static Values lowerScatter(Lowering &l) {
     return std::nullopt;
   // Elsewhere the index must cover the tensor; a shorter one would leave the rest untouched.
   auto indexType = cast<RankedTensorType>(index.getType());
+  if (indexType.getRank() != type.getRank())
+    return std::nullopt;
   for (int64_t at = 0; at < type.getRank(); ++at)
     if (at != *dim && indexType.getDimSize(at) != type.getDimSize(at))
       return std::nullopt;

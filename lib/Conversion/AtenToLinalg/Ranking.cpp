@@ -49,8 +49,9 @@ static Values lowerCumsum(Lowering &l) {
   Value self = l.getTensor("self");
   if (!self)
     return std::nullopt;
-  std::optional<int64_t> dim = l.call.getDim("dim", cast<RankedTensorType>(self.getType()).getRank());
-  if (!dim)
+  const int64_t rank = cast<RankedTensorType>(self.getType()).getRank();
+  std::optional<int64_t> dim = l.call.getDim("dim", rank);
+  if (!dim || rank == 0)
     return std::nullopt;
   Type element = l.getType().getElementType(), compute = getComputeType(element);
   Value sum = pairwise(l, l.cast(self, compute), *dim, compute,

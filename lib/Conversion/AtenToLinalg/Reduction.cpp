@@ -171,7 +171,7 @@ static Values lowerSoftmax(Lowering &l) {
     return std::nullopt;
   auto from = cast<RankedTensorType>(self.getType());
   std::optional<int64_t> dim = l.call.getDim("dim", from.getRank());
-  if (!dim)
+  if (!dim || from.getRank() == 0)
     return std::nullopt;
   Type compute = getComputeType(l.getType().getElementType());
   RankedTensorType type = from.clone(compute);

@@ -112,7 +112,7 @@ static Values lowerPermute(Lowering &l) {
       std::swap(permutation[0], permutation[1]);
   } else {
     std::optional<int64_t> first = l.call.getDim("dim0", rank), second = l.call.getDim("dim1", rank);
-    if (!first || !second)
+    if (!first || !second || rank == 0)
       return std::nullopt;
     std::swap(permutation[*first], permutation[*second]);
   }
@@ -148,7 +148,7 @@ static Values lowerFlatten(Lowering &l) {
   int64_t rank = cast<RankedTensorType>(self.getType()).getRank();
   std::optional<int64_t> start = l.call.getArgument("start_dim") ? l.call.getDim("start_dim", rank) : 0;
   std::optional<int64_t> end = l.call.getArgument("end_dim") ? l.call.getDim("end_dim", rank) : rank - 1;
-  if (!start || !end)
+  if (!start || !end || rank == 0 || *start > *end)
     return std::nullopt;
   SmallVector<OpFoldResult> from = l.getSizes(self), sizes(from.begin(), from.begin() + *start);
   sizes.push_back(l.multiply(ArrayRef(from).slice(*start, *end - *start + 1)));

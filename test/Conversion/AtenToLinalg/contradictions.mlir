@@ -71,3 +71,48 @@ func.func @complex(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
   %0 = aten.call "aten.softmax.int"(%x) {self = #aten.arg<0>, dim = 0 : i64} : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
   return %0 : tensor<4xcomplex<f32>>
 }
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @flatten_backwards(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  // expected-note@+1 {{aten.flatten.using_ints (1): this form of the operator}}
+  %0 = aten.call "aten.flatten.using_ints"(%x) {self = #aten.arg<0>, start_dim = 2 : i64, end_dim = 0 : i64} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %0 : tensor<2x3x4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @flatten_a_number(%x: tensor<f32>) -> tensor<1xf32> {
+  // expected-note@+1 {{aten.flatten.using_ints (1): this form of the operator}}
+  %0 = aten.call "aten.flatten.using_ints"(%x) {self = #aten.arg<0>} : (tensor<f32>) -> tensor<1xf32>
+  return %0 : tensor<1xf32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @sums_of_a_number(%x: tensor<f32>) -> tensor<f32> {
+  // expected-note@+1 {{aten.cumsum.default (1): this form of the operator}}
+  %0 = aten.call "aten.cumsum.default"(%x) {self = #aten.arg<0>, dim = 0 : i64} : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @transpose_a_number(%x: tensor<f32>) -> tensor<f32> {
+  // expected-note@+1 {{aten.transpose.int (1): this form of the operator}}
+  %0 = aten.call "aten.transpose.int"(%x) {self = #aten.arg<0>, dim0 = 0 : i64, dim1 = 0 : i64} : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// expected-error@+1 {{1 call(s) of 1 operator(s) are not supported}}
+func.func @scatter_of_another_rank(%x: tensor<2x3xf32>, %i: tensor<3xi64>) -> tensor<2x3xf32> {
+  // expected-note@+1 {{aten.scatter.value (1): this form of the operator}}
+  %0 = aten.call "aten.scatter.value"(%x, %i) {self = #aten.arg<0>, dim = 0 : i64, index = #aten.arg<1>, value = 1.0 : f64} : (tensor<2x3xf32>, tensor<3xi64>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
