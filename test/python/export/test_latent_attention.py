@@ -17,7 +17,7 @@ from moe_mlir.testing.compiling import compile_model, moe_compile, step_inputs, 
 from moe_mlir.testing.families import small_model
 from moe_mlir.testing.full import sample
 
-FAMILIES = ["deepseek_v3", "glm4_moe_lite", "axk1"]
+FAMILIES = ["deepseek_v3", "glm4_moe_lite", "axk1", "mistral4"]
 LENGTH = 16
 
 
