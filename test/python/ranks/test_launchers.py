@@ -26,7 +26,7 @@ def programs(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("launchers")
     export_model(load_model(TINY_MOE, torch.float32), folder / "tiny.pt2", vocabulary="bytes")
-    made = {ranks: compile_for(folder / "tiny.pt2", folder / str(ranks), ranks) for ranks in (1, 2, 4)}
+    made = {ranks: compile_for(folder / "tiny.pt2", folder / str(ranks), ranks) for ranks in (1, 2, 4, "tp=2", "ep=2,tp=2")}
     plain = run(made[1], 1, *WORDS)
     assert plain.returncode == 0 and len(plain.stdout) > 100, plain.stderr
     return made, plain.stdout
@@ -51,6 +51,14 @@ def start(program, variables):
 def test_own_launcher(programs, ranks, comm):
     made, text = programs
     done = run(made[ranks], ranks, *WORDS, "--comm", comm)
+    assert (done.returncode, done.stdout) == (0, text), done.stderr
+
+
+@pytest.mark.parametrize("parallel, ranks", [("tp=2", 2), ("ep=2,tp=2", 4)])
+def test_attention_is_divided(programs, parallel, ranks):
+    """Sums have another order then, which decides no token of this text."""
+    made, text = programs
+    done = run(made[parallel], ranks, *WORDS)
     assert (done.returncode, done.stdout) == (0, text), done.stderr
 
 
