@@ -9,7 +9,7 @@ import torch
 
 from .. import collector, hf
 from ..errors import Error, UnsupportedError
-from . import archive
+from . import archive, half_graphs
 from .cache import find_states
 from .check import check_exported, few_threads, narrow
 from .replacements import experts as expert_modules
@@ -252,7 +252,8 @@ def _trace(model, length, routers, force_experts, return_experts, say):
     kind = CachedModel if length else PlainModel
     module = kind(model, list(inputs), routers, force_experts, return_experts, found, length)
     say("tracing")
-    program = torch.export.export(module, args=(), kwargs=inputs, dynamic_shapes=dynamic, strict=False)
+    with half_graphs.left_out():
+        program = torch.export.export(module, args=(), kwargs=inputs, dynamic_shapes=dynamic, strict=False)
     experts = sum(node.target == torch.ops.moe_mlir.experts.default for node in program.graph.nodes)
     cache = f"cache of {length} tokens" if length else "no cache"
     say(f"traced {len(program.graph.nodes)} nodes, {experts} MoE layers, {cache}")
