@@ -7,8 +7,8 @@
 
 #include "CallTypes.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -128,8 +128,7 @@ static LogicalResult verifyPermutation(CallOp call) {
   const int64_t rank = cast<RankedTensorType>(call.getValue("self").getType()).getRank();
   for (int64_t &dim : *dims)
     dim += dim < 0 ? rank : 0;
-  llvm::sort(*dims);
-  if (llvm::equal(*dims, llvm::seq<int64_t>(0, rank)))
+  if (int64_t(dims->size()) == rank && isPermutationVector(*dims))
     return success();
   return call.emitOpError() << "'" << call.getTarget() << "' needs 'dims' that name each of " << rank
                             << " dimensions once";
