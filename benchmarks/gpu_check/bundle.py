@@ -18,13 +18,15 @@ from .manifest import BundleError, write_manifest
 from .microkernels import write_micro
 from .numerics import record, save_records
 from .program import Program
+from .programs import write_programs
 from .sizes import DRY, REAL, SMALL
 from .steps.numerics import layer_case
+from .steps.programs import PROGRAMS
 from .variants import write_variants
 
 EMULATION = ROOT / "runtime" / "test" / "emulation"
 # Of the source tree: the package without what only makes bundles, and what it takes from the emulation's tests.
-COMPILING = ("bundle.py", "codereport.py", "compiling.py", "constants.py", "instrument.py", "report.py", "tables.py", "variants.py", "__pycache__")
+COMPILING = ("bundle.py", "codereport.py", "compiling.py", "constants.py", "instrument.py", "programs.py", "report.py", "tables.py", "variants.py", "__pycache__")
 BESIDE = ("emulated.py", "exchange.py")
 
 
@@ -89,7 +91,7 @@ def write_bundle(folder, build, host_compiler, say=print, compiler=None):
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "records").mkdir(parents=True)
     copy_sources(folder)
-    compiler, cache = compiler or nvrtc(), {}
+    compiler_given, compiler, cache = compiler is not None, compiler or nvrtc(), {}
     for name, layer in {**{name_of(*case): case[1] for case in NUMERICS}, **SMALL, **MODELS}.items():
         say(f"{name}: kernels and cubins")
         program = compile_layer(build, layer, name)
@@ -115,5 +117,10 @@ def write_bundle(folder, build, host_compiler, say=print, compiler=None):
         save_records(folder / "records" / f"{name}.npz", record(program, tokens, device))
     say("executables")
     write_executables(folder / "executables", build)
+    if not compiler_given:
+        say("programs")
+        write_programs(folder / PROGRAMS, build)
+        (folder / "nccl").mkdir()
+        shutil.copy(build / "runtime" / "test" / "cuda" / "nccl_one_rank", folder / "nccl")
     write_manifest(folder, ROOT)
     return folder

@@ -46,6 +46,12 @@ static void addNeeds(const llvm::User &user, llvm::SetVector<const llvm::GlobalV
   }
 }
 
+/// Whether a part may have a copy of its own. Tables of addresses are one: the runtime tells the entries of the table of
+/// kernels apart by where they stand.
+static bool canBeCopied(const llvm::GlobalVariable &variable) {
+  return variable.isConstant() && !variable.getInitializer()->needsRelocation();
+}
+
 /// What several parts may refer to becomes visible among them: functions whose address is taken, and variables.
 static SmallVector<llvm::Function *> separate(llvm::Module &module) {
   auto share = [](llvm::GlobalValue &value) {
@@ -56,7 +62,7 @@ static SmallVector<llvm::Function *> separate(llvm::Module &module) {
     value.setVisibility(llvm::GlobalValue::HiddenVisibility);
   };
   for (llvm::GlobalVariable &variable : module.globals())
-    if (!variable.isConstant())
+    if (!variable.isDeclaration() && !canBeCopied(variable))
       share(variable);
   SmallVector<llvm::Function *> functions;
   for (llvm::Function &function : module) {

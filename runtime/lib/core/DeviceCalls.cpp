@@ -25,9 +25,13 @@ Status DeviceCalls::bring(Device &device, const moert_program &program, std::vec
 
 Status DeviceCalls::launch(Device &device, const moert_program &program, const moert_kernel *kernel, const void *args,
                            const Launch &what, bool traced) {
+  const auto offset = reinterpret_cast<uintptr_t>(kernel) - reinterpret_cast<uintptr_t>(program.kernels);
+  const auto index = offset / sizeof *kernel;
+  if (index >= static_cast<size_t>(program.kernel_count) || offset % sizeof *kernel)
+    return failure(kInternal, "kernel '%s' stands in no table of the program", kernel->name);
   if (traced && what.blocks > 0)
     launches.push_back(what);
-  return device.launch(static_cast<int32_t>(kernel - program.kernels), args, what.blocks, traced);
+  return device.launch(static_cast<int32_t>(index), args, what.blocks, traced);
 }
 
 Status DeviceCalls::expertLoad(Device &device, const char *layer, const int32_t *offsets, int32_t experts) {

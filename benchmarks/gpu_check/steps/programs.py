@@ -1,0 +1,96 @@
+"""(g) Whole programs as a user runs them: layers in each type, ops of models, MoE layers of models, and ranks that share the GPU."""
+
+import json
+import lzma
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from ..stepping import Part, main
+
+PROGRAMS = "program-cases"
+NCCL = "nccl, one rank"
+
+
+def deviation(y, expected, case):
+    """How far an output is from what it should be, 1 being all that is allowed."""
+    if y.shape != expected.shape or y.dtype != expected.dtype:
+        return float("inf")
+    if not y.size:
+        return 0.0
+    if not case["bound"]:
+        return 0.0 if y.tobytes() == expected.tobytes() else float("inf")
+    y, expected = y.astype(np.float64), expected.astype(np.float64)
+    if not np.isfinite(y).all():
+        return float("inf")
+    if not case["typical"]:
+        return np.abs(y - expected).max() / (case["bound"] * max(np.abs(expected).max(), 1e-30))
+    errors = np.abs(y - expected).max(axis=-1) / np.abs(expected).max(axis=-1)
+    return max(np.median(errors) / case["typical"], np.quantile(errors, 0.9) / case["bound"] if len(errors) > 9 else 0)
+
+
+def parts(bundle, sizes):
+    folder = bundle / PROGRAMS
+    if (bundle / "nccl").is_dir():
+        yield Part(NCCL, seconds=30, least=5)
+    order = ("layer", "model", "ranks", "batch", "scan")  # by what is lost without them
+    for place in sorted(folder.iterdir(), key=lambda place: (*(not place.name.startswith(kind) for kind in order), place.name)) if folder.is_dir() else []:
+        yield Part(place.name, seconds=25, least=5)
+
+
+def unpack(source, folder):
+    """The program of a case, with its weights beside it."""
+    folder.mkdir()
+    for file in source.glob("program*.xz"):
+        (folder / file.stem).write_bytes(lzma.decompress(file.read_bytes()))
+    (folder / "program").chmod(0o755)
+    return folder / "program"
+
+
+def check_nccl(step, seconds):
+    """NCCL as the machine has it: what one rank can do with it (runtime/test/cuda/OneRank.cpp)."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(shutil.copy(step.bundle / "nccl" / "nccl_one_rank", folder))
+        program.chmod(0o755)
+        done = subprocess.run([str(program)], capture_output=True, text=True, timeout=max(5, seconds))
+    # Where the steps run without a GPU it says so.
+    without = "cpu" in step.seam.executable_flags(seconds)
+    step.write("nccl", code=done.returncode, said=(done.stdout + done.stderr).strip()[-1000:], passed=done.returncode == (1 if without else 0))
+
+
+def run(step, part):
+    if part.name == NCCL:
+        check_nccl(step, min(part.seconds, step.left) - 2)
+        return
+    source = step.bundle / PROGRAMS / part.name
+    case = json.loads((source / "case.json").read_text())
+    seconds = min(part.seconds, step.left) - 2
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(shutil.copytree(source, Path(folder) / "case"))  # wherever the bundle came from, its programs can be run
+        program = unpack(source.parent / case["of"], Path(folder) / "of")
+        lines = [
+            " ".join([*(f"--input {name}=@{place / f'{number}.{name}.npy'}" for name in names), f"--output-dir {place / f'out{number}'}"])
+            for number, names in enumerate(case["calls"])
+        ]  # fmt: skip
+        (place / "calls").write_text("\n".join(lines) + "\n")
+        flags = [str(flag) for flag in step.seam.executable_flags(seconds)]
+        if "cpu" in flags and case["of"].startswith("ranks-") and case["of"] != "ranks-1":
+            # Compiled from a text for a GPU alone.
+            done = subprocess.run([str(program), "--info", "--kernels"], capture_output=True, text=True, timeout=max(5, seconds))
+            step.write("program", code=done.returncode, said=done.stderr.strip()[-600:], passed=done.returncode == 0)
+            return
+        command = [str(program), *case["flags"], "--calls", str(place / "calls"), *flags]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=max(5, seconds))
+        worst = []
+        for number in range(len(case["calls"]) if done.returncode == 0 else 0):
+            for file in sorted((place / f"expected{number}").glob("*.npy")):
+                worst.append(deviation(np.load(place / f"out{number}" / file.name), np.load(file), case))
+        passed = done.returncode == 0 and bool(worst) and bool(max(worst) <= 1)
+        step.write("program", code=done.returncode, said=done.stderr.strip()[-600:], worst=[float(f"{x:.3g}") for x in worst], passed=passed)
+
+
+if __name__ == "__main__":
+    main("programs", parts, run, device=False)
