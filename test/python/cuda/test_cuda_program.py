@@ -55,6 +55,13 @@ def test_without_a_driver(layer, tmp_path):
         assert len(done.stderr.splitlines()) == 1 and "driver" in done.stderr and "--device cpu" in done.stderr, done.stderr
 
 
+def test_tables_of_a_program_are_one(layer):
+    """The place of an entry in the table of kernels is the number of the kernel, for the code of a launch too, which is made apart."""
+    symbols = [line.split()[-1] for line in run("nm", layer[0]).stdout.splitlines()]
+    tables = [name for name in symbols if name.startswith("moert_kernels")]
+    assert len(tables) == len(set(tables)) == 2, tables  # of the program for the GPU, and of that for the CPU
+
+
 def test_info_names_the_kernels(layer):
     done = run(layer[0], "--info", "--kernels")
     assert done.returncode == 0, done.stderr
