@@ -1,6 +1,7 @@
 //===- CudaDialect.cpp - registration of the cuda dialect --------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
+#include "moe-mlir/Support/BodyFormat.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -8,6 +9,7 @@
 
 using namespace mlir;
 using namespace mlir::cuda;
+using moe_mlir::parseBody, moe_mlir::printBody;
 
 #include "moe-mlir/Dialect/Cuda/IR/CudaDialect.cpp.inc"
 #include "moe-mlir/Dialect/Cuda/IR/CudaEnums.cpp.inc"

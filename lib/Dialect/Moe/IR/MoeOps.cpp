@@ -5,11 +5,13 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Support/BodyFormat.h"
 
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace mlir::moe;
+using moe_mlir::parseBody, moe_mlir::printBody;
 
 /// Parses one keyword of an enumeration; a wrong one is answered with the list of the right ones.
 template <typename Enum, typename EnumAttr>

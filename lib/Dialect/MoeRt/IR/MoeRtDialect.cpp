@@ -1,12 +1,14 @@
 //===- MoeRtDialect.cpp - registration of the moert dialect -------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
+#include "moe-mlir/Support/BodyFormat.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::moert;
+using moe_mlir::parseBody, moe_mlir::printBody;
 
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRtDialect.cpp.inc"
 #define GET_OP_CLASSES

@@ -31,7 +31,7 @@ def Cuda_WarpRolesOp : Cuda_Op<"warp_roles", [NoTerminator, NoRegionArguments, S
     ```
   }];
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$body attr-dict";
+  let assemblyFormat = "custom<Body>($body) attr-dict";
   let hasRegionVerifier = 1;
 }
 
@@ -43,7 +43,7 @@ def Cuda_RoleOp : Cuda_Op<"role", [NoTerminator, NoRegionArguments, SingleBlock,
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$warps, I64Attr:$registers);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `warps` `(` $warps `)` `registers` `(` $registers `)` $body attr-dict";
+  let assemblyFormat = "$sym_name `warps` `(` $warps `)` `registers` `(` $registers `)` custom<Body>($body) attr-dict";
   let hasVerifier = 1;
 }
 

@@ -77,7 +77,7 @@ def Kernel_LaunchGroupOp : Kernel_Op<"launch_group", [NoTerminator, NoRegionArgu
     ```
   }];
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "attr-dict-with-keyword $body";
+  let assemblyFormat = "attr-dict-with-keyword custom<Body>($body)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The launches, in the order of the text.

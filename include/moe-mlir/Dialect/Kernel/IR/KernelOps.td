@@ -225,7 +225,7 @@ def Kernel_RowTileOp : Kernel_Op<"row_tile", [NoTerminator, SingleBlock, Recursi
   }];
   let arguments = (ins Index:$count, I64Attr:$max);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$count `max` $max $body attr-dict";
+  let assemblyFormat = "$count `max` $max custom<Body>($body) attr-dict";
   let hasVerifier = 1;
 }
 
@@ -238,7 +238,7 @@ def Kernel_RowIndicesOp : Kernel_Op<"row_indices", [SingleBlock, RecursiveMemory
   let arguments = (ins Index:$base);
   let results = (outs Kernel_RowsType:$result);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$base $body attr-dict `:` type($result)";
+  let assemblyFormat = "$base custom<Body>($body) attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

@@ -224,7 +224,7 @@ def Moe_ExpertOp : Moe_Op<"expert", [Pure, AttrSizedOperandSegments, SingleBlock
   let assemblyFormat = [{
     $rows `,` $layout `,` $w_in `,` $w_out (`bias_in` `(` $b_in^ `:` type($b_in) `)`)?
     (`bias_out` `(` $b_out^ `:` type($b_out) `)`)? (`gated` $gated^)? (`interleaved` $interleaved^)?
-    (`schedule` `(` $schedule^ `)`)? $activation attr-dict
+    (`schedule` `(` $schedule^ `)`)? custom<Body>($activation) attr-dict
     `:` type($rows) `,` qualified(type($layout)) `,` type($w_in) `,` type($w_out) `->` type($result)
   }];
   let builders = [

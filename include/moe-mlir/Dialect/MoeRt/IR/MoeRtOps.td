@@ -180,7 +180,7 @@ def MoeRt_LaunchGroupOp : MoeRt_Op<"launch_group", [NoTerminator, NoRegionArgume
   }];
   let arguments = (ins MoeRt_Ptr:$context);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$context attr-dict-with-keyword $body";
+  let assemblyFormat = "$context attr-dict-with-keyword custom<Body>($body)";
   let hasVerifier = 1;
 }
 
