@@ -58,7 +58,8 @@ public:
 private:
   Error fail(const Twine &what) const { return createStringError("'" + path + "' " + what); }
   Error readTensor(StringRef key, const JsonValue &value);
-  Error checkOverlaps() const;
+  /// As the format demands, the tensors are the data: each byte belongs to one of them.
+  Error checkRanges() const;
 
   std::string path;
   std::unique_ptr<MemoryBuffer> buffer;
@@ -106,16 +107,25 @@ Error SafetensorsSource::readTensor(StringRef key, const JsonValue &value) {
   return Error::success();
 }
 
-Error SafetensorsSource::checkOverlaps() const {
+Error SafetensorsSource::checkRanges() const {
   std::vector<const StringMapEntry<Tensor> *> order;
   for (const StringMapEntry<Tensor> &entry : tensors)
-    if (entry.second.begin != entry.second.end)
-      order.push_back(&entry);
-  llvm::sort(order, [](auto *a, auto *b) { return a->second.begin < b->second.begin; });
-  for (size_t i = 1; i < order.size(); ++i)
-    if (order[i]->second.begin < order[i - 1]->second.end)
-      return fail("is damaged: tensors '" + printable(order[i - 1]->getKey()) + "' and '" +
-                  printable(order[i]->getKey()) + "' share bytes");
+    order.push_back(&entry);
+  llvm::sort(order, [](auto *a, auto *b) {
+    return std::pair(a->second.begin, a->second.end) < std::pair(b->second.begin, b->second.end);
+  });
+  uint64_t end = 0;
+  for (auto [i, entry] : llvm::enumerate(order)) {
+    std::string name = printable(entry->getKey());
+    if (entry->second.begin < end)
+      return fail("is damaged: tensors '" + printable(order[i - 1]->getKey()) + "' and '" + name + "' share bytes");
+    if (entry->second.begin > end)
+      return fail("is damaged: " + Twine(entry->second.begin - end) + " bytes in front of tensor '" + name +
+                  "' belong to none");
+    end = entry->second.end;
+  }
+  if (end != data.size())
+    return fail("is damaged: " + Twine(data.size() - end) + " bytes at its end belong to no tensor");
   return Error::success();
 }
 
@@ -128,17 +138,17 @@ Error SafetensorsSource::read() {
     return fail("is no safetensors file, or is cut off: its header would have " + Twine(size) + " bytes");
   StringRef header = file.substr(sizeof(uint64_t), size);
   data = file.drop_front(sizeof(uint64_t) + size);
+  if (!header.starts_with("{"))
+    return fail("is no safetensors file: its header is no object");
   Expected<JsonDocument> value = parseUntrustedJson(header);
   if (!value)
     return fail("is no safetensors file: its header: " + toString(value.takeError()));
   const JsonObject *object = value->root().getAsObject();
-  if (!object)
-    return fail("is no safetensors file: its header is no object");
   for (const auto &[key, entry] : *object)
     if (key != "__metadata__")
       if (Error error = readTensor(key, entry))
         return error;
-  return checkOverlaps();
+  return checkRanges();
 }
 
 std::string SafetensorsSource::contentId() const {

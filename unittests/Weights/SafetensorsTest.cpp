@@ -45,7 +45,7 @@ TEST_F(SafetensorsTest, Tensors) {
   auto source = open(R"({"__metadata__": {"format": "pt"},
     "a": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [4, 16]},
     "b": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]},
-    "none": {"dtype": "I64", "shape": [0, 5], "data_offsets": [7, 7]}})",
+    "none": {"dtype": "I64", "shape": [0, 5], "data_offsets": [16, 16]}})",
                      "0123456789abcdef");
   ASSERT_TRUE(bool(source)) << toString(source.takeError());
   Expected<Blob> a = (*source)->find("a"), b = (*source)->find("b"), none = (*source)->find("none");
@@ -87,11 +87,12 @@ TEST_F(SafetensorsTest, HeadersThatAreNone) {
   EXPECT_EQ(errorOf("{}", "", 3), "is no safetensors file, or is cut off: its header would have 3 bytes");
   EXPECT_EQ(errorOf("{}", "", int64_t(1) << 40),
             "is no safetensors file, or is cut off: its header would have 1099511627776 bytes");
-  EXPECT_EQ(errorOf("[]", ""), "is no safetensors file: its header is no object");
+  for (StringRef header : {"", "[]", "1", " {}"})
+    EXPECT_EQ(errorOf(header, ""), "is no safetensors file: its header is no object");
   EXPECT_EQ(errorOf(R"({"a": 1, "a": 2})", ""),
             "is no safetensors file: its header: the key 'a' occurs twice in one object at byte 12");
-  EXPECT_EQ(errorOf(std::string(300, '['), ""),
-            "is no safetensors file: its header: more than 200 nested levels at byte 200");
+  EXPECT_EQ(errorOf("{\"a\":" + std::string(300, '['), ""),
+            "is no safetensors file: its header: more than 200 nested levels at byte 204");
 }
 
 TEST_F(SafetensorsTest, TensorsThatDoNotFit) {
@@ -125,6 +126,25 @@ TEST_F(SafetensorsTest, TensorsThatOverlap) {
                         "b": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}})",
                     "01234567"),
             "is damaged: tensors 'b' and 'a' share bytes");
+  // The smallest of them stands inside of the largest.
+  EXPECT_EQ(errorOf(R"({"a": {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]},
+                        "b": {"dtype": "U8", "shape": [0], "data_offsets": [4, 4]}})",
+                    "01234567"),
+            "is damaged: tensors 'a' and 'b' share bytes");
+}
+
+/// The format has no holes: what stands in one would be read by some programs and not by others.
+TEST_F(SafetensorsTest, BytesOfNoTensor) {
+  EXPECT_EQ(errorOf(R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [1, 5]}})", "01234"),
+            "is damaged: 1 bytes in front of tensor 'a' belong to none");
+  EXPECT_EQ(errorOf(R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
+                        "b": {"dtype": "U8", "shape": [2], "data_offsets": [6, 8]}})",
+                    "01234567"),
+            "is damaged: 2 bytes in front of tensor 'b' belong to none");
+  EXPECT_EQ(errorOf(R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}})", "0123456"),
+            "is damaged: 3 bytes at its end belong to no tensor");
+  EXPECT_EQ(errorOf("{}", "0"), "is damaged: 1 bytes at its end belong to no tensor");
+  EXPECT_EQ(errorOf("{}", ""), "");
 }
 
 TEST_F(SafetensorsTest, FilesThatCannotBeRead) {
