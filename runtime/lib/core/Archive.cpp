@@ -67,7 +67,13 @@ Status Archive::checkTable() {
       header.table_size > size - header.table_offset || header.entry_count > header.table_size / sizeof(ArchiveEntry) ||
       header.entry_count > UINT32_MAX)
     return damaged("the table lies outside the file");
-  const char *table = base + header.table_offset;
+  // What is checked here is what is used later, whoever writes to the file meanwhile.
+  if (!copy.reserve(header.table_size))
+    return failure(kUserError, "out of memory: the table of weights '%s' needs %llu bytes", path.c_str(),
+                   static_cast<unsigned long long>(header.table_size));
+  char *table = static_cast<char *>(copy.data());
+  if (header.table_size)
+    std::memcpy(table, base + header.table_offset, header.table_size);
   if (header.table_checksum != checksum(table, header.table_size))
     return damaged("the table's checksum differs");
   entries = reinterpret_cast<const ArchiveEntry *>(table);
@@ -75,11 +81,17 @@ Status Archive::checkTable() {
   strings = table + count * sizeof(ArchiveEntry);
   stringsSize = header.table_size - count * sizeof(ArchiveEntry);
   byKey.resize(count);
+  uint64_t keys = 0;
   for (uint64_t i = 0; i < count; ++i) {
     if (Status s = checkEntry(entries[i], i); s.failed())
       return s;
+    keys += entries[i].key_size;
     byKey[i] = static_cast<uint32_t>(i);
   }
+  if (keys > stringsSize) // to compare them would take more time than the file is long
+    return damaged("keys of entries overlap");
+  if (Status s = checkData(); s.failed())
+    return s;
   auto before = [&](uint32_t a, uint32_t b) {
     return compareKey(entries[a], strings + entries[b].key_offset, entries[b].key_size) < 0;
   };
@@ -93,6 +105,28 @@ Status Archive::checkTable() {
 
 /// Programs compute indices from bools.
 static bool isNoBool(char byte) { return byte != 0 && byte != 1; }
+
+/// Parts of an entry that a rank does not need are given back: no other entry may lie there.
+Status Archive::checkData() {
+  std::vector<uint32_t> order;
+  for (uint32_t i : byKey)
+    if (entries[i].size)
+      order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return entries[a].offset < entries[b].offset; });
+  for (size_t i = 1; i < order.size(); ++i) {
+    const ArchiveEntry &first = entries[order[i - 1]], &second = entries[order[i]];
+    if (first.offset + first.size > second.offset)
+      return failure(kUserError, "weights '%s' are damaged: entries '%s' and '%s' share bytes", path.c_str(),
+                     key(first).c_str(), key(second).c_str());
+  }
+  for (uint32_t i : order) {
+    const auto *data = static_cast<const char *>(this->data(entries[i]));
+    if (entries[i].dtype == MOERT_BOOL && std::any_of(data, data + entries[i].size, isNoBool))
+      return failure(kUserError, "weights '%s' are damaged: entry '%s': a bool in it is neither 0 nor 1", path.c_str(),
+                     key(entries[i]).c_str());
+  }
+  return {};
+}
 
 Status Archive::checkEntry(const ArchiveEntry &entry, uint64_t index) {
   const char *fault = nullptr;
@@ -109,8 +143,6 @@ Status Archive::checkEntry(const ArchiveEntry &entry, uint64_t index) {
   else if (entry.size && entry.offset < header.table_offset + header.table_size &&
            entry.offset + entry.size > header.table_offset)
     fault = "it overlaps the table";
-  else if (entry.dtype == MOERT_BOOL && std::any_of(base + entry.offset, base + entry.offset + entry.size, isNoBool))
-    fault = "a bool in it is neither 0 nor 1";
   if (fault)
     return failure(kUserError, "weights '%s' are damaged: entry '%s': %s", path.c_str(), key(entry).c_str(), fault);
   return {};

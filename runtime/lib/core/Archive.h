@@ -2,6 +2,7 @@
 #ifndef MOERT_LIB_CORE_ARCHIVE_H
 #define MOERT_LIB_CORE_ARCHIVE_H
 
+#include "core/Memory.h"
 #include "core/Status.h"
 #include "moert/archive.h"
 
@@ -10,8 +11,8 @@
 
 namespace moert {
 
-/// A weight archive, mapped read-only. After open() every entry is known to lie inside the file, aligned and as large
-/// as its type says; the bytes themselves are only checked by verify().
+/// A weight archive, mapped read-only. After open() every entry is known to lie inside the file, apart from others,
+/// aligned and as large as its type says; the bytes themselves are only checked by verify().
 class Archive {
 public:
   Archive() = default;
@@ -40,6 +41,7 @@ public:
 private:
   Status checkHeader(const char *weightsId);
   Status checkTable();
+  Status checkData();
   Status checkEntry(const ArchiveEntry &entry, uint64_t index);
   Status damaged(const char *what) const;
   std::string key(const ArchiveEntry &entry) const;
@@ -49,6 +51,7 @@ private:
   const char *base = nullptr;
   uint64_t size = 0;
   ArchiveHeader header = {};
+  Memory copy; // of the table
   const ArchiveEntry *entries = nullptr;
   uint64_t count = 0;
   const char *strings = nullptr;

@@ -3,6 +3,7 @@
 #include "core/Archive.h"
 #include "ArchiveWriter.h"
 
+#include <chrono>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <set>
@@ -127,6 +128,62 @@ TEST_F(ArchiveTest, RefusesLyingTables) {
   EXPECT_TRUE(contains(entryError(0, [](ArchiveEntry &e) { e.key_size = ~0u; }), "key of entry 0"));
   writer.add("b", MOERT_U8, {}, values.data());
   EXPECT_TRUE(contains(open(writer.finish()).message, "entry 'b' appears twice"));
+}
+
+TEST_F(ArchiveTest, RefusesEntriesThatShareBytes) {
+  ArchiveWriter shared = writer; // "a.first" inside of "b.second"
+  shared.entries[1].offset = shared.entries[0].offset + 64;
+  EXPECT_TRUE(contains(open(shared.finish()).message, "entries 'b.second' and 'a.first' share bytes"));
+  ArchiveWriter empty = writer; // no bytes, so none that are shared
+  empty.entries[2].offset = empty.entries[0].offset + 64;
+  EXPECT_EQ(open(empty.finish()).message, "");
+  ArchiveWriter keys = writer;
+  keys.entries[1].key_offset = 0;
+  keys.entries[1].key_size = 8;
+  EXPECT_TRUE(contains(open(keys.finish()).message, "keys of entries overlap"));
+}
+
+/// A file of 5 MB whose entries, one by one, are 60 GB of bools and 20 GB of keys.
+TEST_F(ArchiveTest, TakesTimeInProportionToItsSize) {
+  std::string ones(4 << 20, '\1');
+  for (bool isData : {true, false}) {
+    ArchiveWriter many;
+    many.add(std::string(isData ? 1 : 1 << 20, 'k'), MOERT_BOOL, {4 << 20}, ones.data());
+    for (uint32_t i = 1; i < 15000; ++i) {
+      many.entries.push_back(many.entries[0]);
+      ArchiveEntry &entry = many.entries.back();
+      if (isData) {
+        std::string key = "k" + std::to_string(i);
+        entry.key_offset = many.strings.size();
+        entry.key_size = static_cast<uint32_t>(key.size());
+        many.strings += key;
+      } else {
+        entry.key_offset = i;
+        entry.key_size -= 15000;
+        entry.sizes[0] = 0;
+        entry.size = 0;
+      }
+    }
+    auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(contains(open(many.finish()).message, isData ? "share bytes" : "keys of entries overlap"));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  }
+}
+
+/// What the table said when it was checked holds, whoever writes to the file later.
+TEST_F(ArchiveTest, TheTableIsReadOnce) {
+  std::string bytes = writer.finish();
+  store(bytes);
+  Archive archive;
+  ASSERT_FALSE(archive.open(path.c_str(), std::string(32, '0').c_str()).failed());
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(reinterpret_cast<ArchiveHeader *>(&bytes[0])->table_offset));
+  file << std::string(200, '\xff');
+  file.close();
+  const ArchiveEntry *entry = archive.find("b.second");
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->offset, kArchiveFirstAlignment);
+  EXPECT_FALSE(archive.verify().failed());
 }
 
 TEST_F(ArchiveTest, BoolsAreZeroOrOne) {
