@@ -70,6 +70,20 @@ void onCrash(void *) {
   removeFolders();
   _exit(kInternal);
 }
+
+/// Models, weights and outputs are mapped: what would be an error of read() or write() comes as a signal.
+void onBusError(int, siginfo_t *info, void *) {
+  if (info->si_code != BUS_ADRERR && info->si_code != BUS_OBJERR)
+    onCrash(nullptr);
+  static std::atomic_flag entered = ATOMIC_FLAG_INIT;
+  if (entered.test_and_set())
+    pause(); // another thread says it
+  alarm(10);
+  errs() << "moe-compile: error: a file that is mapped cannot be read or written: an input became shorter while it was "
+            "read, or a disk is full or failed\n";
+  removeFolders();
+  _exit(kUserError);
+}
 } // namespace
 
 /// A fatal error of LLVM. An error of a stream has been said.
@@ -103,6 +117,10 @@ void moe_mlir::handleInterrupts() {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU})
     isIgnored(signal) ? ignored.push_back(signal) : (void)sigaddset(&signals, signal);
   sys::AddSignalHandler(onCrash, nullptr);
+  struct sigaction mapped = {};
+  mapped.sa_sigaction = onBusError;
+  mapped.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigaction(SIGBUS, &mapped, nullptr);
   handleFatalErrors("moe-compile", onFatalError);
   ignored.push_back(SIGPIPE); // to LLVM a crash, here an error of a write
   for (int signal : ignored)

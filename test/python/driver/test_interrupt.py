@@ -1,13 +1,16 @@
 """Signals during a compilation: 128 and the signal's number as exit code, one line, nothing left behind."""
 
 import fcntl
+import os
 import signal
 import subprocess
 import termios
 import time
 from array import array
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from compiling import TOOL, files
 
@@ -94,6 +97,27 @@ def test_crash(source, tmp_path, monkeypatch):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 70 and "internal error: the compiler crashed" in errors
     assert len(files(tmp_path / "tmp")) == 1 and [name for name in files(tmp_path) if not name.startswith("tmp")] == ["in", "in/a.mlir"]
+
+
+@pytest.mark.parametrize("size", [0, 1 << 16])
+def test_weights_that_become_shorter(tmp_path, size, monkeypatch):
+    """They are mapped: the signal of the processor is an error of the file, which leaves no report of a crash."""
+    for name in ("in", "tmp"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    text = graph(16).replace(") -> (", ') -> (tensor<4096x64xf32> {moe.name = "z"}, ')
+    text = text.replace("    return ", '    %z = moe.parameter ["w"] : tensor<4096x64xf32>\n    return %z, ')
+    text = text.replace(" : tensor<?x64xf32>, tensor<?x65xf32>,", " : tensor<4096x64xf32>, tensor<?x64xf32>, tensor<?x65xf32>,")
+    (tmp_path / "in" / "a.mlir").write_text(text)
+    weights = tmp_path / "in" / "w.safetensors"
+    save_file({"w": np.zeros((4096, 64), np.float32)}, weights)
+    process = start(tmp_path / "in" / "a.mlir", f"--weights={weights}", "-o", tmp_path / "b", "--progress=plain")
+    await_code(process)
+    os.truncate(weights, size)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, errors
+    assert errors.strip().splitlines()[-1].startswith("moe-compile: error: a file that is mapped cannot be read or written")
+    assert "internal" not in errors and files(tmp_path) == ["in", "in/a.mlir", "in/w.safetensors", "tmp"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
