@@ -278,10 +278,11 @@ LogicalResult Functionalizer::returnStates() {
     resultAttrs.push_back(b.getDictionaryAttr(b.getNamedAttr("moe.state_of", b.getI64IntegerAttr(number))));
   }
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (function.getArgAttr(i, "moe.state") && !written.contains(i))
-      return function.emitError() << "argument " << i << " ('"
-                                  << function.getArgAttrOfType<StringAttr>(i, "moe.name").getValue()
-                                  << "') is named as state, but the graph never writes it";
+    if (function.getArgAttr(i, "moe.state") && !written.contains(i)) {
+      auto name = function.getArgAttrOfType<StringAttr>(i, "moe.name");
+      return function.emitError() << "argument " << i << (name ? " ('" + name.getValue() + "')" : "")
+                                  << " is named as state, but the graph never writes it";
+    }
 
   terminator->setOperands(results);
   function.setType(b.getFunctionType(block.getArgumentTypes(), ValueRange(results).getTypes()));

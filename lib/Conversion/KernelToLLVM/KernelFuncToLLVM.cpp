@@ -61,6 +61,10 @@ private:
                                   << " has no 8-byte slot; kernels take memrefs, windows, integers and floats";
       slots.push_back(lowered);
     }
+    ArrayRef<Type> types = func.getArgumentTypes();
+    if (types.size() < 2 || !llvm::all_of(types.take_back(2), [](Type type) { return type.isIndex(); }))
+      return func.emitOpError("has no block and number of blocks as its last arguments; kernel-distribute-blocks "
+                              "adds them");
     return success();
   }
 

@@ -17,6 +17,13 @@ func.func @unwritten(%x: tensor<1xf32> {moe.name = "cache", moe.state}) {
 
 // -----
 
+// expected-error@+1 {{argument 1 is named as state, but the graph never writes it}}
+func.func @unwritten_and_unnamed(%x: tensor<1xf32>, %y: tensor<1xf32> {moe.state}) {
+  return
+}
+
+// -----
+
 func.func @no_result(%x: tensor<4xf32>) attributes {aten.mutable} {
   // expected-error@+1 {{in-place call of 'aten.zero_.default' without a changed tensor}}
   aten.call "aten.zero_.default"(%x) {self = #aten.arg<0>} : (tensor<4xf32>) -> ()

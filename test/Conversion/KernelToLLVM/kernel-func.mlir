@@ -26,3 +26,17 @@ kernel.func @f(%x: memref<?x4x?xf32> {llvm.noalias}, %y: memref<4xbf16>, %s: f32
 kernel.func @wide(%v: vector<4xf32>, %block: index, %blocks: index) {
   kernel.return
 }
+
+// -----
+
+// expected-error@+1 {{'kernel.func' op has no block and number of blocks as its last arguments; kernel-distribute-blocks adds them}}
+kernel.func @undistributed(%x: memref<4xf32>, %n: index) {
+  kernel.return
+}
+
+// -----
+
+// expected-error@+1 {{'kernel.func' op has no block and number of blocks as its last arguments; kernel-distribute-blocks adds them}}
+kernel.func @empty() {
+  kernel.return
+}

@@ -37,3 +37,17 @@ func.func @part(%n: index) -> index {
   %size = memref.dim %own, %c0 : memref<?x8xf32>
   return %size : index
 }
+
+// Dimensions that are not there stay as they are; kernel-verify-dimensions refuses them.
+// CHECK-LABEL: func.func @no_such_dimension
+// CHECK-COUNT-3: memref.dim
+// CHECK-NOT: memref.dim
+func.func @no_such_dimension(%x: memref<?x?x96xf32> {moe.dims = ["batch", "seq", ""]}, %p: memref<?xi64> {moe.dims = ["batch"]}) -> (index, index, index) {
+  %minus = arith.constant -1 : index
+  %three = arith.constant 3 : index
+  %rows = memref.collapse_shape %x [[0, 1], [2]] : memref<?x?x96xf32> into memref<?x96xf32>
+  %a = memref.dim %p, %minus : memref<?xi64>
+  %b = memref.dim %x, %three : memref<?x?x96xf32>
+  %c = memref.dim %rows, %three : memref<?x96xf32>
+  return %a, %b, %c : index, index, index
+}

@@ -26,8 +26,9 @@ struct ResolveViewSize : OpRewritePattern<memref::DimOp> {
   LogicalResult matchAndRewrite(memref::DimOp op, PatternRewriter &rewriter) const override {
     std::optional<int64_t> dim = op.getConstantIndex();
     Operation *source = op.getSource().getDefiningOp();
-    if (!dim || !source)
-      return failure();
+    auto type = dyn_cast<MemRefType>(op.getSource().getType());
+    if (!dim || !source || !type || *dim < 0 || *dim >= type.getRank())
+      return failure(); // a dimension that is not there is for kernel-verify-dimensions
     rewriter.setInsertionPoint(op);
     OpFoldResult size;
     if (auto expand = dyn_cast<memref::ExpandShapeOp>(source)) {
@@ -109,7 +110,7 @@ private:
       if (!arg || !dim || arg.getOwner() != &func.front())
         return;
       auto dims = func.getArgAttrOfType<ArrayAttr>(arg.getArgNumber(), "moe.dims");
-      auto name = dims && *dim < static_cast<int64_t>(dims.size()) ? dyn_cast<StringAttr>(dims[*dim]) : StringAttr();
+      auto name = dims && *dim >= 0 && *dim < static_cast<int64_t>(dims.size()) ? dyn_cast<StringAttr>(dims[*dim]) : StringAttr();
       if (!name || name.getValue().empty())
         return;
       auto [source, index] = first.lookup(name.getValue());
