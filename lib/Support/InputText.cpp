@@ -52,3 +52,11 @@ bool moe_mlir::mayBeParsed(StringRef path) {
          << ": error: " << toString(std::move(error)) << "\n";
   return false;
 }
+
+bool moe_mlir::mayBeWritten(StringRef output, StringRef input) {
+  if (!sys::fs::is_regular_file(output) || !sys::fs::equivalent(output, input))
+    return true;
+  errs() << "error: '" << forTerminal(output, /*isName=*/true) << "' would replace the input '"
+         << forTerminal(input, /*isName=*/true) << "': give it another name\n";
+  return false;
+}

@@ -9,26 +9,35 @@
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 
-/// The IR that the command line names; none where it names something else (a model, LLVM IR).
-static llvm::StringRef inputOf(llvm::ArrayRef<const char *> arguments) {
-  llvm::StringRef input = "-";
+namespace {
+/// What the command line names.
+struct Files {
+  llvm::StringRef input = "-", output = "-";
+  bool isText = true; ///< the input is IR, and not a model or LLVM IR
+};
+} // namespace
+
+static Files filesOf(llvm::ArrayRef<const char *> arguments) {
+  Files files;
   for (size_t i = 1; i < arguments.size(); ++i) {
     llvm::StringRef argument = arguments[i];
-    if (argument == "-o" || argument == "--o")
-      ++i;
+    if ((argument == "-o" || argument == "--o") && i + 1 < arguments.size())
+      files.output = arguments[++i];
+    else if (argument.consume_front("-o=") || argument.consume_front("--o="))
+      files.output = argument;
     else if (!argument.starts_with("-") || argument == "-")
-      input = argument;
+      files.input = argument;
     else if (argument.contains("import") || argument.contains("deserialize") || argument.starts_with("--help") ||
              argument.starts_with("--version"))
-      return "";
+      files.isText = false;
   }
-  return input;
+  return files;
 }
 
 int main(int argc, char **argv) {
   moe_mlir::handleFatalErrors("moe-translate");
-  llvm::StringRef input = inputOf(llvm::ArrayRef<const char *>(argv, argc));
-  if (!input.empty() && !moe_mlir::mayBeParsed(input))
+  const Files files = filesOf(llvm::ArrayRef<const char *>(argv, argc));
+  if (!moe_mlir::mayBeWritten(files.output, files.input) || (files.isText && !moe_mlir::mayBeParsed(files.input)))
     return EXIT_FAILURE;
   mlir::registerAllTranslations();
   moe_mlir::registerPt2Translation();

@@ -10,6 +10,10 @@ namespace moe_mlir {
 /// Says why not (checkIrText, UntrustedIr.h). Bytecode is as good as the tool that wrote it, and not looked at.
 bool mayBeParsed(llvm::StringRef path);
 
+/// Whether `output` is another file than `input`, by whatever name; says so if not. LLVM's tools empty the output while
+/// the input is mapped, and remove it when they fail.
+bool mayBeWritten(llvm::StringRef output, llvm::StringRef input);
+
 } // namespace moe_mlir
 
 #endif // MOE_MLIR_SUPPORT_INPUTTEXT_H

@@ -1,23 +1,21 @@
 //===- Translation.cpp - --moe-to-object and its like in moe-translate --------------------------------------------===//
 
-#include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 #include "moe-mlir/Dialect/Kernel/IR/Kernel.h"
-#include "moe-mlir/Dialect/Moe/IR/Moe.h"
-#include "moe-mlir/Dialect/MoeRt/IR/MoeRt.h"
-#include "moe-mlir/Dialect/X86/IR/X86.h"
+#include "moe-mlir/InitAll.h"
 #include "moe-mlir/Target/Object.h"
 
-#include "mlir/Dialect/DLTI/DLTI.h"
-#include "mlir/Dialect/EmitC/IR/EmitC.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/ADT/SmallString.h"
 
 using namespace mlir;
 
-static void registerDialects(DialectRegistry &registry) {
-  registry.insert<LLVM::LLVMDialect, DLTIDialect, cuda::CudaDialect, emitc::EmitCDialect, kernel::KernelDialect, moe::MoeDialect,
-                  moert::MoeRtDialect, x86::X86Dialect>();
+/// Text of every level is read, so that this can be said.
+static LogicalResult checkLevel(ModuleOp module) {
+  for (Operation &op : *module.getBody())
+    if (isa<func::FuncOp, kernel::FuncOp>(op))
+      return op.emitOpError("is not an op of level runtime, of which machine code is made (moe-compile --to=runtime)");
+  return success();
 }
 
 void moe_mlir::registerObjectTranslations() {
@@ -27,6 +25,8 @@ void moe_mlir::registerObjectTranslations() {
       auto module = dyn_cast<ModuleOp>(op);
       if (!module)
         return op->emitOpError("is not a module");
+      if (failed(checkLevel(module)))
+        return failure();
       ObjectOptions options;
       options.compiler = "moe-translate";
       SmallString<0> bytes;
@@ -37,6 +37,7 @@ void moe_mlir::registerObjectTranslations() {
       return success();
     };
   };
+  auto registerDialects = [](DialectRegistry &registry) { registerAllDialects(registry); };
   TranslateFromMLIRRegistration object("moe-to-object", "runtime level to an object file for the module's CPU",
                                        translate(emitObject), registerDialects);
   TranslateFromMLIRRegistration assembly("moe-to-assembly", "runtime level to assembly for the module's CPU",

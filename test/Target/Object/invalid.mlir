@@ -13,6 +13,23 @@
 // RUN: not moe-translate --moe-to-object %t/dims.mlir 2>&1 | FileCheck %s --check-prefix=DIMS
 // RUN: not moe-translate --moe-to-object %t/pieces.mlir 2>&1 | FileCheck %s --check-prefix=PIECES
 // RUN: not moe-translate --moe-to-object %t/axes.mlir 2>&1 | FileCheck %s --check-prefix=AXES
+// RUN: not moe-translate --moe-to-object %t/graph.mlir 2>&1 | FileCheck %s --check-prefix=GRAPH
+// RUN: not moe-translate --moe-to-llvmir %t/kernel.mlir 2>&1 | FileCheck %s --check-prefix=KERNEL
+
+//--- graph.mlir
+// GRAPH: error: 'func.func' op is not an op of level runtime, of which machine code is made (moe-compile --to=runtime)
+module attributes {moe.level = "graph"} {
+  func.func @main(%x: tensor<4xf32> {moe.name = "x"}) -> (tensor<4xf32> {moe.name = "y"}) {
+    %y = math.tanh %x : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}
+
+//--- kernel.mlir
+// KERNEL: error: 'kernel.func' op is not an op of level runtime, of which machine code is made (moe-compile --to=runtime)
+kernel.func @f() {
+  kernel.return
+}
 
 //--- target.mlir
 // TARGET: error: module has no 'kernel.target' attribute; run kernel-set-target first

@@ -193,3 +193,18 @@ def test_outputs_into_the_folder_of_the_dumps(folder):
     done = compile_model("m.pt2", "-o", "new/ir/b", "--report=new/r.txt", "--dump-intermediates=new/ir", "-q", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert {"b", "b.weights", "0_graph.mlir"} < set(files(folder / "new" / "ir")) and (folder / "new" / "r.txt").is_file()
+
+
+@pytest.mark.parametrize("tool", [["moe-opt"], ["moe-opt", "--no-such-pass"], ["moe-translate", "--kernel-to-cuda"], ["moe-translate", "--import-pt2"]], ids=" ".join)
+@pytest.mark.parametrize("name", ["a.mlir", "./a.mlir", "link", "hard"])
+@pytest.mark.parametrize("flag", [["-o"], ["-o="]], ids="".join)
+def test_other_tools(tool, name, flag, tmp_path):
+    """LLVM's tools would empty a file that they have mapped, end by a signal, and remove it."""
+    (tmp_path / "a.mlir").write_text(LAYER + "// more than a page\n" * 2000)
+    (tmp_path / "link").symlink_to("a.mlir")
+    os.link(tmp_path / "a.mlir", tmp_path / "hard")
+    before = state(tmp_path)
+    output = [*flag, name] if flag == ["-o"] else [flag[0] + name]
+    done = subprocess.run([*tool, "a.mlir", *output], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and state(tmp_path) == before
+    assert "no-such-pass" in done.stderr or done.stderr == f"error: '{name}' would replace the input 'a.mlir': give it another name\n"
