@@ -193,7 +193,6 @@ struct GraphFuseElementwise : kernel::impl::GraphFuseElementwiseBase<GraphFuseEl
     linalg::GenericOp::getCanonicalizationPatterns(set, context);
     linalg::FillOp::getCanonicalizationPatterns(set, context);
     tensor::DimOp::getCanonicalizationPatterns(set, context);
-    tensor::EmptyOp::getCanonicalizationPatterns(set, context);
     tensor::CastOp::getCanonicalizationPatterns(set, context);
     patterns = std::move(set);
     return success();

@@ -104,6 +104,8 @@ struct DecomposeSilu : OpRewritePattern<SiluOp> {
     Type element = elementOf(op.getInput());
     if (element.isF64())
       return rewriter.notifyMatchFailure(op, "f64 would lose bits in f32");
+    if (isa<UnrankedTensorType>(op.getType()))
+      return rewriter.notifyMatchFailure(op, "no rank, so no loops");
     auto silu = [&](ImplicitLocOpBuilder &at, Value x) { return fromF32(at, siluF32(at, toF32(at, x)), element); };
     if (!isa<TensorType>(op.getType())) {
       rewriter.replaceOp(op, silu(b, op.getInput()));

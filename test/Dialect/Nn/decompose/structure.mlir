@@ -56,3 +56,12 @@ func.func @sizes(%q: tensor<?x?x?x?xf32>, %c: tensor<?x?x?xf32>, %s: tensor<?x?x
       : tensor<?x?x?x?xf32>, tensor<?x?x?x16xf32>, tensor<?x2x?x?xf32> -> tensor<?x?x4x24xf32>
   return %o : tensor<?x?x4x24xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @unranked
+// CHECK: nn.silu %{{.*}} : tensor<*xf32>
+func.func @unranked(%x: tensor<*xf32>) -> tensor<*xf32> {
+  %0 = nn.silu %x : tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
