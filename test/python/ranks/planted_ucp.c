@@ -1,9 +1,16 @@
-// libucp with a fault: the rest is the library's own, which this one is linked to. MOE_PLANT says which fault there is once PLANT_AT messages have come.
+// libucp with a fault: the rest is the library's own, which this one is linked to. MOE_PLANT says which fault there is.
+//
+// Once PLANT_AT messages have come:
 //
 //   error    the error handler of an endpoint is called
 //   send     nothing can be sent any more
 //   silence  nothing makes progress any more
 //   twice    a message comes twice
+//
+// From the beginning:
+//
+//   reach    no other host can be reached
+//   keep     the first message comes, and it is never said that it was sent
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -19,12 +26,16 @@ static int messages, isOver;
 
 static void *real(const char *name) { return dlsym(dlopen("libucp.so.0", RTLD_NOW), name); }
 
-static int isPlanted(const char *fault) {
+static int isWanted(const char *fault) {
   const char *wanted = getenv("MOE_PLANT");
-  return messages >= PLANT_AT && wanted && strcmp(wanted, fault) == 0;
+  return wanted && strcmp(wanted, fault) == 0;
 }
 
+static int isPlanted(const char *fault) { return messages >= PLANT_AT && isWanted(fault); }
+
 ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *parameters, ucp_ep_h *made) {
+  if (isWanted("reach"))
+    return UCS_ERR_UNREACHABLE;
   ucs_status_t (*create)(ucp_worker_h, const ucp_ep_params_t *, ucp_ep_h *) = real("ucp_ep_create");
   ucs_status_t status = create(worker, parameters, made);
   handler = parameters->err_handler;
@@ -63,6 +74,8 @@ unsigned ucp_worker_progress(ucp_worker_h worker) {
   return progress(worker);
 }
 
+static void wasKept(void *request, ucs_status_t status, void *data) { ucp_request_free(request); }
+
 ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h to, unsigned id, const void *header, size_t headerBytes, const void *data, size_t count,
                                  const ucp_request_param_t *parameters) {
   static ucs_status_ptr_t (*send)(ucp_ep_h, unsigned, const void *, size_t, const void *, size_t, const ucp_request_param_t *);
@@ -70,5 +83,12 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h to, unsigned id, const void *header, s
     send = real("ucp_am_send_nbx");
   if (isPlanted("send"))
     return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+  if (isWanted("keep") && !isOver) {
+    static char request; // of which nobody hears again
+    isOver = 1;
+    ucp_request_param_t own = *parameters;
+    own.cb.send = wasKept;
+    return UCS_PTR_IS_ERR(send(to, id, header, headerBytes, data, count, &own)) ? UCS_STATUS_PTR(UCS_ERR_NO_MEMORY) : &request;
+  }
   return send(to, id, header, headerBytes, data, count, parameters);
 }

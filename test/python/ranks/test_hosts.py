@@ -101,19 +101,52 @@ PLANTED = {
 }
 
 
-def test_late_errors_of_ucx(programs, files, tmp_path):
-    """UCX fails in mid-exchange, at the second host."""
-    library = tmp_path / "libplanted.so"
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Function: a fault of planted_ucp.c -> the variables that plant it."""
+    library = tmp_path_factory.mktemp("planted") / "libplanted.so"
     subprocess.run(["clang-22", "-shared", "-fPIC", "-o", library, Path(__file__).with_name("planted_ucp.c"), "-l:libucp.so.0"], check=True)
+    return lambda fault: {"MOE_UCP": str(library), "MOE_PLANT": fault}
+
+
+def test_late_errors_of_ucx(programs, files, planted, tmp_path):
+    """UCX fails in mid-exchange, at the second host."""
     jobs, (_, before) = [], kept_by(programs[2])
     for fault in PLANTED:
         (tmp_path / fault).mkdir()
-        plant = {"MOE_UCP": str(library), "MOE_PLANT": fault}
+        plant = planted(fault)
         jobs.append({"program": programs[2], "folder": tmp_path / fault, "words": ["--deadline", DEADLINE, "--calls", files[MANY]], "environment": [{}, plant]})
     for (fault, (here, there)), (ends, seconds) in zip(PLANTED.items(), run_at_once(jobs), strict=True):
         for (code, _, errors), message in zip(ends, (there, here), strict=True):
             assert code == 1 and errors.count("\n") == 1 and re.search(f"error: (call \\d+: )?({message})", errors), (fault, ends)
         assert seconds < 10 + DEADLINE + LOAD, (fault, ends)
+    check_nothing_is_kept(programs[2], before)
+
+
+def test_no_way_to_a_host(programs, files, planted, tmp_path):
+    """UCX says at once that the second host does not reach the first one, which hears nothing of it."""
+    hosts, (_, before), began = Hosts(), kept_by(programs[2]), time.monotonic()
+    ends = hosts.run(programs[2], 2, hosts.root(), tmp_path, "--deadline", DEADLINE, "--calls", files[FEW], environment=[{}, planted("reach")])
+    assert time.monotonic() - began < DEADLINE + LOAD
+    reason = "UCX cannot reach rank 0 from this host: Destination is unreachable"
+    for (code, output, errors), message in zip(ends, ("nothing came from rank 1 over UCX in 1 s: does a network join the hosts?", reason), strict=True):
+        assert code == 1 and not output and errors.count("\n") == 1 and errors.endswith(f" could not meet the others: {message}\n"), ends
+    check_nothing_is_kept(programs[2], before)
+
+
+def test_windows_that_wait_for_what_is_not_sent(programs, files, planted, tmp_path):
+    """The last call needs larger windows, and UCX never says that the second host's first message is sent: nobody may take the old ones from it."""
+    hosts, (_, before), began = Hosts(), kept_by(programs[2]), time.monotonic()
+    root, launchers = hosts.root(), []
+    for host, patience in enumerate((PATIENCE, DEADLINE)):  # the first host's rank waits longer, for that one
+        words = ["--deadline", patience, "--calls", files[FEW]]
+        launchers += hosts.start(programs[2], 2, root, tmp_path, *words, environment=planted("keep") if host else {}, hosts=[host])
+    ends = ends_of(launchers)
+    assert time.monotonic() - began < DEADLINE + LOAD
+    line = f"rank 1 was in \"the reservation for variant 'ep=2,tokens=split'\": what was stored for rank 0 was not sent in {DEADLINE} s"
+    for (code, output, errors), cause in zip(ends, ("rank 1 failed: ", ""), strict=True):
+        assert code == 1 and errors.count("\n") == 1 and errors.endswith(f" error: call {FEW - 1}: {cause}{line}\n"), ends
+    assert ends[0][1].count("output 'y'") == FEW - 1
     check_nothing_is_kept(programs[2], before)
 
 
