@@ -87,6 +87,17 @@ class Hosts:
             launchers.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **TCP, **own}))
         return launchers
 
+    def start_ranks(self, program, ranks, root, *words, missing=(), own=None):
+        """{rank: process}, each started by itself as srun does, but for the missing ones; own: {rank: words that it alone is given}."""
+        processes = {}
+        for rank in sorted({*range(ranks)} - {*missing}):
+            host = rank * 2 // ranks
+            variables = {"MOE_RANK": rank, "MOE_RANKS": ranks, "MOE_ROOT": root, "MOE_TOKEN": root, "MOE_HOST_NAME": ("first", "second")[host], "MOE_INTERFACE": self.devices[host]}
+            command = [*self.enter(host), program, "--threads", "1", *map(str, words), *map(str, (own or {}).get(rank, ()))]
+            environment = {**os.environ, **TCP, **{name: str(value) for name, value in variables.items()}}
+            processes[rank] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        return processes
+
     def run(self, *words, timeout=60, **options):
         """(exit code, output, errors) of both launchers."""
         return ends_of(self.start(*words, **options), timeout)
