@@ -287,6 +287,8 @@ __attribute__((visibility("default"))) int moe_emulated_map(const char *handle, 
   return ipcOpenMemHandle(base, *reinterpret_cast<const cudaIpcMemHandle_t *>(handle), 0);
 }
 __attribute__((visibility("default"))) int moe_emulated_unmap(void *base) { return ipcCloseMemHandle(base); }
+/// Whether the stream is captured, and `work` will be done whenever the graph runs.
+__attribute__((visibility("default"))) int moe_emulated_note(void (*)(void *), void *) { return 0; }
 }
 
 const CudaApi &moert::cudaApi() {

@@ -7,7 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <iterator>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace moert;
 
@@ -56,7 +59,7 @@ bool FakeCuda::endCapture() {
 void FakeCuda::replay() {
   for (Node &node : graph) {
     if (node.kernel.empty()) {
-      std::memcpy(reinterpret_cast<void *>(node.values[0]), reinterpret_cast<void *>(node.values[1]), node.values[2]);
+      node.work();
       continue;
     }
     std::vector<void *> arguments;
@@ -64,6 +67,13 @@ void FakeCuda::replay() {
       arguments.push_back(&value);
     execute(node.kernel, arguments.data());
   }
+}
+
+void FakeCuda::onStream(std::function<void()> work) {
+  if (capturing)
+    graph.push_back({"", {}, std::move(work)});
+  else if (!hangs)
+    work();
 }
 
 std::vector<std::string> FakeCuda::take() {
@@ -108,6 +118,18 @@ static cudaError_t getLastError() {
 static const char *getErrorName(cudaError_t) { return "cudaErrorOfTest"; }
 static const char *getErrorString(cudaError_t) { return "in the words of CUDA"; }
 
+static void *mapFile(int file, size_t bytes) {
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+static void freeBlock(void *base, const FakeCuda::Block &block) {
+  if (block.file < 0)
+    return std::free(base);
+  munmap(base, block.bytes);
+  close(block.file);
+}
+
 static cudaError_t allocate(void **base, size_t bytes) {
   if (cudaError_t error = fake->checkState("cudaMalloc", /*waits=*/false, /*captures=*/false))
     return error;
@@ -115,9 +137,13 @@ static cudaError_t allocate(void **base, size_t bytes) {
     return error;
   if (bytes > fake->memory - fake->used)
     return fake->last = cudaErrorMemoryAllocation;
-  *base = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  const int file = fake->sharesMemory ? memfd_create("fake-gpu", MFD_CLOEXEC) : -1;
+  if (fake->sharesMemory)
+    *base = ftruncate(file, static_cast<off_t>(bytes)) ? nullptr : mapFile(file, bytes);
+  else
+    *base = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(*base, 0xa5, bytes);
-  fake->blocks[*base] = bytes;
+  fake->blocks[*base] = {bytes, file};
   fake->used += bytes;
   return cudaSuccess;
 }
@@ -125,10 +151,11 @@ static cudaError_t allocate(void **base, size_t bytes) {
 static cudaError_t release(void *base) {
   if (cudaError_t error = fake->checkState("cudaFree", /*waits=*/true, /*captures=*/false))
     return error;
-  cudaError_t error = fake->enter("free", format("%zu", fake->blocks.at(base)));
-  fake->used -= fake->blocks.at(base);
+  const FakeCuda::Block block = fake->blocks.at(base);
+  cudaError_t error = fake->enter("free", format("%zu", block.bytes));
+  fake->used -= block.bytes;
   fake->blocks.erase(base);
-  std::free(base);
+  freeBlock(base, block);
   return error;
 }
 
@@ -149,15 +176,11 @@ static bool isShared(void *memory, size_t bytes) {
 /// The host's other memory is always pageable here: to copy is to wait, and a graph would keep the address.
 static cudaError_t memcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
   if (kind == cudaMemcpyDeviceToDevice) {
-    if (!fake->hangs)
-      std::memcpy(to, from, bytes);
+    fake->onStream([=] { std::memcpy(to, from, bytes); });
     return fake->enter("copy", format("%zu", bytes));
   }
   if (kind == cudaMemcpyDeviceToHost && isShared(to, bytes)) {
-    if (fake->capturing)
-      fake->graph.push_back({"", {reinterpret_cast<uintptr_t>(to), reinterpret_cast<uintptr_t>(from), bytes}});
-    else if (!fake->hangs)
-      std::memcpy(to, from, bytes);
+    fake->onStream([=] { std::memcpy(to, from, bytes); });
     return fake->enter("mirror", format("%zu", bytes));
   }
   if (cudaError_t error = fake->checkState("cudaMemcpyAsync", /*waits=*/true, /*captures=*/false))
@@ -166,15 +189,41 @@ static cudaError_t memcpyAsync(void *to, const void *from, size_t bytes, cudaMem
   return fake->enter(kind == cudaMemcpyHostToDevice ? "upload" : "download", format("%zu", bytes));
 }
 
+/// What a handle holds of memory that is shared; of other memory, its address.
+struct SharedBlock {
+  int64_t process, file;
+  uint64_t bytes;
+};
 static cudaError_t ipcGetMemHandle(cudaIpcMemHandle_t *handle, void *base) {
-  std::memcpy(handle, &base, sizeof base);
-  return fake->enter("ipcGetHandle", format("%zu", fake->blocks.at(base)));
+  const FakeCuda::Block &block = fake->blocks.at(base);
+  const SharedBlock made{getpid(), block.file, block.bytes};
+  if (fake->sharesMemory)
+    std::memcpy(handle, &made, sizeof made);
+  else
+    std::memcpy(handle, &base, sizeof base);
+  return fake->enter("ipcGetHandle", format("%zu", block.bytes));
 }
 static cudaError_t ipcOpenMemHandle(void **base, cudaIpcMemHandle_t handle, unsigned) {
-  std::memcpy(base, &handle, sizeof *base);
-  return fake->enter("ipcOpen", format("%zu", fake->blocks.at(*base)));
+  if (!fake->sharesMemory) {
+    std::memcpy(base, &handle, sizeof *base);
+    return fake->enter("ipcOpen", format("%zu", fake->blocks.at(*base).bytes));
+  }
+  SharedBlock wanted;
+  std::memcpy(&wanted, &handle, sizeof wanted);
+  std::string path = format("/proc/%lld/fd/%lld", static_cast<long long>(wanted.process), static_cast<long long>(wanted.file));
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  *base = file < 0 ? nullptr : mapFile(file, wanted.bytes);
+  close(file);
+  fake->mapped[*base] = wanted.bytes;
+  return *base ? fake->enter("ipcOpen", format("%zu", static_cast<size_t>(wanted.bytes))) : cudaErrorMapBufferObjectFailed;
 }
-static cudaError_t ipcCloseMemHandle(void *) { return fake->enter("ipcClose", ""); }
+static cudaError_t ipcCloseMemHandle(void *base) {
+  if (auto found = fake->mapped.find(base); found != fake->mapped.end()) {
+    munmap(base, found->second);
+    fake->mapped.erase(found);
+  }
+  return fake->enter("ipcClose", "");
+}
 static cudaError_t hostRegister(void *memory, size_t bytes, unsigned) {
   fake->shared[static_cast<char *>(memory)] = bytes;
   return fake->enter("register", format("%zu", bytes));
@@ -189,7 +238,7 @@ static cudaError_t hostGetDevicePointer(void **there, void *memory, unsigned) {
 }
 
 static cudaError_t memsetAsync(void *to, int value, size_t bytes, cudaStream_t) {
-  std::memset(to, value, bytes);
+  fake->onStream([=] { std::memset(to, value, bytes); });
   return fake->enter("memset", format("%zu", bytes));
 }
 
@@ -258,7 +307,7 @@ static cudaError_t launchKernelExC(const cudaLaunchConfig_t *config, const void 
   if (error != cudaSuccess)
     return error;
   if (fake->capturing) {
-    fake->graph.push_back({name, {}});
+    fake->graph.push_back({name, {}, nullptr});
     for (int slot = 0; slot < fake->slots[name]; ++slot)
       fake->graph.back().values.push_back(*static_cast<uint64_t *>(arguments[slot]));
     return cudaSuccess;
@@ -329,7 +378,7 @@ FakeCuda::FakeCuda()
 }
 
 FakeCuda::~FakeCuda() {
-  for (auto &block : blocks)
-    std::free(block.first);
+  for (auto &[base, block] : blocks)
+    freeBlock(base, block);
   fake = nullptr;
 }

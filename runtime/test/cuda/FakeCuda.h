@@ -28,6 +28,7 @@ public:
   int driver = 13000, devices = 1, major = 9, minor = 0, multiprocessors = 4;
   size_t memory = size_t(1) << 40;
   bool encodesMaps = true;
+  bool sharesMemory = false; ///< other processes map blocks by their handles
 
   /// Lets the next call of a function fail, by its name in the table; with a kernel's failure, all later ones too.
   void fail(const std::string &function, cudaError_t error) { failures[function] = error; }
@@ -46,6 +47,8 @@ public:
   bool endCapture();
   /// Does what was captured last. `slots`: number of a kernel's arguments that are values of 8 bytes.
   void replay();
+  /// Does work on a stream, or notes it.
+  void onStream(std::function<void()> work);
   std::map<std::string, int> slots;
 
   /// What a launch computes; arguments as cudaLaunchKernel has them.
@@ -60,14 +63,20 @@ public:
   cudaError_t enter(const char *function, const std::string &line);
   CudaApi table;
   std::map<std::string, cudaError_t> failures;
-  std::map<void *, size_t> blocks;
+  struct Block {
+    size_t bytes;
+    int file; ///< of memory that is shared
+  };
+  std::map<void *, Block> blocks;
+  std::map<void *, size_t> mapped; ///< other processes' blocks
   std::map<const void *, std::string> functions;
   /// The error of a call that is not allowed in the state the fake is in. `waits`: it does not return before the work
   /// on the stream is done; `captures`: it becomes a part of a graph.
   cudaError_t checkState(const char *function, bool waits, bool captures);
   struct Node {
-    std::string kernel; ///< empty: a copy to shared memory, from the second to the first of so many bytes as the third
+    std::string kernel; ///< empty: `work` is what is to be done
     std::vector<uint64_t> values;
+    std::function<void()> work;
   };
   std::map<char *, size_t> shared; ///< memory of the host that a copy does not wait for
   std::vector<Node> graph;

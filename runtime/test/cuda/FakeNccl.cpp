@@ -1,7 +1,8 @@
 //===- FakeNccl.cpp - NCCL between emulated GPUs ------------------------------------------------------------------===//
 //
 // The functions that the runtime calls, as they behave without blocking, for ranks that are processes of one host.
-// Ranks meet in shared memory; windows are blocks of the emulated GPU, which the executable gives (EmulatedCuda.cpp).
+// Ranks meet in shared memory; windows are blocks of the emulated GPU, which the executable gives (EmulatedCuda.cpp, or
+// NcclCaptureTest.cpp, whose streams are captured).
 // Faults are planted by $FAKE_NCCL, words apart by blanks:
 //
 //   version=N        says that it is of that version; version=N@R on rank R alone ($MOE_RANK)
@@ -34,6 +35,7 @@ int moe_emulated_offer(void *base, char *handle);
 int moe_emulated_map(const char *handle, void **base);
 int moe_emulated_unmap(void *base);
 int moe_emulated_find(const void *place, char *handle, uint64_t *before);
+int moe_emulated_note(void (*work)(void *), void *what);
 }
 
 namespace {
@@ -55,14 +57,19 @@ struct Sum {
 };
 constexpr size_t kMostSums = 256;
 
+/// What a rank brings to a meeting: a block, and a group of sums of what is in there.
+struct Offer {
+  char handle[64];
+  uint64_t sumCount;
+  Sum sums[kMostSums];
+};
+
 /// What ranks share. Each writes its own place, and `seen` says how many meetings it has come to.
 struct Meeting {
   struct Place {
     std::atomic<uint32_t> seen;
     int inJob; ///< its number there
-    char handle[64];
-    uint64_t sumCount;
-    Sum sums[kMostSums];
+    Offer offer;
   } places[kMostRanks];
 };
 
@@ -119,7 +126,7 @@ int finishWindow(Comm &comm) {
   for (int rank = 0; rank < comm.ranks; ++rank)
     if (rank == comm.rank)
       made->parts[rank] = comm.registering;
-    else if (moe_emulated_map(comm.meeting->places[rank].handle, &made->parts[rank]))
+    else if (moe_emulated_map(comm.meeting->places[rank].offer.handle, &made->parts[rank]))
       return kUnhandledCudaError;
   *comm.window = made;
   comm.registering = nullptr;
@@ -128,10 +135,10 @@ int finishWindow(Comm &comm) {
 
 /// Adds up what this rank is the root of.
 int addUp(Comm &comm) {
-  const Meeting::Place &own = comm.meeting->places[comm.rank];
+  const Offer &own = comm.meeting->places[comm.rank].offer;
   comm.totals.clear();
   for (int rank = 0; rank < comm.ranks; ++rank) {
-    const Meeting::Place &other = comm.meeting->places[rank];
+    const Offer &other = comm.meeting->places[rank].offer;
     if (other.sumCount != own.sumCount || std::memcmp(other.sums, own.sums, own.sumCount * sizeof(Sum)))
       return kInvalidArgument; // ranks that have not asked for the same
     uint64_t before = 0;
@@ -178,6 +185,28 @@ int advance(Comm &comm) {
     std::memcpy(comm.results[i], comm.totals[i].data(), comm.totals[i].size() * sizeof(uint64_t));
   comm.state = Comm::kNone;
   return kSuccess;
+}
+
+/// A group of sums that a graph has: as it was asked for, done whenever the graph runs.
+struct Captured {
+  Comm *comm;
+  Offer offer;
+  std::vector<char *> results;
+};
+
+void runCaptured(void *what) {
+  const auto &group = *static_cast<const Captured *>(what);
+  Comm &comm = *group.comm;
+  comm.meeting->places[comm.rank].offer = group.offer;
+  comm.results = group.results;
+  comm.state = Comm::kBegun;
+  arrive(comm);
+  int result = kInProgress;
+  for (int polls = 0; result == kInProgress && polls < 1000000; ++polls, usleep(20))
+    if (haveMet(comm))
+      result = advance(comm);
+  if (result != kSuccess)
+    std::abort(); // ranks do not all run their graphs, or these are not alike
 }
 
 } // namespace
@@ -257,7 +286,7 @@ EXPORT int ncclMemFree(void *base) { return moe_emulated_free(base) ? kUnhandled
 EXPORT int ncclCommWindowRegister(Comm *comm, void *base, size_t bytes, void **window, int flags) {
   if (flags != 1 || bytes % 4096 || reinterpret_cast<uintptr_t>(base) % 4096)
     return kInvalidArgument;
-  if (moe_emulated_offer(base, comm->meeting->places[comm->rank].handle))
+  if (moe_emulated_offer(base, comm->meeting->places[comm->rank].offer.handle))
     return kUnhandledCudaError;
   comm->registering = base;
   comm->window = window;
@@ -307,7 +336,7 @@ EXPORT int ncclGroupStart() {
 EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, int operation, int root, Comm *comm, void *) {
   if (!isGroup || from != to || type != 5 || operation != 0 || (grouped && grouped != comm))
     return kInvalidArgument;
-  Meeting::Place &own = comm->meeting->places[comm->rank];
+  Offer &own = comm->meeting->places[comm->rank].offer;
   if (!grouped) {
     own.sumCount = 0;
     comm->results.clear();
@@ -327,6 +356,10 @@ EXPORT int ncclGroupEnd() {
   isGroup = false;
   if (!grouped)
     return kSuccess;
+  auto *captured = new Captured{grouped, grouped->meeting->places[grouped->rank].offer, grouped->results};
+  if (moe_emulated_note(runCaptured, captured))
+    return kInProgress; // that is, until it is asked
+  delete captured;
   grouped->state = Comm::kBegun;
   if (fault("stalls") == ownRank())
     ++grouped->meetings;
