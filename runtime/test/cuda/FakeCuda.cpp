@@ -210,12 +210,14 @@ static cudaError_t ipcOpenMemHandle(void **base, cudaIpcMemHandle_t handle, unsi
   }
   SharedBlock wanted;
   std::memcpy(&wanted, &handle, sizeof wanted);
-  std::string path = format("/proc/%lld/fd/%lld", static_cast<long long>(wanted.process), static_cast<long long>(wanted.file));
+  const std::string path = "/proc/" + std::to_string(wanted.process) + "/fd/" + std::to_string(wanted.file);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   *base = file < 0 ? nullptr : mapFile(file, wanted.bytes);
   close(file);
+  if (!*base)
+    return cudaErrorMapBufferObjectFailed;
   fake->mapped[*base] = wanted.bytes;
-  return *base ? fake->enter("ipcOpen", format("%zu", static_cast<size_t>(wanted.bytes))) : cudaErrorMapBufferObjectFailed;
+  return fake->enter("ipcOpen", std::to_string(wanted.bytes));
 }
 static cudaError_t ipcCloseMemHandle(void *base) {
   if (auto found = fake->mapped.find(base); found != fake->mapped.end()) {

@@ -47,9 +47,9 @@ public:
   bool endCapture();
   /// Does what was captured last. `slots`: number of a kernel's arguments that are values of 8 bytes.
   void replay();
-  /// Does work on a stream, or notes it.
-  void onStream(std::function<void()> work);
   std::map<std::string, int> slots;
+  /// Does what is asked for on a stream, or notes it.
+  void onStream(std::function<void()> work);
 
   /// What a launch computes; arguments as cudaLaunchKernel has them.
   std::function<void(const std::string &kernel, void **arguments)> execute;

@@ -216,9 +216,11 @@ TEST(NcclCapture, HasLaunchesAloneWhereStoresReachAllRanks) {
 
 TEST(NcclCapture, HasTheSumsOfMirrorsWhereTheyDoNot) {
   // Windows that are sent to become zero, then mirrors of the other rank's: flags and rows, of 64 and 512 bytes.
+  const std::string zero = "memset 64\nmemset 512\n", sums = "sums\nmemset 576\n";
+  const std::string wanted = zero + kSend + sums + kAwait + "mirror 8\n";
   for (const char *words : {"version=21805", "lsa=1"})
     for (const std::string &text : endingsOf(words, capture))
-      EXPECT_EQ(text, std::string("memset 64\nmemset 512\n") + kSend + "sums\nmemset 576\n" + kAwait + "mirror 8\n") << words;
+      EXPECT_EQ(text, wanted) << words;
 }
 
 /// A captured run that fails: the first one, or one with larger windows than before.
@@ -231,8 +233,8 @@ std::string captureMore(Rank &rank, bool isFirst) {
 }
 
 TEST(NcclCapture, OfARunThatNeedsMemoryIsRefused) {
-  const std::string advice =
-      ": this cannot be captured in a graph; run the session once with the same sizes before the capture (cudaErrorOfTest)";
+  const std::string advice = ": this cannot be captured in a graph; run the session once with the same sizes before "
+                             "the capture (cudaErrorOfTest)";
   for (const char *words : {"", "version=21805"}) {
     for (const std::string &text : endingsOf(words, [](Rank &rank) { return captureMore(rank, true); }))
       EXPECT_EQ(text, "rank 0 was in \"the reservation of memory\": cuda:0 (Fake): running the kernels" + advice);
