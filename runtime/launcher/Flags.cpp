@@ -62,7 +62,8 @@ static constexpr int64_t kLarge = int64_t(1) << 40;
 static const std::vector<Flag> kFlags = {
     {"help", nullptr, Mode::Help, true, "Shows this text.", nullptr},
     {"version", nullptr, Mode::Version, true, "Shows the versions of model, compiler and runtime.", nullptr},
-    {"info", nullptr, Mode::Info, true, "Shows inputs, outputs, states, parameters and what the model needs.", nullptr},
+    {"info", nullptr, Mode::Info, true,
+     "Shows inputs, outputs, states and their bytes, parameters and what the model needs.", nullptr},
 
     {"kernels", nullptr, Mode::Info, true,
      "Shows the same and lists the kernels; for CUDA with threads, shared memory, registers and size.",

@@ -33,6 +33,32 @@ static void list(std::string &text, const char *title, const moert_program &prog
     text += "  none\n";
 }
 
+/// What the states take together: a number of bytes for each size that only a call knows, such as its batch.
+static std::string stateBytes(const moert_program &program) {
+  std::vector<std::pair<std::string, uint64_t>> sums; // by the names of such sizes
+  for (int32_t i = 0; i < program.state_count; ++i) {
+    const moert_value &state = program.states[i];
+    std::string names;
+    int64_t sizes[MOERT_MAX_RANK];
+    for (int32_t d = 0; d < state.rank; ++d) {
+      const bool isKnown = state.sizes[d] >= 0;
+      sizes[d] = isKnown ? state.sizes[d] : 1;
+      names += isKnown ? "" : printable(program.symbols[-(state.sizes[d] + 1)]) + " x ";
+    }
+    auto sum = std::find_if(sums.begin(), sums.end(), [&](const auto &other) { return other.first == names; });
+    if (sum == sums.end())
+      sum = sums.insert(sum, {names, 0});
+    uint64_t bytes = 0;
+    if (!tensorBytes(state.dtype, state.rank, sizes, bytes) || bytes > (uint64_t(1) << 62) - sum->second)
+      return "too many bytes";
+    sum->second += bytes;
+  }
+  std::string text;
+  for (const auto &[names, bytes] : sums)
+    text += format("%s%s%llu bytes", text.empty() ? "" : " + ", names.c_str(), static_cast<unsigned long long>(bytes));
+  return text;
+}
+
 /// Bytes of parameters that a rank maps: of one that variants divide in several ways, all that one of them reads.
 static uint64_t ownBytes(const moert_program &program, int64_t rank) {
   uint64_t bytes = 0;
@@ -108,6 +134,8 @@ std::string infoText(const moert_program &program, const std::string &weights) {
   list(text, "inputs", program, program.inputs, program.input_count);
   list(text, "outputs", program, program.outputs, program.output_count);
   list(text, "states (hidden, kept between calls)", program, program.states, program.state_count);
+  if (program.state_count)
+    text += format("  %-24s %s\n", "together", stateBytes(program).c_str());
   text += "generation:\n";
   const moert_generation *g = program.generation;
   if (!g)

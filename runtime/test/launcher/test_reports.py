@@ -22,7 +22,8 @@ def test_version_and_info(bigram, layer):
     text = bigram.out("--info").decode()
     for part in ["model:      toy-bigram", "features:   sse,sse2", "parameters: 1 packed arrays, 262144 bytes",
                  "tokens                   batch x sequence x i64, 0..255", "batch x i64, 0..64 - sequence, all equal",
-                 "logits                   batch x kept x 256 x f32", "history                  batch x 64 x i64",
+                 "logits                   batch x kept x 256 x f32",
+                 "history                  batch x 64 x i64\n  together                 batch x 512 bytes\n",
                  "vocabulary   bytes, 256 tokens", "cache        64 tokens per row", "end tokens   0", "bigram.weights"]:
         assert part in text, part
     assert "generation:\n  none: the exported file does not name token inputs" in layer.out("--info").decode()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import zipfile
 
 import numpy as np
@@ -58,6 +59,8 @@ def test_absorbed_and_expanded_forms(family, tmp_path, monkeypatch):
     states = {f"{kind}_cache_{i}": (1, LENGTH, width) for i in range(config.num_hidden_layers) for kind, width in widths.items()}
     assert states_of(path) == states
     kept = sum(4 * np.prod(shape) for shape in states.values())
+    info = subprocess.run([absorbed.path, "--info"], capture_output=True, text=True, check=True).stdout
+    assert f"\n  together                 batch x {kept} bytes\n" in info
     assert kept < config.num_hidden_layers * LENGTH * 4 * heads * (config.qk_head_dim + config.v_head_dim)
     # Nothing has a key of every head and every row of the cache.
     expansions = [node for node in torch.export.load(path).graph.nodes
