@@ -2,7 +2,8 @@
 //
 // Kernel text is ordinary C++ and calls of this library. Its primitives come from sm90/ (one GPU instruction each) or,
 // with MOE_EMULATION defined, from the emulated machine in ../emulation; elements.cuh, layout.cuh, pipeline.cuh,
-// exchange.cuh and schedule.cuh are the same text on both sides. docs/Cuda.md has the contract of every function.
+// exchange.cuh and schedule.cuh are the same text on both sides. docs/cuda/functions.md has the contract of every
+// function.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #pragma once

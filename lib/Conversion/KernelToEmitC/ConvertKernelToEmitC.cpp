@@ -58,7 +58,11 @@ void Emitter::line(Location loc, const Twine &text, ValueRange arguments) {
 }
 
 Value Emitter::integer(Location loc, Type type, int64_t value) {
-  return emitc::LiteralOp::create(b, loc, type, std::to_string(value));
+  // The least number has no literal: in C++ the sign is an operator on one that is too large for the type.
+  const unsigned width = type.getIntOrFloatBitWidth();
+  const bool isLeast = width > 1 && value == llvm::minIntN(width);
+  return emitc::LiteralOp::create(
+      b, loc, type, isLeast ? "(" + std::to_string(value + 1) + " - 1)" : std::to_string(value));
 }
 
 Value Emitter::call(Operation *op, Type result, StringRef callee, ValueRange arguments, Attribute parameter) {
@@ -92,7 +96,7 @@ LogicalResult Emitter::emitOp(Operation *op) {
                     &Emitter::emitCall})
     if (succeeded((this->*emit)(op)))
       return success();
-  return hasReported ? failure() : report(op, "has no CUDA C++ form");
+  return hasReported ? failure() : report(op, "has no CUDA C++ form; leave it out, or compile for --target=cpu");
 }
 
 LogicalResult Emitter::emitBlock(Block &block) {

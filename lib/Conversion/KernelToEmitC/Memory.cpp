@@ -33,7 +33,11 @@ LogicalResult Emitter::emitMemory(Operation *op) {
                         address(op, load.getMemRef(), load.getIndices())));
   if (auto store = dyn_cast<memref::StoreOp>(op)) {
     Value to = address(op, store.getMemRef(), store.getIndices());
-    call(op, Type(), DeviceFunction::StoreGlobal, {to, get(store.getValueToStore())});
+    // A literal, and what C++ computes of narrow integers, is an `int`, which is not what the pointer points to.
+    Type source = store.getValueToStore().getType(), element = convert(source);
+    const bool isInt = source.isInteger(32) || source.isInteger(1);
+    Attribute parameter = isa<IntegerType>(element) && !isInt ? TypeAttr::get(element) : Attribute();
+    call(op, Type(), DeviceFunction::StoreGlobal, {to, get(store.getValueToStore())}, parameter);
     return success();
   }
   if (auto load = dyn_cast<vector::LoadOp>(op)) {

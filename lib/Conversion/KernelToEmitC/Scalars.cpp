@@ -52,6 +52,12 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
     Value first = emitc::CmpOp::create(b, loc, b.getI1Type(), predicate, operand(0), operand(1));
     return set(op, emitc::ConditionalOp::create(b, loc, type, first, operand(0), operand(1)));
   };
+  auto shifted = [&](auto tag) {
+    using Op = decltype(tag);
+    Type bits = IntegerType::get(b.getContext(), type.getIntOrFloatBitWidth(), IntegerType::Unsigned);
+    Value value = emitc::CastOp::create(b, loc, bits, operand(0));
+    return set(op, emitc::CastOp::create(b, loc, type, Op::create(b, loc, bits, value, operand(1)).getResult()));
+  };
   auto called = [&](DeviceFunction callee) { return set(op, call(op, type, callee, {operand(0), operand(1)})); };
   bool isBool = source.isInteger(1);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -74,13 +80,9 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
           return binary(emitc::BitwiseXorOp());
         return set(op, emitc::CmpOp::create(b, loc, type, emitc::CmpPredicate::ne, operand(0), operand(1)));
       })
-      .Case<arith::ShLIOp>([&](auto) {
-        // Of a negative number it is undefined in C++17.
-        Type bits = IntegerType::get(b.getContext(), type.getIntOrFloatBitWidth(), IntegerType::Unsigned);
-        Value shifted = emitc::BitwiseLeftShiftOp::create(
-            b, loc, bits, emitc::CastOp::create(b, loc, bits, operand(0)).getResult(), operand(1));
-        return set(op, emitc::CastOp::create(b, loc, type, shifted));
-      })
+      // Of a negative number it is undefined in C++17.
+      .Case<arith::ShLIOp>([&](auto) { return shifted(emitc::BitwiseLeftShiftOp()); })
+      .Case<arith::ShRUIOp>([&](auto) { return shifted(emitc::BitwiseRightShiftOp()); })
       .Case<arith::MaxSIOp>([&](auto) { return chosen(emitc::CmpPredicate::gt); })
       .Case<arith::MinSIOp>([&](auto) { return chosen(emitc::CmpPredicate::lt); })
       // Sizes and indices are never negative, so unsigned division of them is the signed one.
@@ -174,6 +176,11 @@ LogicalResult Emitter::emitComparison(Operation *op) {
 }
 
 LogicalResult Emitter::emitCast(Operation *op) {
+  if (isa<arith::BitcastOp>(op)) {
+    if (!op->getOperand(0).getType().isF32() || !op->getResult(0).getType().isInteger(32))
+      return failure();
+    return set(op, call(op, b.getI32Type(), DeviceFunction::BitsOf, get(op->getOperand(0))));
+  }
   if (!isa<arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp,
            arith::FPToSIOp, arith::ExtUIOp, arith::IndexCastUIOp>(op))
     return failure();
@@ -210,9 +217,12 @@ LogicalResult Emitter::emitMath(Operation *op) {
                                  ? DeviceFunction::ApproximateExp
                                  : DeviceFunction::Exp;
                     })
+                    .Case([](math::ExpM1Op) { return DeviceFunction::Expm1; })
                     .Case([](math::FloorOp) { return DeviceFunction::Floor; })
                     .Case([](math::FmaOp) { return DeviceFunction::Fma; })
                     .Case([](math::LogOp) { return DeviceFunction::Log; })
+                    .Case([](math::Log1pOp) { return DeviceFunction::Log1p; })
+                    .Case([](math::PowFOp) { return DeviceFunction::Pow; })
                     .Case([](math::RsqrtOp) { return DeviceFunction::Rsqrt; })
                     .Case([](math::SinOp) { return DeviceFunction::Sin; })
                     .Case([](math::SqrtOp) { return DeviceFunction::Sqrt; })

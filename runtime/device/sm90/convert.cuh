@@ -29,6 +29,9 @@ template <> __device__ __forceinline__ F16 fromFloat<F16>(float x) {
   return y;
 }
 
+/// Sign, exponent and fraction, as the number has them.
+MOE_DEVICE int32_t bitsOf(float x) { return __float_as_int(x); }
+
 /// Two elements in 4 bytes, the first in the low half.
 MOE_DEVICE uint32_t packBf16(float low, float high) {
   uint32_t v;

@@ -15,6 +15,9 @@ MOE_DEVICE float sin(float x) { return ::sinf(x); }
 MOE_DEVICE float cos(float x) { return ::cosf(x); }
 MOE_DEVICE float sqrt(float x) { return ::sqrtf(x); }
 MOE_DEVICE float rsqrt(float x) { return ::rsqrtf(x); }
+MOE_DEVICE float expm1(float x) { return ::expm1f(x); }
+MOE_DEVICE float log1p(float x) { return ::log1pf(x); }
+MOE_DEVICE float pow(float x, float y) { return ::powf(x, y); }
 /// 2^x within 2^-22 of it, and 1/x within 2^-23. Subnormal arguments and results count as zeros.
 MOE_DEVICE float exp2Approximate(float x) {
   float y;

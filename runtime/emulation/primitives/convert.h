@@ -15,6 +15,8 @@ template <> inline float fromFloat<float>(float x) { return x; }
 template <> inline Bf16 fromFloat<Bf16>(float x) { return {emulation::toBf16Bits(x)}; }
 template <> inline F16 fromFloat<F16>(float x) { return {emulation::toF16Bits(x)}; }
 
+inline int32_t bitsOf(float x) { return int32_t(emulation::bitsOf(x)); }
+
 inline uint32_t packBf16(float low, float high) {
   return emulation::toBf16Bits(low) | uint32_t(emulation::toBf16Bits(high)) << 16;
 }

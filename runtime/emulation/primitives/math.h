@@ -14,6 +14,9 @@ inline float sin(float x) { return std::sin(x); }
 inline float cos(float x) { return std::cos(x); }
 inline float sqrt(float x) { return std::sqrt(x); }
 inline float rsqrt(float x) { return 1 / std::sqrt(x); }
+inline float expm1(float x) { return std::expm1(x); }
+inline float log1p(float x) { return std::log1p(x); }
+inline float pow(float x, float y) { return std::pow(x, y); }
 inline float exp2Approximate(float x) {
   return emulation::flushed(x) == 0 ? 1 : emulation::approximate(std::exp2(double(x)), x, 0x1p-22);
 }

@@ -57,3 +57,19 @@ kernel.func @bf16(%x: memref<4xbf16>) {
   memref.store %r, %x[%c0] : memref<4xbf16>
   kernel.return
 }
+
+// The type of a stored constant is that of the memory: a literal would be an int.
+// CHECK-LABEL: void constants(int64_t* v1, int8_t* v2, int32_t* v3
+kernel.func @constants(%x: memref<4xi64>, %y: memref<4xi8>, %z: memref<4xi32>) {
+  %c0 = arith.constant 0 : index
+  %wide = arith.constant 7 : i64
+  %narrow = arith.constant 7 : i8
+  %plain = arith.constant 7 : i32
+  // CHECK: moe::storeGlobal<int64_t>({{.*}}, 7);
+  memref.store %wide, %x[%c0] : memref<4xi64>
+  // CHECK: moe::storeGlobal<int8_t>({{.*}}, 7);
+  memref.store %narrow, %y[%c0] : memref<4xi8>
+  // CHECK: moe::storeGlobal({{.*}}, 7);
+  memref.store %plain, %z[%c0] : memref<4xi32>
+  kernel.return
+}

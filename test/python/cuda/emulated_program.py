@@ -4,8 +4,10 @@ import os
 import re
 import subprocess
 
-from emitted import BUILD, ROOT, host_compiler
-from emulated import Emulator
+import numpy as np
+from cuda_program import compile_for_gpu
+from emitted import BUILD, ROOT, cuda_text, host_compiler
+from emulated import WARNINGS, Emulator
 
 EMULATION, RUNTIME = BUILD / "runtime" / "emulation", BUILD / "runtime" / "test" / "cuda" / "libmoert_emulated.a"
 INCLUDE = '#include "device.cuh"\n'
@@ -40,3 +42,19 @@ def from_object(program, folder):
     (folder / "emulation").symlink_to(ROOT / "runtime" / "emulation")
     kernels = INCLUDE + "".join(text.decode() for text in dict.fromkeys(KERNEL.findall(data)))
     return link(program, kernels, folder, device=device, warnings=("-w",))
+
+
+def build(text, folder):
+    """The functions of `text`, a graph, as a program."""
+    (folder / "graph.mlir").write_text('module attributes {moe.level = "graph"} {\n' + text + "\n}\n")
+    compile_for_gpu(folder / "graph.mlir", folder / "program.o", "--emit=obj", f"--dump-intermediates={folder / 'ir'}")
+    kernels = cuda_text((folder / "ir" / "3_kernel.mlir").read_text())
+    return link(folder / "program.o", kernels, folder, warnings=(*WARNINGS, "-Wno-unused-parameter", "-Wno-parentheses"))
+
+
+def call(program, folder, inputs, seed=1):
+    """Runs a program that `build` made; its outputs are arrays in the folder `out`."""
+    for name, x in inputs.items():
+        np.save(folder / f"{name}.npy", x)
+    arguments = [word for name in inputs for word in ("--input", f"{name}=@{folder / name}.npy")]
+    program(*arguments, "--output-dir", folder / "out", seed=seed)

@@ -3,30 +3,14 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from cuda_program import compile_for_gpu, needs_cuda
-from emitted import cuda_text
-from emulated import WARNINGS
-from emulated_program import link
+from cuda_program import needs_cuda
+from emulated_program import build, call
 
 from moe_mlir import reference as ref
 from moe_mlir.testing.full import sample
 
 pytestmark = needs_cuda
 BF16 = np.dtype(ml_dtypes.bfloat16)
-
-
-def build(text, folder):
-    (folder / "graph.mlir").write_text('module attributes {moe.level = "graph"} {\n' + text + "\n}\n")
-    compile_for_gpu(folder / "graph.mlir", folder / "program.o", "--emit=obj", f"--dump-intermediates={folder / 'ir'}")
-    kernels = cuda_text((folder / "ir" / "3_kernel.mlir").read_text())
-    return link(folder / "program.o", kernels, folder, warnings=(*WARNINGS, "-Wno-unused-parameter"))
-
-
-def call(program, folder, inputs, seed=1):
-    for name, x in inputs.items():
-        np.save(folder / f"{name}.npy", x)
-    arguments = [word for name in inputs for word in ("--input", f"{name}=@{folder / name}.npy")]
-    program(*arguments, "--output-dir", folder / "out", seed=seed)
 
 
 @pytest.mark.parametrize("decay,delta", sample([("heads", True), ("channels", True), ("elements", False), ("channels", False), ("heads", False), ("elements", True)], 1))

@@ -43,6 +43,20 @@ TEST(Math, MaximaAndNaN) {
   EXPECT_TRUE(std::signbit(minimum(0.0f, -0.0f)));
 }
 
+TEST(Math, NearOneAndPowers) {
+  EXPECT_EQ(moe::expm1(1e-10f), 1e-10f);
+  EXPECT_EQ(moe::log1p(1e-10f), 1e-10f);
+  EXPECT_EQ(moe::pow(2, 10), 1024);
+  EXPECT_EQ(moe::pow(-2, 3), -8);
+  EXPECT_EQ(moe::pow(0, 0), 1);
+  EXPECT_TRUE(std::isnan(moe::pow(-2, 0.5f)));
+}
+
+TEST(Convert, BitsOfFloats) {
+  EXPECT_EQ(bitsOf(1), 0x3f800000);
+  EXPECT_EQ(bitsOf(-0.0f), INT32_MIN);
+}
+
 /// The model of the approximate instructions is as wrong as they may be, on both sides, and not more; what they promise
 /// exactly is exact.
 TEST(Math, Approximations) {

@@ -1,0 +1,96 @@
+"""Functions near zero and powers on the emulated GPU: alone, and as activations of experts."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from cuda_program import needs_cuda
+from emulated_program import build, call
+
+from moe_mlir import reference as ref
+
+pytestmark = needs_cuda
+BF16 = np.dtype(ml_dtypes.bfloat16)
+SPECIAL = [0.0, -0.0, 1e-10, -1e-10, 1e-42, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 3.0, 88.0, -88.0, 1e30, -1e30, np.inf, -np.inf, np.nan]
+
+
+def same(actual, expected):
+    """Within two units in the last place; infinities, NaN and the signs of zeros are equal."""
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected))
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(actual[~finite], expected[~finite])
+    np.testing.assert_array_equal(np.signbit(actual[expected == 0]), np.signbit(expected[expected == 0]))
+    assert (np.abs(actual - expected)[finite] <= 2 * np.spacing(np.abs(expected[finite]))).all()
+
+
+def test_of_elements(tmp_path):
+    t = "tensor<?x19xf32>"
+    program = build(f"""
+    func.func @main(%x: {t} {{moe.name = "x"}}, %e: {t} {{moe.name = "e"}}) -> ({t} {{moe.name = "less"}}, {t} {{moe.name = "more"}}, {t} {{moe.name = "power"}}) {{
+      %less = math.expm1 %x : {t}
+      %more = math.log1p %x : {t}
+      %power = math.powf %x, %e : {t}
+      return %less, %more, %power : {t}, {t}, {t}
+    }}""", tmp_path)  # fmt: skip
+    random = np.random.default_rng(0)
+    x = np.stack([SPECIAL] * 19 + [random.normal(size=19) * 3 for _ in range(5)]).astype(np.float32)
+    exponents = np.stack([*np.broadcast_to(np.array(SPECIAL)[:, None], (19, 19)), *random.normal(size=(5, 19))]).astype(np.float32)
+    call(program, tmp_path, {"x": x, "e": exponents})
+    with np.errstate(all="ignore"):
+        wide, power = x.astype(np.float64), x.astype(np.float64) ** exponents.astype(np.float64)
+        expected = {"less": np.expm1(wide), "more": np.log1p(wide), "power": power}
+        for name, values in expected.items():
+            same(np.load(tmp_path / "out" / f"{name}.npy"), values.astype(np.float32))
+
+
+SOFTPLUS = """
+    %zero = arith.constant 0.0 : f32
+    %size = math.absf %g : f32
+    %down = arith.negf %size : f32
+    %small = math.exp %down : f32
+    %tail = math.log1p %small : f32
+    %head = arith.maximumf %g, %zero : f32
+    %own = arith.addf %head, %tail : f32"""
+POWER = """
+    %one = arith.constant 1.0 : f32
+    %exponent = arith.constant 0.7 : f32
+    %size = math.absf %g : f32
+    %more = arith.addf %one, %size : f32
+    %power = math.powf %more, %exponent : f32
+    %own = math.expm1 %power : f32"""
+ACTIVATIONS = {"softplus": (SOFTPLUS, lambda x: np.logaddexp(0, x)), "power": (POWER, lambda x: np.expm1((1 + np.abs(x)) ** 0.7))}
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_as_activation_of_a_layer(name, element, tmp_path):
+    """A router with the root of softplus, experts whose gate has the activation, and their sum."""
+    H, I, E, k = 48, 40, 4, 2  # noqa: E741
+    region, activation = ACTIVATIONS[name]
+    rows, logits, first, second = f"tensor<?x{H}x{element}>", f"tensor<?x{E}xf32>", f"tensor<{E}x{2 * I}x{H}x{element}>", f"tensor<{E}x{H}x{I}x{element}>"
+    chosen, ids = f"tensor<?x{k}xf32>", f"tensor<?x{k}xi32>"
+    program = build(f"""
+    func.func @main(%x: {rows} {{moe.name = "x", moe.dims = ["tokens", ""]}}, %logits: {logits} {{moe.name = "logits", moe.dims = ["tokens", ""]}},
+                    %first: {first} {{moe.name = "first"}}, %second: {second} {{moe.name = "second"}}) -> ({rows} {{moe.name = "y"}}) {{
+      %weights, %ids = moe.gate %logits top_k({k}) score(sqrt_softplus) renormalize(sum) : {logits} -> {chosen}, {ids}
+      %rows, %layout = moe.dispatch %x, %ids num_experts({E}) : {rows}, {ids} -> {rows}, !moe.layout<{E}>
+      %o = moe.expert %rows, %layout, %first, %second gated {{
+      ^bb0(%g: f32, %u: f32):{region}
+        %v = arith.mulf %own, %u : f32
+        moe.yield %v : f32
+      }} : {rows}, !moe.layout<{E}>, {first}, {second} -> {rows}
+      %y = moe.combine %o, %layout weights(%weights : {chosen}) : {rows}, !moe.layout<{E}> -> {rows}
+      return %y : {rows}
+    }}""", tmp_path)  # fmt: skip
+    random = np.random.default_rng(1)
+    dtype = BF16 if element == "bf16" else np.float32
+    x, first, second = ((random.normal(size=size) / scale).astype(dtype).astype(np.float32) for size, scale in (((9, H), 1), ((E, 2 * I, H), 7), ((E, H, I), 6)))
+    logits = random.normal(size=(9, E)).astype(np.float32)
+    ids, weights = ref.gate(logits, k, score_function="sqrt_softplus", renormalization="sum")
+    expected = np.zeros((9, H))
+    for token, slot in np.ndindex(ids.shape):
+        up = x[token].astype(np.float64) @ first[ids[token, slot]].T
+        expected[token] += weights[token, slot] * ((activation(up[:I]) * up[I:]) @ second[ids[token, slot]].T)
+    for seed in (1, 2):
+        call(program, tmp_path, {"x": x, "logits": logits, "first": first, "second": second}, seed)
+        actual = np.load(tmp_path / "out" / "y.npy")
+        assert np.abs(actual - expected).max() <= (1e-5 if element == "f32" else 2**-6) * np.abs(expected).max()
