@@ -19,7 +19,7 @@ module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, col
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   func.func @main(%x: memref<1xi64>) -> index {
     %c0 = arith.constant 0 : index
-    // expected-error@+1 {{'memref.load' op touches device memory from the host program, which programs for a GPU cannot do}}
+    // expected-error@+1 {{'memref.load' op touches device memory from the host program, which programs for a GPU cannot do; sizes and positions that elements of a tensor decide (tensor.extract) are for --target=cpu}}
     %n = memref.load %x[%c0] : memref<1xi64>
     %i = arith.index_cast %n : i64 to index
     return %i : index
@@ -41,7 +41,7 @@ module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, col
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
   memref.global "private" constant @table : memref<2xf32> = dense<[1.0, 2.0]>
   func.func @main() -> memref<2xf32> {
-    // expected-error@+1 {{'memref.get_global' op is a constant in the host's memory, which kernels cannot read}}
+    // expected-error@+1 {{'memref.get_global' op is a constant in the host's memory, which kernels cannot read: make the tensor (arith.constant) an input or a moe.parameter}}
     %t = memref.get_global @table : memref<2xf32>
     return %t : memref<2xf32>
   }

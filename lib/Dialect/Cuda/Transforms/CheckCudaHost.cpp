@@ -18,12 +18,14 @@ namespace mlir::cuda {
 /// What is wrong with an op of the host program; empty if nothing.
 static StringRef fault(Operation *op) {
   if (isa<memref::GetGlobalOp>(op))
-    return "is a constant in the host's memory, which kernels cannot read";
+    return "is a constant in the host's memory, which kernels cannot read: make the tensor (arith.constant) an input or "
+           "a moe.parameter";
   bool usesMemory = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<MemRefType>);
   if (!usesMemory || isa<kernel::LaunchOp>(op))
     return "";
   if (hasEffect<MemoryEffects::Read>(op) || hasEffect<MemoryEffects::Write>(op))
-    return "touches device memory from the host program, which programs for a GPU cannot do";
+    return "touches device memory from the host program, which programs for a GPU cannot do; sizes and positions that "
+           "elements of a tensor decide (tensor.extract) are for --target=cpu";
   return "";
 }
 
