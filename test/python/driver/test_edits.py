@@ -211,6 +211,26 @@ def test_impossible_decision(dumps, tmp_path, pattern, replacement, message):
     assert process.returncode and message in process.stderr
 
 
+@pytest.mark.parametrize(
+    "fields,is_done",
+    [
+        ({"stream_ahead": 0, "spread": 0}, lambda count, before: count["prefetch"] == 0 < before["prefetch"]),
+        ({"stream_ahead": 4096, "spread": 0}, lambda count, before: count["prefetch"] > 0),
+        ({"block_above": 4096, "block_bytes": 8192, "block_rows": 12}, lambda count, before: count["alloca"] > before["alloca"]),
+    ],
+)
+def test_plan_of_a_cpu(folder, dumps, fields, is_done, tmp_path):
+    """Weights asked for at other times, or never, and sums that wait in memory between blocks of K: no bit of a logit changes."""
+    text = dumps["kernel"]
+    for name, value in fields.items():
+        text = substitute(rf"(#x86\.plan<[^>]*\b{name} = )\d+", rf"\g<1>{value}", text)
+    (tmp_path / "kernel.mlir").write_text(text)
+    edited = dump(tmp_path / "kernel.mlir", tmp_path / "edited", "--from=kernel")
+    assert is_done(*({op: len(re.findall(rf"llvm\.[a-z.]*{op}\b", level["runtime"])) for op in ("prefetch", "alloca")} for level in (edited, dumps)))
+    actual, expected = (Executable(path / "model", threads=2).run(step_inputs(TOKENS))["logits"] for path in (tmp_path / "edited", folder / "plain"))
+    np.testing.assert_array_equal(actual, expected)
+
+
 def test_epilogue_constant(edited_dumps, tmp_path):
     text = substitute(r"3\.700000e-01", "1.250000e+00", edited_dumps["kernel"])
     check(run(text, "kernel", tmp_path), reference(rational(1.25)))
