@@ -48,6 +48,12 @@ def set_plans(**fields):
     return edit
 
 
+def swap_arrivals(level):
+    """Edit of the level: each `kernel.plan` has the arrival that was not chosen."""
+    other = {"lag": "noinc", "noinc": "lag"}
+    return substitute(level, (r"(#cuda\.plan<[^>]*\barrival = )(\w+)", lambda found: found[1] + other[found[2]], None))
+
+
 def in_kernel(prefix, edit, level):
     """The level with `edit` applied to the text of its kernel whose name begins so."""
     (kernel,) = re.findall(rf"^  kernel\.func @{prefix}.*?^  \}}\n", level, re.M | re.S) or [None]
@@ -102,7 +108,7 @@ def variant(name, what, keeps, **edits):
 
 VARIANTS = [
     variant("fence-all", "proxy fence of all memory, not of shared memory alone", "bits", level=set_plans(proxy_fence="all")),
-    variant("arrival-noinc", "each thread's copies arrive by themselves, and the proxy fence stands behind the wait of those who multiply", "bits", level=set_plans(arrival="noinc")),
+    variant("arrival-other", "copied rows arrive in the way that was not chosen: by themselves, or some steps later by warps", "bits", level=swap_arrivals),
     variant("silu-exact", "exact exponential and quotient in the activation", "rounding", target=set_target(activation="exact")),
     variant("epilogue-off", "sums are neither read nor stored", "nothing", text=without_epilogue),
     variant("rows-neighbours", "a tile's rows are neighbours, copied by threads as before", "nothing", level=neighbours(by_tma=False)),

@@ -23,7 +23,7 @@
 // CHECK-NEXT:      int32_t [[COUNT:v[0-9]+]] = [[BLOCKS]] - 3;
 // CHECK-NEXT:      // The other blocks: multiply_of_2.
 // CHECK-NEXT:      if ([[BLOCK]] < [[BLOCKS]] - 1) {
-// CHECK-NEXT:        {{.*}} = moe::makeRing<8, 24576, 5, 8>();
+// CHECK-NEXT:        {{.*}} = moe::makeRing<8, 24576, 129, 8>();
 // CHECK:             if ({{v[0-9]+}} < 128) {
 
 // The role that loads waits, if a tile of the record is its turn; all of its threads share the flags, and meet.
@@ -39,7 +39,7 @@
 // CHECK-NEXT:            }
 // CHECK-NEXT:            for (int32_t {{[a-z]+[0-9]+}} = [[FIRST]]; {{.*}} += [[COUNT]]) {
 // CHECK:                   moe::copyAsync(
-// CHECK:                   moe::announce<
+// CHECK:                   moe::arriveCopied(
 
 // The role that multiplies does not; each tile arrives behind its stores, with its part of the record.
 // CHECK:               moe::increaseRegisters<224>();

@@ -2,13 +2,16 @@
 // RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --kernel-choose-plans | FileCheck %s --check-prefixes=CHECK,V3
 // RUN: moe-opt %s --kernel-set-target=target=cpu:sapphirerapids --kernel-choose-plans | FileCheck %s --check-prefixes=CHECK,AMX
 // RUN: moe-opt %s --kernel-set-target=target=cuda:h200 --kernel-choose-plans | FileCheck %s --check-prefixes=CHECK,CUDA
+// Of 48 steps of K, copies announce themselves; of 49 they do not.
+// RUN: sed 's/1x48x64x2x/1x49x64x2x/;s/x96xbf16/x98xbf16/;s/%c96/%c98/;s/constant 96/constant 98/' %s | moe-opt --kernel-set-target=target=cuda:h200 --kernel-choose-plans | FileCheck %s --check-prefixes=CHECK,LONG
 // RUN: moe-opt %s --kernel-choose-plans | FileCheck %s --check-prefixes=CHECK,NONE
 // RUN: moe-opt %s --kernel-set-target=target=cpu:x86-64-v3 --kernel-choose-plans -o %t && moe-opt %t --kernel-choose-plans | diff %t -
 // RUN: not moe-opt %s --kernel-set-target=target=cpu:sapphirerapids --convert-kernel-to-llvm 2>&1 | FileCheck %s --check-prefix=OTHER
 
 // V3: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 65536, block_rows = 384, stream_ahead = 0, spread = 4>}
 // AMX: @product({{.*}} attributes {kernel.plan = #x86.plan<block_above = 262144, block_bytes = 262144, block_rows = 384, stream_ahead = 2048, spread = 4>}
-// CUDA: @product({{.*}} attributes {kernel.plan = #cuda.plan<stages = 8, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>}
+// LONG: @product({{.*}}x49x{{.*}} arrival = lag, proxy_fence = shared,
+// CUDA: @product({{.*}} attributes {kernel.plan = #cuda.plan<stages = 8, few_rows = 16, arrival = noinc, proxy_fence = shared, load_registers = 56, multiply_registers = 224>}
 // NONE-NOT: @product({{.*}}kernel.plan
 kernel.func @product(%x: memref<?x96xbf16>, %w: memref<1x48x64x2xbf16>, %y: memref<?x64xf32>) {
   %c0 = arith.constant 0 : index

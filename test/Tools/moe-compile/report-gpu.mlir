@@ -93,6 +93,6 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 // TABLE-NEXT:linear_4096x2048_bf16   size 1          4.48 us        5.05 us  6.02 us    164 ns    0.00 ns  3.90 us
 // TABLE-EMPTY:
 // TABLE-NEXT:kernel                 plan
-// TABLE-NEXT:linear_64x2048_bf16    #cuda.plan<stages = 8, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>
+// TABLE-NEXT:linear_64x2048_bf16    #cuda.plan<stages = 8, few_rows = 16, arrival = noinc, proxy_fence = shared, load_registers = 56, multiply_registers = 224>
 // TABLE-NEXT:gate_64_top2_softmax   #cuda.row_plan<threads = 256, blocks_per_sm = 4>
-// TABLE-NEXT:linear_4096x2048_bf16  #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>
+// TABLE-NEXT:linear_4096x2048_bf16  #cuda.plan<stages = 4, few_rows = 16, arrival = noinc, proxy_fence = shared, load_registers = 56, multiply_registers = 224>

@@ -1,4 +1,4 @@
-"""Plans with arrival = noinc: copied rows arrive by themselves, whatever the schedule, and the numbers stay; a missing fence, wait or arrival is found."""
+"""Plans with arrival = noinc, and with lag: copied rows arrive by themselves or by warps, whatever the schedule, and the numbers stay; a missing fence, wait or arrival is found."""
 
 import re
 
@@ -13,23 +13,35 @@ from test_emitted_layer import run_layer
 from test_emitted_lint import MACHINE_CODE, PRODUCTS, REGISTERS, text_of
 from test_f32_products import Linear
 
+from gpu_check.variants import set_plans
 from moe_mlir.testing.full import sample
 
 SCHEDULES = [*schedules(), *schedules(strict=True)]
 
 
+lag = set_plans(arrival="lag")
+
+
 def noinc(level, **fields):
-    for name, value in {"arrival": "noinc", **fields}.items():
-        level, edits = re.subn(rf"(#cuda\.plan<[^>]*)\b{name} = \w+", rf"\g<1>{name} = {value}", level)
-        assert edits > 0
-    return level
+    return set_plans(arrival="noinc", **fields)(level)
+
+
+def test_steps_decide():
+    """Of 48 steps of 64 elements, or 32 of f32, and of one more; the products of one program each by their own."""
+
+    def chosen(shape):
+        plans = re.findall(r"kernel\.func @(linear|experts_up|experts_down).*?arrival = (\w+)", kernel_level(shape.text()))
+        return {name: arrival for name, arrival in plans}
+
+    assert chosen(Shape(3072, 3073, 4, 2)) == {"linear": "noinc", "experts_up": "noinc", "experts_down": "lag"}
+    assert chosen(Shape(1537, 1536, 4, 2, element="f32")) == {"linear": "lag", "experts_up": "lag", "experts_down": "noinc"}
 
 
 @pytest.mark.parametrize("stages", sample([2, 3, 4], 1))
 def test_every_schedule_gives_the_same_bits(stages, tmp_path):
-    arrays, plain = inputs(), kernel_level(EXPERTS)
-    expected = emulated_experts(EmulatedKernels(plain, tmp_path / "plain"), *arrays)
-    kernels = EmulatedKernels(noinc(plain, stages=stages), tmp_path / "noinc")
+    arrays, level = inputs(), kernel_level(EXPERTS)
+    expected = emulated_experts(EmulatedKernels(lag(level), tmp_path / "lag"), *arrays)
+    kernels = EmulatedKernels(noinc(level, stages=stages), tmp_path / "noinc")
     for schedule in SCHEDULES:
         np.testing.assert_array_equal(emulated_experts(kernels, *arrays, **schedule), expected, err_msg=str(schedule))
 
@@ -38,16 +50,17 @@ def test_every_schedule_gives_the_same_bits(stages, tmp_path):
 def test_layers_of_other_sizes(tokens, shape, tmp_path):
     """Rows that are copied by elements, and tiles of many rows by TMA."""
     level = kernel_level(shape.text())
-    plain, edited = (EmulatedKernels(text, tmp_path / name) for name, text in (("plain", level), ("noinc", noinc(level))))
-    expected = run_layer(plain, tokens, shape)
+    late, alone = (EmulatedKernels(edit(level), tmp_path / name) for name, edit in (("lag", lag), ("noinc", noinc)))
+    expected = run_layer(late, tokens, shape)
     for schedule in SCHEDULES[::3]:
-        np.testing.assert_array_equal(run_layer(edited, tokens, shape, **schedule), expected)
+        np.testing.assert_array_equal(run_layer(alone, tokens, shape, **schedule), expected)
 
 
-def test_f32(tmp_path):
+@pytest.mark.parametrize("edit, fills", sample([(lag, 5), (noinc, 129)], 0, 1), ids=["lag", "noinc"])
+def test_f32(edit, fills, tmp_path):
     """Those who multiply read the rows as threads do, without a proxy."""
-    linear = Linear(tmp_path, 200, 77, edit=noinc)
-    assert ", 129, 8>()" in cuda_text(noinc(kernel_level(linear.text)))
+    linear = Linear(tmp_path, 200, 77, edit=edit)
+    assert f", {fills}, 8>()" in cuda_text(edit(kernel_level(linear.text)))
     for tokens, schedule in zip(sample((1, 20, 150), 0, 1), SCHEDULES[::3]):
         linear.check(tokens, **schedule)
 
@@ -79,13 +92,17 @@ def test_faults_are_found(fault, tmp_path):
 
 @pytest.mark.parametrize(
     "shape, fields",
-    [(Shape(2048, 768, 128, 8), {"few_rows": 64}), (Shape(4096, 14336, 8, 2), {}), (Shape(101, 30, 5, 2), {})],
-    ids=["Qwen3-30B-A3B", "Mixtral-8x7B", "odd sizes"],
-)
+    [
+        (Shape(2048, 768, 128, 8), {"arrival": "noinc", "few_rows": 64}), (Shape(2048, 768, 128, 8), {"arrival": "lag"}),
+        (Shape(4096, 14336, 8, 2), {"arrival": "noinc"}), (Shape(101, 30, 5, 2), {"arrival": "lag"}),
+    ],
+    ids=["Qwen3-30B-A3B", "Qwen3-30B-A3B lag", "Mixtral-8x7B", "odd sizes lag"],
+)  # fmt: skip
 def test_compiles_as_planned(shape, fields):
+    """With other plans than those that are chosen, which test_emitted_lint compiles."""
     if find_nvrtc() is None:
         pytest.skip("NVRTC is not installed (package nvidia-cuda-nvrtc of python/requirements.txt)")
-    text = cuda_text(noinc(kernel_level(shape.text()), **fields))
+    text = cuda_text(set_plans(**fields)(kernel_level(shape.text())))
     head, *kernels = text.split('\nextern "C" ')
     products = [kernel for kernel in kernels if re.search(rf" void ({'|'.join(PRODUCTS)})", kernel)]
     cubin, log = Nvrtc(find_nvrtc()).compile('\nextern "C" '.join([head, *products]), "layer.cu")
@@ -101,5 +118,6 @@ def test_compiles_as_planned(shape, fields):
         assert broken_product_groups(blocks) == [], name
         for opcode, function in MACHINE_CODE.items():
             assert count(blocks, opcode) == kernel.count(function) > 0, (name, opcode)
-        assert count(blocks, "ARRIVES.LDGSTSBAR") == kernel.count("moe::arriveCopied("), name
+        copied = kernel.count("moe::arriveCopied(")
+        assert count(blocks, "ARRIVES.LDGSTSBAR") == copied and (copied > 0) == (fields["arrival"] == "noinc"), name
         assert count(blocks, "FENCE.VIEW.ASYNC") > 0 == count(blocks, "MEMBAR.ALL.GPU"), name

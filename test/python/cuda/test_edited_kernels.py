@@ -135,7 +135,7 @@ def test_edited_experts(change, meaning, tmp_path):
         ("few_rows = 0", None),
         ("few_rows = 32", "<= 32) {"),
         ("few_rows = 64", "<= 64) {"),
-        ("arrival = noinc", "moe::arriveCopied("),
+        ("arrival = lag", "moe::announce<"),
         ("proxy_fence = all", "moe::ProxyFence::All"),
         ("multiply_registers = 216", "increaseRegisters<216>"),
     ], 0, 3, 4, 6),

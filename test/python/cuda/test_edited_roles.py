@@ -10,6 +10,8 @@ from emitted import BUILD, ROOT, EmulatedKernels, cuda_text, kernel_level, pack,
 from emulated import aligned, from_bf16, schedules
 from test_edited_kernels import EXPERTS, emulated_experts, inputs
 
+from gpu_check.variants import set_plans
+
 SPECIALIZE = "builtin.module(kernel.func(canonicalize,cse,kernel-specialize-warps,canonicalize,cse))"
 UNVERIFIED = ["--mlir-very-unsafe-disable-verifier-on-parsing", "--verify-each=0"]
 TO_EMITC = "builtin.module(kernel.func(kernel-distribute-warps,canonicalize,cse),convert-kernel-to-emitc)"
@@ -28,7 +30,7 @@ def edit(text, *changes):
     return text
 
 
-# Each thread's copies arrive by themselves, and those who multiply fence.
+# From a plan with arrival = lag: each thread's copies arrive by themselves, and those who multiply fence.
 TO_NOINC = [
     (r"cuda\.announce (%\w+) fence\(shared\)", r"cuda.arrive_copied \1"),
     (r"cuda\.arrive (%\w+)", r"cuda.arrive_thread \1"),
@@ -41,7 +43,7 @@ TO_NOINC = [
 
 @pytest.mark.parametrize("changes, text", [([(r"<stages = \d+,", "<stages = 3,")], "moe::makeRing<3, "), (TO_NOINC, "moe::arriveCopied(")], ids=["stages", "arrival"])
 def test_edited_rings(changes, text, tmp_path):
-    plain = specialized(kernel_level(EXPERTS))
+    plain = specialized(set_plans(arrival="lag")(kernel_level(EXPERTS)))
     edited = edit(plain, *changes)
     before, after = cuda_text(plain), cuda_text(edited)
     assert text in after and text not in before

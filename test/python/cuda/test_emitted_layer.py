@@ -14,6 +14,7 @@ from emulated import aligned, from_bf16, schedules, to_bf16
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from gpu_check.cases import NUMERICS  # noqa: E402
+from gpu_check.variants import set_plans  # noqa: E402
 
 from moe_mlir.testing.full import sample  # noqa: E402
 
@@ -129,6 +130,10 @@ def test_layer(tokens, shape, built):
         np.testing.assert_array_equal(runs[0], other)
 
 
+# What only warps do that announce copies some steps later.
+OF_LAG = re.compile("kLag|unannounced|waitCopies|syncWarp")
+
+
 @pytest.mark.parametrize(
     "line, instead",
     sample([
@@ -163,6 +168,7 @@ def test_faults_in_the_text_are_found(line, instead, tmp_path):
         assert count, "no place for the fault"
         return changed
 
-    kernels = EmulatedKernels(kernel_level(shape.text()), tmp_path, change)
+    plans = set_plans(arrival="lag") if OF_LAG.search(line) else str
+    kernels = EmulatedKernels(plans(kernel_level(shape.text())), tmp_path, change)
     with pytest.raises(AssertionError):
         run_layer(kernels, tokens, shape, timing="lazy", skewed=True)

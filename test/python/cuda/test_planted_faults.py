@@ -16,8 +16,9 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from gpu_check import numerics  # noqa: E402
 from gpu_check.cases import Layer  # noqa: E402
-from gpu_check.compiling import compile_layer  # noqa: E402
+from gpu_check.compiling import compile_graph, unchanged  # noqa: E402
 from gpu_check.emulation import EmulatedDevice, RuleBroken  # noqa: E402
+from gpu_check.variants import set_plans  # noqa: E402
 
 from moe_mlir.testing.full import FULL  # noqa: E402
 
@@ -33,7 +34,7 @@ SCHEDULES = [
 ]
 # Everything by which threads, proxies and asynchronous work wait for each other.
 SYNCHRONISING = (
-    "sync|wait|arrive|fence|commit|wgmma(?:Fence|Commit|Wait)|initBarrier|addRelease|addAcquireRelease|loadAcquire|decreaseRegisters|increaseRegisters|advance\\b|announce|drain|release|expect"
+    "sync|wait|arrive|fence|commit|wgmma(?:Fence|Commit|Wait)|initBarrier|addRelease|addAcquireRelease|loadAcquire|decreaseRegisters|increaseRegisters|advance\\b|announce|drain|endCopies|release|expect"
 )
 CALL = re.compile(rf"((?:moe|pipeline)::(?:{SYNCHRONISING})\w*(?:<[\w:]+>)?)\(")
 # Having fewer registers than were planned breaks no rule; the lint sees it as spills. The unrestricted fence is that of another plan.
@@ -56,9 +57,10 @@ def without(text, call):
 class Emitted:
     """A program with its records, and the kernels of one of its launches each."""
 
-    def __init__(self, case, folder):
+    def __init__(self, case, folder, edit_level=unchanged):
         self.tokens, layer = case
-        self.program = compile_layer(BUILD, layer, "layer")
+        self.program = compile_graph(BUILD, layer.graph(), layer, "layer", edit_level=edit_level)
+        self.folder = folder
         self.device = EmulatedDevice(LIBRARY, host_compiler(), folder)
         self.device.load(self.program)
         self.launches = [launch.kernel for launch in self.program.plan(self.tokens).launches]
@@ -85,14 +87,16 @@ class Emitted:
 def planted(tmp_path_factory):
     """[(program, kernel, statement, future of the shared object)]: each kernel once, built side by side; an ordinary run builds a third."""
     folder = tmp_path_factory.mktemp("planted")
-    emitted = [Emitted(PRODUCTS, folder / "products"), Emitted(ROUTING, folder / "routing")]
+    emitted = [Emitted(PRODUCTS, folder / "products"), Emitted(PRODUCTS, folder / "lag", set_plans(arrival="lag")), Emitted(ROUTING, folder / "routing")]
+    # Of the other arrival the kernel whose rows are all copied.
+    prefixes = ("linear", "experts"), ("experts_up",), ("gate", "layout", "combine", "route")
     faults = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for program, prefixes in zip(emitted, (("linear", "experts"), ("gate", "layout", "combine", "route"))):
+        for program, chosen in zip(emitted, prefixes):
             for name, kernel in program.program.kernels.items():
                 text = with_pipeline(kernel.text)
-                for call in statements(text) if name.startswith(prefixes) else []:
-                    place = folder / f"{name}-{re.sub(r'[^a-zA-Z0-9]', '-', call)}"
+                for call in statements(text) if name.startswith(chosen) else []:
+                    place = program.folder / f"{name}-{re.sub(r'[^a-zA-Z0-9]', '-', call)}"
                     asked = FULL or len(faults) % 3 == 0
                     build = pool.submit(program.device.emulator.build, without(text, call), place, warnings=["-w"]) if asked else None
                     faults.append((program, name, call, build))

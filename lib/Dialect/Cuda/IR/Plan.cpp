@@ -23,6 +23,16 @@ int64_t mlir::cuda::stageBytesOf(kernel::FuncOp kernel) {
   return (rows + columns) * rowBytes;
 }
 
+int64_t mlir::cuda::stepsOf(kernel::FuncOp kernel) {
+  int64_t steps = 0;
+  kernel.walk([&](kernel::MmaOp mma) {
+    ArrayRef<int64_t> shape = cast<MemRefType>(mma.getB().getType()).getShape();
+    if (shape.size() > 2)
+      steps = std::max(steps, shape[shape.size() - 3]);
+  });
+  return steps;
+}
+
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t stages, int64_t fewRows,
                                Arrival arrival, ProxyFence, int64_t loadRegisters, int64_t multiplyRegisters) {
   // A stage is released one step late; with a lag, a warp arrives at least one step late too.
@@ -83,7 +93,8 @@ PlanAttr PlanAttr::of(Operation *kernel, TargetAttr target) {
 }
 
 /// As many stages as fit: they only hide how long a load takes. The form for few rows always pays: where a kernel's
-/// columns do not allow it, its lowering leaves it out.
+/// columns do not allow it, its lowering leaves it out. Copies announce themselves where a tile has few steps: it starts
+/// sooner by a fixed time, against which stand a fence and more arrivals in each step.
 Attribute TargetAttr::choosePlan(Operation *kernel) const {
   int64_t stage = stageBytesOf(cast<kernel::FuncOp>(kernel));
   auto isPlanned = [](Operation *op) {
@@ -96,6 +107,7 @@ Attribute TargetAttr::choosePlan(Operation *kernel) const {
     return RowPlanAttr::of(kernel, shared.wasInterrupted());
   }
   int64_t stages = std::clamp<int64_t>(plannedBytes / stage, 3, mostStages);
-  return PlanAttr::get(getContext(), stages, plannedFewRows, Arrival::Lag, ProxyFence::Shared, /*load_registers=*/56,
+  Arrival arrival = stepsOf(cast<kernel::FuncOp>(kernel)) <= mostNoincSteps ? Arrival::Noinc : Arrival::Lag;
+  return PlanAttr::get(getContext(), stages, plannedFewRows, arrival, ProxyFence::Shared, /*load_registers=*/56,
                        /*multiply_registers=*/224);
 }

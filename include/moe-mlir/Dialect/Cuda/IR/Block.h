@@ -18,11 +18,16 @@ constexpr int64_t plannedBytes = 200 * 1024; ///< of the stages, at most, where 
 constexpr int64_t mostStages = 8;
 constexpr int64_t fewRowsUnit = 16, mostFewRows = 64; ///< of the form for few rows
 constexpr int64_t plannedFewRows = 16;                ///< those of a tile that a plan gives that form
+/// Steps of K with which a plan lets copies announce themselves (`noinc`), at most. Measured on an H200 (docs/Cuda.md,
+/// "Arrival"): with 12 and 32 steps this takes down to 0.79 of the time; with 64 and 224, many rows gain nothing.
+constexpr int64_t mostNoincSteps = 48;
 constexpr int64_t registersOfBlock = 65536, leastRegisters = 24, mostRegisters = 240; ///< of a thread
 constexpr int64_t threadsOfBlock = 1024, threadsOfSm = 2048, blocksOfSm = 32; ///< at most
 
 /// Columns of a block of a packed weight [.., steps, columns, depth].
 int64_t blockColumnsOf(Value weight);
+/// Steps of K of such weights, at most. 0 without products.
+int64_t stepsOf(kernel::FuncOp kernel);
 /// Bytes of a stage: a step of K of the rows of the largest tile, and of the widest weight. 0 without products.
 int64_t stageBytesOf(kernel::FuncOp kernel);
 

@@ -81,8 +81,9 @@ def Cuda_PlanAttr : AttrDef<Cuda_Dialect, "Plan", [DeclareAttrInterfaceMethods<K
     `arrival` is how threads hand over the rows that they copy. `lag`: a warp waits for the copies of a step when those
     of the next `stages - 2` are on their way, fences and arrives for all its threads. `noinc`: each thread asks for an
     arrival when its copies have landed (`cp.async.mbarrier.arrive.noinc`) and never waits; those who multiply fence
-    after their wait. The fence is one for `shared` memory or, by `proxy_fence`, for `all` memory, which waits for what
-    the block has in flight in global memory too. The registers are those of a thread of each role.
+    after their wait. `noinc` is what is chosen for at most 48 steps of K. The fence is one for `shared` memory or, by
+    `proxy_fence`, for `all` memory, which waits for what the block has in flight in global memory too. The registers
+    are those of a thread of each role.
   }];
   let parameters = (ins
     AttrParameter<"int64_t", "steps whose operands are in shared memory at a time">:$stages,
