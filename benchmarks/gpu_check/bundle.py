@@ -18,15 +18,15 @@ from .manifest import BundleError, write_manifest
 from .microkernels import write_micro
 from .numerics import record, save_records
 from .program import Program
-from .programs import write_programs
 from .sizes import DRY, REAL, SMALL
 from .steps.numerics import layer_case
 from .steps.programs import PROGRAMS
 from .variants import write_variants
+from .writeprograms import write_programs
 
 EMULATION = ROOT / "runtime" / "test" / "emulation"
 # Of the source tree: the package without what only makes bundles, and what it takes from the emulation's tests.
-COMPILING = ("bundle.py", "codereport.py", "compiling.py", "constants.py", "instrument.py", "programs.py", "report.py", "tables.py", "variants.py", "__pycache__")
+COMPILING = ("bundle.py", "codereport.py", "compiling.py", "constants.py", "instrument.py", "report.py", "tables.py", "variants.py", "writeprograms.py", "__pycache__")
 BESIDE = ("emulated.py", "exchange.py")
 
 
