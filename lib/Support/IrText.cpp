@@ -315,5 +315,5 @@ Error moe_mlir::checkIrText(StringRef text, unsigned &line) {
   Scanner scanner(text);
   Error error = scanner.run();
   line = scanner.line;
-  return error;
+  return error ? std::move(error) : checkValueNames(text, line);
 }

@@ -4,7 +4,7 @@
 // operation further up may have taken a value of it as an operand, by a name that nothing had defined yet, and that
 // operand would then be freed memory.
 //
-//===----------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_MLIR_SUPPORT_BODYFORMAT_H
 #define MOE_MLIR_SUPPORT_BODYFORMAT_H
 

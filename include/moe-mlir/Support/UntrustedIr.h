@@ -16,9 +16,15 @@ namespace moe_mlir {
 
 /// Checks a text before it is parsed: brackets are nested at most 200 deep, an expression of an affine map has at most
 /// 1000 operators, also with aliases written out; the text then grows at most 64-fold; elements of dense arrays have a
-/// width. Refuses bytecode, whose reader trusts what it reads. Errors are one line without the name of the text, and
-/// `line` is the line that they are about.
+/// width; values of regions stay in them (`checkValueNames`). Refuses bytecode, whose reader trusts what it reads. Errors
+/// are one line without the name of the text, and `line` is the line that they are about.
 llvm::Error checkIrText(llvm::StringRef text, unsigned &line);
+
+/// Checks that no value is used further up than the region that defines it, outside of it. No such text verifies, but
+/// where it has an error as well, parsers of MLIR (of scf.index_switch, tensor.generate and others) free the region and
+/// leave the use. How ops name what they give to their regions is for their parsers to say: a name that may be such an
+/// argument is not looked at.
+llvm::Error checkValueNames(llvm::StringRef text, unsigned &line);
 
 /// Whether the static sizes alone make more elements than a machine can hold (2^44).
 bool hasTooManyElements(llvm::ArrayRef<int64_t> sizes);

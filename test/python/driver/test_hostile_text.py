@@ -18,6 +18,7 @@ ARRAY = "'array<' needs a type of integers or floats for its elements, such as i
 ITERATORS = "'iterator_types' needs a list of texts, such as [\"parallel\", \"reduction\"]"
 TRANSPOSE = "'linalg.transpose' needs a list of dimensions, such as [1, 0]"
 GENERIC = "func.func @f(%x: tensor<4xf32>) {{\n  %y = linalg.generic {{{}}} outs(%x : tensor<4xf32>) {{\n  ^bb0(%o: f32):\n    linalg.yield %o : f32\n  }} -> tensor<4xf32>\n  return\n}}"
+SWITCH = "module {\n%0 = arith.negf %x : f32\nscf.index_switch %n case 1 {\n%x = arith.constant 1.0 : f32\n} default { nothing"
 TEXTS = {
     "list": ("module attributes {moe.name = " + "[" * DEEP + "]" * DEEP + "} {}", f"1: {NESTED}"),
     "regions": ("module {\n" * DEEP + "}" * DEEP, f"201: {NESTED}"),
@@ -35,6 +36,7 @@ TEXTS = {
     "doubled, used by an op without a name": (
         "#a0 = [1]\n" + aliases(41, "#a{0} = [#a{1}, #a{1}]\n") + '"builtin.module"() ({}) {moe.name = #a40} : () -> ()',
         "its aliases, written out, would be more than 64 times the text"),
+    "value of a region": (SWITCH, "4: '%x' is used further up, outside of the region that defines it"),
     "array of index": ("module {} loc(unknown)\nmodule attributes {moe.name = array<index: 1>} {}", f"2: {ARRAY}"),
     "array of index, spread": ("module attributes {moe.name = array // a\n < // b\n index : 1>} {}", f"1: {ARRAY}"),
     "array of an alias": ("!t = index\nmodule attributes {moe.name = array<!t: 1>} {}", f"2: {ARRAY}"),
