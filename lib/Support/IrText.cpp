@@ -44,6 +44,8 @@ private:
   Error checkArray();
   Error checkIteratorTypes();
   Error checkDimensions();
+  Error checkGroups(bool isNamed);
+  Error readQuoted(StringRef name);
   void endDefinition();
   Error checkGrowth();
   StringRef skipString();
@@ -162,6 +164,25 @@ Error Scanner::checkDimensions() {
                 : createStringError("'" + operation + "' needs a list of dimensions, such as [1, 0]");
 }
 
+/// Behind the name of an op that joins or splits dimensions and its operand, or behind the name of the attribute. The
+/// verifier makes a map of each group, and takes the context from its first dimension.
+Error Scanner::checkGroups(bool isNamed) {
+  StringRef rest = afterBlanks(text.substr(at));
+  if (isNamed ? !rest.consume_front("=") : !rest.consume_front("%"))
+    return Error::success();
+  if (!isNamed)
+    rest = rest.drop_while([](char c) { return isAlnum(c) || StringRef("_$.-#").contains(c); });
+  rest = afterBlanks(rest);
+  bool isGood = rest.consume_front("[") || !isNamed;
+  for (rest = afterBlanks(rest); isGood && rest.consume_front("["); rest = afterBlanks(rest)) {
+    isGood = !afterBlanks(rest).starts_with("]");
+    rest = afterBlanks(rest.drop_until([](char c) { return c == ']'; }).drop_front(rest.contains(']')));
+    rest.consume_front(",");
+  }
+  return isGood ? Error::success()
+                : createStringError("'reassociation' needs a list of groups with dimensions, such as [[0, 1], [2]]");
+}
+
 /// Whether a name in quotes is this one, when its escapes are read.
 static bool isName(StringRef quoted, StringRef name) {
   std::string read;
@@ -175,6 +196,12 @@ static bool isName(StringRef quoted, StringRef name) {
     i += isHex ? 2 : 1;
   }
   return read == name;
+}
+
+Error Scanner::readQuoted(StringRef name) {
+  if (isName(name, "reassociation"))
+    return checkGroups(/*isNamed=*/true);
+  return isName(name, "iterator_types") ? checkIteratorTypes() : Error::success();
 }
 
 /// `#name` and `!name`; with `=` behind it and outside of all brackets it is a definition, which lasts to the next.
@@ -237,6 +264,8 @@ Error Scanner::readToken() {
       return checkArray();
     if (word == "iterator_types")
       return checkIteratorTypes();
+    if (word == "reassociation" || word.ends_with(".expand_shape") || word.ends_with(".collapse_shape"))
+      return checkGroups(word == "reassociation");
     if (word.starts_with("linalg."))
       operation = word;
     if (word == "permutation" || word == "dimensions")
@@ -264,7 +293,7 @@ Error Scanner::readToken() {
     --at;
     levels.back().operators = 0;
     operation = ""; // in the generic form dimensions are an attribute like any other
-    return isName(skipString(), "iterator_types") ? checkIteratorTypes() : Error::success();
+    return readQuoted(skipString());
   case ',':
   case ':':
   case '=':

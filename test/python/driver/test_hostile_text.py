@@ -18,6 +18,7 @@ ARRAY = "'array<' needs a type of integers or floats for its elements, such as i
 ITERATORS = "'iterator_types' needs a list of texts, such as [\"parallel\", \"reduction\"]"
 TRANSPOSE = "'linalg.transpose' needs a list of dimensions, such as [1, 0]"
 GENERIC = "func.func @f(%x: tensor<4xf32>) {{\n  %y = linalg.generic {{{}}} outs(%x : tensor<4xf32>) {{\n  ^bb0(%o: f32):\n    linalg.yield %o : f32\n  }} -> tensor<4xf32>\n  return\n}}"
+GROUPS = "'reassociation' needs a list of groups with dimensions, such as [[0, 1], [2]]"
 SWITCH = "module {\n%0 = arith.negf %x : f32\nscf.index_switch %n case 1 {\n%x = arith.constant 1.0 : f32\n} default { nothing"
 TEXTS = {
     "list": ("module attributes {moe.name = " + "[" * DEEP + "]" * DEEP + "} {}", f"1: {NESTED}"),
@@ -48,6 +49,11 @@ TEXTS = {
     "dimensions that do not end": ("func.func @f(%x: tensor<2x3xf32>) {\n  %y = linalg.transpose ins(%x : tensor<2x3xf32>) permutation = [1, }", f"2: {TRANSPOSE}"),
     "dimensions that are no list": ("%y = linalg.reduce { arith.addf } ins(%x : tensor<2xf32>) dimensions // a\n = array<i64: 0>", "1: 'linalg.reduce'"),
     "dimensions that are no numbers": ("%y = linalg.broadcast ins(%x : tensor<2xf32>) dimensions = [0, ?]", "1: 'linalg.broadcast'"),
+    "group without dimensions": ("%y = tensor.expand_shape %x [[0, 1], []] output_shape [2, 4]", f"1: {GROUPS}"),
+    "group without dimensions, joined": ("%y =\n memref.collapse_shape %x#1 // a\n [ [ ] ]", f"2: {GROUPS}"),
+    "group without dimensions in the generic form": ('"tensor.collapse_shape"(%x) <{reassociation = [[0], []]}>', f"1: {GROUPS}"),
+    "group without dimensions by a quoted name": ('"tensor.collapse_shape"(%x) {"reassociation" = [[]]}', f"1: {GROUPS}"),
+    "groups by an alias": ('#a = [[]]\n"tensor.collapse_shape"(%x) <{reassociation = #a}>', f"2: {GROUPS}"),
     "bytecode": ("ML\udcefR\x01MLIR", "is MLIR bytecode; only its text is read: print it with moe-opt"),
 }
 
