@@ -1,8 +1,8 @@
 //===- BoundsOfIndices.cpp - indices that stand in tensors ------------------------------------------------------===//
 //
-// An op that reads or writes where a tensor says is safe if the import found it so (`moe.in_bounds`), or if an argument
-// promises a range, which the runtime checks before a call. Otherwise a reduction over the indices says whether all of
-// them lie inside, and the host asks it before the op runs.
+// An op that reads or writes where a tensor says is safe if an argument promises a range, which the runtime checks
+// before a call, or, of indices that are computed, if the import found it so (`moe.in_bounds`). Otherwise a reduction
+// over the indices says whether all of them lie inside, and the host asks it before the op runs.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -118,6 +118,9 @@ static Value isInside(OpBuilder &b, Location loc, Value index, Value size) {
 
 void IndexBounds::elements(Value indices, const SizeExpr &high, const Twine &text) {
   if (isProved(indices, high))
+    return;
+  // Of an argument the import made sure by its range, which may have been edited since; of others it knew more.
+  if (op->hasAttr("moe.in_bounds") && !argumentOf(indices))
     return;
   if (std::optional<int64_t> last = high.getConstant(); last && *last >= 0 && promise(indices, *last))
     return;
@@ -265,8 +268,6 @@ void IndexBounds::byElements(linalg::GenericOp generic, ArrayRef<std::pair<tenso
 }
 
 void mlir::kernel::boundIndices(Bounds &bounds, Operation *op) {
-  if (op->hasAttr("moe.in_bounds"))
-    return;
   IndexBounds indices(bounds, op);
   GraphSizes &sizes = bounds.sizes;
   if (auto embedding = dyn_cast<nn::EmbeddingOp>(op)) {
@@ -281,6 +282,8 @@ void mlir::kernel::boundIndices(Bounds &bounds, Operation *op) {
       indices.elements(attention.getPositions(), farAway, "a position is negative or too large");
     if (attention.getLengths())
       indices.elements(attention.getLengths(), farAway, "a length is negative or too large");
+  } else if (op->hasAttr("moe.in_bounds")) {
+    return;
   } else if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
     indices.extracts(generic);
   } else if (auto expert = dyn_cast<moe::ExpertOp>(op)) {

@@ -94,6 +94,24 @@ func.func @ids(%given: tensor<?xi64>, %two: tensor<i64>, %table: tensor<7x8xf32>
 
 // -----
 
+// What the import claims of an argument holds by the argument's range, which may have been edited since.
+// CHECK-LABEL: func.func @edited
+// CHECK-SAME:  %{{.*}}: tensor<?xi64> {moe.range = [0, 6]}
+// CHECK-SAME:  %[[AT:[a-z0-9]+]]: tensor<?xi64> {moe.dims
+// CHECK-NOT:   kernel.check
+// CHECK:       %[[ALL:.*]] = linalg.generic {{.*}} iterator_types = ["reduction"]} ins(%[[AT]]
+// CHECK:       kernel.check %{{.*}}, "a position leaves no room in the cache (nn.cache_update
+// CHECK-NOT:   kernel.check
+func.func @edited(%ids: tensor<?xi64> {moe.range = [0, 511]}, %table: tensor<7x8xf32>, %cache: tensor<?x4x32x8xf32> {moe.dims = ["b", "", "", ""], moe.state},
+                  %rows: tensor<?x?x4x8xf32> {moe.dims = ["b", "s", "", ""]}, %at: tensor<?xi64> {moe.dims = ["b"], moe.range = [0, 63], moe.range_plus = "s"})
+    -> (tensor<?x8xf32>, tensor<?x4x32x8xf32> {moe.dims = ["b", "", "", ""], moe.state_of = 2 : i64}) {
+  %a = nn.embedding %ids, %table {moe.in_bounds} : tensor<?xi64>, tensor<7x8xf32> -> tensor<?x8xf32>
+  %next = nn.cache_update %cache, %rows positions(%at) {moe.in_bounds} : tensor<?x4x32x8xf32>, tensor<?x?x4x8xf32>, tensor<?xi64>
+  return %a, %next : tensor<?x8xf32>, tensor<?x4x32x8xf32>
+}
+
+// -----
+
 // A position and the rows that follow it fit by the argument's promise.
 // CHECK-LABEL: func.func @positions
 // CHECK-NOT: kernel.check

@@ -44,7 +44,8 @@ def GraphCheckBounds : Pass<"graph-check-bounds", "::mlir::func::FuncOp"> {
 
     Indices that stand in tensors (ids of an embedding, positions, `tensor.extract` in a body) lie inside: an argument
     promises it (`moe.range`, which this pass writes if it can), or a reduction over them finds out before the op.
-    Ops with the unit attribute `moe.in_bounds` have been looked at before, by aten-check-indices.
+    Ops with the unit attribute `moe.in_bounds` have been looked at before, by aten-check-indices. Where they take the
+    elements of an argument, its range is looked at again: texts are edited.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::kernel::KernelDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];

@@ -110,7 +110,8 @@ private:
       if (!arg || !dim || arg.getOwner() != &func.front())
         return;
       auto dims = func.getArgAttrOfType<ArrayAttr>(arg.getArgNumber(), "moe.dims");
-      auto name = dims && *dim >= 0 && *dim < static_cast<int64_t>(dims.size()) ? dyn_cast<StringAttr>(dims[*dim]) : StringAttr();
+      const bool isThere = dims && *dim >= 0 && *dim < static_cast<int64_t>(dims.size());
+      auto name = isThere ? dyn_cast<StringAttr>(dims[*dim]) : StringAttr();
       if (!name || name.getValue().empty())
         return;
       auto [source, index] = first.lookup(name.getValue());

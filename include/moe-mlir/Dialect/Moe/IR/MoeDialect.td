@@ -45,8 +45,8 @@ def Moe_Dialect : Dialect {
     | `moe.encoding` | string | order of a state's elements in memory, from the kernel level on |
 
     `moe.in_bounds` (unit) on an op that reads or writes where integers say (`nn.embedding`, `nn.cache_update`,
-    `nn.attention`, `tensor.extract` in a body): whoever wrote it has made sure that they lie inside. Without it
-    graph-check-bounds does.
+    `nn.attention`, `tensor.extract` in a body): whoever wrote it has made sure that they lie inside. Without it,
+    and of the elements of an argument in any case, graph-check-bounds does.
 
     `moe.shape` (`array<i64>`) on a `moe.parameter` with a `#moe.pack`: its shape before the pack, which the weights must have.
   }];
