@@ -87,6 +87,12 @@ private:
       return func::FuncOp(functions.front()).emitOpError()
              << "has nothing that tp=" << spec.tensors
              << " divides: no attention or dense layer whose heads or columns ranks can share; leave tp out";
+    if ((spec.ranks > 1 || spec.slices > 1) && !hasLayers && !functions.empty()) {
+      const bool isOfExperts = spec.ranks > 1;
+      return func::FuncOp(functions.front()).emitOpError()
+             << "has nothing that " << (isOfExperts ? "ep=" : "etp=") << (isOfExperts ? spec.ranks : spec.slices)
+             << " divides: no MoE layer; leave " << (isOfExperts ? "ep" : "etp") << " out";
+    }
     std::string error;
     if (spec.experts && !spec.experts->namesOnly(names, error))
       return getOperation().emitError(error);
@@ -136,6 +142,7 @@ private:
     SmallVector<DividedLayer> layers;
     if (failed(dividesLayers ? gather(func, layers) : orderSums(func)))
       return failure();
+    hasLayers |= !layers.empty();
     bool exchanges = !layers.empty() && spec.ranks > 1;
     if ((!layers.empty() || spec.copies > 1) && failed(splitInputs(func, exchanges)))
       return failure();
@@ -328,7 +335,7 @@ private:
   llvm::StringMap<FlatSymbolRefAttr> grids;
   SmallVector<FlatSymbolRefAttr> ordered; ///< the slowest first
   SmallVector<std::string> names; ///< of layers
-  bool dividesTensors = false;
+  bool hasLayers = false, dividesTensors = false;
 };
 } // namespace
 } // namespace moe_mlir

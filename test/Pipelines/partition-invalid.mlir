@@ -9,6 +9,10 @@
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=4,ep=2})" 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=ep=8,nodes=3})" 2>&1 | FileCheck %s --check-prefix=NODES
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(moe-partition{parallel=4})" 2>&1 | FileCheck %s --check-prefix=FORM
+// RUN: not moe-opt %s --split-input-file --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,tp=2})" 2>&1 | FileCheck %s --check-prefix=DENSE
+// RUN: not moe-opt %s --split-input-file --pass-pipeline="builtin.module(moe-partition{parallel=etp=2})" 2>&1 | FileCheck %s --check-prefix=DENSE-SLICES
+// DENSE: 'func.func' op has nothing that ep=2 divides: no MoE layer; leave ep out
+// DENSE-SLICES: 'func.func' op has nothing that etp=2 divides: no MoE layer; leave etp out
 // NO-EP: option 'parallel': there is no number of ranks: ep=4 for ranks that share the experts, etp=2 for ranks that share each expert, tp=2 for ranks that share attention and dense layers, dp=2 for ranks that share the batch
 // THREE: option 'parallel': ep must be a power of two, got '3'
 // NONE: option 'parallel': groups must be a power of two, got 'none'
@@ -156,3 +160,12 @@ func.func @weights_of_own_experts(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]
 
 // expected-error@+1 {{'shard.grid' op says how the program is divided among ranks already, so nothing else can; leave 'parallel' out}}
 shard.grid @ep(shape = 4)
+
+// -----
+
+// expected-error@+1 {{'func.func' op has nothing that ep=4 divides: no MoE layer; leave ep out}}
+func.func @dense(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]}) -> tensor<?x8xf32> {
+  %w = moe.parameter ["w"] : tensor<8x8xf32>
+  %y = nn.linear %x, %w : tensor<?x8xf32>, tensor<8x8xf32> -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}
