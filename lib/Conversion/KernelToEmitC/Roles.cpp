@@ -26,8 +26,7 @@ LogicalResult Emitter::emitStructure(Operation *op) {
 }
 
 LogicalResult Emitter::emitRole(cuda::RoleOp role) {
-  // A thread of the launch has as many registers as all can have; they are given by 8.
-  const int64_t launched = cuda::registersOfBlock / launch.threads / 8 * 8, wanted = role.getRegisters();
+  const int64_t launched = cuda::launchedRegisters(launch.threads), wanted = role.getRegisters();
   if (wanted != launched) {
     using Function = cuda::DeviceFunction;
     Function function = wanted < launched ? Function::DecreaseRegisters : Function::IncreaseRegisters;

@@ -29,8 +29,8 @@ kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16,
 
 // -----
 
-// expected-error@+1 {{the roles need 69632 registers; a multiprocessor has 65536}}
-kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 64, multiply_registers = 240>} {
+// expected-error@+1 {{the roles need 65536 registers; a block of 384 threads starts with 64512}}
+kernel.func @f() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 64, multiply_registers = 224>} {
   kernel.return
 }
 

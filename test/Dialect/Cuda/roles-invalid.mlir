@@ -203,12 +203,13 @@ kernel.func @not_read() {
 
 // -----
 
+// A multiprocessor has 65536, but a thread starts with a multiple of 8.
 kernel.func @registers() {
-  // expected-error@+1 {{'cuda.warp_roles' op has roles that need 68608 registers; a multiprocessor has 65536}}
+  // expected-error@+1 {{'cuda.warp_roles' op has roles that need 65536 registers; a block of 384 threads starts with 64512}}
   cuda.warp_roles {
-    cuda.role @load warps(4) registers(56) {
+    cuda.role @load warps(4) registers(64) {
     }
-    cuda.role @multiply warps(8) registers(240) {
+    cuda.role @multiply warps(8) registers(224) {
     }
   }
   kernel.return

@@ -49,8 +49,10 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, int
       return emitError() << "'" << name << "' is " << registers << "; a role has multiples of 8 in " << leastRegisters << ".."
                          << mostRegisters;
   int64_t all = loadingThreads * loadRegisters + multiplyingThreads * multiplyRegisters;
-  if (all > registersOfBlock)
-    return emitError() << "the roles need " << all << " registers; a multiprocessor has " << registersOfBlock;
+  constexpr int64_t threads = loadingThreads + multiplyingThreads, launched = threads * launchedRegisters(threads);
+  if (all > launched)
+    return emitError() << "the roles need " << all << " registers; a block of " << threads << " threads starts with "
+                       << launched;
   return success();
 }
 

@@ -20,7 +20,7 @@ LogicalResult RoleOp::verify() {
 /// ptxas finds a product's registers among those that a thread starts with, whatever its role gets later (C7602): its
 /// accumulators, and two for each descriptor.
 static LogicalResult verifyProducts(WarpRolesOp roles, int64_t threads) {
-  const int64_t launched = registersOfBlock / threads / 8 * 8;
+  const int64_t launched = launchedRegisters(threads);
   WalkResult result = roles.walk([&](Operation *op) -> WalkResult {
     if (!isa<WgmmaBf16Op, WgmmaF16Op>(op))
       return WalkResult::advance();
@@ -55,10 +55,11 @@ LogicalResult WarpRolesOp::verifyRegions() {
     return emitOpError("has no role");
   if (32 * warps > threadsOfBlock)
     return emitOpError() << "has " << warps << " warps; a block has " << threadsOfBlock / 32 << " at most";
-  if (registers > registersOfBlock)
-    return emitOpError() << "has roles that need " << registers << " registers; a multiprocessor has "
-                         << registersOfBlock;
-  if (failed(verifyProducts(*this, 32 * warps)))
+  const int64_t threads = 32 * warps, launched = threads * launchedRegisters(threads);
+  if (registers > launched)
+    return emitOpError() << "has roles that need " << registers << " registers; a block of " << threads
+                         << " threads starts with " << launched;
+  if (failed(verifyProducts(*this, threads)))
     return failure();
   return verifyRings(*this);
 }

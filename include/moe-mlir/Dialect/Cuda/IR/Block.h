@@ -24,6 +24,10 @@ constexpr int64_t mostNoincSteps = 48;
 constexpr int64_t registersOfBlock = 65536, leastRegisters = 24, mostRegisters = 240; ///< of a thread
 constexpr int64_t threadsOfBlock = 1024, threadsOfSm = 2048, blocksOfSm = 32; ///< at most
 
+/// Registers that each thread of a block starts with: as many as all can have, given by 8. What roles give back and take
+/// is a part of these; for more than all of them together a role waits forever.
+constexpr int64_t launchedRegisters(int64_t threads) { return registersOfBlock / threads / 8 * 8; }
+
 /// Columns of a block of a packed weight [.., steps, columns, depth].
 int64_t blockColumnsOf(Value weight);
 /// Steps of K of such weights, at most. 0 without products.
