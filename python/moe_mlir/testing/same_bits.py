@@ -192,7 +192,7 @@ def _run_on_gpu(tool, source, folder, calls):
 
     program = compile_with(tool, source, folder / "program.o", "--target=cuda:sm_90a", "--emit=obj")
     try:
-        run = from_object(program, folder)
+        run = from_object(program, folder, tool)
         return _run_calls(lambda *words: run(*words, "--device", "cuda:0"), folder, calls)
     except (AssertionError, subprocess.SubprocessError) as error:
         raise Failed(str(error).strip()[-300:]) from None

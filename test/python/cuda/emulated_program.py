@@ -3,23 +3,30 @@
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import numpy as np
 from cuda_program import compile_for_gpu
-from emitted import BUILD, ROOT, cuda_text, host_compiler
+from emitted import BUILD, cuda_text, host_compiler
 from emulated import WARNINGS, Emulator
 
-EMULATION, RUNTIME = BUILD / "runtime" / "emulation", BUILD / "runtime" / "test" / "cuda" / "libmoert_emulated.a"
+EMULATION = BUILD / "runtime" / "emulation"
 INCLUDE = '#include "device.cuh"\n'
 LIBRARY = re.compile(rb"//===- device\.cuh[^\0]*\0")
 KERNEL = re.compile(re.escape(INCLUDE.encode()) + rb"([^\0]*)\0")
 
 
-def link(program, kernels, folder, **options):
-    """Links an object with kernels from their text; `options` as of Emulator.build. Returns a function: arguments -> the finished process; its `file` is the executable."""
-    compiler = host_compiler()
+def runtime_of(build):
+    """The runtime of a build, on the emulated GPU."""
+    return build / "runtime" / "test" / "cuda" / "libmoert_emulated.a"
+
+
+def link(program, kernels, folder, build=BUILD, **options):
+    """Links an object with kernels from their text and with the runtime of `build`; `options` as of Emulator.build. Returns a function: arguments -> the finished
+    process; its `file` is the executable."""
+    compiler, emulation = host_compiler(), build / "runtime" / "emulation"
     library = Emulator(EMULATION / "libmoe_emulation.so", compiler).build(kernels, folder / "kernels", **options)
-    subprocess.run([compiler, program, RUNTIME, f"-L{EMULATION}", "-lmoe_emulation", f"-Wl,-rpath,{EMULATION}", "-Wl,--export-dynamic-symbol=moe_emulated_*", "-lpthread", "-ldl", "-o", folder / "program"],
+    subprocess.run([compiler, program, runtime_of(build), f"-L{emulation}", "-lmoe_emulation", f"-Wl,-rpath,{emulation}", "-Wl,--export-dynamic-symbol=moe_emulated_*", "-lpthread", "-ldl", "-o", folder / "program"],
                    check=True)  # fmt: skip
 
     def run(*arguments, seed=1, fails=False, **variables):
@@ -32,16 +39,19 @@ def link(program, kernels, folder, **options):
     return run
 
 
-def from_object(program, folder):
-    """The same with the kernels and the device library that the object itself holds, as another build's compiler wrote them."""
+def from_object(program, folder, tool):
+    """The same with the kernels and the device library that the object itself holds, as the compiler `tool` wrote them. If that stands in a build of its own with a
+    runtime on the emulated GPU, the program gets this: another one may ask for another ABI."""
+    build = tool.parent.parent if runtime_of(tool.parent.parent).is_file() else BUILD
+    sources = Path(re.search(r"^CMAKE_HOME_DIRECTORY:\w+=(.*)$", (build / "CMakeCache.txt").read_text(), re.M)[1])
     data = program.read_bytes()
     (library,) = set(LIBRARY.findall(data))
     device = folder / "device"
     device.mkdir()
     (device / "device.cuh").write_bytes(library[:-1])
-    (folder / "emulation").symlink_to(ROOT / "runtime" / "emulation")
+    (folder / "emulation").symlink_to(sources / "runtime" / "emulation")
     kernels = INCLUDE + "".join(text.decode() for text in dict.fromkeys(KERNEL.findall(data)))
-    return link(program, kernels, folder, device=device, warnings=("-w",))
+    return link(program, kernels, folder, build, device=device, warnings=("-w",))
 
 
 def build(text, folder):
