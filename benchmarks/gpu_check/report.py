@@ -1,4 +1,4 @@
-"""The GPU section of docs/Performance.md, from the result files that are there and from nothing else.
+"""The results on docs/performance/gpu.md, from the result files that are there and from nothing else.
 
     PYTHONPATH=benchmarks python -m gpu_check.report           # prints it
     PYTHONPATH=benchmarks python -m gpu_check.report --write   # puts it into the page
@@ -17,9 +17,9 @@ from .stepping import read_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "gpu"
-PAGE = ROOT / "docs" / "Performance.md"
-SECTION = re.compile(r"(?<=^## On a GPU\n\n).*?(?=^## |\Z)", re.M | re.S)
-NOT_MEASURED = """Not measured. The kernels of MoE layers are proved on an emulated GPU and compiled for sm_90a ([Cuda](Cuda.md)); nothing about their
+PAGE = ROOT / "docs" / "performance" / "gpu.md"
+SECTION = re.compile(r"(?<=^## Results\n\n).*?(?=^## |\Z)", re.M | re.S)
+NOT_MEASURED = """Not measured. The kernels of MoE layers are proved on an emulated GPU and compiled for sm_90a ([Cuda](../Cuda.md)); nothing about their
 speed is known until `scripts/gpu-check` has run on an H200 and its result files stand in `benchmarks/results/gpu/`.
 """
 

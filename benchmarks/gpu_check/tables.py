@@ -54,7 +54,7 @@ def ablations(folder):
     lines = of_type(folder, "ablations", "ablation")
     rows = [(line["model"], line["tokens"], f"`{line['kernel']}`", f"`{line['variant']}`", number(line["ratio"], 3)) for line in lines]
     text = table(("model", "tokens", "launch", "variant", "variant / base"), rows)
-    return text and ["", "One thing changed at a time; what a ratio says stands in [Proofs](cuda/proofs.md#what-bounds-the-expert-products).", *text]
+    return text and ["", "One thing changed at a time; what a ratio says stands in [Proofs](../cuda/proofs.md#what-bounds-the-expert-products).", *text]
 
 
 def layers(folder):

@@ -1,4 +1,4 @@
-"""docs/Performance.md says of GPUs what the result files say; without files, that nothing was measured."""
+"""docs/performance/gpu.md says of GPUs what the result files say; without files, that nothing was measured."""
 
 import json
 import sys
