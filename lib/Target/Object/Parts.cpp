@@ -1,9 +1,9 @@
 //===- Parts.cpp - machine code of a module's functions, each by itself -------------------------------------------===//
 //
-// A function whose address is taken is a part, with what it alone needs: functions that it calls directly, and
-// constants. What is left (the descriptors, their texts) is a part as well. Kernels are called by address only, so that
-// nothing is lost: no code moves from one into another. In return parts are compiled at the same time, and one that was
-// compiled before is not compiled again.
+// A function whose address is taken is a part, with copies of what it needs: functions that it calls directly, and
+// constants that hold no address. What is left (the descriptors, their texts) is a part as well. Kernels are called by
+// address only, so that nothing is lost: no code moves from one into another. In return parts are compiled at the same
+// time, and one that was compiled before is not compiled again.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -46,8 +46,8 @@ static void addNeeds(const llvm::User &user, llvm::SetVector<const llvm::GlobalV
   }
 }
 
-/// Whether a part may have a copy of its own. Tables of addresses are one: the runtime tells the entries of the table of
-/// kernels apart by where they stand.
+/// Whether each part may have a copy of its own. A table of addresses is shared: the runtime knows a kernel by the place
+/// of its entry in the program's table.
 static bool canBeCopied(const llvm::GlobalVariable &variable) {
   return variable.isConstant() && !variable.getInitializer()->needsRelocation();
 }

@@ -2,6 +2,8 @@
 
 #include "core/DeviceCalls.h"
 
+#include "core/Program.h"
+
 namespace moert {
 
 static uint64_t bytesOf(const Tensor &tensor) {
@@ -25,13 +27,12 @@ Status DeviceCalls::bring(Device &device, const moert_program &program, std::vec
 
 Status DeviceCalls::launch(Device &device, const moert_program &program, const moert_kernel *kernel, const void *args,
                            const Launch &what, bool traced) {
-  const auto offset = reinterpret_cast<uintptr_t>(kernel) - reinterpret_cast<uintptr_t>(program.kernels);
-  const auto index = offset / sizeof *kernel;
-  if (index >= static_cast<size_t>(program.kernel_count) || offset % sizeof *kernel)
-    return failure(kInternal, "kernel '%s' stands in no table of the program", kernel->name);
+  int32_t number = 0;
+  if (Status s = kernelNumber(program, kernel, number); s.failed())
+    return s;
   if (traced && what.blocks > 0)
     launches.push_back(what);
-  return device.launch(static_cast<int32_t>(index), args, what.blocks, traced);
+  return device.launch(number, args, what.blocks, traced);
 }
 
 Status DeviceCalls::expertLoad(Device &device, const char *layer, const int32_t *offsets, int32_t experts) {

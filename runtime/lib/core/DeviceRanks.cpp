@@ -2,6 +2,7 @@
 
 #include "core/DeviceRanks.h"
 
+#include "core/Program.h"
 #include "moert/archive.h"
 
 #include <algorithm>
@@ -137,7 +138,10 @@ Status DeviceRanks::beforeLaunch(const moert_program &program, const moert_kerne
     const DeviceWindows &windows = *axes[i]->windows;
     if (!windows.areMirrors())
       continue;
-    const int32_t count = program.cuda->kernels[kernel - program.kernels].slot_count;
+    int32_t number = 0;
+    if (Status s = kernelNumber(program, kernel, number); s.failed())
+      return s;
+    const int32_t count = program.cuda->kernels[number].slot_count;
     if (Status s = axes[i]->deliveries.launch(device, kernel, static_cast<const uint64_t *>(slots), count,
                                               peers(index), windows.bases()[job.axis(index).rank()]);
         s.failed())

@@ -222,4 +222,12 @@ Status resolveParameters(const moert_program &program, const Archive &archive, s
   return {};
 }
 
+Status kernelNumber(const moert_program &program, const moert_kernel *kernel, int32_t &number) {
+  const auto offset = reinterpret_cast<uintptr_t>(kernel) - reinterpret_cast<uintptr_t>(program.kernels);
+  if (offset % sizeof *kernel || offset / sizeof *kernel >= static_cast<size_t>(program.kernel_count))
+    return failure(kInternal, "kernel '%s' is not in the program's table", kernel->name);
+  number = static_cast<int32_t>(offset / sizeof *kernel);
+  return {};
+}
+
 } // namespace moert

@@ -56,6 +56,9 @@ inline int64_t resolveSize(int64_t size, const std::vector<int64_t> &symbols) {
 /// Looks up all parameters of the program in the archive and checks that types agree.
 Status resolveParameters(const moert_program &program, const Archive &archive, std::vector<const void *> &data);
 
+/// The place of a kernel in the program's table, by which a device knows it.
+Status kernelNumber(const moert_program &program, const moert_kernel *kernel, int32_t &number);
+
 } // namespace moert
 
 #endif // MOERT_LIB_CORE_PROGRAM_H

@@ -6,6 +6,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "../comm/Job.h"
+#include "CudaProgram.h"
 #include "FakeCuda.h"
 #include "core/Clock.h"
 #include "moert/session.h"
@@ -100,14 +101,7 @@ public:
         slots.push_back(*static_cast<uint64_t *>(arguments[i]));
       execute(kernel, slots);
     };
-    program.abi_version = MOERT_ABI_VERSION;
-    program.device = MOERT_CUDA;
-    program.name = "ranks";
-    program.entry = "main";
-    program.build_id = program.weights_id = "00000000000000000000000000000000";
-    program.compiler = program.target_cpu = program.features = program.weights = "";
-    program.input_count = program.output_count = program.symbol_count = program.axis_count = 1;
-    program.kernel_count = 2;
+    program.axis_count = 1;
     program.inputs = kInputs;
     program.outputs = kOutputs;
     program.symbols = kSymbols;
@@ -159,7 +153,7 @@ public:
 
 private:
   const Ranks own;
-  moert_program program = {};
+  moert_program program = cudaProgram("ranks");
   const moert_program *only = &program;
   const moert_program_list list = {MOERT_ABI_VERSION, 1, &only};
   int stream = 0;

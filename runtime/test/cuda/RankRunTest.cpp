@@ -4,6 +4,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
+#include "CudaProgram.h"
 #include "FakeCuda.h"
 #include "comm/Job.h"
 #include "core/DeviceWindows.h"
@@ -49,15 +50,8 @@ int32_t run(moert_context *ctx) {
 
 struct RankProgram {
   RankProgram() : list{MOERT_ABI_VERSION, 1, &only}, only(&program) {
-    program = {};
-    program.abi_version = MOERT_ABI_VERSION;
-    program.device = MOERT_CUDA;
-    program.name = "ranks";
-    program.entry = "main";
-    program.build_id = program.weights_id = "00000000000000000000000000000000";
-    program.compiler = program.target_cpu = program.features = program.weights = "";
-    program.input_count = program.output_count = program.symbol_count = program.axis_count = 1;
-    program.kernel_count = 2;
+    program = cudaProgram("ranks");
+    program.axis_count = 1;
     program.inputs = kInputs;
     program.outputs = kOutputs;
     program.symbols = kSymbols;

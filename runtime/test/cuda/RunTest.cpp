@@ -64,6 +64,19 @@ TEST(CudaRun, CopiesLaunchesCopiesAndWaitsOnce) {
   EXPECT_EQ(calls[1], "malloc 144");
 }
 
+/// Its place is the number of a kernel, so a copy of the table is none.
+TEST(CudaRun, RefusesAKernelOfAnotherTable) {
+  FakeCuda cuda;
+  TwoKernels kernels;
+  const moert_kernel copy[] = {kernels.program.kernels[0], kernels.program.kernels[1]};
+  kernels.program.kernels = copy;
+  TestSession s(kernels);
+  EXPECT_EQ(s.run(8), "kernel 'scale' is not in the program's table");
+  EXPECT_EQ(s.code, 70);
+  for (const std::string &call : cuda.take())
+    EXPECT_NE(call.substr(0, 6), "launch");
+}
+
 TEST(CudaRun, KeepsStatesUntilTheyAreReset) {
   FakeCuda cuda;
   int64_t *calls = nullptr;

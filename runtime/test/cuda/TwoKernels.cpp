@@ -2,6 +2,8 @@
 
 #include "TwoKernels.h"
 
+#include "CudaProgram.h"
+
 #include <cstring>
 
 using namespace moert;
@@ -40,15 +42,9 @@ TwoKernels::TwoKernels()
       launches{{0, 128, 0, 2, 4, 0, nullptr}, {1, 384, 2000, 3, 3, 2, maps}},
       code{"sm_90a", 2, kImages, launches, "the library"}, programs{&program, &cpuProgram},
       list{MOERT_ABI_VERSION, 2, programs} {
-  program = {};
-  program.abi_version = MOERT_ABI_VERSION;
-  program.device = MOERT_CUDA;
-  program.name = "two-kernels";
-  program.entry = "main";
-  program.build_id = program.weights_id = "00000000000000000000000000000000";
-  program.compiler = program.target_cpu = program.features = program.weights = "";
-  program.input_count = program.output_count = program.state_count = program.symbol_count = 1;
-  program.parameter_count = program.kernel_count = 2;
+  program = cudaProgram("two-kernels");
+  program.state_count = 1;
+  program.parameter_count = 2;
   program.inputs = kInputs;
   program.outputs = kOutputs;
   program.states = kStates;
