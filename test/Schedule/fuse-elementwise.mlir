@@ -74,3 +74,25 @@ func.func @size(%x: tensor<?xf32>) -> tensor<?xf32> {
   } -> tensor<?xf32>
   return %1 : tensor<?xf32>
 }
+
+// -----
+
+#row = affine_map<(b, s, h) -> (b, s, h)>
+
+// The output has a constant size that its type does not say: the pass ends, and the result has the sizes of the output.
+// CHECK-LABEL: func.func @constant_size
+// CHECK: linalg.generic
+// CHECK: return %{{.*}} : tensor<?x?x8xf32>
+func.func @constant_size(%x: tensor<?x?x8xf32>) -> tensor<?x?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %n = tensor.dim %x, %c0 : tensor<?x?x8xf32>
+  %e = tensor.empty(%n, %c4) : tensor<?x?x8xf32>
+  %0 = linalg.generic {indexing_maps = [#row, #row], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<?x?x8xf32>) outs(%e : tensor<?x?x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<?x?x8xf32>
+  return %0 : tensor<?x?x8xf32>
+}
