@@ -2,6 +2,7 @@
 
 #include "DocumentCheck.h"
 
+#include "Pipe.h"
 #include "moe-mlir/Support/UntrustedIr.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -131,16 +132,10 @@ static bool passMessages(std::string &text, int to) {
 /// Until the input ends.
 static void giveChecked(int from, int to) {
   std::string text;
-  char piece[1 << 16];
-  for (ssize_t size; (size = read(from, piece, sizeof piece)) != 0;) {
-    if (size < 0 && errno == EINTR)
-      continue;
-    if (size < 0)
-      break;
-    text.append(piece, size);
-    if (!passMessages(text, to))
-      break;
-  }
+  moe_mlir::readPieces(from, [&](StringRef piece) {
+    text += piece;
+    return passMessages(text, to);
+  });
   (void)give(to, text);
   close(to);
 }

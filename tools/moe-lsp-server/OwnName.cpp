@@ -2,6 +2,8 @@
 
 #include "OwnName.h"
 
+#include "Pipe.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Errno.h"
@@ -55,20 +57,16 @@ static void writeAll(int to, StringRef text) {
 /// Until the other end is closed.
 static void passOn(int from, int to) {
   std::string text;
-  char piece[1 << 16];
-  for (ssize_t size; (size = read(from, piece, sizeof piece)) != 0;) {
-    if (size < 0 && errno == EINTR)
-      continue;
-    if (size < 0)
-      break;
-    text.append(piece, size);
+  moe_mlir::readPieces(from, [&](StringRef piece) {
+    text += piece;
     for (const Name &name : kNames)
       for (size_t at = 0; (at = text.find(name.builtIn, at)) != std::string::npos; at += name.own.size())
         text.replace(at, name.builtIn.size(), name.own);
     const size_t ready = text.size() - undecided(text);
     writeAll(to, StringRef(text).take_front(ready));
     text.erase(0, ready);
-  }
+    return true;
+  });
   writeAll(to, text);
   close(from);
 }
