@@ -86,12 +86,13 @@ def ranks_kernel():
 
 
 def write_bundle(folder, build, host_compiler, say=print, compiler=None):
-    """Replaces `folder`. `compiler` makes cubins, NVRTC if there is none."""
+    """Replaces `folder`. `compiler` makes cubins, NVRTC if there is none; without NVRTC's there are no whole programs."""
     folder = Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "records").mkdir(parents=True)
     copy_sources(folder)
-    compiler_given, compiler, cache = compiler is not None, compiler or nvrtc(), {}
+    is_whole = compiler is None  # executables have machine code in any case
+    compiler, cache = compiler or nvrtc(), {}
     for name, layer in {**{name_of(*case): case[1] for case in NUMERICS}, **SMALL, **MODELS}.items():
         say(f"{name}: kernels and cubins")
         program = compile_layer(build, layer, name)
@@ -117,7 +118,7 @@ def write_bundle(folder, build, host_compiler, say=print, compiler=None):
         save_records(folder / "records" / f"{name}.npz", record(program, tokens, device))
     say("executables")
     write_executables(folder / "executables", build)
-    if not compiler_given:
+    if is_whole:
         say("programs")
         write_programs(folder / PROGRAMS, build)
         (folder / "nccl").mkdir()

@@ -13,6 +13,7 @@ from .execution import Execution, changeable
 
 # Where numbers are no integers, functions like exp may differ in their last bits, and so may what is made of them.
 TOLERANCE = {"bf16": 2.0**-7, "f16": 2.0**-10, "f32": 1e-5, "f64": 1e-12}
+SUMS = "experts_down_"  # kernels whose f32 results are sums of products of 16 bits, which may nearly cancel
 
 
 def integer_data(program, tokens):
@@ -91,8 +92,8 @@ def compare(got, expected, element, finding):
         finding["worst"], finding["passed"] = float("inf"), False
         return
     a, b = a[~np.isnan(a)], b[~np.isnan(b)]
-    # Sums in f32 may nearly cancel, and tensor cores shift the terms before they add them: of the largest value then.
-    least = 1.0 if element == "f32" else 1e-6
+    # Tensor cores shift terms before they add them, so what is left of a sum may be wrong by a part of its largest terms.
+    least = 1.0 if element == "f32" and finding["kernel"].startswith(SUMS) else 1e-6
     error = np.abs(a - b) / np.maximum(np.abs(b), least * max(np.abs(b).max(initial=0), 1e-30))
     worst = float(error.max(initial=0))
     finding["worst"] = max(finding["worst"], worst)

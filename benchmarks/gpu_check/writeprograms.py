@@ -10,15 +10,17 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+from safetensors.numpy import save_file
 
 from .compiling import ROOT
 from .manifest import BundleError
 
-TESTS = ROOT / "test" / "python" / "cuda"  # has layers of several ranks
+TESTS = ROOT / "test" / "python" / "cuda"  # has the programs
 TOKENS = (10, 3, 0, 21, 150)  # of the calls of a session: memory stays, is more than enough, grows
 OVERLAP = "schedule(<overlap, chunk = 4, steps = [1, 1], slices = 1, send = 1, return = 1>)"
 PLAIN = "schedule(<plain>)"
@@ -35,29 +37,32 @@ def compile_program(build, source, output, *flags):
 
 
 class Cases:
-    """Folders with a program, `case.json`, inputs and what they give."""
+    """A folder for each case, with its program, inputs and what they give; `written` is what the step reads of them, in the order of their value."""
 
     def __init__(self, folder, build):
-        self.folder, self.build = folder, build
+        self.folder, self.build, self.written = folder, build, []
 
     def place(self, name):
         folder = self.folder / name
         folder.mkdir(parents=True)
         return folder
 
-    def write(self, folder, calls, bound, flags=(), by=(), program=None, typical=None, of=None):
-        """`calls`: inputs of each. What they give is by `program`, or by the case's own for a CPU. `of`: the case whose program this one runs."""
+    def write(self, folder, calls, bound, entry=(), ranks=(), program=None, typical=None, cpu=True):
+        """`calls`: inputs of each. What they give is by the case's own code for a CPU, or by `program`. `entry`, `ranks`: flags; the latter of a run on a GPU alone.
+        `cpu`: whether the case's program has code for a CPU."""
         for number, inputs in enumerate(calls):
             for name, array in inputs.items():
                 np.save(folder / f"{number}.{name}.npy", array)
-        case = {"calls": [list(inputs) for inputs in calls], "flags": list(flags), "bound": bound, "typical": typical, "of": of or folder.name}
-        (folder / "case.json").write_text(json.dumps(case))
-        for number, inputs in enumerate(calls):
             words = [word for name in inputs for word in ("--input", f"{name}=@{folder / f'{number}.{name}.npy'}")]
-            command = [program or folder / "program", *words, *by, "--device", "cpu", "--threads", "1", "--output-dir", folder / f"expected{number}"]
+            command = [program or folder / "program", *words, *entry, "--device", "cpu", "--threads", "1", "--output-dir", folder / f"expected{number}"]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 raise BundleError(f"{folder.name}, on the CPU: {done.stderr.strip()}")
+        self.again(folder, folder.name, {"calls": [list(inputs) for inputs in calls], "bound": bound, "typical": typical, "cpu": cpu, "entry": list(entry)}, ranks)
+
+    def again(self, folder, name, case, ranks):
+        """The case of a folder under another name, with other ranks."""
+        self.written.append({**case, "folder": folder.name, "name": name, "flags": [*case["entry"], *ranks]})
 
     def graph(self, name, text, inputs, element, weights=None):
         """A graph of one call, or of several."""
@@ -66,8 +71,6 @@ class Cases:
         source.write_text('module attributes {moe.level = "graph"} {\n' + text + "\n}\n")
         flags = ["--from=graph", "--target=cuda:h200"]
         if weights:
-            from safetensors.numpy import save_file
-
             save_file(weights, folder / "w.safetensors")
             flags.append(f"--weights={folder / 'w.safetensors'}")
         compile_program(self.build, source, folder / "program", *flags)
@@ -93,35 +96,12 @@ def write_layers(cases):
 
 def write_scans(cases):
     """Recurrences of each kind, and a convolution."""
+    from recurrent_programs import KINDS, conv_program, scan_program
+
     random = np.random.default_rng(5)
-    m, n, k, v = 2, 4, 6, 70
-    for decay in ("heads", "channels", "elements"):
-        for delta in (False, True):
-            shapes = {"q": [m, k], "k": [m, k], "v": [n, v], "d": [n, *{"heads": [], "channels": [k], "elements": [v]}[decay]]}
-            shapes |= {"b": [n]} if delta else {}
-            types = {name: "tensor<" + "x".join(["?x?", *map(str, shape)]) + "xf32>" for name, shape in shapes.items()}
-            types |= {"r": f"tensor<{n}x{k}x{v}xf32>"} if decay == "elements" else {}
-            types["h"] = f"tensor<?x{n}x{k}x{v}xf32>"
-            text = ", ".join(f'%{name}: {t} {{moe.name = "{name}"}}' for name, t in types.items())
-            words = (("decay", "d"), ("rates", "r"), ("beta", "b"), ("state", "h"))
-            clauses = " ".join(f"{word}(%{name} : {types[name]})" for word, name in words if name in types)
-            inputs = {name: random.normal(size=(2, 5, *shape)).astype(np.float32) for name, shape in shapes.items()}
-            inputs["d"], inputs["k"] = -np.abs(inputs["d"]), inputs["k"] / 3
-            if decay == "elements":
-                inputs["r"] = random.random((n, k, v), np.float32)
-            inputs["h"] = random.normal(size=(2, n, k, v)).astype(np.float32)
-            cases.graph(f"scan-{decay}{'-delta' if delta else ''}", f"""
-            func.func @main({text}) -> ({types["v"]} {{moe.name = "y"}}, {types["h"]} {{moe.name = "n"}}) {{
-              %y, %n = nn.scan %q, %k, %v {clauses} : {types["q"]}, {types["k"]}, {types["v"]} -> {types["v"]}
-              return %y, %n : {types["v"]}, {types["h"]}
-            }}""", inputs, "f32")  # fmt: skip
-    x, w, b = ("tensor<?x6x?xbf16>", "tensor<6x4xbf16>", "tensor<6xbf16>")
-    inputs = {name: random.normal(size=size).astype(np.float32) for name, size in {"x": (2, 6, 45), "w": (6, 4), "b": (6,)}.items()}
-    cases.graph("causal-conv", f"""
-    func.func @main(%x: {x} {{moe.name = "x"}}, %w: {w} {{moe.name = "w"}}, %b: {b} {{moe.name = "b"}}) -> ({x} {{moe.name = "y"}}) {{
-      %y = nn.causal_conv %x, %w bias(%b : {b}) silu : {x}, {w} -> {x}
-      return %y : {x}
-    }}""", {name: array.astype(DTYPES["bf16"]).astype(np.float32) for name, array in inputs.items()}, "bf16")  # fmt: skip
+    for decay, delta in KINDS:
+        cases.graph(f"scan-{decay}{'-delta' if delta else ''}", *scan_program(decay, delta, random), "f32")
+    cases.graph("causal-conv", *conv_program(random), "bf16")
 
 
 def write_batches(cases):
@@ -155,23 +135,22 @@ def write_models(cases, families=("mixtral", "qwen3_moe", "olmoe")):
         entry = re.search(r"layer\d+_moe", info)[0]
         random = np.random.default_rng(7)
         x = [{"x": random.normal(size=(tokens, model.config.hidden_size)).astype(DTYPES["bf16"]).astype(np.float32)} for tokens in (1, 23, 90)]
-        cases.write(folder, x, 0.02, ["--entry", entry], ["--entry", entry], typical=0.005)
+        cases.write(folder, x, 0.02, ["--entry", entry], typical=0.005)
 
 
 def write_ranks(cases):
     """Layers of several ranks, whose numbers are whole ones: the bits of one rank on a CPU."""
     from dataclasses import replace
 
-    from rank_layers import RankedLayer
-    from safetensors.numpy import save_file
+    from rank_layers import RankedLayer, with_schedule
 
     layer = RankedLayer(10, 40, 32, 8, 2, "bf16", layers=2)
     one = cases.place("ranks-1")
-    weights = [f"--weights={one / 'w.safetensors'}"]
+    graph, weights = one / "program.mlir", [f"--weights={one / 'w.safetensors'}"]
     save_file(layer.weights(), one / "w.safetensors")
-    (one / "program.mlir").write_text(layer.graph())
+    graph.write_text(layer.graph())
     calls = [{name: stored(array) for name, array in replace(layer, tokens=tokens).inputs().items()} for tokens in TOKENS]
-    compile_program(cases.build, one / "program.mlir", one / "program", "--from=graph", "--parallel=ep=1", "--target=cuda:h200", *weights)
+    compile_program(cases.build, graph, one / "program", "--from=graph", "--parallel=ep=1", "--target=cuda:h200", *weights)
     cases.write(one, calls, 0)
     kinds = {
         "split": ("ep=2", PLAIN, 0), "replicated": ("ep=2,tokens=replicated", PLAIN, 0), "overlap": ("ep=2", OVERLAP, 0),
@@ -179,19 +158,14 @@ def write_ranks(cases):
     }  # fmt: skip
     for name, (parallel, schedule, passes) in kinds.items():
         folder = cases.place(f"ranks-{name}")
-        compile_program(
-            cases.build, one / "program.mlir", folder / "found.mlir", "--from=graph", f"--parallel={parallel}", "--target=cuda:h200", "--to=scheduled", "--weights=none",
-        )  # fmt: skip
-        text = re.sub(r"schedule\(<.*?>\)", schedule, (folder / "found.mlir").read_text())
-        if passes:
-            text = re.sub(r"(?<= via\(direct\))|(?<= grid_axes = \[0\])", f" {{kernel.pass_tokens = {passes} : i64}}", text)
-        (folder / "program.mlir").write_text(text)
-        (folder / "found.mlir").unlink()
-        compile_program(cases.build, folder / "program.mlir", folder / "program", *weights)
-        ranks = parallel[3]
-        for comm in ("local", "shm"):  # threads, and processes that map each other's memory
-            place = folder if comm == "local" else cases.place(f"ranks-{name}-processes")
-            cases.write(place, calls, 0, ["--ranks", ranks, "--comm", comm], program=one / "program", of=folder.name)
+        found, program = folder / "found.mlir", folder / "program.mlir"
+        compile_program(cases.build, graph, found, "--from=graph", f"--parallel={parallel}", "--target=cuda:h200", "--to=scheduled", "--weights=none")
+        program.write_text(with_schedule(found.read_text(), layer.layers, schedule, passes))
+        found.unlink()
+        compile_program(cases.build, program, folder / "program", *weights)
+        ranks = ["--ranks", parallel[3], "--comm"]
+        cases.write(folder, calls, 0, ranks=[*ranks, "local"], program=one / "program", cpu=False)  # threads
+        cases.again(folder, f"{folder.name}-processes", cases.written[-1], [*ranks, "shm"])  # that map each other's memory
     (one / "w.safetensors").unlink()
 
 
@@ -200,8 +174,9 @@ def write_programs(folder, build):
     cases = Cases(Path(folder), build)
     with tempfile.TemporaryDirectory() as exports:
         os.environ.setdefault("MOE_TEST_RESULTS", exports)
-        for write in (write_ranks, write_layers, write_batches, write_scans, write_models):
+        for write in (write_layers, write_models, write_ranks, write_batches, write_scans):
             write(cases)
+    (cases.folder / "cases.json").write_text(json.dumps(cases.written, indent=1) + "\n")
     for file in sorted(cases.folder.glob("*/program*")):
         if file.suffix != ".mlir":
             file.with_name(file.name + ".xz").write_bytes(lzma.compress(file.read_bytes(), preset=3))

@@ -62,6 +62,16 @@ func.func @main(%x0: tensor<?x{h}x{t}> {{moe.dims = ["tokens", ""], moe.name = "
         return {"x": x, "ids": ids, "weights": random.choice([0.25, 0.5, 1], ids.shape).astype(np.float32)}
 
 
+def with_schedule(text, layers, schedule, passes=None):
+    """Level scheduled with the schedule in all layers, and exchanges in passes of so many tokens."""
+    text, count = re.subn(r"schedule\(<.*?>\)", schedule, text)
+    assert count == layers
+    if passes:
+        text, count = re.subn(r"(?<= via\(direct\))|(?<= grid_axes = \[0\])", f" {{kernel.pass_tokens = {passes} : i64}}", text)
+        assert count == layers
+    return text
+
+
 def kernel_level(layer, ranks, tokens, folder, axis="ep", more=""):
     """The kernel level for a GPU, by the compiler's command. Exchanges and products follow each other, whatever the scheduler finds."""
     source, scheduled, output = folder / "layer.mlir", folder / f"{axis}{tokens}{ranks}.scheduled.mlir", folder / f"{axis}{tokens}{ranks}.mlir"

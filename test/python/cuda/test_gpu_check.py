@@ -225,7 +225,11 @@ def test_steps_without_a_driver(bundle, tmp_path):
     assert [step["step"] for step in summary["steps"]] == [plan.name for plan in runner.STEPS]
     assert len(list((tmp_path / "results").iterdir())) <= len(runner.STEPS) + 2
     for step in summary["steps"]:
-        if step["step"] not in ("executables", "sanitizer"):
+        if step["step"] == "programs":  # they say it themselves, as users see it
+            lines = lines_of(tmp_path / "results", "programs", "program")
+            assert len(lines) > 20 and all(line["code"] == 1 and "NVIDIA driver" in line["said"] for line in lines), lines
+            assert "NCCL" in step["failed"][0]["said"]
+        elif step["step"] not in ("executables", "sanitizer"):
             assert "no CUDA driver" in step["failed"][0]["message"], step
         if step["step"] == "executables":
             assert "driver" in step["failed"][0]["message"]

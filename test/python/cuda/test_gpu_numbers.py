@@ -4,16 +4,18 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
-from gpu_check import exact, steadiness  # noqa: E402
+from gpu_check import exact, numerics, steadiness  # noqa: E402
 from gpu_check.cases import Layer  # noqa: E402
 from gpu_check.measuring import floor_of, floor_seconds  # noqa: E402
 from gpu_check.ours import random_weights  # noqa: E402
 from gpu_check.plan import Buffer, Launch, Plan  # noqa: E402
+from gpu_check.steps.programs import deviation  # noqa: E402
 
 LAYER = Layer(64, 48, 6, 2)
 
@@ -120,3 +122,29 @@ def test_floor(tmp_path):
     lines = ['{"type": "floor", "read bytes/s": 4e12, "copy bytes/s": 2e12}', '{"type": "floor", "product operations/s": 5e14}', '{"cut']
     (tmp_path / "floor.jsonl").write_text("\n".join(lines))
     assert floor_seconds(floor_of(tmp_path), 5e14, 1) == 1 and floor_seconds(floor_of(tmp_path), 1, 4e12) == 1
+
+
+@pytest.mark.parametrize("kernel, wrong, passed", [
+    ("gate_8_top2_softmax", 1e-9, False), ("experts_down_8x96x80_bf16", 1e-9, True), ("experts_down_8x96x80_bf16", 1e-4, False),
+])  # fmt: skip
+def test_what_is_left_of_a_sum(kernel, wrong, passed):
+    """A small element that is wrong by little of the largest one: only sums of a second product may be."""
+    expected = np.array([1.5, 1e-6], np.float32)
+    finding = {"kernel": kernel, "bits equal": True, "worst": 0.0, "passed": True}
+    numerics.compare(expected + np.array([0, wrong], np.float32), expected, "f32", finding)
+    assert finding["passed"] == passed and not finding["bits equal"]
+
+
+BITS, BOUND, ROWS = {"bound": 0, "typical": None}, {"bound": 0.01, "typical": None}, {"bound": 0.02, "typical": 0.005}
+
+
+@pytest.mark.parametrize("case, change, fits", [
+    (BITS, lambda y: y, True), (BITS, lambda y: np.nextafter(y, np.float32(9)), False), (BITS, lambda y: y.astype(np.float64), False), (BITS, lambda y: y[1:], False),
+    (BOUND, lambda y: y + y.max() * np.float32(0.009), True), (BOUND, lambda y: y + y.max() * np.float32(0.011), False), (BOUND, lambda y: y * np.float32("nan"), False),
+    (ROWS, lambda y: y * np.float32(1.004), True), (ROWS, lambda y: y * np.float32(1.006), False),
+    (ROWS, lambda y: np.concatenate([y[:19], -y[19:]]), True), (ROWS, lambda y: np.concatenate([y[:17], -y[17:]]), False),
+])  # fmt: skip
+def test_deviations_of_programs(case, change, fits):
+    """Bits, a part of the largest value, or most rows: one of twenty may have gone to another expert, three may not."""
+    expected = np.random.default_rng(0).uniform(0.5, 1, (20, 8)).astype(np.float32)
+    assert (deviation(change(expected), expected, case) <= 1) == fits

@@ -17,7 +17,7 @@ import torch
 from cuda_program import compile_model, needs_cuda, run
 from emitted import BUILD, cuda_text
 from emulated_program import link
-from rank_layers import RankedLayer
+from rank_layers import RankedLayer, with_schedule
 from safetensors.numpy import save_file
 
 from moe_mlir.testing.compare import relative_error
@@ -54,12 +54,7 @@ def build(folder, parallel, schedule="schedule(<plain>)", passes=None):
     (folder / "layer.mlir").write_text(LAYER.graph())
     save_file(LAYER.weights(), folder / "weights.safetensors")
     compile_step(folder / "layer.mlir", folder / "found.mlir", "--from=graph", f"--parallel={parallel}", "--target=cuda:h200", "--to=scheduled", "--weights=none")
-    scheduled, count = re.subn(r"schedule\(<.*?>\)", schedule, (folder / "found.mlir").read_text())
-    assert count == LAYER.layers
-    if passes:
-        scheduled, count = re.subn(r"(?<= via\(direct\))|(?<= grid_axes = \[0\])", f" {{kernel.pass_tokens = {passes} : i64}}", scheduled)
-        assert count == LAYER.layers
-    (folder / "scheduled.mlir").write_text(scheduled)
+    (folder / "scheduled.mlir").write_text(with_schedule((folder / "found.mlir").read_text(), LAYER.layers, schedule, passes))
     compile_step(folder / "scheduled.mlir", folder / "kernel.mlir", "--to=kernel", "--weights=none")
     compile_step(folder / "scheduled.mlir", folder / "program.o", "--emit=obj", f"--weights={folder / 'weights.safetensors'}")
     return link(folder / "program.o", cuda_text((folder / "kernel.mlir").read_text()), folder, warnings=("-w",))
