@@ -61,7 +61,8 @@ static bool replaceText(json::Object *object) {
 /// The message that the server is given; none if it could not read it.
 static std::string checked(std::string message) {
   if (isNestedTooDeep(message)) {
-    errs() << "moe-lsp-server: error: a message has more than " << maxNesting << " nested levels\n";
+    // In one piece: the server's thread writes its log beside this one, and `errs` keeps nothing back.
+    errs() << ("moe-lsp-server: error: a message has more than " + Twine(maxNesting) + " nested levels\n").str();
     return "";
   }
   Expected<json::Value> value = json::parse(message);
