@@ -33,7 +33,7 @@ struct Options {
   int registersPerThread = 0; // for setmaxnreg; 0: as many as fit
   // Given if others use the memory at the same time, as launches of ranks in other threads and processes: it is called
   // where nothing can run until they have done something. Threads take turns by it, one at a time. Time is real then.
-  std::function<void()> pause;
+  std::function<void()> pause{};
 };
 
 struct Report {
