@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from ..errors import Error, UnsupportedError
-from .shards import check_shards, named_by_indices
+from .shards import check_kinds, check_shards, named_by_indices
 
 # Optional file of a checkpoint directory: what transformers' configuration has no place for.
 #   {"vocabulary": "bytes"}
@@ -42,6 +42,7 @@ def load_model(directory, dtype=None):
                 "not read: convert them to safetensors"
             )
         raise Error(f"'{directory}' has no weights (*.safetensors)")
+    check_kinds(directory)
     check_shards(directory)
     logging.disable_progress_bar()
     verbosity = logging.get_verbosity()

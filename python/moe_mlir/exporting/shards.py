@@ -25,6 +25,14 @@ def named_by_indices(directory):
     return [directory / name for index in indices for name in _names_in(index) if "\0" not in name]
 
 
+def check_kinds(directory):
+    """Refuse pipes, devices, sockets and folders in the place of weights: who reads from a pipe waits for its other end."""
+    given = [*directory.glob("*.safetensors"), *directory.glob("*.index.json")]
+    for path in [*sorted(given), *named_by_indices(directory)]:
+        if path.exists() and not path.is_file():
+            raise Error(f"cannot read '{path}': it is no ordinary file")
+
+
 def check_shards(directory):
     """Refuse an index whose files lie elsewhere, and files that have different tensors of one name.
 

@@ -12,6 +12,8 @@ from hashlib import sha256
 
 import pytest
 
+from kinds import KINDS, make
+
 from moe_mlir.cli import main
 from moe_mlir.testing.full import sample
 from moe_mlir.testing.paths import ROOT
@@ -70,20 +72,22 @@ def test_a_link_stays_a_link(checkpoint, tmp_path):
 
 
 def test_outputs_that_cannot_be(checkpoint, tmp_path, fails):
-    (tmp_path / "folder.pt2").mkdir()
     (tmp_path / "loop.pt2").symlink_to("loop.pt2")
     (tmp_path / "dangling.pt2").symlink_to("none/m.pt2")
-    os.mkfifo(tmp_path / "pipe.pt2")
+    for kind in KINDS:
+        make(kind, tmp_path / f"{kind}.pt2")
     for name, message in {
         "folder.pt2": "it is a directory; give the name of a .pt2 file",
         "m.onnx": "the name must end in .pt2",
         "none/m.pt2": f"there is no directory '{tmp_path}/none'",
         "dangling.pt2": f"there is no directory '{tmp_path}/none'",
         "pipe.pt2": "it is a device or pipe",
+        "device.pt2": "it is a device or pipe",
+        "socket.pt2": "it is a device or pipe",
     }.items():
         assert fails("export", checkpoint, "-o", tmp_path / name) == (1, f"cannot write '{tmp_path / name}': {message}")
     assert fails("export", checkpoint, "-o", tmp_path / "loop.pt2")[0] == 1
-    assert sorted(os.listdir(tmp_path)) == ["dangling.pt2", "folder.pt2", "loop.pt2", "pipe.pt2"]
+    assert sorted(os.listdir(tmp_path)) == ["dangling.pt2", "device.pt2", "folder.pt2", "loop.pt2", "pipe.pt2", "socket.pt2"]
 
 
 def start(*arguments, path=(), **options):

@@ -6,6 +6,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from kinds import KINDS, make
+
 from moe_mlir import Error, UnsupportedError
 from moe_mlir.exporting import export
 from moe_mlir.exporting.load import load_model
@@ -80,6 +82,21 @@ def test_a_missing_shard_is_named(copied, output, fails):
     (copied / "model-00002-of-00002.safetensors").unlink()
     code, error = fails("export", copied, *output)
     assert code == 1 and "model-00002-of-00002.safetensors" in error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["model.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json", "sub/x"])
+def test_weights_that_are_no_files(kind, name, copied, output, fails):
+    """None of them is opened: who opens a pipe waits for its other end."""
+    if name != "model.safetensors":
+        shard(copied)
+    index = copied / "model.safetensors.index.json"
+    if name == "sub/x":
+        (copied / "sub").mkdir()
+        index.write_text(index.read_text().replace("model-00002-of-00002.safetensors", name))
+    (copied / name).unlink(missing_ok=True)
+    make(kind, copied / name)
+    assert fails("export", copied, *output) == (1, f"cannot read '{copied / name}': it is no ordinary file")
 
 
 INDICES = ["[", "{}", "[]", '{"weight_map": 3}', '{"weight_map": {"a": 7}}', '{"weight_map": {}}']
