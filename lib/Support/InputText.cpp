@@ -10,13 +10,14 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <optional>
 #include <sys/mman.h>
 #include <unistd.h>
 
 using namespace llvm;
 
-/// Puts what has been read from the standard input there again. A pipe gives it only once.
-static bool putBack(StringRef text) {
+/// A file in memory with that text; none if there is no room.
+static std::optional<int> keep(StringRef text) {
   int file = memfd_create("input", MFD_CLOEXEC);
   while (file >= 0 && !text.empty()) {
     ssize_t written = write(file, text.data(), text.size());
@@ -24,22 +25,53 @@ static bool putBack(StringRef text) {
       break;
     text = text.drop_front(written);
   }
-  const bool isDone = file >= 0 && text.empty() && lseek(file, 0, SEEK_SET) == 0 && dup2(file, STDIN_FILENO) >= 0;
+  if (file >= 0 && text.empty() && lseek(file, 0, SEEK_SET) == 0)
+    return file;
   if (file >= 0)
     close(file);
+  return std::nullopt;
+}
+
+/// The descriptor that the path names.
+static std::optional<int> descriptorOf(StringRef path) {
+  int number;
+  if (path == "-" || path == "/dev/stdin")
+    return STDIN_FILENO;
+  if ((path.consume_front("/dev/fd/") || path.consume_front("/proc/self/fd/")) && !path.getAsInteger(10, number))
+    return number;
+  return std::nullopt;
+}
+
+/// Lets the path of a pipe, which gives its text only once, lead to that text.
+static bool putBack(StringRef text, std::string &path) {
+  std::optional<int> file = keep(text);
+  if (!file)
+    return false;
+  std::optional<int> descriptor = descriptorOf(path);
+  if (!descriptor) {
+    path = "/dev/fd/" + std::to_string(*file);
+    return true;
+  }
+  const bool isDone = dup2(*file, *descriptor) >= 0;
+  close(*file);
   return isDone;
 }
 
-bool moe_mlir::mayBeParsed(StringRef path) {
+bool moe_mlir::mayBeParsed(std::string &path) {
   const bool isStandard = path == "-";
+  sys::fs::file_status status;
   // Who types sees what happens, and waits for an answer line by line.
-  if (isStandard ? isatty(STDIN_FILENO) : !sys::fs::is_regular_file(path))
+  if (isStandard ? isatty(STDIN_FILENO) : static_cast<bool>(sys::fs::status(path, status)))
     return true;
+  const bool isPipe = status.type() == sys::fs::file_type::fifo_file;
+  if (!isStandard && !isPipe && status.type() != sys::fs::file_type::regular_file)
+    return true; // of folders and devices says something who reads them
   auto buffer = isStandard ? MemoryBuffer::getSTDIN() : MemoryBuffer::getFile(path);
   if (!buffer)
     return true; // said by who reads it
-  if (isStandard && !putBack((*buffer)->getBuffer())) {
-    errs() << "<stdin>: error: cannot be kept in memory\n";
+  const std::string name = isStandard ? "<stdin>" : forTerminal(path, /*isName=*/true);
+  if ((isStandard || isPipe) && !putBack((*buffer)->getBuffer(), path)) {
+    errs() << name << ": error: cannot be kept in memory\n";
     return false;
   }
   if (mlir::isBytecode(**buffer))
@@ -48,8 +80,7 @@ bool moe_mlir::mayBeParsed(StringRef path) {
   Error error = checkIrText((*buffer)->getBuffer(), line);
   if (!error)
     return true;
-  errs() << (isStandard ? "<stdin>" : forTerminal(path, /*isName=*/true)) << ":" << line
-         << ": error: " << toString(std::move(error)) << "\n";
+  errs() << name << ":" << line << ": error: " << toString(std::move(error)) << "\n";
   return false;
 }
 

@@ -12,7 +12,9 @@
 namespace {
 /// What the command line names.
 struct Files {
-  llvm::StringRef input = "-", output = "-";
+  std::string input = "-";
+  llvm::StringRef output = "-";
+  int inputAt = 0; ///< the argument; 0 if there is none
   bool isText = true; ///< the input is IR, and not a model or LLVM IR
 };
 } // namespace
@@ -26,7 +28,7 @@ static Files filesOf(llvm::ArrayRef<const char *> arguments) {
     else if (argument.consume_front("-o=") || argument.consume_front("--o="))
       files.output = argument;
     else if (!argument.starts_with("-") || argument == "-")
-      files.input = argument;
+      files.input = arguments[files.inputAt = i];
     else if (argument.contains("import") || argument.contains("deserialize") || argument.starts_with("--help") ||
              argument.starts_with("--version"))
       files.isText = false;
@@ -36,9 +38,11 @@ static Files filesOf(llvm::ArrayRef<const char *> arguments) {
 
 int main(int argc, char **argv) {
   moe_mlir::handleFatalErrors("moe-translate");
-  const Files files = filesOf(llvm::ArrayRef<const char *>(argv, argc));
+  Files files = filesOf(llvm::ArrayRef<const char *>(argv, argc));
   if (!moe_mlir::mayBeWritten(files.output, files.input) || (files.isText && !moe_mlir::mayBeParsed(files.input)))
     return EXIT_FAILURE;
+  if (files.inputAt)
+    argv[files.inputAt] = files.input.data();
   mlir::registerAllTranslations();
   moe_mlir::registerPt2Translation();
   moe_mlir::registerObjectTranslations();

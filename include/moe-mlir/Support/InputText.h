@@ -4,11 +4,14 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+
 namespace moe_mlir {
 
-/// Whether a parser survives the text of a file, or of the standard input (`-`), which can be read again behind this.
-/// Says why not (checkIrText, UntrustedIr.h). Bytecode is as good as the tool that wrote it, and not looked at.
-bool mayBeParsed(llvm::StringRef path);
+/// Whether a parser survives the text of a file, of a pipe, or of the standard input (`-`). It can be read again behind
+/// this: of a named pipe, `path` becomes the name of a copy in memory. Says why not (checkIrText, UntrustedIr.h).
+/// Bytecode is as good as the tool that wrote it, and not looked at.
+bool mayBeParsed(std::string &path);
 
 /// Whether `output` is another file than `input`, by whatever name; says so if not. LLVM's tools empty the output while
 /// the input is mapped, and remove it when they fail.
