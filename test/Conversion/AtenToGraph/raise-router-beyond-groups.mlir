@@ -2,7 +2,7 @@
 // RUN: moe-opt %s --raise-aten-to-graph | FileCheck %s
 
 // CHECK-LABEL: func.func @beyond_the_groups(
-// CHECK-SAME:    moe.plain = [{{{.*}}kind = "router"{{.*}}step = "groups"}]
+// CHECK-SAME:    moe.plain = [{{{.*}}kind = "router"{{.*}}reason = "the experts that topk does not see are not those outside of the best groups{{.*}}", step = "groups"}]
 // CHECK-NOT:     moe.gate
 // CHECK:         moe.dispatch
 func.func @beyond_the_groups(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>, %up: tensor<8x3x4xf32>, %down: tensor<8x4x3xf32>) -> tensor<?x4xf32> {
