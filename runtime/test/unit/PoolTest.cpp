@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <dirent.h>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -151,6 +152,29 @@ TEST(Pool, SleepingWorkersWakeUp) {
     pool.run(count, &args, 3);
     for (auto &runs : counts.runs)
       ASSERT_EQ(runs.load(), 1);
+  }
+}
+
+/// Processor time of all threads, in nanoseconds.
+int64_t processorTime() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
+
+/// Workers that wait for ever while they are awake would take half a second here.
+TEST(Pool, IdleWorkersTakeNoCore) {
+  Pool pool;
+  ASSERT_FALSE(pool.start(3, false).failed());
+  for (bool isWarm : {false, true}) {
+    if (isWarm) {
+      Counts counts(3);
+      const void *args = &counts;
+      pool.run(count, &args, 3);
+    }
+    const int64_t before = processorTime();
+    usleep(300000);
+    EXPECT_LT(processorTime() - before, 100000000) << (isWarm ? "after a launch" : "after the start");
   }
 }
 
