@@ -1,6 +1,7 @@
 """Whatever takes a file refuses, at once and in one line, what is none: folders, pipes, sockets, devices."""
 
 import os
+import re
 import socket
 import stat
 
@@ -37,6 +38,7 @@ PLACES = {
     "object": ("b.o", ["m.mlir", "--weights=w.safetensors", "--emit=obj", "-o", "b.o"]),
     "library": ("b.so", ["m.mlir", "--weights=w.safetensors", "--emit=lib", "-o", "b.so"]),
     "IR": ("bad", ["m.mlir", "--to=graph", "-o", "bad"]),
+    "cluster": ("bad.json", ["m.mlir", "--weights=w.safetensors", "--parallel=ep=2", "--cluster=bad.json", "-o", "b"]),
     "order of experts": ("bad.json", ["m.mlir", "--weights=w.safetensors", "--parallel=ep=1,experts=bad.json", "-o", "b"]),
     "report": ("bad", ["m.mlir", "--weights=w.safetensors", "-o", "b", "--report=bad"]),
     "folder of dumps": ("bad", ["m.mlir", "--weights=w.safetensors", "-o", "b", "--dump-intermediates=bad"]),
@@ -57,6 +59,16 @@ def make(kind, path):
         path.symlink_to("/dev/zero")
     else:
         os.mknod(path, stat.S_IFSOCK | 0o600) if len(str(path)) > 100 else socket.socket(socket.AF_UNIX).bind(str(path))
+
+
+def test_every_option_that_takes_a_file_is_tested():
+    """As --help says it: by what the option takes, or in its text."""
+    text = compile_model("--help").stdout
+    options = re.findall(r"^  (--?[a-z-]+?)(?:\[?[= ]<(\S+)>\]?)? +- (.*)", text, re.M)
+    takers = {option for option, value, words in options if value in ("file", "folder") or re.search(r"\bFILE\b|\ba file\b", words)}
+    assert takers == {"-o", "--cluster", "--dump-intermediates", "--parallel", "--report", "--weights"}
+    tested = " ".join(argument for _, arguments in PLACES.values() for argument in arguments)
+    assert {option for option in takers if not re.search(rf"(^| ){option}\b\S*[ =]\S*bad", tested)} == set()
 
 
 @pytest.mark.parametrize("place,kind", [(place, kind) for place in PLACES for kind in KINDS if (place, kind) not in ALLOWED])
