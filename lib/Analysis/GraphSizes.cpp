@@ -94,6 +94,11 @@ SizeExpr GraphSizes::scalar(Value integer) {
   return sizes[{integer.getAsOpaquePointer(), -1}] = computed(integer);
 }
 
+/// Whether sums and products with it may leave the 64 bits of a coefficient.
+static bool isLarge(const SizeExpr &size) {
+  return llvm::any_of(size.terms, [](const auto &term) { return std::abs(term.second) >= int64_t(1) << 31; });
+}
+
 SizeExpr GraphSizes::computed(Value value) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
@@ -116,6 +121,9 @@ SizeExpr GraphSizes::computed(Value value) {
     return symbolOf(value, -1);
   auto x = [&] { return scalar(op->getOperand(0)); };
   auto y = [&] { return scalar(op->getOperand(1)); };
+  // A number with coefficients that 64 bits might not hold stays a number of its own.
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) && (isLarge(x()) || isLarge(y())))
+    return symbolOf(value, -1);
   if (isa<arith::AddIOp>(op))
     return x() + y();
   if (isa<arith::SubIOp>(op))
@@ -273,62 +281,4 @@ void GraphSizes::visit(Operation *op) {
     else if (result.getType().isIndex() || result.getType().isInteger(64))
       (void)scalar(result);
   }
-}
-
-//===----------------------------------------------------------------------===//
-// Values
-//===----------------------------------------------------------------------===//
-
-Operation *GraphSizes::lastDefinition(const SizeExpr &size) const {
-  Operation *last = nullptr;
-  auto note = [&](Operation *op) {
-    if (op && (!last || last->isBeforeInBlock(op)))
-      last = op;
-  };
-  for (const auto &[factors, coefficient] : size.terms)
-    for (unsigned factor : factors) {
-      const Symbol &symbol = symbols[factor];
-      if (symbol.value)
-        note(symbol.value.getDefiningOp());
-      for (const SizeExpr &operand : symbol.operands)
-        note(lastDefinition(operand));
-    }
-  return last;
-}
-
-Value GraphSizes::materialize(OpBuilder &b, Location loc, const SizeExpr &size) const {
-  auto valueOf = [&](const Symbol &symbol) -> Value {
-    if (symbol.kind == Kind::Dim)
-      return tensor::DimOp::create(b, loc, symbol.value, symbol.dim);
-    if (symbol.kind == Kind::Scalar) {
-      if (symbol.value.getType().isIndex())
-        return symbol.value;
-      return arith::IndexCastOp::create(b, loc, b.getIndexType(), symbol.value);
-    }
-    Value x = materialize(b, loc, symbol.operands[0]), y = materialize(b, loc, symbol.operands[1]);
-    switch (symbol.kind) {
-    case Kind::FloorDiv:
-      return arith::FloorDivSIOp::create(b, loc, x, y);
-    case Kind::Rem:
-      return arith::RemSIOp::create(b, loc, x, y);
-    case Kind::Min:
-      return arith::MinSIOp::create(b, loc, x, y);
-    default:
-      return arith::MaxSIOp::create(b, loc, x, y);
-    }
-  };
-  Value sum;
-  for (const auto &[factors, coefficient] : size.terms) {
-    Value product;
-    for (unsigned number : factors) {
-      Value factor = valueOf(symbols[number]);
-      product = product ? Value(arith::MulIOp::create(b, loc, product, factor)) : factor;
-    }
-    if (coefficient != 1 || !product) {
-      Value constant = arith::ConstantIndexOp::create(b, loc, coefficient);
-      product = product ? Value(arith::MulIOp::create(b, loc, product, constant)) : constant;
-    }
-    sum = sum ? Value(arith::AddIOp::create(b, loc, sum, product)) : product;
-  }
-  return sum ? sum : Value(arith::ConstantIndexOp::create(b, loc, 0));
 }

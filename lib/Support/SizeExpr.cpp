@@ -3,6 +3,7 @@
 #include "moe-mlir/Support/SizeExpr.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace moe_mlir;
 
@@ -17,9 +18,18 @@ SizeExpr SizeExpr::symbol(unsigned number) {
   return result;
 }
 
+/// Coefficients stay at the largest number that they reach: none becomes small by wrapping around.
+static int64_t farthest(bool isNegative) { return isNegative ? -INT64_MAX : INT64_MAX; }
+
+static int64_t multiply(int64_t x, int64_t y) {
+  int64_t product;
+  return llvm::MulOverflow(x, y, product) ? farthest((x < 0) != (y < 0)) : product;
+}
+
 static void add(SizeExpr &sum, const std::vector<unsigned> &factors, int64_t coefficient) {
   int64_t &entry = sum.terms[factors];
-  entry += coefficient;
+  if (llvm::AddOverflow(entry, coefficient, entry))
+    entry = farthest(coefficient < 0);
   if (!entry)
     sum.terms.erase(factors);
 }
@@ -40,7 +50,7 @@ SizeExpr SizeExpr::operator*(const SizeExpr &other) const {
       std::vector<unsigned> factors(left);
       factors.insert(factors.end(), right.begin(), right.end());
       llvm::sort(factors);
-      add(result, factors, a * b);
+      add(result, factors, multiply(a, b));
     }
   return result;
 }

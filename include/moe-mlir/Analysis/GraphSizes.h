@@ -47,7 +47,11 @@ public:
 
   /// The last op in the function that the size depends on; none if it follows from the arguments.
   Operation *lastDefinition(const SizeExpr &size) const;
-  Value materialize(OpBuilder &b, Location loc, const SizeExpr &size) const;
+  /// Whether 64 bits hold the size and all that it is computed from. Tensors have at most 2^47 elements in
+  /// a dimension: no machine has more bytes, and of inputs without elements the runtime checks it.
+  bool fits(const SizeExpr &size) const;
+  /// Where they may not, `whole` becomes a value that says whether they do; it stays null where they do.
+  Value materialize(OpBuilder &b, Location loc, const SizeExpr &size, Value &whole) const;
 
 private:
   enum class Kind { Dim, Scalar, FloorDiv, Rem, Min, Max };
@@ -65,6 +69,7 @@ private:
   SizeExpr argumentSize(BlockArgument argument, int64_t dim);
   SizeExpr function2(Kind kind, const SizeExpr &x, const SizeExpr &y);
   std::optional<SizeExpr> bySymbol(OpResult tensor, int64_t dim);
+  double mostOf(unsigned symbol) const;
   SizeExpr substitute(const SizeExpr &size, unsigned symbol, const SizeExpr &by) const;
 
   func::FuncOp function;

@@ -67,6 +67,29 @@ void Bounds::notZero(Operation *op, const SizeExpr &x, const Twine &text, std::o
     require(op, Relation::Different, 0, x, text, count);
 }
 
+bool Bounds::moveBehind(ArrayRef<SizeExpr> known) {
+  Operation *last = nullptr;
+  for (const SizeExpr &size : known)
+    if (Operation *definition = sizes.lastDefinition(size))
+      last = !last || last->isBeforeInBlock(definition) ? definition : last;
+  if (last)
+    builder.setInsertionPointAfter(last);
+  else
+    builder.setInsertionPoint(top);
+  return last;
+}
+
+void Bounds::fits(Operation *op, const SizeExpr &x) {
+  SizeExpr size = sizes.reduce(x);
+  if (sizes.fits(size) || !done.insert({Relation::Fits, size.terms, Terms(), Terms()}).second)
+    return;
+  (void)moveBehind(size);
+  Value whole;
+  (void)sizes.materialize(builder, op->getLoc(), size, whole);
+  if (whole)
+    check(op, builder, whole, "makes a number that 64 bits do not hold", {});
+}
+
 void Bounds::require(Operation *op, Relation relation, const SizeExpr &x, const SizeExpr &y, const Twine &text,
                      std::optional<SizeExpr> count) {
   SizeExpr difference = sizes.reduce(y - x);
@@ -98,19 +121,22 @@ void Bounds::require(Operation *op, Relation relation, const SizeExpr &x, const 
   if (!done.insert({relation, x.terms, y.terms, count ? count->terms : Terms()}).second)
     return;
 
-  Operation *last = sizes.lastDefinition(x);
-  for (const SizeExpr &other : {y, count.value_or(0)})
-    if (Operation *definition = sizes.lastDefinition(other))
-      last = !last || last->isBeforeInBlock(definition) ? definition : last;
-  if (last)
-    builder.setInsertionPointAfter(last);
-  else
-    builder.setInsertionPoint(top);
+  const bool isFirst = !moveBehind({x, y, count.value_or(0)});
   Location loc = op->getLoc();
   auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) -> Value {
     return arith::CmpIOp::create(builder, loc, predicate, a, b);
   };
-  Value a = sizes.materialize(builder, loc, x), b = sizes.materialize(builder, loc, y);
+  // The largest number stands for one that 64 bits do not hold.
+  Value whole;
+  auto value = [&](const SizeExpr &size) -> Value {
+    Value own, result = sizes.materialize(builder, loc, size, own);
+    if (!own)
+      return result;
+    whole = whole ? arith::AndIOp::create(builder, loc, whole, own).getResult() : own;
+    Value largest = arith::ConstantIndexOp::create(builder, loc, INT64_MAX);
+    return arith::SelectOp::create(builder, loc, own, result, largest);
+  };
+  Value a = value(x), b = value(y);
   Value holds = compare(relation == Relation::AtMost      ? arith::CmpIPredicate::sle
                         : relation == Relation::Different ? arith::CmpIPredicate::ne
                                                           : arith::CmpIPredicate::eq,
@@ -121,10 +147,12 @@ void Bounds::require(Operation *op, Relation relation, const SizeExpr &x, const 
   };
   if (relation == Relation::EqualOrOne)
     allow(b, 1);
+  if (whole)
+    holds = arith::AndIOp::create(builder, loc, holds, whole);
   if (count && !always)
-    allow(sizes.materialize(builder, loc, *count), 0);
+    allow(value(*count), 0);
   check(op, builder, holds, text, {a, b});
-  if (relation == Relation::Equal && !last)
+  if (relation == Relation::Equal && isFirst)
     sizes.assume(y - x);
   if (relation == Relation::AtMost && !count && x == SizeExpr(0))
     sizes.assumeNotNegative(y);
@@ -161,6 +189,29 @@ static void boundResults(Bounds &bounds, func::FuncOp function) {
   }
 }
 
+void mlir::kernel::boundNumbers(Bounds &bounds, Operation *op, llvm::DenseSet<Operation *> &seen) {
+  if (isa<arith::ArithDialect>(op->getDialect()))
+    return; // whoever takes its result asks
+  SmallVector<Value> numbers;
+  op->walk([&](Operation *user) {
+    for (Value operand : user->getOperands())
+      if (operand.getType().isIndex() || isa<arith::IndexCastOp>(user))
+        numbers.push_back(operand);
+  });
+  if (auto reshape = dyn_cast<tensor::ReshapeOp>(op))
+    if (auto shape = reshape.getShape().getDefiningOp<tensor::FromElementsOp>())
+      llvm::append_range(numbers, shape.getElements());
+  while (!numbers.empty()) {
+    Operation *source = numbers.pop_back_val().getDefiningOp();
+    if (!source || source->getBlock() != op->getBlock() || !isa<arith::ArithDialect>(source->getDialect()) ||
+        !seen.insert(source).second)
+      continue;
+    if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(source))
+      bounds.fits(source, bounds.sizes.scalar(source->getResult(0)));
+    llvm::append_range(numbers, source->getOperands());
+  }
+}
+
 namespace {
 struct GraphCheckBounds : kernel::impl::GraphCheckBoundsBase<GraphCheckBounds> {
   void runOnOperation() override {
@@ -169,6 +220,7 @@ struct GraphCheckBounds : kernel::impl::GraphCheckBoundsBase<GraphCheckBounds> {
       return;
     Bounds bounds(function);
     SmallVector<Operation *> ops;
+    llvm::DenseSet<Operation *> seen;
     for (Operation &op : function.front())
       ops.push_back(&op);
     for (Operation *op : ops) {
@@ -177,6 +229,7 @@ struct GraphCheckBounds : kernel::impl::GraphCheckBoundsBase<GraphCheckBounds> {
                        llvm::IsaPred<UnrankedTensorType>))
         continue;
       bounds.sizes.visit(op);
+      boundNumbers(bounds, op, seen);
       boundShapes(bounds, op);
       boundTensors(bounds, op);
       boundLoops(bounds, op);

@@ -28,6 +28,8 @@ public:
               std::optional<SizeExpr> count = std::nullopt);
   void notNegative(Operation *op, const SizeExpr &x, const Twine &text, std::optional<SizeExpr> count = std::nullopt);
   void notZero(Operation *op, const SizeExpr &x, const Twine &text, std::optional<SizeExpr> count = std::nullopt);
+  /// 64 bits hold x, which is computed.
+  void fits(Operation *op, const SizeExpr &x);
   void wrong(Operation *op, const Twine &text);
 
   /// Whether `indices` are held against `high` for the first time.
@@ -40,9 +42,11 @@ public:
   bool failed() const { return hasFailed; }
 
 private:
-  enum class Relation { Equal, EqualOrOne, AtMost, Different };
+  enum class Relation { Equal, EqualOrOne, AtMost, Different, Fits };
   void require(Operation *op, Relation relation, const SizeExpr &x, const SizeExpr &y, const Twine &text,
                std::optional<SizeExpr> count);
+  /// Moves `builder` to where all of them are known; false if that is the beginning.
+  bool moveBehind(ArrayRef<SizeExpr> known);
   using Terms = decltype(SizeExpr::terms);
 
   OpBuilder builder;
@@ -52,6 +56,8 @@ private:
   bool hasFailed = false;
 };
 
+/// What the op takes as a size or an index is the number that it was computed to be.
+void boundNumbers(Bounds &bounds, Operation *op, llvm::DenseSet<Operation *> &seen);
 /// What the op needs of its sizes: nn and moe ops by their shapes, ops of tensor and linalg, and arithmetic on sizes.
 void boundShapes(Bounds &bounds, Operation *op);
 void boundTensors(Bounds &bounds, Operation *op);

@@ -128,9 +128,12 @@ void IndexBounds::elements(Value indices, const SizeExpr &high, const Twine &tex
     return;
   Location loc = op->getLoc();
   builder.setInsertionPoint(op);
-  Value count = sizes.materialize(builder, loc, high + 1);
+  Value whole, count = sizes.materialize(builder, loc, high + 1, whole);
+  Value none = arith::ConstantIndexOp::create(builder, loc, 0);
   // With a negative bound nothing fits.
-  count = arith::MaxSIOp::create(builder, loc, count, arith::ConstantIndexOp::create(builder, loc, 0));
+  count = arith::MaxSIOp::create(builder, loc, count, none);
+  if (whole)
+    count = arith::SelectOp::create(builder, loc, whole, count, none);
   int64_t rank = cast<RankedTensorType>(indices.getType()).getRank();
   MLIRContext *context = builder.getContext();
   SmallVector<AffineMap> maps = {AffineMap::getMultiDimIdentityMap(rank, context), AffineMap::get(rank, 0, context)};
@@ -167,8 +170,8 @@ bool IndexBounds::bySizes(tensor::ExtractOp extract, unsigned dim, linalg::Gener
     return false;
   SizeExpr at = isConstant ? SizeExpr(constant.getSExtValue()) : sizes.scalar(index);
   bounds.notNegative(op, at, "index {1} is negative", count);
-  bounds.atMost(op, at + 1, size,
-                "dimension " + Twine(dim) + " of a tensor that is read by index must be at least {0}, but is {1}",
+  bounds.atMost(op, at, size - 1,
+                "index {0} in dimension " + Twine(dim) + " of a tensor that is read by index is beyond the last, {1}",
                 count);
   return true;
 }

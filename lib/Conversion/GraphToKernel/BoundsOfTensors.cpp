@@ -1,6 +1,8 @@
-//===- BoundsOfTensors.cpp - views, slices and single elements --------------------------------------------------===//
+//===- BoundsOfTensors.cpp - views, slices, single elements and counts --------------------------------------------===//
 
 #include "Bounds.h"
+
+#include "moe-mlir/Dialect/Nn/IR/Nn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -21,6 +23,10 @@ public:
               tensor::DimOp>([&](auto typed) { visit(typed); })
         .Case([&](tensor::ExtractSliceOp slice) { box(slice, slice.getSource()); })
         .Case([&](tensor::InsertSliceOp slice) { insert(slice); })
+        .Case([&](nn::TopKOp choice) {
+          if (choice.getCount())
+            bounds.notNegative(op, sizes.scalar(choice.getCount()), "takes {1} elements of each row");
+        })
         .Case<arith::DivSIOp, arith::RemSIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(
             [&](auto division) { divide(division.getLhs(), division.getRhs(), /*isSigned=*/true); })
         .Case<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(
@@ -50,6 +56,7 @@ private:
     for (auto [dim, low, high] : llvm::enumerate(pad.getMixedLowPad(), pad.getMixedHighPad())) {
       bounds.notNegative(op, sizes.scalar(low), dimension(dim) + " is padded by {1} elements in front");
       bounds.notNegative(op, sizes.scalar(high), dimension(dim) + " is padded by {1} elements behind");
+      bounds.fits(op, sizes.size(pad.getSource(), dim) + sizes.scalar(low) + sizes.scalar(high));
     }
   }
 
@@ -88,16 +95,15 @@ private:
     for (auto [dim, index] : llvm::enumerate(extract.getIndices())) {
       SizeExpr at = sizes.scalar(index);
       bounds.notNegative(op, at, "index {1} is negative");
-      bounds.atMost(op, at + 1, sizes.size(extract.getTensor(), dim),
-                    dimension(dim) + " must be at least {0} for the index, but is {1}");
+      bounds.atMost(op, at, sizes.size(extract.getTensor(), dim) - 1,
+                    "index {0} in " + dimension(dim) + " is beyond the last, {1}");
     }
   }
 
   void visit(tensor::DimOp dim) {
     SizeExpr index = sizes.scalar(dim.getIndex());
     bounds.notNegative(op, index, "there is no dimension {1}");
-    bounds.atMost(op, index + 1, rankOf(dim.getSource()),
-                  "a rank of at least {0} is needed for the index, but it is {1}");
+    bounds.atMost(op, index, rankOf(dim.getSource()) - 1, "there is no dimension {0}, the last is {1}");
   }
 
   /// First and last element of a slice stand inside of `tensor`.

@@ -53,7 +53,11 @@ void *moert_output(moert_context *ctx, int32_t index, int32_t rank, const int64_
   Tensor &output = ctx->outputs[index];
   uint64_t bytes = 0;
   if (rank != declared.rank || !tensorBytes(declared.dtype, rank, sizes, bytes)) {
-    ctx->hasFailed(failure(kInternal, "the program asked for output '%s' with an invalid size", declared.name));
+    // Programs see to it that no size is negative.
+    const bool isLarge = rank == declared.rank && std::all_of(sizes, sizes + rank, [](int64_t n) { return n >= 0; });
+    ctx->hasFailed(isLarge ? failure(kUserError, "output '%s' would be too large", declared.name)
+                           : failure(kInternal, "the program asked for output '%s' with an invalid size",
+                                     declared.name));
     ctx->leaveCall();
   }
   if (ctx->device) {

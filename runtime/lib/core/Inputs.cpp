@@ -21,8 +21,11 @@ Status checkType(const moert_program &program, const moert_value &declared, int3
   bool same = dtype == declared.dtype && rank == declared.rank;
   for (int32_t i = 0; same && i < rank; ++i)
     same = sizes[i] >= 0 && (declared.sizes[i] < 0 || declared.sizes[i] == sizes[i]);
+  // Programs add sizes and multiply them by constants; of what has no elements no memory limits them.
+  constexpr int64_t kMostElements = int64_t(1) << 47;
   uint64_t bytes;
-  if (same && tensorBytes(dtype, rank, sizes, bytes))
+  if (same && tensorBytes(dtype, rank, sizes, bytes) &&
+      (bytes > 0 || std::all_of(sizes, sizes + rank, [](int64_t size) { return size <= kMostElements; })))
     return {};
   std::string given = rank >= 0 && rank <= MOERT_MAX_RANK ? describe(dtype, rank, sizes) : format("rank %d", rank);
   return failure(kUserError, "input '%s' is %s, the program expects %s", declared.name, given.c_str(),

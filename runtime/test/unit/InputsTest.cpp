@@ -98,6 +98,10 @@ TEST(Inputs, ChecksTypes) {
   EXPECT_EQ(check(2, MOERT_BOOL, {4}), "input 'mask' is 4 x bool, the program expects 3 x bool");
   EXPECT_NE(check(0, MOERT_I64, {-5, 1}), "");
   EXPECT_NE(check(0, MOERT_I64, {int64_t(1) << 40, int64_t(1) << 40}), "");
+  // Programs add and multiply sizes, also those of inputs without elements.
+  EXPECT_EQ(check(0, MOERT_I64, {int64_t(1) << 47, 0}), "");
+  EXPECT_EQ(check(0, MOERT_I64, {int64_t(1) << 62, 0}),
+            "input 'tokens' is 4611686018427387904 x 0 x i64, the program expects batch x sequence x i64");
 }
 
 TEST(Program, IsValidated) {

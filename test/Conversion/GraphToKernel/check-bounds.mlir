@@ -170,3 +170,59 @@ func.func @results(%x: tensor<?x8xf32> {moe.dims = ["t", ""]}, %y: tensor<?x8xf3
   %sum = linalg.add ins(%x, %x : tensor<?x8xf32>, tensor<?x8xf32>) outs(%x : tensor<?x8xf32>) -> tensor<?x8xf32>
   return %sum, %y, %y : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
 }
+
+// -----
+
+// Sums and products of what a program loads: 64 bits may not hold them, and the checks say so.
+// CHECK-LABEL: func.func @loaded
+// CHECK-SAME:  %[[X:[a-z0-9]+]]: tensor<?xf32>
+// CHECK-DAG:   %[[SUM:.*]] = arith.addi %[[I:.*]], %[[J:.*]] :
+// CHECK-DAG:   arith.xori %[[I]], %[[SUM]]
+// CHECK-DAG:   arith.xori %[[J]], %[[SUM]]
+// CHECK-DAG:   kernel.check %{{.*}}, "makes a number that 64 bits do not hold (arith.addi at
+// CHECK-DAG:   %[[LOW:.*]], %{{.*}} = arith.mulsi_extended
+// CHECK-DAG:   arith.shrsi %[[LOW]], %c63
+// CHECK-DAG:   kernel.check %{{.*}}, "makes a number that 64 bits do not hold (arith.muli at
+// CHECK-DAG:   kernel.check %{{.*}}, "index {1} is negative (tensor.extract
+// CHECK-DAG:   kernel.check %{{.*}}, "index {0} in dimension 0 is beyond the last, {1} (tensor.extract
+// CHECK-DAG:   kernel.check %{{.*}}, "takes {1} elements of each row (nn.top_k
+// CHECK:       tensor.extract %[[X]]
+func.func @loaded(%x: tensor<?xf32>, %at: tensor<2xi64>, %rows: tensor<4x8xf32>) -> (f32, tensor<4x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %u = tensor.extract %at[%c0] : tensor<2xi64>
+  %v = tensor.extract %at[%c1] : tensor<2xi64>
+  %i = arith.index_cast %u : i64 to index
+  %j = arith.index_cast %v : i64 to index
+  %sum = arith.addi %i, %j : index
+  %product = arith.muli %i, %j : index
+  %y = tensor.extract %x[%sum] : tensor<?xf32>
+  %values, %places = nn.top_k %rows count(%product) : tensor<4x8xf32> -> tensor<4x?xf32>, tensor<4x?xi64>
+  return %y, %values : f32, tensor<4x?xf32>
+}
+
+// -----
+
+// Of sizes of arguments neither is needed: they are less than 2^48.
+// CHECK-LABEL: func.func @sizes
+// CHECK-NOT: extended
+// CHECK-NOT: arith.xori
+// CHECK: kernel.check %{{.*}}, "dimension 0 must be at least {0} for the slice, but is {1}
+func.func @sizes(%x: tensor<?xf32>, %y: tensor<?xf32>, %z: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %s = tensor.dim %y, %c0 : tensor<?xf32>
+  %t = tensor.dim %z, %c0 : tensor<?xf32>
+  %slice = tensor.extract_slice %x[%s] [%t] [1] : tensor<?xf32> to tensor<?xf32>
+  return %slice : tensor<?xf32>
+}
+
+// -----
+
+// The next value of a state fills it.
+// CHECK-LABEL: func.func @state
+// CHECK: "dimension 0 of argument 0, a state, is {0} but its next value's is {1} (func.return at {{.*}})"
+// CHECK-NOT: kernel.check
+func.func @state(%h: tensor<?x8xf32> {moe.state, moe.dims = ["b", ""]}, %x: tensor<?x8xf32> {moe.dims = ["t", ""]})
+    -> (tensor<?x8xf32> {moe.state_of = 0 : i64}) {
+  return %x : tensor<?x8xf32>
+}

@@ -9,10 +9,17 @@ kernel.func @step(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
 // CHECK-LABEL: func.func @chain
 // CHECK-SAME: (%[[X:.*]]: memref<?x8xf32>)
 // CHECK: %[[N:.*]] = memref.dim %[[X]]
-// CHECK: %[[BYTES:.*]] = arith.muli %[[N]], %c32
+// Of more bytes than 48 bits hold the arena has the most: the runtime refuses it.
+// CHECK: %[[BYTES:.*]], %[[HIGH:.*]] = arith.mulsi_extended %[[N]], %c32
+// CHECK: %[[SIGN:.*]] = arith.shrsi %[[BYTES]], %c63
+// CHECK: %[[WRONG:.*]] = arith.xori %[[HIGH]], %[[SIGN]]
+// CHECK: %[[BEYOND:.*]] = arith.shrui %[[BYTES]], %c48
+// CHECK: arith.ori %[[WRONG]], %[[BEYOND]]
 // CHECK: %[[UP:.*]] = arith.addi %[[BYTES]], %c63
 // CHECK: %[[SLOT:.*]] = arith.andi %[[UP]], %c-64
-// CHECK: %[[TOTAL:.*]] = arith.addi %[[SLOT]], %[[SLOT]]
+// CHECK: %[[SUM:.*]] = arith.addi %[[SLOT]], %[[SLOT]]
+// CHECK: %[[FITS:.*]] = arith.cmpi eq, %{{.*}}, %c0
+// CHECK: %[[TOTAL:.*]] = arith.select %[[FITS]], %[[SUM]], %c9223372036854775807
 // CHECK: %[[ARENA:.*]] = memref.alloc(%[[TOTAL]]) {kernel.arena} : memref<?xi8>
 // CHECK: %[[A:.*]] = memref.view %[[ARENA]][%c0][%[[N]]] : memref<?xi8> to memref<?x8xf32>
 // CHECK: kernel.launch @step(%[[X]], %[[A]])
@@ -51,9 +58,10 @@ kernel.func @use_flat(%x: memref<?xf32>) {
 // A use through a view keeps the buffer alive; buffers of other dynamic sizes get slots of their own, and constant sizes
 // are added up at compile time (16 bytes take 64). The order of the factors of a size does not matter.
 // CHECK-LABEL: func.func @views
-// CHECK: %[[BM:.*]] = arith.muli %arg0, %c64{{.*}} : index
-// CHECK: %[[MN:.*]] = arith.muli %[[BM]], %arg1 : index
-// CHECK: %[[TOTAL:.*]] = arith.addi %[[MN]], %c128{{.*}} : index
+// CHECK: %[[BM:.*]], %{{.*}} = arith.mulsi_extended %arg0, %c64{{.*}} : index
+// CHECK: %[[MN:.*]], %{{.*}} = arith.mulsi_extended %[[BM]], %arg1 : index
+// CHECK: %[[SUM:.*]] = arith.addi %[[MN]], %c128{{.*}} : index
+// CHECK: %[[TOTAL:.*]] = arith.select %{{.*}}, %[[SUM]]
 // CHECK: %[[ARENA:.*]] = memref.alloc(%[[TOTAL]]) {kernel.arena}
 // CHECK-DAG: memref.view %[[ARENA]][%c0{{.*}}][] : memref<?xi8> to memref<2x2xf32>
 // CHECK-DAG: memref.view %[[ARENA]][%c64{{.*}}][] : memref<?xi8> to memref<4xf32>
@@ -88,8 +96,8 @@ kernel.func @exchange(%w: !kernel.window<?x4xf32>, %own: memref<?x4xf32>, %x: me
 // CHECK-DAG: %[[C16:.*]] = arith.constant 16 : index
 // CHECK-DAG: %[[W:.*]] = kernel.window(%[[N]]) on @ep as "rows" : !kernel.window<?x4xf32>
 // CHECK-DAG: %[[OWN:.*]] = kernel.part %[[W]]
-// CHECK: arith.muli %[[N]], %[[C16]]
-// CHECK-NOT: arith.muli
+// CHECK: arith.mulsi_extended %[[N]], %[[C16]]
+// CHECK-NOT: arith.mul
 // CHECK: memref.alloc(%{{.*}}) {kernel.arena} : memref<?xi8>
 // CHECK: %[[X:.*]] = memref.view
 // CHECK: kernel.launch @exchange(%[[W]], %[[OWN]], %[[X]])

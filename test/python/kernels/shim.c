@@ -38,6 +38,14 @@ struct moert_context {
 
 static const int element_size[] = {4, 2, 2, 8, 8, 4, 2, 1, 1, 1};
 
+/* More than this nobody asks for who means it. */
+#define MOST_BYTES ((int64_t)1 << 30)
+
+static void out_of_memory(moert_context *ctx, const char *what, int64_t bytes) {
+  snprintf(ctx->message, sizeof ctx->message, "out of memory: %s needs %lld bytes", what, (long long)bytes);
+  longjmp(ctx->leave, 1);
+}
+
 /* Memory that ends where a page begins that nobody may touch. It is never freed. */
 void *shim_guarded(int64_t bytes) {
   int64_t page = sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page + 2;
@@ -55,8 +63,11 @@ int64_t moert_blocks(moert_context *ctx) { return ctx->blocks; }
 
 void *moert_output(moert_context *ctx, int32_t index, int32_t rank, const int64_t *sizes) {
   int64_t bytes = element_size[PROGRAM.outputs[index].dtype];
+  int is_large = 0;
   for (int32_t d = 0; d < rank; ++d)
-    bytes *= ctx->output_sizes[index][d] = sizes[d];
+    is_large |= __builtin_mul_overflow(bytes, ctx->output_sizes[index][d] = sizes[d], &bytes);
+  if (is_large || bytes < 0 || bytes > MOST_BYTES)
+    out_of_memory(ctx, "an output", bytes);
   ctx->output_bytes[index] = bytes;
   if (ctx->guarded)
     return ctx->outputs[index] = shim_guarded(bytes);
@@ -66,6 +77,8 @@ void *moert_output(moert_context *ctx, int32_t index, int32_t rank, const int64_
 }
 
 void *moert_arena(moert_context *ctx, int64_t bytes) {
+  if (bytes < 0 || bytes > MOST_BYTES)
+    out_of_memory(ctx, "scratch memory", bytes);
   ctx->arena_bytes = bytes;
   if (ctx->guarded)
     return ctx->arena = shim_guarded((bytes + 63) / 64 * 64);

@@ -39,6 +39,14 @@ namespace {
 
 constexpr int64_t alignment = 64;
 
+/// More bytes than any machine has.
+constexpr int64_t farTooMuch = int64_t(1) << 62;
+
+int64_t multiply(int64_t x, int64_t y) {
+  int64_t product;
+  return x < 0 || y < 0 || llvm::MulOverflow(x, y, product) ? farTooMuch : std::min(product, farTooMuch);
+}
+
 /// A size in bytes: a constant times dynamic values, in an order that does not depend on how they were multiplied.
 struct Size {
   int64_t coefficient = 1;
@@ -158,7 +166,7 @@ private:
     size.coefficient = type.getElementType().isIndex() ? 8 : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     for (int64_t extent : type.getShape())
       if (!ShapedType::isDynamic(extent))
-        size.coefficient *= extent;
+        size.coefficient = multiply(size.coefficient, extent);
     for (Value extent : alloc.getDynamicSizes())
       addFactor(size, extent);
     llvm::sort(size.factors, [&](Value a, Value b) { return factorNumber[a] < factorNumber[b]; });
@@ -167,7 +175,7 @@ private:
 
   void addFactor(Size &size, Value value) {
     if (std::optional<int64_t> constant = getConstantIntValue(value)) {
-      size.coefficient *= *constant;
+      size.coefficient = multiply(size.coefficient, *constant);
     } else if (auto mul = value.getDefiningOp<arith::MulIOp>()) {
       addFactor(size, mul.getLhs());
       addFactor(size, mul.getRhs());
@@ -226,30 +234,45 @@ private:
 
     OpBuilder b(first);
     Location loc = func.getLoc();
+    auto index = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
     // Constant parts of the offsets are added up here, so that static models get constant offsets.
     int64_t constant = 0;
-    Value dynamic;
+    Value dynamic, beyond; // not 0 if a slot has more bytes than any machine
+    auto note = [&](Value bits) { beyond = beyond ? arith::OrIOp::create(b, loc, beyond, bits).getResult() : bits; };
+    // No machine has 2^48 bytes, and as many slots as there are do not add up to 2^63.
+    const int64_t mostBits = std::min(48u, 62 - llvm::Log2_64_Ceil(slots.size() + 1));
     auto sum = [&]() -> Value {
-      Value fixed = arith::ConstantIndexOp::create(b, loc, constant);
+      Value fixed = index(constant);
       return dynamic ? arith::AddIOp::create(b, loc, dynamic, fixed) : fixed;
     };
     for (Slot &slot : slots) {
       slot.offset = sum();
       if (slot.size.factors.empty()) {
-        constant += llvm::alignTo(slot.size.coefficient, alignment);
+        constant = std::min<int64_t>(constant + llvm::alignTo(slot.size.coefficient, alignment), farTooMuch);
         continue;
       }
-      Value bytes = arith::ConstantIndexOp::create(b, loc, slot.size.coefficient);
-      for (Value factor : slot.size.factors)
-        bytes = arith::MulIOp::create(b, loc, bytes, factor);
+      Value bytes = index(slot.size.coefficient);
+      for (Value factor : slot.size.factors) {
+        auto product = arith::MulSIExtendedOp::create(b, loc, bytes, factor);
+        bytes = product.getLow();
+        // The upper half repeats the sign of what the lower half holds.
+        Value sign = arith::ShRSIOp::create(b, loc, bytes, index(63));
+        note(arith::XOrIOp::create(b, loc, product.getHigh(), sign));
+      }
+      note(arith::ShRUIOp::create(b, loc, bytes, index(mostBits)));
       if (slot.size.coefficient % alignment) {
-        Value round = arith::ConstantIndexOp::create(b, loc, alignment - 1);
-        Value mask = arith::ConstantIndexOp::create(b, loc, -alignment);
-        bytes = arith::AndIOp::create(b, loc, arith::AddIOp::create(b, loc, bytes, round), mask);
+        Value up = arith::AddIOp::create(b, loc, bytes, index(alignment - 1));
+        bytes = arith::AndIOp::create(b, loc, up, index(-alignment));
       }
       dynamic = dynamic ? arith::AddIOp::create(b, loc, dynamic, bytes) : bytes;
     }
-    arena = memref::AllocOp::create(b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), sum());
+    // The runtime has an error for memory that it does not get.
+    Value total = sum();
+    if (beyond) {
+      Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, beyond, index(0));
+      total = arith::SelectOp::create(b, loc, fits, total, index(INT64_MAX));
+    }
+    arena = memref::AllocOp::create(b, loc, MemRefType::get({ShapedType::kDynamic}, b.getI8Type()), total);
     arena->setAttr(arenaAttrName, b.getUnitAttr());
     for (Buffer &buffer : buffers) {
       memref::AllocOp alloc = buffer.alloc;
