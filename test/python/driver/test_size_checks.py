@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from moe_mlir import Executable
 from moe_mlir.errors import Error
@@ -58,3 +59,34 @@ def test_rows_that_no_size_makes_right(tmp_path):
     with pytest.raises(Error, match="R is 6 in the layout but 3 in rows"):
         moe_compile(tmp_path / "layer.mlir", tmp_path / "layer", "--from=graph")
     assert [path.name for path in tmp_path.iterdir()] == ["layer.mlir"]
+
+
+class Pairs(torch.nn.Module):
+    """Takes two rows of `pairs` for each of `x`."""
+
+    def forward(self, x, pairs):
+        return x[:, None] + pairs.view(x.shape[0], 2, 4)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    t = torch.export.Dim("t", min=2, max=1000)
+    program = torch.export.export(Pairs(), (torch.ones(3, 4), torch.ones(6, 4)), dynamic_shapes=({0: t}, {0: 2 * t}), strict=False)
+    torch.export.save(program, folder / "m.pt2")
+    assert "Mul(Integer(2), Symbol(" in moe_compile(folder / "m.pt2", folder / "m.mlir", "--to=graph").read_text()
+    return Executable(moe_compile(folder / "m.pt2", folder / "m"))
+
+
+@pytest.mark.parametrize("rows,others", [(3, 6), (5, 10), (3, 7), (3, 5), (3, 3), (4, 2), (3, 0)])
+def test_an_input_of_twice_the_size_of_another(pairs, rows, others):
+    """torch.export states the second size as 2*s77."""
+    given = {"x": np.arange(rows * 4, dtype=np.float32).reshape(rows, 4), "pairs": np.ones((others, 4), np.float32)}
+    if others == 2 * rows:
+        [result] = pairs.run(given).values()
+        assert np.array_equal(result, given["x"][:, None] + given["pairs"].reshape(rows, 2, 4))
+        return
+    with pytest.raises(ExecutableError) as caught:
+        pairs.run(given)
+    assert caught.value.exit_code == 1 and len(caught.value.stderr.strip().splitlines()) == 1
+    assert f"{4 * others} elements are reshaped to {8 * rows} (tensor.reshape at test_size_checks.py:" in caught.value.stderr
