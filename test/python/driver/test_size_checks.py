@@ -61,6 +61,39 @@ def test_rows_that_no_size_makes_right(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["layer.mlir"]
 
 
+HUGE = """
+func.func @main(%x: tensor<?xf32> {moe.name = "x", moe.dims = ["t"]}) -> (tensor<2xf32> {moe.name = "out"}) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %most = arith.constant 2305843009213693952 : index
+  %one = arith.constant 1.0 : f32
+  %t = tensor.dim %x, %c0 : tensor<?xf32>
+  %more = arith.muli %t, %most : index
+  %n = arith.addi %more, %c2 : index
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %f = linalg.fill ins(%one : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %out = tensor.extract_slice %f[0] [2] [1] : tensor<?xf32> to tensor<2xf32>
+  return %out : tensor<2xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 8, 9])
+def test_memory_that_no_machine_has(rows, tmp_path):
+    """Times 4 bytes, the sizes are beyond 64 bits; 8 rows leave nothing of it, as for every number that wraps around."""
+    (tmp_path / "layer.mlir").write_text(HUGE)
+    program = Executable(moe_compile(tmp_path / "layer.mlir", tmp_path / "layer", "--from=graph"))
+    given = {"x": np.ones(rows, np.float32)}
+    if rows % 8 == 0:
+        assert np.array_equal(program.run(given)["out"], np.ones(2, np.float32))
+        return
+    with pytest.raises(ExecutableError) as caught:
+        program.run(given)
+    text = caught.value.stderr.strip()
+    assert caught.value.exit_code == 1 and "\n" not in text
+    assert "out of memory: scratch memory needs 9223372036854775807 bytes" in text or " (tensor." in text
+
+
 class Pairs(torch.nn.Module):
     """Takes two rows of `pairs` for each of `x`."""
 
