@@ -115,7 +115,7 @@ FAULTS = {
     "idle peers are not waited for": (
         "    if (!await(l, me.rank, l.returned",
         "    if (sent(l, me.rank, flag / (l.slices * chunks(l)), flag % chunks(l) * l.chunk) >= 0 && !await(l, me.rank, l.returned",
-        None,  # no row travels there: nothing can be overwritten either
+        None,  # no row travels there, and here nobody announces any: nothing can be overwritten (where ranks announce: test_planted_overlap_faults.py)
     ),
     "a signal before its stores": ("  syncBlock();\n  if (threadIndex() == 0)\n    addRelease", "  if (threadIndex() == 0)\n    addRelease", "not ordered"),
     "a signal without release": ("    addRelease(flag, 1u);", "    addGlobal(flag, 1u);", "not ordered"),

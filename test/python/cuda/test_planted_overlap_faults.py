@@ -6,15 +6,29 @@ import ctypes
 import re
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from rank_layers import RankedLayer, bits, on_cpu
 from rank_overlap import Overlap, joined, overlapped_level
-from rank_program import PATIENCE, RankedProgram
+from rank_program import PATIENCE, RankedProgram, part_of
 from test_emitted_ranks import INTERLEAVINGS, whole
 
 from moe_mlir.testing.full import FULL
 
+
+class IdlePeers(RankedLayer):
+    """No token goes to another rank than its own, of two."""
+
+    def inputs(self):
+        inputs, own = super().inputs(), self.E // 2
+        for rank in range(2):
+            ids = inputs["ids"][part_of(self.tokens, rank, 2)]
+            ids[...] = np.where(ids < 0, ids, rank * own + (ids[:, :1] + np.arange(self.k)) % own)
+        return inputs
+
+
 LAYER = RankedLayer(10, 128, 32, 8, 2, "bf16", layers=2)
+IDLE = IdlePeers(10, 128, 32, 8, 2, "bf16", layers=2)
 SCHEDULE = Overlap(chunk=2, slices=2)
 UP, DOWN = "send_chunks_with_", "experts_down_"
 NONE = 0
@@ -29,6 +43,7 @@ class Fault:
     dropped: tuple = ()  # (launch, which of them)
     resident: int = 132  # blocks
     endless: bool = False  # no deadline ends a wait
+    layer: RankedLayer = LAYER
     quick: bool = False  # in each run of the tests
 
 
@@ -65,6 +80,7 @@ FAULTS = [
     Fault("sums are waited for in the exchange before", "of sums of rank"),
     Fault("a launch that waits for sums is missing", "of sums of rank", dropped=(("await_sums", 0),)),
     Fault("the next layer uses a window without waiting", "is not ordered after a load of it", layers=2, dropped=(("await_sums", 0), ("combine_", 0)), quick=True),
+    Fault("idle peers are not waited for", "of announcements of rank", layers=2, layer=IDLE, quick=True),
     Fault("the next exchange is not counted", "not ordered", layers=2, dropped=(("next_exchange", 1),)),
     # Blocks.
     Fault("who waits stands before who sends, and there is no room for both", NEVER, resident=2, endless=True, quick=True),
@@ -204,7 +220,9 @@ def with_faults(text):
     arguments(sums, wait, lambda a: [
         *a[:2], f"{when('sums are waited for at another flag')} ? 0 : {a[2]}", f"{a[3]} - ({when('sums are waited for in the exchange before')})", a[4],
     ])  # fmt: skip
+    peers, *_, peer = re.search(r"awaitRank\((.*)\);", sums[wait])[1].split(", ")
     guard(sums, wait, "sums are not waited for")
+    sums[wait] = " " * indent(sums[wait]) + f"if (!({when('idle peers are not waited for')}) || moe::isOwnRank({peers}, {peer})) " + sums[wait].strip()
     records = planting.kernel("order_records_")
     (zero,) = [i for i, line in enumerate(records) if "moe::storeGlobal" in line and line.endswith(", 0);")]
     guard(records, zero, "counters are not set to zero")
@@ -216,7 +234,7 @@ def program(tmp_path_factory):
     return RankedProgram(joined(overlapped_level(LAYER.graph(), 2, SCHEDULE)), 2, tmp_path_factory.mktemp("kernels"), with_faults)
 
 
-def run_edited(program, number, edit, layers, **schedule):
+def run_edited(program, number, edit, layers, layer=LAYER, **schedule):
     """A run of the first layers; `edit` changes the launches of a rank."""
     ctypes.c_int.in_dll(program.library, "planted").value = number
 
@@ -224,7 +242,7 @@ def run_edited(program, number, edit, layers, **schedule):
         ends = [i for i, launch in enumerate(launches) if launch[0].startswith("combine_128_bf16_top2")]
         return edit(launches[: ends[layers - 1] + 1])
 
-    return program.run(bits(LAYER.inputs()), bits(LAYER.weights()), True, first, **schedule)
+    return program.run(bits(layer.inputs()), bits(layer.weights()), True, first, **schedule)
 
 
 def run(program, number, layers=2, dropped=(), **schedule):
@@ -240,12 +258,12 @@ def run(program, number, layers=2, dropped=(), **schedule):
 
 @pytest.mark.parametrize("interleaving", INTERLEAVINGS if FULL else INTERLEAVINGS[2:3], ids=lambda each: f"seed{each['seed']}")
 def test_nothing_is_found_without_a_fault(interleaving, program, tmp_path):
-    """Also if blocks start one after the other, in their order."""
-    expected = on_cpu(LAYER, tmp_path)
-    for resident in (132, 1):
-        found, outputs = run(program, NONE, resident_blocks=resident, **interleaving)
+    """Also if blocks start one after the other, in their order, and where nothing travels."""
+    for layer, resident in ((LAYER, 132), (LAYER, 1), (IDLE, 132)):
+        expected = on_cpu(layer, tmp_path / str(layer is IDLE))
+        found, outputs = run(program, NONE, layer=layer, resident_blocks=resident, **interleaving)
         assert found == ""
-        assert (whole(outputs, True, LAYER.element).astype("f4") == expected.astype("f4")).all()
+        assert (whole(outputs, True, layer.element).astype("f4") == expected.astype("f4")).all()
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.quick or FULL], ids=lambda fault: fault.name)
@@ -254,7 +272,7 @@ def test_a_fault_is_found(fault, program):
     others = []
     for interleaving in INTERLEAVINGS:
         patience = ENDLESS if fault.endless else PATIENCE
-        found, _ = run(program, NUMBERS[fault.name], fault.layers, fault.dropped, patience=patience, resident_blocks=fault.resident, **interleaving)
+        found, _ = run(program, NUMBERS[fault.name], fault.layers, fault.dropped, layer=fault.layer, patience=patience, resident_blocks=fault.resident, **interleaving)
         if re.search(fault.found, found):
             return
         others.append(found)
