@@ -129,7 +129,7 @@ MOE_DEVICE void awaitArrivals(const int32_t *counter, int64_t arrivals, const Pe
 MOE_DEVICE void awaitArrivals(const int32_t *counter, int64_t arrivals MOE_CALLER) {
   const uint32_t want = uint32_t(arrivals) * uint32_t(kArrival);
   while (int32_t(loadAcquire(reinterpret_cast<const uint32_t *>(counter) MOE_FROM_CALLER) - want) < 0)
-    backOff();
+    backOff(MOE_ONLY_FROM_CALLER);
 }
 
 } // namespace moe

@@ -181,7 +181,7 @@ MOE_DEVICE Wait waitCounter(const uint32_t *counter, uint32_t want, const uint32
       if (now - start > nanoseconds)
         return Wait::TimedOut;
     }
-    backOff();
+    backOff(MOE_ONLY_FROM_CALLER);
   }
   return Wait::Ready;
 }

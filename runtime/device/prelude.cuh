@@ -27,6 +27,7 @@ using uint64_t = unsigned long long;
 #define MOE_CALLER
 #define MOE_FROM_CALLER
 #define MOE_ONLY_CALLER
+#define MOE_ONLY_FROM_CALLER
 /// A wait for a flag that rank `peer` raises begins, or ends (null): the emulation names it where nothing goes on.
 #define MOE_AWAITS(flag, want, peer)
 #endif

@@ -20,6 +20,7 @@
 #define MOE_CALLER , ::moe::emulation::Where where = ::moe::emulation::Where::current()
 #define MOE_FROM_CALLER , where
 #define MOE_ONLY_CALLER ::moe::emulation::Where where = ::moe::emulation::Where::current()
+#define MOE_ONLY_FROM_CALLER where
 #define MOE_AWAITS(flag, want, peer) ::moe::emulation::awaits({flag, want, peer})
 
 struct alignas(16) uint4 {

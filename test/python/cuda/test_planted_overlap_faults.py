@@ -47,9 +47,28 @@ class Fault:
     quick: bool = False  # in each run of the tests
 
 
-LATE, NEVER = "of rows of rank", "deadlock"
-NO_ROWS = r"deadlock(.|\n)* wait for flag \d+ of chunks came of rank (\d) from rank (?!\2)\d \(now \d+, awaited \d+\)"
-NO_SUMS = r"deadlock(.|\n)* wait for flag \d+ of sums came of rank \d from rank \d \(now \d+, awaited \d+\)"
+def race(what, writer, peer=r"\d"):
+    """Whoever comes first, at its line: a load of what `writer` of a rank stores at any time, or a store onto what somebody still reads."""
+    load = rf"(?:load|asynchronous copy) of {what} of rank (\d) at byte \d+ is not ordered after the store of rank {peer}"
+    return rf"^kernel\.cu:\d+: {load} {writer}\w* block \d+ thread \d+ \[rank \1 |" + race_of_store(what, writer)
+
+
+def race_of_store(what, writer):
+    return rf"^kernel\.cu:\d+: store of {what} of rank (\d) at byte \d+ is not ordered after a load of it \[rank \d {writer}"
+
+
+def deadlock(kernel, wait):
+    """Threads of a rank that wait at a line."""
+    return rf"^deadlock:(?:.|\n)*\n +rank (\d) {kernel}\w* block \d+, warps \d+ to \d+: \d+ threads at kernel\.cu:\d+ wait for {wait}"
+
+
+OTHER = r"(?!\1)\d"
+LATE, LATE_SUMS = race("rows", "send_chunks"), race("sums", "experts_down", OTHER)
+LATE_TILES = r"^kernel\.cu:\d+: load of buffer \d+ of rank (\d) at byte \d+ is not ordered after the store of rank \1 experts_down_\w+ block \d+ thread \d+ \[rank \1 experts_down_"
+NO_ROWS = deadlock("send_chunks_with", rf"flag \d+ of chunks came of rank \1 from rank {OTHER} \(now \d+, awaited \d+\)")
+NO_ROWS_AT_ALL = NO_ROWS.replace(OTHER, r"\d")
+NO_SUMS = deadlock("await_sums", r"flag \d+ of sums came of rank \1 from rank \d \(now \d+, awaited \d+\)")
+NO_TILES = deadlock("experts_down", r"(?:back-off|a flag \(acquire load, now \d+\))")
 FAULTS = [
     # Rows to experts.
     Fault("rows are not waited for", LATE, quick=True),
@@ -62,29 +81,29 @@ FAULTS = [
     Fault("lanes do not meet before the signal of rows", LATE),
     Fault("rows are signalled in the exchange before", NO_ROWS, endless=True),
     # Columns to sums.
-    Fault("a slice is not waited for", "load of buffer", quick=True),
-    Fault("a slice is waited for behind its loads", "load of buffer"),
-    Fault("another slice is waited for", "load of buffer"),
-    Fault("one arrival too few is waited for", "load of buffer"),
-    Fault("tiles do not arrive", NEVER, endless=True),
-    Fault("tiles arrive before their stores", "load of buffer"),
-    Fault("multiplying warps do not meet before a tile arrives", "load of buffer"),
-    Fault("tiles arrive without release", "load of buffer"),
-    Fault("counters are not set to zero", NEVER, endless=True),
+    Fault("a slice is not waited for", LATE_TILES, quick=True),
+    Fault("a slice is waited for behind its loads", LATE_TILES),
+    Fault("another slice is waited for", LATE_TILES),
+    Fault("one arrival too few is waited for", LATE_TILES),
+    Fault("tiles do not arrive", NO_TILES, endless=True),
+    Fault("tiles arrive before their stores", LATE_TILES),
+    Fault("multiplying warps do not meet before a tile arrives", LATE_TILES),
+    Fault("tiles arrive without release", LATE_TILES),
+    Fault("counters are not set to zero", NO_TILES, endless=True),
     # Sums to tokens.
     Fault("sums are not signalled", NO_SUMS, endless=True),
-    Fault("sums are signalled before they are put", "of sums of rank", quick=True),
+    Fault("sums are signalled before they are put", LATE_SUMS, quick=True),
     Fault("sums are not signalled where there are none", NO_SUMS, endless=True),
-    Fault("sums are not waited for", "of sums of rank"),
-    Fault("sums are waited for at another flag", "of sums of rank"),
-    Fault("sums are waited for in the exchange before", "of sums of rank"),
-    Fault("a launch that waits for sums is missing", "of sums of rank", dropped=(("await_sums", 0),)),
-    Fault("the next layer uses a window without waiting", "is not ordered after a load of it", layers=2, dropped=(("await_sums", 0), ("combine_", 0)), quick=True),
-    Fault("idle peers are not waited for", "of announcements of rank", layers=2, layer=IDLE, quick=True),
-    Fault("the next exchange is not counted", "not ordered", layers=2, dropped=(("next_exchange", 1),)),
+    Fault("sums are not waited for", LATE_SUMS),
+    Fault("sums are waited for at another flag", LATE_SUMS),
+    Fault("sums are waited for in the exchange before", LATE_SUMS),
+    Fault("a launch that waits for sums is missing", LATE_SUMS, dropped=(("await_sums", 0),)),
+    Fault("the next layer uses a window without waiting", race_of_store(r"companion\d", "send_rows"), layers=2, dropped=(("await_sums", 0), ("combine_", 0)), quick=True),
+    Fault("idle peers are not waited for", race("announcements", "announce_rows", OTHER), layers=2, layer=IDLE, quick=True),
+    Fault("the next exchange is not counted", race(r"(?:rows|companion\d|sums)", r"(?:send|experts)"), layers=2, dropped=(("next_exchange", 1),)),
     # Blocks.
-    Fault("who waits stands before who sends, and there is no room for both", NEVER, resident=2, endless=True, quick=True),
-    Fault("who waits for tiles stands before who computes them, and there is no room for both", NEVER, resident=1, endless=True),
+    Fault("who waits stands before who sends, and there is no room for both", NO_ROWS_AT_ALL, resident=2, endless=True, quick=True),
+    Fault("who waits for tiles stands before who computes them, and there is no room for both", NO_TILES, resident=1, endless=True),
 ]  # fmt: skip
 NUMBERS = {fault.name: number for number, fault in enumerate(FAULTS, 1)}
 
