@@ -1,12 +1,13 @@
 """Exchanges under products on the emulated GPU: a group is one launch of each rank, and layers have the bits of the CPU's, whatever the interleaving
 of the ranks."""
 
+import random
 import re
 
 import numpy as np
 import pytest
 from rank_layers import RankedLayer, bits, kernel_level, on_cpu
-from rank_overlap import Overlap, joined, overlapped_level
+from rank_overlap import FEW, Overlap, joined, overlapped_level
 from rank_program import RankedProgram
 from test_emitted_ranks import INTERLEAVINGS, whole
 
@@ -14,37 +15,60 @@ from moe_mlir.testing.full import FULL
 
 FEW_ROWS = RankedLayer(13, 256, 32, 8, 3, "bf16")  # whose tiles are shared by strips of columns
 MANY_ROWS = RankedLayer(64, 128, 32, 4, 2, "bf16")
-TWO_LAYERS = RankedLayer(10, 128, 32, 8, 2, "bf16", layers=2)
 EXACT = RankedLayer(7, 32, 16, 4, 2, "f32")
 
 CASES = [
-    (FEW_ROWS, 2, Overlap()),
-    (MANY_ROWS, 2, Overlap(steps=(1, 2), chunk=16, more=", order = part, piece = 128")),
+    (FEW_ROWS, 2, Overlap(), FEW),
+    (MANY_ROWS, 2, Overlap(steps=(1, 2), chunk=16, more=", order = part, piece = 128"), FEW),
 ]
-MORE = [
-    (EXACT, 4, Overlap(steps=(1, 1, 2), chunk=2, slices=1)),
-    (MANY_ROWS, 2, Overlap(steps=(2,), chunk=16)),
-    (FEW_ROWS, 2, "<parts = 2>"),
-    (TWO_LAYERS, 2, Overlap(chunk=1, slices=1)),
-    (FEW_ROWS, 4, Overlap(steps=(1, 3), chunk=3)),
-    (MANY_ROWS, 2, Overlap(chunk=5, slices=1)),
-    (TWO_LAYERS, 4, Overlap(steps=(2, 2))),
-    (EXACT, 2, Overlap(chunk=100, slices=1)),
-    (FEW_ROWS, 2, Overlap(steps=(2,), chunk=1, slices=1)),
-    (EXACT, 4, Overlap(steps=(4,), chunk=3, slices=1)),
-]
+DEGREES = (1, 2, 4, 8)
+
+
+def drawn(number):
+    """A layer, ranks, a schedule and the blocks of its members; Tutel's degrees come in turn among the overlaps."""
+    source = random.Random(f"overlap {number}")
+    element, ranks = source.choice(["bf16", "bf16", "f32"]), source.choice([2, 2, 4])
+    wide = element == "bf16" and source.random() < 0.7
+    layer = RankedLayer(
+        source.randint(6, 40), source.choice([128, 256]) if wide else 32, source.choice([16, 32]), source.choice([4, 8]), source.randint(1, 3), element,
+        source.choice([1, 1, 2]),
+    )
+    blocks = {name: source.randint(1, 4) for name in FEW}
+    if number % 3 == 0:
+        return layer, ranks, f"<parts = {DEGREES[number // 3 % 4]}>", blocks
+    order, steps = source.choice(["source", "part"]), []
+    # How many parts there are shows when tokens come: the last step takes what is left, or has nothing.
+    while sum(steps) < (ranks if order == "source" else source.randint(1, 6)):
+        steps.append(source.randint(1, ranks - sum(steps)) if order == "source" else source.randint(1, 3))
+    more = (", order = part" if order == "part" else "") + source.choice(["", ", piece = 1", ", piece = 13", ", piece = 128"])
+    return layer, ranks, Overlap(tuple(steps), source.choice([1, 3, 8, 100]), source.choice([1, 2]) if wide else 1, more), blocks
+
+
+MORE = [drawn(number) for number in range(10)]
 
 
 def name_of(value):
     if isinstance(value, RankedLayer):
         return f"{value.tokens}-{value.H}-{value.element}-{value.layers}"
+    if isinstance(value, dict):
+        return "-".join(map(str, value.values()))
     return str(value).replace(" ", "")
 
 
-@pytest.mark.parametrize("layer,ranks,schedule", CASES + (MORE if FULL else []), ids=name_of)
-def test_bits_of_the_cpu(layer, ranks, schedule, tmp_path):
+def test_what_is_drawn():
+    """Each degree, and what the others can say."""
+    layers, ranks, schedules, blocks = zip(*MORE)
+    texts = " ".join(map(str, schedules))
+    assert all(f"<parts = {degree}>" in texts for degree in DEGREES)
+    assert all(word in texts for word in ("order = part", "piece = ", "slices = 2", "slices = 1"))
+    assert {2, 4} == set(ranks) and {1, 2} == {layer.layers for layer in layers} and {"bf16", "f32"} == {layer.element for layer in layers}
+    assert all(len({each[member] for each in blocks}) > 2 for member in FEW)
+
+
+@pytest.mark.parametrize("layer,ranks,schedule,blocks", CASES + (MORE if FULL else []), ids=name_of)
+def test_bits_of_the_cpu(layer, ranks, schedule, blocks, tmp_path):
     expected = on_cpu(layer, tmp_path / "cpu").astype(np.float32)
-    program = RankedProgram(joined(overlapped_level(layer.graph(), ranks, schedule)), ranks, tmp_path / "kernels")
+    program = RankedProgram(joined(overlapped_level(layer.graph(), ranks, schedule), blocks), ranks, tmp_path / "kernels")
     assert sum("_with_" in name for name in program.kernels) == 2
     for interleaving in INTERLEAVINGS if FULL else INTERLEAVINGS[::3]:
         fault, outputs, status = program.run(bits(layer.inputs()), bits(layer.weights()), True, **interleaving)
