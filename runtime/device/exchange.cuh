@@ -14,7 +14,8 @@ namespace moe {
 struct Peers {
   char *const *base; ///< by rank: its windows
   int32_t rank, ranks;
-  uint32_t *epoch, *abort, *status;
+  uint32_t *epoch, *abort;
+  uint32_t *status; ///< two words: the first wait in vain by its peer + 1; then its flag + 1, 0 of arrivals
   int64_t patience; ///< nanoseconds
 };
 
@@ -100,8 +101,9 @@ MOE_DEVICE void awaitRank(const Peers *peers, int64_t offset, int64_t index, uin
   const Wait reached = waitCounter(flag, epoch, isOwn ? nullptr : loadGlobal(&peers->abort MOE_FROM_CALLER),
                                    uint64_t(loadGlobal(&peers->patience MOE_FROM_CALLER)) MOE_FROM_CALLER);
   MOE_AWAITS(nullptr, 0, 0);
-  if (reached != Wait::Ready)
-    compareExchangeRelease(status, 0, uint32_t(peer) + 1 MOE_FROM_CALLER);
+  // The first of them alone says which flag it was: nobody reads that before the end of the launch.
+  if (reached != Wait::Ready && compareExchangeRelease(status, 0, uint32_t(peer) + 1 MOE_FROM_CALLER) == 0)
+    storeGlobal(status + 1, uint32_t(index) + 1 MOE_FROM_CALLER);
   fenceProxyAsync();
 }
 

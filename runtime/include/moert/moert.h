@@ -105,7 +105,8 @@ typedef struct moert_peers {
   int32_t rank, ranks;
   uint32_t *epoch;  /* the exchange that this rank is in */
   uint32_t *abort;  /* not 0: a rank is lost (its number in the job + 1); waits end */
-  uint32_t *status; /* not 0: the first wait that ended without its flag: peer + 1 */
+  uint32_t *status; /* not 0: the first wait that ended without its flag: peer + 1. In a program for a GPU the flag's
+                     * number + 1 stands behind it; 0: it has none */
   int64_t patience; /* nanoseconds that a wait may take */
   uint32_t *waits;  /* peer + 1 while a wait for it lasts, for what others say of it; may be NULL */
   struct moert_notes *notes; /* what the runtime remembers of waits, for errors and traces; may be NULL */

@@ -76,6 +76,7 @@ public:
     int64_t each = 0, slices = 0, stride = 1;
   };
   void setFlags(const Flags &counted) { flags = counted; }
+  const Flags &presentFlags() const { return flags; }
 
   /// Whether a wait has failed or a rank is lost: two loads.
   bool isDisturbed() const {

@@ -19,7 +19,7 @@ struct moert_notes {
   /// once the launch is over.
   moert::Here late;
   int64_t lateFlag = -1;
-  const char *lateLaunch = nullptr; ///< of a GPU, which tells no more: its kernel
+  const char *lateLaunch = nullptr; ///< of a GPU, which does not tell `late`: its kernel
   moert::WaitLog *log = nullptr; ///< null: there is no trace
   const int *members = nullptr;  ///< ranks of the job, by rank on the axis
 };

@@ -80,7 +80,7 @@ Status DeviceRanks::describe(int32_t index) {
   const Axis &axis = *axes[static_cast<size_t>(index)];
   const ControlGroup &group = job.axis(index);
   const size_t wordsAt = static_cast<size_t>(index) * sizeof(Words);
-  words[static_cast<size_t>(index)] = {0, 0};
+  words[static_cast<size_t>(index)] = {};
   moert_peers peers{};
   peers.base = at<char *const>(axis.peersAt + sizeof peers);
   peers.rank = group.rank();
@@ -183,10 +183,12 @@ Status DeviceRanks::reserveNotes() {
 }
 
 Status DeviceRanks::noteLaunch(const char *kernel, const char *launchPhase) {
+  const Job::Flags flags = job.presentFlags();
+  job.setFlags({}); // the next launch's are told before it
   const uint64_t bytes = words.size() * sizeof(Words), begin = launches.size() * bytes;
   if (!namesLaunches || begin + bytes > launchLog.size) // more than ever: those are told without their names
     return {};
-  launches.push_back({kernel, launchPhase});
+  launches.push_back({kernel, launchPhase, flags});
   return device.copy(static_cast<char *>(launchLog.base) + begin, block.base, bytes);
 }
 
@@ -214,7 +216,10 @@ Status DeviceRanks::explain(const char *entry) {
     if (!log[i].status)
       continue;
     const Launch &launch = launches[i / words.size()];
-    job.axis(static_cast<int32_t>(i % words.size())).notes.lateLaunch = launch.kernel;
+    moert_notes &notes = job.axis(static_cast<int32_t>(i % words.size())).notes;
+    notes.lateLaunch = launch.kernel;
+    notes.lateFlag = static_cast<int64_t>(log[i].lateFlag) - 1;
+    job.setFlags(launch.flags);
     if (launch.phase)
       job.setPhase(launch.phase);
     break;

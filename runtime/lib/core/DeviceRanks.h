@@ -76,6 +76,7 @@ public:
 private:
   struct Words {
     uint32_t epoch, status;
+    uint32_t lateFlag; ///< + 1; kernels find it behind `status`
   };
   struct Axis {
     std::unique_ptr<DeviceWindows> windows;
@@ -84,6 +85,7 @@ private:
   };
   struct Launch {
     const char *kernel, *phase;
+    Job::Flags flags;
   };
 
   template <typename T> T *at(size_t offset) const {

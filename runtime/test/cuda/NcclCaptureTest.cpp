@@ -205,13 +205,13 @@ constexpr const char *kAwait = "launch await grid=1 block=128 shared=0 on anothe
 
 TEST(NcclCapture, HasLaunchesAloneWhereStoresReachAllRanks) {
   for (const std::string &text : endingsOf("", capture))
-    EXPECT_EQ(text, std::string(kSend) + kAwait + "mirror 8\n");
+    EXPECT_EQ(text, std::string(kSend) + kAwait + "mirror 12\n");
 }
 
 TEST(NcclCapture, HasTheSumsOfMirrorsWhereTheyDoNot) {
   // Windows that are sent to become zero, then mirrors of the other rank's: flags and rows, of 64 and 512 bytes.
   const std::string zero = "memset 64\nmemset 512\n", sums = "sums\nmemset 576\n";
-  const std::string wanted = zero + kSend + sums + kAwait + "mirror 8\n";
+  const std::string wanted = zero + kSend + sums + kAwait + "mirror 12\n";
   for (const char *words : {"version=21805", "lsa=1"})
     for (const std::string &text : endingsOf(words, capture))
       EXPECT_EQ(text, wanted) << words;

@@ -39,6 +39,7 @@ int32_t run(moert_context *ctx) {
                       static_cast<uint64_t>(rows)};
   auto *offsets = static_cast<int32_t *>(moert_arena(ctx, 64));
   moert_phase(ctx, "rows to the ranks");
+  moert_flags(ctx, 4, 0, 1);
   moert_launch(ctx, &kKernels[0], slots, 1, rows, rows);
   moert_traffic(ctx, 0, offsets, 0, 16, 4);
   moert_phase(ctx, "rows from the ranks");
@@ -66,7 +67,7 @@ struct RankProgram {
   const moert_program *only;
 };
 
-/// A rank that is the only one, on the fake; `statusToSet` is what its wait leaves.
+/// A rank that is the only one, on the fake; `statusToSet` and `flagToSet` are what its wait leaves.
 class RankRun : public testing::Test {
 protected:
   RankRun() {
@@ -82,7 +83,8 @@ protected:
       peers = *reinterpret_cast<moert_peers *>(slot(0));
       ++*peers.epoch;
       std::memcpy(peers.base[0] + 64, reinterpret_cast<const void *>(slot(1)), slot(2) * 16);
-      *peers.status = statusToSet;
+      peers.status[0] = statusToSet;
+      peers.status[1] = flagToSet + 1;
     } else {
       std::memcpy(reinterpret_cast<void *>(slot(1)), reinterpret_cast<const void *>(slot(0)), slot(2) * 16);
     }
@@ -115,7 +117,7 @@ protected:
   moert_session *session = nullptr;
   alignas(64) float x[64];
   moert_peers peers = {};
-  uint32_t statusToSet = 0;
+  uint32_t statusToSet = 0, flagToSet = ~uint32_t(0); // none
 };
 
 TEST_F(RankRun, TakesAllMemoryBeforeAnythingIsLaunched) {
@@ -130,13 +132,13 @@ TEST_F(RankRun, TakesAllMemoryBeforeAnythingIsLaunched) {
   EXPECT_EQ(std::count_if(calls.begin(), first, [](auto &call) { return call.rfind("malloc", 0) == 0; }), 5);
   // What was sent is copied behind its launch, and read at the end with the words of waits.
   EXPECT_EQ(Calls(first, calls.end()), (Calls{"launch send grid=1 block=128 shared=0", "copy 8",
-                                              "launch await grid=1 block=128 shared=0", "download 8", "download 8",
+                                              "launch await grid=1 block=128 shared=0", "download 12", "download 8",
                                               "synchronize", "download 128", "synchronize"}));
   EXPECT_EQ(std::memcmp(output(), x, 128), 0);
   // Again: what a run of one rank does, and the words.
   ASSERT_EQ(runOn(5), "");
   EXPECT_EQ(cuda.take(), (Calls{"upload 80", "launch send grid=1 block=128 shared=0", "copy 8",
-                                "launch await grid=1 block=128 shared=0", "download 8", "download 8", "synchronize",
+                                "launch await grid=1 block=128 shared=0", "download 12", "download 8", "synchronize",
                                 "download 80", "synchronize"}));
 }
 
@@ -183,8 +185,13 @@ TEST_F(RankRun, SaysWhereAWaitWasInVain) {
   // The process and its GPU are not.
   ASSERT_EQ(open(), 0) << moert_session_error(session);
   EXPECT_EQ(runOn(8), "");
-  // Without a deadline of its own no launch is noted.
+  // Of a flag, what it is.
+  ASSERT_EQ(open(3000), 0) << moert_session_error(session);
   statusToSet = 1;
+  flagToSet = 6;
+  EXPECT_EQ(runOn(8), "rank 0 waited 3 s for rank 0 in \"rows to the ranks\" (send, flag 6: chunk 2 of its rows)");
+  // Without a deadline of its own no launch is noted.
+  ASSERT_EQ(open(), 0) << moert_session_error(session);
   EXPECT_EQ(runOn(8), "rank 0 waited 60 s for rank 0 in \"a call of main\"");
 }
 
@@ -239,7 +246,7 @@ TEST_F(RankCapture, OfARepeatedRunHasItsLaunchesAndTheWordsOfWaits) {
   ASSERT_EQ(runOn(8), "");
   ASSERT_TRUE(cuda.endCapture());
   EXPECT_EQ(cuda.take(), (Calls{"launch send grid=1 block=128 shared=0 on another stream",
-                                "launch await grid=1 block=128 shared=0 on another stream", "mirror 8"}));
+                                "launch await grid=1 block=128 shared=0 on another stream", "mirror 12"}));
   const float *y = output();
   for (int replay = 0; replay < 100; ++replay) {
     x[5] = static_cast<float>(replay);

@@ -160,6 +160,7 @@ class RankedProgram:
         launches = [edit([job.step(rank, launch, blocks) for launch, blocks in zip(e.plan.launches, e.blocks)]) for rank, e in enumerate(evaluations)]
         fault = self.emulator.launch_ranks(launches, job.registered, job.windows, **schedule)
         self.outputs = [[job.buffers[rank][i] for i in e.plan.outputs] for rank, e in enumerate(evaluations)]
+        self.late = [int(words[3]) - 1 for words in job.words]  # flags of the first waits in vain, -1: none
         return fault, [outputs[0] for outputs in self.outputs], [int(words[2]) for words in job.words]
 
     def output(self, rank, number):
@@ -178,14 +179,14 @@ class Job:
             size += -(-int(np.prod(window.shape)) * dtype_of(window.element).itemsize // 1024) * 1024 + GAP
         ranks = range(program.ranks)
         self.memory = [aligned(size, np.uint8) for _ in ranks]
-        self.words = [aligned(3, np.uint32) for _ in ranks]
+        self.words = [aligned(4, np.uint32) for _ in ranks]
         for words in self.words:
             words[0] = epoch
         self.base = self.register("base", aligned(program.ranks, np.uint64, [memory.ctypes.data for memory in self.memory]))
         self.peers, self.buffers = [], []
         for rank in ranks:
-            for i, name in enumerate(("epoch", "abort", "status")):
-                self.register(f"{name} of rank {rank}", self.words[rank][i : i + 1])
+            for name, words in {"epoch": slice(1), "abort": slice(1, 2), "status": slice(2, 4)}.items():
+                self.register(f"{name} of rank {rank}", self.words[rank][words])
             self.peers.append(self.register(f"peers of rank {rank}", aligned(ctypes.sizeof(Peers), np.uint8)))
             at = self.words[rank].ctypes.data
             described = Peers(self.base.ctypes.data, rank, program.ranks, at, at + 4, at + 8, patience)

@@ -148,12 +148,14 @@ def test_several_hosts(programs, tmp_path):
 
 
 @pytest.mark.parametrize("schedule, kernel, phase, waits", [
-    ((), "send_rows", "rows to experts", "await_rows"),
-    ((), "send_sums", "sums to tokens", "await_ranks"),
-    ((OVERLAP,), "send_chunks_with_experts_up", "rows to experts", "send_chunks_with_experts_up_4x64x40_bf16_gated"),
+    ((), "send_rows", "rows to experts", "await_rows, flag 1"),
+    ((), "send_sums", "sums to tokens", "await_ranks, flag 1"),
+    # Threads share the flags of an expert's rows; the first that gives up says which.
+    ((OVERLAP,), "send_chunks_with_experts_up", "rows to experts", "send_chunks_with_experts_up_4x64x40_bf16_gated, flag (2: chunk 0|3: chunk 1) of its rows"),
+    ((OVERLAP,), "experts_down", "sums to tokens", "await_sums, flag 2: chunk 0 of slice 0 of its sums"),
 ])  # fmt: skip
 def test_a_silent_rank(schedule, kernel, phase, waits, programs, tmp_path):
-    """Its peer's launches end by themselves, and one line says which one waited for it."""
+    """Its peer's launches end by themselves, and one line says which one waited for it, and for what."""
     words = inputs_of(10, tmp_path)
     faults = {"MOE_EMULATED_FAULT": f"hang 1 {kernel}", "MOE_EMULATED_MULTIPROCESSORS": "4"}
     done = programs("ep=2", *schedule)("--ranks", "2", "--deadline", "2", *words, fails=True, **faults)
