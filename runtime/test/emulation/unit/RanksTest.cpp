@@ -12,7 +12,7 @@ constexpr int kThreads = 64;
 /// Two ranks with a window each: a flag, and 16 words that the other one puts.
 struct TwoRanks : testing::Test {
   alignas(1024) uint32_t data[2][16] = {};
-  uint32_t flags[2] = {}, words[2][3] = {}, seen[2][16] = {};
+  uint32_t flags[2] = {}, words[2][4] = {}, seen[2][16] = {};
   char *bases[2][2];
   Peers peers[2];
 
@@ -146,7 +146,9 @@ TEST_F(TwoRanks, TmaReadsWhatCame) {
 TEST_F(TwoRanks, ASilentRank) {
   EXPECT_EQ(faultOf({{put(0)}, {await(1), await(1, 2), tell(1), launch("end", [] {})}}), "");
   EXPECT_EQ(words[1][2], 1u); // rank 0 + 1
+  EXPECT_EQ(words[1][3], 1u); // flag 0 + 1
   EXPECT_EQ(words[0][2], 0u);
+  EXPECT_EQ(words[0][3], 0u);
   EXPECT_EQ(flags[0], 0u);
 }
 
