@@ -262,8 +262,8 @@ static std::string meaningOf(const Job::Flags &flags, int64_t flag) {
                 static_cast<long long>(inSource / chunks));
 }
 
-/// " (await_sums, flag 7: chunk 1 of slice 2 of its sums)", or " (experts_up, phase 1, flag 3: ...)" in a group, of which
-/// a GPU tells no phase; of flags that have no number nothing, or on a GPU the kernel.
+/// " (await_sums, flag 7: chunk 1 of slice 2 of its sums)", or " (experts_up, phase 1, flag 3: ...)" in a group, of
+/// which a GPU tells no phase; of flags that have no number nothing, or on a GPU the kernel.
 static std::string placeOf(const moert_notes &notes, const char *kernel, const Job::Flags &flags) {
   if (notes.lateFlag < 0 && notes.lateLaunch)
     return format(" (%s)", notes.lateLaunch);
