@@ -1,4 +1,4 @@
-"""Drawn layers with drawn schedules: every one of them gives the bits of one rank.
+"""Drawn layers with drawn schedules: every one of them gives the bits of one rank, and sends what the formula of its bytes says.
 
 Layers of a program use the same windows one after the other, each with a schedule of its own.
 """
@@ -13,7 +13,8 @@ from edited import compile_text, text_at
 from layer import draw, inputs_of, rows, write_all
 from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
-from overlap import Schedule
+from overlap import Schedule, schedules_in
+from traffic import overlapped_bytes, parts_of, traffic_of
 
 LAYERS, SCHEDULES, RANKS = (60, 4, (2, 4)) if FULL else (8, 2, (2,))
 TOGETHER = 10 if FULL else 8  # layers of a program
@@ -57,6 +58,15 @@ def with_schedules(text, layers, name, ranks):
     return edited, used
 
 
+def sent(schedules, layers, call, rank, ranks):
+    """[launch] (phase, bytes to each rank) of a call, layer after layer."""
+    launches = []
+    for number, (schedule, layer) in enumerate(zip(schedules, layers, strict=True)):
+        suffix = str(number) if number else ""
+        launches += overlapped_bytes(schedule, parts_of(call["ids" + suffix], ranks), layer, name="up" + suffix)[rank]
+    return launches
+
+
 @pytest.mark.parametrize("first", range(0, LAYERS, TOGETHER))
 def test_any_schedule(first, tmp_path):
     layers = [drawn(seed) for seed in range(first, first + TOGETHER)]
@@ -79,5 +89,10 @@ def test_any_schedule(first, tmp_path):
             degrees |= {schedule.parts for schedule in used}
             done, program = compile_text(edited, "scheduled", folder)
             assert done.returncode == 0, done.stderr
-            assert_same_bits(outputs_of(program, ranks, calls, folder / "calls", threads=1 + drawing % 2 * 2), expected)
+            wanted = [[launch for call in calls for launch in sent(schedules_in(edited), layers, call, rank, ranks)] for rank in range(ranks)]
+            # Four ranks have to get on with one thread each under every schedule.
+            for threads in [1] if drawing % 2 == 0 else [3] if ranks == 2 else [1, 3]:
+                trace = folder / f"{threads}.json"
+                assert_same_bits(outputs_of(program, ranks, calls, folder / f"calls-{threads}", "--trace", trace, threads=threads), expected)
+                assert traffic_of(trace, ranks) == wanted
     assert {0, 1, 2, 4, 8} <= degrees

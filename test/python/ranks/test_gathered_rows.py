@@ -10,7 +10,7 @@ from layer import Drawn, inputs_of, write
 from overlap import Schedule, gathered, overlapped, scheduled, schedules_in, sequence_of, sequences_in
 from stopping import stopping
 from test_overlapped_faults import survivors
-from test_traffic import parts_of
+from traffic import parts_of
 
 import numpy as np
 

@@ -11,7 +11,7 @@ from overlap import Schedule, scheduled
 from test_hosts import write_calls
 from test_rank_bits import calls_of as calls_of_model
 from test_rank_bits import export
-from test_traffic import ANNOUNCEMENT, FLAG, parts_of, to_others, traffic_of
+from traffic import ANNOUNCEMENT, FLAG, parts_of, to_others, traffic_of
 
 from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from edited import compile_text, substitute
 from layer import Drawn, inputs_of, write
-from overlap import Schedule, chunks_of, overlapped, scheduled, schedules_in, sequence_of, sequences_in
-from test_traffic import ANNOUNCEMENT, FLAG, parts_of, rows_of, to_others, traffic_of
+from overlap import Schedule, overlapped, scheduled, schedules_in, sequence_of, sequences_in
+from traffic import overlapped_bytes, parts_of, traffic_of
 
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
@@ -29,6 +29,7 @@ def drawn(tokens, routing):
     return Drawn(EXPERTS, K, HIDDEN, 64, True, "bf16", tokens, routing)
 
 
+LAYER = drawn(33, "random")
 CALLS = [inputs_of(drawn(*case), 2, seed) for seed, case in enumerate([(96, "random"), (33, "random"), (70, "last rank"), (0, "random"), (9, "skip")])]
 # Every source gives every expert two whole tiles, so that steps fall between sources.
 CALLS[0]["ids"] = np.stack([(2 * np.arange(96) + j) % EXPERTS for j in range(K)], axis=1).astype(np.int32)
@@ -37,7 +38,7 @@ CALLS[0]["ids"] = np.stack([(2 * np.arange(96) + j) % EXPERTS for j in range(K)]
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     folder = tmp_path_factory.mktemp("layer")
-    return folder / "layer.mlir", [*write(drawn(33, "random"), folder), "--target-cpu=x86-64-v3"]
+    return folder / "layer.mlir", [*write(LAYER, folder), "--target-cpu=x86-64-v3"]
 
 
 @pytest.fixture(scope="module")
@@ -52,20 +53,6 @@ def tile(source):
     """Rows of a tile of the first product."""
     text = overlapped(source[0], "ep=2", FIRST[2], *source[1])
     return int(re.search(r"func @experts_up_.*?row_tile \S+ max (\d+)", text, re.DOTALL)[1])
-
-
-def bytes_of(schedule, parts, sum_size=4):
-    """[rank][launch] (phase, bytes to each rank) of a call; parts: of each rank the ids of its tokens; sum_size: bytes of a number of a sum."""
-    ranks, sent, room = len(parts), rows_of(parts), max(map(len, parts))
-    _, chunks = chunks_of(schedule, room)
-    result = []
-    for rank in range(ranks):
-        there, back = "up: rows to experts", "up: sums to tokens"
-        launches = [(there, lambda peer: sent[rank][peer] * K * (4 + 2)), (there, lambda peer: ANNOUNCEMENT + FLAG), (there, lambda peer: chunks * FLAG),
-                    (there, lambda peer: sent[rank][peer] * HIDDEN * 2), (back, lambda peer: sent[peer][rank] * HIDDEN * sum_size),
-                    (back, lambda peer: chunks * schedule["slices"] * FLAG)]  # fmt: skip
-        result.append([(phase, to_others(rank, ranks, bytes_to)) for phase, bytes_to in launches])
-    return result
 
 
 @pytest.mark.parametrize("ranks,edit", CASES, ids=lambda value: str(value).replace(" ", "-"))
@@ -84,7 +71,7 @@ def test_an_edited_schedule(ranks, edit, source, expected, tile, tmp_path):
         for call in CALLS:
             parts = parts_of(call["ids"], ranks)
             wanted += sequence_of(schedule, rank, parts, EXPERTS, tile)
-            sent += bytes_of(schedule, parts)[rank]
+            sent += overlapped_bytes(schedule, parts, LAYER)[rank]
         assert sequences[rank] == wanted
         assert traffic[rank] == sent
     if schedule.get("order") == "part":

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 import test_overlap_trace as overlap_trace
-import test_traffic as traffic
+import test_traffic as plain_trace
 from edited import compile_text, substitute, text_at, without
 from layer import Drawn, inputs_of, write, write_all
 from overlap import Schedule, schedules_in
 from safetensors.torch import save_file
+from traffic import overlapped_bytes, parts_of, traffic_of
 
 from moe_mlir.testing.compiling import compiler, export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE
@@ -24,7 +25,7 @@ from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 PLAIN = "<plain>"
 # Layers of the tests that say what a whole exchange sends.
-SIZES = {True: (traffic.EXPERTS, traffic.K, traffic.HIDDEN, 16), False: (overlap_trace.EXPERTS, overlap_trace.K, overlap_trace.HIDDEN, 64)}
+SIZES = {True: (plain_trace.EXPERTS, plain_trace.K, plain_trace.HIDDEN, 16), False: (overlap_trace.EXPERTS, overlap_trace.K, overlap_trace.HIDDEN, 64)}
 # What --parallel says, the schedule, tokens of a pass: a rank of a call has fewer, as many, or more.
 CASES = [
     ("ep=2", PLAIN, 7), ("ep=2", Schedule(chunk=2, slices=2), 8), ("ep=4", PLAIN, 5), ("ep=4", Schedule(steps=(1, 3), chunk=3, slices=1, piece=6), 17),
@@ -85,14 +86,14 @@ def whole(sources, tmp_path_factory):
 def sent(ids, said, ranks, rank, tokens, replicated):
     """[launch] (phase, bytes to each rank) of a call: what each pass sends is what an exchange of its tokens would."""
     if replicated:
-        return [launch for first in range(0, len(ids), tokens) for launch in traffic.sums_of(rank, ranks, min(tokens, len(ids) - first))]
-    launches, parts = [], traffic.parts_of(ids, ranks)
+        return [launch for first in range(0, len(ids), tokens) for launch in plain_trace.sums_of(rank, ranks, min(tokens, len(ids) - first))]
+    launches, parts = [], parts_of(ids, ranks)
     room = max(map(len, parts))
     for first in range(0, room, tokens):
         # Passes are of one size on all ranks: tokens that a rank does not have go to no expert.
         missing = [np.full((min(room, tokens) - len(part[first : first + tokens]), ids.shape[1]), -1, np.int32) for part in parts]
         of_pass = [np.concatenate([part[first : first + tokens], rest]) for part, rest in zip(parts, missing)]
-        launches += (overlap_trace.bytes_of(said[0], of_pass) if said else traffic.expected("split", "bf16", of_pass))[rank]
+        launches += (overlapped_bytes(said[0], of_pass, overlap_trace.LAYER) if said else plain_trace.expected("split", "bf16", of_pass))[rank]
     return launches
 
 
@@ -108,7 +109,7 @@ def test_bits_and_bytes(parallel, schedule, tokens, sources, whole, tmp_path):
     assert_same_bits(outputs, whole(parallel, is_plain))
     if "etp" in parallel or "bf16" in parallel:
         return
-    actual = traffic.traffic_of(trace, ranks)
+    actual = traffic_of(trace, ranks)
     for rank in range(ranks):
         said = schedules_in(text)
         assert actual[rank] == [launch for call in calls(is_plain) for launch in sent(call["ids"], said, ranks, rank, tokens, "replicated" in parallel)]

@@ -6,9 +6,9 @@ import torch
 from edited import compile_text, substitute, text_at
 from layer import Drawn, inputs_of, write
 from overlap import Schedule, scheduled
-from test_overlap_trace import bytes_of
 from test_overlap_trace import drawn as overlap_layer
-from test_traffic import calls_of, expected, layer_of, parts_for, parts_of, traffic_of
+from test_traffic import calls_of, expected, layer_of, parts_for
+from traffic import overlapped_bytes, parts_of, traffic_of
 
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
@@ -17,6 +17,7 @@ TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 PROGRAMS = [("split", 2, "f32"), ("split", 4, "bf16"), ("replicated", 2, "bf16")]
 SCHEDULES = [Schedule(steps=(1, 1), chunk=4, slices=2), Schedule(steps=(1, 2, 1), chunk=5, slices=1, order="part"), Schedule(parts=3)]
 HIDDEN = 256
+LAYER = overlap_layer(33, "random")
 
 
 def rounded(array):
@@ -60,7 +61,7 @@ def test_each_rank_rounds_once(tokens, ranks, dtype, tmp_path):
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     folder = tmp_path_factory.mktemp("layer")
-    return folder / "layer.mlir", [*write(overlap_layer(33, "random"), folder), "--target-cpu=x86-64-v3"]
+    return folder / "layer.mlir", [*write(LAYER, folder), "--target-cpu=x86-64-v3"]
 
 
 CALLS = [inputs_of(overlap_layer(*case), 2, seed) for seed, case in enumerate([(96, "random"), (33, "skip"), (0, "random"), (9, "last rank")])]
@@ -84,7 +85,7 @@ def test_overlapped_is_plain(schedule, source, plain, tmp_path):
         said = {"parts": schedule.parts, "slices": 1, "order": "part"}
     traffic = traffic_of(tmp_path / "trace.json", 2)
     for rank in range(2):
-        assert traffic[rank] == [launch for call in CALLS for launch in bytes_of(said, parts_of(call["ids"], 2), sum_size=2)[rank]]
+        assert traffic[rank] == [launch for call in CALLS for launch in overlapped_bytes(said, parts_of(call["ids"], 2), LAYER, sum_size=2)[rank]]
 
 
 def test_the_text_decides(source):

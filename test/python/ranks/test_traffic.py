@@ -1,16 +1,14 @@
 """What ranks send to each other, byte for byte: the trace and the benchmark say what follows from the routing."""
 
-import json
-
 import numpy as np
 import pytest
 
 from layer import ROUTINGS, Drawn, inputs_of, write
 from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import compile_for, outputs_of, part_of, run
+from traffic import ANNOUNCEMENT, BYTES, FLAG, parts_of, rows_of, to_others, traffic_of
 
-EXPERTS, HIDDEN, K, TOKENS, FLAG, ANNOUNCEMENT = 8, 24, 3, 37, 4, 8
-BYTES = {"f32": 4, "bf16": 2}
+EXPERTS, HIDDEN, K, TOKENS = 8, 24, 3, 37
 PROGRAMS = [("split", 2, "f32"), ("split", 4, "bf16"), ("replicated", 2, "bf16"), ("replicated", 4, "f32")]
 # dp, ep, etp
 GRIDS = [((2, 2, 2), "split"), *([((1, 2, 2), "replicated"), ((1, 1, 4), "replicated")] if FULL else [])]
@@ -31,23 +29,8 @@ def calls_of(dtype, ranks):
     return [*calls, stays]
 
 
-def parts_of(ids, ranks):
-    """Of each rank the ids of its tokens, if they are divided."""
-    return [ids[part_of(len(ids), rank, ranks)] for rank in range(ranks)]
-
-
 def parts_for(tokens, ids, ranks):
     return parts_of(ids, ranks) if tokens == "split" else [ids] * ranks
-
-
-def rows_of(parts):
-    """[from, to]: rows that a rank sends, one for each rank that owns an expert of a token."""
-    owners = [np.where(ids < 0, -1, ids // (EXPERTS // len(parts))) for ids in parts]
-    return [[int((own == peer).any(axis=1).sum()) for peer in range(len(parts))] for own in owners]
-
-
-def to_others(rank, ranks, bytes_to):
-    return [0 if peer == rank else bytes_to(peer) for peer in range(ranks)]
 
 
 def sums_of(rank, ranks, count, size=4):
@@ -63,21 +46,13 @@ def expected(tokens, dtype, parts, sum_size=4):
         if tokens == "replicated":
             result.append(sums_of(rank, ranks, len(ids), sum_size))
         else:
-            rows, row_bytes = rows_of(parts), HIDDEN * size + K * 4 + K * size
+            rows, row_bytes = rows_of(parts, EXPERTS), HIDDEN * size + K * 4 + K * size
             given = [("up: rows to experts", lambda peer: rows[rank][peer] * row_bytes),
                      ("up: rows to experts", lambda peer: ANNOUNCEMENT + FLAG),
                      ("up: sums to tokens", lambda peer: rows[peer][rank] * sum_bytes),
                      ("up: sums to tokens", lambda peer: FLAG)]
             result.append([(phase, to_others(rank, ranks, bytes_to)) for phase, bytes_to in given])
     return result
-
-
-def traffic_of(trace, ranks, axis="ep", axes=("ep",)):
-    """[rank][launch] of all calls, on one of the axes on which something is sent."""
-    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event.get("cat") == "traffic"]
-    assert {event["name"] for event in events} == {f"sent on {name}" for name in axes}
-    events = [event for event in events if event["name"] == f"sent on {axis}"]
-    return [[(event["args"]["phase"], event["args"]["bytes"]) for event in events if event["pid"] == rank + 1] for rank in range(ranks)]
 
 
 @pytest.fixture(scope="module", params=PROGRAMS, ids=lambda program: "-".join(map(str, program)))
