@@ -2,6 +2,8 @@
 
 #include "moe-mlir/Simulation/Solve.h"
 
+#include "Rank.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -197,10 +199,20 @@ std::pair<Setup, Solution> sim::solveExchange(Setup setup) {
 Schedule sim::drawSchedule(const Setup &setup, std::mt19937 &random) {
   auto draw = [&](int64_t least, int64_t most) { return least + int64_t(random() % uint64_t(most - least + 1)); };
   Schedule schedule;
+  const int64_t kind = draw(0, 9);
+  if (kind == 0) {
+    schedule.kind = Schedule::Parts;
+    schedule.parts = draw(1, 16);
+    return schedule;
+  }
   schedule.kind = Schedule::Overlap;
+  schedule.order = kind <= 3 ? Schedule::Part : Schedule::Source;
   schedule.chunk = int64_t(16) << draw(0, 6);
   schedule.piece = int64_t(128) << draw(0, 5);
-  for (int64_t rest = sourcesOf(setup); rest > 0; rest -= schedule.steps.back())
+  const int64_t units = schedule.order == Schedule::Source
+                            ? sourcesOf(setup)
+                            : partsOf(schedule, RankTraffic(setup, RankTraffic::Shared(setup), 0));
+  for (int64_t rest = units; rest > 0; rest -= schedule.steps.back())
     schedule.steps.push_back(schedule.steps.size() < 16 ? draw(1, rest) : rest);
   const bool isCpu = setup.cluster.isCpu();
   schedule.send = isCpu ? 0 : draw(1, setup.cluster.workers() / 2);

@@ -26,7 +26,7 @@ Solution solve(const Setup &setup);
 /// The set-up with one exchange or with two, whichever has the better solution.
 std::pair<Setup, Solution> solveExchange(Setup setup);
 
-/// An overlap drawn at random that fits the set-up.
+/// An overlap or parts, drawn at random, that fit the set-up.
 Schedule drawSchedule(const Setup &setup, std::mt19937 &random);
 
 } // namespace moe_mlir::sim
