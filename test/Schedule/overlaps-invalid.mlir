@@ -1,16 +1,19 @@
-// Schedules that a layer cannot have.
+// Schedules that a layer cannot have: one error each, at the layer.
 // RUN: split-file %s %t
-// RUN: not moe-opt %t/one-rank.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=ONE
-// RUN: not moe-opt %t/steps.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=STEPS
-// RUN: not moe-opt %t/slices.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=SLICES
-// RUN: not moe-opt %t/read.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=READ
-// RUN: not moe-opt %t/gathered.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=GATHERED
+// RUN: not moe-opt %t/one-rank.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=ONE --implicit-check-not=error:
+// RUN: not moe-opt %t/steps.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=STEPS --implicit-check-not=error:
+// RUN: not moe-opt %t/slices.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=SLICES --implicit-check-not=error:
+// RUN: not moe-opt %t/read.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=READ --implicit-check-not=error:
+// RUN: not moe-opt %t/gathered.mlir --moe-verify-level=level=scheduled 2>&1 | FileCheck %s --check-prefix=GATHERED --implicit-check-not=error:
+// What the compiler says of an edited text.
+// RUN: not moe-compile %t/steps.mlir --from=scheduled --to=kernel -q -o %t/none.mlir 2>&1 | FileCheck %s --check-prefix=COMPILER --implicit-check-not=error:
 
-// ONE: 'moe.expert' op has a schedule that overlaps, but reads no rows of a moe.dispatch 'at' this rank, or not alone; make it plain
-// STEPS: 'moe.expert' op has a schedule whose steps take the rows of 3 ranks, but there are 2
-// SLICES: 'moe.expert' op has a schedule of 2 slices, but the second product's 64 columns stand in 1 blocks of 64, which slices share equally
-// READ: 'moe.expert' op has a schedule that overlaps, but has no moe.combine that alone reads its rows; make it plain
-// GATHERED: 'moe.expert' op has a schedule that overlaps, but has rows of 'placement(gathered)', which come all at once; make it plain
+// ONE: one-rank.mlir:4:8: error: 'moe.expert' op has a schedule that overlaps, but reads no rows of a moe.dispatch 'at' this rank, or not alone; make it plain
+// STEPS: steps.mlir:9:8: error: 'moe.expert' op has a schedule whose steps take the rows of 3 ranks, but there are 2
+// COMPILER: moe-compile: error: {{.*}}steps.mlir:9: 'moe.expert' op has a schedule whose steps take the rows of 3 ranks, but there are 2
+// SLICES: slices.mlir:9:8: error: 'moe.expert' op has a schedule of 2 slices, but the second product's 64 columns stand in 1 blocks of 64, which slices share equally
+// READ: read.mlir:9:8: error: 'moe.expert' op has a schedule that overlaps, but has no moe.combine that alone reads its rows; make it plain
+// GATHERED: gathered.mlir:9:8: error: 'moe.expert' op has a schedule that overlaps, but has rows of 'placement(gathered)', which come all at once; make it plain
 
 //--- one-rank.mlir
 func.func @main(%x: tensor<?x64xf32>, %ids: tensor<?x2xi32>, %w: tensor<4x64x64xf32>) -> tensor<?x64xf32> {

@@ -125,7 +125,7 @@ TEST(Simulate, NestedSendsFewerBytesBetweenNodes) {
   EXPECT_NEAR(nested.out.networkBytes, toNodes * 7168 * 2, 1);
 }
 
-/// 2048 ranks, none like another. (The test's own limit of time is the check.)
+/// 2048 ranks, none like another. How long they may take is said in test/Tools/moe-sim/run.test.
 TEST(Simulate, ManyRanks) {
   sim::Setup setup = setupOf("2048xA100", "experts=2048,top-k=8,hidden=2048,ffn=1024", 4096);
   Schedule schedule = scheduleOf("overlap, chunk = 128, order = source, steps = [8, 2040], piece = 256, send = 12, "
