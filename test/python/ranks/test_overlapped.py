@@ -13,7 +13,7 @@ from layer import Drawn, inputs_of, write
 from left_out import LEFT_OUT
 from overlap import Schedule, overlapped, scheduled
 
-from moe_mlir.testing.compiling import export_model, step_inputs
+from moe_mlir.testing.compiling import compiler, export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
@@ -71,6 +71,33 @@ def expected(source, tmp_path_factory):
     folder = tmp_path_factory.mktemp("expected")
     path, flags = source
     return outputs_of(compile_for(path, folder, 1, *flags), 1, calls(), folder / "calls")
+
+
+def operations(kernel, text):
+    """The ops of a kernel from its row tile on."""
+    body = re.search(rf"^  kernel\.func @{kernel}_.*?(kernel\.row_tile .*?)^  \}}", text, re.DOTALL | re.MULTILINE)[1]
+    return re.findall(r"(?:= |^ *)(\w+\.\w+)", body, re.MULTILINE)
+
+
+@pytest.mark.parametrize("target", ["--target-cpu=x86-64-v3", "--target-cpu=sapphirerapids", "--target=cuda:h200"])
+def test_products_are_those_of_the_plain_kernels(target, source):
+    """What stands in a row tile is the same; behind it a slice of the second product is announced."""
+    path, (*flags, _) = source
+    level = text_at("scheduled", path, "ep=2", *flags, target)
+
+    def kernels(schedule):
+        command = [compiler(), "-", "--from=scheduled", "--to=kernel", "-o", "-", "-q"]
+        edited = substitute(r"schedule\(<.*?>\)", f"schedule({schedule})", level)
+        return subprocess.run(command, input=edited, check=True, capture_output=True, text=True).stdout
+
+    plain = kernels("<plain>")
+    assert "kernel.launch_group" not in plain
+    for schedule in SCHEDULES[2]:
+        text = kernels(schedule)
+        assert "kernel.mma" in operations("experts_up", text)
+        assert operations("experts_up", text) == operations("experts_up", plain)
+        *down, arrive, end = operations("experts_down", text)
+        assert [*down, end] == operations("experts_down", plain) and arrive == "kernel.arrive"
 
 
 @pytest.mark.parametrize("ranks,schedule", [*((ranks, schedule) for ranks, schedules in SCHEDULES.items() for schedule in schedules), (4, Schedule(steps=(4,), chunk=7, slices=1))], ids=str)
