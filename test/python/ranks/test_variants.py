@@ -20,7 +20,7 @@ LAYER = Drawn(8, 2, 256, 128, True, "f32", 70, "random")
 # The first one is what --parallel says. Whoever has slices sums in another order.
 WAYS = {
     2: ["ep=2", "dp=2", "ep=2,tokens=replicated", "ep=2,schedule=<overlap, chunk = 16, steps = [1, 1], slices = 2>", "etp=2"],
-    4: ["ep=4", "dp=4", "dp=2,ep=2", "ep=4,schedule=<parts = 2>", "ep=2,etp=2"],
+    4: ["ep=4", "dp=4", "dp=2,ep=2", "ep=4,schedule=<parts = 2>", "ep=2,etp=2", "etp=4"],
 }
 
 
