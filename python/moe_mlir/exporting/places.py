@@ -4,6 +4,7 @@ import traceback
 from pathlib import Path
 
 import torch
+from transformers.cache_utils import Cache, CacheLayerMixin
 
 TORCH = Path(torch.__file__).parent
 
@@ -19,7 +20,7 @@ DATA = ("what decides there must follow from sizes and constants; where a module
 CACHE = "its cache is of a kind that this export does not know; export it without one (--no-cache)"
 HELPS = {
     "GuardOnDataDependentSymNode": DATA, "DataDependentOutputException": DATA, "DynamicOutputShapeException": DATA,
-    "UncapturedDataDependent": DATA, "UserError": DATA, "past_key_values": CACHE, "attention layer": CACHE, "on layer": CACHE, "Layer' object has no": CACHE,
+    "UncapturedDataDependent": DATA, "UserError": DATA, "past_key_values": CACHE, "attention layer": CACHE, "on layer": CACHE,
 }
 
 
@@ -43,4 +44,6 @@ def help_for(error, cached):
     """What to try, "" if nothing is known."""
     text = f"{type(error).__name__}: {error}"
     helps = [help for key, help in HELPS.items() if key in text]
+    if isinstance(error, AttributeError) and isinstance(error.obj, (Cache, CacheLayerMixin)):
+        helps.append(CACHE)
     return next((help for help in helps if help != CACHE or cached), "")
