@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import moe_mlir
+from moe_mlir import hf, ops
 from moe_mlir.errors import MismatchError, UnsupportedError
 from moe_mlir.exporting import cache, replacements
-from moe_mlir.exporting.replacements import convolutions, scans, selective_scans
+from moe_mlir.exporting.replacements import convolutions, lightning, scans, selective_scans
 from moe_mlir.testing.families import small_model
 from moe_mlir.testing.full import sample
 
@@ -102,7 +103,8 @@ def planted(module, name, change):
     ("kimi_linear", scans, "delta_rule"),
     ("nemotron_h", selective_scans, "mamba2_chunk_scan"),
     ("jamba", selective_scans, "mamba_selective_scan"),
-], 0, 1, 3))
+    ("minimax", lightning, "_forward"),
+], 0, 1, 3, 5))
 def test_a_wrong_replacement_is_refused(family, module, name, monkeypatch):
     """The state too: the outputs of the last call are right, and all that follow are not."""
     model = small_model(family)
@@ -116,6 +118,27 @@ def test_a_wrong_replacement_is_refused(family, module, name, monkeypatch):
         with replacements.replaced(model):
             raise AssertionError("a wrong replacement was taken")
     assert dict(vars(module_of(model))) == functions
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_lightning_attention_is_compared_as_it_is(dtype, monkeypatch):
+    """In the model's own dtype, and with a state from before: one that is forgotten, or lasts longer, is seen."""
+    model = hf.cast(small_model("minimax"), dtype)
+    with replacements.replaced(model):
+        pass
+    scan = ops.scan
+
+    def forgets(*arguments):
+        return scan(*arguments[:-1], torch.zeros_like(arguments[-1]))
+
+    def lasts(query, key, value, decay, *arguments):
+        return scan(query, key, value, decay / 2, *arguments)
+
+    for wrong in (forgets, lasts):
+        monkeypatch.setattr(ops, "scan", wrong)
+        with pytest.raises(MismatchError, match=r"\(MiniMaxLightningAttention\) differs from what would replace it: by"):
+            with replacements.replaced(model):
+                raise AssertionError("a wrong replacement was taken")
 
 
 def test_a_function_of_another_version_is_refused(tmp_path, monkeypatch):

@@ -44,8 +44,8 @@ def compare(original, replacement, draws, what):
                 check_close(a, b, what)
 
 
-def check_close(wanted, got, what):
-    """Raise `MismatchError` unless the tensors have one shape and agree."""
+def check_close(wanted, got, what, tolerance=TOLERANCE):
+    """Raise `MismatchError` unless the tensors have one shape and differ by at most `tolerance` of the largest value."""
     if wanted.shape != got.shape:
         raise MismatchError(
             f"{what} gives {list(wanted.shape)}, its replacement {list(got.shape)}; nothing was written"
@@ -54,7 +54,7 @@ def check_close(wanted, got, what):
         return
     largest = max(wanted.abs().max().item(), 1e-30)
     off = (wanted.double() - got.double()).abs().max().item()
-    if not off <= TOLERANCE * largest:
+    if not off <= tolerance * largest:
         raise MismatchError(
             f"{what} differs from what would replace it: by {off:.3g} where the largest value is {largest:.3g}; "
             "this version of transformers computes something else; nothing was written"

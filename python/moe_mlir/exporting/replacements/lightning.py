@@ -6,8 +6,10 @@ import torch
 import torch.nn.functional as F
 
 from ... import ops
-from .functions import check_close, drawn
+from .functions import TOLERANCE, check_close, drawn
 
+# Of a dtype below float32, in which the original adds its state up and ours does not.
+ROUNDINGS = 8
 _PARTS = ("qkv_proj", "out_proj", "output_gate", "norm", "slope_rate", "query_decay", "key_decay", "diagonal_decay")
 
 
@@ -44,10 +46,31 @@ def replaced(model):
             module.__dict__.pop("forward", None)
 
 
+class _Kept:
+    """What a layer keeps in a cache of MiniMax."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def get_linear_cache(self, layer):
+        return self.state
+
+    def set_linear_cache(self, layer, state):
+        self.state = state
+
+
 def _compare(name, module):
+    """In the dtype of the module, whose rates and products are rounded to it: below float32 the tolerance is some roundings."""
+    dtype = module.qkv_proj.weight.dtype
+    tolerance = TOLERANCE if dtype == torch.float32 else ROUNDINGS * torch.finfo(dtype).eps
+    heads, width = module.num_attention_heads, module.head_dim
     with torch.no_grad():
-        for length in (1, module.block_size + 3):
-            x = drawn(1, 2, length, module.qkv_proj.in_features).to(module.qkv_proj.weight.dtype)
-            if x.dtype == torch.float32:
-                for wanted, got in zip(module.forward(x, None, None), _forward(module, x)):
-                    check_close(wanted, got, f"'{name}' ({type(module).__name__})")
+        for length, kept in ((1, False), (module.block_size + 3, False), (1, True), (5, True)):
+            x = drawn(1, 2, length, module.qkv_proj.in_features).to(dtype)
+            state = drawn(2, 2, heads, width, width).to(dtype)
+            caches = [_Kept(state.clone()) if kept else None for _ in range(2)]
+            wanted, got = module.forward(x, None, None, caches[0]), _forward(module, x, past_key_values=caches[1])
+            if kept:
+                wanted, got = (*wanted, caches[0].state), (*got, caches[1].state)
+            for a, b in zip(wanted, got, strict=True):
+                check_close(a, b, f"'{name}' ({type(module).__name__})", tolerance)
