@@ -1,4 +1,4 @@
-"""Functions near zero and powers on the emulated GPU: alone, and as activations of experts."""
+"""Functions near zero and powers on the emulated GPU: alone, and as activations of experts; scores of gates."""
 
 import ml_dtypes
 import numpy as np
@@ -94,3 +94,41 @@ def test_as_activation_of_a_layer(name, element, tmp_path):
         call(program, tmp_path, {"x": x, "logits": logits, "first": first, "second": second}, seed)
         actual = np.load(tmp_path / "out" / "y.npy")
         assert np.abs(actual - expected).max() <= (1e-5 if element == "f32" else 2**-6) * np.abs(expected).max()
+
+
+GATES = {
+    "softmax": ("score(softmax)", {}),
+    "sparsemixer": ("score(sparsemixer) jitter(0.2)", {"score_function": "sparsemixer", "jitter": 0.2}),
+    "near": ("score(sparsemixer) jitter(0.01) renormalize(sum) scale(1.5)", {"score_function": "sparsemixer", "jitter": 0.01, "renormalization": "sum", "scale": 1.5}),
+    "after": ("score(sigmoid_after)", {"score_function": "sigmoid_after"}),
+    "after_sum": ("score(sigmoid_after) renormalize(sum) eps(1.0e-9)", {"score_function": "sigmoid_after", "renormalization": "sum", "eps": 1e-9}),
+    "bounded": ("score(sigmoid) renormalize(sum) eps(1.0e-9) least(2.0)", {"score_function": "sigmoid", "renormalization": "sum", "eps": 1e-9, "least": 2.0}),
+    "bounded_after": ("score(sigmoid_after) renormalize(sum) least(2.0)", {"score_function": "sigmoid_after", "renormalization": "sum", "least": 2.0}),
+}
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+def test_scores_of_gates(element, tmp_path):
+    """Of several tokens and of none; a sum of weights is bounded in some rows and not in others."""
+    E, k = 19, 3
+    logits, chosen, ids = f"tensor<?x{E}x{element}>", f"tensor<?x{k}xf32>", f"tensor<?x{k}xi32>"
+    calls = [f"%{name}:2 = moe.gate %logits top_k({k}) {words} : {logits} -> {chosen}, {ids}" for name, (words, _) in GATES.items()]
+    names = [f'{chosen} {{moe.name = "{name}_w"}}, {ids} {{moe.name = "{name}_e"}}' for name in GATES]
+    program = build(f"""
+    func.func @main(%logits: {logits} {{moe.name = "logits", moe.dims = ["tokens", ""]}}) -> ({", ".join(names)}) {{
+      {chr(10).join(calls)}
+      return {", ".join(f"%{name}#0, %{name}#1" for name in GATES)} : {", ".join(f"{chosen}, {ids}" for _ in GATES)}
+    }}""", tmp_path)  # fmt: skip
+    # Of several sizes and signs, exact in bf16, never equal.
+    places = np.random.default_rng(0).permuted(np.tile(np.arange(E), (33, 1)), axis=1)
+    values = np.repeat([[0.125], [0.5], [2.0]], 11, axis=0) * (places - np.repeat([[18], [9], [4]], 11, axis=0))
+    for tokens in (33, 0):
+        x = values[:tokens].astype(np.float32)
+        call(program, tmp_path, {"logits": x})
+        for name, (_, options) in GATES.items():
+            experts, weights = ref.gate(x, k, **options)
+            np.testing.assert_array_equal(np.load(tmp_path / "out" / f"{name}_e.npy"), experts, name)
+            np.testing.assert_allclose(np.load(tmp_path / "out" / f"{name}_w.npy"), weights, rtol=1e-5, atol=1e-7, err_msg=name)
+            if tokens and options.get("least"):
+                sums = ref.gate(x, k, **{**options, "least": 0.0, "renormalization": "none"})[1].sum(axis=-1)
+                assert (sums < options["least"]).any() and (sums > options["least"]).any()
