@@ -11,9 +11,9 @@ from moe_mlir.testing.families.page import STATES, lines_of, page, state
 from moe_mlir.testing.full import FULL
 from moe_mlir.testing.paths import ROOT
 
-# Gates of different kinds, sliding windows, shared experts, dense layers beside sparse ones, heads by layer, latent attention, experts that
-# transformers' registry cannot replace, an activation of its own.
-FEW = ["mixtral", "ernie4_5_moe", "phimoe", "kolibri1", "deepseek_v3", "laguna", "minimax_m2", "granitemoe", "qwen2_moe", "hunyuan_v1_moe",
+# Gates of different kinds, sliding windows, shared experts, dense layers beside sparse ones, heads by layer, latent attention, a recurrence with
+# its convolution, sinks, an indexer of keys, experts that transformers' registry cannot replace, an activation of its own.
+FEW = ["nemotron_h", "ernie4_5_moe", "phimoe", "kolibri1", "deepseek_v3", "laguna", "gpt_oss", "deepseek_v32", "qwen2_moe", "hunyuan_v1_moe",
        "dbrx", "beam"]
 PAGE = ROOT / "docs" / "Families.md"
 

@@ -14,8 +14,8 @@ from moe_mlir.testing.compiling import compiler
 from moe_mlir.testing.families import Logits, moe_families, small_model
 from moe_mlir.testing.full import FULL
 
-# Experts beside a dense block and widths that differ by layer; a mask that is computed; a part of a head that is empty.
-FEW = ["gemma4_text", "doge", "mimo_v2_flash"]
+# Experts beside a dense block and widths that differ by layer; a mask that is computed; a part of a head that is empty; sinks of eager attention.
+FEW = ["gemma4_text", "doge", "mimo_v2_flash", "flint"]
 DENSE = ["apertus", "cohere2", "exaone4", "gemma2", "gemma3_text", "glm4", "gpt2", "gpt_neox", "granite", "llama", "olmo2", "opt", "phi3",
          "qwen2", "qwen3", "smollm3", "stablelm", "starcoder2"]
 CHANGES = {"doge": {"is_moe": False}}  # whose experts mix the tokens of a batch

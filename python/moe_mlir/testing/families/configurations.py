@@ -53,7 +53,10 @@ _CHANGES = {
     },
     "exaone_moe": {"sliding_window_pattern": 3},
     "flint": {"layer_types": _MIXED, "mlp_only_layers": [0]},
-    "gemma4_text": {"enable_moe_block": True, "num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 48},
+    "gemma4_text": {
+        "enable_moe_block": True, "num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 48, "num_hidden_layers": 4,
+        "layer_types": ["sliding_attention", "full_attention"] * 2, "num_kv_shared_layers": 2,  # a layer of each kind reuses keys and values
+    },
     "glm_moe_dsa": {"indexer_types": ["full", "shared", "full"]},
     "granitemoehybrid": {"layer_types": _LINEAR, "position_embedding_type": "rope"},
     "granitemoe_swa": {"shared_intermediate_size": 40},
