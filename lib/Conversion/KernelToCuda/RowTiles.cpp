@@ -13,33 +13,16 @@
 using namespace mlir;
 using namespace mlir::kernel;
 
-static bool haveSameOperands(MmaOp x, MmaOp y) {
-  return x.getA() == y.getA() && x.getRows() == y.getRows() && x.getB() == y.getB() &&
-         x.getIndices() == y.getIndices() && x.getK() == y.getK();
-}
-
 /// The products of a loop over K that starts from zero, all with the same operands but for the column.
-static FailureOr<SmallVector<MmaOp>> productsOf(scf::ForOp loop) {
+static std::optional<SmallVector<MmaOp>> productsOf(scf::ForOp loop) {
   std::optional<ProductLoop> found = ProductLoop::match(loop);
   bool fromZero = llvm::all_of(loop.getInitArgs(), [](Value init) { return init.getDefiningOp<ZeroOp>() != nullptr; });
   auto isPlain = [&](MmaOp mma) {
-    return haveSameOperands(mma, found->mmas[0]) && ProductLoop::isInvariant(mma, loop);
+    return ProductLoop::haveSameOperands(mma, found->mmas[0]) && ProductLoop::isInvariant(mma, loop);
   };
   if (!found || !fromZero || !llvm::all_of(found->mmas, isPlain))
-    return failure();
+    return std::nullopt;
   return found->mmas;
-}
-
-/// The products of a loop over K that was folded because it has one step: `first` and those that go with it.
-static FailureOr<SmallVector<MmaOp>> productsOf(MmaOp first) {
-  SmallVector<MmaOp> products;
-  for (auto mma : first->getBlock()->getOps<MmaOp>()) {
-    if (!mma.getAcc().getDefiningOp<ZeroOp>())
-      return failure();
-    if (haveSameOperands(mma, first))
-      products.push_back(mma);
-  }
-  return products;
 }
 
 /// An op in `op` that uses accumulators or rows of a tile otherwise than a role does; null if there is none.
@@ -155,8 +138,8 @@ LogicalResult RoleBuilder::writeRowTileBody(RowTileOp tile) {
         return failure();
       continue;
     }
-    FailureOr<SmallVector<MmaOp>> products = overK ? productsOf(loop) : productsOf(mma);
-    if (failed(products))
+    std::optional<SmallVector<MmaOp>> products = overK ? productsOf(loop) : ProductLoop::matchSingleStep(mma);
+    if (!products)
       return op.emitOpError("does not step over K from zero by products of the same operands, one for each accumulator");
     Steps steps;
     if (overK) {

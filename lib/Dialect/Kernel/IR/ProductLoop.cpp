@@ -27,6 +27,22 @@ std::optional<ProductLoop> ProductLoop::match(scf::ForOp loop) {
   return isAll && !product.mmas.empty() ? std::optional(product) : std::nullopt;
 }
 
+bool ProductLoop::haveSameOperands(MmaOp x, MmaOp y) {
+  return x.getA() == y.getA() && x.getRows() == y.getRows() && x.getB() == y.getB() &&
+         x.getIndices() == y.getIndices() && x.getK() == y.getK();
+}
+
+std::optional<SmallVector<MmaOp>> ProductLoop::matchSingleStep(MmaOp first) {
+  SmallVector<MmaOp> products;
+  for (auto mma : first->getBlock()->getOps<MmaOp>()) {
+    if (!mma.getAcc().getDefiningOp<ZeroOp>())
+      return std::nullopt;
+    if (haveSameOperands(mma, first))
+      products.push_back(mma);
+  }
+  return products;
+}
+
 bool ProductLoop::isInvariant(MmaOp mma, scf::ForOp loop) {
   SmallVector<Value> outside(mma.getIndices());
   outside.append({mma.getA(), mma.getB(), mma.getRows(), mma.getColumn()});

@@ -26,6 +26,11 @@ struct ProductLoop {
   static scf::ForOp around(MmaOp mma);
   /// What `loop` computes, if its form is the one above and it holds nothing else.
   static std::optional<ProductLoop> match(scf::ForOp loop);
+  /// The products of a loop that was folded because it has one step: `first` and those of its block that have the same
+  /// operands but for the column. None if not all of the block start from zero.
+  static std::optional<SmallVector<MmaOp>> matchSingleStep(MmaOp first);
+  /// Whether `x` and `y` read the same operands, but for the column.
+  static bool haveSameOperands(MmaOp x, MmaOp y);
   /// Whether `mma` reads the same operands, but for k, in all steps of `loop`.
   static bool isInvariant(MmaOp mma, scf::ForOp loop);
 };
