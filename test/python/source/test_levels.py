@@ -1,5 +1,6 @@
 """Where decisions of a target may be known: no pass above the kernel level includes what belongs to one."""
 
+import collections
 import re
 from pathlib import Path
 
@@ -31,15 +32,45 @@ def test_nobody_asks_which_kind_a_target_is():
     assert not [path for path in sources("") if re.search(r"\bisCuda\(|depth > 2", path.read_text())]
 
 
+# A call of Emitter::line: its text and what is inserted into it.
+LINE = re.compile(r"(?<!void )(?<!Emitter::)\bline\([^,]*,\s*([^;]*)\);")
+TEXT_OPS = re.compile(r"\b(?:VerbatimOp|LiteralOp|CallOpaqueOp)\b|emitc\.(?:verbatim|literal|call_opaque)\b")
+
+
+def starts_of(call):
+    """The texts that a call of Emitter::line may write: the branches of a condition, or the only one."""
+    parts = re.findall(r'((?:"(?:[^"\\]|\\.)*"|::|[^"?:])+)', call)
+    return [part.strip() for part in (parts[1:] if len(parts) > 1 else parts)]
+
+
 def test_kernel_text_is_made_of_ops():
     """Text that the conversion writes word for word is comments and pragmas, literals are constants."""
-    files = {path.name: path.read_text() for path in sources("Conversion")}
-    text = "\n".join(files.values())
-    verbatim = re.findall(r"\bline\(loc,\s*(?:[^\n;]*\? )?(.)(..)", text)
-    assert len(verbatim) >= 3 and {start for _, start in verbatim} <= {"//", "#p"}, verbatim
-    assert text.count("VerbatimOp::create") == 1, "in Emitter::line"
+    text = "\n".join(path.read_text() for path in sources("Conversion"))
+    assert len(re.findall(r"(?<!void )(?<!Emitter::)\bline\(", text)) == len(LINE.findall(text)) >= 4
+    starts = [start for call in LINE.findall(text) for start in starts_of(call)]
+    assert len(starts) >= 5 and all(re.match(r'"(//|#pragma )', start) for start in starts), starts
+    assert not [call for call in LINE.findall(text) if "\\n" in call], "a comment or pragma is one line"
     literals = re.findall(r"LiteralOp::create\(([^;]*)\);", text)
     assert len(literals) == 2 and all("std::to_string(value)" in each or '"false" : "true"' in each for each in literals), literals
+
+
+def test_who_writes_text():
+    """What is not an op of its own in the text of a kernel is made at these places alone, however it is created."""
+    found = collections.Counter((match[0], path.name) for path in sources("") for match in TEXT_OPS.finditer(path.read_text()))
+    assert found == {
+        ("VerbatimOp", "ConvertKernelToEmitC.cpp"): 1,  # Emitter::line
+        ("LiteralOp", "ConvertKernelToEmitC.cpp"): 1,  # Emitter::integer
+        ("LiteralOp", "Scalars.cpp"): 1,
+        ("CallOpaqueOp", "ConvertKernelToEmitC.cpp"): 2,  # Emitter::call, and that calls stay
+        ("CallOpaqueOp", "Calls.cpp"): 1,
+    }
+
+
+def test_starts_of_lines():
+    (call,) = LINE.findall('line(loc, count ? prefix + "#pragma unroll 4" : "#pragma unroll");')
+    assert starts_of(call) == ['prefix + "#pragma unroll 4"', '"#pragma unroll"']
+    (call,) = LINE.findall('line(op->getLoc(),\n     "// a: b? " + std::to_string(x) + Twine(y),\n     argument);')
+    assert starts_of(call) == ['"// a: b? " + std::to_string(x) + Twine(y),\n     argument']
 
 
 def strings(path):
@@ -71,6 +102,8 @@ def test_the_table_of_functions_has_no_others():
 
 
 def test_one_matcher_of_products():
-    """The form of a loop over K is said in ProductLoop alone: nobody else looks for the product that a loop carries."""
-    looking = [path.name for path in sources("") if re.search(r"getDefiningOp<(?:kernel::)?MmaOp>", path.read_text())]
-    assert looking == ["ProductLoop.cpp"]
+    """The form of a loop over K, folded or not, is said in ProductLoop alone: nobody else looks for the product that a loop carries, for what a product adds to,
+    or for the products beside one, but the report, which counts them."""
+    follows = r"getDefiningOp<(?:kernel::)?MmaOp>|getAcc\(\)(?:\.getDefiningOp| [!=]= )|[!=]= \w+\.getAcc\(\)(?!\.getType)"
+    looking = {which: [path.name for path in sources("") if re.search(which, path.read_text())] for which in (follows, r"getOps<(?:kernel::)?MmaOp>")}
+    assert list(looking.values()) == [["ProductLoop.cpp"], ["ProductLoop.cpp", "Programs.cpp"]]
