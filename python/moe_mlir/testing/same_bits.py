@@ -3,6 +3,7 @@
 import argparse
 import fnmatch
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,12 +30,14 @@ examples:
   scripts/same-bits --old base/bin/moe-compile --count 0             without drawn configurations
   scripts/same-bits --old base/bin/moe-compile --only 'drawn-*'      some of them
   scripts/same-bits --old base/bin/moe-compile --full                500 drawn configurations, and every layer on the emulated GPU
+  scripts/same-bits --old base/bin/moe-compile --exact-activations   where the older one does not approximate activations on a GPU
 
 exit codes: 0 all bits are the same, 1 wrong input, 3 some differ, or only one compiler takes a model
 """
 
 COUNT, FULL_COUNT = 100, 500
 THREADS = 2
+GPU = "cuda:sm_90a"
 
 
 class Refused(Exception):
@@ -51,6 +54,7 @@ def parser():
     p.add_argument("--new", type=Path, metavar="FILE", help="moe-compile (default: that of the build folder)")
     p.add_argument("--count", type=int, metavar="N", help=f"drawn configurations (default: {COUNT}, with --full {FULL_COUNT})")
     p.add_argument("--full", action="store_true", help="more of all")
+    p.add_argument("--exact-activations", action="store_true", help="the newer compiler does not approximate activations on a GPU (activation = exact)")
     p.add_argument("--only", metavar="PATTERN", help="cases whose name matches")
     p.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="cases at a time (default: %(default)s)")
     return p
@@ -75,6 +79,8 @@ def compare(options):
     for path in compilers.values():
         if not path.is_file():
             raise Error(f"there is no compiler at '{path}'")
+    if options.exact_activations and not _opt(compilers["new"]).is_file():
+        raise Error(f"--exact-activations: there is no '{_opt(compilers['new'])}', which sets them")
     count = options.count if options.count is not None else FULL_COUNT if options.full else COUNT
     if count < 0 or options.jobs < 1:
         raise Error("--count must be at least 0, --jobs at least 1")
@@ -96,13 +102,13 @@ def compare(options):
 
 def results(names, compilers, count, options):
     """Yields (name, *`differences`) of all cases as they end."""
-    processes = min(options.jobs, len(names))
+    processes, full, exact = min(options.jobs, len(names)), options.full, options.exact_activations
     if processes == 1:
-        yield from ((name, *differences(name, compilers, count, options.full)) for name in names)
+        yield from ((name, *differences(name, compilers, count, full, exact)) for name in names)
         return
     # PyTorch's threads do not survive a fork.
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        asked = {pool.submit(differences, name, compilers, count, options.full): name for name in names}
+        asked = {pool.submit(differences, name, compilers, count, full, exact): name for name in names}
         for future in as_completed(asked):
             yield asked[future], *future.result()
 
@@ -118,24 +124,27 @@ def select(count, options):
 def repeat(options, compilers, count, name):
     """Command that compares one case again."""
     words = ["scripts/same-bits", "--old", compilers["old"], *(["--new", options.new] if options.new else [])]
-    words += [*(["--full"] if options.full else []), "--count", count, "--only", name]
+    words += [*(["--full"] if options.full else []), *(["--exact-activations"] if options.exact_activations else [])]
+    words += ["--count", count, "--only", name]
     return " ".join(map(str, words))
 
 
-def differences(name, compilers, count, full):
-    """([a line for each difference], why both refuse or "") of a case."""
+def differences(name, compilers, count, full, exact=False):
+    """([a line for each difference], why both refuse or "") of a case. With `exact`, the newer compiler approximates no activation on a GPU."""
     from .bit_cases import cases
 
     (case,) = [case for case in cases(count, full) if case.name == name]
     with tempfile.TemporaryDirectory(prefix="moe-same-bits-") as folder:
         folder = Path(folder)
         calls = case.export(folder / "model.pt2")
-        run = _run_on_cpu if case.device == "cpu" else _run_on_gpu
         found, refused, failed = {}, {}, []
         for side, tool in compilers.items():
             (folder / side).mkdir()
             try:
-                found[side] = run(tool.resolve(), folder / "model.pt2", folder / side, calls)
+                if case.device == "cpu":
+                    found[side] = _run_on_cpu(tool.resolve(), folder / "model.pt2", folder / side, calls)
+                else:
+                    found[side] = _run_on_gpu(tool.resolve(), folder / "model.pt2", folder / side, calls, exact and side == "new")
             except Refused as error:
                 refused[side] = str(error)
             except Failed as error:
@@ -175,6 +184,25 @@ def compile_with(tool, source, output, *flags):
     return output
 
 
+def _opt(tool):
+    """moe-opt of the build that a moe-compile belongs to."""
+    return tool.resolve().with_name("moe-opt")
+
+
+def with_exact_activations(tool, source, folder):
+    """The graph of a model whose target approximates no activation."""
+    graph = compile_with(tool, source, folder / "graph.mlir", f"--target={GPU}", "--to=graph")
+    passes = [_opt(tool), graph, f"--kernel-set-target=target={GPU}", "-o", folder / "exact.mlir"]
+    done = subprocess.run(passes, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        raise Failed(f"moe-opt: {done.stderr.strip()[-300:]}")
+    text, count = re.subn("activation = approximate", "activation = exact", (folder / "exact.mlir").read_text())
+    if count != 1:
+        raise Failed(f"its target says {count} times whether activations are approximated")
+    (folder / "exact.mlir").write_text(text)
+    return folder / "exact.mlir"
+
+
 def _run_on_cpu(tool, source, folder, calls):
     program = compile_with(tool, source, folder / "model")
 
@@ -186,11 +214,12 @@ def _run_on_cpu(tool, source, folder, calls):
     return _run_calls(run, folder, calls)
 
 
-def _run_on_gpu(tool, source, folder, calls):
+def _run_on_gpu(tool, source, folder, calls, exact):
     sys.path.insert(0, str(ROOT / "test" / "python" / "cuda"))
     from emulated_program import from_object
 
-    program = compile_with(tool, source, folder / "program.o", "--target=cuda:sm_90a", "--emit=obj")
+    source = with_exact_activations(tool, source, folder) if exact else source
+    program = compile_with(tool, source, folder / "program.o", f"--target={GPU}", "--emit=obj")
     try:
         run = from_object(program, folder, tool)
         return _run_calls(lambda *words: run(*words, "--device", "cuda:0"), folder, calls)

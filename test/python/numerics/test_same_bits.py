@@ -42,7 +42,6 @@ def test_equal_compilers():
     assert f"s {CASE}: same" in done.stderr
 
 
-@whole
 def test_planted_difference(tmp_path, capfd):
     old = wrapper(tmp_path / "edits", EDITS_TEXT)
     assert same_bits.main(["--old", str(old), "--count", COUNT, "--only", CASE, "--jobs", "1"]) == 3
@@ -77,10 +76,17 @@ def test_cases():
     assert "drawn-2/float32" not in names and set(names) < {case.name for case in cases(3, full=True)}
 
 
+def test_a_case_can_be_repeated():
+    words = ["--old", "a", "--new", "b", "--full", "--exact-activations", "--count", "2", "--only", "gpu-olmoe/bfloat16"]
+    options = same_bits.parser().parse_args(words)
+    assert same_bits.repeat(options, {"old": options.old}, 2, "gpu-olmoe/bfloat16").split() == ["scripts/same-bits", *words]
+
+
 @pytest.mark.parametrize("words, message", [
     (["--old", "/none"], "error: there is no compiler at '/none'"),
     (["--old", sys.executable, "--only", "x"], "error: --only: no case matches 'x'"),
     (["--old", sys.executable, "--count", "-1"], "error: --count must be at least 0"),
+    (["--old", sys.executable, "--new", sys.executable, "--exact-activations"], "error: --exact-activations: there is no '"),
 ])
 def test_wrong_input(words, message, capsys):
     assert same_bits.main(words) == 1
