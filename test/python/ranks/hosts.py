@@ -12,8 +12,19 @@ import subprocess
 import time
 from contextlib import contextmanager
 
+import numpy as np
+
 NUMBERS = itertools.count(1)
 TCP = {"UCX_TLS": "tcp"}
+HOST_NAMES = ("first", "second")
+# What launchers tell a rank: its number, how many there are, and where rank 0 is. Slurm says that by name.
+VARIABLES = {
+    "own": lambda rank, ranks, host, port: {"MOE_RANK": rank, "MOE_RANKS": ranks, "MOE_ROOT": f"{host}:{port}", "MOE_TOKEN": f"{host}:{port}"},
+    "torchrun": lambda rank, ranks, host, port: {"RANK": rank, "WORLD_SIZE": ranks, "MASTER_ADDR": host, "MASTER_PORT": port},
+    "srun": lambda rank, ranks, host, port: {
+        "SLURM_PROCID": rank, "SLURM_STEP_NUM_TASKS": ranks, "SLURM_JOB_ID": port, "SLURM_STEP_ID": 0, "SLURM_STEP_NODELIST": ",".join(HOST_NAMES),
+    },
+}  # fmt: skip
 
 
 def why_no_namespaces():
@@ -38,7 +49,7 @@ class Hosts:
 
     def __init__(self, names=None):
         self.names = names
-        self.address = "10.211.77.1" if names else "127.0.0.1"
+        self.addresses = [f"10.211.77.{host + 1}" if names else "127.0.0.1" for host in range(2)]
         self.devices = [f"{name}v" for name in names] if names else ["lo", "lo"]
 
     def enter(self, host):
@@ -47,10 +58,10 @@ class Hosts:
     def root(self):
         """HOST:PORT that nobody listens at: the namespaces are new, and this test's own."""
         if self.names:
-            return f"{self.address}:{21000 + next(NUMBERS)}"
+            return f"{self.addresses[0]}:{21000 + next(NUMBERS)}"
         with socket.socket() as free:
-            free.bind((self.address, 0))
-            return f"{self.address}:{free.getsockname()[1]}"
+            free.bind((self.addresses[0], 0))
+            return f"{self.addresses[0]}:{free.getsockname()[1]}"
 
     def set_link(self, state):
         ip("-n", self.names[1], "link", "set", self.devices[1], state)
@@ -65,35 +76,41 @@ class Hosts:
         elif self.about(host)["qdisc"] == "tbf":
             subprocess.run(device, check=True, capture_output=True)
 
-    def about(self, host):
-        words = ["ip", "-n", self.names[host], "-s", "-j", "link", "show", "dev", self.devices[host]]
+    def about(self, host, device=None):
+        words = ["ip", "-n", self.names[host], "-s", "-j", "link", "show", "dev", device or self.devices[host]]
         return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)[0]
 
     def sent(self):
         """Bytes that the first host has sent to the other one."""
         return self.about(0)["stats64"]["tx"]["bytes"]
 
+    def looped(self):
+        """Bytes that each host has sent to itself."""
+        return np.array([self.about(host, "lo")["stats64"]["tx"]["bytes"] for host in range(2)])
+
     def start(self, program, ranks, root, folder, *words, environment=None, hosts=(0, 1), counts=None):
         """The launchers of both hosts, or of these, each of half of the ranks or of so many; environment: {variable: value} of a host, or of both."""
         file = folder / "hosts"
         first, second = counts or (ranks // 2, ranks - ranks // 2)
-        file.write_text(f"# two hosts\nfirst {first}\nsecond {second}\n")
+        file.write_text(f"# two hosts\n{HOST_NAMES[0]} {first}\n{HOST_NAMES[1]} {second}\n")
         launchers = []
         for host in hosts:
-            name = ("first", "second")[host]
+            name = HOST_NAMES[host]
             own = environment[host] if isinstance(environment, (list, tuple)) else environment or {}
             flags = ["--ranks", str(ranks), "--root", root, "--hosts", file, "--host-name", name, "--interface", self.devices[host], "--threads", "1"]
             command = [*self.enter(host), program, *flags, *map(str, words)]
             launchers.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **TCP, **own}))
         return launchers
 
-    def start_ranks(self, program, ranks, root, *words, missing=(), own=None):
-        """{rank: process}, each started by itself as srun does, but for the missing ones; own: {rank: words that it alone is given}."""
+    def start_ranks(self, program, ranks, root, *words, missing=(), own=None, launcher="own", names=None):
+        """{rank: process}, each started by itself as srun does, but for the missing ones; own: {rank: words that it alone is given}; names: a file of hosts in
+        place of the system's, for who enters a namespace."""
         processes = {}
+        named = ["sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', names] if names else []
         for rank in sorted({*range(ranks)} - {*missing}):
             host = rank * 2 // ranks
-            variables = {"MOE_RANK": rank, "MOE_RANKS": ranks, "MOE_ROOT": root, "MOE_TOKEN": root, "MOE_HOST_NAME": ("first", "second")[host], "MOE_INTERFACE": self.devices[host]}
-            command = [*self.enter(host), program, "--threads", "1", *map(str, words), *map(str, (own or {}).get(rank, ()))]
+            variables = {**VARIABLES[launcher](rank, ranks, *root.rsplit(":", 1)), "MOE_HOST_NAME": HOST_NAMES[host], "MOE_INTERFACE": self.devices[host]}
+            command = [*self.enter(host), *named, program, "--threads", "1", *map(str, words), *map(str, (own or {}).get(rank, ()))]
             environment = {**os.environ, **TCP, **{name: str(value) for name, value in variables.items()}}
             processes[rank] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         return processes
@@ -123,7 +140,7 @@ def namespaces(lane=0):
             ip("-n", name, "link", "set", "lo", "up")
         ip("link", "add", hosts.devices[0], "netns", names[0], "type", "veth", "peer", "name", hosts.devices[1], "netns", names[1])
         for host, name in enumerate(names):
-            ip("-n", name, "address", "add", f"10.211.77.{host + 1}/24", "dev", hosts.devices[host])
+            ip("-n", name, "address", "add", f"{hosts.addresses[host]}/24", "dev", hosts.devices[host])
         ip("-n", names[0], "link", "set", hosts.devices[0], "up")
         hosts.set_link("up")
         yield hosts
