@@ -45,9 +45,17 @@ def test_a_machine_is_described_as_a_cluster(tmp_path, monkeypatch):
         def measure_peak(self, dtype, seconds):
             return (2e11 if dtype == "bfloat16" else 1e11) * self.cores
 
+    def sent(program, cores, rounds, seconds, sizes):
+        times = {("ping-pong", 8): 60, ("memcpy", sizes[0]): 1e4, ("put", sizes[0]): 1e5, ("put, read", sizes[0]): sizes[0] / 5}
+        return [{"mode": mode, "round": 0, "bytes": bytes, "median_ns": time} for (mode, bytes), time in times.items()]
+
     monkeypatch.setattr(machine, "Machine", Measured)
+    monkeypatch.setattr(machine.windows, "program", lambda folder: folder)
+    monkeypatch.setattr(machine.windows, "measure", sent)
     machine.write(tmp_path / "a" / "m.json", machine.describe(tmp_path, [0, 1], 8e9))
-    device = json.loads((tmp_path / "a" / "m.json").read_text())["device"]
+    cluster = json.loads((tmp_path / "a" / "m.json").read_text())
+    assert cluster["local"] == {"bytesPerSecond": pytest.approx(5e9), "latency": pytest.approx(6e-8)}
+    device = cluster["device"]
     assert device["cores"] == 2 and device["coreFlops"] == pytest.approx(1.2e11) and device["coreVectorFlops"] == pytest.approx(6e10)
     assert (device["coreBytesPerSecond"], device["memoryBytesPerSecond"]) == (20e9, 25e9)
 
