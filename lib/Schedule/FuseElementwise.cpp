@@ -11,6 +11,7 @@
 #include "moe-mlir/Schedule/Passes.h"
 #include "moe-mlir/Support/Greedy.h"
 
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -190,6 +191,7 @@ struct GraphFuseElementwise : kernel::impl::GraphFuseElementwiseBase<GraphFuseEl
     linalg::populateElementwiseOpsFusionPatterns(set, [](OpOperand *) { return false; });
     linalg::populateConstantFoldLinalgOperations(set, isOnlyReader);
     memref::populateResolveRankedShapedTypeResultDimsPatterns(set);
+    populateAffineToStdConversionPatterns(set); // what those make of the sizes of a concatenation
     linalg::GenericOp::getCanonicalizationPatterns(set, context);
     linalg::FillOp::getCanonicalizationPatterns(set, context);
     tensor::DimOp::getCanonicalizationPatterns(set, context);

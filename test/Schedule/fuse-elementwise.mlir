@@ -96,3 +96,21 @@ func.func @constant_size(%x: tensor<?x?x8xf32>) -> tensor<?x?x8xf32> {
   } -> tensor<?x?x8xf32>
   return %0 : tensor<?x?x8xf32>
 }
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+
+// The size of a concatenation is a sum at this level, not an affine.apply.
+// CHECK-LABEL: func.func @joined
+// CHECK: %[[SIZE:.*]] = arith.addi
+// CHECK-NOT: affine.apply
+// CHECK: tensor.empty(%[[SIZE]])
+func.func @joined(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %0 = tensor.concat dim(0) %x, %y : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  %n = tensor.dim %0, %c0 : tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %1 = linalg.exp ins(%0 : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
