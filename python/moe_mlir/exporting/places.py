@@ -17,7 +17,8 @@ PLAIN_EXPORT = (
 # a shape would have to know what a tensor holds.
 DATA = ("what decides there must follow from sizes and constants; where a module branches on data, replace its forward by one that computes "
         "all cases")
-CACHE = "its cache is of a kind that this export does not know; export it without one (--no-cache)"
+CACHE = ("its cache is of a kind that this export does not know; what plain torch.export and torch.export.save write of the model without a cache compiles, and "
+         "runs with --input (docs/Export.md)")
 HELPS = {
     "GuardOnDataDependentSymNode": DATA, "DataDependentOutputException": DATA, "DynamicOutputShapeException": DATA,
     "UncapturedDataDependent": DATA, "UserError": DATA, "past_key_values": CACHE, "attention layer": CACHE, "on layer": CACHE,

@@ -7,7 +7,6 @@ over.
 import contextlib
 
 from ...errors import UnsupportedError
-from ..places import PLAIN_EXPORT
 
 IMPLEMENTATION = "moe_mlir"
 SINKS = ("s_aux", "sinks")
@@ -60,7 +59,8 @@ def forward(module, query, key, value, attention_mask, dropout=0.0, scaling=None
         return sdpa_attention_forward(module, query, key, value, attention_mask, dropout, scaling, **options)
     if sinks.dim() != 1 or sinks.shape[0] != query.shape[1]:
         raise UnsupportedError(
-            f"{_name(module)} has sinks of shape {list(sinks.shape)}; supported is one per head, [{query.shape[1]}]; {PLAIN_EXPORT}"
+            f"{_name(module)} has sinks of shape {list(sinks.shape)}; supported is one per head, [{query.shape[1]}]: only layers whose "
+            "sinks do not depend on the token can be exported"
         )
     if attention_mask is not None and attention_mask.dtype != torch.bool:
         raise UnsupportedError(
