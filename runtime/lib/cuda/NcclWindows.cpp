@@ -24,7 +24,12 @@ void NcclWindows::abort() {
   comm = window = nullptr;
 }
 
+/// What NCCL says of a rank that has failed already is not the cause: that rank's own words are.
 Status NcclWindows::failed(int result, const char *what) {
+  if (job.isDisturbed()) {
+    abort();
+    return job.why();
+  }
   const char *last = comm ? api.getLastError(comm) : nullptr;
   Status status = failure(kUserError, "%s: NCCL: %s: %s%s%s", device.name(), what, api.getErrorString(result),
                           last && *last ? ": " : "", last ? printable(last).c_str() : "");

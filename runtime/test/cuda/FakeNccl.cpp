@@ -14,6 +14,7 @@
 //   late=R           rank R finds an error when all is there
 //   stalls=R         rank R does not come to exchanges
 //   breaks=R         rank R finds an error in an exchange
+//   lags=R           rank R goes on with its exchanges a second after the others
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -175,6 +176,8 @@ int advance(Comm &comm) {
   if (comm.state == Comm::kBegun) {
     if (fault("breaks") == ownRank())
       return kRemoteError;
+    if (fault("lags") == ownRank())
+      sleep(1);
     if (int bad = addUp(comm))
       return bad;
     comm.state = Comm::kRead;
