@@ -6,6 +6,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 
 #include "moe-mlir/Analysis/GraphSizes.h"
+#include "moe-mlir/Support/WholeProduct.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -14,6 +15,7 @@
 
 using namespace mlir;
 using namespace mlir::kernel;
+using namespace moe_mlir;
 
 Operation *GraphSizes::lastDefinition(const SizeExpr &size) const {
   Operation *last = nullptr;
@@ -104,10 +106,10 @@ public:
   Bounded multiply(const Bounded &x, const Bounded &y) {
     if (x.most * y.most < limit)
       return {arith::MulIOp::create(b, loc, x.value, y.value), x.most * y.most};
-    auto product = arith::MulSIExtendedOp::create(b, loc, x.value, y.value);
-    Value sign = arith::ShRSIOp::create(b, loc, product.getLow(), arith::ConstantIndexOp::create(b, loc, 63));
-    require(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, product.getHigh(), sign));
-    return {product.getLow(), std::ldexp(1.0, 63)};
+    WholeProduct product = multiplyWhole(b, loc, x.value, y.value);
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    require(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, product.excess, zero));
+    return {product.value, std::ldexp(1.0, 63)};
   }
 
   Bounded add(const Bounded &x, const Bounded &y) {

@@ -65,7 +65,7 @@ bool moe_mlir::mayBeParsed(std::string &path) {
     return true;
   const bool isPipe = status.type() == sys::fs::file_type::fifo_file;
   if (!isStandard && !isPipe && status.type() != sys::fs::file_type::regular_file)
-    return true; // of folders and devices says something who reads them
+    return true; // a folder or device, which its reader refuses
   auto buffer = isStandard ? MemoryBuffer::getSTDIN() : MemoryBuffer::getFile(path);
   if (!buffer)
     return true; // said by who reads it

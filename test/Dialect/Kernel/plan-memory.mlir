@@ -148,3 +148,20 @@ func.func @passes(%x: memref<8xf32>, %n: index) {
   kernel.launch @step(%left, %x) rows(%c1) work(%c1) : memref<8xf32>, memref<8xf32>
   return
 }
+
+// -----
+
+kernel.func @fill(%x: memref<4611686018427387904xi8>, %y: memref<4611686018427387904xi8>) {
+  kernel.return
+}
+
+// Constant bytes do not wrap around either: 2^62 and 2^62 are no negative number, but more than the runtime gives.
+// CHECK-LABEL: func.func @constants
+// CHECK: memref.alloc() : memref<1152921504606846976xi8>
+func.func @constants() {
+  %c1 = arith.constant 1 : index
+  %a = memref.alloc() : memref<4611686018427387904xi8>
+  %b = memref.alloc() : memref<4611686018427387904xi8>
+  kernel.launch @fill(%a, %b) rows(%c1) work(%c1) : memref<4611686018427387904xi8>, memref<4611686018427387904xi8>
+  return
+}

@@ -15,6 +15,7 @@
 #include "moe-mlir/Dialect/Kernel/IR/TokenPasses.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/HostUtils.h"
 #include "moe-mlir/Dialect/Kernel/Transforms/Passes.h"
+#include "moe-mlir/Support/WholeProduct.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -39,8 +40,8 @@ namespace {
 
 constexpr int64_t alignment = 64;
 
-/// More bytes than any machine has.
-constexpr int64_t farTooMuch = int64_t(1) << 62;
+/// More bytes than any machine has; four times as many are still a number.
+constexpr int64_t farTooMuch = int64_t(1) << 60;
 
 int64_t multiply(int64_t x, int64_t y) {
   int64_t product;
@@ -253,11 +254,9 @@ private:
       }
       Value bytes = index(slot.size.coefficient);
       for (Value factor : slot.size.factors) {
-        auto product = arith::MulSIExtendedOp::create(b, loc, bytes, factor);
-        bytes = product.getLow();
-        // The upper half repeats the sign of what the lower half holds.
-        Value sign = arith::ShRSIOp::create(b, loc, bytes, index(63));
-        note(arith::XOrIOp::create(b, loc, product.getHigh(), sign));
+        moe_mlir::WholeProduct product = moe_mlir::multiplyWhole(b, loc, bytes, factor);
+        bytes = product.value;
+        note(product.excess);
       }
       note(arith::ShRUIOp::create(b, loc, bytes, index(mostBits)));
       if (slot.size.coefficient % alignment) {

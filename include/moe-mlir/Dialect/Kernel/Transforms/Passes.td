@@ -146,7 +146,8 @@ def KernelPlanMemory : Pass<"kernel-plan-memory", "::mlir::func::FuncOp"> {
     and sees through views. What launches of a loop over passes (`kernel.passes`) alone use is live in a pass only. A slot holds buffers whose sizes are constants times the same dynamic sizes (batch,
     sequence, ...), so that its size is known to be the largest of theirs whatever the dynamic sizes are; slots start at
     multiples of 64 bytes. The result is one `memref.alloc(%bytes) {kernel.arena}` of bytes and a `memref.view` for each
-    buffer. Where a slot would have more bytes than 48 bits hold, the arena has the largest number of them, which the runtime refuses; returned buffers stay allocations of their own (they become outputs).
+    buffer; returned buffers stay allocations of their own (they become outputs). If the bytes of a slot do not fit into
+    48 bits, the arena is of 2^63 - 1 bytes, which the runtime refuses.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
