@@ -81,7 +81,7 @@ bool Bounds::moveBehind(ArrayRef<SizeExpr> known) {
 
 void Bounds::fits(Operation *op, const SizeExpr &x) {
   SizeExpr size = sizes.reduce(x);
-  if (sizes.fits(size) || !done.insert({Relation::Fits, size.terms, Terms(), Terms()}).second)
+  if (sizes.fits(size) || !fitting.insert(size.terms).second)
     return;
   (void)moveBehind(size);
   Value whole;
@@ -189,7 +189,8 @@ static void boundResults(Bounds &bounds, func::FuncOp function) {
   }
 }
 
-void mlir::kernel::boundNumbers(Bounds &bounds, Operation *op, llvm::DenseSet<Operation *> &seen) {
+/// What the op takes as a size or an index is the number that it was computed to be.
+static void boundNumbers(Bounds &bounds, Operation *op, llvm::DenseSet<Operation *> &seen) {
   if (isa<arith::ArithDialect>(op->getDialect()))
     return; // whoever takes its result asks
   SmallVector<Value> numbers;

@@ -42,7 +42,7 @@ public:
   bool failed() const { return hasFailed; }
 
 private:
-  enum class Relation { Equal, EqualOrOne, AtMost, Different, Fits };
+  enum class Relation { Equal, EqualOrOne, AtMost, Different };
   void require(Operation *op, Relation relation, const SizeExpr &x, const SizeExpr &y, const Twine &text,
                std::optional<SizeExpr> count);
   /// Moves `builder` to where all of them are known; false if that is the beginning.
@@ -52,12 +52,11 @@ private:
   OpBuilder builder;
   Operation *top; ///< what depends on the arguments alone is checked before it
   std::set<std::tuple<Relation, Terms, Terms, Terms>> done;
+  std::set<Terms> fitting; ///< numbers of which `fits` has been asked
   std::set<std::pair<const void *, Terms>> held;
   bool hasFailed = false;
 };
 
-/// What the op takes as a size or an index is the number that it was computed to be.
-void boundNumbers(Bounds &bounds, Operation *op, llvm::DenseSet<Operation *> &seen);
 /// What the op needs of its sizes: nn and moe ops by their shapes, ops of tensor and linalg, and arithmetic on sizes.
 void boundShapes(Bounds &bounds, Operation *op);
 void boundTensors(Bounds &bounds, Operation *op);
