@@ -17,8 +17,10 @@ PLAIN_EXPORT = (
 # a shape would have to know what a tensor holds.
 DATA = ("what decides there must follow from sizes and constants; where a module branches on data, replace its forward by one that computes "
         "all cases")
-CACHE = ("its cache is of a kind that this export does not know; what plain torch.export and torch.export.save write of the model without a cache compiles, and "
-         "runs with --input (docs/Export.md)")
+CACHE = "its cache is of a kind that this export does not know; export it without one (--no-cache)"
+# A model that asks a cache for what no other one has adds numbers to its masks, too, which only plain export keeps.
+OTHER_CACHE = ("its cache is of a kind that this export does not know; what plain torch.export and torch.export.save write of the model without a cache compiles, "
+               "and runs with --input (docs/Export.md)")
 HELPS = {
     "GuardOnDataDependentSymNode": DATA, "DataDependentOutputException": DATA, "DynamicOutputShapeException": DATA,
     "UncapturedDataDependent": DATA, "UserError": DATA, "past_key_values": CACHE, "attention layer": CACHE, "on layer": CACHE,
@@ -46,5 +48,5 @@ def help_for(error, cached):
     text = f"{type(error).__name__}: {error}"
     helps = [help for key, help in HELPS.items() if key in text]
     if isinstance(error, AttributeError) and isinstance(error.obj, (Cache, CacheLayerMixin)):
-        helps.append(CACHE)
+        helps.append(OTHER_CACHE)
     return next((help for help in helps if help != CACHE or cached), "")

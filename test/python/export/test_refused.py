@@ -11,6 +11,7 @@ from kinds import KINDS, make
 from moe_mlir import Error, UnsupportedError
 from moe_mlir.exporting import export
 from moe_mlir.exporting.load import load_model
+from moe_mlir.testing.families import small_model
 from moe_mlir.testing.models import tiny_model
 
 
@@ -365,3 +366,35 @@ def test_a_module_that_fails_is_named(tmp_path):
         export(model, tmp_path / "m.pt2")
     assert "in model.layers.0.post_attention_layernorm (Failing, test_refused.py:" in str(raised.value)
     assert "KeyError: 'no such state'; what plain torch.export" in str(raised.value)
+
+
+class OtherLayer(torch.nn.Module):
+    """Asks an object for what it does not have."""
+
+    def __init__(self, asked):
+        super().__init__()
+        self.asked = asked
+
+    def forward(self, x):
+        return self.asked.compressed
+
+
+def test_what_a_class_of_layers_lacks_is_no_matter_of_the_cache(tmp_path):
+    class Layer:
+        pass
+
+    for asked in (torch.nn.Linear(2, 2), Layer()):
+        model = tiny_model("mixtral", num_hidden_layers=1)
+        model.model.layers[0].post_attention_layernorm = OtherLayer(asked)
+        with pytest.raises(UnsupportedError, match="object has no attribute 'compressed'; what plain torch.export") as raised:
+            export(model, tmp_path / "m.pt2")
+        assert "cache" not in str(raised.value)
+
+
+def test_a_cache_of_another_kind_is_told(tmp_path):
+    """Plain torch.export of it compiles: test/python/numerics/test_families.py."""
+    with pytest.raises(UnsupportedError) as raised:
+        export(small_model("deepseek_v4"), tmp_path / "m.pt2")
+    text = str(raised.value)
+    assert "in model.layers.1.self_attn.compressor (DeepseekV4CSACompressor, modeling_deepseek_v4.py:" in text
+    assert "; its cache is of a kind that this export does not know; what plain torch.export and torch.export.save write of the model without a cache" in text
