@@ -1,4 +1,4 @@
-"""A file is short enough to be read at once: 400 lines, but for what is generated. Half of the compiler's have 80 lines at most."""
+"""A file is short enough to be read at once: 400 lines, but for what is generated. Half of the compiler's have 76 lines at most."""
 
 import re
 import statistics
@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-MOST, MEDIAN = 400, 80
+MOST, MEDIAN = 400, 76
 GENERATED = re.compile(r"docs/Spec/|docs/Families\.md$|benchmarks/results/")
 TEXT = re.compile(r"\.(c|cpp|cu|cuh|h|td|py|sh|mlir|test|md|txt|cmake)$|^(scripts|\.ci|benchmarks)/[^.]+$")
 CODE = re.compile(r"\.(cpp|h|td)$")
