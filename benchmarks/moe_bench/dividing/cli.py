@@ -9,7 +9,7 @@ from .. import commandline
 from ..artifacts import REPOSITORY
 from ..errors import BenchError
 from ..report import time_text
-from . import machine, programs, rows
+from . import machine, products, programs, rows
 
 DESCRIPTION = """\
 Measures what `moe-compile --parallel=auto` chooses for two ranks on two cores, beside every other way to divide the same model: all programs are open,
@@ -60,11 +60,12 @@ def _act(options):
     say, build = commandline.clock(), commandline.build_folder() / "bench"
     cores, memory = commandline.cores_of(options), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     file = options.cluster or options.machine or build / "auto" / "machine.json"
+    compiler = options.compiler or build.parent / "bin" / "moe-compile"
     if not options.cluster:
-        machine.write(file, machine.describe(build, cores, memory))
+        machine.write(file, machine.describe(build, cores, memory, products.Products(build, compiler, say)))
     if options.machine:
         return 0
-    models = programs.DividedModels(build, options.compiler or build.parent / "bin" / "moe-compile", say)
+    models = programs.DividedModels(build, compiler, say)
     estimates = {row: models.alternatives(row, file) for row in wanted}
     libraries = {row.model: {name: models.divided(row.model, name) for name in found} for row, found in estimates.items()}
     if options.prepare:

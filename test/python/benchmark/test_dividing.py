@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from moe_bench.dividing import checkpoints, cli, machine, programs, rows
+from moe_bench.dividing import checkpoints, cli, machine, products, programs, rows
+from moe_mlir.testing.compiling import compiler
 
 
 def test_calls_fill_the_cache_first():
@@ -42,8 +43,9 @@ def test_a_machine_is_described_as_a_cluster(tmp_path, monkeypatch):
         def read_bandwidth(self, size, seconds):
             return 15e9 + 5e9 * self.cores
 
-        def measure_peak(self, dtype, seconds):
-            return (2e11 if dtype == "bfloat16" else 1e11) * self.cores
+    class Products:
+        def rate(self, dtype, threads):
+            return (1.2e11 if dtype == "bfloat16" else 6e10) * threads
 
     def sent(program, cores, rounds, seconds, sizes):
         times = {("ping-pong", 8): 60, ("memcpy", sizes[0]): 1e4, ("put", sizes[0]): 1e5, ("put, read", sizes[0]): sizes[0] / 5}
@@ -52,12 +54,33 @@ def test_a_machine_is_described_as_a_cluster(tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "Machine", Measured)
     monkeypatch.setattr(machine.windows, "program", lambda folder: folder)
     monkeypatch.setattr(machine.windows, "measure", sent)
-    machine.write(tmp_path / "a" / "m.json", machine.describe(tmp_path, [0, 1], 8e9))
+    machine.write(tmp_path / "a" / "m.json", machine.describe(tmp_path, [0, 1], 8e9, Products()))
     cluster = json.loads((tmp_path / "a" / "m.json").read_text())
     assert cluster["local"] == {"bytesPerSecond": pytest.approx(5e9), "latency": pytest.approx(6e-8)}
     device = cluster["device"]
     assert device["cores"] == 2 and device["coreFlops"] == pytest.approx(1.2e11) and device["coreVectorFlops"] == pytest.approx(6e10)
     assert (device["coreBytesPerSecond"], device["memoryBytesPerSecond"]) == (20e9, 25e9)
+
+
+def test_products_of_the_compiler_are_measured(tmp_path, monkeypatch):
+    """The call's median time decides, and the program is compiled once."""
+    monkeypatch.setattr(products, "ROWS", 5)
+    monkeypatch.setattr(products, "REPEAT", 3)
+    lines = []
+    measured = products.Products(tmp_path, compiler(), lines.append)
+    for dtype in products.TYPES:
+        assert 0 < measured.rate(dtype, 1) < 1e15
+    assert measured.rate("float32", 1) > 0 and lines == ["compile a product in bfloat16", "compile a product in float32"]
+
+    def answer(command, environment=None):
+        with open(command[-1], "w") as samples:
+            samples.write('{"call_ns": 4000}\n{"call_ns": 1000}\n{"call_ns": 2000}\n')
+
+    monkeypatch.setattr(products, "run", answer)
+    assert measured.rate("float32", 1) == pytest.approx(2 * 5 * products.WIDTH**2 / 2e-6)
+    monkeypatch.setattr(products, "REPEAT", 4)
+    with pytest.raises(products.BenchError, match="was to be measured 4 times, not 3"):
+        measured.rate("float32", 1)
 
 
 @pytest.mark.parametrize("arguments, code", [(["--list"], 0), (["--list", "--rows", "nothing"], 1), (["--rounds", "0"], 1)])
