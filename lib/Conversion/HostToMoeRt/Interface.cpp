@@ -65,6 +65,8 @@ static LogicalResult checkNames(func::FuncOp function, ArrayRef<Interface::Value
 }
 
 FailureOr<Interface> Interface::read(func::FuncOp function, const Axes &axes) {
+  if (function.getName().contains('\0')) // which ends a text of C
+    return function.emitOpError() << "holds a zero byte in its name, by which callers choose an entry";
   Interface interface;
   interface.variant = moe::variantOf(function);
   if (interface.variant)

@@ -108,3 +108,10 @@ func.func @main(%counts: memref<1xindex>, %m: memref<?xf32>) -> memref<?x2xf32> 
 func.func @main(%a: memref<4xf32> {moe.name = "x"}) -> (memref<4xf32> {moe.name = "output1"}, memref<4xf32>) {
   return %a, %a : memref<4xf32>, memref<4xf32>
 }
+
+// -----
+
+// expected-error@+1 {{'func.func' op holds a zero byte in its name, by which callers choose an entry}}
+func.func @"a\00b"() {
+  return
+}

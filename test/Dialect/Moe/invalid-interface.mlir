@@ -291,3 +291,19 @@ func.func private @split_static() -> (tensor<4x?xf32> {moe.split = @ep})
 shard.grid @ep(shape = 2)
 // expected-error@+1 {{'func.func' op 'moe.split' is for what a caller gives and takes, but argument 0 is a state; each rank makes its own}}
 func.func private @split_state(tensor<?x4xf32> {moe.split = @ep, moe.state})
+
+// -----
+
+// A zero byte ends a name wherever C reads it: two names would be one.
+// expected-error@+1 {{'func.func' op 'moe.name' of argument 0 must be a name without zero bytes, got "a\00b"}}
+func.func private @zero_byte(tensor<4xf32> {moe.name = "a\00b"})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dims' of argument 0 must have names without zero bytes, got "n\00"}}
+func.func private @zero_byte_in_size(tensor<?xf32> {moe.dims = ["n\00"]})
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op 'moe.name' must be a name without zero bytes, got "m\00"}}
+module attributes {moe.name = "m\00"} {}

@@ -40,6 +40,15 @@ def test_two_values_of_one_name(inputs, outputs, text, tmp_path):
     assert files(tmp_path) == ["a.mlir"]
 
 
+@pytest.mark.parametrize("inputs, outputs", [(["a\\00b", "a\\00c"], ["y"]), (["x"], ["y\\00b", "y\\00c"])])
+def test_names_with_a_zero_byte(inputs, outputs, tmp_path):
+    """Which would be one name in the program."""
+    (tmp_path / "a.mlir").write_text(graph(inputs, outputs))
+    done = compile_model(tmp_path / "a.mlir", "-o", tmp_path / "a", "--progress=none")
+    expect_error(done, 1, "a.mlir:2:", "must be a name without zero bytes")
+    assert files(tmp_path) == ["a.mlir"]
+
+
 def test_an_input_may_be_called_like_an_output(tmp_path):
     program = Executable(compiled(tmp_path, graph(["x"], ["x"])))
     np.testing.assert_array_equal(program.run({"x": np.arange(4, dtype=np.float32)})["x"], np.arange(4))

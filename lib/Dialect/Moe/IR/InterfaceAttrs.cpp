@@ -33,9 +33,17 @@ static LogicalResult verifyName(Operation *op, StringRef name, ArrayRef<StringRe
   return error;
 }
 
+/// Descriptors and archives hold names as texts of C: what stands behind a zero byte would be lost, and two names could
+/// become one.
 static bool isText(Attribute attr) {
   auto text = dyn_cast_if_present<StringAttr>(attr);
-  return text && !text.empty();
+  return text && !text.empty() && !text.getValue().contains('\0');
+}
+
+/// What `isText` asks of an attribute that it refuses.
+static StringRef nameExpected(Attribute attr) {
+  auto text = dyn_cast_if_present<StringAttr>(attr);
+  return text && !text.empty() ? "a name without zero bytes" : "a name";
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,7 +145,7 @@ LogicalResult MoeDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   if (name == "moe.generation")
     return verifyGeneration(op, attr.getValue());
   if (!isText(attr.getValue()))
-    return op->emitOpError() << "'" << name << "' must be a name, got " << attr.getValue();
+    return op->emitOpError() << "'" << name << "' must be " << nameExpected(attr.getValue()) << ", got " << attr.getValue();
   return success();
 }
 
@@ -155,7 +163,7 @@ struct Slot {
 
   Slot(FunctionOpInterface func, Type type, DictionaryAttr attrs, const Twine &number)
       : func(func), type(type), attrs(attrs), name(number.str()) {
-    if (auto own = attrs ? attrs.getAs<StringAttr>("moe.name") : StringAttr())
+    if (auto own = attrs ? attrs.getAs<StringAttr>("moe.name") : StringAttr(); isText(own))
       name = ("'" + own.getValue() + "'").str();
   }
 
@@ -179,10 +187,15 @@ LogicalResult Slot::verifyDims(Attribute value) {
   if (static_cast<int64_t>(names.size()) != shaped.getRank())
     return func.emitOpError() << name << " of " << type << " has " << names.size()
                               << " names of dimensions in 'moe.dims'";
-  for (auto [d, entry] : llvm::enumerate(names.getAsRange<StringAttr>()))
-    if (!entry.empty() && !shaped.isDynamicDim(d))
+  for (auto [d, entry] : llvm::enumerate(names.getAsRange<StringAttr>())) {
+    if (entry.empty())
+      continue;
+    if (!isText(entry))
+      return func.emitOpError() << "'moe.dims' of " << name << " must have names without zero bytes, got " << entry;
+    if (!shaped.isDynamicDim(d))
       return func.emitOpError() << "'moe.dims' of " << name << " names dimension " << d << " " << entry
                                 << ", but its size is always " << shaped.getDimSize(d);
+  }
   return success();
 }
 
@@ -276,7 +289,7 @@ LogicalResult Slot::verify(NamedAttribute attr) {
   if (key == "moe.state" || key == "moe.uniform")
     return isa<UnitAttr>(value) ? success() : wrong("without a value");
   if (!isText(value))
-    return wrong("a name");
+    return wrong(nameExpected(value));
   return key == "moe.range_plus" ? verifyRangePlus(cast<StringAttr>(value)) : success();
 }
 
