@@ -117,12 +117,20 @@ void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
     std::string place = describe(d.getLocation());
     return place.empty() ? d.str() : file + place + ": " + d.str();
   };
-  if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
+  const bool isWarning = diagnostic.getSeverity() == mlir::DiagnosticSeverity::Warning;
+  if (!isWarning && diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
     if (verbose)
       console.note(withPlace(diagnostic, ""));
     return;
   }
   std::string text = withPlace(diagnostic, model.empty() ? "" : model + ": ");
+  if (isWarning) {
+    if (!model.empty() && !StringRef(text).starts_with(model))
+      text = model + ": " + text;
+    if (warnings.size() < kShown && warnings.insert(text).second)
+      console.warning(forTerminal(text, /*isName=*/true));
+    return;
+  }
   if (!errors)
     firstError = diagnostic.str();
   if (text == lastError || ++errors > kShown)

@@ -5,6 +5,7 @@
 #include "moe-mlir/Driver/Driver.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <chrono>
 
@@ -46,8 +47,8 @@ private:
 /// A location for people: "file.py:12" and the names of what stands there, as far as known.
 std::string describe(mlir::Location location);
 
-/// Keeps the context's diagnostics while it lives and prints errors (with their notes) to the console: each text once,
-/// the first few only.
+/// Keeps the context's diagnostics while it lives and prints errors (with their notes) and warnings to the console: each
+/// text once, the first few only.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, Console &console, bool verbose);
@@ -68,6 +69,7 @@ private:
   bool verbose;
   unsigned errors = 0;
   std::string model, lastError, firstError; ///< the first one without its place
+  llvm::StringSet<> warnings;
 };
 
 } // namespace moe_mlir

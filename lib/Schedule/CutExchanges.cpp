@@ -98,6 +98,9 @@ private:
     if (!all)
       return;
     const int64_t limit = windows ? windows : kMostBytes;
+    if (all > limit)
+      function.emitWarning() << "windows take " << all << " bytes for one token of each rank, more than the limit of "
+                             << limit << "; exchanges are cut into passes of one token, which are slow";
     int64_t most = std::clamp<int64_t>(limit / all, 1, std::numeric_limits<int32_t>::max());
     if (most >= kWholeTokens)
       most = most / kWholeTokens * kWholeTokens;

@@ -157,7 +157,7 @@ static WordOption<ProgressMode>
                         clEnumValN(ProgressMode::Plain, "plain", "a line per phase"),
                         clEnumValN(ProgressMode::None, "none", "nothing")));
 static cl::opt<bool> quiet("q", cl::desc("Print errors only"), cl::cat(category));
-static cl::opt<bool> verbose("v", cl::desc("Print warnings, remarks and the operations that errors are about"),
+static cl::opt<bool> verbose("v", cl::desc("Print remarks and the operations that errors are about"),
                              cl::cat(category));
 static cl::opt<bool> timing("timing", cl::desc("Print the time of every pass"), cl::cat(category));
 

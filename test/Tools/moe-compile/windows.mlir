@@ -7,6 +7,9 @@
 // RUN: moe-compile %s --from=graph --parallel=ep=2 --windows=64K --target-cpu=x86-64-v3 --to=scheduled -q -o - | sed 's/pass_tokens = 64/pass_tokens = 5/' | moe-compile - --to=kernel -q -o %t.kernel.mlir --report | FileCheck %s --check-prefix=EDITED
 // Without the flag a program of any number of tokens is not cut.
 // RUN: moe-compile %s --from=graph --parallel=ep=2 --target-cpu=x86-64-v3 --to=kernel -q -o - | FileCheck %s --check-prefix=WHOLE
+// A limit that not even one token keeps is said, and the program is made.
+// RUN: moe-compile %s --from=graph --parallel=ep=2 --windows=1 --target-cpu=x86-64-v3 --to=scheduled --progress=none -o - 2> %t.small | FileCheck %s --check-prefix=SMALLEST
+// RUN: FileCheck %s --check-prefix=SMALL < %t.small
 // Times are those of all passes.
 // RUN: moe-compile %s --from=graph --parallel=ep=2 --windows=64K --cluster=H100 --schedule-tokens=256 --target-cpu=x86-64-v3 --to=kernel -v -o %t.kernel.mlir --report 2>&1 | FileCheck %s --check-prefix=TIMES
 // RUN: moe-compile %s --from=graph --parallel=ep=2 --windows=64K --target-cpu=x86-64-v3 --to=scheduled -q -o %t.scheduled.mlir && moe-sim %t.scheduled.mlir --cluster=2xH100 --tokens=256 | FileCheck %s --check-prefix=SIM
@@ -32,6 +35,8 @@
 // REPLICATED: {{^}}  summands {{ *}}?x64xf32 {{ *}}65.5k {{ *}}1.02k
 // EDITED: {{^}}up {{ *}}5 {{ *}}26 {{ *}}1{{$}}
 // WHOLE-NOT: passes
+// SMALLEST: kernel.pass_tokens = 1 : i64
+// SMALL: moe-compile: warning: {{.*}}windows.mlir:{{[0-9]+}}: windows take 792 bytes for one token of each rank, more than the limit of 1; exchanges are cut into passes of one token, which are slow
 // TIMES: simulated for 2 x H100, 2 passes of 64 tokens of each
 // SIM: passes:    2 of the program, one after the other; times are those of one
 // SIM-NEXT: simulated: {{.*}}64
