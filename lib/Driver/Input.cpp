@@ -4,6 +4,7 @@
 #include "moe-mlir/Import/Pt2.h"
 #include "moe-mlir/Support/FileKind.h"
 #include "moe-mlir/Support/UntrustedIr.h"
+#include "moe-mlir/Support/UntrustedJson.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
@@ -20,6 +21,11 @@ bool moe_mlir::isIr(StringRef path) { return path == "-" || path.ends_with(".mli
 static int levelOf(mlir::ModuleOp module, StringRef path, std::optional<Level> from, Console &console, Level &level) {
   auto named = module->getAttrOfType<mlir::StringAttr>(kLevelAttr);
   std::optional<Level> recorded = named ? parseLevel(named.getValue()) : std::nullopt;
+  if (named && !recorded) {
+    console.error("'" + path + "' names level '" + printable(named.getValue()) +
+                  "' in moe.level, which is none of graph, spmd, scheduled, kernel, runtime");
+    return kUserError;
+  }
   if (!from && !recorded) {
     console.error("'" + path + "' does not say its level: give --from=graph|spmd|scheduled|kernel|runtime");
     return kUserError;

@@ -111,6 +111,13 @@ def test_level_unknown(graph):
     assert compile_model(graph, "--from=graph", "--to=graph").returncode == 0
 
 
+@pytest.mark.parametrize("flags", [[], ["--from=graph"]])
+def test_level_that_does_not_exist(flags, graph):
+    graph.write_text(GRAPH.replace('moe.level = "graph"', 'moe.level = "grpah"'))
+    expect_error(compile_model(graph, "--to=graph", *flags), 1, "names level 'grpah' in moe.level",
+                 "none of graph, spmd, scheduled, kernel, runtime")
+
+
 NAMES = ["-o", "--report", "--dump-intermediates", "--weights", "--target", "--target-cpu", "--cluster"]
 
 
