@@ -175,7 +175,8 @@ class Executable:
 
         Returns the `CompletedProcess` with bytes; raises `ExecutableError` if it fails, unless `check` is False.
         """
-        command = [str(self.path), *self._flags, *arguments]
+        words = (word if isinstance(word, bytes) else str(word) for word in arguments)
+        command = [str(self.path), *self._flags, *words]
         try:
             done = subprocess.run(command, capture_output=True, timeout=self.timeout, env=os.environ, **options)
         except subprocess.TimeoutExpired:

@@ -202,6 +202,10 @@ def test_a_timeout_without_end(timeout, path):
         assert b"states" in model.call("--info").stdout
 
 
+def test_numbers_on_a_command_line(model):
+    assert model.call("--generate", "a", "--max-new-tokens", 0, "--seed", np.int64(3)).stdout == b"\n"
+
+
 def test_a_command_line_that_takes_too_long(tmp_path):
     (tmp_path / "sleeps").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "sleeps").chmod(0o755)
