@@ -341,6 +341,8 @@ Error moe_mlir::checkIrText(StringRef text, unsigned &line) {
   line = 1;
   if (text.starts_with("ML\xefR"))
     return createStringError("is MLIR bytecode; only its text is read: print it with moe-opt");
+  if (text.starts_with("PK\3\4"))
+    return createStringError("is an exported model, not text: moe-compile --to=graph makes text of it");
   Scanner scanner(text);
   Error error = scanner.run();
   line = scanner.line;

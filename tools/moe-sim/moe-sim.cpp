@@ -261,6 +261,8 @@ static Error simulateLayers(StringRef folder) {
       return createStringError("the program has " + Twine(layers.size()) +
                                " different layers; --plot and --trace show one, give it by --layer");
   }
+  if (clusterText.empty())
+    return createStringError("give --cluster=[N x]NAME, or FILE.json: what the ranks are and what joins them");
   Expected<Cluster> cluster = findCluster(clusterText, folder);
   if (!cluster)
     return cluster.takeError();

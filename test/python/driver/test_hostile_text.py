@@ -84,6 +84,13 @@ def test_sizes_that_overflow(name, tmp_path):
 
 
 
+@pytest.mark.parametrize("tool", ["moe-opt", "moe-translate --moe-to-llvmir", "moe-sim --cluster=h200 --tokens=8"])
+def test_an_exported_model_is_no_text(tool, tmp_path):
+    (tmp_path / "m.pt2").write_bytes(b"PK\x03\x04" + b"(" * 1000)
+    done = subprocess.run([*tool.split(), tmp_path / "m.pt2"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "is an exported model, not text: moe-compile --to=graph makes text of it" in done.stderr
+
+
 # How a tool takes a.mlir.
 WAYS = {"file": "{} a.mlir", "pipe": "cat a.mlir | {}", "name of a pipe": "cat a.mlir | {} /dev/stdin", "process": "{} <(cat a.mlir)",
         "descriptor": "{} /dev/fd/7 7< <(cat a.mlir)", "named pipe": "mkfifo p; cat a.mlir > p & {} p"}
