@@ -145,7 +145,8 @@ LogicalResult MoeDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   if (name == "moe.generation")
     return verifyGeneration(op, attr.getValue());
   if (!isText(attr.getValue()))
-    return op->emitOpError() << "'" << name << "' must be " << nameExpected(attr.getValue()) << ", got " << attr.getValue();
+    return op->emitOpError() << "'" << name << "' must be " << nameExpected(attr.getValue()) << ", got "
+                             << attr.getValue();
   return success();
 }
 
