@@ -17,7 +17,7 @@ from graph import BF16, Program  # noqa: E402
 
 from moe_mlir.testing.full import sample  # noqa: E402
 
-T, H, I, E, K = 11, 64, 48, 5, 2
+T, H, I, E, K = 11, 96, 48, 5, 2  # the first product has two steps of K, a loop; the second one has one
 R = T * K
 
 EXPERTS = f"""
