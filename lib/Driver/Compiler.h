@@ -2,7 +2,7 @@
 #ifndef MOE_MLIR_LIB_DRIVER_COMPILER_H
 #define MOE_MLIR_LIB_DRIVER_COMPILER_H
 
-#include "Console.h"
+#include "Diagnostics.h"
 #include "Input.h"
 #include "Outputs.h"
 #include "Remarks.h"

@@ -4,8 +4,7 @@
 
 #include "moe-mlir/Driver/Driver.h"
 
-#include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/Twine.h"
 
 #include <chrono>
 
@@ -42,34 +41,6 @@ private:
   unsigned phases = 0, current = 0, shown = ~0u;
   std::string phase;
   Clock::time_point start = Clock::now(), phaseStart;
-};
-
-/// A location for people: "file.py:12" and the names of what stands there, as far as known.
-std::string describe(mlir::Location location);
-
-/// Keeps the context's diagnostics while it lives and prints errors (with their notes) and warnings to the console: each
-/// text once, the first few only.
-class DiagnosticPrinter {
-public:
-  DiagnosticPrinter(mlir::MLIRContext &context, Console &console, bool verbose);
-  ~DiagnosticPrinter();
-
-  bool sawError() const { return errors > 0; }
-  /// Whether the first error is one that the verifier has of `op` now. Says nothing.
-  bool isFromVerifier(mlir::Operation *op) const;
-  /// The file of a model, whose locations name the model's own code: errors begin with it.
-  void setModel(llvm::StringRef path) { model = path.str(); }
-
-private:
-  void print(mlir::Diagnostic &diagnostic);
-
-  mlir::MLIRContext &context;
-  Console &console;
-  mlir::DiagnosticEngine::HandlerID handler;
-  bool verbose;
-  unsigned errors = 0;
-  std::string model, lastError, firstError; ///< the first one without its place
-  llvm::StringSet<> warnings;
 };
 
 } // namespace moe_mlir

@@ -13,11 +13,6 @@
 using namespace llvm;
 using namespace moe_mlir;
 
-static StringRef stringIn(mlir::DictionaryAttr dictionary, StringRef name) {
-  auto value = dictionary ? dictionary.getAs<mlir::StringAttr>(name) : mlir::StringAttr();
-  return value ? value.getValue() : StringRef();
-}
-
 static std::string shape(ArrayRef<int64_t> sizes, StringRef element) {
   std::string text;
   for (int64_t size : sizes)

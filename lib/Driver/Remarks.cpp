@@ -1,6 +1,7 @@
 //===- Remarks.cpp - remarks of the passes, printed with -v -------------------------------------------------------===//
 
 #include "Remarks.h"
+#include "Diagnostics.h"
 
 #include "mlir/IR/Remarks.h"
 

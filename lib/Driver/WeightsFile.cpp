@@ -15,7 +15,7 @@ using namespace moe_mlir;
 /// What --weights and the module say if there are to be no weights.
 static constexpr StringLiteral kNone = "none";
 
-static StringRef stringIn(mlir::DictionaryAttr dictionary, StringRef name) {
+StringRef moe_mlir::stringIn(mlir::DictionaryAttr dictionary, StringRef name) {
   auto value = dictionary ? dictionary.getAs<mlir::StringAttr>(name) : mlir::StringAttr();
   return value ? value.getValue() : StringRef();
 }

@@ -12,6 +12,9 @@
 
 namespace moe_mlir {
 
+/// What a dictionary says of weights under that name; empty if it is no text.
+llvm::StringRef stringIn(mlir::DictionaryAttr dictionary, llvm::StringRef name);
+
 /// The file that the weights of a module lie in: the one that `moe.weights` names, or --weights. It is opened before
 /// the compiler begins to work, so that what is wrong with it is said at once.
 class WeightsFile {
