@@ -1,5 +1,3 @@
-import sys
-
 from . import interrupts, streams
 
 streams.fill_gaps()  # before anything is opened
@@ -7,6 +5,4 @@ interrupts.end_at_once()  # before anything is imported that takes time
 
 from .cli import main  # noqa: E402
 
-code = main()
-interrupts.ignore()
-sys.exit(code)
+interrupts.leave(main())

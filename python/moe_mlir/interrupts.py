@@ -1,7 +1,9 @@
-"""Signals that end the command line, as a process of its own."""
+"""How the command line ends, as a process of its own: by a signal, or because its work is done."""
 
+import atexit
 import os
 import signal
+import sys
 
 
 def end_at_once():
@@ -19,6 +21,23 @@ def ignore():
     """Work that is done cannot be interrupted any more."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+
+
+def leave(code):
+    """End with this code; no signal changes it any more.
+
+    What is registered for the end is done, and what was printed is out. PyTorch's modules, the graph and the weights are left to the system: to
+    take them apart takes a second, and of a large model two.
+    """
+    ignore()
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except OSError:
+        sys.exit(code)  # Python has a message and a code for that
+    os._exit(code)
 
 
 def _end(number, frame):

@@ -32,6 +32,23 @@ def extra(path):
         return json.loads(archive.read("archive/extra/moe_mlir.json"))
 
 
+def test_the_end_takes_nothing_apart(tmp_path):
+    """What is registered for the end of the process is done, and no more: with PyTorch loaded, the rest takes more than a second."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, os\n"
+        "class Kept:\n    def __del__(self, write=os.write): write(2, b'taken apart\\n')\n"
+        "kept = Kept()\n"
+        "atexit.register(os.write, 2, b'registered\\n')\n")  # fmt: skip
+    environment = {**ENVIRONMENT, "PYTHONPATH": f"{ROOT / 'python'}:{tmp_path}"}
+    for arguments, code in ((["--help"], 0), (["export", tmp_path / "none", "-o", tmp_path / "m.pt2"], 1)):
+        done = subprocess.run([sys.executable, "-m", "moe_mlir", *map(str, arguments)], env=environment, capture_output=True, text=True)
+        assert done.returncode == code and done.stderr.endswith("registered\n") and "taken apart" not in done.stderr
+        assert done.stdout.startswith("usage: ") == (code == 0)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "moe_mlir", "--help"], env={**ENVIRONMENT, "PYTHONUNBUFFERED": ""}, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode and "No space left" in done.stderr
+
+
 def test_export_of_a_directory(checkpoint, tmp_path):
     done = run("export", checkpoint, "-o", tmp_path / "m.pt2", "--max-cache-len", 32)
     assert done.returncode == 0, done.stderr
