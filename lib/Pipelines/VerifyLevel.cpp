@@ -124,6 +124,9 @@ static StringRef fault(Operation *op, Level level) {
   if (level < Level::Kernel && op->getParentOfType<linalg::LinalgOp>())
     if (StringRef why = moe_mlir::whyNotScalar(op); !why.empty())
       return why;
+  if (level < Level::Kernel)
+    if (StringRef why = moe_mlir::whyNoResult(op); !why.empty())
+      return why;
   auto expert = dyn_cast<moe::ExpertOp>(op);
   if (expert && level == Level::Scheduled && !expert.getSchedule())
     return "has no schedule";

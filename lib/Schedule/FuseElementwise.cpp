@@ -35,6 +35,19 @@ static bool isOnlyReader(OpOperand *operand) {
          });
 }
 
+/// Whether the op that both would become keeps the producer's result, since no other operand shows the size of some
+/// dimension, and has there an index of a dimension that it reduces: as of a constant that is sorted.
+static bool wouldKeepReduced(OpOperand *operand) {
+  auto consumer = cast<linalg::GenericOp>(operand->getOwner());
+  SmallVector<unsigned> reduced;
+  consumer.getReductionDims(reduced);
+  AffineMap map = consumer.getMatchingIndexingMap(operand);
+  if (llvm::none_of(reduced, [&](unsigned dim) { return map.isFunctionOfDim(dim); }))
+    return false;
+  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+  return !linalg::getPreservedProducerResults(producer, consumer, operand).empty();
+}
+
 /// Whether a decision says already where the op runs, and through which operand.
 static bool isInEpilogue(linalg::GenericOp op) {
   return op->hasAttr(kernel::KernelDialect::getEpilogueAttrName());
@@ -137,7 +150,7 @@ private:
     for (OpOperand *operand : op.getDpsInputOperands()) {
       auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
       if (!producer || isInEpilogue(producer) || refused.contains(producer) || !isOnlyReader(operand) ||
-          !linalg::areElementwiseOpsFusable(operand))
+          !linalg::areElementwiseOpsFusable(operand) || wouldKeepReduced(operand))
         continue;
       if (!size)
         size = countOps(op);

@@ -30,6 +30,20 @@ StringRef moe_mlir::whyNotScalar(Operation *op) {
   return "";
 }
 
+StringRef moe_mlir::whyNoResult(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  if (!linalgOp)
+    return "";
+  SmallVector<unsigned> reduced;
+  linalgOp.getReductionDims(reduced);
+  for (OpOperand &init : linalgOp.getDpsInitsMutable())
+    for (unsigned dim : reduced)
+      if (linalgOp.getMatchingIndexingMap(&init).isFunctionOfDim(dim))
+        return "has a result with an index of a dimension that it reduces; make that dimension parallel, or take it "
+               "out of the result's map";
+  return "";
+}
+
 bool moe_mlir::roundsOnly(Operation *op) {
   if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
     Block &body = generic.getRegion().front();

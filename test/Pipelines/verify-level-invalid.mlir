@@ -37,6 +37,16 @@ func.func @region(%x: tensor<4xi32>) -> tensor<4xi32> {
   return %y : tensor<4xi32>
 }
 
+func.func @reduced(%x: tensor<?x4xf32>, %e: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-error@+1 {{level graph: 'linalg.generic' has a result with an index of a dimension that it reduces; make that dimension parallel, or take it out of the result's map}}
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
 //--- ranks.mlir
 shard.grid @ep(shape = 2)
 

@@ -114,3 +114,39 @@ func.func @joined(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
   %1 = linalg.exp ins(%0 : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
   return %1 : tensor<?xf32>
 }
+
+// -----
+
+#outer = affine_map<(d0, d1, d2) -> (d0, d1)>
+#inner = affine_map<(d0, d1, d2) -> (d0, d2)>
+#column = affine_map<(d0, d1) -> (d0)>
+#both = affine_map<(d0, d1) -> (d0, d1)>
+
+// Only the tensor in the middle says how many columns there are to compare: it stays, or a reduction would have to give it.
+// CHECK-LABEL: func.func @rank_of_equal_columns
+// CHECK: %[[COLUMNS:.*]] = linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "parallel"]
+// CHECK: %{{[0-9]+}} = linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK-SAME: ins(%[[COLUMNS]]
+func.func @rank_of_equal_columns(%x: tensor<?xf32>, %n: index) -> tensor<?x4xi64> {
+  %e = tensor.empty(%n) : tensor<?x4xf32>
+  %columns = linalg.generic {indexing_maps = [#column, #both], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?xf32>) outs(%e : tensor<?x4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = math.exp %a : f32
+    linalg.yield %s : f32
+  } -> tensor<?x4xf32>
+  %zero = arith.constant 0 : i64
+  %f = tensor.empty(%n) : tensor<?x4xi64>
+  %zeros = linalg.fill ins(%zero : i64) outs(%f : tensor<?x4xi64>) -> tensor<?x4xi64>
+  %rank = linalg.generic {indexing_maps = [#outer, #inner, #outer], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%columns, %columns : tensor<?x4xf32>, tensor<?x4xf32>) outs(%zeros : tensor<?x4xi64>) {
+  ^bb0(%a: f32, %b: f32, %c: i64):
+    %less = arith.cmpf olt, %b, %a : f32
+    %one = arith.extui %less : i1 to i64
+    %s = arith.addi %c, %one : i64
+    linalg.yield %s : i64
+  } -> tensor<?x4xi64>
+  return %rank : tensor<?x4xi64>
+}

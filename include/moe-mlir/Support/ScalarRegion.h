@@ -12,6 +12,10 @@ namespace moe_mlir {
 ///   - tensor.extract and tensor.dim of tensors from outside, and linalg.index.
 llvm::StringRef whyNotScalar(mlir::Operation *op);
 
+/// Why the loops of `op` give no results; empty if they do, or it is no linalg op: what a reduction makes has no index of
+/// the dimension that it reduces.
+llvm::StringRef whyNoResult(mlir::Operation *op);
+
 /// Whether `op` rounds its first operand and does nothing else: arith.truncf on tensors, or the linalg op made of it.
 bool roundsOnly(mlir::Operation *op);
 

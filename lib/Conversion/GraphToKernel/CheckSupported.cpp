@@ -113,6 +113,8 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
     return reasonAgainstReassociation(collapse.getSrcType(), collapse.getResultType());
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
     return reasonAgainstReassociation(expand.getSrcType(), expand.getResultType());
+  if (StringRef why = moe_mlir::whyNoResult(op); !why.empty())
+    return why.str();
   if (isa<func::CallOp>(op))
     return "must be inlined before";
   if (auto sum = dyn_cast<shard::AllReduceOp>(op))

@@ -100,3 +100,15 @@ func.func @sum_of_many(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %r = shard.all_reduce %x on @tp grid_axes = [0] : tensor<?x64xf32> -> tensor<?x64xf32>
   return %r : tensor<?x64xf32>
 }
+
+// -----
+
+func.func @reduced(%x: tensor<?x4xf32>, %e: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-error @+1 {{'linalg.generic' op has a result with an index of a dimension that it reduces; make that dimension parallel, or take it out of the result's map}}
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}

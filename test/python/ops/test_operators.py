@@ -256,6 +256,7 @@ REDUCTIONS = {
     "topk__all": lambda r: r.topk(8), "sort": lambda x: x.sort(-1, descending=True),
     "sort__ascending": lambda x: x.sort(1), "sort__stable": lambda i: torch.sort(i, dim=1, stable=True), "sort__vector": lambda y: y.view(-1).sort(),
     "sort__bool": lambda b: torch.sort(b, stable=True, descending=True), "argsort": lambda x: x.argsort(-1),
+    "argsort__equal": lambda x: x[:, :, :1].expand_as(x).exp().argsort(dim=-1, stable=True), "sort__equal": lambda b: b.any(1, keepdim=True).expand_as(b).float().sort(dim=1, stable=True),
     "argsort__stable": lambda i: torch.argsort(i, dim=1, descending=True, stable=True), "topk__smallest": lambda x: x.topk(3, -1, largest=False),
     "topk__long": lambda x: spread(x).topk(5, -1), "topk__symbolic": lambda x: x.transpose(1, 2).topk(min(4, x.shape[1]), -1),
     "topk__mask": lambda x: torch.ones_like(spread(x), dtype=torch.bool).scatter(-1, spread(x).topk(40).indices, False),
