@@ -7,8 +7,6 @@
 #include "moe-mlir/Support/UntrustedJson.h"
 
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -62,10 +60,8 @@ int moe_mlir::readIr(StringRef path, std::optional<Level> from, mlir::MLIRContex
   }
   SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
-  // Verified after its types have been looked at.
-  mlir::ParserConfig config(&context, /*verifyAfterParse=*/false);
-  input.module = mlir::parseSourceFile<mlir::ModuleOp>(sources, config);
-  if (!input.module || failed(checkTypeSizes(*input.module)) || failed(mlir::verify(*input.module)))
+  input.module = parseIr(sources, &context);
+  if (!input.module)
     return kUserError;
   return levelOf(*input.module, path, from, console, input.level);
 }

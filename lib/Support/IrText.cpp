@@ -48,7 +48,7 @@ private:
   Error readQuoted(StringRef name);
   void endDefinition();
   Error checkGrowth();
-  StringRef skipString();
+  std::optional<StringRef> skipString();
   StringRef afterBlanks(StringRef text);
   StringRef readWord() {
     StringRef word = text.substr(at).take_while([](char c) { return isAlnum(c) || c == '_' || c == '$' || c == '.'; });
@@ -93,14 +93,14 @@ Error Scanner::countOperator() {
   return Error::success();
 }
 
-/// Gives what stands between the quotes, with its escapes.
-StringRef Scanner::skipString() {
+/// Gives what stands between the quotes, with its escapes; none if a quote is missing.
+std::optional<StringRef> Scanner::skipString() {
   const size_t begin = ++at;
   for (; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at)
     at += text[at] == '\\' && at + 1 < text.size() && text[at + 1] != '\n';
-  StringRef inside = text.slice(begin, at);
-  at += at < text.size() && text[at] == '"';
-  return inside;
+  if (at >= text.size() || text[at] == '\n')
+    return std::nullopt;
+  return text.slice(begin, at++);
 }
 
 /// What follows spaces, ends of lines and comments.
@@ -293,7 +293,9 @@ Error Scanner::readToken() {
     --at;
     levels.back().operators = 0;
     operation = ""; // in the generic form dimensions are an attribute like any other
-    return readQuoted(skipString());
+    if (std::optional<StringRef> quoted = skipString())
+      return readQuoted(*quoted);
+    return createStringError("a text has no second quote in its line");
   case ',':
   case ':':
   case '=':

@@ -22,9 +22,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -84,9 +82,8 @@ Expected<std::vector<ReadLayer>> sim::readLayers(StringRef path) {
   SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
-  mlir::ParserConfig config(&context, /*verifyAfterParse=*/false);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(sources, config);
-  if (!module || failed(checkTypeSizes(*module)) || failed(mlir::verify(*module)))
+  mlir::OwningOpRef<mlir::ModuleOp> module = parseIr(sources, &context);
+  if (!module)
     return createStringError("'" + printablePath(path) + "' is not valid");
   auto level = module->getOperation()->getAttrOfType<mlir::StringAttr>("moe.level");
   if (level && (level == "kernel" || level == "runtime"))

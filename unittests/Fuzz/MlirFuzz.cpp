@@ -31,7 +31,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
+#include "llvm/Support/SourceMgr.h"
 #include <memory>
 
 using namespace mlir;
@@ -54,11 +54,9 @@ static OwningOpRef<ModuleOp> read(const std::string &text, MLIRContext *context)
     emitError(UnknownLoc::get(context)) << llvm::toString(std::move(error));
     return {};
   }
-  ParserConfig config(context, /*verifyAfterParse=*/false);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config);
-  if (!module || failed(checkTypeSizes(*module)) || failed(verify(*module)))
-    return {};
-  return module;
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text), llvm::SMLoc());
+  return parseIr(sources, context);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

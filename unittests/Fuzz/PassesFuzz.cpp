@@ -17,12 +17,12 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/xxhash.h"
 #include <memory>
 
@@ -94,11 +94,9 @@ static OwningOpRef<ModuleOp> read(const std::string &text, MLIRContext *context)
     llvm::consumeError(std::move(error));
     return {};
   }
-  ParserConfig config(context, /*verifyAfterParse=*/false);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config);
-  if (!module || failed(checkTypeSizes(*module)) || failed(verify(*module)))
-    return {};
-  return module;
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text), llvm::SMLoc());
+  return parseIr(sources, context);
 }
 
 static bool run(ModuleOp module, const std::string &pipeline, bool isImport) {

@@ -8,9 +8,14 @@
 #define MOE_MLIR_SUPPORT_UNTRUSTEDIR_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+
+namespace llvm {
+class SourceMgr;
+} // namespace llvm
 
 namespace moe_mlir {
 
@@ -33,6 +38,10 @@ bool hasTooManyElements(llvm::ArrayRef<int64_t> sizes);
 /// Emits an error if a type of the module has too many elements: later, numbers of bytes would overflow. Looks at the
 /// types of values and of attributes, before anything is verified or folded.
 mlir::LogicalResult checkTypeSizes(mlir::ModuleOp module);
+
+/// Parses a text that `checkIrText` lets pass, looks at its types and verifies it. Null if any error was emitted: not all
+/// of those of MLIR's lexer, such as a text without its second quote, stop its parser.
+mlir::OwningOpRef<mlir::ModuleOp> parseIr(llvm::SourceMgr &sources, mlir::MLIRContext *context);
 
 } // namespace moe_mlir
 

@@ -54,6 +54,9 @@ TEXTS = {
     "group without dimensions in the generic form": ('"tensor.collapse_shape"(%x) <{reassociation = [[0], []]}>', f"1: {GROUPS}"),
     "group without dimensions by a quoted name": ('"tensor.collapse_shape"(%x) {"reassociation" = [[]]}', f"1: {GROUPS}"),
     "groups by an alias": ('#a = [[]]\n"tensor.collapse_shape"(%x) <{reassociation = #a}>', f"2: {GROUPS}"),
+    # MLIR's parser says what is wrong, and goes on in the next line.
+    "text without its end": ("func.func @f() {\n  return\n  \" return\n}", "3: a text has no second quote in its line"),
+    "text that ends in an escaped quote": ('module attributes {moe.name = "a\\"} {}', "1: a text has no second quote in its line"),
     "bytecode": ("ML\udcefR\x01MLIR", "is MLIR bytecode; only its text is read: print it with moe-opt"),
 }
 
