@@ -93,12 +93,14 @@ Error Scanner::countOperator() {
   return Error::success();
 }
 
-/// Gives what stands between the quotes, with its escapes; none if a quote is missing.
+/// Gives what stands between the quotes, with its escapes; none if the second quote is missing. MLIR's lines end at
+/// vertical tabs and form feeds, too.
 std::optional<StringRef> Scanner::skipString() {
+  auto endsLine = [](char c) { return c == '\n' || c == '\v' || c == '\f'; };
   const size_t begin = ++at;
-  for (; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at)
-    at += text[at] == '\\' && at + 1 < text.size() && text[at + 1] != '\n';
-  if (at >= text.size() || text[at] == '\n')
+  for (; at < text.size() && text[at] != '"' && !endsLine(text[at]); ++at)
+    at += text[at] == '\\' && at + 1 < text.size() && !endsLine(text[at + 1]);
+  if (at >= text.size() || text[at] != '"')
     return std::nullopt;
   return text.slice(begin, at++);
 }

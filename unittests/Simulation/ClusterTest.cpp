@@ -101,4 +101,6 @@ TEST(Cluster, AllThatAreShippedAreValid) {
     ++count;
   }
   EXPECT_GE(count, 7);
+  for (const char *name : {"a100", "h100", "h200", "h800", "l20", "v100"})
+    EXPECT_EQ(llvm::cantFail(findCluster(name, MOE_CLUSTERS)).ranksPerNode, 8) << name;
 }

@@ -56,6 +56,7 @@ TEXTS = {
     "groups by an alias": ('#a = [[]]\n"tensor.collapse_shape"(%x) <{reassociation = #a}>', f"2: {GROUPS}"),
     # MLIR's parser says what is wrong, and goes on in the next line.
     "text without its end": ("func.func @f() {\n  return\n  \" return\n}", "3: a text has no second quote in its line"),
+    "text with the end of a line of MLIR": ("func.func @f() {\n  return\n  \"\v\"\n}", "3: a text has no second quote in its line"),
     "text that ends in an escaped quote": ('module attributes {moe.name = "a\\"} {}', "1: a text has no second quote in its line"),
     "bytecode": ("ML\udcefR\x01MLIR", "is MLIR bytecode; only its text is read: print it with moe-opt"),
 }
