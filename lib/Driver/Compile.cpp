@@ -34,9 +34,10 @@ Compiler::Compiler(const CompileOptions &options)
   timingRoot = timing.getRootScope();
 }
 
-/// Without locations: the text is for people to read and change, and messages about it should point into it.
+/// Without locations: the text is for people to read and change, and messages about it should point into it. Passes have
+/// verified the module.
 static void print(mlir::ModuleOp module, raw_ostream &os) {
-  module.print(os);
+  module.print(os, mlir::OpPrintingFlags().assumeVerified());
   os << "\n";
 }
 

@@ -89,7 +89,7 @@ private:
   int compileKernels(CudaCode &code);
   void warnOfCache(llvm::StringRef warning);
   /// Writes what `job` links: scratch files, or the object itself in place of the program.
-  int emitObjects(llvm::ArrayRef<ProgramModule> programs, Outputs &outputs, const std::string &program);
+  int emitObjects(llvm::ArrayRef<ProgramModule> programs, std::string text, Outputs &outputs, const std::string &program);
 
   unsigned arrowsTo(Level target) const {
     return target > input.level ? static_cast<int>(target) - static_cast<int>(input.level) : 0;

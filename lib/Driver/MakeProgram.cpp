@@ -15,15 +15,19 @@
 using namespace llvm;
 using namespace moe_mlir;
 
-/// Says which program this is: the same for equal IR, weights and compiler.
-static std::string computeBuildId(mlir::ModuleOp module, StringRef weightsId) {
-  // Where the weights lie is no part of the program.
+/// Its text, but for where the weights lie: that is no part of a program.
+static std::string programText(mlir::ModuleOp module) {
   mlir::Attribute weights = module->removeAttr("moe.weights");
-  const std::string ir = textOf(module);
+  std::string text = textOf(module);
   if (weights)
     module->setAttr("moe.weights", weights);
+  return text;
+}
+
+/// Says which program this is: the same for equal IR, weights and compiler.
+static std::string computeBuildId(StringRef ir, StringRef weightsId) {
   SHA256 hash;
-  for (StringRef part : {StringRef(ir), weightsId, StringRef("moe-compile " MOE_VERSION)}) {
+  for (StringRef part : {ir, weightsId, StringRef("moe-compile " MOE_VERSION)}) {
     hash.update(part);
     hash.update(StringRef("\0", 1));
   }
@@ -96,13 +100,14 @@ int Compiler::compileKernels(CudaCode &code) {
   return kOk;
 }
 
-int Compiler::emitObjects(ArrayRef<ProgramModule> programs, Outputs &outputs, const std::string &program) {
+int Compiler::emitObjects(ArrayRef<ProgramModule> programs, std::string text, Outputs &outputs,
+                          const std::string &program) {
   ObjectOptions object;
   object.compiler = MOE_VERSION " (LLVM " LLVM_VERSION_STRING ")";
   object.targetCpu = cpu;
   const bool isForGpu = programs.back().cuda;
   setCrashContext("generate machine code", "moe-compile --from=runtime" + (isForGpu ? " --target-cpu=" + cpu : ""),
-                  textOf(programs.back().module));
+                  std::move(text));
   mlir::TimingScope scope = timingRoot.nest("generate machine code");
   std::vector<std::string> objects;
   if (options.emit == Emit::Object) {
@@ -190,13 +195,15 @@ int Compiler::makeProgram() {
     console.end();
     programs[0].cuda = &code;
   }
+  std::string text; // of the last one: long ones take a while to print
   for (auto [program, archive] : zip_equal(programs, archives)) {
-    program.buildId = computeBuildId(program.module, archive.weights.id());
+    text = programText(program.module);
+    program.buildId = computeBuildId(text, archive.weights.id());
     program.weightsId = archive.weights.archiveId();
     program.weightsPath = archive.weights.areRandom() ? "" : sys::path::filename(archive.final).str();
   }
   console.begin("generate machine code");
-  if (int status = emitObjects(programs, outputs, *program))
+  if (int status = emitObjects(programs, std::move(text), outputs, *program))
     return status;
   console.end();
 

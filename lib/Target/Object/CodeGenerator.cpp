@@ -43,20 +43,37 @@ std::unique_ptr<llvm::TargetMachine> moe_mlir::makeTargetMachine(Location loc, x
                                  level));
 }
 
+static size_t countInstructions(const llvm::Loop &loop) {
+  size_t count = 0;
+  for (llvm::BasicBlock *block : loop.blocks())
+    count += block->size();
+  return count;
+}
+
 namespace {
+/// Keeps the passes that unroll loops from those that they would leave as they are, but whose every instruction they
+/// would ask the cost of, in each loop around it again: a tenth of the time that a model's kernels take.
+struct LeaveLongLoops : llvm::PassInfoMixin<LeaveLongLoops> {
+  /// What LLVM lets a loop grow to by unrolling: 300, and four times as much where iterations simplify each other.
+  static constexpr size_t kMaxInstructions = 1200;
+
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
+    for (llvm::Loop *loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
+      if (countInstructions(*loop) > kMaxInstructions)
+        loop->setLoopAlreadyUnrolled();
+    return llvm::PreservedAnalyses::all();
+  }
+};
+
 /// Keeps the loop vectorizer from loops whose bodies are very large: its time grows with their square (10,000 operations
 /// take it half a minute). The compiler's own bodies are far smaller; fused ops have 64 scalar operations at most.
 struct LeaveLargeLoops : llvm::PassInfoMixin<LeaveLargeLoops> {
   static constexpr size_t kMaxInstructions = 4096;
 
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
-    for (llvm::Loop *loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
-      size_t count = 0;
-      for (llvm::BasicBlock *block : loop->blocks())
-        count += block->size();
-      if (loop->isInnermost() && count > kMaxInstructions)
+    for (llvm::Loop *loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
+      if (loop->isInnermost() && countInstructions(*loop) > kMaxInstructions)
         llvm::addStringMetadataToLoop(loop, "llvm.loop.vectorize.enable", 0);
-    }
     return llvm::PreservedAnalyses::all();
   }
 };
@@ -70,6 +87,10 @@ void moe_mlir::optimize(llvm::Module &module, llvm::TargetMachine &machine, unsi
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = optLevel > 1;
   llvm::PassBuilder builder(&machine, tuning);
+  // Behind the first simplification, which loops may shrink by.
+  builder.registerPeepholeEPCallback([](llvm::FunctionPassManager &passes, llvm::OptimizationLevel) {
+    passes.addPass(LeaveLongLoops());
+  });
   builder.registerVectorizerStartEPCallback([](llvm::FunctionPassManager &passes, llvm::OptimizationLevel) {
     passes.addPass(LeaveLargeLoops());
   });

@@ -6,9 +6,9 @@ import time
 from graph import BIN
 
 
-def seconds(count, folder):
+def write(count, file):
     body = "\n".join(f"%c{i + 1} = arith.addf %c{i}, %c{i} : f32" for i in range(count))
-    (folder / "a.mlir").write_text(f"""module attributes {{moe.level = "graph"}} {{
+    file.write_text(f"""module attributes {{moe.level = "graph"}} {{
       func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {{
         %z = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
             ins(%x : tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) {{
@@ -19,6 +19,11 @@ def seconds(count, folder):
         return %z : tensor<4x4xf32>
       }}
     }}""")
+    return file
+
+
+def seconds(count, folder):
+    write(count, folder / "a.mlir")
     start = time.monotonic()
     subprocess.run([BIN / "moe-compile", folder / "a.mlir", "-o", folder / "a", "-q"], check=True, timeout=120)
     return time.monotonic() - start
@@ -27,3 +32,14 @@ def seconds(count, folder):
 def test_ten_thousand_operations(tmp_path):
     # It was the square of the number: half a minute, beside half a second for a tenth.
     assert seconds(10000, tmp_path) < 10 * max(seconds(1000, tmp_path), 0.5)
+
+
+def test_long_loops_stay(tmp_path):
+    """Passes that unroll need not look at loops that are longer than anything they make."""
+    def is_left(count):
+        runtime = tmp_path / "runtime.mlir"
+        subprocess.run([BIN / "moe-compile", write(count, tmp_path / "a.mlir"), "--to=runtime", "-o", runtime, "-q"], check=True)
+        made = subprocess.run([BIN / "moe-translate", "--moe-to-llvmir", runtime], check=True, capture_output=True, text=True).stdout
+        return '!{!"llvm.loop.unroll.disable"}' in made
+
+    assert is_left(1500) and not is_left(100)
