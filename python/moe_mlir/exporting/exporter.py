@@ -91,7 +91,7 @@ def export(
     eos = _eos_ids(model, config.vocab_size)
     if vocabulary == "bytes":
         _check_bytes(model, config.vocab_size)
-    with torch.no_grad(), _failures(model, cache), _export_mode(model), collector.paused():
+    with torch.no_grad(), _failures(model, cache), _export_mode(model), few_threads(model), collector.paused():
         routers = Routers(model) if force_experts or return_experts else None
         with routers or contextlib.nullcontext():
             with replaced(model):
@@ -283,11 +283,10 @@ def _verify(program, model, states, routers, say):
 
     say("checking in chunks of 8, 5+3, 5+1+1+1" if states else "checking")
     vocab_size = model.config.get_text_config().vocab_size
-    with few_threads(model):
-        forced = functools.partial(_forced_ids, routers)
-        narrowed = functools.partial(narrow, model, exported)
-        own = None if routers is not None else in_pieces
-        check_exported(exported, eager, zeroed if states else None, forced, vocab_size, model.dtype, narrowed, own)
+    forced = functools.partial(_forced_ids, routers)
+    narrowed = functools.partial(narrow, model, exported)
+    own = None if routers is not None else in_pieces
+    check_exported(exported, eager, zeroed if states else None, forced, vocab_size, model.dtype, narrowed, own)
 
 
 def _token_ids(model, name):
