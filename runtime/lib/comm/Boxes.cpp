@@ -104,7 +104,7 @@ void Outbox::shut() {
   __atomic_store_n(&waiting, 0, __ATOMIC_RELEASE);
 }
 
-PackedPiece Outbox::pack(char *piece, size_t most, int32_t from, uint64_t secret) {
+PackedPiece Outbox::pack(char *piece, size_t most, size_t longest, int32_t from, uint64_t secret) {
   PackedPiece packed;
   Box *box;
   {
@@ -130,7 +130,7 @@ PackedPiece Outbox::pack(char *piece, size_t most, int32_t from, uint64_t secret
     std::memcpy(piece + used, &to, sizeof to);
     used += sizeof to;
     if (head.ranges == 0 && to.bytes >= kBody && box->copied.empty()) {
-      to.bytes = to.bytes / 8 * 8;
+      to.bytes = static_cast<uint32_t>(std::min<uint64_t>(left, longest - used)) / 8 * 8;
       std::memcpy(piece + used - sizeof to, &to, sizeof to);
       packed.body = stored.from + done;
       packed.bodyBytes = to.bytes;
@@ -220,7 +220,7 @@ bool Landing::unpack(const char *piece, size_t bytes) {
 bool Inbox::add(const char *piece, size_t bytes, Take take, void *context) {
   PieceHead head;
   std::memcpy(&head, piece, sizeof head);
-  if (bytes > kPieceBytes || head.number < next || head.number - next > kMostEarly)
+  if (bytes > kLongestBytes || head.number < next || head.number - next > kMostEarly)
     return false;
   if (head.number > next) {
     // early[i] has number next + 1 + i.

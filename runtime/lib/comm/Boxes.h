@@ -48,9 +48,9 @@ struct StoredBytes {
   bool isMirrored = false; ///< they go to the mirror of the sender's window, not to the receiver's own one
 };
 
-/// The limits of pieces, for both sides: so many bytes has one in all. And so far may one be in front of the first one
-/// that is not there; who sends keeps to it.
-constexpr size_t kPieceBytes = 56 << 10;
+/// The limits of pieces, for both sides: so many bytes are copied into one, and so many has one with a body in all.
+/// And so far may one be in front of the first one that is not there; who sends keeps to it.
+constexpr size_t kPieceBytes = 56 << 10, kLongestBytes = 500 << 10;
 constexpr uint64_t kMostEarly = 64;
 
 /// How the parts of a piece begin; all is of one architecture.
@@ -87,8 +87,8 @@ public:
   /// Puts a copy of these bytes on its way, in a box of its own.
   void copy(const StoredBytes &stored, const Deed &deed);
 
-  /// Makes the next piece, of at most `most` bytes with its body; 0 bytes: nothing waits.
-  PackedPiece pack(char *piece, size_t most, int32_t from, uint64_t secret);
+  /// Makes the next piece, of at most `most` bytes, or `longest` with its body; 0 bytes: nothing waits.
+  PackedPiece pack(char *piece, size_t most, size_t longest, int32_t from, uint64_t secret);
   /// Of the next piece.
   uint64_t number() const { return next; }
   bool isEmpty() const { return __atomic_load_n(&waiting, __ATOMIC_ACQUIRE) == 0; }
@@ -140,7 +140,7 @@ private:
   std::vector<Entry> entries;
 };
 
-/// What has come from one rank out of its order: at most kMostEarly pieces of at most kPieceBytes.
+/// What has come from one rank out of its order: at most kMostEarly pieces of at most kLongestBytes.
 class Inbox {
 public:
   /// Calls `take(context, piece, bytes)` for the piece and for those that it was in front of. False if that is, or

@@ -14,13 +14,13 @@ namespace moert {
 /// What ranks tell each other of their libraries.
 struct Link::Outcome {
   int32_t code;
-  uint32_t addressBytes;
+  uint32_t addressBytes, longest;
   char version[16];
-  char text[232];
+  char text[228];
 };
 
 Status Link::share(Group &ranks, const Status &opened, const std::string &version, size_t bytes, size_t &most) {
-  Outcome mine{opened.code, static_cast<uint32_t>(bytes), {}, {}};
+  Outcome mine{opened.code, static_cast<uint32_t>(bytes), static_cast<uint32_t>(longest), {}, {}};
   copyText(mine.version, sizeof mine.version, version);
   copyText(mine.text, sizeof mine.text, opened.message);
   std::vector<Outcome> all(static_cast<size_t>(ranks.ranks()));
@@ -40,6 +40,7 @@ Status Link::share(Group &ranks, const Status &opened, const std::string &versio
       return failure(kUserError, "rank %d has UCX %s, rank 0 %s: they do not understand each other", rank,
                      other.version, all[0].version);
     most = std::max<size_t>(most, other.addressBytes);
+    longest = std::max(kPieceBytes, std::min<size_t>(longest, other.longest));
   }
   return {};
 }
@@ -108,6 +109,7 @@ Status Link::open(Group &ranks, const Hosts &hosts, Status opened, std::unique_p
     opened = failure(kUserError, "cannot open an eventfd: %s", std::strerror(errno));
   size_t most = 0;
   bool isFine = !opened.failed();
+  longest = isFine ? wire->longest() : kPieceBytes;
   if (Status bad = share(ranks, opened, isFine ? wire->version() : "", isFine ? wire->address().size() : 0, most);
       bad.failed())
     return bad;

@@ -109,6 +109,7 @@ private:
   std::vector<char *> buffers; ///< that are free
   Flight flights[kBuffers];
   size_t nextRank = 0;
+  size_t longest = kPieceBytes; ///< bytes of a piece, for all ranks
   Socket bell;
   mutable pthread_mutex_t listening = PTHREAD_MUTEX_INITIALIZER;
   Listener *listener = nullptr;

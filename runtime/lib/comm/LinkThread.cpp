@@ -94,7 +94,7 @@ bool Link::sendSome() {
     buffers.pop_back();
     flights[static_cast<size_t>(buffer - memory.get()) / kPieceBytes] = {static_cast<int>(rank), outbox->number()};
     __atomic_add_fetch(&flying[rank], 1, __ATOMIC_RELAXED); // before the outbox is empty
-    PackedPiece piece = outbox->pack(buffer, kPieceBytes, own, secret);
+    PackedPiece piece = outbox->pack(buffer, kPieceBytes, longest, own, secret);
     did = true;
     tried = 0;
     if (!wire->send(static_cast<int>(rank), buffer, piece)) {

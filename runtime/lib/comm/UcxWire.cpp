@@ -8,6 +8,8 @@
 #include "comm/Ucp.h"
 #include "comm/Wire.h"
 
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace moert {
@@ -20,6 +22,7 @@ public:
 
   Status open(Client &client, int ranks, const std::string &interface) override;
   std::string version() const override { return format("%u.%u", ucp.major, ucp.minor); }
+  size_t longest() const override { return packet; }
   std::string address() const override { return own; }
   Status connect(int rank, const std::string &address) override;
   bool send(int rank, char *buffer, const PackedPiece &piece) override;
@@ -56,12 +59,14 @@ private:
   }
   bool wait(ucs_status_ptr_t request, Deadline deadline);
   void tellLost();
+  void lengthenPackets(ucp_config_t *config);
 
   Ucp ucp;
   Client *client = nullptr;
   ucp_context_h context = nullptr;
   ucp_worker_h worker = nullptr;
   std::string own;
+  size_t packet = kPieceBytes;
   std::vector<Peer> peers; ///< by rank; one without an endpoint is on this host
   std::vector<std::unique_ptr<Flight>> flights;
   std::vector<Flight *> unused;
@@ -70,6 +75,16 @@ private:
 };
 
 } // namespace
+
+/// A packet of TCP's transport is as long as what a receiver reads at once: 64 KiB, if the user has not said it. Each
+/// costs system calls on both sides. Its name had no prefix before UCX 1.17.
+void UcxWire::lengthenPackets(ucp_config_t *config) {
+  constexpr size_t kHeads = 12 << 10; // more than those of UCX
+  const char *said = std::getenv("UCX_TCP_RX_SEG_SIZE");
+  const char *name = ucp.minor < 17 ? "RX_SEG_SIZE" : "TCP_RX_SEG_SIZE";
+  if (!said && ucp.config_modify(config, name, std::to_string(kLongestBytes + kHeads).c_str()) == UCS_OK)
+    packet = kLongestBytes;
+}
 
 Status UcxWire::open(Client &to, int ranks, const std::string &interface) {
   client = &to;
@@ -81,6 +96,7 @@ Status UcxWire::open(Client &to, int ranks, const std::string &interface) {
   ucs_status_t status = interface.empty() ? UCS_OK : ucp.config_modify(config, "NET_DEVICES", interface.c_str());
   std::string step = interface.empty() ? "start" : "use network interface '" + printable(interface) + "'";
   if (status == UCS_OK) {
+    lengthenPackets(config);
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;

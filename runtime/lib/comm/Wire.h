@@ -37,6 +37,8 @@ public:
   virtual Status open(Client &client, int ranks, const std::string &interface) = 0;
   /// "1.13": ranks whose libraries differ in it do not understand each other.
   virtual std::string version() const = 0;
+  /// The most bytes of a piece that it sends as one packet to a rank that says the same, or kPieceBytes.
+  virtual size_t longest() const = 0;
   /// How others reach this rank, for connect().
   virtual std::string address() const = 0;
   virtual Status connect(int rank, const std::string &address) = 0;

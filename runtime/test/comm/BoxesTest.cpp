@@ -37,11 +37,12 @@ struct Pair {
   Landing landing;
 };
 
-std::vector<std::vector<char>> pack(Outbox &box, size_t most) {
+std::vector<std::vector<char>> pack(Outbox &box, size_t most, size_t longest = 0) {
   std::vector<std::vector<char>> pieces;
   std::vector<char> piece(most);
-  for (PackedPiece packed; (packed = box.pack(piece.data(), most, 1, kSecret)).bytes;) {
-    EXPECT_LE(packed.bytes + packed.bodyBytes, most);
+  longest = std::max(most, longest);
+  for (PackedPiece packed; (packed = box.pack(piece.data(), most, longest, 1, kSecret)).bytes;) {
+    EXPECT_LE(packed.bytes + packed.bodyBytes, packed.body ? longest : most);
     pieces.emplace_back(piece.begin(), piece.begin() + static_cast<ptrdiff_t>(packed.bytes));
     pieces.back().insert(pieces.back().end(), packed.body, packed.body + packed.bodyBytes);
   }
@@ -54,7 +55,10 @@ bool unpack(void *landing, const char *piece, size_t bytes) {
 
 TEST(Boxes, ArriveWholeInAnyOrderOfPieces) {
   std::mt19937 random(1);
-  for (size_t most : {600, 1000, 4096, 57344}) {
+  struct Limits {
+    size_t most, longest;
+  };
+  for (auto [most, longest] : {Limits{600, 600}, {1000, 1000}, {4096, 4096}, {kPieceBytes, kPieceBytes}, {20000, 100000}}) {
     Pair pair(1 << 20);
     Outbox box;
     Inbox inbox;
@@ -66,7 +70,7 @@ TEST(Boxes, ArriveWholeInAnyOrderOfPieces) {
       }
       box.close(pair.raise(4 * round, round));
     }
-    auto pieces = pack(box, most);
+    auto pieces = pack(box, most, longest);
     EXPECT_TRUE(box.isEmpty());
     // Windows of 16 pieces are mixed up.
     for (size_t begin = 0; begin < pieces.size(); begin += 16)
@@ -79,6 +83,22 @@ TEST(Boxes, ArriveWholeInAnyOrderOfPieces) {
     for (uint32_t round = 1; round <= 4; ++round)
       EXPECT_EQ(pair.flag(4 * round), round);
   }
+}
+
+TEST(Boxes, WhatIsNotCopiedTravelsInFewPieces) {
+  constexpr size_t kBytes = size_t(4) << 20;
+  Pair pair(kBytes);
+  Outbox box;
+  Inbox inbox;
+  pair.store(box, 64, 3, 1); // of no alignment
+  pair.store(box, 1003, kBytes - 2048, 2);
+  box.close(pair.raise(0, 1));
+  auto pieces = pack(box, kPieceBytes, kLongestBytes);
+  EXPECT_EQ(pieces.size(), 1 + (kBytes + kLongestBytes - 1) / kLongestBytes);
+  for (const std::vector<char> &piece : pieces)
+    EXPECT_TRUE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
+  EXPECT_EQ(std::memcmp(&pair.mirror[64], &pair.there[64], kBytes - 64), 0);
+  EXPECT_EQ(pair.flag(0), 1u);
 }
 
 TEST(Boxes, AFlagIsRaisedBehindAllThatWasStoredBefore) {

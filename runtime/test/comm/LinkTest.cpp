@@ -29,14 +29,16 @@ constexpr size_t kBytes = size_t(4) << 20;
 using Piece = std::vector<char>;
 
 struct Network {
-  explicit Network(size_t ranks) : coming(ranks), lost(ranks) {}
+  explicit Network(size_t ranks) : coming(ranks), lost(ranks), longest(ranks, kPieceBytes) {}
 
   std::mutex lock;
   std::vector<std::vector<Piece>> coming; ///< by rank
   std::vector<std::vector<int>> lost;     ///< by rank: whom it loses next
+  std::vector<size_t> longest;            ///< by rank: Wire::longest()
   std::atomic<bool> isStuck{false};       ///< nothing is sent
   std::atomic<bool> holdsBodies{false};   ///< nothing with a body is sent
   std::atomic<int> sent{0};
+  std::atomic<size_t> longestSent{0};
 };
 
 class ListWire final : public Wire {
@@ -48,6 +50,7 @@ public:
     return {};
   }
   std::string version() const override { return "1.0"; }
+  size_t longest() const override { return network.longest[own]; }
   std::string address() const override { return "here"; }
   Status connect(int, const std::string &) override { return {}; }
   bool send(int rank, char *buffer, const PackedPiece &piece) override {
@@ -93,6 +96,7 @@ private:
       whole.insert(whole.end(), piece.body, piece.body + piece.bodyBytes);
       {
         std::lock_guard<std::mutex> held(network.lock);
+        network.longestSent = std::max<size_t>(network.longestSent, whole.size());
         network.coming[static_cast<size_t>(flight.rank)].push_back(std::move(whole));
       }
       ++network.sent;
@@ -144,11 +148,13 @@ struct Rank {
   }
 };
 
-/// Ranks do `body`, and leave together.
-void run(int count, const std::function<void(Rank &)> &body) {
+/// Ranks do `body`, and leave together. `longest`: of their wires, by rank.
+void run(int count, const std::function<void(Rank &)> &body, const std::vector<size_t> &longest = {}) {
   static std::atomic<int> jobs{0};
   const std::string job = std::to_string(++jobs);
   Network network(static_cast<size_t>(count));
+  if (!longest.empty())
+    network.longest = longest;
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i)
     threads.emplace_back([&, i] {
@@ -230,7 +236,7 @@ TEST(Link, ARankThatSendsNonsenseIsLostAtOnce) {
   check({{"outside", piece(at(kBytes - 8, 16), 16), true},
          {"cut off", piece(at(0, 64), 8), true},
          {"nobody writes to this rank's mirrors of an axis's windows", piece(at(0, 16, true), 16), true},
-         {"too long", piece(at(0, 8), kPieceBytes), true},
+         {"too long", piece(at(0, 8), kLongestBytes), true},
          {"it has come", withNumber(0, 1), true},
          {"too early", withNumber(2 + kMostEarly, 1), true},
          {"twice", withNumber(9, 2), true},
@@ -281,6 +287,29 @@ TEST(Link, AWaitForWhatIsSentEndsWithTheJobAndKnowsTheRank) {
     rank.link.listen(nullptr);
     EXPECT_EQ(rank.link.drain(20 * kSecond), -1);
   });
+}
+
+/// A rank that takes short packets gets short pieces, of all.
+TEST(Link, PiecesAreAsLongAsAllRanksTakeThem) {
+  for (size_t other : {kPieceBytes, kLongestBytes}) {
+    auto body = [other](Rank &rank) {
+      std::vector<char> mirror(kBytes, 7);
+      if (rank.own == 0) {
+        rank.link.to(1).add({mirror.data(), kBytes, {kWindow, 1, 0}, false});
+        rank.link.to(1).close(Deed());
+        rank.link.wake();
+        EXPECT_EQ(rank.link.drain(20 * kSecond), -1);
+        EXPECT_LE(rank.network.longestSent, other);
+        EXPECT_GT(rank.network.longestSent, other - 8);
+      } else {
+        EXPECT_TRUE(comesTrue([&] { return __atomic_load_n(&rank.window.back(), __ATOMIC_ACQUIRE) == 7; }));
+      }
+      EXPECT_FALSE(rank.meeting.barrier().failed());
+      if (rank.own == 1)
+        EXPECT_EQ(std::count(rank.window.begin(), rank.window.end(), 7), static_cast<ptrdiff_t>(kBytes));
+    };
+    run(2, body, {kLongestBytes, other});
+  }
 }
 
 TEST(Link, NothingOvertakesAPieceByTooMuch) {
