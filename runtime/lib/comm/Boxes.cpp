@@ -44,6 +44,8 @@ Outbox::Box *Outbox::take() {
   box->next = nullptr;
   box->stored.clear();
   box->copied.clear();
+  box->bytes = 0;
+  box->deed = Deed();
   return box;
 }
 
@@ -53,13 +55,8 @@ void Outbox::put(Box *box) {
   __atomic_add_fetch(&waiting, 1, __ATOMIC_RELEASE);
 }
 
-void Outbox::add(const StoredBytes &stored) {
-  Lock held(lock);
-  if (isShut)
-    return;
-  if (!open)
-    open = take();
-  std::vector<StoredBytes> &all = open->stored;
+/// Appends to what it follows.
+static void append(std::vector<StoredBytes> &all, const StoredBytes &stored) {
   // A row is followed by its ids and weights, in windows of their own.
   constexpr size_t kRecent = 4;
   for (size_t i = all.size(); i > 0 && all.size() - i < kRecent; --i)
@@ -68,6 +65,20 @@ void Outbox::add(const StoredBytes &stored) {
       return;
     }
   all.push_back(stored);
+}
+
+bool Outbox::add(const StoredBytes &stored) {
+  Lock held(lock);
+  if (isShut)
+    return false;
+  if (!open)
+    open = take();
+  append(open->stored, stored);
+  open->bytes += stored.bytes;
+  if (open->bytes < kLongBox)
+    return false;
+  put(std::exchange(open, nullptr));
+  return true;
 }
 
 void Outbox::close(const Deed &deed) {

@@ -1,7 +1,7 @@
 //===- Boxes.h - what is stored for a rank of another host, on its way there --------------------------------------===//
 //
 // What a flag covers is a box: all that was stored for that rank since its last flag, by whatever thread, and then the
-// flag. Boxes for one rank are put in order, cut into pieces of a limited size, numbered, and unpacked there in the
+// flag. One that grows long goes before its flag, which is then in a later box. Boxes for one rank are put in order, cut into pieces of a limited size, numbered, and unpacked there in the
 // order of their numbers, however they arrive. So a flag is raised behind all that was stored before it, as release
 // promises inside a host; and what ranks tell each other by their pages keeps its order with the rows.
 //
@@ -52,6 +52,8 @@ struct StoredBytes {
 /// And so far may one be in front of the first one that is not there; who sends keeps to it.
 constexpr size_t kPieceBytes = 56 << 10, kLongestBytes = 500 << 10;
 constexpr uint64_t kMostEarly = 64;
+/// So much does not wait for its flag.
+constexpr uint64_t kLongBox = uint64_t(2) << 20;
 
 /// How the parts of a piece begin; all is of one architecture.
 struct PieceHead {
@@ -80,8 +82,8 @@ public:
   Outbox &operator=(const Outbox &) = delete;
   ~Outbox();
 
-  /// Adds to the box that is open.
-  void add(const StoredBytes &stored);
+  /// Adds to the box that is open. True: that was long enough to be put on its way.
+  bool add(const StoredBytes &stored);
   /// Puts the open box on its way.
   void close(const Deed &deed);
   /// Puts a copy of these bytes on its way, in a box of its own.
@@ -99,6 +101,7 @@ private:
   struct Box {
     std::vector<StoredBytes> stored;
     std::vector<char> copied;
+    uint64_t bytes = 0; ///< of `stored`
     Deed deed;
     Box *next = nullptr;
   };

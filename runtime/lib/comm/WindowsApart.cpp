@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <sched.h>
 #include <sys/mman.h>
 #include <utility>
 
@@ -48,7 +49,11 @@ void Windows::stored(int rank, const void *to, size_t bytes) {
     return;
   auto index = static_cast<size_t>(rank);
   auto offset = static_cast<uint64_t>(static_cast<const char *>(to) - parts[index]);
-  link->to(members[index]).add({static_cast<const char *>(to), bytes, {number, opening, offset}, false});
+  if (!link->to(members[index]).add({static_cast<const char *>(to), bytes, {number, opening, offset}, false}))
+    return;
+  // If the link's thread has no core but this one, it sends now, while the rows are in its cache.
+  link->wake();
+  sched_yield();
 }
 
 void Windows::raise(int rank, uint32_t *flag, uint32_t epoch) {

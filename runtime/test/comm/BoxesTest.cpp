@@ -94,7 +94,7 @@ TEST(Boxes, WhatIsNotCopiedTravelsInFewPieces) {
   pair.store(box, 1003, kBytes - 2048, 2);
   box.close(pair.raise(0, 1));
   auto pieces = pack(box, kPieceBytes, kLongestBytes);
-  EXPECT_EQ(pieces.size(), 1 + (kBytes + kLongestBytes - 1) / kLongestBytes);
+  EXPECT_EQ(pieces.size(), 2 + (kBytes + kLongestBytes - 1) / kLongestBytes) << "the flag is behind a long box";
   for (const std::vector<char> &piece : pieces)
     EXPECT_TRUE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
   EXPECT_EQ(std::memcmp(&pair.mirror[64], &pair.there[64], kBytes - 64), 0);
@@ -116,6 +116,33 @@ TEST(Boxes, AFlagIsRaisedBehindAllThatWasStoredBefore) {
   EXPECT_TRUE(inbox.add(pieces[0].data(), pieces[0].size(), unpack, &pair.landing));
   EXPECT_EQ(pair.flag(0), 1u);
   EXPECT_EQ(pair.there[3071], 7);
+}
+
+TEST(Boxes, ALongBoxDoesNotWaitForItsFlag) {
+  constexpr size_t kRow = 64 << 10, kRows = 2 * kLongBox / kRow + 1;
+  Pair pair(kRow * (kRows + 1));
+  Outbox box;
+  Inbox inbox;
+  size_t longBoxes = 0;
+  auto deliver = [&] {
+    auto pieces = pack(box, kPieceBytes, kLongestBytes);
+    for (const std::vector<char> &piece : pieces)
+      EXPECT_TRUE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
+    return pieces.size();
+  };
+  for (size_t row = 1; row <= kRows; ++row) {
+    std::memset(&pair.mirror[row * kRow], 7, kRow);
+    bool isLong = box.add({&pair.mirror[row * kRow], kRow, {kWindow, kOpening, row * kRow}, false});
+    longBoxes += isLong;
+    EXPECT_EQ(deliver() > 0, isLong) << row;
+    EXPECT_EQ(pair.there[row * kRow], isLong ? 7 : 0) << row;
+  }
+  EXPECT_EQ(longBoxes, 2u);
+  EXPECT_EQ(pair.flag(0), 0u);
+  box.close(pair.raise(0, 1));
+  EXPECT_EQ(deliver(), 1u);
+  EXPECT_EQ(pair.flag(0), 1u);
+  EXPECT_EQ(std::memcmp(&pair.mirror[kRow], &pair.there[kRow], kRow * kRows), 0);
 }
 
 TEST(Boxes, NeighboursTravelTogetherAndCopiesAtOnce) {
