@@ -1,9 +1,10 @@
 //===- Boxes.h - what is stored for a rank of another host, on its way there --------------------------------------===//
 //
 // What a flag covers is a box: all that was stored for that rank since its last flag, by whatever thread, and then the
-// flag. One that grows long goes before its flag, which is then in a later box. Boxes for one rank are put in order, cut into pieces of a limited size, numbered, and unpacked there in the
-// order of their numbers, however they arrive. So a flag is raised behind all that was stored before it, as release
-// promises inside a host; and what ranks tell each other by their pages keeps its order with the rows.
+// flag. One that grows long goes before its flag, which is then in a later box. Boxes for one rank are put in order,
+// cut into pieces of a limited size, numbered, and unpacked there in the order of their numbers, however they arrive.
+// So a flag is raised behind all that was stored before it, as release promises inside a host; and what ranks tell each
+// other by their pages keeps its order with the rows.
 //
 // Bytes stay in this process's mirror of the window until their piece is packed. Nobody writes a place there again
 // before that rank has answered what was sent (docs/rationale/hosts.md).

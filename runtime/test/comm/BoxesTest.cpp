@@ -58,7 +58,8 @@ TEST(Boxes, ArriveWholeInAnyOrderOfPieces) {
   struct Limits {
     size_t most, longest;
   };
-  for (auto [most, longest] : {Limits{600, 600}, {1000, 1000}, {4096, 4096}, {kPieceBytes, kPieceBytes}, {20000, 100000}}) {
+  for (auto [most, longest] :
+       {Limits{600, 600}, {1000, 1000}, {4096, 4096}, {kPieceBytes, kPieceBytes}, {20000, 100000}}) {
     Pair pair(1 << 20);
     Outbox box;
     Inbox inbox;
