@@ -14,6 +14,10 @@
  * with the code and the text of the opening; the others give NULL, 0 or -1, as said below, or do nothing. A pointer
  * that is given by the caller and must not be NULL is an error where it is. After moert_session_close the session is no
  * more: its pointer must not be used again.
+ *
+ * A session belongs to the process that opened it. In a child of fork() its threads do not exist: there every function
+ * does what it does for a session that did not open, with a text that says so, and closing it frees nothing. A child
+ * may open sessions of its own on a CPU; CUDA does not work in a child of a process that has used it.
  */
 #ifndef MOERT_SESSION_H
 #define MOERT_SESSION_H
@@ -75,7 +79,8 @@ MOERT_API int32_t moert_session_open(const moert_program_list *programs, const m
  * chosen. */
 MOERT_API const moert_program *moert_session_program(const moert_session *session);
 
-/* Frees the session and all that belongs to it. NULL: does nothing. */
+/* Frees the session and all that belongs to it. NULL, or a session that the parent of this process opened: does nothing.
+ */
 MOERT_API void moert_session_close(moert_session *session);
 
 /* "cpu", or the GPU and its name: "cuda:0 (NVIDIA H200)"; "none" without an open session. */

@@ -4,18 +4,21 @@
 
 #include <algorithm>
 #include <new>
+#include <unistd.h>
 
 using namespace moert;
 
 /// What the pointer of the C interface names: an open session, or the reason why there is none. The members can only be
-/// reached through perform() and ask(), so that no function can forget that a session may be NULL or may not have
-/// opened.
+/// reached through perform() and ask(), so that no function can forget that a session may be NULL, may not have opened,
+/// or may be a copy in a child of fork(): the session's threads, sockets and GPU are the parent's.
 struct moert_session {
   static int32_t open(const moert_program_list *programs, const moert_session_options &options, moert_session **result);
 
   /// The status of body(session), or the failure of a session that is not open: for functions that can fail.
   template <typename Body> static int32_t perform(moert_session *handle, Body body) {
     if (!handle)
+      return kUserError;
+    if (handle->isCopy())
       return kUserError;
     handle->status = handle->whyClosed.failed() ? failure(handle->whyClosed.code, "the session is not open: %s",
                                                           handle->whyClosed.message.c_str())
@@ -25,18 +28,28 @@ struct moert_session {
 
   /// The value of body(session), or `otherwise` for a session that is not open: for functions that only tell.
   template <typename Value, typename Body> static Value ask(const moert_session *handle, Value otherwise, Body body) {
-    return handle && !handle->whyClosed.failed() ? body(handle->session) : otherwise;
+    return handle && !handle->isCopy() && !handle->whyClosed.failed() ? body(handle->session) : otherwise;
   }
 
   static const moert_program *program(const moert_session *handle) {
     return handle ? handle->session.program : nullptr;
   }
   static const char *error(const moert_session *handle) {
-    return handle ? handle->status.message.c_str()
-                  : "there is no session: the pointer is NULL, as after an opening that found no memory";
+    if (!handle)
+      return "there is no session: the pointer is NULL, as after an opening that found no memory";
+    return handle->isCopy() ? "the session was opened by another process, of which this one is a fork: open one here"
+                            : handle->status.message.c_str();
+  }
+  /// A copy stays as it is: its members would join threads that are not here, and leave a job that the parent is in.
+  static void close(moert_session *handle) {
+    if (handle && !handle->isCopy())
+      delete handle;
   }
 
 private:
+  bool isCopy() const { return getpid() != process; }
+
+  const pid_t process = getpid();
   Session session;
   Status whyClosed; // the failure of opening
   Status status;    // of the last call that can fail
@@ -73,7 +86,7 @@ int32_t moert_session_open(const moert_program_list *programs, const moert_sessi
 
 const moert_program *moert_session_program(const moert_session *session) { return moert_session::program(session); }
 
-void moert_session_close(moert_session *session) { delete session; }
+void moert_session_close(moert_session *session) { moert_session::close(session); }
 
 const char *moert_session_device(const moert_session *session) {
   return moert_session::ask(session, "none", [](const Session &s) { return s.deviceName(); });

@@ -18,6 +18,8 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -308,6 +310,35 @@ TEST_P(SessionStates, EveryFunctionSucceedsOrSaysWhyNot) {
     expectCode(GetParam(), s, run(s), 0);
     moert_session_close(s);
   }
+}
+
+/// What a function gives in a child of fork() is what it gives for a session that is not open, by another text. A wait
+/// for threads that are only in the parent would not end.
+TEST_P(SessionStates, EveryFunctionFailsInAChildOfFork) {
+  moert_session *s = GetParam().make();
+  State state = GetParam();
+  state.isOpen = state.hasOutputs = false;
+  state.error = s ? "the session was opened by another process" : state.error;
+  state.make = [s] { return s; };
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(30);
+    for (const auto &[name, check] : kFunctions) {
+      SCOPED_TRACE(name);
+      check(state, s);
+    }
+    moert_session *own = open(kArchive);
+    EXPECT_EQ(run(own), 0) << moert_session_error(own);
+    moert_session_close(own);
+    _exit(HasFailure());
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  // The parent's session is what it was.
+  expectCode(GetParam(), s, run(s), 0);
+  moert_session_close(s);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SessionStates, testing::ValuesIn(kStates), [](const auto &info) {
