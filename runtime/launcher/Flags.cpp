@@ -57,6 +57,11 @@ static Status parseName(const char *text, const char *what, std::string &name) {
   return *text ? Status{} : failure(kUserError, "expected the name of %s", what);
 }
 
+/// A file, a pipe, or - for the standard output, as for moe-compile.
+static Status parseStream(const char *text, std::string &name) {
+  return parseName(std::strcmp(text, "-") == 0 ? "/dev/stdout" : text, "a file", name);
+}
+
 static constexpr int64_t kLarge = int64_t(1) << 40;
 
 static const std::vector<Flag> kFlags = {
@@ -164,8 +169,8 @@ static const std::vector<Flag> kFlags = {
     {"repeat", "N", Mode::Benchmark, false, "Repetitions, after one that is not counted. Default 5.",
      [](Options &o, const char *v) { return parseInteger(v, 1, 1 << 20, o.repeat); }},
     {"samples", "FILE", Mode::Benchmark, false,
-     "Writes the raw times as JSON, one line per repetition; FILE may be a pipe.",
-     [](Options &o, const char *v) { return parseName(v, "a file", o.samples); }},
+     "Writes the raw times as JSON, one line per repetition; FILE may be a pipe, or - for the standard output.",
+     [](Options &o, const char *v) { return parseStream(v, o.samples); }},
     {"wait", nullptr, Mode::Benchmark, false,
      "Waits for a line on the standard input before each repetition, and answers with a line of JSON after it.",
      [](Options &o, const char *) {
@@ -253,8 +258,9 @@ static const std::vector<Flag> kFlags = {
        o.pin = true;
        return Status{};
      }},
-    {"trace", "FILE", Mode::None, false, "Writes every launch as Chrome/Perfetto JSON; FILE may be a pipe.",
-     [](Options &o, const char *v) { return parseName(v, "a file", o.trace); }},
+    {"trace", "FILE", Mode::None, false, "Writes every launch as Chrome/Perfetto JSON; FILE may be a pipe, or - for "
+     "the standard output.",
+     [](Options &o, const char *v) { return parseStream(v, o.trace); }},
     {"weights", "FILE", Mode::None, false, "The archive of weights. Default: the one recorded, beside this file.",
      [](Options &o, const char *v) { return parseName(v, "a file", o.weights); }},
     {"random-weights", "SEED", Mode::None, false,

@@ -29,15 +29,17 @@ static const char *selector(Mode mode) {
   return "";
 }
 
-static Status applyFlag(const Flag &flag, const char *value, Options &options) {
+/// Does what the flag says. `chosen` is the one that selected the mode, if one has.
+static Status applyFlag(const Flag &flag, const char *value, Options &options, const Flag *&chosen) {
   if (flag.set)
     if (Status s = flag.set(options, value); s.failed())
       return failure(s.code, "--%s: %s", flag.name, s.message.c_str());
   if (!flag.selects)
     return {};
   if (options.mode != Mode::None && options.mode != flag.mode)
-    return failure(kUserError, "--%s and --%s exclude each other", flag.name, selector(options.mode));
+    return failure(kUserError, "--%s and --%s exclude each other", flag.name, chosen->name);
   options.mode = flag.mode;
+  chosen = chosen ? chosen : &flag;
   return {};
 }
 
@@ -53,8 +55,28 @@ static Status checkPrompts(const Options &options, bool endsWithoutPrompt) {
   return {};
 }
 
+/// Flags that say two things of one.
+static Status checkPairs(const Options &options) {
+  const Call &call = options.call;
+  const char *ofCall = !call.inputs.empty()      ? "input"
+                       : !call.expected.empty()  ? "expected-output"
+                       : !call.outputDir.empty() ? "output-dir"
+                                                 : nullptr;
+  if (!options.calls.empty() && ofCall)
+    return failure(kUserError, "--calls and --%s exclude each other", ofCall);
+  if (options.randomWeights && !options.weights.empty())
+    return failure(kUserError, "--random-weights and --weights exclude each other");
+  // --tune measures each of them.
+  const std::vector<NamedSize> &sizes = options.sizes;
+  for (auto size = sizes.begin(); size != sizes.end() && !options.tune; ++size)
+    if (std::any_of(sizes.begin(), size, [&](const NamedSize &other) { return other.name == size->name; }))
+      return failure(kUserError, "--size: '%s' is given twice", printable(size->name.c_str()).c_str());
+  return {};
+}
+
 Status parseOptions(int argc, const char *const *argv, Options &options) {
   std::vector<const Flag *> given;
+  const Flag *chosen = nullptr;
   bool endsWithoutPrompt = false;
   for (int i = 1; i < argc; ++i) {
     const char *word = argv[i];
@@ -79,7 +101,7 @@ Status parseOptions(int argc, const char *const *argv, Options &options) {
     }
     if (flag->argument && !flag->repeats && std::find(given.begin(), given.end(), flag) != given.end())
       return failure(kUserError, "--%s is given twice", flag->name);
-    if (Status s = applyFlag(*flag, value, options); s.failed())
+    if (Status s = applyFlag(*flag, value, options, chosen); s.failed())
       return s;
     given.push_back(flag);
   }
@@ -92,10 +114,7 @@ Status parseOptions(int argc, const char *const *argv, Options &options) {
     return failure(kUserError, "nothing to do (--help shows what is possible)");
   if (Status s = checkPrompts(options, endsWithoutPrompt); s.failed())
     return s;
-  if (!options.calls.empty() &&
-      (!options.call.inputs.empty() || !options.call.expected.empty() || !options.call.outputDir.empty()))
-    return failure(kUserError, "--calls and --input exclude each other");
-  return {};
+  return checkPairs(options);
 }
 
 /// Breaks text into lines of at most `width` characters, with `indent` spaces before all but the first.

@@ -72,9 +72,10 @@ Status Session::openWeights(const moert_session_options &options) {
   if (program->parameter_count > 0)
     weights = path;
   if (program->parameter_count > 0 && !options.random_weights) {
-    if (weights.empty())
-      return failure(kUserError, "the program was compiled without weights (--weights=none): run it with "
-                                 "--random-weights SEED");
+    if (recordedWeights(*program).empty())
+      return failure(kUserError, "the program was compiled without weights (--weights=none)%s: run it with "
+                                 "--random-weights SEED",
+                     options.weights ? ", and no archive fits it" : "");
     if (Status s = archive.open(weights.c_str(), program->weights_id); s.failed())
       return s;
     if (options.verify_weights)

@@ -89,7 +89,7 @@ def test_dump_source(scale, bigram, tmp_path):
 
 def test_random_weights(scale, x, tmp_path):
     def run(seed):
-        scale(*x[1], "--entry", "scale", "--device", "cpu", "--weights", "/none", "--random-weights", seed)
+        scale(*x[1], "--entry", "scale", "--device", "cpu", "--random-weights", seed)
         return result(tmp_path)
 
     first = run(5)

@@ -170,6 +170,17 @@ def test_pipes_are_written_for_who_reads_them(bigram, places, words):
         assert json.loads(reader.stdout.read())
 
 
+@pytest.mark.parametrize("words", [["--generate", "a", "--max-new-tokens", "1", "--trace"], [*BENCHMARK, "--samples"]])
+def test_a_dash_is_the_standard_output(bigram, tmp_path, monkeypatch, words):
+    """What is written stands between what is printed. A file there would be written by two."""
+    monkeypatch.chdir(tmp_path)
+    text = bigram.out(*words, "-").decode()
+    assert json.JSONDecoder().raw_decode(text, text.index("{"))[0] and not (tmp_path / "-").exists()
+    with open("out", "wb") as out:
+        process = subprocess.run([bigram.path, *words, "-"], stdout=out, stderr=subprocess.PIPE, text=True)
+    assert process.returncode == 1 and "/dev/stdout" in process.stderr and not (tmp_path / "-").exists()
+
+
 def test_long_paths_are_printed_whole(bigram, tmp_path):
     path = tmp_path.joinpath(*["a" * 200] * 12)
     assert bigram.error("--prompt-file", path) == f"cannot read '{path}': No such file or directory"

@@ -91,7 +91,7 @@ def test_benchmark_errors(bigram, layer):
 
 def test_benchmark_of_calls(layer, bigram, tmp_path):
     """A program that generates no text, and one that does where sizes are given."""
-    text = layer.out("--benchmark", "--size", "rows=100", "--repeat", 7, "--threads", 2, "--random-weights", 3, "--weights", "/none",
+    text = layer.out("--benchmark", "--size", "rows=100", "--repeat", 7, "--threads", 2, "--random-weights", 3,
                      "--samples", tmp_path / "s").decode()
     assert text.startswith("main: rows 100, 7 calls on cpu, 2 threads, seed 0\n")
     assert re.search(r"^call( +[\d.]+){6}$", text, re.M) and "memory: " in text

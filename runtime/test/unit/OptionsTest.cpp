@@ -68,6 +68,8 @@ TEST(Options, OnlyWhatIsAListMayBeGivenTwice) {
   EXPECT_EQ(error({"--input", "x=@a", "--input", "y=@a", "--expected-output", "z=@b", "--expected-output", "w=@b"}),
             "");
   EXPECT_EQ(error({"--benchmark", "--size", "a=1", "--size", "b=1"}), "");
+  EXPECT_EQ(error({"--benchmark", "--size", "a=1", "--size", "b=1", "--size", "a=2"}), "--size: 'a' is given twice");
+  EXPECT_EQ(error({"--tune", "--size", "a=1", "--size", "a=2"}), ""); // measures both
   EXPECT_EQ(error({"--prompt-file", "a", "--prompt-file", "b"}), "");
   EXPECT_EQ(error({"--benchmark", "--pin", "--pin", "--benchmark"}), ""); // says the same twice
 }
@@ -96,6 +98,14 @@ TEST(Options, ErrorsNameTheFlag) {
   EXPECT_EQ(error({"--input", "x=y"}), "--input: expected NAME=@FILE, got 'x=y'");
   EXPECT_EQ(error({"--input", "=@y"}), "--input: expected NAME=@FILE, got '=@y'");
   EXPECT_EQ(error({"--calls", "f", "--input", "x=@y"}), "--calls and --input exclude each other");
+  EXPECT_EQ(error({"--calls", "f", "--output-dir", "d"}), "--calls and --output-dir exclude each other");
+  EXPECT_EQ(error({"--expected-output", "x=@y", "--calls", "f"}), "--calls and --expected-output exclude each other");
+  EXPECT_EQ(error({"--calls", "f", "--generate", "a"}), "--generate and --calls exclude each other");
+  EXPECT_EQ(error({"--output-dir", "d", "--generate", "a"}), "--generate and --output-dir exclude each other");
+  EXPECT_EQ(error({"--output-dir", "d", "--input", "x=@y", "--generate", "a"}),
+            "--generate and --output-dir exclude each other");
+  EXPECT_EQ(error({"--benchmark", "--random-weights", "1", "--weights", "w"}),
+            "--random-weights and --weights exclude each other");
 }
 
 TEST(Options, VerifyWeightsAloneIsAMode) {

@@ -112,6 +112,8 @@ def test_a_program_without_weights(tmp_path):
     text = "the program was compiled without weights (--weights=none): run it with --random-weights SEED"
     assert run(program, *call).stderr == f"{program}: error: {text}\n"
     assert run(program, "--verify-weights").stderr == f"{program}: error: {text}\n"
+    archive = ["--weights", tmp_path / "other.weights"]
+    assert run(program, *call, *archive).stderr == f"{program}: error: {text.replace(':', ', and no archive fits it:')}\n"
     assert "\nweights:    none; --random-weights makes them\n" in run(program, "--info").stdout
     assert run(program, *call, "--random-weights", 1).returncode == 0
     with pytest.raises(ExecutableError, match="--random-weights SEED"):
