@@ -118,7 +118,7 @@ int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std:
   // pass that left invalid IR it is the verifier that speaks first.
   if (diagnostics.sawError() &&
       (succeeded(mlir::verify(module)) || (!importing && !diagnostics.isFromVerifier(module))))
-    return kUnsupported;
+    return diagnostics.isUserFault() ? kUserError : kUnsupported;
   // Operators are taken at the word of the graph, which gives the type of every value: if an op's verifier objects to
   // them, the graph contradicts itself.
   if (diagnostics.sawError() && importing) {

@@ -3,6 +3,7 @@
 #include "Diagnostics.h"
 #include "moe-mlir/Support/Locations.h"
 #include "moe-mlir/Support/TerminalText.h"
+#include "moe-mlir/Support/UserFault.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
@@ -54,8 +55,10 @@ void DiagnosticPrinter::print(mlir::Diagnostic &diagnostic) {
       console.warning(forTerminal(text, /*isName=*/true));
     return;
   }
-  if (!errors)
+  if (!errors) {
     firstError = diagnostic.str();
+    firstIsUserFault = moe_mlir::isUserFault(diagnostic);
+  }
   if (text == lastError || ++errors > kShown)
     return;
   console.error(forTerminal(text, /*isName=*/true)); // one line, whatever names are in it

@@ -20,6 +20,8 @@ public:
   ~DiagnosticPrinter();
 
   bool sawError() const { return errors > 0; }
+  /// Whether the first error is one of the command line (Support/UserFault.h).
+  bool isUserFault() const { return firstIsUserFault; }
   /// Whether the first error is one that the verifier has of `op` now. Says nothing.
   bool isFromVerifier(mlir::Operation *op) const;
   /// The file of a model, whose locations name the model's own code: errors begin with it.
@@ -33,6 +35,7 @@ private:
   mlir::DiagnosticEngine::HandlerID handler;
   bool verbose;
   unsigned errors = 0;
+  bool firstIsUserFault = false;
   std::string model, lastError, firstError; ///< the first one without its place
   llvm::StringSet<> warnings;
 };

@@ -10,6 +10,8 @@
 
 #include "DivideLayers.h"
 
+#include "moe-mlir/Support/UserFault.h"
+
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -71,7 +73,7 @@ FailureOr<DividedLayer> moe_mlir::gatherLayer(moe::DispatchOp dispatch, const Pa
   std::string error;
   std::optional<int64_t> groups = sumGroups(spec, layer.numExperts(), error);
   if (!groups)
-    return dispatch.emitOpError() << "cannot be divided: " << error;
+    return asUserFault(dispatch.emitOpError()) << "cannot be divided: " << error;
   layer.groups = *groups;
   for (Operation *user : dispatch.getLayout().getUsers()) {
     if (user->getBlock() != dispatch->getBlock() || !isa<moe::ExpertOp, moe::CombineOp>(user))

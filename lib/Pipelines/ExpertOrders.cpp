@@ -138,3 +138,20 @@ bool ExpertOrders::namesOnly(ArrayRef<std::string> layers, std::string &error) c
     }
   return true;
 }
+
+std::string ExpertOrders::describeUnused(ArrayRef<std::string> layers) const {
+  if (!numbered && named.empty() && common.empty())
+    return "'" + path + "' orders no layer: the experts of all stand by number";
+  size_t used = 0; // rows up to that of the last layer
+  StringRef last;
+  for (StringRef layer : layers)
+    if (std::optional<size_t> number = numberIn(layer); number && *number >= used) {
+      used = *number + 1;
+      last = layer;
+    }
+  if (!numbered || !used || numbered->size() <= used)
+    return "";
+  return "'" + path + "' has " + std::to_string(numbered->size()) + " rows in " + kMap.str() +
+         ", of which those from row " + std::to_string(used) + " on order nothing: the last layer with experts is '" +
+         last.str() + "'";
+}

@@ -8,6 +8,7 @@
 #include "DivideLayers.h"
 
 #include "moe-mlir/Dialect/Moe/IR/LayerName.h"
+#include "moe-mlir/Support/UserFault.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -36,11 +37,11 @@ LogicalResult moe_mlir::orderExperts(DividedLayer &layer, const ExpertOrders &or
   std::string error;
   std::optional<ArrayRef<int32_t>> order = orders.of(moe::layerName(dispatch), layer.numExperts(), error);
   if (!order)
-    return dispatch.emitOpError() << "cannot order its experts: " << error;
+    return asUserFault(dispatch.emitOpError()) << "cannot order its experts: " << error;
   if (order->empty())
     return success();
   if (dispatch.getOrder())
-    return dispatch.emitOpError("has an order of its experts already; leave 'experts' out");
+    return asUserFault(dispatch.emitOpError("has an order of its experts already; leave 'experts' out"));
   auto step = moe::OrderAttr::get(dispatch.getContext(), *order);
   dispatch.setOrderAttr(step);
   for (moe::ExpertOp expert : layer.experts)

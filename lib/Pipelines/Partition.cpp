@@ -13,6 +13,7 @@
 #include "moe-mlir/Dialect/Moe/IR/LayerName.h"
 #include "moe-mlir/Pipelines/Passes.h"
 #include "moe-mlir/Pipelines/Variants.h"
+#include "moe-mlir/Support/UserFault.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
@@ -84,18 +85,20 @@ private:
       if (failed(partition(func)))
         return failure();
     if (spec.tensors > 1 && spec.slices == 1 && !dividesTensors && !functions.empty())
-      return func::FuncOp(functions.front()).emitOpError()
+      return asUserFault(func::FuncOp(functions.front()).emitOpError())
              << "has nothing that tp=" << spec.tensors
              << " divides: no attention or dense layer whose heads or columns ranks can share; leave tp out";
     if ((spec.ranks > 1 || spec.slices > 1) && !hasLayers && !functions.empty()) {
       const bool isOfExperts = spec.ranks > 1;
-      return func::FuncOp(functions.front()).emitOpError()
+      return asUserFault(func::FuncOp(functions.front()).emitOpError())
              << "has nothing that " << (isOfExperts ? "ep=" : "etp=") << (isOfExperts ? spec.ranks : spec.slices)
              << " divides: no MoE layer; leave " << (isOfExperts ? "ep" : "etp") << " out";
     }
     std::string error;
     if (spec.experts && !spec.experts->namesOnly(names, error))
-      return getOperation().emitError(error);
+      return asUserFault(getOperation().emitError(error));
+    if (std::string unused = spec.experts ? spec.experts->describeUnused(names) : ""; !unused.empty())
+      getOperation().emitWarning(unused);
     return success();
   }
 
@@ -183,7 +186,7 @@ private:
       std::string error;
       std::optional<int64_t> groups = sumGroups(spec, combine.getLayout().getType().getExperts(), error);
       if (!groups)
-        return combine.emitOpError() << "cannot sum as several ranks would: " << error;
+        return asUserFault(combine.emitOpError()) << "cannot sum as several ranks would: " << error;
       return setSum(combine, *groups);
     });
     return failure(result.wasInterrupted());

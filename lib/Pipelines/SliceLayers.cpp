@@ -11,6 +11,8 @@
 
 #include "SliceLayers.h"
 
+#include "moe-mlir/Support/UserFault.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/Builders.h"
@@ -24,7 +26,7 @@ static int64_t sizeOf(Value value, int64_t dim) { return cast<RankedTensorType>(
 LogicalResult moe_mlir::checkSlices(DividedLayer &layer, const ParallelSpec &spec) {
   for (moe::ExpertOp expert : layer.experts) {
     if (std::string error = whyNotSliced(spec, sizeOf(expert.getWOut(), 2)); !error.empty())
-      return expert.emitOpError() << "cannot be cut into slices: " << error;
+      return asUserFault(expert.emitOpError()) << "cannot be cut into slices: " << error;
     if (expert.getRows() != layer.dispatch.getRows())
       return expert.emitOpError("reads what other experts give, which are summands of slices; use ep instead of etp");
   }

@@ -17,6 +17,8 @@
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/few.json})" 2>&1 | FileCheck %s --check-prefix=FEW
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/layer.json})" 2>&1 | FileCheck %s --check-prefix=LAYER
 // RUN: not moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/short.json})" 2>&1 | FileCheck %s --check-prefix=SHORT
+// RUN: moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/nothing.json})" 2>&1 | FileCheck %s --check-prefix=NOTHING
+// RUN: moe-opt %t/layer.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/behind.json})" 2>&1 | FileCheck %s --check-prefix=BEHIND
 // RUN: not moe-opt %t/ordered.mlir --pass-pipeline="builtin.module(moe-partition{parallel=ep=2,experts=%t/fits.json})" 2>&1 | FileCheck %s --check-prefix=ORDERED
 // ABSENT: option 'parallel': experts: '{{.*}}absent.json': No such file or directory
 // EMPTY: option 'parallel': experts: '{{.*}}empty.json': [2:0, byte=1]: Unexpected EOF
@@ -35,6 +37,9 @@
 // FEW: 'moe.dispatch' op cannot order its experts: '{{.*}}few.json' orders 2 experts, but layer 'model.layers.0.mlp' has 4
 // LAYER: error: '{{.*}}layer.json' orders the experts of 'model.layers.1.mlp', which is no layer of this program; there is model.layers.0.mlp
 // SHORT: 'moe.dispatch' op cannot order its experts: '{{.*}}short.json' has no row in physical_to_logical_map for layer 'model.layers.0.mlp'
+// NOTHING: warning: '{{.*}}nothing.json' orders no layer: the experts of all stand by number
+// BEHIND: warning: '{{.*}}behind.json' has 3 rows in physical_to_logical_map, of which those from row 1 on order nothing: the last layer with experts is 'model.layers.0.mlp'
+// BEHIND: order(
 // ORDERED: 'moe.dispatch' op has an order of its experts already; leave 'experts' out
 
 //--- empty.json
@@ -69,6 +74,10 @@ experts 0 and 3 on rank 0
 {"model.layers.1.mlp": [1, 0]}
 //--- short.json
 {"physical_to_logical_map": []}
+//--- nothing.json
+{}
+//--- behind.json
+{"physical_to_logical_map": [[1, 0, 2, 3], [0], [0]]}
 //--- fits.json
 {"model.layers.0.mlp": [1, 0, 2, 3]}
 //--- layer.mlir

@@ -30,6 +30,10 @@ public:
   /// Whether each layer that the file names is one of `layers`; otherwise a message in `error`.
   bool namesOnly(llvm::ArrayRef<std::string> layers, std::string &error) const;
 
+  /// A warning of what orders nothing: the whole file, or rows behind that of the last of `layers`, which may be those
+  /// of dense layers. Empty if there is nothing of it.
+  std::string describeUnused(llvm::ArrayRef<std::string> layers) const;
+
   /// The file's name.
   llvm::StringRef file() const { return path; }
 

@@ -91,8 +91,28 @@ def test_a_level_that_is_not_reached(layer):
 
 def test_experts_that_cannot_be_divided(layer):
     process = compile_model(layer, "--parallel=ep=16", "-o", layer.parent / "out", "--weights=none", "--progress=none")
-    expect_error(process, 2, "layer.mlir:10: 'moe.dispatch' op cannot be divided: ep=16 does not divide a layer of 8 experts equally")
+    expect_error(process, 1, "layer.mlir:10: 'moe.dispatch' op cannot be divided: ep=16 does not divide a layer of 8 experts equally")
     assert files(layer.parent) == ["layer.mlir"]
+
+
+@pytest.mark.parametrize("table,text", [
+    ("[1, 0]", "orders 2 experts, but layer '"),
+    ('{"physical_to_logical_map": []}', "has no row in physical_to_logical_map for layer '"),
+    ('{"nobody": [1, 0, 2, 3, 4, 5, 6, 7]}', "orders the experts of 'nobody', which is no layer of this program"),
+])
+def test_tables_of_experts_that_do_not_fit(layer, table, text):
+    """Whether the file alone or the program says so: it is the caller's fault."""
+    path = layer.parent / "table.json"
+    path.write_text(table)
+    process = compile_model(layer, f"--parallel=ep=2,experts={path}", "-o", layer.parent / "out", "--weights=none", "--progress=none")
+    assert process.returncode == 1 and text in process.stderr and str(path) in process.stderr, process.stderr
+
+
+def test_a_table_of_experts_that_orders_nothing(layer):
+    path = layer.parent / "table.json"
+    path.write_text("{}")
+    process = compile_model(layer, f"--parallel=ep=2,experts={path}", "-o", layer.parent / "out", "--weights=none", "--progress=none")
+    assert process.returncode == 0 and f"'{path}' orders no layer: the experts of all stand by number" in process.stderr, process.stderr
 
 
 def test_without_the_flag_nothing_is_divided(layer):
