@@ -10,6 +10,7 @@
 #include "RoleBuilder.h"
 
 #include "moe-mlir/Conversion/KernelToCuda/Passes.h"
+#include "moe-mlir/Support/FixedStrides.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -98,10 +99,21 @@ static LogicalResult specialize(FuncOp func, cuda::TargetAttr target) {
   return success();
 }
 
+/// Slices of weights of variants have gaps, which code for a CPU steps over. Here places follow from sizes alone.
+static LogicalResult checkStrides(FuncOp func) {
+  for (BlockArgument argument : func.getArguments())
+    if (auto type = dyn_cast<MemRefType>(argument.getType()); type && !moe_mlir::isContiguousFrom(type, 0))
+      return func.emitOpError() << "has argument " << argument.getArgNumber() << " with gaps, " << type
+                                << "; kernels for a GPU take rows one behind the other";
+  return success();
+}
+
 namespace {
 struct KernelSpecializeWarps : kernel::impl::KernelSpecializeWarpsBase<KernelSpecializeWarps> {
   void runOnOperation() override {
     FuncOp func = getOperation();
+    if (failed(checkStrides(func)))
+      return signalPassFailure();
     bool hasProducts = func.walk([](MmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
     if (!hasProducts || !func.getBody().hasOneBlock())
       return markAllAnalysesPreserved();

@@ -117,3 +117,43 @@ module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, col
     kernel.return
   }
 }
+
+// -----
+
+// A slice of a weight as variants have it: two blocks of four.
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  // expected-error@+1 {{'kernel.func' op has argument 1 with gaps, 'memref<2x2x128x64xbf16, strided<[32768, 8192, 64, 1]>>'; kernels for a GPU take rows one behind the other}}
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16, strided<[32768, 8192, 64, 1]>>, %y: memref<?x40xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %rows = memref.dim %x, %c0 : memref<?x96xbf16>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x128xf32>
+      %acc = scf.for %k = %c0 to %c128 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
+        %next = kernel.mma %a, %x[%index, %k], %w[%c0, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x96xbf16>, memref<2x2x128x64xbf16, strided<[32768, 8192, 64, 1]>>
+        scf.yield %next : !kernel.acc<128x128xf32>
+      }
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        %o = arith.truncf %v : f32 to bf16
+        kernel.yield %o : bf16
+      } : (!kernel.acc<128x128xf32>), memref<?x40xbf16>
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+// Of rows without products, too.
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  // expected-error@+1 {{'kernel.func' op has argument 0 with gaps, 'memref<4x8xf32, strided<[16, 1]>>'}}
+  kernel.func @rows(%x: memref<4x8xf32, strided<[16, 1]>>) {
+    kernel.return
+  }
+}

@@ -50,6 +50,14 @@ kernel.func @unknown_size(%x: memref<2x?x96xbf16>) {
 
 // -----
 
+kernel.func @gaps(%x: memref<4x64xbf16, strided<[128, 1]>>) {
+  // expected-error@+1 {{'cuda.tensor_map' op has a matrix with gaps, 'memref<4x64xbf16, strided<[128, 1]>>'; a map takes rows one behind the other}}
+  %map = cuda.tensor_map %x rows(64) : memref<4x64xbf16, strided<[128, 1]>>
+  kernel.return
+}
+
+// -----
+
 kernel.func @box(%x: memref<?x96xbf16>) {
   // expected-error@+1 {{'cuda.tensor_map' op has boxes of 512 rows; a box has 1..256}}
   %map = cuda.tensor_map %x rows(512) : memref<?x96xbf16>

@@ -2,6 +2,7 @@
 
 #include "moe-mlir/Dialect/Cuda/IR/Block.h"
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
+#include "moe-mlir/Support/FixedStrides.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -79,6 +80,9 @@ LogicalResult TensorMapOp::verify() {
   // Of several dimensions only a matrix may have a dynamic one: its rows.
   if (type.getRank() > 2 && !type.hasStaticShape())
     return emitOpError("has a matrix of dynamic size, of which the number of rows is unknown");
+  // A map has the pitch of whole rows, one behind the other.
+  if (!moe_mlir::isContiguousFrom(type, 0))
+    return emitOpError() << "has a matrix with gaps, " << type << "; a map takes rows one behind the other";
   if (getRows() < 1 || getRows() > 256)
     return emitOpError() << "has boxes of " << getRows() << " rows; a box has 1..256";
   return success();
