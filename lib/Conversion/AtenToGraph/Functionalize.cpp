@@ -106,10 +106,10 @@ bool Functionalizer::isView(CallOp call, Value self) {
       "aten.view",   "aten.transpose", "aten.t",       "aten.permute", "aten.unsqueeze", "aten.squeeze",
       "aten.select", "aten.slice",     "aten.expand",  "aten.alias",   "aten.detach",    "aten.split",
       "aten.chunk",  "aten.unbind",    "aten.view_as", "aten.numpy_T", "aten.expand_as", "aten.split_with_sizes",
-      "aten.real",   "aten.imag",      "aten.view_as_real", "aten.view_as_complex"};
+      "aten.real",   "aten.imag",      "aten.unfold",  "aten.view_as_real", "aten.view_as_complex"};
   static const llvm::StringSet<> sometimes{"aten.reshape", "aten.contiguous", "aten.flatten", "aten.unflatten"};
-  static const llvm::StringSet<> scattering{"aten.transpose", "aten.t",      "aten.permute",
-                                            "aten.expand",    "aten.select", "aten.slice"};
+  static const llvm::StringSet<> scattering{"aten.transpose", "aten.t",     "aten.permute", "aten.numpy_T",
+                                            "aten.expand",    "aten.select", "aten.slice",  "aten.unfold"};
   StringRef base = call.getBase();
   if (call.getNumResults() == 0)
     return false;
@@ -143,7 +143,7 @@ FailureOr<Value> Functionalizer::putBack(CallOp write, View view, Value parent, 
   if (part.getType() == parent.getType() && (base == "aten.alias" || base == "aten.detach" || base == "aten.to" ||
                                              base == "aten.contiguous" || base == "aten.dropout"))
     return part;
-  if (base == "aten.transpose" || base == "aten.t")
+  if (base == "aten.transpose" || base == "aten.t" || base == "aten.numpy_T")
     return call(view.call.getTarget(), {part}, {"self"});
   if (base == "aten.view" || base == "aten.reshape" || base == "aten.unsqueeze" || base == "aten.squeeze" ||
       base == "aten.flatten" || base == "aten.unflatten")

@@ -128,7 +128,8 @@ static const llvm::StringSet<> &likeSelf() {
                                      "aten.sort",
                                      "aten.argsort",
                                      "aten.index_put",
-                                     "aten.log_softmax"};
+                                     "aten.log_softmax",
+                                     "aten.flip"};
   return ops;
 }
 
@@ -160,6 +161,14 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
     std::optional<int64_t> a = base == "aten.t" ? 0 : call.getDim("dim0", rank),
                            b = base == "aten.t" ? 1 : call.getDim("dim1", rank);
     return a && b ? std::optional(getSize(self, dim == *a ? *b : dim == *b ? *a : dim)) : std::nullopt;
+  }
+  if (base == "aten.numpy_T")
+    return getSize(self, rank - 1 - dim);
+  if (base == "aten.unfold") {
+    std::optional<int64_t> at = call.getDim("dimension", selfRank), size = call.getInt("size");
+    if (!at || !size || (dim == *at && call.getInt("step") != 1))
+      return std::nullopt;
+    return dim == rank - 1 ? SizeExpr(*size) : dim == *at ? getSize(self, dim) - (*size - 1) : getSize(self, dim);
   }
   if (base == "aten.permute") {
     std::optional<SmallVector<int64_t>> dims = call.getInts("dims");

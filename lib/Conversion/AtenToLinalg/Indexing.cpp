@@ -254,6 +254,73 @@ static Values lowerRepeat(Lowering &l) {
       })}};
 }
 
+/// flip(dims): the elements from the end on.
+static Values lowerFlip(Lowering &l) {
+  Value self = l.getTensor("self");
+  std::optional<SmallVector<int64_t>> dims = l.call.getInts("dims");
+  RankedTensorType type = l.getType();
+  if (!self || !dims || self.getType() != type)
+    return std::nullopt;
+  SmallVector<OpFoldResult> sizes = l.getSizes(self);
+  SmallVector<Value> last(type.getRank());
+  Value one = arith::ConstantIndexOp::create(l.b, l.loc, 1);
+  for (int64_t dim : *dims) {
+    dim += dim < 0 ? type.getRank() : 0;
+    if (dim < 0 || dim >= type.getRank() || last[dim])
+      return std::nullopt;
+    last[dim] = arith::SubIOp::create(l.b, l.loc, l.getIndex(sizes[dim]), one);
+  }
+  return {
+      {l.map(type, sizes, ValueRange(), ArrayRef<AffineMap>(), [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        SmallVector<Value> at;
+        for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+          Value index = linalg::IndexOp::create(b, loc, dim);
+          at.push_back(last[dim] ? arith::SubIOp::create(b, loc, last[dim], index).getResult() : index);
+        }
+        return extractInBounds(b, loc, self, at);
+      })}};
+}
+
+/// unfold(dimension, size, step): windows of a dimension, whose elements stand in a last one. Only whole windows count.
+static Values lowerUnfold(Lowering &l) {
+  Value self = l.getTensor("self");
+  std::optional<int64_t> size = l.call.getInt("size"), step = l.call.getInt("step");
+  if (!self || !size || !step)
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(self.getType());
+  RankedTensorType type = l.getType();
+  std::optional<int64_t> dim = l.call.getDim("dimension", from.getRank());
+  if (!dim || from.getRank() == 0 || type.getRank() != from.getRank() + 1 || *size < 1 || *step < 1 ||
+      type.getShape().back() != *size)
+    return std::nullopt;
+  const int64_t known = from.getDimSize(*dim), given = type.getDimSize(*dim);
+  if (ShapedType::isDynamic(known) != ShapedType::isDynamic(given) ||
+      (!ShapedType::isDynamic(known) && (known < *size || given != (known - *size) / *step + 1)))
+    return std::nullopt;
+  SmallVector<OpFoldResult> sizes = l.getSizes(self);
+  auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(l.b, l.loc, value); };
+  if (ShapedType::isDynamic(known)) {
+    // Of fewer elements than a window has, PyTorch makes none.
+    Value behind = arith::SubIOp::create(l.b, l.loc, l.getIndex(sizes[*dim]), constant(*size));
+    Value steps = arith::FloorDivSIOp::create(l.b, l.loc, behind, constant(*step));
+    Value count = arith::AddIOp::create(l.b, l.loc, steps, constant(1));
+    sizes[*dim] = arith::MaxSIOp::create(l.b, l.loc, count, constant(0)).getResult();
+  } else {
+    sizes[*dim] = l.b.getIndexAttr(given);
+  }
+  sizes.push_back(l.b.getIndexAttr(*size));
+  Value stride = constant(*step);
+  return {
+      {l.map(type, sizes, ValueRange(), ArrayRef<AffineMap>(), [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        SmallVector<Value> at;
+        for (int64_t d = 0; d < from.getRank(); ++d)
+          at.push_back(linalg::IndexOp::create(b, loc, d));
+        Value first = arith::MulIOp::create(b, loc, at[*dim], stride);
+        at[*dim] = arith::AddIOp::create(b, loc, first, linalg::IndexOp::create(b, loc, from.getRank()));
+        return extractInBounds(b, loc, self, at);
+      })}};
+}
+
 void mlir::aten::addIndexing(LoweringTable &table) {
   table["aten.index"] = lowerIndex;
   for (StringRef name : {"aten.gather", "aten.index_select", "aten.embedding"})
@@ -263,4 +330,6 @@ void mlir::aten::addIndexing(LoweringTable &table) {
     table[name] = lowerWriteRows;
   for (StringRef name : {"aten.repeat", "aten.repeat_interleave"})
     table[name] = lowerRepeat;
+  table["aten.flip"] = lowerFlip;
+  table["aten.unfold"] = lowerUnfold;
 }

@@ -94,7 +94,7 @@ static Value permute(Lowering &l, Value self, ArrayRef<int64_t> permutation, Ran
   return l.map(type, sizes, self, map, [](OpBuilder &, Location, ValueRange args) { return args[0]; });
 }
 
-/// transpose(dim0, dim1), t, permute(dims).
+/// transpose(dim0, dim1), t, numpy_T, permute(dims).
 static Values lowerPermute(Lowering &l) {
   Value self = l.getTensor("self");
   if (!self)
@@ -107,6 +107,8 @@ static Values lowerPermute(Lowering &l) {
     if (static_cast<int64_t>(dims->size()) != rank || !isPermutationVector(*dims))
       return std::nullopt;
     permutation = *dims;
+  } else if (l.call.getBase() == "aten.numpy_T") {
+    std::reverse(permutation.begin(), permutation.end());
   } else if (l.call.getBase() == "aten.t") {
     if (rank == 2)
       std::swap(permutation[0], permutation[1]);
@@ -193,7 +195,7 @@ void mlir::aten::addShapes(LoweringTable &table) {
   table["aten.squeeze"] = lowerSqueeze;
   for (StringRef name : {"aten.expand", "aten.expand_as", "aten.broadcast_to"})
     table[name] = lowerExpand;
-  for (StringRef name : {"aten.transpose", "aten.permute", "aten.t"})
+  for (StringRef name : {"aten.transpose", "aten.permute", "aten.t", "aten.numpy_T"})
     table[name] = lowerPermute;
   table["aten.copy"] = lowerCopy;
   table["aten.view_as"] = lowerViewAs;

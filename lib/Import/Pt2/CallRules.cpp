@@ -59,9 +59,10 @@ static constexpr Rule rules[] = {
     {"view reshape _unsafe_view expand broadcast_to new_zeros new_ones new_empty new_full", "self", Shape::Listed},
     {"zeros ones empty full", "", Shape::Listed},
     {"sum mean amax any all argmax linalg_vector_norm logsumexp", "self", Shape::Reduced},
-    {"transpose t permute slice pad constant_pad_nd index_select topk sort cummax split split_with_sizes chunk diff",
+    {"transpose t numpy_T permute slice pad constant_pad_nd index_select topk sort cummax split split_with_sizes chunk diff",
      "self", Shape::Rank},
-    {"unsqueeze", "self", Shape::Rank, 1},
+    {"flip", "self", Shape::Same},
+    {"unsqueeze unfold", "self", Shape::Rank, 1},
     {"select unbind view_as_complex", "self", Shape::Rank, -1},
     {"view_as_real", "self", Shape::Rank, 1},
     {"real imag", "self", Shape::Same},
@@ -146,7 +147,7 @@ Error Check::addTensors(StringRef name) {
 Error Check::checkDims(int64_t rank) {
   // A tensor without dimensions counts as one with one of size 1.
   int64_t limit = std::max<int64_t>(rank, 1);
-  for (StringRef name : {"dim", "dim0", "dim1", "dims"})
+  for (StringRef name : {"dim", "dim0", "dim1", "dims", "dimension"})
     if (call.getArgument(name) && !call.getValue(name))
       for (int64_t dim : call.getInts(name).value_or(SmallVector<int64_t>()))
         if (dim < -limit || dim >= limit)
@@ -155,7 +156,9 @@ Error Check::checkDims(int64_t rank) {
     for (int64_t &dim : *order)
       dim = dim < 0 ? dim + rank : dim;
     llvm::sort(*order);
-    if (!llvm::equal(*order, llvm::seq<int64_t>(0, rank)))
+    if (call.getBase() != "aten.permute" && llvm::adjacent_find(*order) != order->end())
+      return inputError("'dims' names a dimension twice");
+    if (call.getBase() == "aten.permute" && !llvm::equal(*order, llvm::seq<int64_t>(0, rank)))
       return inputError("'dims' does not name each dimension once");
   }
   return Error::success();

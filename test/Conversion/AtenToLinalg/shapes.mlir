@@ -40,3 +40,59 @@ func.func @transpose(%x: tensor<2x3x4xf32>) -> tensor<2x4x3xf32> {
       : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
   return %0 : tensor<2x4x3xf32>
 }
+
+// -----
+
+// CHECK: #[[MAP:.*]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-LABEL: func.func @numpy_T
+// CHECK: linalg.generic {indexing_maps = [#[[MAP]],
+func.func @numpy_T(%x: tensor<4x?xf32>) -> tensor<?x4xf32> {
+  %0 = aten.call "aten.numpy_T.default"(%x) {self = #aten.arg<0>} : (tensor<4x?xf32>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// The last place less the index.
+// CHECK-LABEL: func.func @flip
+// CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %{{.*}} : index
+// CHECK: %[[ROW:.*]] = linalg.index 0
+// CHECK: %[[FROM:.*]] = arith.subi %[[LAST]], %[[ROW]]
+// CHECK: %[[COLUMN:.*]] = linalg.index 1
+// CHECK: tensor.extract %{{.*}}[%[[FROM]], %[[COLUMN]]]
+func.func @flip(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = aten.call "aten.flip.default"(%x) {self = #aten.arg<0>, dims = [-2]} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// Three windows of a dimension of eight, of which the last place is in none.
+// CHECK-LABEL: func.func @unfold
+// CHECK: %[[STEP:.*]] = arith.constant 2 : index
+// CHECK: %[[ROW:.*]] = linalg.index 0
+// CHECK: %[[WINDOW:.*]] = linalg.index 1
+// CHECK: %[[FIRST:.*]] = arith.muli %[[WINDOW]], %[[STEP]]
+// CHECK: %[[PLACE:.*]] = linalg.index 2
+// CHECK: %[[FROM:.*]] = arith.addi %[[FIRST]], %[[PLACE]]
+// CHECK: tensor.extract %{{.*}}[%[[ROW]], %[[FROM]]]
+func.func @unfold(%x: tensor<?x8xf32>) -> tensor<?x3x3xf32> {
+  %0 = aten.call "aten.unfold.default"(%x) {self = #aten.arg<0>, dimension = 1 : i64, size = 3 : i64, step = 2 : i64}
+      : (tensor<?x8xf32>) -> tensor<?x3x3xf32>
+  return %0 : tensor<?x3x3xf32>
+}
+
+// -----
+
+// As many windows as there are places for their first elements.
+// CHECK-LABEL: func.func @unfold_dynamic
+// CHECK: %[[BEHIND:.*]] = arith.subi %{{.*}}, %{{.*}} : index
+// CHECK: %[[STEPS:.*]] = arith.floordivsi %[[BEHIND]]
+// CHECK: %[[COUNT:.*]] = arith.addi %[[STEPS]]
+// CHECK: %[[SOME:.*]] = arith.maxsi %[[COUNT]]
+// CHECK: tensor.empty(%[[SOME]])
+func.func @unfold_dynamic(%x: tensor<?xf32>) -> tensor<?x4xf32> {
+  %0 = aten.call "aten.unfold.default"(%x) {self = #aten.arg<0>, dimension = 0 : i64, size = 4 : i64, step = 1 : i64}
+      : (tensor<?xf32>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}

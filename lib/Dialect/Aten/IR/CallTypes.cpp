@@ -52,9 +52,9 @@ static std::optional<int64_t> addedRank(StringRef base) {
       .Cases({"aten.scatter_add", "aten.index_add", "aten.index_copy", "aten.index_put", "aten.index_select"}, 0)
       .Cases({"aten.rms_norm", "aten.layer_norm", "aten.zeros_like", "aten.ones_like", "aten.empty_like"}, 0)
       .Cases({"aten.full_like", "aten.chunk", "aten.split", "aten.split_with_sizes", "aten.linear", "aten.mm"}, 0)
-      .Cases({"aten.bmm", "aten.repeat_interleave", "aten.diff", "aten.sign", "aten.cummax"}, 0)
+      .Cases({"aten.bmm", "aten.repeat_interleave", "aten.diff", "aten.sign", "aten.cummax", "aten.numpy_T"}, 0)
       .Cases({"aten.select", "aten.unbind", "aten.view_as_complex"}, -1)
-      .Cases({"aten.unsqueeze", "aten.stack", "aten.view_as_real"}, 1)
+      .Cases({"aten.unsqueeze", "aten.stack", "aten.view_as_real", "aten.unfold"}, 1)
       .Default(std::nullopt);
 }
 
