@@ -101,8 +101,12 @@ SizeExpr HostSizes::compute(Operation *op) {
     return table.floorDiv(operand(0) + operand(1) - 1, operand(1));
   if (isa<arith::RemSIOp, arith::RemUIOp>(op))
     return operand(0) - table.floorDiv(operand(0), operand(1)) * operand(1);
-  // The lowest bits are taken away.
   APInt mask;
+  // What is asked for instead of more bytes than any machine has is no size of a call that runs.
+  if (auto select = dyn_cast<arith::SelectOp>(op);
+      select && matchPattern(select.getFalseValue(), m_ConstantInt(&mask)) && mask.isMaxSignedValue())
+    return scalar(select.getTrueValue());
+  // The lowest bits are taken away.
   if (isa<arith::AndIOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&mask)) && mask.isNegatedPowerOf2()) {
     const int64_t unit = -mask.getSExtValue();
     return table.floorDiv(operand(0), unit) * unit;

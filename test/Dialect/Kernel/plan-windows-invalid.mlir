@@ -43,3 +43,22 @@ func.func @main(%n: index) {
   kernel.launch @begin(%came) single rows(%n) work(%n) : !kernel.window<?xi32>
   return
 }
+
+// -----
+
+shard.grid @ep(shape = 2)
+func.func @main() {
+  %n = arith.constant 4611686018427387904 : index
+  // expected-error@+1 {{'kernel.window' op 'rows' of 4611686018427387904 rows of 32 bytes is larger than the memory of any machine}}
+  %w = kernel.window(%n) on @ep as "rows" : !kernel.window<?x8xf32>
+  return
+}
+
+// -----
+
+shard.grid @ep(shape = 2)
+func.func @main(%n: index) {
+  // expected-error@+1 {{'kernel.window' op 'rows' of 1 rows of 8796093022208000 bytes is larger than the memory of any machine}}
+  %w = kernel.window(%n) on @ep as "rows" : !kernel.window<?x1000x8796093022208xi8>
+  return
+}

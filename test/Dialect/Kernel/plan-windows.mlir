@@ -27,6 +27,7 @@ kernel.func @use(%a: !kernel.window<?x8xf32>, %b: !kernel.window<?x6xi8>, %c: !k
 // CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
 // CHECK-DAG: %[[C128:.*]] = arith.constant 128 : index
 // CHECK-DAG: %[[C192:.*]] = arith.constant 192 : index
+// CHECK-DAG: %[[ALL:.*]] = arith.constant 9223372036854775807 : index
 // CHECK-DAG: %[[MASK:.*]] = arith.constant -64 : index
 // CHECK: %[[ROOM:.*]] = kernel.agree %[[M]] on @ep : index
 // CHECK: %[[NBYTES:.*]] = arith.muli %[[N]], %[[C32]]
@@ -40,7 +41,10 @@ kernel.func @use(%a: !kernel.window<?x8xf32>, %b: !kernel.window<?x6xi8>, %c: !k
 // CHECK: %[[AT2:.*]] = arith.addi %[[SUM]], %[[C192]]
 // CHECK: arith.muli %[[N]], %[[C6]]
 // CHECK: %[[BYTES:.*]] = arith.addi %{{.*}}, %[[C192]]
-// CHECK: %[[PEERS:.*]] = kernel.windows %[[BYTES]] on @ep : !kernel.peers
+// More rows than memory has bytes for are more bytes than there are, whatever their product is in 64 bits.
+// CHECK: %[[FITS:.*]] = arith.cmpi eq, %{{.*}}, %[[C0]]
+// CHECK: %[[ROOMS:.*]] = arith.select %[[FITS]], %[[BYTES]], %[[ALL]]
+// CHECK: %[[PEERS:.*]] = kernel.windows %[[ROOMS]] on @ep : !kernel.peers
 // CHECK-DAG: %[[A:.*]] = kernel.window_at %[[PEERS]][%[[C192]]](%[[N]]) : !kernel.window<?x8xf32>
 // CHECK-DAG: %[[OTHER:.*]] = kernel.window_at %[[PEERS]][%[[AT1]]](%[[ROOM]]) : !kernel.window<?x8xf32>
 // CHECK-DAG: %[[B:.*]] = kernel.window_at %[[PEERS]][%[[AT2]]](%[[N]]) : !kernel.window<?x6xi8>

@@ -29,6 +29,8 @@ namespace mlir::kernel {
 } // namespace mlir::kernel
 
 static constexpr int64_t alignment = 64;
+/// No machine has 2^47 bytes, and as many windows as a program has do not add up to 2^63.
+static constexpr unsigned mostBits = 47;
 
 /// The number of rows of a window, if it is known.
 static std::optional<int64_t> constantRows(WindowOp window) {
@@ -42,6 +44,16 @@ class Places {
 public:
   Places(OpBuilder &b, Location loc) : b(b), loc(loc) {}
 
+  /// What the windows take together. The runtime has an error for memory that it does not get.
+  Value total() {
+    Value bytes = end();
+    if (!beyond)
+      return bytes;
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0), none = arith::ConstantIndexOp::create(b, loc, INT64_MAX);
+    Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, beyond, zero);
+    return arith::SelectOp::create(b, loc, fits, bytes, none);
+  }
+
   /// The offset behind what was placed so far.
   Value end() {
     Value fixed = arith::ConstantIndexOp::create(b, loc, constant);
@@ -50,12 +62,21 @@ public:
     return constant ? arith::AddIOp::create(b, loc, dynamic, fixed).getResult() : dynamic;
   }
 
-  void add(WindowOp window) {
+  LogicalResult add(WindowOp window) {
     int64_t rowBytes = window.getWindow().getType().getRowBytes();
-    if (std::optional<int64_t> rows = constantRows(window)) {
-      constant += llvm::alignTo(rowBytes * *rows, alignment);
-      return;
+    std::optional<int64_t> rows = constantRows(window);
+    int64_t known = 0;
+    if (llvm::MulOverflow(rowBytes, rows.value_or(1), known) || known >> mostBits)
+      return window.emitOpError() << "'" << window.getName() << "' of " << rows.value_or(1) << " rows of " << rowBytes
+                                  << " bytes is larger than the memory of any machine";
+    if (rows) {
+      constant += llvm::alignTo(known, alignment);
+      return success();
     }
+    // With fewer rows than that the product below is one of 64 bits.
+    Value shift = arith::ConstantIndexOp::create(b, loc, mostBits - llvm::Log2_64_Ceil(rowBytes));
+    Value excess = arith::ShRUIOp::create(b, loc, window.getSizes().front(), shift);
+    beyond = beyond ? arith::OrIOp::create(b, loc, beyond, excess).getResult() : excess;
     Value bytes =
         arith::MulIOp::create(b, loc, window.getSizes().front(), arith::ConstantIndexOp::create(b, loc, rowBytes));
     if (rowBytes % alignment) {
@@ -64,6 +85,7 @@ public:
       bytes = arith::AndIOp::create(b, loc, arith::AddIOp::create(b, loc, bytes, round), mask);
     }
     dynamic = dynamic ? arith::AddIOp::create(b, loc, dynamic, bytes).getResult() : bytes;
+    return success();
   }
 
 private:
@@ -71,6 +93,7 @@ private:
   Location loc;
   int64_t constant = 0; ///< bytes that are known
   Value dynamic;        ///< and those that are not
+  Value beyond;         ///< not 0 if a window has more bytes than any machine
 };
 
 class WindowPlanner {
@@ -149,9 +172,10 @@ private:
     llvm::DenseMap<unsigned, Value> offsets;
     for (unsigned number : order) {
       offsets[number] = places.end();
-      places.add(windowsOf[number].front());
+      if (failed(places.add(windowsOf[number].front())))
+        return failure();
     }
-    Value peers = WindowsOp::create(b, loc, places.end(), grid);
+    Value peers = WindowsOp::create(b, loc, places.total(), grid);
     for (unsigned number : order)
       for (WindowOp window : windowsOf[number]) {
         b.setInsertionPoint(window);
