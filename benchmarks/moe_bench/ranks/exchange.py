@@ -1,5 +1,6 @@
 """Exchanges of rows between ranks: the compiled program's beside those of Open MPI and gloo."""
 
+import itertools
 import json
 import os
 import shutil
@@ -18,6 +19,9 @@ from .windows import free_port
 SOURCE = Path(__file__).resolve().parents[1] / "native" / "ranks" / "exchange.cpp"
 OURS, PEERS, ASIDE = "compiled", ("openmpi", "gloo"), "openmpi, counts known"
 TIMEOUT = 900
+# Exchanges between hosts are measured in so many jobs, whose connections are new: TCP's control of congestion estimates the rate of each, of ours and of the
+# peer's, and stays with what it found, so that 256 KiB take 115 us over one connection and 200 over another.
+JOBS_APART = 5
 # Both sides of rows between hosts; on one machine they would share memory.
 UCX = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"}
 
@@ -34,13 +38,26 @@ def measure(wanted, made, folder, cores, rounds, turn_seconds):
     if mpirun is None:
         raise BenchError("there is no mpirun; scripts/bootstrap installs openmpi-bin")
     native = build(folder, [SOURCE], what="time exchanges")
+    apart = any(r.part == "hosts" for r in wanted)
+    asked = {"rows": [(r.pair_bytes, r.routing, r.part) for r in wanted], "turn_seconds": turn_seconds, "cores": cores, "libraries": made, "native": str(native), "apart": apart}
+    samples = []
+    for first, last in itertools.pairwise(first_rounds(rounds, JOBS_APART if apart else 1)):
+        samples += ({**s, "round": first + s["round"]} for s in _job(mpirun, {**asked, "rounds": last - first}))
+    return samples
+
+
+def first_rounds(rounds, jobs):
+    """The round that each job begins with, and their number: as equal as they can be, none without a round."""
+    jobs = min(jobs, rounds)
+    return [rounds * job // jobs for job in range(jobs + 1)]
+
+
+def _job(mpirun, asked):
     with tempfile.TemporaryDirectory() as temporary:
         plan, samples = Path(temporary) / "plan.json", Path(temporary) / "samples"
-        apart = any(r.part == "hosts" for r in wanted)
-        asked = {"rows": [(r.pair_bytes, r.routing, r.part) for r in wanted], "rounds": rounds, "turn_seconds": turn_seconds, "cores": cores, "port": free_port()}
-        plan.write_text(json.dumps({**asked, "libraries": made, "native": str(native), "apart": apart, "samples": str(samples)}))
+        plan.write_text(json.dumps({**asked, "port": free_port(), "samples": str(samples)}))
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        ucx = ["--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any", *(word for name, value in UCX.items() for word in ("-x", f"{name}={value}"))] if apart else []
+        ucx = ["--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any", *(word for name, value in UCX.items() for word in ("-x", f"{name}={value}"))] if asked["apart"] else []
         command = [mpirun, *root, *ucx, "--oversubscribe", "--bind-to", "none", "-n", str(rows.RANKS), interpreter(), "-m", "moe_bench.ranks.exchange_worker", str(plan)]
         done = subprocess.run(command, env={**os.environ, "PYTHONPATH": python_path()}, capture_output=True, text=True, timeout=TIMEOUT)
         if done.returncode:

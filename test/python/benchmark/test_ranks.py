@@ -91,6 +91,23 @@ def test_the_exchange_in_a_trace():
     assert exchange_program.durations(trace) == {rank: pytest.approx([4e-6, 4e-6]) for rank in (0, 1)}
 
 
+@pytest.mark.parametrize("rounds,first", [(15, [0, 3, 6, 9, 12, 15]), (7, [0, 1, 2, 4, 5, 7]), (2, [0, 1, 2]), (1, [0, 1])])
+def test_rounds_are_divided_among_jobs(rounds, first):
+    assert exchange.first_rounds(rounds, 5) == first
+
+
+def test_rounds_of_several_jobs_are_counted_on(tmp_path, monkeypatch):
+    jobs = []
+    monkeypatch.setattr(exchange.shutil, "which", lambda name: name)
+    monkeypatch.setattr(exchange, "build", lambda *a, **k: "native")
+    monkeypatch.setattr(exchange, "_job", lambda mpirun, asked: jobs.append(asked) or [{"round": r} for r in range(asked["rounds"])])
+    samples = exchange.measure([rows.ExchangeRow(1024, "uniform", "hosts")], {}, tmp_path, CORES, 7, 1)
+    assert [s["round"] for s in samples] == list(range(7)) and [job["rounds"] for job in jobs] == [1, 1, 2, 1, 2]
+    jobs.clear()
+    exchange.measure([rows.ExchangeRow(1024, "uniform")], {}, tmp_path, CORES, 7, 1)
+    assert [job["rounds"] for job in jobs] == [7]
+
+
 @whole
 @two_cores
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs mpirun")
