@@ -87,7 +87,7 @@ TEST(Threads, BoxesAreFilledWhileTheyAreSent) {
   Inbox inbox;
   std::vector<char> piece(2048);
   while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) < count)
-    if (PackedPiece packed = box.pack(piece.data(), piece.size(), 1, 0); packed.bytes)
+    if (PackedPiece packed = box.pack(piece.data(), piece.size(), piece.size(), 1, 0); packed.bytes)
       EXPECT_TRUE(inbox.add(piece.data(), packed.bytes, unpack, &landing));
     else
       std::this_thread::yield();
