@@ -19,7 +19,7 @@ from moe_mlir.testing.full import sample
 LENGTH, PROMPT = 32, 20
 # Single keys, blocks of keys, the choice of another layer, a window beside it, and an indexer that loops over queries.
 CONFIGURATIONS = {
-    "deepseek_v32": {"index_n_heads": 16},
+    "deepseek_v32": {"index_n_heads": 16, "num_hidden_layers": 2, "mlp_layer_types": ["dense", "sparse"]},
     "minimax_m3_vl_text": {"index_block_size": 4, "index_topk_blocks": 2, "index_n_heads": 2,
                            "layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"]},
     "glm_moe_dsa": {"index_n_heads": 16, "indexer_types": ["full", "shared", "full"]},
