@@ -27,8 +27,9 @@ constexpr int kOffers = 150;
 /// An offer that lasted longer was accepted: somebody else needs the core. In nanoseconds, as what follows.
 constexpr int64_t kAccepted = 10000;
 /// How long a worker then leaves its blocks to the others. Doubles from rest to rest, until it could work for
-/// kUndisturbed times the last one.
-constexpr int64_t kShortestRest = 200000, kLongestRest = 128000000, kUndisturbed = 4;
+/// kUndisturbed times the last one, and for kSeveralSlices: a worker that shares its core has it for a slice of some
+/// milliseconds at a time, which is no sign that it has the core to itself.
+constexpr int64_t kShortestRest = 200000, kLongestRest = 256000000, kUndisturbed = 4, kSeveralSlices = 50000000;
 constexpr unsigned kDefaultMxcsr = 0x1f80; // round to nearest, denormals kept, exceptions masked
 
 static uint64_t makeTicket(uint32_t launch, int64_t left) {
@@ -142,6 +143,7 @@ void Pool::stop() {
   pinned = false;
   slots.reset();
   count = 1;
+  missing = 0;
   stopping.store(0, std::memory_order_relaxed);
 }
 
@@ -159,6 +161,7 @@ void Pool::work(Slot &own) {
     last = waitForLaunch(own, last);
     if (stopping.load(std::memory_order_relaxed))
       return;
+    own.seen.store(last, std::memory_order_relaxed);
     drain(own, last);
     help(own, last);
   }
@@ -188,7 +191,9 @@ uint32_t Pool::waitForLaunch(Slot &own, uint32_t last) {
 }
 
 void Pool::rest(Slot &own) {
-  own.rest = now() - own.restedUntil > kUndisturbed * own.rest ? kShortestRest : std::min(2 * own.rest, kLongestRest);
+  const int64_t worked = now() - own.restedUntil;
+  const bool undisturbed = worked > std::max(kUndisturbed * own.rest, kSeveralSlices);
+  own.rest = undisturbed ? kShortestRest : std::min(std::max(2 * own.rest, kShortestRest), kLongestRest);
   // A launch that is over at once, without a ticket for this thread, or with one whose blocks others take: all of them
   // are as good. The flag and the number are hints, and need no order.
   timespec limit = {0, own.rest};
@@ -255,6 +260,7 @@ void Pool::waitForBlocks() {
       return;
     _mm_pause();
   }
+  noteMissing();
   drainOthers(slots[0], launch, /*onlyResting=*/false);
   Wait outcome;
   while ((outcome = waitAwake(done)) == Wait::OthersNeedTheCore) {
@@ -269,25 +275,46 @@ void Pool::waitForBlocks() {
   callerSleeps.store(false, std::memory_order_relaxed);
 }
 
+void Pool::noteMissing() {
+  for (int t = 1; t < count; ++t) {
+    Slot &slot = slots[t];
+    const bool hasTicket = launchOf(slot.ticket.load(std::memory_order_relaxed)) == launch;
+    if (!hasTicket || slot.isMissing || slot.seen.load(std::memory_order_relaxed) == launch)
+      continue;
+    slot.isMissing = true;
+    ++missing;
+  }
+}
+
+bool Pool::isMissing(Slot &slot) {
+  // The last ticket of a missing worker is that of the launch which it missed.
+  if (slot.isMissing &&
+      slot.seen.load(std::memory_order_relaxed) == launchOf(slot.ticket.load(std::memory_order_relaxed))) {
+    slot.isMissing = false;
+    --missing;
+  }
+  return slot.isMissing;
+}
+
 int Pool::chooseAwake(int most) {
   int n = 1;
   for (int t = 1; t < count && n < most; ++t)
-    if (!slots[t].resting.load(std::memory_order_relaxed))
+    if (!isMissing(slots[t]) && !slots[t].resting.load(std::memory_order_relaxed))
       chosen[n++] = t;
   return n;
 }
 
 void Pool::run(moert_kernel_fn function, const void *arguments, int64_t total) {
   int n = total < count ? static_cast<int>(total) : count;
-  bool someRest = count > 1 && resting.load(std::memory_order_relaxed) != 0;
-  if (someRest)
+  bool someAreAway = count > 1 && (missing != 0 || resting.load(std::memory_order_relaxed) != 0);
+  if (someAreAway)
     n = chooseAwake(n);
   if (n <= 1 || total > UINT32_MAX) {
     for (int64_t b = 0; b < total; ++b)
       function(arguments, b, total);
     return;
   }
-  auto slotOf = [&](int i) -> Slot & { return slots[someRest ? chosen[i] : i]; };
+  auto slotOf = [&](int i) -> Slot & { return slots[someAreAway ? chosen[i] : i]; };
   ++launch;
   open.store(total, std::memory_order_relaxed);
   for (int i = n - 1; i >= 0; --i) {

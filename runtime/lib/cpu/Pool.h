@@ -10,7 +10,9 @@
 // microseconds on a virtual machine. A worker whose offer is accepted shares its core with somebody, be it a thread of
 // another process: it would get its blocks late, and may lose the core with a block in its hands, for which all others
 // then wait. So it rests, for longer and longer as long as that happens, and launches do without it. One thread with a
-// core to itself is faster than two that wait for each other.
+// core to itself is faster than two that wait for each other. A worker that has not even looked at a launch when the
+// caller is done with its own blocks has no core, either: launches do without it until it shows that it has found that
+// one.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_CPU_POOL_H
@@ -56,11 +58,13 @@ private:
     std::atomic<int64_t> end{0};    // of the own range
     std::atomic<bool> asleep{false};
     std::atomic<bool> resting{false};
+    std::atomic<uint32_t> seen{0}; // number of the last launch that the worker has found
 
     alignas(64) Pool *pool = nullptr;
     int index = 0;
     int core = -1;
     pthread_t thread;
+    bool isMissing = false; // the caller's: see noteMissing
     int64_t rest = 0; // nanoseconds of the last one
     int64_t restedUntil = 0;
   };
@@ -75,7 +79,11 @@ private:
   /// Leaves the blocks of the next launches to the others for some time.
   void rest(Slot &own);
   uint32_t waitForLaunch(Slot &own, uint32_t last);
-  /// Chooses the caller and at most `most - 1` workers that do not rest. Returns how many `chosen` are.
+  /// Notes the workers that have not found their launch yet. They have no core, and until they have one, the caller
+  /// neither wakes them again nor waits for them to begin: it runs launches without them.
+  void noteMissing();
+  bool isMissing(Slot &slot);
+  /// Chooses the caller and at most `most - 1` workers that are not away. Returns how many `chosen` are.
   int chooseAwake(int most);
   void waitForBlocks();
 
@@ -85,6 +93,7 @@ private:
   std::unique_ptr<Slot[]> slots;
   std::unique_ptr<int[]> chosen; // indices of slots; the caller's is the first
   uint32_t launch = 0;
+  int missing = 0;
 
   alignas(128) std::atomic<int64_t> open{0}; // blocks that are not done
   std::atomic<uint32_t> finished{0};         // number of the last launch that is done; the caller sleeps on it

@@ -203,6 +203,45 @@ TEST(Pool, PoolsThatShareTheCores) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
+/// A launch whose blocks wait for each other for a moment, so that as many threads as there are have one.
+struct Meeting {
+  std::atomic<int> begun{0};
+  std::atomic<int> met{0};
+};
+
+void meet(const void *args, int64_t, int64_t blocks) {
+  auto *meeting = *static_cast<Meeting *const *>(args);
+  meeting->begun.fetch_add(1, std::memory_order_relaxed);
+  for (int i = 0; i < 2000 && meeting->begun.load(std::memory_order_relaxed) < blocks; ++i)
+    sched_yield();
+  if (meeting->begun.load(std::memory_order_relaxed) == blocks)
+    meeting->met.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Workers that sleep miss the first short launches, and the caller does without them: they must be back later.
+TEST(Pool, MissingWorkersComeBack) {
+  Pool pool;
+  ASSERT_FALSE(pool.start(3, false).failed());
+  for (int i = 0; i < 20; ++i) {
+    usleep(3000);
+    for (int repeat = 0; repeat < 50; ++repeat) {
+      Counts counts(3);
+      const void *args = &counts;
+      pool.run(count, &args, 3);
+      for (auto &runs : counts.runs)
+        ASSERT_EQ(runs.load(), 1);
+    }
+  }
+  bool haveMet = false;
+  for (int i = 0; i < 10000 && !haveMet; ++i) {
+    Meeting meeting;
+    const void *args = &meeting;
+    pool.run(meet, &args, 3);
+    haveMet = meeting.met.load() == 3;
+  }
+  EXPECT_TRUE(haveMet);
+}
+
 /// Not a limit, as other processes may use the cores: it prints what a launch costs.
 TEST(Pool, PrintsLaunchCost) {
   Pool pool;
