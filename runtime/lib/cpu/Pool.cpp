@@ -227,32 +227,33 @@ void Pool::drain(Slot &slot, uint32_t number) {
   }
 }
 
-void Pool::drainOthers(Slot &own, uint32_t number, bool onlyResting) {
+void Pool::drainOthers(Slot &own, uint32_t number, bool onlyAway) {
   for (int i = 1; i < count; ++i) {
     if (launchOf(own.ticket.load(std::memory_order_relaxed)) != number)
       return;
     Slot &other = slots[(own.index + i) % count];
-    if (!onlyResting || other.resting.load(std::memory_order_relaxed))
+    // Who is missing is the caller's to know.
+    if (!onlyAway || other.resting.load(std::memory_order_relaxed) || (own.index == 0 && isMissing(other)))
       drain(other, number);
   }
 }
 
 void Pool::help(Slot &own, uint32_t number) {
   if (resting.load(std::memory_order_relaxed) != 0)
-    drainOthers(own, number, /*onlyResting=*/true);
+    drainOthers(own, number, /*onlyAway=*/true);
   for (int i = 0; i < kPatience; ++i) {
     if (launchOf(own.ticket.load(std::memory_order_relaxed)) != number ||
         finished.load(std::memory_order_relaxed) == number)
       return;
     _mm_pause();
   }
-  drainOthers(own, number, /*onlyResting=*/false);
+  drainOthers(own, number, /*onlyAway=*/false);
 }
 
 void Pool::waitForBlocks() {
   auto done = [&] { return finished.load(std::memory_order_acquire) == launch; };
-  if (resting.load(std::memory_order_relaxed) != 0)
-    drainOthers(slots[0], launch, /*onlyResting=*/true);
+  if (missing != 0 || resting.load(std::memory_order_relaxed) != 0)
+    drainOthers(slots[0], launch, /*onlyAway=*/true);
   // Twice a worker's patience: the caller knows of the launch, and so is done, before the others. It looks at nothing
   // but `finished` meanwhile: each line of memory that two threads look at costs as much as a small block.
   for (int i = 0; i < 2 * kPatience; ++i) {
@@ -261,7 +262,7 @@ void Pool::waitForBlocks() {
     _mm_pause();
   }
   noteMissing();
-  drainOthers(slots[0], launch, /*onlyResting=*/false);
+  drainOthers(slots[0], launch, /*onlyAway=*/false);
   Wait outcome;
   while ((outcome = waitAwake(done)) == Wait::OthersNeedTheCore) {
   }
@@ -282,14 +283,14 @@ void Pool::noteMissing() {
     if (!hasTicket || slot.isMissing || slot.seen.load(std::memory_order_relaxed) == launch)
       continue;
     slot.isMissing = true;
+    slot.missed = launch;
     ++missing;
   }
 }
 
 bool Pool::isMissing(Slot &slot) {
-  // The last ticket of a missing worker is that of the launch which it missed.
-  if (slot.isMissing &&
-      slot.seen.load(std::memory_order_relaxed) == launchOf(slot.ticket.load(std::memory_order_relaxed))) {
+  // Numbers wrap around. A worker that has found any launch since then has a core again.
+  if (slot.isMissing && static_cast<int32_t>(slot.seen.load(std::memory_order_relaxed) - slot.missed) >= 0) {
     slot.isMissing = false;
     --missing;
   }
@@ -299,22 +300,22 @@ bool Pool::isMissing(Slot &slot) {
 int Pool::chooseAwake(int most) {
   int n = 1;
   for (int t = 1; t < count && n < most; ++t)
-    if (!isMissing(slots[t]) && !slots[t].resting.load(std::memory_order_relaxed))
+    if (!slots[t].resting.load(std::memory_order_relaxed))
       chosen[n++] = t;
   return n;
 }
 
 void Pool::run(moert_kernel_fn function, const void *arguments, int64_t total) {
   int n = total < count ? static_cast<int>(total) : count;
-  bool someAreAway = count > 1 && (missing != 0 || resting.load(std::memory_order_relaxed) != 0);
-  if (someAreAway)
+  bool someRest = count > 1 && resting.load(std::memory_order_relaxed) != 0;
+  if (someRest)
     n = chooseAwake(n);
   if (n <= 1 || total > UINT32_MAX) {
     for (int64_t b = 0; b < total; ++b)
       function(arguments, b, total);
     return;
   }
-  auto slotOf = [&](int i) -> Slot & { return slots[someAreAway ? chosen[i] : i]; };
+  auto slotOf = [&](int i) -> Slot & { return slots[someRest ? chosen[i] : i]; };
   ++launch;
   open.store(total, std::memory_order_relaxed);
   for (int i = n - 1; i >= 0; --i) {
@@ -329,7 +330,7 @@ void Pool::run(moert_kernel_fn function, const void *arguments, int64_t total) {
   std::atomic_thread_fence(std::memory_order_seq_cst); // tickets before `sleepers`: see waitForLaunch
   if (sleepers.load(std::memory_order_acquire) != 0)
     for (int i = 1; i < n; ++i)
-      if (slotOf(i).asleep.load(std::memory_order_relaxed))
+      if (slotOf(i).asleep.load(std::memory_order_relaxed) && !isMissing(slotOf(i)))
         futexWake(launchWord(slotOf(i).ticket));
   drain(slots[0], launch);
   waitForBlocks();

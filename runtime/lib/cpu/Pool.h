@@ -10,9 +10,9 @@
 // microseconds on a virtual machine. A worker whose offer is accepted shares its core with somebody, be it a thread of
 // another process: it would get its blocks late, and may lose the core with a block in its hands, for which all others
 // then wait. So it rests, for longer and longer as long as that happens, and launches do without it. One thread with a
-// core to itself is faster than two that wait for each other. A worker that has not even looked at a launch when the
-// caller is done with its own blocks has no core, either: launches do without it until it shows that it has found that
-// one.
+// core to itself is faster than two that wait for each other. A worker that has not even looked at a launch a while
+// after the caller is done with its own blocks has no core, either: until it has found that launch or a later one, the
+// caller takes its blocks at once and does not wake it again, which would cost each launch more than its blocks.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_CPU_POOL_H
@@ -64,7 +64,8 @@ private:
     int index = 0;
     int core = -1;
     pthread_t thread;
-    bool isMissing = false; // the caller's: see noteMissing
+    bool isMissing = false; // the caller's, as the next one: see noteMissing
+    uint32_t missed = 0;    // number of the launch that it did not find in time
     int64_t rest = 0; // nanoseconds of the last one
     int64_t restedUntil = 0;
   };
@@ -73,17 +74,17 @@ private:
   void work(Slot &own);
   /// Takes and runs blocks of `slot` as long as its ticket shows this launch.
   void drain(Slot &slot, uint32_t launch);
-  /// Runs blocks of others after a while: those of resting workers at once.
+  /// Runs blocks of others after a while: those of resting workers at once, the caller also those of missing ones.
   void help(Slot &own, uint32_t launch);
-  void drainOthers(Slot &own, uint32_t launch, bool onlyResting);
+  void drainOthers(Slot &own, uint32_t launch, bool onlyAway);
   /// Leaves the blocks of the next launches to the others for some time.
   void rest(Slot &own);
   uint32_t waitForLaunch(Slot &own, uint32_t last);
   /// Notes the workers that have not found their launch yet. They have no core, and until they have one, the caller
-  /// neither wakes them again nor waits for them to begin: it runs launches without them.
+  /// neither wakes them again nor waits for them to begin. They still get tickets, and so can join a long launch.
   void noteMissing();
   bool isMissing(Slot &slot);
-  /// Chooses the caller and at most `most - 1` workers that are not away. Returns how many `chosen` are.
+  /// Chooses the caller and at most `most - 1` workers that do not rest. Returns how many `chosen` are.
   int chooseAwake(int most);
   void waitForBlocks();
 
