@@ -29,7 +29,7 @@ constexpr int64_t kAccepted = 10000;
 /// How long a worker then leaves its blocks to the others. Doubles from rest to rest, until it could work for
 /// kUndisturbed times the last one, and for kSeveralSlices: a worker that shares its core has it for a slice of some
 /// milliseconds at a time, which is no sign that it has the core to itself.
-constexpr int64_t kShortestRest = 200000, kLongestRest = 256000000, kUndisturbed = 4, kSeveralSlices = 50000000;
+constexpr int64_t kShortestRest = 200000, kLongestRest = 128000000, kUndisturbed = 4, kSeveralSlices = 8000000;
 constexpr unsigned kDefaultMxcsr = 0x1f80; // round to nearest, denormals kept, exceptions masked
 
 static uint64_t makeTicket(uint32_t launch, int64_t left) {
