@@ -20,7 +20,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "native" / "ranks" / "exchange.cp
 OURS, PEERS, ASIDE = "compiled", ("openmpi", "gloo"), "openmpi, counts known"
 TIMEOUT = 900
 # Exchanges between hosts are measured in so many jobs, whose connections are new: TCP's control of congestion estimates the rate of each, of ours and of the
-# peer's, and stays with what it found, so that 256 KiB take 115 us over one connection and 200 over another.
+# peer's, and times of one connection have a mode of their own.
 JOBS_APART = 5
 # Both sides of rows between hosts; on one machine they would share memory.
 UCX = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"}
