@@ -88,7 +88,8 @@ private:
   int makeProgram();
   int compileKernels(CudaCode &code);
   void warnOfCache(llvm::StringRef warning);
-  /// Writes what `job` links: scratch files, or the object itself in place of the program.
+  /// Writes what `job` links: scratch files, or the object itself in place of the program. `text` is that of the last
+  /// program, for the report of a crash.
   int emitObjects(llvm::ArrayRef<ProgramModule> programs, std::string text, Outputs &outputs, const std::string &program);
 
   unsigned arrowsTo(Level target) const {

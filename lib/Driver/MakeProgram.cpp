@@ -195,7 +195,7 @@ int Compiler::makeProgram() {
     console.end();
     programs[0].cuda = &code;
   }
-  std::string text; // of the last one: long ones take a while to print
+  std::string text; // of the last program; printing one takes a while
   for (auto [program, archive] : zip_equal(programs, archives)) {
     text = programText(program.module);
     program.buildId = computeBuildId(text, archive.weights.id());

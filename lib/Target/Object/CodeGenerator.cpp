@@ -51,9 +51,9 @@ static size_t countInstructions(const llvm::Loop &loop) {
 }
 
 namespace {
-/// Keeps the passes that unroll loops from those that they would leave as they are, but whose every instruction they
-/// would ask the cost of, in each loop around it again: a tenth of the time that a model's kernels take.
-struct LeaveLongLoops : llvm::PassInfoMixin<LeaveLongLoops> {
+/// Spares long loops the passes that unroll. They would leave such a loop as it is, but ask for the cost of each of its
+/// instructions first, and again for every loop around it: a tenth of the time that a model's kernels take to compile.
+struct SkipUnrolling : llvm::PassInfoMixin<SkipUnrolling> {
   /// What LLVM lets a loop grow to by unrolling: 300, and four times as much where iterations simplify each other.
   static constexpr size_t kMaxInstructions = 1200;
 
@@ -67,7 +67,7 @@ struct LeaveLongLoops : llvm::PassInfoMixin<LeaveLongLoops> {
 
 /// Keeps the loop vectorizer from loops whose bodies are very large: its time grows with their square (10,000 operations
 /// take it half a minute). The compiler's own bodies are far smaller; fused ops have 64 scalar operations at most.
-struct LeaveLargeLoops : llvm::PassInfoMixin<LeaveLargeLoops> {
+struct SkipVectorizing : llvm::PassInfoMixin<SkipVectorizing> {
   static constexpr size_t kMaxInstructions = 4096;
 
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
@@ -89,10 +89,10 @@ void moe_mlir::optimize(llvm::Module &module, llvm::TargetMachine &machine, unsi
   llvm::PassBuilder builder(&machine, tuning);
   // Behind the first simplification, which loops may shrink by.
   builder.registerPeepholeEPCallback([](llvm::FunctionPassManager &passes, llvm::OptimizationLevel) {
-    passes.addPass(LeaveLongLoops());
+    passes.addPass(SkipUnrolling());
   });
   builder.registerVectorizerStartEPCallback([](llvm::FunctionPassManager &passes, llvm::OptimizationLevel) {
-    passes.addPass(LeaveLargeLoops());
+    passes.addPass(SkipVectorizing());
   });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(sccs);

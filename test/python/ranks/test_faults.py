@@ -13,7 +13,7 @@ COUNT = int(os.environ.get("MOE_FAULTS") or (400 if FULL else 40))
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
-    """Most of a job's time are calls that are all alike, and faults strike at any time of it: shorter jobs meet the same phases."""
+    """A job is calls that are all alike, and a fault strikes at any time of it, so that short jobs meet the same phases."""
     return Jobs(tmp_path_factory.mktemp("faults"), CALLS if FULL else CALLS // 4)
 
 
