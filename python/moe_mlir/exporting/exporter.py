@@ -9,7 +9,7 @@ import torch
 
 from .. import collector, hf
 from ..errors import Error, UnsupportedError
-from . import archive, half_graphs
+from . import archive, half_graphs, unread
 from .cache import find_states
 from .check import check_exported, few_threads, narrow
 from .replacements import experts as expert_modules
@@ -115,7 +115,7 @@ def export(
         "dtype": dtype,
     }
     say(f"writing {path}")
-    with collector.paused():
+    with collector.paused(), unread.left_out():
         archive.save(program, path, metadata)
     say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
     return program
@@ -252,7 +252,7 @@ def _trace(model, length, routers, force_experts, return_experts, say):
     kind = CachedModel if length else PlainModel
     module = kind(model, list(inputs), routers, force_experts, return_experts, found, length)
     say("tracing")
-    with half_graphs.left_out():
+    with half_graphs.left_out(), unread.left_out():
         program = torch.export.export(module, args=(), kwargs=inputs, dynamic_shapes=dynamic, strict=False)
     experts = sum(node.target == torch.ops.moe_mlir.experts.default for node in program.graph.nodes)
     cache = f"cache of {length} tokens" if length else "no cache"

@@ -1,0 +1,68 @@
+"""What torch.export is spared changes nothing but names in the file."""
+
+import contextlib
+import json
+import zipfile
+
+import pytest
+import torch
+from torch._export.serde import serialize
+from torch.fx.node import _side_effectful_need_to_be_preserved_pre_dispatch as recorded
+
+from moe_mlir.exporting import export, unread
+from moe_mlir.testing.models import tiny_model
+
+
+def exported(path, **options):
+    """Members of the archive, without the random number that it has."""
+    export(tiny_model("mixtral", num_hidden_layers=1), path, **options)
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if not name.endswith("serialization_id")}
+
+
+def without_names(value):
+    """A program with its nodes' names replaced by numbers, in the order in which they appear."""
+    numbers = {}
+
+    def renamed(part):
+        if isinstance(part, dict):
+            return {key: numbers.setdefault(x, len(numbers)) if key in ("name", "as_name") and isinstance(x, str) else renamed(x) for key, x in part.items()}
+        return [renamed(x) for x in part] if isinstance(part, list) else part
+
+    return renamed({key: x for key, x in value["graph_module"]["graph"].items() if key in ("inputs", "nodes", "outputs")})
+
+
+@pytest.mark.parametrize("options", [{"max_cache_len": 32}, {"cache": False}], ids=["cache", "no cache"])
+def test_files_are_equal(options, tmp_path, monkeypatch):
+    found = exported(tmp_path / "found.pt2", **options)
+    monkeypatch.setattr(unread, "left_out", contextlib.nullcontext)
+    expected = exported(tmp_path / "expected.pt2", **options)
+    (program,) = [name for name in expected if name.endswith("models/model.json")]
+    own, whole = (json.loads(members.pop(program)) for members in (found, expected))
+    assert found == expected
+    assert without_names(own) == without_names(whole)
+    assert len(own["graph_module"]["graph"]["nodes"]) > 30
+
+
+def test_a_model_that_turns_gradients_on_is_traced_as_one_graph(tmp_path):
+    """Nothing is differentiated, so that what it does there is what it does elsewhere."""
+    model = tiny_model("mixtral", num_hidden_layers=1)
+    forward = model.model.norm.forward
+
+    def with_gradients(x):
+        with torch.enable_grad():
+            return forward(x)
+
+    model.model.norm.forward = with_gradients
+    program = export(model, tmp_path / "model.pt2", max_cache_len=32)
+    assert not [node for node in program.graph.nodes if "grad" in str(node.target)]
+
+
+def test_all_is_put_back():
+    before, canonicalize = list(recorded), serialize.canonicalize
+    with pytest.raises(KeyError), torch.no_grad(), unread.left_out():
+        assert torch._C._set_grad_enabled not in recorded and serialize.canonicalize is not canonicalize
+        raise KeyError
+    assert recorded == before and serialize.canonicalize is canonicalize
+    with torch.enable_grad(), unread.left_out():
+        assert recorded == before
