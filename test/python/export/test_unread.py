@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import zipfile
 
 import pytest
@@ -58,11 +59,28 @@ def test_a_model_that_turns_gradients_on_is_traced_as_one_graph(tmp_path):
     assert not [node for node in program.graph.nodes if "grad" in str(node.target)]
 
 
+def test_a_graph_is_text_where_it_is_asked_for(tmp_path, monkeypatch):
+    program = export(tiny_model("mixtral", num_hidden_layers=1), tmp_path / "model.pt2", max_cache_len=32)
+    texts = []
+    monkeypatch.setattr(serialize.log, "debug", lambda form, *values: texts.extend(values) if "serialize_graph" in form else None)
+    for level in (logging.WARNING, logging.DEBUG):
+        monkeypatch.setattr(serialize.log, "isEnabledFor", lambda asked, level=level: asked >= level)
+        with unread.left_out():
+            torch.export.save(program, tmp_path / "again.pt2")
+    nothing, text = texts
+    assert nothing == "" and "torch.ops.moe_mlir.experts" in text
+
+
 def test_all_is_put_back():
-    before, canonicalize = list(recorded), serialize.canonicalize
+    def changed():
+        return list(recorded), serialize.canonicalize, torch.fx.GraphModule.print_readable
+
+    before = changed()
     with pytest.raises(KeyError), torch.no_grad(), unread.left_out():
-        assert torch._C._set_grad_enabled not in recorded and serialize.canonicalize is not canonicalize
+        assert torch._C._set_grad_enabled not in recorded
+        assert not any(now is then for now, then in zip(changed(), before))
         raise KeyError
-    assert recorded == before and serialize.canonicalize is canonicalize
+    assert changed() == before
     with torch.enable_grad(), unread.left_out():
-        assert recorded == before
+        assert recorded == before[0]
+    assert changed() == before
