@@ -35,9 +35,9 @@ llvm::ArrayRef<CudaDevice> cudaDevices();
 /// The GPU of that key, or the first one of that architecture, which kernels for any of it are tuned for; null if there
 /// is none.
 const CudaDevice *findCudaDevice(llvm::StringRef keyOrArch);
-/// "h200 or h100".
+/// The keys of all, for messages: "a, b or c".
 std::string cudaDeviceKeys();
-/// "cuda:h200, cuda:h100, cuda:sm_90a": what --target takes, with `prefix` before each.
+/// The keys of all and, last, an architecture, with `prefix` before each: what --target takes behind its "cuda:".
 std::string cudaDeviceNames(llvm::StringRef prefix);
 
 } // namespace moe_mlir

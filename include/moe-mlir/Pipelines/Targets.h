@@ -10,7 +10,7 @@ namespace moe_mlir {
 /// a message in `error` if there is none of that name.
 mlir::kernel::TargetAttrInterface makeTarget(mlir::MLIRContext *context, llvm::StringRef name, std::string &error);
 
-/// All of them, for messages: "cpu, cuda:h200, cuda:h100 or cuda:sm_90a".
+/// All of them, for messages: "cpu, cuda:h200, ..., cuda:sm_90a".
 std::string targetNames();
 
 } // namespace moe_mlir

@@ -18,7 +18,7 @@ LINEAR = """module attributes {{moe.level = "graph"}} {{
 
 
 # The names of the compiler's table, and their architecture.
-DEVICES = re.findall(r'^    \{"(\w+)", "', (Path(__file__).resolve().parents[3] / "lib/Analysis/CudaDevices.cpp").read_text(), re.M) + ["sm_90a"]
+DEVICES = re.findall(r'^    \{"([^"]+)", "', (Path(__file__).resolve().parents[3] / "lib/Analysis/CudaDevices.cpp").read_text(), re.M) + ["sm_90a"]
 TARGETS = ", ".join(["cpu", *(f"cuda:{name}" for name in DEVICES)])
 GPUS = ", ".join(DEVICES)
 
