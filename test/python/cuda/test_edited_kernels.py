@@ -165,14 +165,18 @@ def test_edited_plans_of_a_cpu():
         np.testing.assert_array_equal(Program(edited).run(arrays, blocks=2)[0], expected)
 
 
-def test_edited_row_plans(tmp_path):
+@pytest.mark.parametrize("fields, text", [({"threads": 96, "blocks_per_sm": 3}, "__launch_bounds__(96, 3)")])
+def test_edited_row_plans(fields, text, tmp_path):
     """Blocks of other sizes, of kernels whose rows are the work of a warp and of a block."""
     arrays, plain = inputs(), kernel_level(EXPERTS)
-    edited = re.sub(r"#cuda\.row_plan<threads = (\w+), blocks_per_sm = \d>", r"#cuda.row_plan<threads = 96, blocks_per_sm = 3>", plain)
-    assert edited.count("#cuda.row_plan") == plain.count("#cuda.row_plan") > 2 and "#cuda.row_plan<threads = 1024, blocks_per_sm = 1>" in plain
-    assert "__launch_bounds__(96, 3)" in cuda_text(edited) and "__launch_bounds__(96, 3)" not in cuda_text(plain)
+    edited, threads = plain, re.findall(r"#cuda\.row_plan<threads = (\w+)", plain)
+    assert set(threads) == {"256", "1024"}
+    for name, value in fields.items():
+        edited, count = re.subn(rf"(#cuda\.row_plan<[^>]*\b{name} = )\w+", rf"\g<1>{value}", edited)
+        assert count == len(threads) and edited != plain
+    assert text in cuda_text(edited) and text not in cuda_text(plain)
     kernels = EmulatedKernels(edited, tmp_path / "edited")
-    kernels.launches |= {name: (96, 0, []) for name in kernels.kernels if name not in kernels.launches}
+    kernels.launches |= {name: (fields.get("threads", 64), 0, []) for name in kernels.kernels if name not in kernels.launches}
     np.testing.assert_array_equal(emulated_experts(kernels, *arrays), emulated_experts(EmulatedKernels(plain, tmp_path / "plain"), *arrays))
 
 
