@@ -10,9 +10,7 @@
 using namespace moe_mlir;
 using namespace moe_mlir::sim;
 
-// Of the compiler's kernels: rows of a tile, its columns at most and at least, rows of the form for few of them.
-static constexpr CudaTile kLargest{128, 256, 16};
-static constexpr int64_t kLeastColumns = 64;
+static constexpr int64_t kLeastColumns = 64; ///< of a tile of the compiler's kernels
 
 /// Tiles of a product whose groups have `rowsEach` rows; all of it but the number of row tiles.
 static Tiles tiled(const CudaDevice &device, CudaProduct product, const CudaTile &tile, int64_t rowsEach) {
@@ -37,8 +35,8 @@ static Tiles tiled(const CudaDevice &device, CudaProduct product, const CudaTile
 }
 
 Tiles sim::tilesOf(const CudaDevice &device, CudaProduct product) {
-  CudaTile tile = kLargest;
-  tile.columns = chooseColumns(device, product, kLeastColumns, kLargest);
+  CudaTile tile = largestTile;
+  tile.columns = chooseColumns(device, product, kLeastColumns, largestTile);
   return tilesOf(device, product, tile, /*even=*/false);
 }
 

@@ -30,6 +30,9 @@ struct CudaTile {
   int64_t fewRows;
 };
 
+/// Of the compiler's kernels: its columns are those of a tile at most.
+inline constexpr CudaTile largestTile{128, 256, 16};
+
 /// One part of an estimate: what a resource takes by itself, on the multiprocessor that takes longest.
 struct CudaTerm {
   llvm::StringLiteral name;

@@ -10,6 +10,8 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 static constexpr int64_t rowElements = rowBytes / 2; ///< of 16 bits
+// What predicts programs without a target takes their tiles to be these.
+static_assert(moe_mlir::largestTile.rows == tileRows && moe_mlir::largestTile.fewRows == plannedFewRows);
 
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef device, int64_t rows,
                                  int64_t columns, int64_t depth, Activation) {
@@ -47,7 +49,7 @@ TargetAttr TargetAttr::forDevice(MLIRContext *context, StringRef name, std::stri
   context->getOrLoadDialect<CudaDialect>();
   const auto *device = moe_mlir::findCudaDevice(name);
   if (device)
-    return get(context, device->key, tileRows, /*columns=*/256, rowElements, Activation::Approximate);
+    return get(context, device->key, tileRows, moe_mlir::largestTile.columns, rowElements, Activation::Approximate);
   error = "unknown GPU '" + name.str() + "'; kernels are written for " + moe_mlir::cudaDeviceNames(/*prefix=*/"");
   return {};
 }
