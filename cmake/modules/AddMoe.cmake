@@ -61,6 +61,13 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>") # lets ccache share it
 endif()
 
+# moe_reuse_precompiled(Name Precompiled): an executable is compiled as the libraries are, so that their precompiled headers fit.
+function(moe_reuse_precompiled name precompiled)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC -fno-exceptions)
+  target_precompile_headers(${name} REUSE_FROM ${precompiled})
+endfunction()
+
 # moe_add_library(Name SOURCES... [LOWERING] [OWN_HEADERS ...] [DEPENDS ...] [LINK ...] [MLIR ...]): a static library of this project.
 #   LINK: libraries of this project; MLIR: upstream libraries (always through the shared libMLIR);
 #   LOWERING: its files include the dialects of machine code (LLVM, EmitC);
