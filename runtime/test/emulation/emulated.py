@@ -39,6 +39,13 @@ def shared_results():
     return importlib.import_module("moe_mlir.testing.shared")
 
 
+@functools.cache
+def linker_of(compiler):
+    """Flags by which Clang links with LLD, if that is beside it: a fifth of the time of GNU ld."""
+    found = shutil.which(compiler)
+    return ("-fuse-ld=lld",) if "clang" in Path(compiler).name and found and (Path(found).resolve().parent / "ld.lld").exists() else ()
+
+
 class Options(ctypes.Structure):
     """moe_emulation_options."""
 
@@ -123,16 +130,17 @@ class Emulator:
         (folder / "kernel.cu").write_text(text)
         exports = "".join(f"MOE_EMULATED_KERNEL({name})\n" for name in self.names(text))
         (folder / "exports.cpp").write_text(f'#include "kernel.cu"\n{INVOKE}{exports}')
+        linker = linker_of(self.compiler)
         flags = ["-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-DMOE_EMULATION", f"-I{device}"]
 
         def make(result, *header):
-            command = [self.compiler, *flags, *header, *warnings, "-shared", folder / "exports.cpp", "-o", result / "kernel.so"]
+            command = [self.compiler, *flags, *header, *warnings, *linker, "-shared", folder / "exports.cpp", "-o", result / "kernel.so"]
             subprocess.run(command, check=True)
 
         if shared := shared_results():
             made_by = self.made_by(shared, flags, Path(device))
             header = self.precompiled(shared, made_by, [*flags, *warnings])
-            shared.results().copy(["emulated", made_by, text, warnings], lambda result: make(result, *header), folder)
+            shared.results().copy(["emulated", made_by, linker, text, warnings], lambda result: make(result, *header), folder)
         else:
             make(folder)
         return folder / "kernel.so"

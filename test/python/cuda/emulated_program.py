@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from cuda_program import compile_for_gpu
 from emitted import BUILD, cuda_text, host_compiler
-from emulated import WARNINGS, Emulator
+from emulated import WARNINGS, Emulator, linker_of
 
 EMULATION = BUILD / "runtime" / "emulation"
 INCLUDE = '#include "device.cuh"\n'
@@ -26,7 +26,7 @@ def link(program, kernels, folder, build=BUILD, **options):
     process; its `file` is the executable."""
     compiler, emulation = host_compiler(), build / "runtime" / "emulation"
     library = Emulator(EMULATION / "libmoe_emulation.so", compiler).build(kernels, folder / "kernels", **options)
-    subprocess.run([compiler, program, runtime_of(build), f"-L{emulation}", "-lmoe_emulation", f"-Wl,-rpath,{emulation}", "-Wl,--export-dynamic-symbol=moe_emulated_*", "-lpthread", "-ldl", "-o", folder / "program"],
+    subprocess.run([compiler, *linker_of(compiler), program, runtime_of(build), f"-L{emulation}", "-lmoe_emulation", f"-Wl,-rpath,{emulation}", "-Wl,--export-dynamic-symbol=moe_emulated_*", "-lpthread", "-ldl", "-o", folder / "program"],
                    check=True)  # fmt: skip
 
     def run(*arguments, seed=1, fails=False, **variables):
