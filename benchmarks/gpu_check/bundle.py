@@ -53,8 +53,8 @@ def make_executable(build, folder, layer, name, *flags):
         raise BundleError(f"moe-compile: {done.stderr.strip()}")
 
 
-def write_executables(folder, build):
-    """A small layer with its weights, tokens and result, and models' layers that make their weights on the spot."""
+def write_executables(folder, build, chosen=(REAL, DRY)):
+    """A small layer with its weights, tokens and result, and layers of the models of `chosen` that make their weights on the spot."""
     tokens, layer = NUMERICS[0]
     x, weights, expected, terms = layer_case(tokens, layer, small_integers)
     (folder / "layer").mkdir(parents=True)
@@ -65,7 +65,7 @@ def write_executables(folder, build):
     np.save(folder / "layer" / "x.npy", to_numbers(x, "bf16"))
     np.save(folder / "layer" / "expected.npy", expected)
     np.save(folder / "layer" / "terms.npy", terms)
-    for sizes in (REAL, DRY):
+    for sizes in chosen:
         for model in sizes.executables:
             make_executable(build, folder, sizes.models[model], model, "--weights=none")
 
@@ -86,7 +86,8 @@ def ranks_kernel():
 
 
 def write_bundle(folder, build, host_compiler, say=print, compiler=None):
-    """Replaces `folder`. `compiler` makes cubins, NVRTC if there is none; without NVRTC's there are no whole programs."""
+    """Replaces `folder`. `compiler` makes cubins, NVRTC if there is none; without NVRTC's there are no whole programs, and of executables only
+    the small ones."""
     folder = Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "records").mkdir(parents=True)
@@ -117,7 +118,7 @@ def write_bundle(folder, build, host_compiler, say=print, compiler=None):
         device.load(program)
         save_records(folder / "records" / f"{name}.npz", record(program, tokens, device))
     say("executables")
-    write_executables(folder / "executables", build)
+    write_executables(folder / "executables", build, (REAL, DRY) if is_whole else (DRY,))
     if is_whole:
         say("programs")
         write_programs(folder / PROGRAMS, build)

@@ -1,5 +1,6 @@
 """Programs of layers by the compiler of a build folder, and their cubins by NVRTC."""
 
+import functools
 import json
 import os
 import subprocess
@@ -21,11 +22,17 @@ class CompileError(Exception):
     pass
 
 
-def tool(build, name, *arguments, text):
+def run_tool(build, name, *arguments, text=""):
     done = subprocess.run([str(Path(build) / "bin" / name), *arguments], input=text, capture_output=True, text=True)
     if done.returncode:
         raise CompileError(f"{name}: {done.stderr.strip()}")
     return done.stdout
+
+
+@functools.lru_cache(maxsize=256)
+def tool(build, name, *arguments, text):
+    """The same, once for equal texts: variants of a layer differ late."""
+    return run_tool(build, name, *arguments, text=text)
 
 
 def compile_layer(build, layer, name):
@@ -54,7 +61,7 @@ def report_of(build, layer):
         source, report = Path(name) / "layer.mlir", Path(name) / "report.json"
         source.write_text('module attributes {moe.level = "graph"} {' + layer.graph() + "}\n")
         flags = ("--from=graph", "--to=kernel", "--target=cuda:h200", "-q", f"--report={report}", "-o", str(Path(name) / "kernel.mlir"))
-        tool(build, "moe-compile", str(source), *flags, text="")
+        run_tool(build, "moe-compile", str(source), *flags)
         return json.loads(report.read_text())
 
 
