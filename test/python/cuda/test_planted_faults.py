@@ -85,7 +85,7 @@ class Emitted:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """[(program, kernel, statement, future of the shared object)]: each kernel once, built side by side; an ordinary run builds a third."""
+    """[(program, kernel, statement, future of the shared object)]: each kernel once, built side by side; an ordinary run builds a fifth."""
     folder = tmp_path_factory.mktemp("planted")
     emitted = [Emitted(PRODUCTS, folder / "products"), Emitted(PRODUCTS, folder / "lag", set_plans(arrival="lag")), Emitted(ROUTING, folder / "routing")]
     # Of the other arrival the kernel whose rows are all copied.
@@ -97,7 +97,7 @@ def planted(tmp_path_factory):
                 text = with_pipeline(kernel.text)
                 for call in statements(text) if name.startswith(chosen) else []:
                     place = program.folder / f"{name}-{re.sub(r'[^a-zA-Z0-9]', '-', call)}"
-                    asked = FULL or len(faults) % 3 == 0
+                    asked = FULL or len(faults) % 5 == 0
                     build = pool.submit(program.device.emulator.build, without(text, call), place, warnings=["-w"]) if asked else None
                     faults.append((program, name, call, build))
     return faults

@@ -89,13 +89,13 @@ def calls(tmp_path_factory):
     return "\n".join(lines), {tokens: np.load(folder / f"out{tokens}" / "y.npy") for tokens in TOKENS}, folder
 
 
-def check_calls(program, calls, folder, *flags, ranks=2, **options):
-    """All calls in one session of each rank give the CPU's bits."""
+def check_calls(program, calls, folder, *flags, ranks=2, first=len(TOKENS), **options):
+    """All calls, or the first ones, in one session of each rank give the CPU's bits."""
     lines, expected, _ = calls
     folder.mkdir()
-    (folder / "calls").write_text(lines.replace("OUT", str(folder / "out")))
+    (folder / "calls").write_text("\n".join(lines.splitlines()[:first]).replace("OUT", str(folder / "out")))
     program("--ranks", ranks, "--deadline", "60", "--calls", folder / "calls", *flags, **options)
-    for tokens, y in expected.items():
+    for tokens, y in list(expected.items())[:first]:
         np.testing.assert_array_equal(np.load(folder / f"out{tokens}" / "y.npy"), y, f"{tokens} tokens")
     assert len(np.unique(expected[TOKENS[0]])) > 10
 
@@ -196,8 +196,10 @@ PASSES = "schedule(<plain>)", 6
 ], 0, 1, 3))  # fmt: skip
 def test_exchanges_of_nccl(program, fake, programs, calls, nccl, tmp_path):
     """Where no stores reach all ranks, or NCCL does not say how, it adds up what they stored in mirrors."""
-    parallel = program[0]
-    check_calls(programs(*program), calls, tmp_path / "calls", "--comm", "nccl", ranks=int(parallel[3]), FAKE_NCCL=fake, **nccl)
+    ranks = int(program[0][3])
+    # Where memory stays and where it grows is seen with two ranks.
+    first = 1 if ranks > 2 and not FULL else len(TOKENS)
+    check_calls(programs(*program), calls, tmp_path / "calls", "--comm", "nccl", ranks=ranks, first=first, FAKE_NCCL=fake, **nccl)
 
 
 def test_several_hosts_with_nccl(programs, calls, nccl, tmp_path):
