@@ -69,7 +69,8 @@ LogicalResult Emitter::emitBody(FuncOp func) {
     return emitc::SubOp::create(b, loc, i32, blocks, number(blocksOf(some)));
   };
   bool isBehindRest = false; // who takes what is left has been met
-  for (auto [i, member] : llvm::enumerate(members)) {
+  for (size_t i = 0; i < members.size(); ++i) {
+    cuda::MemberOp member = members[i];
     ArrayRef<cuda::MemberOp> all(members), behind = all.drop_front(i);
     std::optional<uint64_t> own = member.getBlocks();
     Value first = isBehindRest ? without(behind) : number(blocksOf(all.take_front(i)));
