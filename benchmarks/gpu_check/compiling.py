@@ -31,7 +31,7 @@ def run_tool(build, name, *arguments, text=""):
 
 @functools.lru_cache(maxsize=256)
 def tool(build, name, *arguments, text):
-    """The same, once for equal texts: variants of a layer differ late."""
+    """`run_tool`, once for equal texts: variants of a layer differ late."""
     return run_tool(build, name, *arguments, text=text)
 
 

@@ -30,7 +30,7 @@ struct CudaTile {
   int64_t fewRows;
 };
 
-/// Of the compiler's kernels: its columns are those of a tile at most.
+/// The largest tile of the compiler's kernels; narrower ones have fewer columns.
 inline constexpr CudaTile largestTile{128, 256, 16};
 
 /// One part of an estimate: what a resource takes by itself, on the multiprocessor that takes longest.

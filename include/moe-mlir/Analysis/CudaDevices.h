@@ -37,7 +37,7 @@ llvm::ArrayRef<CudaDevice> cudaDevices();
 const CudaDevice *findCudaDevice(llvm::StringRef keyOrArch);
 /// The keys of all, for messages: "a, b or c".
 std::string cudaDeviceKeys();
-/// The keys of all and, last, an architecture, with `prefix` before each: what --target takes behind its "cuda:".
+/// The keys of all and, last, the architecture of the first, each behind `prefix`.
 std::string cudaDeviceNames(llvm::StringRef prefix);
 
 } // namespace moe_mlir

@@ -115,7 +115,7 @@ def export(
         "dtype": dtype,
     }
     say(f"writing {path}")
-    with collector.paused(), unread.left_out():
+    with collector.paused(), unread.left_out_of_saving():
         archive.save(program, path, metadata)
     say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
     return program
@@ -252,7 +252,7 @@ def _trace(model, length, routers, force_experts, return_experts, say):
     kind = CachedModel if length else PlainModel
     module = kind(model, list(inputs), routers, force_experts, return_experts, found, length)
     say("tracing")
-    with half_graphs.left_out(), unread.left_out():
+    with half_graphs.left_out(), unread.left_out_of_tracing():
         program = torch.export.export(module, args=(), kwargs=inputs, dynamic_shapes=dynamic, strict=False)
     experts = sum(node.target == torch.ops.moe_mlir.experts.default for node in program.graph.nodes)
     cache = f"cache of {length} tokens" if length else "no cache"

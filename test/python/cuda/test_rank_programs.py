@@ -166,7 +166,7 @@ def test_a_silent_rank(schedule, kernel, phase, waits, programs, tmp_path):
 
 
 def test_a_killed_rank(programs, tmp_path):
-    """Seen at once: the word that ends waits is read by kernels, too. On a busy machine rank 0 may not have come to its wait, and the launcher says it."""
+    """Seen at once: the word that ends waits is read by kernels, too. On a busy machine rank 0 may not have come to its wait; then the launcher reports the signal."""
     words, began = inputs_of(10, tmp_path), time.monotonic()
     done = programs("ep=2")("--ranks", "2", "--deadline", LONG, *words, fails=True, MOE_EMULATED_FAULT="kill 1 send_rows")
     assert time.monotonic() - began < AT_ONCE

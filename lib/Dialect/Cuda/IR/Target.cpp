@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 static constexpr int64_t rowElements = rowBytes / 2; ///< of 16 bits
-// What predicts programs without a target takes their tiles to be these.
+// The simulation, which has no target, takes the largest tile for granted.
 static_assert(moe_mlir::largestTile.rows == tileRows && moe_mlir::largestTile.fewRows == plannedFewRows);
 
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef device, int64_t rows,
