@@ -79,7 +79,7 @@ def test_all_is_put_back():
     assert torch._C._set_grad_enabled in before[0]
     with pytest.raises(KeyError), torch.no_grad(), unread.left_out_of_tracing(), unread.left_out_of_saving():
         assert torch._C._set_grad_enabled not in unread.recorded
-        assert not any(now is then for now, then in zip(changed(), before))
+        assert not any(inside is outside for inside, outside in zip(changed(), before))
         raise KeyError
     assert changed() == before
     with torch.enable_grad(), unread.left_out_of_tracing():
