@@ -1,6 +1,7 @@
 """Writes a bundle: everything that a check on a GPU needs, made without one."""
 
 import json
+import lzma
 import shutil
 import struct
 import subprocess
@@ -28,11 +29,15 @@ EMULATION = ROOT / "runtime" / "test" / "emulation"
 # Of the source tree: the package without what only makes bundles, and what it takes from the emulation's tests.
 COMPILING = ("bundle.py", "codereport.py", "compiling.py", "constants.py", "instrument.py", "report.py", "tables.py", "variants.py", "writeprograms.py", "__pycache__")
 BESIDE = ("emulated.py", "exchange.py")
+SESSIONS = ("__init__.py", "errors.py", "session.py")  # of moe_bench: the C interface
 
 
 def copy_sources(folder):
     """In the folders of the source tree."""
     shutil.copytree(Path(__file__).parent, folder / "benchmarks" / "gpu_check", ignore=shutil.ignore_patterns(*COMPILING))
+    (folder / "benchmarks" / "moe_bench").mkdir()
+    for name in SESSIONS:
+        shutil.copy(ROOT / "benchmarks" / "moe_bench" / name, folder / "benchmarks" / "moe_bench")
     shutil.copytree(ROOT / "runtime" / "device", folder / "runtime" / "device")
     shutil.copytree(ROOT / "runtime" / "emulation", folder / "runtime" / "emulation", ignore=shutil.ignore_patterns("*.cpp", "*.txt"))
     (folder / "runtime" / "test" / "emulation").mkdir(parents=True)
@@ -42,32 +47,43 @@ def copy_sources(folder):
     shutil.copy(ROOT / "scripts" / "gpu-check", folder / "scripts")
 
 
-def make_executable(build, folder, layer, name, *flags):
-    """The compiler's own executable of a layer, in a folder of its own."""
+def make_program(build, folder, layer, name, output, *flags):
+    """The compiler's own executable, or shared object, of a layer, in a folder of its own."""
     (folder / name).mkdir(parents=True, exist_ok=True)
     source = folder / name / f"{name}.mlir"
     source.write_text('module attributes {moe.level = "graph", moe.name = "' + name + '"} {' + layer.graph() + "}\n")
-    command = [str(build / "bin" / "moe-compile"), str(source), "--from=graph", "--target=cuda:sm_90a", "-q", "-o", str(folder / name / name), *flags]
+    command = [str(build / "bin" / "moe-compile"), str(source), "--from=graph", "--target=cuda:sm_90a", "-q", "-o", str(folder / name / output), *flags]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise BundleError(f"moe-compile: {done.stderr.strip()}")
 
 
 def write_executables(folder, build, chosen=(REAL, DRY)):
-    """A small layer with its weights, tokens and result, and layers of the models of `chosen` that make their weights on the spot."""
+    """A small layer with its weights, tokens and result, and layers of the models of `chosen` that make their weights on the spot. Beside them, in
+    `sessions`, the same as shared objects."""
     tokens, layer = NUMERICS[0]
+    sessions = folder.parent / "sessions"
     x, weights, expected, terms = layer_case(tokens, layer, small_integers)
     (folder / "layer").mkdir(parents=True)
     file = folder / "layer" / "weights.safetensors"
     write_safetensors(file, weights)
-    make_executable(build, folder, layer, "layer", f"--weights={file}")
+    make_program(build, folder, layer, "layer", "layer", f"--weights={file}")
+    make_program(build, sessions, layer, "layer", "layer.so", f"--weights={file}", "--emit=lib")
     file.unlink()
     np.save(folder / "layer" / "x.npy", to_numbers(x, "bf16"))
     np.save(folder / "layer" / "expected.npy", expected)
     np.save(folder / "layer" / "terms.npy", terms)
     for sizes in chosen:
         for model in sizes.executables:
-            make_executable(build, folder, sizes.models[model], model, "--weights=none")
+            make_program(build, folder, sizes.models[model], model, model, "--weights=none")
+            make_program(build, sessions, sizes.models[model], model, f"{model}.so", "--weights=none", "--emit=lib")
+    for library in sorted(sessions.glob("*/*.so")):
+        library.with_name(library.name + ".xz").write_bytes(lzma.compress(library.read_bytes(), preset=3))
+        library.unlink()
+    for archive in sessions.glob("layer/layer.so*.weights"):  # those of the executable
+        if archive.read_bytes() != (folder / "layer" / archive.name.replace(".so", "")).read_bytes():
+            raise BundleError(f"{archive.name}: the layer's shared object and its executable have different weights")
+        archive.unlink()
 
 
 def write_safetensors(path, weights):

@@ -55,7 +55,7 @@ def check_python(bundle, pythons=(sys.executable,)):
             yield f"{path.relative_to(bundle)}: {error}"
             broken = True
             continue
-        for name in sorted(names - THERE - {"gpu_check"}):
+        for name in sorted(names - THERE - {"gpu_check", "moe_bench"}):
             beside = (bundle / "runtime" / "test" / "emulation" / f"{name}.py").is_file()
             if not beside and importlib.util.find_spec(name) is None:
                 yield f"{path.relative_to(bundle)} imports {name}, which is nowhere"

@@ -39,6 +39,7 @@ class Sizes:
     ranks: tuple  # of RanksSizes; the first is run again after a launch that was refused
     executables: tuple  # names of those with weights made on the spot
     executable_tokens: tuple
+    session_runs: int  # of a session between two events
     floor_bytes: int  # of a buffer that is read and copied
     floor_product: int  # N of a product of N x N x N
     micro: int  # bytes that a microbenchmark goes through, at most
@@ -66,6 +67,7 @@ REAL = Sizes(
     ),
     executables=("Qwen3-30B-A3B", "OLMoE-1B-7B"),
     executable_tokens=(1, 8, 8192),
+    session_runs=50,
     floor_bytes=2 << 30,
     floor_product=8192,
     micro=1 << 30,
@@ -90,6 +92,7 @@ DRY = Sizes(
     ranks=(RanksSizes(2, 3, 32, 2), RanksSizes(2, 2, 64, 1, silent=1)),
     executables=("small",),
     executable_tokens=(1,),
+    session_runs=2,
     floor_bytes=1 << 16,
     floor_product=32,
     micro=1 << 16,

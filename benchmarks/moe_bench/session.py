@@ -41,16 +41,17 @@ class Tensor(ctypes.Structure):
 
 
 class Session:
-    """An open session of the library at `path`, its threads bound to cores. `options` are further ones; the environment says which rank it is."""
+    """An open session of the library at `path`, its threads bound to cores unless `pin` is 0. `options` are further ones; the environment says which
+    rank it is."""
 
-    def __init__(self, path, threads, **options):
+    def __init__(self, path, threads, pin=1, **options):
         api = self.api = ctypes.CDLL(str(path))
         api.moert_session_programs.restype = ctypes.c_void_p
         api.moert_session_error.restype = ctypes.c_char_p
         for name in ("state_bytes", "arena_bytes"):
             getattr(api, f"moert_session_{name}").restype = ctypes.c_int64
         self.handle = ctypes.c_void_p()
-        options = Options(threads=threads, pin=1, **options)
+        options = Options(threads=threads, pin=pin, **options)
         programs = ctypes.c_void_p(api.moert_session_programs())
         self._check(api.moert_session_open(programs, ctypes.byref(options), ctypes.byref(self.handle)))
 

@@ -1,8 +1,11 @@
 """The emulated GPU as a device of the steps: the real one's code on a driver that runs kernels on the emulated GPU, PyTorch on the CPU, and the
 clock on the wall. Times mean nothing; that everything runs and that numbers are right does."""
 
+import ctypes
 import time
 from pathlib import Path
+
+import numpy as np
 
 from ..cuda import Driver
 from ..emulation import Emulator
@@ -39,10 +42,20 @@ class DryGpu(Gpu):
     def stream(self):
         return None
 
+    def own_stream(self):
+        return None
+
+    def session_options(self, stream, seconds):
+        """The code for a CPU, as of executables."""
+        return {"device": b"cpu"}
+
+    def bytes_at(self, address, size):
+        return np.frombuffer(ctypes.string_at(address, size), np.uint8)
+
     def free_unused(self):
         pass
 
-    def capture(self, calls):
+    def capture(self, calls, stream=None):
         for call in calls:
             call()
         return Replayed(calls)
@@ -52,13 +65,13 @@ class DryGpu(Gpu):
         call()
         return self.driver.library.launches - before
 
-    def seconds_of(self, run, repeats=1):
+    def seconds_of(self, run, repeats=1, stream=None):
         start = time.perf_counter()
         for _ in range(repeats):
             run()
         return (time.perf_counter() - start) / repeats
 
-    def time(self, call, least):
+    def time(self, call, least, stream=None):
         seconds = self.seconds_of(call)
         return {"median": seconds, "samples": [seconds], "calls": 1}
 

@@ -56,6 +56,23 @@ class Gpu(CudaDevice):
         """A launch of a kernel of a loaded program into the current stream; `values`: ctypes values or NumPy bytes, one per parameter."""
         self.driver.launch(self.functions[id(kernel)], grid, kernel.threads, kernel.shared, values, self.stream())
 
+    def own_stream(self):
+        """A stream for a session, which `capture` can capture."""
+        import torch
+
+        return torch.cuda.Stream()
+
+    def session_options(self, stream, seconds):
+        """Of a session whose inputs and outputs are tensors of `torch_device`, and whose runs take `seconds` at most."""
+        return {"stream": stream.cuda_stream, "device_values": 1, "deadline_ms": max(1, int(seconds)) * 1000}
+
+    def bytes_at(self, address, size):
+        import numpy as np
+
+        data = np.empty(size, np.uint8)
+        self.driver.call("cuMemcpyDtoH_v2", ctypes.c_void_p(data.ctypes.data), ctypes.c_uint64(address), ctypes.c_size_t(size))
+        return data
+
     def synchronize(self):
         """Waits for all streams; raises what went wrong in them."""
         self.driver.synchronize()
@@ -79,11 +96,12 @@ class Gpu(CudaDevice):
 
         return self.download(self.upload(np.ones(64, np.int32)))
 
-    def capture(self, calls):
-        """A CUDA graph of the calls in their order; `replay()` of what is returned runs them. Each is called before, outside of the graph."""
+    def capture(self, calls, stream=None):
+        """A CUDA graph of the calls in their order, into `stream` or one of its own; `replay()` of what is returned runs them. Each is called before,
+        outside of the graph."""
         import torch
 
-        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+        graph, stream = torch.cuda.CUDAGraph(), stream or torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for call in (calls[0], *calls):
@@ -112,25 +130,25 @@ class Gpu(CudaDevice):
         except (RuntimeError, TypeError, AttributeError):
             return None
 
-    def seconds_of(self, run, repeats=1):
-        """Of one `run()`, by events around `repeats` of them."""
+    def seconds_of(self, run, repeats=1, stream=None):
+        """Of one `run()`, by events around `repeats` of them in the current stream, or in `stream`."""
         import torch
 
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
+        start.record(stream)
         for _ in range(repeats):
             run()
-        end.record()
+        end.record(stream)
         end.synchronize()
         return start.elapsed_time(end) / 1e3 / repeats
 
-    def time(self, call, least):
-        """{"median", "samples", "calls"}: seconds of a call, repeated in CUDA graphs for `least` seconds or longer; `call` can be captured."""
+    def time(self, call, least, stream=None):
+        """{"median", "samples", "calls"}: seconds of a call, repeated in CUDA graphs for `least` seconds or longer; `call` can be captured, in `stream`."""
         call()
         self.synchronize()
-        once = max(self.seconds_of(call), 1e-6)
+        once = max(self.seconds_of(call, 1, stream), 1e-6)
         count = max(1, min(MOST_CALLS, int(PER_GRAPH / once)))
-        graph = self.capture([call] * count)
+        graph = self.capture([call] * count, stream)
         once = max(self.seconds_of(graph.replay) / count, 1e-7)
         replays = max(1, -(-int(least / once) // (count * SAMPLES)))
         samples = [self.seconds_of(graph.replay, replays) / count for _ in range(SAMPLES)]
