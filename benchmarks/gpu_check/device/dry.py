@@ -45,7 +45,7 @@ class DryGpu(Gpu):
     def own_stream(self):
         return None
 
-    def session_options(self, stream, seconds):
+    def session_options(self, stream):
         """The code for a CPU, as of executables."""
         return {"device": b"cpu"}
 

@@ -20,11 +20,11 @@ LAYER = "layer"
 class Call:
     """A layer's session with tokens that stay in one place, as a captured run needs them."""
 
-    def __init__(self, gpu, library, tokens, hidden, seconds, **options):
+    def __init__(self, gpu, library, tokens, hidden, **options):
         import torch
 
         self.gpu, self.stream = gpu, gpu.own_stream()
-        self.session = Session(library, 0, pin=0, **gpu.session_options(self.stream, seconds), **options)
+        self.session = Session(library, 0, pin=0, **gpu.session_options(self.stream), **options)
         self.x = torch.zeros((tokens, hidden), dtype=torch.bfloat16, device=gpu.torch_device)
         self.run = self.session.caller([(self.session.find("input", "x"), BF16, (tokens, hidden), self.x.data_ptr())])
         self.y = self.session.find("output", "y")
@@ -59,24 +59,24 @@ def check_replays(step, call, xs):
     return eager
 
 
-def check_layer(step, folder, seconds):
+def check_layer(step, folder):
     """The small layer with its archive, against float64."""
     tokens, layer = NUMERICS[0]
     random = np.random.default_rng(2)
     x, expected, terms = (np.load(step.bundle / "executables" / LAYER / f"{name}.npy") for name in ("x", "expected", "terms"))
     for archive in (step.bundle / "executables" / LAYER).glob(f"{LAYER}*.weights"):
         shutil.copy(archive, folder / archive.name.replace(LAYER, f"{LAYER}.so", 1))
-    call = Call(step.gpu, folder / f"{LAYER}.so", tokens, layer.H, seconds)
+    call = Call(step.gpu, folder / f"{LAYER}.so", tokens, layer.H)
     others = [to_bits(fractions(random, (tokens, layer.H)) * layer.H**0.5, "bf16") for _ in range(step.sizes.replays - 1)]
     first = check_replays(step, call, [to_bits(x, "bf16"), *others])[0]
     worst = reference.worst(to_numbers(first.reshape(expected.shape), "bf16"), expected, terms)
     step.write("numbers", program=LAYER, worst=worst, passed=worst <= 1)
 
 
-def measure(step, folder, model, tokens, seconds):
+def measure(step, folder, model, tokens):
     """A model's layer with weights made on the spot: replays, and what runs and replays of it take."""
     layer, random = step.sizes.models[model], np.random.default_rng(3)
-    call = Call(step.gpu, folder / f"{model}.so", tokens, layer.H, seconds, random_weights=1)
+    call = Call(step.gpu, folder / f"{model}.so", tokens, layer.H, random_weights=1)
     check_replays(step, call, [to_bits(fractions(random, (tokens, layer.H)) * layer.H**0.5, "bf16") for _ in range(3)])
     runs = [step.gpu.seconds_of(call.run, step.sizes.session_runs, call.stream) for _ in range(5)]
     replays = step.gpu.time(call.run, step.sizes.least_seconds, call.stream)
@@ -93,15 +93,14 @@ def parts(bundle, sizes):
 
 def run(step, part):
     name = part.arguments.get("model", LAYER)
-    seconds = min(part.seconds, step.left) - 2
     with tempfile.TemporaryDirectory() as folder:
         # Wherever the bundle came from, its shared objects can be loaded.
         place = Path(shutil.copytree(step.bundle / "sessions" / name, Path(folder) / name))
         (place / f"{name}.so").write_bytes(lzma.decompress((place / f"{name}.so.xz").read_bytes()))
         if name == LAYER:
-            check_layer(step, place, seconds)
+            check_layer(step, place)
         else:
-            measure(step, place, name, part.arguments["tokens"], seconds)
+            measure(step, place, name, part.arguments["tokens"])
 
 
 if __name__ == "__main__":
