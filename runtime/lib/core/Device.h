@@ -64,6 +64,10 @@ public:
   /// Copies; the host's memory has to stay until the device has done it (see finish).
   virtual Status upload(void *to, const void *from, uint64_t bytes) = 0;
   virtual Status download(void *to, const void *from, uint64_t bytes) = 0;
+  /// Memory of the host, at least `bytes` large, where copies from the device arrive without a stop on the way; if it has
+  /// to grow, it moves and its content is lost. It belongs to the device. `data` is null if there is none, or so few bytes
+  /// do not need it.
+  virtual Status pageLocked(DeviceBlock &block, uint64_t bytes, void *&data) = 0;
   virtual Status zero(void *to, uint64_t bytes) = 0;
   /// Copies within the device's memory.
   virtual Status copy(void *to, const void *from, uint64_t bytes) = 0;

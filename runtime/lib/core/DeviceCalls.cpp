@@ -50,10 +50,13 @@ Status DeviceCalls::fetch(Device &device, const moert_program &program, std::vec
     if (!output.present)
       continue;
     uint64_t bytes = bytesOf(output);
-    if (!output.memory.reserve(bytes))
+    if (Status s = device.pageLocked(output.locked, bytes, output.data); s.failed())
+      return s;
+    if (!output.data && !output.memory.reserve(bytes))
       return failure(kUserError, "out of memory: %s needs %llu bytes", program.outputs[i].name,
                      static_cast<unsigned long long>(bytes));
-    output.data = output.memory.data();
+    if (!output.data)
+      output.data = output.memory.data();
     if (Status s = device.download(output.data, output.view, copies ? bytes : 0); s.failed())
       return s;
   }

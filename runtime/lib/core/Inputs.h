@@ -19,6 +19,7 @@ struct Tensor {
   Memory memory;        // used by outputs, and by inputs that have to be copied
   Memory whole;         // of an output that the ranks of a job have parts of
   DeviceBlock block;    // behind the view, if it is a copy
+  DeviceBlock locked;   // in place of `memory`, of an output of a device: memory of the host that belongs to it
 };
 
 /// Checks dtype, rank and fixed sizes of a value that is offered for an input.

@@ -152,15 +152,17 @@ Status Session::startPool(const moert_session_options &options) {
   return context.pool.start(threads, options.pin != 0, context.job ? context.job->indexHere() * threads : 0);
 }
 
-static bool holds(const Memory &memory, const void *data) {
-  auto *base = static_cast<const char *>(memory.data()), *at = static_cast<const char *>(data);
-  return base && std::less_equal<>()(base, at) && std::less<>()(at, base + memory.capacity());
+static bool holds(const void *memory, uint64_t bytes, const void *data) {
+  auto *base = static_cast<const char *>(memory), *at = static_cast<const char *>(data);
+  return base && std::less_equal<>()(base, at) && std::less<>()(at, base + bytes);
 }
 
 /// Whether the address lies in memory that the next run writes or moves: that of an output.
 static bool isOutputs(const std::vector<Tensor> &outputs, const void *data) {
   return std::any_of(outputs.begin(), outputs.end(), [&](const Tensor &output) {
-    return holds(output.memory, data) || holds(output.whole, data);
+    return holds(output.memory.data(), output.memory.capacity(), data) ||
+           holds(output.whole.data(), output.whole.capacity(), data) ||
+           holds(output.locked.base, output.locked.size, data);
   });
 }
 

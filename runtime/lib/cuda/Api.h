@@ -30,6 +30,8 @@ struct CudaApi {
   decltype(&::cudaIpcGetMemHandle) ipcGetMemHandle;
   decltype(&::cudaIpcOpenMemHandle) ipcOpenMemHandle;
   decltype(&::cudaIpcCloseMemHandle) ipcCloseMemHandle;
+  cudaError_t (*hostAlloc)(void **, size_t, unsigned);
+  decltype(&::cudaFreeHost) freeHost;
   decltype(&::cudaHostRegister) hostRegister;
   decltype(&::cudaHostUnregister) hostUnregister;
   cudaError_t (*hostGetDevicePointer)(void **, void *, unsigned);

@@ -31,6 +31,8 @@ CudaDevice::~CudaDevice() {
     (void)api.eventDestroy(event);
   for (void *base : mapped)
     (void)api.ipcCloseMemHandle(base);
+  for (const DeviceBlock &block : locked)
+    (void)api.freeHost(block.base);
   for (void *base : allocations)
     (void)api.free(base);
   for (cudaLibrary_t library : libraries)
@@ -130,8 +132,10 @@ Status CudaDevice::copyByHost(void *to, const void *from, uint64_t bytes, cudaMe
   if (!bytes)
     return {};
   // Between the GPU and pageable memory of the host CUDA copies in a blocking way, after everything before.
-  if (Status s = wait(what); s.failed())
-    return s;
+  auto holds = [&](const DeviceBlock &block) { return block.base == to; };
+  if (std::none_of(locked.begin(), locked.end(), holds))
+    if (Status s = wait(what); s.failed())
+      return s;
   return check(api.memcpyAsync(to, from, bytes, kind, stream), what);
 }
 

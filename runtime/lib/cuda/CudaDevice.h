@@ -34,6 +34,7 @@ public:
   Status time(size_t number, LaunchTime &time) override;
 
   // Shared.cpp
+  Status pageLocked(DeviceBlock &block, uint64_t bytes, void *&data) override;
   Status share(void *memory, uint64_t bytes, void *&there) override;
   void unshare(void *memory) override;
   Status mirror(void *to, const void *from, uint64_t bytes) override;
@@ -76,6 +77,7 @@ private:
   int32_t sharers = 1; // ranks, each of which has its part of the multiprocessors
   std::vector<void *> allocations;
   std::vector<void *> mapped; // blocks of other processes
+  std::vector<DeviceBlock> locked; // of the host
   uint64_t reserved = 0;
 
   std::vector<cudaLibrary_t> libraries; // by image

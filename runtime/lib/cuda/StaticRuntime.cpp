@@ -21,6 +21,8 @@ const CudaApi &cudaApi() {
       ::cudaIpcGetMemHandle,
       ::cudaIpcOpenMemHandle,
       ::cudaIpcCloseMemHandle,
+      ::cudaHostAlloc,
+      ::cudaFreeHost,
       ::cudaHostRegister,
       ::cudaHostUnregister,
       ::cudaHostGetDevicePointer,

@@ -134,6 +134,14 @@ cudaError_t ipcCloseMemHandle(void *base) {
   blocks.erase(found);
   return cudaSuccess;
 }
+cudaError_t hostAlloc(void **base, size_t bytes, unsigned) {
+  *base = std::malloc(bytes);
+  return *base ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+cudaError_t freeHost(void *base) {
+  std::free(base);
+  return cudaSuccess;
+}
 cudaError_t hostRegister(void *memory, size_t bytes, unsigned) {
   Lock lock(mutex);
   blocks[static_cast<char *>(memory)] = {bytes, -1};
@@ -307,6 +315,8 @@ const CudaApi &moert::cudaApi() {
                                   ipcGetMemHandle,
                                   ipcOpenMemHandle,
                                   ipcCloseMemHandle,
+                                  hostAlloc,
+                                  freeHost,
                                   hostRegister,
                                   hostUnregister,
                                   hostGetDevicePointer,

@@ -226,6 +226,24 @@ static cudaError_t ipcCloseMemHandle(void *base) {
   }
   return fake->enter("ipcClose", "");
 }
+static cudaError_t hostAlloc(void **base, size_t bytes, unsigned) {
+  if (cudaError_t error = fake->checkState("cudaHostAlloc", /*waits=*/false, /*captures=*/false))
+    return error;
+  if (cudaError_t error = fake->enter("hostAlloc", format("%zu", bytes)))
+    return fake->last = error;
+  *base = std::malloc(bytes);
+  fake->shared[static_cast<char *>(*base)] = bytes;
+  fake->locked.insert(*base);
+  return cudaSuccess;
+}
+static cudaError_t freeHost(void *base) {
+  if (cudaError_t error = fake->checkState("cudaFreeHost", /*waits=*/true, /*captures=*/false))
+    return error;
+  fake->shared.erase(static_cast<char *>(base));
+  fake->locked.erase(base);
+  std::free(base);
+  return fake->enter("freeHost", "");
+}
 static cudaError_t hostRegister(void *memory, size_t bytes, unsigned) {
   fake->shared[static_cast<char *>(memory)] = bytes;
   return fake->enter("register", format("%zu", bytes));
@@ -358,6 +376,8 @@ FakeCuda::FakeCuda()
             ipcGetMemHandle,
             ipcOpenMemHandle,
             ipcCloseMemHandle,
+            hostAlloc,
+            freeHost,
             hostRegister,
             hostUnregister,
             hostGetDevicePointer,
@@ -382,5 +402,7 @@ FakeCuda::FakeCuda()
 FakeCuda::~FakeCuda() {
   for (auto &[base, block] : blocks)
     freeBlock(base, block);
+  for (void *base : locked)
+    std::free(base);
   fake = nullptr;
 }

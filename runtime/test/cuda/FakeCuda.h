@@ -57,7 +57,7 @@ public:
   std::vector<std::string> calls;
   /// The calls since the last time, without those that ask or select.
   std::vector<std::string> take();
-  size_t blocksInUse() const { return blocks.size(); }
+  size_t blocksInUse() const { return blocks.size() + locked.size(); }
 
   // Used by the functions of the table.
   cudaError_t enter(const char *function, const std::string &line);
@@ -79,6 +79,7 @@ public:
     std::function<void()> work;
   };
   std::map<char *, size_t> shared; ///< memory of the host that a copy does not wait for
+  std::set<void *> locked; ///< of those, what it has given
   std::vector<Node> graph;
   bool capturing = false, captureFailed = false;
   bool hangs = false;
