@@ -1,5 +1,7 @@
 """Tables of a run's results, one per step that has any, as lines of Markdown."""
 
+from statistics import median
+
 from .stepping import read_lines
 
 OURS = "moe-mlir"
@@ -99,6 +101,20 @@ def micro(folder):
     return text and ["", "What the cost model assumes.", *text]
 
 
+def calls(folder):
+    """Executables, which copy inputs and outputs, beside sessions on the GPU's values."""
+    measured = {(line["model"], line["tokens"]): line for line in of_type(folder, "sessions", "times")}
+    rows = []
+    for line in of_type(folder, "executables", "benchmark"):
+        times = [sample["call_ns"] for sample in line["samples"] if "call_ns" in sample]
+        session = measured.get((line["model"], line["tokens"]))
+        own = (microseconds(session["median"]), microseconds(session["replay"])) if session else ("", "")
+        rows.append((line["model"], line["tokens"], microseconds(median(times) / 1e9) if times else "", *own))
+    text = table(("model", "tokens", "executable, with copies", "session on the GPU's values", "replay of its CUDA graph"), rows)
+    said = "Calls of compiled programs in microseconds where no unit is given: tokens in and results out through memory of the host, or both on the GPU."
+    return text and ["", said, *text]
+
+
 def clocks(summary):
     rows = []
     for step in summary["steps"]:
@@ -110,4 +126,4 @@ def clocks(summary):
     return text and ["", "Clocks, ten times a second.", *text]
 
 
-ALL = (numerics, layers, launches, ablations, stamps, micro)
+ALL = (numerics, layers, launches, ablations, stamps, micro, calls)

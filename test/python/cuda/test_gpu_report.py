@@ -54,6 +54,9 @@ def test_a_run_becomes_tables(tmp_path):
     write(run, "ablations", {"type": "ablation", "model": "M", "tokens": 1, "kernel": "up", "variant": "fence-all", "ratio": 1.125})
     constant = {"value": 8e12, "unit": "bytes/s"}
     write(run, "micro", {"type": "micro", "what": "L2", "measured": 6e12, "unit": "bytes/s", "constant": constant, "ratio": 0.75, "bytes on their way": 65536})
+    call = {"type": "benchmark", "model": "M", "tokens": 8, "samples": [{"call_ns": ns} for ns in (900000, 100000, 200000)]}
+    write(run, "executables", {"type": "numbers", "worst": 0.3}, call, {**call, "tokens": 9})
+    write(run, "sessions", {"type": "times", "model": "M", "tokens": 8, "median": 5.7e-5, "replay": 5e-5})
     phase = {"median": 1000.0}
     phases = {"many rows": {"waiting": phase, "products": phase, "epilogue": {"median": 200.0}}, "few rows": dict.fromkeys(("waiting", "products", "epilogue"))}
     write(run, "stamps", {"type": "stamps", "model": "M", "tokens": 1, "kernel": "up", "phases": phases, "idle share": 0.125, "hertz": 1.4e9})
@@ -66,6 +69,7 @@ def test_a_run_becomes_tables(tmp_path):
         "| M | 8192 | `up` | 100 | 100 | 2000 | 50 | 2.00 | memory |", "| M | 9 | `up` | 100 |  |  |  |  |  |",
         "| M | 1 | `up` | `fence-all` | 1.125 |", "| L2, 64 KiB on their way | 6e+12 bytes/s | 8e+12 bytes/s | 0.75 |",
         "| M | 1 | `up` | many rows | 1000 | 1000 | 200 | 0.12 | 1400 |", "| layers | 1200 | 1440 | 700 | power cap 75% |",
+        "| M | 8 | 200 | 57 | 50 |", "| M | 9 | 200 |  |  |",
     ):  # fmt: skip
         assert line in text.splitlines() or any(each.endswith(line) for each in text.splitlines()), f"{line}\n\n{text}"
 
