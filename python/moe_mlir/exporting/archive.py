@@ -34,8 +34,8 @@ def check_output(path, inputs=()):
         raise Error(f"cannot write '{path}': no file can be made in '{target.parent}'")
 
 
-def save(program, path, metadata):
-    """Write `program` with `metadata` as `extra/moe_mlir.json`; the archive's top folder is `archive`.
+def save(program, path, metadata, check):
+    """Write `program` with `metadata` as `extra/moe_mlir.json`; the archive's top folder is `archive`. It gets its name when `check` has passed.
 
     An interrupt waits until no file is half written, and leaves none behind.
     """
@@ -46,11 +46,12 @@ def save(program, path, metadata):
             with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
                 temporary = Path(folder) / path.name
                 with open(temporary, "wb") as file:
-                    sink = _Sink(file, received)
+                    sink = _Sink(file, lambda: received or check.has_failed())
                     torch.export.save(program, sink, extra_files={"moe_mlir.json": json.dumps(metadata, indent=1)})
                     if sink.error:
                         raise sink.error
                 if not received:
+                    check.wait()
                     os.replace(temporary, path)
         except OSError as error:
             raise Error(f"cannot write '{path}': {error.strerror or error}") from error
@@ -61,13 +62,13 @@ def save(program, path, metadata):
 class _Sink(io.RawIOBase):
     """Writable file for torch's archive writer, which aborts the process when a write fails: the error is kept.
 
-    Once `received` holds a signal nothing is written any more.
+    Once `is_vain` nothing is written any more.
     """
 
-    def __init__(self, file, received):
+    def __init__(self, file, is_vain):
         super().__init__()
         self.file = file
-        self.received = received
+        self.is_vain = is_vain
         self.error = None
 
     def writable(self):
@@ -77,7 +78,7 @@ class _Sink(io.RawIOBase):
         return True
 
     def write(self, data):
-        if self.error is None and not self.received:
+        if self.error is None and not self.is_vain():
             try:
                 self.file.write(data)
             except OSError as error:

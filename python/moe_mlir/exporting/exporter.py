@@ -9,7 +9,7 @@ import torch
 
 from .. import collector, hf
 from ..errors import Error, UnsupportedError
-from . import archive, half_graphs, unread
+from . import archive, beside, half_graphs, unread
 from .cache import find_states
 from .check import check_exported, few_threads, narrow
 from .replacements import experts as expert_modules
@@ -54,7 +54,8 @@ def export(
     progress        callable that gets one line per step, or None
 
     Returns the `torch.export.ExportedProgram`. Batch and sequence are dynamic. The exported module is compared with the
-    model before it is saved: a difference raises `MismatchError`, and nothing is written. A model that is passed in
+    model, in a fork of this process while the archive is written: a difference raises `MismatchError`, and no file gets
+    its name. A model that is passed in
     comes back as it was, except for its dtype if `dtype` asks for another.
     """
     say = progress or (lambda line: None)
@@ -91,12 +92,22 @@ def export(
     eos = _eos_ids(model, config.vocab_size)
     if vocabulary == "bytes":
         _check_bytes(model, config.vocab_size)
-    with torch.no_grad(), _failures(model, cache), _export_mode(model), few_threads(model), collector.paused():
-        routers = Routers(model) if force_experts or return_experts else None
-        with routers or contextlib.nullcontext():
+    with torch.no_grad(), contextlib.ExitStack() as modes:
+        with _failures(model, cache):
+            for mode in (_export_mode(model), few_threads(model), collector.paused()):
+                modes.enter_context(mode)
+            routers = Routers(model) if force_experts or return_experts else None
+            if routers:
+                modes.enter_context(routers)
             with replaced(model):
                 program, states = _trace(model, length, routers, force_experts, return_experts, say)
-            _verify(program, model, states, routers if force_experts else None, say)
+
+        def verify():
+            with _failures(model, cache):
+                _verify(program, model, states, routers if force_experts else None)
+
+        say("checking in chunks of 8, 5+3, 5+1+1+1" if states else "checking")
+        check = beside.Check(verify)
 
     outputs = list(program.graph_signature.user_outputs)
     metadata = {
@@ -115,8 +126,8 @@ def export(
         "dtype": dtype,
     }
     say(f"writing {path}")
-    with collector.paused(), unread.left_out_of_saving():
-        archive.save(program, path, metadata)
+    with contextlib.closing(check), collector.paused(), unread.left_out_of_saving():
+        archive.save(program, path, metadata, check)
     say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
     return program
 
@@ -260,7 +271,7 @@ def _trace(model, length, routers, force_experts, return_experts, say):
     return program, states
 
 
-def _verify(program, model, states, routers, say):
+def _verify(program, model, states, routers):
     """Compare the exported module with the model as it is."""
     # The exporter records sizes >= 2 for batch and sequence; 1 works as well, and is what is checked here.
     exported = program.module(check_guards=False)
@@ -281,7 +292,6 @@ def _verify(program, model, states, routers, say):
     def zeroed(batch):
         return {key: torch.zeros((batch, *value.shape[1:]), dtype=value.dtype) for key, value in states.items()}
 
-    say("checking in chunks of 8, 5+3, 5+1+1+1" if states else "checking")
     vocab_size = model.config.get_text_config().vocab_size
     forced = functools.partial(_forced_ids, routers)
     narrowed = functools.partial(narrow, model, exported)
