@@ -69,6 +69,7 @@ def check_layer(step, folder):
     call = Call(step.gpu, folder / f"{LAYER}.so", tokens, layer.H)
     others = [to_bits(fractions(random, (tokens, layer.H)) * layer.H**0.5, "bf16") for _ in range(step.sizes.replays - 1)]
     first = check_replays(step, call, [to_bits(x, "bf16"), *others])[0]
+    call.session.close()
     worst = reference.worst(to_numbers(first.reshape(expected.shape), "bf16"), expected, terms)
     step.write("numbers", program=LAYER, worst=worst, passed=worst <= 1)
 
@@ -80,6 +81,7 @@ def measure(step, folder, model, tokens):
     check_replays(step, call, [to_bits(fractions(random, (tokens, layer.H)) * layer.H**0.5, "bf16") for _ in range(3)])
     runs = [step.gpu.seconds_of(call.run, step.sizes.session_runs, call.stream) for _ in range(5)]
     replays = step.gpu.time(call.run, step.sizes.least_seconds, call.stream)
+    call.session.close()
     step.write("times", model=model, tokens=tokens, runs=runs, median=float(np.median(runs)), replay=replays["median"], samples=replays["samples"])
 
 

@@ -35,40 +35,49 @@ def check_output(path, inputs=()):
 
 
 def save(program, path, metadata, check):
-    """Write `program` with `metadata` as `extra/moe_mlir.json`; the archive's top folder is `archive`. It gets its name when `check` has passed.
+    """Write `program` with `metadata` as `extra/moe_mlir.json`; the archive's top folder is `archive`. The file is
+    renamed into its place only after `check` has passed.
 
     An interrupt waits until no file is half written, and leaves none behind.
     """
     path = _target(path)
     received = []
-    with _signals_held(received):
-        try:
+    try:
+        with _signals_held(received), _os_errors(path):
             with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
                 temporary = Path(folder) / path.name
                 with open(temporary, "wb") as file:
                     sink = _Sink(file, lambda: received or check.has_failed())
                     torch.export.save(program, sink, extra_files={"moe_mlir.json": json.dumps(metadata, indent=1)})
-                    if sink.error:
+                    if sink.error and not check.has_failed():
                         raise sink.error
+                check.wait(lambda: received)
                 if not received:
-                    check.wait()
                     os.replace(temporary, path)
-        except OSError as error:
-            raise Error(f"cannot write '{path}': {error.strerror or error}") from error
-    if received:
-        signal.raise_signal(received[0])
+    finally:
+        if received:
+            check.close()
+            signal.raise_signal(received[0])
+
+
+@contextlib.contextmanager
+def _os_errors(path):
+    try:
+        yield
+    except OSError as error:
+        raise Error(f"cannot write '{path}': {error.strerror or error}") from error
 
 
 class _Sink(io.RawIOBase):
     """Writable file for torch's archive writer, which aborts the process when a write fails: the error is kept.
 
-    Once `is_vain` nothing is written any more.
+    Once that `is_pointless` nothing is written any more.
     """
 
-    def __init__(self, file, is_vain):
+    def __init__(self, file, is_pointless):
         super().__init__()
         self.file = file
-        self.is_vain = is_vain
+        self.is_pointless = is_pointless
         self.error = None
 
     def writable(self):
@@ -78,7 +87,7 @@ class _Sink(io.RawIOBase):
         return True
 
     def write(self, data):
-        if self.error is None and not self.is_vain():
+        if self.error is None and not self.is_pointless():
             try:
                 self.file.write(data)
             except OSError as error:

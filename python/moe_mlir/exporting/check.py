@@ -1,4 +1,4 @@
-"""Checks an exported module against the model it came from, before anything is saved.
+"""Checks an exported module against the model it came from, before a file gets its name.
 
 A cache that is written at the wrong place gives a right prefill and wrong decoding, so the same tokens are run in
 several chunkings: all at once, in two pieces, and token by token. Time goes into reading the weights, nearly all of

@@ -9,10 +9,11 @@ import torch
 
 from .. import collector, hf
 from ..errors import Error, UnsupportedError
-from . import archive, beside, half_graphs, unread
+from . import archive, half_graphs, unread
 from .cache import find_states
 from .check import check_exported, few_threads, narrow
 from .replacements import experts as expert_modules
+from .forked_check import ForkedCheck
 from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
 from .places import PLAIN_EXPORT, help_for, place_of
 from .replacements import replaced
@@ -54,9 +55,9 @@ def export(
     progress        callable that gets one line per step, or None
 
     Returns the `torch.export.ExportedProgram`. Batch and sequence are dynamic. The exported module is compared with the
-    model, in a fork of this process while the archive is written: a difference raises `MismatchError`, and no file gets
-    its name. A model that is passed in
-    comes back as it was, except for its dtype if `dtype` asks for another.
+    model before the file gets its name: a difference raises `MismatchError`, and nothing is left behind. A process
+    without other threads compares in a fork of itself, while it writes. A model that is passed in comes back as it was,
+    except for its dtype if `dtype` asks for another.
     """
     say = progress or (lambda line: None)
     is_directory = isinstance(model_or_dir, (str, os.PathLike))
@@ -92,7 +93,8 @@ def export(
     eos = _eos_ids(model, config.vocab_size)
     if vocabulary == "bytes":
         _check_bytes(model, config.vocab_size)
-    with torch.no_grad(), contextlib.ExitStack() as modes:
+    with contextlib.ExitStack() as ending, contextlib.ExitStack() as modes:
+        modes.enter_context(torch.no_grad())
         with _failures(model, cache):
             for mode in (_export_mode(model), few_threads(model), collector.paused()):
                 modes.enter_context(mode)
@@ -106,28 +108,28 @@ def export(
             with _failures(model, cache):
                 _verify(program, model, states, routers if force_experts else None)
 
+        outputs = list(program.graph_signature.user_outputs)
+        metadata = {
+            "version": 1,
+            "model": name or type(model).__name__,
+            "family": config.model_type,
+            "tokens": "input_ids",
+            **({"position": "position", "keep": "logits_to_keep"} if cache else {}),
+            "logits": "logits",
+            **({"experts": outputs[1:]} if return_experts else {}),
+            "states": list(states),
+            **({"cache_length": length} if cache else {}),
+            "vocabulary": vocabulary or "ids",
+            "vocab_size": config.vocab_size,
+            "eos": eos,
+            "dtype": dtype,
+        }
         say("checking in chunks of 8, 5+3, 5+1+1+1" if states else "checking")
-        check = beside.Check(verify)
-
-    outputs = list(program.graph_signature.user_outputs)
-    metadata = {
-        "version": 1,
-        "model": name or type(model).__name__,
-        "family": config.model_type,
-        "tokens": "input_ids",
-        **({"position": "position", "keep": "logits_to_keep"} if cache else {}),
-        "logits": "logits",
-        **({"experts": outputs[1:]} if return_experts else {}),
-        "states": list(states),
-        **({"cache_length": length} if cache else {}),
-        "vocabulary": vocabulary or "ids",
-        "vocab_size": config.vocab_size,
-        "eos": eos,
-        "dtype": dtype,
-    }
-    say(f"writing {path}")
-    with contextlib.closing(check), collector.paused(), unread.left_out_of_saving():
-        archive.save(program, path, metadata, check)
+        check = ending.enter_context(contextlib.closing(ForkedCheck(verify)))
+        modes.close()
+        say(f"writing {path}")
+        with collector.paused(), unread.left_out_of_saving():
+            archive.save(program, path, metadata, check)
     say(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
     return program
 

@@ -30,13 +30,13 @@ Status CudaDevice::mirror(void *to, const void *from, uint64_t bytes) {
   return check(api.memcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying from it");
 }
 
-// Pageable memory is copied twice, the second time by the processor: 32 MB took 3 ms on an H200. Fewer bytes than these
-// are not worth locked pages, of which a system has few.
-constexpr uint64_t kWorthLocking = uint64_t(1) << 20;
+// Into pageable memory CUDA copies twice, the second time by the processor. Fewer bytes than these are not worth locked
+// pages, and more would take them from everybody else.
+constexpr uint64_t kWorthLocking = uint64_t(1) << 20, kMostLocked = uint64_t(1) << 30;
 
 Status CudaDevice::pageLocked(DeviceBlock &block, uint64_t bytes, void *&data) {
   data = nullptr;
-  if (bytes < kWorthLocking)
+  if (bytes < kWorthLocking || bytes > kMostLocked)
     return {};
   if (bytes > block.size && block.base) {
     // CUDA waits before it frees, and then for ever.
@@ -50,9 +50,14 @@ Status CudaDevice::pageLocked(DeviceBlock &block, uint64_t bytes, void *&data) {
       return s;
   }
   void *made = nullptr;
-  if (!block.base && api.hostAlloc(&made, bytes, cudaHostAllocDefault) != cudaSuccess) {
-    (void)api.getLastError(); // ordinary memory does as well
-    return {};
+  if (!block.base) {
+    cudaError_t error = api.hostAlloc(&made, bytes, cudaHostAllocDefault);
+    if (error == cudaErrorMemoryAllocation) {
+      (void)api.getLastError(); // ordinary memory does as well
+      return {};
+    }
+    if (Status s = check(error, "reserving memory of the host"); s.failed())
+      return s;
   }
   if (made) {
     block = {made, bytes};

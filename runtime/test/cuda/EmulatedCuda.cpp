@@ -135,7 +135,7 @@ cudaError_t ipcCloseMemHandle(void *base) {
   return cudaSuccess;
 }
 cudaError_t hostAlloc(void **base, size_t bytes, unsigned) {
-  *base = std::malloc(bytes);
+  *base = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   return *base ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 cudaError_t freeHost(void *base) {

@@ -231,7 +231,7 @@ static cudaError_t hostAlloc(void **base, size_t bytes, unsigned) {
     return error;
   if (cudaError_t error = fake->enter("hostAlloc", format("%zu", bytes)))
     return fake->last = error;
-  *base = std::malloc(bytes);
+  *base = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   fake->shared[static_cast<char *>(*base)] = bytes;
   fake->locked.insert(*base);
   return cudaSuccess;

@@ -51,7 +51,7 @@ TEST(CudaPageLocked, ALargeOutputArrivesWithoutAWait) {
   const float first = y[0];
   EXPECT_NE(first, 0.0f);
   EXPECT_EQ(y[4 * kRows - 4], first); // the same w, the same x
-  // A repeated run takes no more of it, nor does one of fewer rows.
+  // A repeated run takes no more of it.
   ASSERT_EQ(l.run(kRows), "");
   EXPECT_EQ(l.output(), y);
   calls = l.cuda.calls;
@@ -66,12 +66,29 @@ TEST(CudaPageLocked, AnOutputThatIsAnInputIsCopied) {
   Large l;
   ASSERT_EQ(l.run(kRows), "");
   auto *y = const_cast<float *>(l.output());
+  ASSERT_EQ(reinterpret_cast<uintptr_t>(y) % 64, 0u); // other data is copied in any case
   const float w = y[0] / 3.0f, first = y[0];
   const int64_t sizes[2] = {kRows, 4};
   ASSERT_EQ(moert_session_set_input(l.session.session, 0, MOERT_F32, 2, sizes, y), 0);
   y[0] = -1;
   ASSERT_EQ(moert_session_run(l.session.session), 0);
   EXPECT_FLOAT_EQ(l.output()[0], first * w);
+}
+
+TEST(CudaPageLocked, FewerRowsTakeWhatIsThereAndFewGoElsewhere) {
+  Large l;
+  ASSERT_EQ(l.run(2 * kRows), "");
+  const float *y = l.output();
+  l.cuda.take();
+  ASSERT_EQ(l.run(kRows), "");
+  EXPECT_EQ(l.output(), y);
+  ASSERT_EQ(l.run(8), "");
+  EXPECT_NE(l.output(), y);
+  EXPECT_EQ(l.output()[31], l.output()[3]);
+  ASSERT_EQ(l.run(2 * kRows), "");
+  EXPECT_EQ(l.output(), y);
+  EXPECT_EQ(y[8 * kRows - 4], y[0]);
+  EXPECT_EQ(l.count(l.cuda.take(), "hostAlloc"), 0);
 }
 
 TEST(CudaPageLocked, FewRowsNeedNone) {
@@ -119,6 +136,28 @@ TEST(CudaPageLocked, AKernelThatHangsIsNotAwaitedForEver) {
   l.cuda.endHanging();
   l.cuda.hanging.clear();
   EXPECT_EQ(l.run(kRows), "");
+}
+
+TEST(CudaPageLocked, WhatIsLateIsLeftToTheProcess) {
+  moert_session_options options = {};
+  options.deadline_ms = 200;
+  FakeCuda *cuda;
+  Large l(options);
+  cuda = &l.cuda;
+  ASSERT_EQ(l.run(kRows), "");
+  cuda->take();
+  cuda->hanging = "count";
+  EXPECT_NE(l.run(kRows), ""); // the copy waits behind the kernel
+  moert_session_close(l.session.session);
+  l.session.session = nullptr;
+  EXPECT_EQ(l.count(cuda->take(), "freeHost"), 0);
+  cuda->endHanging();
+}
+
+TEST(CudaPageLocked, AnErrorThatIsNotOfMemoryIsOne) {
+  Large l;
+  l.cuda.fail("hostAlloc", cudaErrorNotSupported);
+  EXPECT_NE(l.run(kRows).find("reserving memory of the host"), std::string::npos);
 }
 
 } // namespace
