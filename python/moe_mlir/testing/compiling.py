@@ -11,7 +11,8 @@ from . import shared
 from .paths import ROOT
 
 # Flags whose text says all about them, and that leave a program and nothing else.
-PLAIN_FLAGS = ("--target-cpu=", "--from=", "--entry=", "--emit=")
+PLAIN_FLAGS = ("--target-cpu=", "--from=", "--entry=", "--emit=", "--parallel=")
+NAMES_A_FILE = "experts="  # of --parallel
 
 
 def compiler():
@@ -30,7 +31,7 @@ def moe_compile(source, output, *flags):
     """
     source, output, tool = Path(source), Path(output), compiler()
     names_files = source.suffix == ".mlir" and b"moe.weights" in source.read_bytes()
-    if names_files or not all(flag.startswith(PLAIN_FLAGS) for flag in flags):
+    if names_files or not all(flag.startswith(PLAIN_FLAGS) and NAMES_A_FILE not in flag for flag in flags):
         _run(tool, source, output, flags)
         return output
     runtime = tool.parent.parent / "lib" / "moe-mlir"

@@ -14,10 +14,10 @@ def blocks(path):
 
 
 def run_blocks(path, folder):
-    """Output of each block; `python` is this Python, and `examples` lies beside."""
+    """Output of each block; `python` is this Python (see page_python.py), and `examples` lies beside."""
     tools = folder / "tools"
     tools.mkdir()
-    (tools / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (tools / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).with_name("page_python.py")}" "$@"\n')
     (tools / "python").chmod(0o755)
     (folder / "examples").symlink_to(ROOT / "examples")
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python")}

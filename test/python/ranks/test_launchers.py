@@ -20,13 +20,9 @@ RANK = [*WORDS, "--threads", "1", "--deadline", "30"]  # what a launcher starts
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """{ranks: program} of the trained model, and the text that one rank writes."""
-    import torch
-
-    from moe_mlir.exporting.load import load_model
-
     folder = tmp_path_factory.mktemp("launchers")
-    export_model(load_model(TINY_MOE, torch.float32), folder / "tiny.pt2", vocabulary="bytes")
-    made = {ranks: compile_for(folder / "tiny.pt2", folder / str(ranks), ranks) for ranks in (1, 2, 4, "tp=2", "ep=2,tp=2")}
+    export_model(TINY_MOE, folder / "model.pt2", dtype="float32")
+    made = {ranks: compile_for(folder / "model.pt2", folder / str(ranks), ranks) for ranks in (1, 2, 4, "tp=2", "ep=2,tp=2")}
     plain = run(made[1], 1, *WORDS)
     assert plain.returncode == 0 and len(plain.stdout) > 100, plain.stderr
     return made, plain.stdout

@@ -121,7 +121,7 @@ def test_what_the_scheduler_finds(source, expected, tmp_path):
 
 def test_a_model(tmp_path):
     """Every layer of a model, whose calls are prefill, decode and one row, so that a rank has none."""
-    model = tiny_model("mixtral", vocab_size=256)
+    model = tiny_model("mixtral")
     export_model(model, tmp_path / "model.pt2", max_cache_len=CACHE)
     tokens = random_tokens(model, 3, 21, 0)
     calls = [step_inputs(tokens[:, :20]), step_inputs(tokens[:, 20:], 20), None, step_inputs(tokens[:1, :7])]

@@ -176,7 +176,7 @@ def test_what_can_not_be_chosen(tuned):
 def test_states_stay(tmp_path):
     """A model's caches, which all variants divide alike: each step by another variant gives the bits of one rank."""
     model = tiny_model("mixtral")
-    export_model(model, tmp_path / "model.pt2", max_cache_len=32)
+    export_model(model, tmp_path / "model.pt2", max_cache_len=128)
     tokens = random_tokens(model, 5, 12, 0)
     calls = [step_inputs(tokens[:, :8]), *(step_inputs(tokens[:, at : at + 1], at) for at in range(8, 12))]
     one = outputs_of(compile_for(tmp_path / "model.pt2", tmp_path / "one", 1), 1, calls, tmp_path / "expected")
