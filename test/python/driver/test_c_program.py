@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "Runtime.md"
 def folder(tmp_path_factory):
     """The exported model, the source, and what the page's commands lead to."""
     folder = tmp_path_factory.mktemp("c")
-    export(tiny_model("mixtral", eos_token_id=None), folder / "model.pt2", max_cache_len=32)
+    export(tiny_model("mixtral", eos_token_id=None, num_hidden_layers=1), folder / "model.pt2", max_cache_len=32)
     text = PAGE.read_text()
     [(source, commands)] = re.findall(r"^```c\n(.*?)^```\n\n```sh\n(.*?)^```", text, re.M | re.S)
     [whole] = re.findall(r"^```sh\n([^`]*-o whole -lm\n.*?)^```", text, re.M | re.S)

@@ -20,9 +20,9 @@ CHANGES = {
     "longcat_flash": {"zero_expert_num": 2},
     "jetmoe": {"kv_channels": 16, "num_key_value_heads": 2},
     "llama4_text": {
-        "num_hidden_layers": 3, "interleave_moe_layer_step": 1, "num_experts_per_tok": 2, "no_rope_layers": [1, 0, 1],
+        "num_hidden_layers": 2, "interleave_moe_layer_step": 1, "num_experts_per_tok": 2, "no_rope_layers": [1, 0],
     },
-    "doge": {"is_moe": True, "num_experts": 16, "num_experts_per_tok": 2},
+    "doge": {"is_moe": True, "num_experts": 16, "num_experts_per_tok": 2, "num_hidden_layers": 2},
 }
 # Kinds of the first layer's modules.
 KINDS = {"dbrx": ["FlatExperts"], "longcat_flash": ["StackedExperts"], "jetmoe": ["SortedExperts", "SortedProjections"],

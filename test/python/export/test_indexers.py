@@ -21,7 +21,7 @@ LENGTH, PROMPT = 32, 20
 CONFIGURATIONS = {
     "deepseek_v32": {"index_n_heads": 16, "num_hidden_layers": 2, "mlp_layer_types": ["dense", "sparse"]},
     "minimax_m3_vl_text": {"index_block_size": 4, "index_topk_blocks": 2, "index_n_heads": 2,
-                           "layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"]},
+                           "num_hidden_layers": 2, "layer_types": ["full_attention", "minimax_m3_sparse"], "mlp_layer_types": ["dense", "sparse"]},
     "glm_moe_dsa": {"index_n_heads": 16, "indexer_types": ["full", "shared", "full"]},
     "axk2": {"index_n_heads": 16},
     "dots3_note_text": {"index_n_heads": 16, "layer_types": ["sliding_attention", "indexed_attention", "indexed_attention"]},
