@@ -102,13 +102,14 @@ def ranks_kernel():
 
 
 def write_bundle(folder, build, host_compiler, say=print, compiler=None):
-    """Replaces `folder`. `compiler` makes cubins, NVRTC if there is none; without NVRTC's there are no whole programs, and of executables only
-    the small ones."""
+    """Replaces `folder`. `compiler` makes cubins, NVRTC if there is none; without NVRTC's there are no whole programs, of executables, variants and
+    stamps only those of small layers, and of records only the first ones."""
     folder = Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "records").mkdir(parents=True)
     copy_sources(folder)
     is_whole = compiler is None  # executables have machine code in any case
+    chosen = (REAL, DRY) if is_whole else (DRY,)
     compiler, cache = compiler or nvrtc(), {}
     for name, layer in {**{name_of(*case): case[1] for case in NUMERICS}, **SMALL, **MODELS}.items():
         say(f"{name}: kernels and cubins")
@@ -117,8 +118,8 @@ def write_bundle(folder, build, host_compiler, say=print, compiler=None):
             program.cost = cost_of(build, layer)
         add_cubins(program, compiler, cache)
         program.save(folder / "programs")
-    write_variants(folder, build, compiler, cache, say)
-    write_stamped(folder, build, compiler, cache, say)
+    write_variants(folder, build, compiler, cache, say, chosen)
+    write_stamped(folder, build, compiler, cache, say, chosen)
     write_micro(folder, build, compiler, say)
     say("ranks: cubin")
     ranks = Program("ranks", None, "", {"exchangeRows": ranks_kernel()}, {})
@@ -127,14 +128,14 @@ def write_bundle(folder, build, host_compiler, say=print, compiler=None):
     (folder / "ranks" / "ranks.cubin").write_bytes(ranks.cubins["exchangeRows"])
     (folder / "ranks" / "ranks.cu").write_text(ranks.kernels["exchangeRows"].text)
     device = EmulatedDevice(build / "runtime" / "emulation" / "libmoe_emulation.so", host_compiler, build / "gpu-bundle-emulated", timing="lazy")
-    for tokens, layer in NUMERICS:
+    for tokens, layer in NUMERICS[: None if is_whole else 2]:
         name = name_of(tokens, layer)
         say(f"{name}: records of the emulated GPU")
         program = Program.load(folder / "programs" / name)
         device.load(program)
         save_records(folder / "records" / f"{name}.npz", record(program, tokens, device))
     say("executables")
-    write_executables(folder / "executables", build, (REAL, DRY) if is_whole else (DRY,))
+    write_executables(folder / "executables", build, chosen)
     if is_whole:
         say("programs")
         write_programs(folder / PROGRAMS, build)

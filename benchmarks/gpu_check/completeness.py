@@ -49,6 +49,7 @@ def check_programs(bundle):
         kinds = load_kinds(bundle / "variants" / model)
         if not kinds or not (bundle / "stamps" / model).is_dir():
             yield f"{model}: there are no variants or no stamps"
+            continue
         for folder in [bundle / "stamps" / model, *(bundle / "variants" / model / kind.name for kind in kinds)]:
             program = Program.load(folder)
             yield from (f"{folder.relative_to(bundle)}: {kernel} has no cubin" for kernel in program.kernels if kernel not in program.cubins)

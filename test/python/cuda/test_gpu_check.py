@@ -127,7 +127,11 @@ def test_what_is_missing_is_found(bundle, tmp_path):
     (broken / "benchmarks" / "gpu_check" / "steps" / "ranks.py").write_text("import nothing_of_that_name\ndef (\n")
     (broken / "benchmarks" / "gpu_check" / "cases.py").write_text((bundle / "benchmarks" / "gpu_check" / "cases.py").read_text() + "import nowhere\n")
     (broken / "extra").write_text("")
+    # What the bundle of a short run leaves out is missing before: variants and stamps of two models, and most records.
+    left_out = list(completeness.check_programs(bundle))
+    assert len(left_out) == (0 if FULL else 2 + len(NUMERICS[2:])), left_out
     files, python, programs = (list(check(broken)) for check in (completeness.check_files, imports.check_python, completeness.check_programs))
+    programs = [text for text in programs if text not in left_out]
     assert len(files) == 4 and "cubin is missing" in files[-2] + files[-3] + files[0] + files[1]
     assert any("imports nowhere" in text for text in python) and any("steps/ranks.py" in text for text in python)
     assert len(programs) == 1 and "has no cubin" in programs[0]
