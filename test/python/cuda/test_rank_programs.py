@@ -120,7 +120,8 @@ def test_nodes(programs, calls, tmp_path):
 def test_overlap_is_a_launch_on_each_rank(comm, multiprocessors, programs, calls, tmp_path):
     """Ranks that share a GPU have their part of its multiprocessors."""
     program = programs("ep=2", OVERLAP)
-    check_calls(program, calls, tmp_path / "calls", "--comm", comm, MOE_EMULATED_MULTIPROCESSORS=str(multiprocessors))
+    first = 2 if comm == "local" and not FULL else len(TOKENS)  # memory that grows is that of the layer above
+    check_calls(program, calls, tmp_path / "calls", "--comm", comm, first=first, MOE_EMULATED_MULTIPROCESSORS=str(multiprocessors))
 
 
 @pytest.mark.parametrize("comm", ["shm", "local"])
@@ -197,8 +198,8 @@ PASSES = "schedule(<plain>)", 6
 def test_exchanges_of_nccl(program, fake, programs, calls, nccl, tmp_path):
     """Where no stores reach all ranks, or NCCL does not say how, it adds up what they stored in mirrors."""
     ranks = int(program[0][3])
-    # Where memory stays and where it grows is seen with two ranks.
-    first = 1 if ranks > 2 and not FULL else len(TOKENS)
+    # Where memory stays and where it grows is seen with the first program.
+    first = len(TOKENS) if FULL or program[0] == "ep=2" else 1
     check_calls(programs(*program), calls, tmp_path / "calls", "--comm", "nccl", ranks=ranks, first=first, FAKE_NCCL=fake, **nccl)
 
 

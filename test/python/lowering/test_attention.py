@@ -38,8 +38,10 @@ def reference(q, k, v, scale, position=0, causal=True, window=None, length=None,
 SHAPES = [(4, 4, 16, 64), (6, 2, 13, 37), (8, 1, 80, 130)]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
-@pytest.mark.parametrize("heads,key_heads,depth,length,cpu", [(*shape, cpu) for cpu in CPUS for shape in (SHAPES if cpu == "native" else SHAPES[1:2])])
+# In an ordinary run f16 has the odd shape alone: it differs from bf16 in how rows are read and written.
+@pytest.mark.parametrize("heads,key_heads,depth,length,cpu,dtype", [
+    (*shape, cpu, dtype) for cpu in CPUS for shape in (SHAPES if cpu == "native" else SHAPES[1:2]) for dtype in (np.float32, BF16, np.float16)
+    if FULL or dtype != np.float16 or shape == SHAPES[1] and cpu == "native"])
 def test_plain_causal(heads, key_heads, depth, length, dtype, cpu):
     q_type, k_type = tensor((None, None, heads, depth), dtype), tensor((None, key_heads, length, depth), dtype)
     program = graph(f"""
@@ -117,10 +119,10 @@ WIDTHS = [(4, 4, 24, 16), (6, 2, 16, 40), (4, 1, 72, 64), (2, 2, 13, 37)]
 WIDTHS_ON = [(*shape, cpu) for cpu in CPUS for shape in (WIDTHS if cpu == "native" else WIDTHS[3:])]
 
 
-# With sinks every width and CPU in f32, and the odd width in bf16; without them the odd width: they are another operand of the same kernel.
+# With sinks every width and CPU in f32, and the odd width in bf16; without them the odd width on one CPU: they are another operand of the same kernel.
 @pytest.mark.parametrize("heads,key_heads,depth,width,cpu,dtype,with_sinks", [
     (*case, dtype, with_sinks) for case in WIDTHS_ON for dtype in (np.float32, BF16) for with_sinks in (True, False)
-    if FULL or with_sinks and dtype == np.float32 or case[:4] == WIDTHS[3]])
+    if FULL or with_sinks and dtype == np.float32 or case[:4] == WIDTHS[3] and (with_sinks or case[4] == "native")])
 def test_widths_and_sinks(heads, key_heads, depth, width, with_sinks, dtype, cpu):
     """Values of another width than keys, and sinks that are much larger and much smaller than the scores."""
     length = 70
@@ -156,8 +158,9 @@ def test_a_query_with_a_sink_that_sees_nothing():
     assert np.any(o)
 
 
-@pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("dtype,depth", [(np.float32, 16), (BF16, 16), (BF16, 21), (np.float16, 16)])
+@pytest.mark.parametrize("dtype,depth,cpu", [
+    (dtype, depth, cpu) for cpu in CPUS for dtype, depth in ((np.float32, 16), (BF16, 16), (BF16, 21), (np.float16, 16))
+    if FULL or cpu == "native" or depth == 21])
 def test_hidden_cache_over_steps(dtype, depth, cpu):
     """Prefill and decode steps against whole attention; the state is encoded and updated in place."""
     n, m, length = 4, 2, 70

@@ -5,6 +5,8 @@ import pytest
 
 from graph import graph
 
+from moe_mlir.testing.full import FULL
+
 COUNT = 24
 SHAPES = [(24,), (4, 6), (1, 2, 3, 4)]
 GROUPS = {(24,): "[[0]]", (4, 6): "[[0, 1]]", (1, 2, 3, 4): "[[0, 1, 2, 3]]"}
@@ -103,7 +105,7 @@ def draw(seed):
     return text, shapes, results[0][2], {i: results[1 + i][2] for i in order}
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(24 if FULL else 12))
 def test_states_of_each_other(seed):
     text, shapes, result, following = draw(seed)
     program = graph(text)
