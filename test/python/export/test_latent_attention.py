@@ -16,7 +16,7 @@ from moe_mlir.exporting.replacements import latent_attention
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import compile_model, moe_compile, step_inputs, warnings_of
 from moe_mlir.testing.families import small_model
-from moe_mlir.testing.full import sample
+from moe_mlir.testing.full import FULL, sample
 
 FAMILIES = ["deepseek_v3", "glm4_moe_lite", "axk1", "mistral4"]
 LENGTH = 64  # a block of keys, so that the executable pads none
@@ -42,7 +42,7 @@ def states_of(path):
 
 @pytest.mark.parametrize("family", sample(FAMILIES, 0))
 def test_absorbed_and_expanded_forms(family, tmp_path, monkeypatch):
-    model = small_model(family)
+    model = small_model(family, **({} if FULL else ONE))
     tokens = np.random.default_rng(0).integers(0, model.config.vocab_size, (2, 12))
     with torch.no_grad():
         expected = model(input_ids=torch.as_tensor(tokens), use_cache=False).logits.numpy()
