@@ -59,7 +59,7 @@ private:
   }
   bool wait(ucs_status_ptr_t request, Deadline deadline);
   void tellLost();
-  void lengthenPackets(ucp_config_t *config);
+  void setPackets(ucp_config_t *config);
 
   Ucp ucp;
   Client *client = nullptr;
@@ -77,13 +77,27 @@ private:
 } // namespace
 
 /// A packet of TCP's transport is as long as what a receiver reads at once: 64 KiB, if the user has not said it. Each
-/// costs system calls on both sides. Its name had no prefix before UCX 1.17.
-void UcxWire::lengthenPackets(ucp_config_t *config) {
+/// costs system calls on both sides.
+///
+/// It is sent from a buffer of the transport. What that sends from our memory, it completes twice if the connection
+/// ends between two parts of it, and an assertion ends the process (uct_tcp_ep_sendv, of UCX 1.12 to 1.20 at least).
+/// It sends nothing so where it has room for no address of ours, MAX_IOV. Names have a prefix since UCX 1.17.
+void UcxWire::setPackets(ucp_config_t *config) {
   constexpr size_t kHeads = 12 << 10; // more than those of UCX
+  auto set = [&](const char *name, const std::string &value) {
+    std::string full = (ucp.minor < 17 ? "" : "TCP_") + std::string(name);
+    return ucp.config_modify(config, full.c_str(), value.c_str()) == UCS_OK;
+  };
   const char *said = std::getenv("UCX_TCP_RX_SEG_SIZE");
-  const char *name = ucp.minor < 17 ? "RX_SEG_SIZE" : "TCP_RX_SEG_SIZE";
-  if (!said && ucp.config_modify(config, name, std::to_string(kLongestBytes + kHeads).c_str()) == UCS_OK)
+  std::string bytes = said ? said : std::to_string(kLongestBytes + kHeads);
+  if (!said) {
+    if (!set("RX_SEG_SIZE", bytes))
+      return; // it has no such transport
     packet = kLongestBytes;
+  }
+  if (!std::getenv("UCX_TCP_TX_SEG_SIZE"))
+    set("TX_SEG_SIZE", bytes);
+  set("MAX_IOV", "0");
 }
 
 Status UcxWire::open(Client &to, int ranks, const std::string &interface) {
@@ -96,7 +110,7 @@ Status UcxWire::open(Client &to, int ranks, const std::string &interface) {
   ucs_status_t status = interface.empty() ? UCS_OK : ucp.config_modify(config, "NET_DEVICES", interface.c_str());
   std::string step = interface.empty() ? "start" : "use network interface '" + printable(interface) + "'";
   if (status == UCS_OK) {
-    lengthenPackets(config);
+    setPackets(config);
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;

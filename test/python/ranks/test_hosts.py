@@ -113,19 +113,28 @@ PLANTED = {
     "send": (r"rank 0 ended, or its host cannot be reached \(Out of memory\), while rank 1 ", r"rank 1 ended, or its host cannot be reached \(.*\), while rank 0 "),
     "silence": (r"rank 1 waited 2 s for rank 0 in ", r"rank 0 waited 2 s for rank 1 in |rank 1 (ended|waited)"),
     "twice": (r"rank 0 sent what makes no sense while rank 1 ", r"rank 1 ended, or its host cannot be reached \(.*\), while rank 0 "),
+    "reset": (r"rank 0 ended, or its host cannot be reached \((Endpoint timeout|Connection reset by remote peer)\), while rank 1 ", r"rank 1 ended, or its host cannot be reached \(.*\), while rank 0 "),
 }
 
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Function: a fault of planted_ucp.c -> the variables that plant it."""
-    library = tmp_path_factory.mktemp("planted") / "libplanted.so"
-    subprocess.run(["clang-22", "-shared", "-fPIC", "-o", library, Path(__file__).with_name("planted_ucp.c"), "-l:libucp.so.0"], check=True)
-    return lambda fault: {"MOE_UCP": str(library), "MOE_PLANT": fault}
+    """Function: a fault of planted_ucp.c or planted_send.c -> the variables that plant it."""
+    folder = tmp_path_factory.mktemp("planted")
+    libraries = {}
+    for name, *needed in (("planted_ucp", "-l:libucp.so.0"), ("planted_send",)):
+        libraries[name] = str(folder / f"lib{name}.so")
+        subprocess.run(["clang-22", "-shared", "-fPIC", "-o", libraries[name], Path(__file__).with_name(f"{name}.c"), *needed], check=True)
+
+    def variables(fault):
+        library = {"LD_PRELOAD": libraries["planted_send"]} if fault == "reset" else {"MOE_UCP": libraries["planted_ucp"]}
+        return {**library, "MOE_PLANT": fault}
+
+    return variables
 
 
 def test_late_errors_of_ucx(programs, files, planted, tmp_path):
-    """UCX fails in mid-exchange, at the second host."""
+    """UCX fails in mid-exchange, or its connection does, at the second host."""
     jobs, (_, before) = [], kept_by(programs[2])
     for fault in PLANTED:
         (tmp_path / fault).mkdir()
