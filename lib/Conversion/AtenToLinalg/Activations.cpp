@@ -27,25 +27,27 @@ static Value softplus(const Scalar &s, Value x) {
   return arith::SelectOp::create(s.b, s.loc, large, x, soft);
 }
 
+static Value geluOfTanh(const Scalar &s, Value x) {
+  Type t = x.getType();
+  Value cube = s.make<arith::MulFOp>({s.make<arith::MulFOp>({x, x}), x});
+  Value inner = s.make<arith::AddFOp>({x, s.make<arith::MulFOp>({s.constant(t, 0.044715), cube})});
+  Value bend = s.make<math::TanhOp>(s.make<arith::MulFOp>({s.constant(t, std::sqrt(2 / M_PI)), inner}));
+  Value half = s.make<arith::MulFOp>({s.constant(t, 0.5), x});
+  return s.make<arith::MulFOp>({half, s.make<arith::AddFOp>({s.constant(t, 1), bend})});
+}
+
+static Value geluOfErf(const Scalar &s, Value x) {
+  Type t = x.getType();
+  Value bend = s.make<math::ErfOp>(s.make<arith::MulFOp>({x, s.constant(t, M_SQRT1_2)}));
+  Value half = s.make<arith::MulFOp>({s.constant(t, 0.5), x});
+  return s.make<arith::MulFOp>({half, s.make<arith::AddFOp>({s.constant(t, 1), bend})});
+}
+
 static Values lowerGelu(Lowering &l) {
   StringRef approximation = l.call.getString("approximate").value_or("none");
-  if (approximation != "none" && approximation != "tanh")
-    return std::nullopt;
   if (approximation == "tanh")
-    return lowerUnary<[](const Scalar &s, Value x) -> Value {
-      Type t = x.getType();
-      Value cube = s.make<arith::MulFOp>({s.make<arith::MulFOp>({x, x}), x});
-      Value inner = s.make<arith::AddFOp>({x, s.make<arith::MulFOp>({s.constant(t, 0.044715), cube})});
-      Value bend = s.make<math::TanhOp>(s.make<arith::MulFOp>({s.constant(t, std::sqrt(2 / M_PI)), inner}));
-      Value half = s.make<arith::MulFOp>({s.constant(t, 0.5), x});
-      return s.make<arith::MulFOp>({half, s.make<arith::AddFOp>({s.constant(t, 1), bend})});
-    }>(l);
-  return lowerUnary<[](const Scalar &s, Value x) -> Value {
-    Type t = x.getType();
-    Value bend = s.make<math::ErfOp>(s.make<arith::MulFOp>({x, s.constant(t, M_SQRT1_2)}));
-    Value half = s.make<arith::MulFOp>({s.constant(t, 0.5), x});
-    return s.make<arith::MulFOp>({half, s.make<arith::AddFOp>({s.constant(t, 1), bend})});
-  }>(l);
+    return lowerUnary<geluOfTanh>(l);
+  return approximation == "none" ? lowerUnary<geluOfErf>(l) : std::nullopt;
 }
 
 /// With beta 1 and threshold 20.
@@ -100,27 +102,31 @@ static Value hardSigmoid(const Scalar &s, Value x) {
   return s.make<arith::DivFOp>({atMost(s, atLeast(s, shifted, 0), 6), s.constant(type, 6)});
 }
 
+static Value relu(const Scalar &s, Value x) { return atLeast(s, x, 0); }
+static Value relu6(const Scalar &s, Value x) { return atMost(s, atLeast(s, x, 0), 6); }
+static Value hardSwish(const Scalar &s, Value x) { return s.make<arith::MulFOp>({x, hardSigmoid(s, x)}); }
+static Value silu(const Scalar &s, Value x) { return s.make<arith::MulFOp>({x, sigmoid(s, x)}); }
+static Value mish(const Scalar &s, Value x) { return s.make<arith::MulFOp>({x, s.make<math::TanhOp>(softplus(s, x))}); }
+
+/// min(x, 0) - log1p(exp(-|x|)): exp never overflows.
+static Value logSigmoid(const Scalar &s, Value x) {
+  Value power = s.make<math::ExpOp>(s.make<arith::NegFOp>(s.make<math::AbsFOp>(x)));
+  Value least = s.make<arith::MinimumFOp>({x, s.constant(x.getType(), 0)});
+  return s.make<arith::SubFOp>({least, s.make<math::Log1pOp>(power)});
+}
+
 void mlir::aten::addActivations(LoweringTable &table) {
-  table["aten.relu"] = lowerUnary<[](const Scalar &s, Value x) -> Value { return atLeast(s, x, 0); }>;
-  table["aten.relu6"] = lowerUnary<[](const Scalar &s, Value x) -> Value { return atMost(s, atLeast(s, x, 0), 6); }>;
+  table["aten.relu"] = lowerUnary<relu>;
+  table["aten.relu6"] = lowerUnary<relu6>;
   table["aten.hardtanh"] = lowerHardTanh;
   table["aten.leaky_relu"] = lowerLeakyRelu;
   table["aten.elu"] = lowerElu;
   table["aten.hardsigmoid"] = lowerUnary<hardSigmoid>;
-  table["aten.hardswish"] =
-      lowerUnary<[](const Scalar &s, Value x) -> Value { return s.make<arith::MulFOp>({x, hardSigmoid(s, x)}); }>;
+  table["aten.hardswish"] = lowerUnary<hardSwish>;
   table["aten.sigmoid"] = lowerUnary<sigmoid>;
-  table["aten.silu"] =
-      lowerUnary<[](const Scalar &s, Value x) -> Value { return s.make<arith::MulFOp>({x, sigmoid(s, x)}); }>;
+  table["aten.silu"] = lowerUnary<silu>;
   table["aten.softplus"] = lowerSoftplus;
-  // min(x, 0) - log1p(exp(-|x|)): exp never overflows.
-  table["aten.log_sigmoid"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    Value power = s.make<math::ExpOp>(s.make<arith::NegFOp>(s.make<math::AbsFOp>(x)));
-    Value least = s.make<arith::MinimumFOp>({x, s.constant(x.getType(), 0)});
-    return s.make<arith::SubFOp>({least, s.make<math::Log1pOp>(power)});
-  }>;
-  table["aten.mish"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    return s.make<arith::MulFOp>({x, s.make<math::TanhOp>(softplus(s, x))});
-  }>;
+  table["aten.log_sigmoid"] = lowerUnary<logSigmoid>;
+  table["aten.mish"] = lowerUnary<mish>;
   table["aten.gelu"] = lowerGelu;
 }

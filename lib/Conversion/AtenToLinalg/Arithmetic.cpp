@@ -28,20 +28,22 @@ static Value floorDivide(const Scalar &s, Value x, Value y) {
   return s.make<math::FloorOp>(s.make<arith::DivFOp>({x, y}));
 }
 
+static Value divide(const Scalar &s, Value x, Value y) { return s.make<arith::DivFOp>({x, y}); }
+
+static Value truncateDivide(const Scalar &s, Value x, Value y) {
+  if (!isa<FloatType>(x.getType()))
+    return s.make<arith::DivSIOp>({x, y});
+  return s.make<math::TruncOp>(s.make<arith::DivFOp>({x, y}));
+}
+
 /// div with rounding_mode None (true division), "trunc" or "floor".
 static Values lowerDiv(Lowering &l) {
   std::optional<StringRef> mode = l.call.getString("rounding_mode");
   if (!mode)
-    return lowerArithmetic<[](const Scalar &s, Value x, Value y) -> Value { return s.make<arith::DivFOp>({x, y}); }>(l);
+    return lowerArithmetic<divide>(l);
   if (*mode == "floor")
     return lowerArithmetic<floorDivide>(l);
-  if (*mode != "trunc")
-    return std::nullopt;
-  return lowerArithmetic<[](const Scalar &s, Value x, Value y) -> Value {
-    if (!isa<FloatType>(x.getType()))
-      return s.make<arith::DivSIOp>({x, y});
-    return s.make<math::TruncOp>(s.make<arith::DivFOp>({x, y}));
-  }>(l);
+  return *mode == "trunc" ? lowerArithmetic<truncateDivide>(l) : std::nullopt;
 }
 
 /// Python's remainder: the sign of the divisor.
@@ -86,16 +88,21 @@ Values mlir::aten::lowerMaximumOfTwo(Lowering &l) {
   return lowerArithmetic<binary<arith::MaximumFOp, arith::MaxSIOp>>(l);
 }
 
+static Value subtractFrom(const Scalar &s, Value x, Value y) {
+  return s.either<arith::SubFOp, arith::SubIOp>({y, x});
+}
+
+static Value multiply(const Scalar &s, Value x, Value y) {
+  if (x.getType().isInteger(1))
+    return s.make<arith::AndIOp>({x, y});
+  return s.either<arith::MulFOp, arith::MulIOp>({x, y});
+}
+
 void mlir::aten::addArithmetic(LoweringTable &table) {
   table["aten.add"] = lowerArithmetic<binary<arith::AddFOp, arith::AddIOp>>;
   table["aten.sub"] = lowerArithmetic<binary<arith::SubFOp, arith::SubIOp>>;
-  table["aten.rsub"] = lowerArithmetic<
-      [](const Scalar &s, Value x, Value y) -> Value { return s.either<arith::SubFOp, arith::SubIOp>({y, x}); }, 0>;
-  table["aten.mul"] = lowerArithmetic<[](const Scalar &s, Value x, Value y) -> Value {
-    if (x.getType().isInteger(1))
-      return s.make<arith::AndIOp>({x, y});
-    return s.either<arith::MulFOp, arith::MulIOp>({x, y});
-  }>;
+  table["aten.rsub"] = lowerArithmetic<subtractFrom, 0>;
+  table["aten.mul"] = lowerArithmetic<multiply>;
   table["aten.maximum"] = lowerMaximumOfTwo;
   table["aten.minimum"] = lowerArithmetic<binary<arith::MinimumFOp, arith::MinSIOp>>;
   table["aten.remainder"] = lowerArithmetic<remainder>;

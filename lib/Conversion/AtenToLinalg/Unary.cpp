@@ -33,6 +33,44 @@ template <typename Op> static Values lowerRounding(Lowering &l) {
   return isa<FloatType>(l.getType().getElementType()) ? lowerUnary<unaryMath<Op>>(l) : lowerCast(l);
 }
 
+static Value rsqrt(const Scalar &s, Value x) {
+  return s.make<arith::DivFOp>({s.constant(x.getType(), 1), s.make<math::SqrtOp>(x)});
+}
+
+static Value reciprocal(const Scalar &s, Value x) { return s.make<arith::DivFOp>({s.constant(x.getType(), 1), x}); }
+
+static Value negate(const Scalar &s, Value x) {
+  return isa<FloatType>(x.getType()) ? s.make<arith::NegFOp>(x)
+                                     : s.make<arith::SubIOp>({s.constant(x.getType(), 0), x});
+}
+
+static Value absolute(const Scalar &s, Value x) {
+  return isa<FloatType>(x.getType()) ? s.make<math::AbsFOp>(x) : s.make<math::AbsIOp>(x);
+}
+
+/// Of NaN it is 0, as in PyTorch.
+static Value sign(const Scalar &s, Value x) {
+  Value zero = s.constant(x.getType(), 0);
+  auto is = [&](arith::CmpFPredicate floats, arith::CmpIPredicate integers) {
+    return convertScalar(s.b, s.loc, s.compare(floats, integers, x, zero), x.getType());
+  };
+  Value above = is(arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt);
+  return s.either<arith::SubFOp, arith::SubIOp>({above, is(arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt)});
+}
+
+static Value square(const Scalar &s, Value x) { return s.either<arith::MulFOp, arith::MulIOp>({x, x}); }
+
+static Value isNan(const Scalar &s, Value x) {
+  return s.compare(arith::CmpFPredicate::UNO, arith::CmpIPredicate::ne, x, x);
+}
+
+static Value logicalNot(const Scalar &s, Value x) {
+  Value truth = convertScalar(s.b, s.loc, x, s.b.getI1Type());
+  return s.make<arith::XOrIOp>({truth, s.constant(s.b.getI1Type(), 1)});
+}
+
+static Value bitwiseNot(const Scalar &s, Value x) { return s.make<arith::XOrIOp>({x, s.constant(x.getType(), -1)}); }
+
 void mlir::aten::addUnary(LoweringTable &table) {
   table["aten.exp"] = lowerMath<math::ExpOp>;
   table["aten.log"] = lowerMath<math::LogOp>;
@@ -46,38 +84,13 @@ void mlir::aten::addUnary(LoweringTable &table) {
   table["aten.ceil"] = lowerRounding<math::CeilOp>;
   table["aten.round"] = lowerRounding<math::RoundEvenOp>;
   table["aten.trunc"] = lowerRounding<math::TruncOp>;
-  table["aten.rsqrt"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    return s.make<arith::DivFOp>({s.constant(x.getType(), 1), s.make<math::SqrtOp>(x)});
-  }>;
-  table["aten.reciprocal"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    return s.make<arith::DivFOp>({s.constant(x.getType(), 1), x});
-  }>;
-  table["aten.neg"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    return isa<FloatType>(x.getType()) ? s.make<arith::NegFOp>(x)
-                                       : s.make<arith::SubIOp>({s.constant(x.getType(), 0), x});
-  }>;
-  table["aten.abs"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    return isa<FloatType>(x.getType()) ? s.make<math::AbsFOp>(x) : s.make<math::AbsIOp>(x);
-  }>;
-  // Of NaN it is 0, as in PyTorch.
-  table["aten.sign"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    Value zero = s.constant(x.getType(), 0);
-    auto is = [&](arith::CmpFPredicate floats, arith::CmpIPredicate integers) {
-      return convertScalar(s.b, s.loc, s.compare(floats, integers, x, zero), x.getType());
-    };
-    Value above = is(arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt);
-    return s.either<arith::SubFOp, arith::SubIOp>({above, is(arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt)});
-  }>;
-  table["aten.square"] =
-      lowerUnary<[](const Scalar &s, Value x) -> Value { return s.either<arith::MulFOp, arith::MulIOp>({x, x}); }>;
-  table["aten.isnan"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    return s.compare(arith::CmpFPredicate::UNO, arith::CmpIPredicate::ne, x, x);
-  }>;
-  table["aten.logical_not"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    Value truth = convertScalar(s.b, s.loc, x, s.b.getI1Type());
-    return s.make<arith::XOrIOp>({truth, s.constant(s.b.getI1Type(), 1)});
-  }>;
-  table["aten.bitwise_not"] = lowerUnary<[](const Scalar &s, Value x) -> Value {
-    return s.make<arith::XOrIOp>({x, s.constant(x.getType(), -1)});
-  }>;
+  table["aten.rsqrt"] = lowerUnary<rsqrt>;
+  table["aten.reciprocal"] = lowerUnary<reciprocal>;
+  table["aten.neg"] = lowerUnary<negate>;
+  table["aten.abs"] = lowerUnary<absolute>;
+  table["aten.sign"] = lowerUnary<sign>;
+  table["aten.square"] = lowerUnary<square>;
+  table["aten.isnan"] = lowerUnary<isNan>;
+  table["aten.logical_not"] = lowerUnary<logicalNot>;
+  table["aten.bitwise_not"] = lowerUnary<bitwiseNot>;
 }
