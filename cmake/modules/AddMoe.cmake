@@ -93,7 +93,7 @@ function(moe_unity_groups target prefix)
 endfunction()
 
 # moe_add_library(Name SOURCES... [LOWERING] [LLVM_NAMES ...] [DEPENDS ...] [LINK ...] [MLIR ...]): a static library of this project.
-#   LINK: libraries of this project; MLIR: upstream libraries (always through the shared libMLIR);
+#   LINK: libraries of this project; MLIR: upstream libraries (UpstreamLibraries.cmake);
 #   LOWERING: its files include the dialects of machine code (LLVM, EmitC);
 #   LLVM_NAMES: further sources, which use the names of namespace llvm: a unity build keeps them from those that use the names of mlir
 function(moe_add_library name)
@@ -114,9 +114,9 @@ function(moe_add_library name)
     target_link_libraries(${name} PUBLIC ${ARG_LINK})
   endif()
   if(ARG_MLIR)
-    mlir_target_link_libraries(${name} PUBLIC ${ARG_MLIR})
+    moe_link_upstream(${name} PUBLIC ${ARG_MLIR})
   else()
-    mlir_target_link_libraries(${name} PUBLIC MLIRIR)
+    moe_link_upstream(${name} PUBLIC MLIRIR)
   endif()
   set_property(GLOBAL APPEND PROPERTY MOE_LIBS ${name})
 endfunction()
