@@ -13,23 +13,6 @@ using namespace mlir::moe;
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
-#include "moe-mlir/Dialect/Moe/IR/MoeEnums.cpp.inc"
-#define GET_TYPEDEF_CLASSES
-#include "moe-mlir/Dialect/Moe/IR/MoeTypes.cpp.inc"
-#define GET_ATTRDEF_CLASSES
-#include "moe-mlir/Dialect/Moe/IR/MoeAttrs.cpp.inc"
-
-void MoeDialect::registerAttributesAndTypes() {
-  addTypes<
-#define GET_TYPEDEF_LIST
-#include "moe-mlir/Dialect/Moe/IR/MoeTypes.cpp.inc"
-      >();
-  addAttributes<
-#define GET_ATTRDEF_LIST
-#include "moe-mlir/Dialect/Moe/IR/MoeAttrs.cpp.inc"
-      >();
-}
-
 LogicalResult LayoutType::verify(EmitError emitError, int64_t experts) {
   if (experts < 1)
     return emitError() << "number of experts must be at least 1, got " << experts;
