@@ -39,10 +39,14 @@ static std::string capture(ArrayRef<StringRef> command, int &status) {
   return output;
 }
 
-/// Whether a linker calls itself LLD of this LLVM's major version.
-static bool isRightLinker(StringRef path) {
+static StringRef firstLine(StringRef text) { return text.trim().split('\n').first; }
+
+/// Whether a linker calls itself LLD of this LLVM's major version. One that does not start gives a reason.
+static bool isRightLinker(StringRef path, std::string &reason) {
   int status;
   std::string version = capture({path, "--version"}, status);
+  if (status != 0)
+    reason = firstLine(version).str();
   return status == 0 && StringRef(version).contains("LLD " + std::to_string(LLVM_VERSION_MAJOR) + ".");
 }
 
@@ -50,11 +54,14 @@ Expected<std::string> moe_mlir::findLinker() {
   const std::string versioned = "ld.lld-" + std::to_string(LLVM_VERSION_MAJOR);
   SmallString<128> beside(MOE_LLVM_TOOLS_DIR);
   sys::path::append(beside, "ld.lld");
-  if (sys::fs::can_execute(beside) && isRightLinker(beside))
+  std::string reason;
+  if (sys::fs::can_execute(beside) && isRightLinker(beside, reason))
     return beside.str().str();
   for (StringRef name : {StringRef(versioned), StringRef("ld.lld")})
-    if (ErrorOr<std::string> path = sys::findProgramByName(name); path && isRightLinker(*path))
+    if (ErrorOr<std::string> path = sys::findProgramByName(name); path && isRightLinker(*path, reason))
       return *path;
+  if (!reason.empty()) // it is larger than this process
+    return createStringError("ld.lld does not start; perhaps memory is limited: " + reason);
   return createStringError("no ld.lld of LLVM %d: looked for '%s', then for '%s' and 'ld.lld' on PATH; install lld-%d",
                            LLVM_VERSION_MAJOR, beside.c_str(), versioned.c_str(), LLVM_VERSION_MAJOR);
 }
@@ -126,5 +133,7 @@ Error moe_mlir::link(const LinkJob &job) {
   std::string output = capture(command, status);
   if (status == 0)
     return Error::success();
+  if (status < 0)
+    return createStringError("ld.lld has crashed; perhaps memory or threads are limited: " + firstLine(output).str());
   return createStringError("linking failed: " + StringRef(output).trim().str());
 }
