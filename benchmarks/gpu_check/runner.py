@@ -44,10 +44,10 @@ STEPS = [
     StepPlan("micro", 25, "figures that the cost model assumes"),
     StepPlan("graphs", 20, "100 replays of a CUDA graph with changing routing"),
     StepPlan("ranks", 30, "virtual ranks: put, signal, wait, a silent rank"),
-    StepPlan("executables", 40, "the compiler's executables: numbers of a layer, benchmarks with weights made on the spot"),
-    StepPlan("sessions", 40, "shared objects on values of the GPU: run by run, and captured in a CUDA graph with changing tokens"),
+    StepPlan("executables", 30, "the compiler's executables: numbers of a layer, benchmarks with weights made on the spot"),
+    StepPlan("sessions", 25, "shared objects on values of the GPU: run by run, and captured in a CUDA graph with changing tokens"),
     StepPlan("programs", 30, "whole programs against their code for a CPU: layers in each type, layers of models, ranks that share the GPU, other ops"),
-    StepPlan("sanitizer", 40, "compute-sanitizer"),
+    StepPlan("sanitizer", 33, "compute-sanitizer"),
     StepPlan("floor-again", 12, "what the device reaches after the steps", last=True, module="floor"),
 ]
 

@@ -61,11 +61,11 @@ class ForkedCheck:
 
     def has_failed(self):
         """Whether it is known by now that `wait` will raise. Never raises."""
-        return self._has_ended(0) and self.said != b"{}\n"
+        return self.process is not None and self._has_ended(0) and self.said != b"{}\n"
 
     def wait(self, is_pointless=lambda: False):
         """Returns when the check has passed, or when it `is_pointless` to wait; raises what it raised."""
-        while not self._has_ended(100):
+        while self.process is not None and not self._has_ended(100):
             if is_pointless():
                 return
         if self.process is None:
@@ -89,8 +89,6 @@ class ForkedCheck:
 
     def _has_ended(self, milliseconds):
         """Whether the child has said all that it will say, now or within that time."""
-        if self.process is None:
-            return True
         poller = select.poll()
         poller.register(self.reader, select.POLLIN)
         while not self.said.endswith(b"\n") and poller.poll(milliseconds):

@@ -45,37 +45,6 @@ void FakeCuda::endHanging() {
   late.clear();
 }
 
-void FakeCuda::beginCapture() {
-  graph.clear();
-  capturing = true;
-  captureFailed = false;
-}
-
-bool FakeCuda::endCapture() {
-  capturing = false;
-  return !captureFailed;
-}
-
-void FakeCuda::replay() {
-  for (Node &node : graph) {
-    if (node.kernel.empty()) {
-      node.work();
-      continue;
-    }
-    std::vector<void *> arguments;
-    for (uint64_t &value : node.values)
-      arguments.push_back(&value);
-    execute(node.kernel, arguments.data());
-  }
-}
-
-void FakeCuda::onStream(std::function<void()> work) {
-  if (capturing)
-    graph.push_back({"", {}, std::move(work)});
-  else if (!hangs)
-    work();
-}
-
 std::vector<std::string> FakeCuda::take() {
   std::vector<std::string> taken;
   for (const std::string &call : calls)
