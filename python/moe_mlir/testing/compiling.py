@@ -35,7 +35,7 @@ def moe_compile(source, output, *flags):
         _run(tool, source, output, flags)
         return output
     runtime = tool.parent.parent / "lib" / "moe-mlir"
-    parts = ["moe-compile", tool, runtime, shared.libraries(tool), source, source.suffix, output.name, flags]
+    parts = ["moe-compile", shared.program(tool), runtime, source, source.suffix, output.name, flags]
     shared.results().copy(parts, lambda folder: _run(tool, source, folder / output.name, flags), output.parent)
     return output
 

@@ -1,7 +1,7 @@
 """Results that the tests of a run share: exported models, compiled programs, kernels built for the emulated GPU.
 
 A result is a folder of files. Its name is the hash of everything that it is made from, the tools included, so that there is nothing
-to forget: another compiler, flag, source or weight is another result. Whoever asks first makes it, in whatever process; others wait.
+to forget: another compiler (see `program`), flag, source or weight is another result. Whoever asks first makes it, in whatever process; others wait.
 """
 
 import fcntl
@@ -103,9 +103,21 @@ def _content(path, *state):
         return hashlib.file_digest(file, "sha256").digest()
 
 
+def program(path):
+    """For a digest: which file a program is, and which its shared libraries are.
+
+    Not what they hold: moe-compile has 240 MB, which take each process of pytest a quarter of a second to read.
+    """
+    return [_state(path), _libraries(str(path))]
+
+
 @functools.lru_cache
-def libraries(program):
-    """What a program is linked with: path, size and time of every shared library."""
-    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-    paths = sorted(word for word in listed.split() if word.startswith("/"))
-    return [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in paths]
+def _libraries(path):
+    listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+    return [_state(word) for word in sorted(listed.split()) if word.startswith("/")]
+
+
+def _state(path):
+    """Place, size and time of a file: a linker writes a new file, and what is written to in place has a new time."""
+    state = os.stat(path)
+    return [os.path.realpath(path), state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns]

@@ -148,7 +148,7 @@ class Emulator:
     def made_by(self, shared, flags, device):
         """For a digest: what a text is compiled with."""
         compiler = Path(shutil.which(self.compiler))
-        return [compiler, shared.libraries(compiler), flags, device, device.parent / "emulation"]
+        return [shared.program(compiler), flags, device, device.parent / "emulation"]
 
     def precompiled(self, shared, made_by, flags):
         """Flags by which Clang takes the device library from a file, a third of the time of a text."""

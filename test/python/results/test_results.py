@@ -10,7 +10,7 @@ import pytest
 from moe_mlir.errors import Error
 from moe_mlir.testing import shared
 from moe_mlir.testing.compiling import compiler, moe_compile
-from moe_mlir.testing.shared import Results, digest
+from moe_mlir.testing.shared import Results, digest, program
 
 PROGRAM = """module attributes {moe.level = "graph"} {
   func.func @main(%x: tensor<3xf32> {moe.name = "x"}) -> (tensor<3xf32> {moe.name = "y"}) {
@@ -134,6 +134,21 @@ def test_a_digest_tells_apart(tmp_path):
     assert digest(tmp_path / "a") != before
     with pytest.raises(TypeError):
         digest([lambda: None])
+
+
+def test_a_program_is_the_file_that_it_is(tmp_path):
+    tool, other = tmp_path / "tool", tmp_path / "other"
+    shutil.copy2("/bin/true", tool)
+    first = digest(program(tool))
+    assert digest(program(tool)) == first
+    os.utime(tool, ns=(0, tool.stat().st_mtime_ns + 1))
+    written = digest(program(tool))
+    shutil.copy2(tool, other)  # of equal content, size and time
+    other.replace(tool)
+    replaced = digest(program(tool))
+    with open(tool, "ab") as file:
+        file.write(b"\0")
+    assert len({first, written, replaced, digest(program(tool))}) == 4
 
 
 def test_whatever_an_exported_model_is_made_from_counts(tmp_path, monkeypatch):
