@@ -201,23 +201,26 @@ char *Landing::find(const WindowPlace &place, uint64_t bytes, int mirrorOf, bool
   return base ? base + place.offset : nullptr;
 }
 
-bool Landing::unpack(const char *piece, size_t bytes) {
+bool Landing::unpack(const CamePiece &piece) {
   PieceHead head;
-  std::memcpy(&head, piece, sizeof head);
+  std::memcpy(&head, piece.data, sizeof head);
   Lock held(lock);
   bool isWrong = false;
   size_t used = sizeof head;
   for (uint32_t i = 0; i < head.ranges; ++i) {
     RangeHead range;
-    if (bytes - used < sizeof range)
+    if (piece.bytes - used < sizeof range)
       return false;
-    std::memcpy(&range, piece + used, sizeof range);
+    std::memcpy(&range, piece.data + used, sizeof range);
     used += sizeof range;
-    if (bytes - used < rounded(range.bytes))
+    // The body is behind the last one of its buffer.
+    bool isBody = piece.body && used == piece.bytes;
+    const char *from = isBody ? piece.body : piece.data + used;
+    if ((isBody ? piece.bodyBytes : piece.bytes - used) < rounded(range.bytes))
       return false;
     if (char *to = find(range.to, range.bytes, range.isMirrored ? head.from : -1, isWrong))
-      std::memcpy(to, piece + used, range.bytes);
-    used += rounded(range.bytes);
+      std::memcpy(to, from, range.bytes);
+    used += isBody ? 0 : rounded(range.bytes);
   }
   if (head.deed.kind == Deed::Raise) {
     char *flag = find(head.deed.at, sizeof(uint32_t), -1, isWrong);
@@ -228,10 +231,10 @@ bool Landing::unpack(const char *piece, size_t bytes) {
   return !isWrong;
 }
 
-bool Inbox::add(const char *piece, size_t bytes, Take take, void *context) {
+bool Inbox::add(const CamePiece &piece, Take take, void *context) {
   PieceHead head;
-  std::memcpy(&head, piece, sizeof head);
-  if (bytes > kLongestBytes || head.number < next || head.number - next > kMostEarly)
+  std::memcpy(&head, piece.data, sizeof head);
+  if (piece.bytes + piece.bodyBytes > kLongestBytes || head.number < next || head.number - next > kMostEarly)
     return false;
   if (head.number > next) {
     // early[i] has number next + 1 + i.
@@ -240,17 +243,18 @@ bool Inbox::add(const char *piece, size_t bytes, Take take, void *context) {
       early.resize(at + 1);
     if (!early[at].empty())
       return false; // it has come before
-    early[at].assign(piece, piece + bytes);
+    early[at].assign(piece.data, piece.data + piece.bytes);
+    early[at].insert(early[at].end(), piece.body, piece.body + piece.bodyBytes);
     return true;
   }
-  bool isFine = take(context, piece, bytes);
+  bool isFine = take(context, piece);
   __atomic_add_fetch(&next, 1, __ATOMIC_RELEASE);
   while (!early.empty()) {
     std::vector<char> held = std::move(early.front());
     early.erase(early.begin());
     if (held.empty())
       break;
-    isFine = take(context, held.data(), held.size()) && isFine;
+    isFine = take(context, {held.data(), held.size()}) && isFine;
     __atomic_add_fetch(&next, 1, __ATOMIC_RELEASE);
   }
   return isFine;

@@ -75,6 +75,14 @@ struct PackedPiece {
   size_t bodyBytes = 0;
 };
 
+/// A piece as it has come: what was in the sender's buffer, and the body, if that stands elsewhere.
+struct CamePiece {
+  const char *data = nullptr;
+  size_t bytes = 0;
+  const char *body = nullptr;
+  size_t bodyBytes = 0;
+};
+
 /// The boxes for one rank. Any thread adds to them, one packs.
 class Outbox {
 public:
@@ -126,7 +134,7 @@ public:
   void close(uint32_t window);
   /// Does what a whole piece says, but for deeds that are not Raise, which are the caller's. False: it makes no sense.
   /// Bytes for windows of another opening are left out.
-  bool unpack(const char *piece, size_t bytes);
+  bool unpack(const CamePiece &piece);
   /// Copies what nothing is unpacked to meanwhile.
   void read(void *to, const void *from, size_t bytes) const;
 
@@ -147,10 +155,10 @@ private:
 /// What has come from one rank out of its order: at most kMostEarly pieces of at most kLongestBytes.
 class Inbox {
 public:
-  /// Calls `take(context, piece, bytes)` for the piece and for those that it was in front of. False if that is, or
-  /// if the number is nonsense.
-  using Take = bool (*)(void *context, const char *piece, size_t bytes);
-  bool add(const char *piece, size_t bytes, Take take, void *context);
+  /// Calls `take(context, piece)` for the piece and for those that it was in front of. False if that is, or if the
+  /// number is nonsense.
+  using Take = bool (*)(void *context, const CamePiece &piece);
+  bool add(const CamePiece &piece, Take take, void *context);
   /// How many pieces have come in order.
   uint64_t count() const { return __atomic_load_n(&next, __ATOMIC_ACQUIRE); }
 

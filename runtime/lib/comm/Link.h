@@ -92,9 +92,9 @@ private:
   bool mayBeSent(size_t rank) const;
   void lose(int rank, const std::string &how);
   void sleep();
-  static bool take(void *link, const char *piece, size_t bytes);
+  static bool take(void *link, const CamePiece &piece);
 
-  void came(const char *piece, size_t bytes) override;
+  void came(const CamePiece &piece) override;
   void wasSent(char *buffer) override;
   void lost(int rank, const char *why) override;
 

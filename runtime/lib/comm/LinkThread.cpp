@@ -113,24 +113,24 @@ void Link::wasSent(char *buffer) {
   flight.rank = -1;
 }
 
-void Link::came(const char *piece, size_t bytes) {
+void Link::came(const CamePiece &piece) {
   PieceHead head;
-  if (bytes < sizeof head)
+  if (piece.bytes < sizeof head)
     return;
-  std::memcpy(&head, piece, sizeof head);
+  std::memcpy(&head, piece.data, sizeof head);
   // Whoever can connect to this process may send anything.
   if (head.secret != secret || head.from < 0 || static_cast<size_t>(head.from) >= inboxes.size())
     return;
   Inbox *inbox = inboxes[static_cast<size_t>(head.from)].get();
-  if (inbox && !inbox->add(piece, bytes, take, this))
+  if (inbox && !inbox->add(piece, take, this))
     lose(head.from, "sent what makes no sense");
 }
 
-bool Link::take(void *argument, const char *piece, size_t bytes) {
+bool Link::take(void *argument, const CamePiece &piece) {
   auto &link = *static_cast<Link *>(argument);
   PieceHead head;
-  std::memcpy(&head, piece, sizeof head);
-  if (!link.windows.unpack(piece, bytes))
+  std::memcpy(&head, piece.data, sizeof head);
+  if (!link.windows.unpack(piece))
     return false;
   auto from = static_cast<size_t>(head.from);
   Deed answer;

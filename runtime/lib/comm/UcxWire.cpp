@@ -47,7 +47,6 @@ private:
     UcxWire *wire;
     Peer *peer;
     char *buffer;
-    ucp_dt_iov_t parts[2]; ///< buffer and body
   };
 
   static ucs_status_t came(void *wire, const void *header, size_t headerBytes, void *data, size_t bytes,
@@ -79,9 +78,10 @@ private:
 /// A packet of TCP's transport is as long as what a receiver reads at once: 64 KiB, if the user has not said it. Each
 /// costs system calls on both sides.
 ///
-/// It is sent from a buffer of the transport. What that sends from our memory, it completes twice if the connection
-/// ends between two parts of it, and an assertion ends the process (uct_tcp_ep_sendv, of UCX 1.12 to 1.20 at least).
-/// It sends nothing so where it has room for no address of ours, MAX_IOV. Names have a prefix since UCX 1.17.
+/// What the system does not take of it at once, the transport copies. It could keep our address instead (zero copy),
+/// but completes that twice if the connection ends between two parts of it, and an assertion ends the process
+/// (uct_tcp_ep_sendv, of UCX 1.12 to 1.20 at least). For that UCX needs room for two addresses, MAX_IOV; for a message
+/// that is sent at once (short) with a header, one. Names have a prefix since UCX 1.17.
 void UcxWire::setPackets(ucp_config_t *config) {
   constexpr size_t kHeads = 12 << 10; // more than those of UCX
   auto set = [&](const char *name, const std::string &value) {
@@ -97,7 +97,7 @@ void UcxWire::setPackets(ucp_config_t *config) {
   }
   if (!std::getenv("UCX_TCP_TX_SEG_SIZE"))
     set("TX_SEG_SIZE", bytes);
-  set("MAX_IOV", "0");
+  set("MAX_IOV", "1");
 }
 
 Status UcxWire::open(Client &to, int ranks, const std::string &interface) {
@@ -172,10 +172,16 @@ Status UcxWire::connect(int rank, const std::string &address) {
   return failure(kUserError, "UCX cannot reach rank %d from this host: %s", rank, ucp.text(status));
 }
 
-ucs_status_t UcxWire::came(void *wire, const void *, size_t, void *data, size_t bytes, const ucp_am_recv_param_t *how) {
+ucs_status_t UcxWire::came(void *wire, const void *header, size_t headerBytes, void *data, size_t bytes,
+                           const ucp_am_recv_param_t *how) {
   // Ours are never offered first (rendezvous).
-  if (!(how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))
-    static_cast<UcxWire *>(wire)->client->came(static_cast<const char *>(data), bytes);
+  if (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)
+    return UCS_OK;
+  auto *message = static_cast<const char *>(data);
+  CamePiece piece{message, bytes};
+  if (headerBytes)
+    piece = {static_cast<const char *>(header), headerBytes, message, bytes};
+  static_cast<UcxWire *>(wire)->client->came(piece);
   return UCS_OK;
 }
 
@@ -212,7 +218,7 @@ bool UcxWire::send(int rank, char *buffer, const PackedPiece &piece) {
   if (peer.lost != UCS_OK)
     return false;
   if (unused.empty()) {
-    flights.emplace_back(new Flight{this, nullptr, nullptr, {}});
+    flights.emplace_back(new Flight{this, nullptr, nullptr});
     unused.push_back(flights.back().get());
   }
   Flight *flight = unused.back();
@@ -224,17 +230,10 @@ bool UcxWire::send(int rank, char *buffer, const PackedPiece &piece) {
   params.flags = UCP_AM_SEND_FLAG_EAGER;
   params.cb.send = sent;
   params.user_data = flight;
-  const void *data = buffer;
-  size_t count = piece.bytes;
-  if (piece.body) {
-    flight->parts[0] = {buffer, piece.bytes};
-    flight->parts[1] = {const_cast<char *>(piece.body), piece.bodyBytes};
-    params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-    params.datatype = ucp_dt_make_iov();
-    data = flight->parts;
-    count = 2;
-  }
-  ucs_status_ptr_t request = ucp.am_send_nbx(peer.endpoint, kPieces, nullptr, 0, data, count, &params);
+  // What is in front of a body goes as UCX's header, as only contiguous data are sent from where they stand.
+  ucs_status_ptr_t request =
+      piece.body ? ucp.am_send_nbx(peer.endpoint, kPieces, buffer, piece.bytes, piece.body, piece.bodyBytes, &params)
+                 : ucp.am_send_nbx(peer.endpoint, kPieces, nullptr, 0, buffer, piece.bytes, &params);
   if (UCS_PTR_IS_ERR(request)) {
     peer.lost = UCS_PTR_STATUS(request);
     someLost = true;

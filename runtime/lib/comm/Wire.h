@@ -21,7 +21,7 @@ public:
   /// What happens in progress().
   class Client {
   public:
-    virtual void came(const char *piece, size_t bytes) = 0;
+    virtual void came(const CamePiece &piece) = 0;
     /// The buffer of send() may be filled again, and its body stored to.
     virtual void wasSent(char *buffer) = 0;
     /// Nothing goes to that rank any more, and nothing comes.

@@ -49,9 +49,23 @@ std::vector<std::vector<char>> pack(Outbox &box, size_t most, size_t longest = 0
   return pieces;
 }
 
-bool unpack(void *landing, const char *piece, size_t bytes) {
-  return static_cast<Landing *>(landing)->unpack(piece, bytes);
+/// A piece of one range, as a wire gives it that keeps the body apart.
+struct Apart {
+  explicit Apart(const std::vector<char> &piece)
+      : heads(piece.begin(), piece.begin() + kHeads), body(piece.begin() + kHeads, piece.end()) {}
+  operator CamePiece() const { return {heads.data(), heads.size(), body.data(), body.size()}; }
+
+  static constexpr ptrdiff_t kHeads = sizeof(PieceHead) + sizeof(RangeHead);
+  std::vector<char> heads, body;
+};
+
+PieceHead headOf(const std::vector<char> &piece) {
+  PieceHead head;
+  std::memcpy(&head, piece.data(), sizeof head);
+  return head;
 }
+
+bool unpack(void *landing, const CamePiece &piece) { return static_cast<Landing *>(landing)->unpack(piece); }
 
 TEST(Boxes, ArriveWholeInAnyOrderOfPieces) {
   std::mt19937 random(1);
@@ -77,8 +91,13 @@ TEST(Boxes, ArriveWholeInAnyOrderOfPieces) {
     for (size_t begin = 0; begin < pieces.size(); begin += 16)
       std::shuffle(pieces.begin() + static_cast<ptrdiff_t>(begin),
                    pieces.begin() + static_cast<ptrdiff_t>(std::min(begin + 16, pieces.size())), random);
+    size_t apart = 0;
     for (const std::vector<char> &piece : pieces)
-      EXPECT_TRUE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
+      if (headOf(piece).ranges == 1 && ++apart % 2)
+        EXPECT_TRUE(inbox.add(Apart(piece), unpack, &pair.landing));
+      else
+        EXPECT_TRUE(inbox.add({piece.data(), piece.size()}, unpack, &pair.landing));
+    EXPECT_GT(apart, 2u);
     EXPECT_EQ(inbox.count(), pieces.size());
     EXPECT_EQ(std::memcmp(&pair.mirror[64], &pair.there[64], (1 << 20) - 64), 0);
     for (uint32_t round = 1; round <= 4; ++round)
@@ -97,7 +116,7 @@ TEST(Boxes, WhatIsNotCopiedTravelsInFewPieces) {
   auto pieces = pack(box, kPieceBytes, kLongestBytes);
   EXPECT_EQ(pieces.size(), 2 + (kBytes + kLongestBytes - 1) / kLongestBytes) << "the flag is behind a long box";
   for (const std::vector<char> &piece : pieces)
-    EXPECT_TRUE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
+    EXPECT_TRUE(inbox.add({piece.data(), piece.size()}, unpack, &pair.landing));
   EXPECT_EQ(std::memcmp(&pair.mirror[64], &pair.there[64], kBytes - 64), 0);
   EXPECT_EQ(pair.flag(0), 1u);
 }
@@ -111,10 +130,10 @@ TEST(Boxes, AFlagIsRaisedBehindAllThatWasStoredBefore) {
   auto pieces = pack(box, 1024);
   ASSERT_GT(pieces.size(), 2u);
   for (size_t i = pieces.size(); i-- > 1;)
-    EXPECT_TRUE(inbox.add(pieces[i].data(), pieces[i].size(), unpack, &pair.landing));
+    EXPECT_TRUE(inbox.add({pieces[i].data(), pieces[i].size()}, unpack, &pair.landing));
   EXPECT_EQ(pair.flag(0), 0u) << "the first piece is missing";
   EXPECT_EQ(pair.there[2000], 0);
-  EXPECT_TRUE(inbox.add(pieces[0].data(), pieces[0].size(), unpack, &pair.landing));
+  EXPECT_TRUE(inbox.add({pieces[0].data(), pieces[0].size()}, unpack, &pair.landing));
   EXPECT_EQ(pair.flag(0), 1u);
   EXPECT_EQ(pair.there[3071], 7);
 }
@@ -128,7 +147,7 @@ TEST(Boxes, ALongBoxDoesNotWaitForItsFlag) {
   auto deliver = [&] {
     auto pieces = pack(box, kPieceBytes, kLongestBytes);
     for (const std::vector<char> &piece : pieces)
-      EXPECT_TRUE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
+      EXPECT_TRUE(inbox.add({piece.data(), piece.size()}, unpack, &pair.landing));
     return pieces.size();
   };
   for (size_t row = 1; row <= kRows; ++row) {
@@ -160,11 +179,9 @@ TEST(Boxes, NeighboursTravelTogetherAndCopiesAtOnce) {
   ASSERT_EQ(pieces.size(), 1u) << "the copy alone: no flag has closed the box";
   box.close(pair.raise(0, 1));
   pieces.push_back(pack(box, 1024).front());
-  PieceHead head;
-  std::memcpy(&head, pieces[1].data(), sizeof head);
-  EXPECT_EQ(head.ranges, 2u);
+  EXPECT_EQ(headOf(pieces[1]).ranges, 2u);
   for (const std::vector<char> &piece : pieces)
-    EXPECT_TRUE(pair.landing.unpack(piece.data(), piece.size()));
+    EXPECT_TRUE(pair.landing.unpack({piece.data(), piece.size()}));
   EXPECT_STREQ(&pair.there[512], "news");
   EXPECT_EQ(pair.there[127], 1);
   EXPECT_EQ(pair.there[64 + 255], 7);
@@ -178,7 +195,7 @@ TEST(Boxes, NonsenseIsRefusedAndOldWindowsAreLeftAlone) {
     box.add(stored);
     box.close(deed);
     auto pieces = pack(box, 8192);
-    return pair.landing.unpack(pieces[0].data(), pieces[0].size());
+    return pair.landing.unpack({pieces[0].data(), pieces[0].size()});
   };
   std::vector<char> data(4096, 5);
   EXPECT_FALSE(send({data.data(), 4096, {kWindow, kOpening, 64}, false}, Deed())) << "beyond the end";
@@ -196,13 +213,22 @@ TEST(Boxes, NonsenseIsRefusedAndOldWindowsAreLeftAlone) {
   box.close(pair.raise(0, 1));
   auto piece = pack(box, 4096)[0];
   for (size_t bytes = sizeof(PieceHead); bytes < piece.size(); bytes += 8)
-    EXPECT_FALSE(pair.landing.unpack(piece.data(), bytes)) << "cut off";
+    EXPECT_FALSE(pair.landing.unpack({piece.data(), bytes})) << "cut off";
+  Apart apart(piece);
+  for (CamePiece cut = apart; cut.bodyBytes;) {
+    cut.bodyBytes -= 8;
+    EXPECT_FALSE(pair.landing.unpack(cut)) << "its body is cut off";
+  }
+  PieceHead head = headOf(piece);
+  head.ranges = 2;
+  std::memcpy(apart.heads.data(), &head, sizeof head);
+  EXPECT_FALSE(pair.landing.unpack(apart)) << "nothing is behind a body";
   Inbox inbox;
-  PieceHead head;
-  std::memcpy(&head, piece.data(), sizeof head);
+  apart.body.resize(kLongestBytes - apart.heads.size() + 8);
+  EXPECT_FALSE(inbox.add(apart, unpack, &pair.landing)) << "too long with its body";
   head.number = uint64_t(1) << 60;
   std::memcpy(piece.data(), &head, sizeof head);
-  EXPECT_FALSE(inbox.add(piece.data(), piece.size(), unpack, &pair.landing));
+  EXPECT_FALSE(inbox.add({piece.data(), piece.size()}, unpack, &pair.landing));
 }
 
 TEST(Boxes, WhatIsWrongIsNotForgottenForWhatFollows) {
@@ -218,7 +244,7 @@ TEST(Boxes, WhatIsWrongIsNotForgottenForWhatFollows) {
       box.add(wrong);
     box.close(pair.raise(0, 1));
     auto piece = pack(box, 8192)[0];
-    EXPECT_FALSE(pair.landing.unpack(piece.data(), piece.size())) << isFirst;
+    EXPECT_FALSE(pair.landing.unpack({piece.data(), piece.size()})) << isFirst;
     EXPECT_EQ(pair.flag(0), 0u) << "a flag says that all is there";
   }
 }
@@ -237,7 +263,7 @@ TEST(Boxes, WhatIsReadIsWhole) {
   std::atomic<bool> isOver{false};
   std::thread writer([&] {
     for (size_t i = 0; !isOver; ++i)
-      pair.landing.unpack(pieces[i % 2].data(), pieces[i % 2].size());
+      pair.landing.unpack({pieces[i % 2].data(), pieces[i % 2].size()});
   });
   std::vector<char> seen(kPage);
   size_t torn = 0;

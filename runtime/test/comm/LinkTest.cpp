@@ -67,7 +67,7 @@ public:
       lost.swap(network.lost[own]);
     }
     for (const Piece &piece : pieces)
-      client->came(piece.data(), piece.size());
+      client->came({piece.data(), piece.size()});
     for (int rank : lost)
       client->lost(rank, "planted");
     return !pieces.empty();

@@ -53,8 +53,8 @@ TEST(Threads, WhatWasStoredBeforeASignalIsThereAfterTheWait) {
   EXPECT_EQ(status, std::vector<uint32_t>(count));
 }
 
-bool unpack(void *landing, const char *piece, size_t bytes) {
-  return static_cast<Landing *>(landing)->unpack(piece, bytes);
+bool unpack(void *landing, const CamePiece &piece) {
+  return static_cast<Landing *>(landing)->unpack(piece);
 }
 
 /// The threads of a launch store for a rank of another host while one sends; here it unpacks, too.
@@ -88,7 +88,7 @@ TEST(Threads, BoxesAreFilledWhileTheyAreSent) {
   std::vector<char> piece(2048);
   while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) < count)
     if (PackedPiece packed = box.pack(piece.data(), piece.size(), piece.size(), 1, 0); packed.bytes)
-      EXPECT_TRUE(inbox.add(piece.data(), packed.bytes, unpack, &landing));
+      EXPECT_TRUE(inbox.add({piece.data(), packed.bytes}, unpack, &landing));
     else
       std::this_thread::yield();
   for (std::thread &thread : threads)
