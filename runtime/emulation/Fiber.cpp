@@ -56,11 +56,8 @@ extern "C" void moe_emulation_enter() asm("moe_emulation_enter");
 
 namespace moe::emulation {
 
-#if defined(MOE_EMULATION_ASAN)
-constexpr size_t kStackBytes = 256 * 1024; // frames are larger then
-#else
-constexpr size_t kStackBytes = 64 * 1024;
-#endif
+// Frames are large without optimisation, and with sanitizers. Pages that nobody touches take no memory.
+constexpr size_t kStackBytes = 256 * 1024;
 // At the far end of the stack. Guard pages would exhaust vm.max_map_count with thousands of fibers.
 constexpr uint64_t kCanary = 0x5afe57ac5afe57ac;
 

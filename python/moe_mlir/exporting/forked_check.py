@@ -10,6 +10,7 @@ import json
 import os
 import select
 import signal
+import sys
 import threading
 import traceback
 
@@ -34,8 +35,12 @@ class ForkedCheck:
 
     def __init__(self, function):
         self.process, self.reader, self.said = None, None, b""
-        if not is_worth_it() or not self._fork(function):
-            function()
+        try:
+            if not is_worth_it() or not self._fork(function):
+                function()
+        except BaseException:  # also an interrupt that came while it forked
+            self.close()
+            raise
 
     def _fork(self, function):
         """Whether there is a child now. Signals wait meanwhile: nothing may be raised in the child but by `function`."""
@@ -79,7 +84,7 @@ class ForkedCheck:
             memory = ", possibly for lack of memory" if code == -signal.SIGKILL else ""
             raise errors.Error(f"the process that compares the exported graph with the model {how}{memory}; nothing was written")
         told = json.loads(message)
-        raise getattr(errors, told["kind"])(told["text"]) from RemoteTraceback(told["traceback"])
+        raise getattr(errors, told["kind"], errors.Error)(told["text"]) from RemoteTraceback(told["traceback"])
 
     def close(self):
         """Ends the check; its result is not needed."""
@@ -132,5 +137,8 @@ def _run(function, writer, parent):
         with contextlib.suppress(BrokenPipeError), open(writer, "wb", buffering=0) as file:
             file.write(json.dumps(told).encode() + b"\n")
         code = 0
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(code)

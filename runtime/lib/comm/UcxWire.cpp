@@ -90,14 +90,12 @@ void UcxWire::setPackets(ucp_config_t *config) {
   };
   const char *said = std::getenv("UCX_TCP_RX_SEG_SIZE");
   std::string bytes = said ? said : std::to_string(kLongestBytes + kHeads);
-  if (!said) {
-    if (!set("RX_SEG_SIZE", bytes))
-      return; // it has no such transport
+  if (!set("MAX_IOV", "1") || (!said && !set("RX_SEG_SIZE", bytes)))
+    return; // it has no such transport
+  if (!said)
     packet = kLongestBytes;
-  }
   if (!std::getenv("UCX_TCP_TX_SEG_SIZE"))
     set("TX_SEG_SIZE", bytes);
-  set("MAX_IOV", "1");
 }
 
 Status UcxWire::open(Client &to, int ranks, const std::string &interface) {

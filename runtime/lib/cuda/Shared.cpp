@@ -30,8 +30,8 @@ Status CudaDevice::mirror(void *to, const void *from, uint64_t bytes) {
   return check(api.memcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying from it");
 }
 
-// Into pageable memory CUDA copies twice, the second time by the processor. Fewer bytes than these are not worth locked
-// pages, and more would take them from everybody else.
+// Into pageable memory CUDA copies twice, the second time by the processor. Fewer bytes of an output than these are not
+// worth locked pages, and more would take them from everybody else.
 constexpr uint64_t kWorthLocking = uint64_t(1) << 20, kMostLocked = uint64_t(1) << 30;
 
 Status CudaDevice::pageLocked(DeviceBlock &block, uint64_t bytes, void *&data) {

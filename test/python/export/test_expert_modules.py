@@ -10,8 +10,9 @@ from moe_mlir.exporting.replacements import expert_kinds
 from moe_mlir.exporting.replacements.experts import replaceable, replaced
 from moe_mlir.testing.compiling import moe_compile
 from moe_mlir.testing.families import small_model
-from moe_mlir.testing.full import sample
+from moe_mlir.testing.full import FULL, sample
 
+ROPES = [1, 0, 1] if FULL else [1, 0]  # of layers with and without
 CHANGES = {
     "dbrx": {
         "attn_config": {"rope_theta": 10000.0, "kv_n_heads": 2, "clip_qkv": 8.0},
@@ -20,9 +21,9 @@ CHANGES = {
     "longcat_flash": {"zero_expert_num": 2},
     "jetmoe": {"kv_channels": 16, "num_key_value_heads": 2},
     "llama4_text": {
-        "num_hidden_layers": 2, "interleave_moe_layer_step": 1, "num_experts_per_tok": 2, "no_rope_layers": [1, 0],
+        "num_hidden_layers": len(ROPES), "interleave_moe_layer_step": 1, "num_experts_per_tok": 2, "no_rope_layers": ROPES,
     },
-    "doge": {"is_moe": True, "num_experts": 16, "num_experts_per_tok": 2, "num_hidden_layers": 2},
+    "doge": {"is_moe": True, "num_experts": 16, "num_experts_per_tok": 2, **({} if FULL else {"num_hidden_layers": 2})},
 }
 # Kinds of the first layer's modules.
 KINDS = {"dbrx": ["FlatExperts"], "longcat_flash": ["StackedExperts"], "jetmoe": ["SortedExperts", "SortedProjections"],

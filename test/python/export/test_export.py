@@ -13,10 +13,11 @@ from moe_mlir.exporting import cache, exporter
 from moe_mlir.exporting.routers import Routers
 from moe_mlir.testing.compiling import export_model
 from moe_mlir.testing.drawn import draw
-from moe_mlir.testing.full import sample
+from moe_mlir.testing.full import FULL, sample
 from moe_mlir.testing.models import tiny_model
 
 FAMILIES = ["mixtral", "qwen3_moe", "olmoe"]
+LAYERS = 3 if FULL else 2
 
 
 def extra(path):
@@ -31,9 +32,9 @@ def experts_nodes(program):
 @pytest.mark.parametrize("family,dtype", sample(itertools.product(FAMILIES, ["float32", "bfloat16", "float16"]), 1, 5, 6))
 def test_families(family, dtype, tmp_path):
     lines = []
-    model = tiny_model(family, dtype=exporter.DTYPES[dtype], num_hidden_layers=2)
+    model = tiny_model(family, dtype=exporter.DTYPES[dtype], num_hidden_layers=LAYERS)
     program = moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32, progress=lines.append)
-    assert len(experts_nodes(program)) == len(hf.experts_modules(model)) == (1 if family == "qwen3_moe" else 2)
+    assert len(experts_nodes(program)) == len(hf.experts_modules(model)) == LAYERS - (family == "qwen3_moe")
     assert extra(tmp_path / "m.pt2") == {
         "version": 1,
         "model": type(model).__name__,
@@ -42,7 +43,7 @@ def test_families(family, dtype, tmp_path):
         "position": "position",
         "keep": "logits_to_keep",
         "logits": "logits",
-        "states": [f"{kind}_cache_{i}" for i in range(2) for kind in ("key", "value")],
+        "states": [f"{kind}_cache_{i}" for i in range(LAYERS) for kind in ("key", "value")],
         "cache_length": 32,
         "vocabulary": "ids",
         "vocab_size": 331,
@@ -111,7 +112,7 @@ def test_without_cache(tmp_path):
 
 @pytest.mark.parametrize("family", sample(FAMILIES, 0))
 def test_forced_experts(family, tmp_path):
-    model = tiny_model(family, num_hidden_layers=2, **({"mlp_only_layers": []} if family == "qwen3_moe" else {}))
+    model = tiny_model(family, num_hidden_layers=LAYERS, **({"mlp_only_layers": []} if family == "qwen3_moe" and not FULL else {}))
     moe_mlir.export(model, tmp_path / "m.pt2", cache=False, force_experts=True)
     module = torch.export.load(tmp_path / "m.pt2").module(check_guards=False)
     tokens = torch.randint(331, (2, 9), generator=torch.Generator().manual_seed(0))

@@ -14,14 +14,15 @@ from moe_mlir.exporting.replacements import indexers as replacement
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import moe_compile
 from moe_mlir.testing.families import small_model
-from moe_mlir.testing.full import sample
+from moe_mlir.testing.full import FULL, sample
 
 LENGTH, PROMPT = 32, 20
 # Single keys, blocks of keys, the choice of another layer, a window beside it, and an indexer that loops over queries.
 CONFIGURATIONS = {
     "deepseek_v32": {"index_n_heads": 16, "num_hidden_layers": 2, "mlp_layer_types": ["dense", "sparse"]},
     "minimax_m3_vl_text": {"index_block_size": 4, "index_topk_blocks": 2, "index_n_heads": 2,
-                           "num_hidden_layers": 2, "layer_types": ["full_attention", "minimax_m3_sparse"], "mlp_layer_types": ["dense", "sparse"]},
+                           **({"layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"]} if FULL else
+                              {"num_hidden_layers": 2, "layer_types": ["full_attention", "minimax_m3_sparse"], "mlp_layer_types": ["dense", "sparse"]})},
     "glm_moe_dsa": {"index_n_heads": 16, "indexer_types": ["full", "shared", "full"]},
     "axk2": {"index_n_heads": 16},
     "dots3_note_text": {"index_n_heads": 16, "layer_types": ["sliding_attention", "indexed_attention", "indexed_attention"]},

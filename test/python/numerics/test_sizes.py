@@ -62,11 +62,12 @@ def test_bfloat16(name, cpu, tmp_path):
 @pytest.mark.parametrize("spread", ["one", "few"])
 def test_experts_without_tokens(spread, tmp_path):
     """All tokens on the same experts, or on a few: the others get no rows."""
-    model = tiny_model("mixtral", num_hidden_layers=2)
+    layers = 3 if FULL else 2
+    model = tiny_model("mixtral", num_hidden_layers=layers)
     executable = compile_model(model, tmp_path, max_cache_len=33, force_experts=True)
     tokens = random_tokens(model, 2, 33, seed=4)
     choices = [[3, 5]] if spread == "one" else [[3, 5], [0, 3], [5, 7]]
-    ids = np.array(choices)[np.random.default_rng(0).integers(len(choices), size=(2, 2, 33))]
+    ids = np.array(choices)[np.random.default_rng(0).integers(len(choices), size=(layers, 2, 33))]
     seen = observe(model, tokens, ids)
     assert same_sets(seen.chosen, ids).all()
     forced = {f"experts_{i}": value for i, value in enumerate(ids)}

@@ -1,6 +1,6 @@
 // A connection that ends while a long message is sent, to be loaded in front of the C library (LD_PRELOAD). MOE_PLANT=reset plants it.
 //
-// Of the PLANT_AT-th long message on a socket, which its protocol gives to the system by whatever function, half is taken, and then the connection is gone.
+// Of the PLANT_AT-th long message on a socket, sent by send or sendmsg, half is taken, and then the connection is gone.
 // So it is between two parts that UCX hears of it, from a function that sends: by chance that is rare.
 
 #define _GNU_SOURCE
