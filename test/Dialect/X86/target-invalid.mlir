@@ -49,3 +49,8 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v4", rows = 6, colu
 // A field that nobody reads is an error, not a wish without effect.
 // expected-error@+1 {{duplicate or unknown struct parameter name: row}}
 module attributes {kernel.target = #x86.target<row = 4, columns = 64, vector = 16>} {}
+
+// -----
+
+// expected-error@+1 {{unknown CPU 'nonsense'}}
+module attributes {kernel.target = #x86.target<cpu = "nonsense", rows = 6, columns = 64, vector = 16>} {}
