@@ -52,11 +52,12 @@ Status DeviceCalls::fetch(Device &device, const moert_program &program, std::vec
     uint64_t bytes = bytesOf(output);
     if (Status s = device.pageLocked(output.locked, bytes, output.data); s.failed())
       return s;
-    if (!output.data && !output.memory.reserve(bytes))
-      return failure(kUserError, "out of memory: %s needs %llu bytes", program.outputs[i].name,
-                     static_cast<unsigned long long>(bytes));
-    if (!output.data)
+    if (!output.data) {
+      if (!output.memory.reserve(bytes))
+        return failure(kUserError, "out of memory: %s needs %llu bytes", program.outputs[i].name,
+                       static_cast<unsigned long long>(bytes));
       output.data = output.memory.data();
+    }
     if (Status s = device.download(output.data, output.view, copies ? bytes : 0); s.failed())
       return s;
   }

@@ -49,8 +49,8 @@ Status CudaDevice::pageLocked(DeviceBlock &block, uint64_t bytes, void *&data) {
     if (Status s = check(api.freeHost(old), "giving memory of the host back"); s.failed())
       return s;
   }
-  void *made = nullptr;
   if (!block.base) {
+    void *made = nullptr;
     cudaError_t error = api.hostAlloc(&made, bytes, cudaHostAllocDefault);
     if (error == cudaErrorMemoryAllocation) {
       (void)api.getLastError(); // ordinary memory does as well
@@ -58,8 +58,6 @@ Status CudaDevice::pageLocked(DeviceBlock &block, uint64_t bytes, void *&data) {
     }
     if (Status s = check(error, "reserving memory of the host"); s.failed())
       return s;
-  }
-  if (made) {
     block = {made, bytes};
     locked.push_back(block);
   }

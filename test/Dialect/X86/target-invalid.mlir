@@ -54,3 +54,9 @@ module attributes {kernel.target = #x86.target<row = 4, columns = 64, vector = 1
 
 // expected-error@+1 {{unknown CPU 'nonsense'}}
 module attributes {kernel.target = #x86.target<cpu = "nonsense", rows = 6, columns = 64, vector = 16>} {}
+
+// -----
+
+// A level names the CPU that was found, not how it was asked for.
+// expected-error@+1 {{unknown CPU 'native'}}
+module attributes {kernel.target = #x86.target<cpu = "native", rows = 6, columns = 64, vector = 16>} {}

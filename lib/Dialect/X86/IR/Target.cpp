@@ -53,7 +53,7 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
   if (blockColumns % columns)
     return emitError() << "'columns' is " << columns << "; those of a tile divide the " << blockColumns
                        << " of a weight block";
-  // LLVM looks no further where it does not know a name, and finds the features of something else.
+  // LLVM does not check the name that it is asked for, and gives the features of some other CPU.
   if (!cpu.empty() && (!isKnown(cpu) || cpu == "native"))
     return emitError() << "unknown CPU '" << cpu << "'";
   if (cpu.empty() || !(dotBf16 || matrixRows))
