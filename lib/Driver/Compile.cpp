@@ -80,9 +80,8 @@ int Compiler::finish(Outputs &outputs) {
   if (counted)
     if (Error error = outputs.addText(*options.report, printReport))
       return fail(std::move(error));
-  if (Error error = outputs.commit())
+  if (Error error = outputs.commit(/*isLast=*/true))
     return fail(std::move(error));
-  noteOutputWritten();
   return kOk;
 }
 

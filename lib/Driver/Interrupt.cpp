@@ -26,7 +26,7 @@ struct State {
   std::mutex mutex;
   StringSet<> folders;
   std::string phase, command, ir;
-  bool written = false;
+  bool isDone = false;
 };
 State &state() {
   static State *instance = new State; // outlives everything, as crashes happen at any time
@@ -46,18 +46,22 @@ void removeFolders() {
 
 /// Runs on a thread of its own, so it may do what a signal handler must not.
 void waitForSignal(sigset_t signals) {
-  int signal;
-  while (sigwait(&signals, &signal) != 0)
-    ;
-  std::unique_lock<std::mutex> lock(state().mutex);
-  removeFolders();
-  errs() << "\nmoe-compile: ";
-  if (signal == SIGINT)
-    errs() << "interrupted";
-  else
-    errs() << "ended by SIG" << sigabbrev_np(signal);
-  errs() << (state().written ? "; the output had been written already\n" : "; no output was written\n");
-  _exit(kSignalled + signal);
+  for (;;) {
+    int signal;
+    while (sigwait(&signals, &signal) != 0)
+      ;
+    std::lock_guard<std::mutex> lock(state().mutex);
+    if (state().isDone)
+      continue;
+    removeFolders();
+    errs() << "\nmoe-compile: ";
+    if (signal == SIGINT)
+      errs() << "interrupted";
+    else
+      errs() << "ended by SIG" << sigabbrev_np(signal);
+    errs() << "; no output was written\n";
+    _exit(kSignalled + signal);
+  }
 }
 
 /// A crash is already lost: writing the report is worth the risk of doing it in a handler.
@@ -132,10 +136,7 @@ void moe_mlir::handleInterrupts() {
 InterruptsHeld::InterruptsHeld() { state().mutex.lock(); }
 InterruptsHeld::~InterruptsHeld() { state().mutex.unlock(); }
 
-void moe_mlir::noteOutputWritten() {
-  std::lock_guard<std::mutex> lock(state().mutex);
-  state().written = true;
-}
+void InterruptsHeld::workIsDone() { state().isDone = true; }
 
 bool moe_mlir::makeScratchFolder(char *name) {
   std::lock_guard<std::mutex> lock(state().mutex);

@@ -13,10 +13,10 @@ class InterruptsHeld {
 public:
   InterruptsHeld();
   ~InterruptsHeld();
-};
 
-/// From here on an interrupt no longer says that nothing was written.
-void noteOutputWritten();
+  /// Also one that waits has no effect any more: all outputs are in their places.
+  void workIsDone();
+};
 
 /// Makes a folder that an interrupted or crashed process removes; `name` ends with XXXXXX, which are filled in. No
 /// signal comes between the two. False, with errno, if it cannot be made.

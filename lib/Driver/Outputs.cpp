@@ -158,13 +158,21 @@ Error Outputs::place(const Move &move, std::vector<Move> &undo) {
   return Error::success();
 }
 
-Error Outputs::commit() {
+Error Outputs::commit(bool isLast) {
   for (const auto &[path, text] : texts)
     if (Error error = printToStream(path, text))
       return error;
+  InterruptsHeld held;
+  if (Error error = placeAll())
+    return error;
+  if (isLast)
+    held.workIsDone();
+  return Error::success();
+}
+
+Error Outputs::placeAll() {
   if (moves.empty())
     return Error::success();
-  InterruptsHeld held;
   FolderLock lock(folderOf(moves.front().to));
   std::vector<Move> undo;
   for (const Move &move : moves)

@@ -29,7 +29,8 @@ public:
   /// A path beside `final` for a file that is thrown away.
   llvm::Expected<std::string> scratch(llvm::StringRef final, llvm::StringRef name);
   /// Prints the texts, then moves the files. If any of it fails, files that stood there before stand there again.
-  llvm::Error commit();
+  /// No signal ends the process any more once the last ones are in their places.
+  llvm::Error commit(bool isLast = false);
 
 private:
   struct Move {
@@ -37,6 +38,7 @@ private:
   };
   llvm::Expected<std::string> folderBeside(llvm::StringRef final);
   llvm::Error place(const Move &move, std::vector<Move> &undo);
+  llvm::Error placeAll();
 
   llvm::StringMap<std::string> folders; ///< by the folder that they lie in
   std::vector<Move> moves;

@@ -1,9 +1,12 @@
 """How the command line ends, as a process of its own: by a signal, or because its work is done."""
 
 import atexit
+import contextlib
 import os
 import signal
 import sys
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def end_at_once():
@@ -12,14 +15,34 @@ def end_at_once():
     Not by an exception: it would be lost where a library catches all of them, as imports and destructors do. Nothing
     has to be put back; who writes a file holds the signals off until it is there or is gone.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _end)
 
 
+@contextlib.contextmanager
+def blocked():
+    """Signals wait meanwhile, so that no handler raises where a part of something is done."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # by itself: a call that changes it may raise, too
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def after_work(handler):
+    """What a signal does instead of `handler` once the work is done: it does not end the command any more. Programs that
+    call the package have other handlers, and keep them.
+
+    Not SIG_IGN: Python complains of a signal that comes just before that is set.
+    """
+    return _do_nothing if handler is _end else handler
+
+
 def ignore():
-    """Work that is done cannot be interrupted any more."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    """An exit code that is decided stays as it is."""
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
@@ -38,6 +61,10 @@ def leave(code):
     except OSError:
         sys.exit(code)  # Python has a message and a code for that
     os._exit(code)
+
+
+def _do_nothing(number, frame):
+    pass
 
 
 def _end(number, frame):

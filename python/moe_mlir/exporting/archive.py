@@ -5,13 +5,13 @@ import io
 import json
 import os
 import signal
-import tempfile
 import threading
-from pathlib import Path
 
 import torch
 
+from .. import interrupts
 from ..errors import Error
+from .unnamed import unnamed_file
 
 
 def check_output(path, inputs=()):
@@ -35,29 +35,28 @@ def check_output(path, inputs=()):
 
 
 def save(program, path, metadata, check):
-    """Write `program` with `metadata` as `extra/moe_mlir.json`; the archive's top folder is `archive`. The file is
-    renamed into its place only after `check` has passed.
+    """Write `program` with `metadata` as `extra/moe_mlir.json`; the archive's top folder is `archive`. The file
+    gets its name only after `check` has passed.
 
-    An interrupt waits until no file is half written, and leaves none behind.
+    An interrupt waits until no file is half written, and leaves none behind. One that comes when the file has its name is too
+    late to end the command.
     """
     path = _target(path)
-    received = []
+    held = _HeldSignals()
     try:
-        with _signals_held(received), _os_errors(path):
-            with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-                temporary = Path(folder) / path.name
-                with open(temporary, "wb") as file:
-                    sink = _Sink(file, lambda: received or check.has_failed())
-                    torch.export.save(program, sink, extra_files={"moe_mlir.json": json.dumps(metadata, indent=1)})
-                    if sink.error and not check.has_failed():
-                        raise sink.error
-                check.wait(lambda: received)
-                if not received:
-                    os.replace(temporary, path)
+        with held, _os_errors(path), unnamed_file(path) as (file, give_name):
+            sink = _Sink(file, lambda: held.received or check.has_failed())
+            torch.export.save(program, sink, extra_files={"moe_mlir.json": json.dumps(metadata, indent=1)})
+            if sink.error and not check.has_failed():
+                raise sink.error
+            check.wait(lambda: held.received)
+            if not held.received:
+                give_name()
+                held.work_is_done()
     finally:
-        if received:
+        if held.received:
             check.close()
-            signal.raise_signal(received[0])
+            signal.raise_signal(held.received[0])
 
 
 @contextlib.contextmanager
@@ -106,19 +105,28 @@ def _target(path):
         raise Error(f"cannot write '{path}': {getattr(error, 'strerror', None) or error}") from error
 
 
-@contextlib.contextmanager
-def _signals_held(received):
-    """Ctrl-C and termination only add their numbers to `received`."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals go to the main thread
-        return
-    before = {
-        number: signal.signal(number, lambda number, frame: received.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) not in (signal.SIG_IGN, None)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+class _HeldSignals:
+    """While it is entered, Ctrl-C and termination only add their numbers to `received`."""
+
+    def __init__(self):
+        self.received = []
+        self.before = {}
+
+    def work_is_done(self):
+        """What was received, and what is still to come, does not end the command any more."""
+        self.before = {number: interrupts.after_work(handler) for number, handler in self.before.items()}
+
+    def __enter__(self):
+        if threading.current_thread() is not threading.main_thread():
+            return  # signals go to the main thread
+        handled = [number for number in interrupts.SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+        with interrupts.blocked():
+            self.before = {number: signal.signal(number, self._receive) for number in handled}
+
+    def __exit__(self, *_):
+        with interrupts.blocked():
+            for number, handler in self.before.items():
+                signal.signal(number, handler)
+
+    def _receive(self, number, frame):
+        self.received.append(number)

@@ -16,9 +16,8 @@ import traceback
 
 import torch
 
-from .. import errors
+from .. import errors, interrupts
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PR_SET_PDEATHSIG = 1
 
 
@@ -44,10 +43,12 @@ class ForkedCheck:
 
     def _fork(self, function):
         """Whether there is a child now. Signals wait meanwhile: nothing may be raised in the child but by `function`."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         parent = os.getpid()
-        try:
-            reader, writer = os.pipe()
+        with interrupts.blocked():
+            try:
+                reader, writer = os.pipe()
+            except OSError:  # no descriptor is left
+                return False
             try:
                 process = os.fork()
             except OSError:  # no memory for another process
@@ -59,10 +60,6 @@ class ForkedCheck:
             os.close(writer)
             self.process, self.reader = process, open(reader, "rb", buffering=0)
             return True
-        except OSError:  # no descriptor is left
-            return False
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def has_failed(self):
         """Whether it is known by now that `wait` will raise. Never raises."""

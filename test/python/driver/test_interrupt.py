@@ -157,3 +157,15 @@ def test_while_a_level_is_printed(source, tmp_path):
     interrupt(process)
     assert files(tmp_path) == ["in", "in/a.mlir", "ir", "ir/0_graph.mlir", "ir/1_spmd.mlir", "ir/2_scheduled.mlir",
                                "ir/3_kernel.mlir"]
+
+
+def test_when_the_output_is_there(source, tmp_path):
+    """Work that is done is not interrupted any more, while the compiler takes apart what it holds."""
+    process = start(source, "-o", tmp_path / "b", "-q")
+    while not (tmp_path / "b").exists():
+        assert process.poll() is None
+    while process.poll() is None:
+        for number in SIGNALS:
+            process.send_signal(number)
+    assert (process.returncode, process.communicate()[1]) == (0, "")
+    assert files(tmp_path) == ["b", "b.weights", "in", "in/a.mlir"]

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import moe_mlir
+from moe_mlir import interrupts
 from moe_mlir.errors import Error, MismatchError, UnsupportedError
 from moe_mlir.exporting import archive, forked_check
 from moe_mlir.testing.full import sample, whole
@@ -192,10 +193,10 @@ def test_without_a_fork_the_archive_is_whole(check, tmp_path, monkeypatch):
 def test_signals_are_the_parents(check):
     """The child lives on, whatever they mean to the parent."""
     made = check(lambda: time.sleep(0.5))
-    for number in forked_check.SIGNALS:
+    for number in interrupts.SIGNALS:
         os.kill(made.process, number)
     made.wait()
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) & set(forked_check.SIGNALS) == set()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) & set(interrupts.SIGNALS) == set()
 
 
 def test_nothing_more_is_written_once_it_has_failed(check, tmp_path, monkeypatch):
