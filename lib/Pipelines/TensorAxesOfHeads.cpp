@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace moe_mlir;
 
-static RankedTensorType typeOf(Value value) { return dyn_cast<RankedTensorType>(value.getType()); }
+static RankedTensorType rankedTypeOf(Value value) { return dyn_cast<RankedTensorType>(value.getType()); }
 
 /// "model.layers.0.self_attn.k_proj.weight", the weight that a value of heads is made by; empty if none is found.
 static StringRef weightBehind(Value value) {
@@ -31,7 +31,7 @@ static StringRef weightBehind(Value value) {
 
 LogicalResult TensorAxes::checkHeads() {
   WalkResult result = func.walk([&](nn::AttentionOp op) -> WalkResult {
-    int64_t heads = typeOf(op.getKey()).getDimSize(1), queries = typeOf(op.getQuery()).getDimSize(2);
+    int64_t heads = rankedTypeOf(op.getKey()).getDimSize(1), queries = rankedTypeOf(op.getQuery()).getDimSize(2);
     const bool isDivided = heads < 1 || heads % ranks == 0 || ranks % heads == 0; // dynamic ones are negative
     if (isDivided && (heads < 1 || heads % ranks == 0 || queries % ranks == 0))
       return WalkResult::advance();
@@ -63,7 +63,7 @@ void TensorAxes::visitUpdate(nn::CacheUpdateOp op) {
 }
 
 void TensorAxes::visitAttention(nn::AttentionOp op) {
-  const int64_t heads = typeOf(op.getKey()).getDimSize(1);
+  const int64_t heads = rankedTypeOf(op.getKey()).getDimSize(1);
   if (heads == 1) // All ranks have it, and queries are divided without it.
     refuse(op, {op.getKey(), op.getValue()}, "has one head of keys, which every rank needs");
   join(op->getOperands());
@@ -74,9 +74,9 @@ void TensorAxes::visitAttention(nn::AttentionOp op) {
   const int64_t parts = partsOf(op.getKey());
   if (partsOf(op.getQuery()) != ranks || parts != partsOf(op.getValue()) || (parts != ranks && parts != heads))
     return refuse(op, "has queries, keys and values whose heads are not divided alike");
-  if (op.getMask() && typeOf(op.getMask()).getDimSize(1) != 1)
+  if (op.getMask() && rankedTypeOf(op.getMask()).getDimSize(1) != 1)
     return refuse(op, "has a mask for each head");
-  if (op.getBias() && typeOf(op.getBias()).getDimSize(1) != 1)
+  if (op.getBias() && rankedTypeOf(op.getBias()).getDimSize(1) != 1)
     return refuse(op, "has a bias for each head");
   // Each head of queries has its sink.
   if (Value sinks = op.getSinks()) {

@@ -1,5 +1,6 @@
 //===- VerifyLevel.cpp - moe-verify-level: the contract of each level ---------------------------------------------===//
 
+#include "GenerationContract.h"
 #include "RankContract.h"
 #include "SizeContract.h"
 
@@ -273,6 +274,8 @@ private:
       for (auto func : getOperation().getOps<func::FuncOp>())
         if (failed(InterfaceCheck(func, wanted).run()) || (wanted == Level::Graph && failed(verifySizes(func))))
           return failure();
+    if (failed(verifyGeneration(getOperation(), level)))
+      return failure();
     return wanted == Level::Runtime ? success() : verifyVariants(getOperation());
   }
 };

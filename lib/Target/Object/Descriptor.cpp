@@ -7,6 +7,7 @@
 #include "Descriptor.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
+#include "moe-mlir/Dialect/Moe/IR/Generation.h"
 #include "moe-mlir/Weights/Dtype.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -205,7 +206,7 @@ LogicalResult DescriptorBuilder::checkRole(StringRef role, DictionaryAttr entry,
 }
 
 FailureOr<llvm::Constant *> DescriptorBuilder::generation(DictionaryAttr program) {
-  auto attr = module->getAttrOfType<DictionaryAttr>("moe.generation");
+  auto attr = module->getAttrOfType<DictionaryAttr>(moe::kGenerationAttr);
   if (!attr || !attr.contains("tokens") || !attr.contains("position") || !attr.contains("logits"))
     return null();
   auto find = [&](StringRef field, StringRef listName, int32_t &number) -> LogicalResult {
@@ -241,28 +242,28 @@ FailureOr<llvm::Constant *> DescriptorBuilder::generation(DictionaryAttr program
   for (StringRef field : {"vocab_size", "cache_length"})
     if (integer(field) <= 0)
       return error("'moe.generation' has no " + field + ", without which the program cannot generate text");
+  auto facts = [&](StringRef list, int32_t i) { return moe::GenerationValue::ofEntry(entryOf(list, i)); };
+  if (std::string why = moe::contradictionOf(attr, facts("inputs", tokens), facts("inputs", position),
+                                             facts("outputs", logits));
+      !why.empty())
+    return error(why);
   if (failed(checkRole("tokens", entryOf("inputs", tokens), {any, any}, "[batch, tokens] of i64")) ||
       failed(checkRole("position", entryOf("inputs", position), any, "[batch] of i64")) ||
       (keep >= 0 && failed(checkRole("keep", entryOf("inputs", keep), any, "[kept tokens] of i64"))) ||
       failed(checkRole("logits", entryOf("outputs", logits), {any, any, vocabSize},
                        ("[batch, tokens, " + Twine(vocabSize) + "] of floating-point numbers").str())))
     return failure();
-  int32_t vocabulary = MOERT_VOCAB_NONE;
-  if (auto kind = attr.getAs<StringAttr>("vocabulary")) {
-    vocabulary = llvm::StringSwitch<int32_t>(kind)
-                     .Case("bytes", MOERT_VOCAB_BYTES)
-                     .Case("ids", MOERT_VOCAB_IDS)
-                     .Default(MOERT_VOCAB_NONE);
-  }
+  auto kind = attr.getAs<StringAttr>("vocabulary");
+  const int32_t vocabulary = !kind ? MOERT_VOCAB_NONE : kind == "bytes" ? MOERT_VOCAB_BYTES : MOERT_VOCAB_IDS;
   SmallVector<llvm::Constant *> eos;
   if (auto ids = attr.getAs<ArrayAttr>("eos"))
     for (Attribute id : ids)
       if (auto number = dyn_cast<IntegerAttr>(id))
         eos.push_back(int64(number.getInt()));
-  return global(
-      structure({int32(tokens), int32(position), int32(keep), int32(logits), int32(vocabulary), int64(vocabSize),
-                 int64(integer("cache_length")), int32(eos.size()), array(eos, "moert.eos")}),
-      "moert.generation");
+  return global(structure({int32(tokens), int32(position), int32(keep), int32(logits), int32(vocabulary),
+                           int64(vocabSize), int64(integer("cache_length")), int32(eos.size()),
+                           array(eos, "moert.eos")}),
+                "moert.generation");
 }
 
 FailureOr<uint32_t> DescriptorBuilder::variantAxes(DictionaryAttr program) {

@@ -6,6 +6,7 @@
 // RUN: not moe-translate --moe-to-object %t/tokens.mlir 2>&1 | FileCheck %s --check-prefix=TOKENS
 // RUN: not moe-translate --moe-to-object %t/logits.mlir 2>&1 | FileCheck %s --check-prefix=LOGITS
 // RUN: not moe-translate --moe-to-object %t/length.mlir 2>&1 | FileCheck %s --check-prefix=LENGTH
+// RUN: not moe-translate --moe-to-object %t/range.mlir 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not moe-translate --moe-to-object %t/keep.mlir 2>&1 | FileCheck %s --check-prefix=KEEP
 // RUN: not moe-translate --moe-to-object %t/axis.mlir 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not moe-translate --moe-to-object %t/ranks.mlir 2>&1 | FileCheck %s --check-prefix=RANKS
@@ -102,6 +103,21 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
   llvm.func @moe_run(%c: !llvm.ptr) -> i32
       attributes {moert.program = {inputs = [{name = "ids", type = memref<?x?xi64>, dims = array<i64: 0, 1>},
                                              {name = "at", type = memref<?xi64>, dims = array<i64: 0>}],
+                                   outputs = [{name = "l", type = memref<?x?x32xf32>, dims = array<i64: 0, 1>}],
+                                   states = [], symbols = ["b", "s", "v"]}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- range.mlir
+// RANGE: error: 'moe.generation' says cache_length = 80, but the range of 'at' ends at 7, with room for 8 tokens
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moe.generation = {tokens = "ids", position = "at", logits = "l", vocab_size = 32, cache_length = 80},
+                   moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [{name = "ids", type = memref<?x?xi64>, dims = array<i64: 0, 1>},
+                                             {name = "at", type = memref<?xi64>, dims = array<i64: 0>, lo = 0, hi = 7}],
                                    outputs = [{name = "l", type = memref<?x?x32xf32>, dims = array<i64: 0, 1>}],
                                    states = [], symbols = ["b", "s", "v"]}} {
     %0 = llvm.mlir.constant(0 : i32) : i32
