@@ -1,6 +1,7 @@
 //===- CallRules.cpp - what operators ask of their operands and results -------------------------------------------===//
 
 #include "CallRules.h"
+#include "DtypeRules.h"
 #include "ShapeRules.h"
 #include "Support.h"
 #include "moe-mlir/Support/Expression.h"
@@ -299,11 +300,14 @@ Error moe_mlir::pt2::checkCall(aten::CallOp call) {
   if (call.getBase() == "moe_mlir.experts")
     if (Error error = checkActivation(call))
       return error;
-  if (const Rule *rule = findRule(call))
-    return Check(call, *rule).run();
+  if (const Rule *rule = findRule(call)) {
+    if (Error error = Check(call, *rule).run())
+      return error;
+    return checkDtypes(call);
+  }
   if (!call.getTarget().starts_with("_operator.") && !call.getTarget().starts_with("torch.sym_"))
-    return Error::success();
+    return checkDtypes(call);
   bool scalar = none_of(call.getInputs().getTypes(), llvm::IsaPred<ShapedType>) && call.getNumResults() == 1 &&
                 call.getResultTypes()[0].isIntOrFloat();
-  return scalar ? Error::success() : inputError("arithmetic on sizes with a tensor");
+  return scalar ? checkDtypes(call) : inputError("arithmetic on sizes with a tensor");
 }

@@ -128,6 +128,21 @@ Error GraphReader::checkLogits(Type type) const {
                     " ids, but it is " + text);
 }
 
+/// The graph and the archive say the same of a tensor.
+static Error checkStored(StringRef key, const Pt2Tensor &stored, Type declared) {
+  Type element = getElementType(stored.type, declared.getContext());
+  if (!element)
+    return unsupportedError("tensor '" + printable(key) + "' has " + notSupported(stored.type));
+  auto held = RankedTensorType::get(stored.sizes, element);
+  if (declared == held)
+    return Error::success();
+  std::string inGraph, inArchive;
+  raw_string_ostream(inGraph) << declared;
+  raw_string_ostream(inArchive) << held;
+  return inputError("tensor '" + printable(key) + "' is declared as " + inGraph +
+                    " in the graph, but the archive holds " + inArchive);
+}
+
 Error GraphReader::createFunction(Scope &scope, ModuleOp module, const JsonObject &signature) {
   nameDims(scope);
   if (const JsonArray *specs = signature.getArray("output_specs"))
@@ -154,6 +169,8 @@ Error GraphReader::createFunction(Scope &scope, ModuleOp module, const JsonObjec
       NamedAttrList list(dictionary);
       list.set("moe.name", builder.getStringAttr(input.key));
       const Pt2Tensor *stored = archive.lookup(input.key);
+      if (Error error = stored ? checkStored(input.key, *stored, type) : Error::success())
+        return error;
       if (stored && archive.isZero(*stored))
         list.set("moe.state", builder.getUnitAttr());
       dictionary = list.getDictionary(builder.getContext());
@@ -213,16 +230,9 @@ Error GraphReader::defineStored(Scope &scope, const InputSpec &input) {
   const Pt2Tensor *stored = archive.lookup(input.key);
   if (!stored)
     return inputError("tensor '" + printable(input.key) + "' is missing (no table of the archive has it)");
-  Type element = getElementType(stored->type, builder.getContext());
-  if (!element)
-    return unsupportedError("tensor '" + printable(input.key) + "' has " + notSupported(stored->type));
-  if (element != type->getElementType() || type->getShape() != ArrayRef<int64_t>(stored->sizes)) {
-    std::string declared, found;
-    raw_string_ostream(declared) << *type;
-    raw_string_ostream(found) << RankedTensorType::get(stored->sizes, element);
-    return inputError("tensor '" + printable(input.key) + "' is declared as " + declared +
-                      " in the graph, but the archive holds " + found);
-  }
+  if (Error error = checkStored(input.key, *stored, *type))
+    return error;
+  Type element = type->getElementType();
   Location loc = NameLoc::get(builder.getStringAttr(input.key));
   if (input.kind == InputSpec::Stored && type->getNumElements() == 1 && !element.isInteger(1) &&
       !element.isUnsignedInteger()) {

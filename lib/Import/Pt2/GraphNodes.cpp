@@ -1,6 +1,7 @@
 //===- GraphNodes.cpp - nodes of a .pt2 file as aten.call ops -----------------------------------------------------===//
 
 #include "CallRules.h"
+#include "DtypeRules.h"
 #include "Graph.h"
 #include "Location.h"
 #include "Support.h"
@@ -162,6 +163,14 @@ Error GraphReader::readNodes(Scope &scope) {
   return Error::success();
 }
 
+/// Values keep their types where they pass into a nested graph and out of it.
+static Error checkPassed(StringRef name, Type declared, Value value) {
+  Type element = getElementTypeOrSelf(declared), own = getElementTypeOrSelf(value.getType());
+  return element == own ? Error::success()
+                        : inputError("value '" + printable(name) + "' has dtype " + dtypeName(element) +
+                                     ", but what the nested graph has for it, " + dtypeName(own));
+}
+
 /// `wrap_with_set_grad_enabled(flag, graph, args...)` calls a nested graph; gradients mean nothing here, so its nodes
 /// join the caller's.
 Error GraphReader::inlineGraph(Scope &scope, const JsonObject &node, StringRef target) {
@@ -198,6 +207,11 @@ Error GraphReader::inlineGraph(Scope &scope, const JsonObject &node, StringRef t
     std::optional<StringRef> name = getName(formal.getAsObject());
     if (!name)
       return inputError("an input of the nested graph has no name");
+    if (isa<RankedTensorType>(operand.getType())) {
+      Expected<RankedTensorType> type = getTensorType(inner, *name);
+      if (Error error = type ? checkPassed(*name, *type, operand) : type.takeError())
+        return error;
+    }
     if (Error error = define(inner, *name, operand))
       return error;
   }
@@ -209,10 +223,12 @@ Error GraphReader::inlineGraph(Scope &scope, const JsonObject &node, StringRef t
     return error;
   if (names.size() != results->size())
     return inputError("the nested graph does not fit its call");
-  for (auto [name, result] : zip(names, *results)) {
+  for (auto [name, type, result] : zip(names, types, *results)) {
     Expected<Value> value = getValue(inner, getName(result.getAsObject()).value_or(""));
     if (!value)
       return value.takeError();
+    if (Error error = checkPassed(name, type, *value))
+      return error;
     if (Error error = define(scope, name, *value))
       return error;
   }

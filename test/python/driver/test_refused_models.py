@@ -21,6 +21,7 @@ def test_missing_file_and_folder(tmp_path):
 
 NODE = "program.graph_module.graph.nodes.0"
 
+META = '{"dtype": %d, "sizes": [{"as_expr": {"expr_str": "s0"}}, {"as_int": 2}]}'
 CHANGES = {
     "truncated": (1, "the archive is truncated (no end record)", "truncate", 1),
     "schema version": (2, "graph: schema version 9 is not supported; version 8 is", "set", "program.schema_version.major", 9),
@@ -44,8 +45,14 @@ CHANGES = {
                          "set", "weights", '{"proj.weight": [29, [3, 2]]}'),
     "quantised value": (2, "graph: node 'linear' (torch.ops.aten.linear.default) at model.py:7: value 'linear' has dtype uint8, which is not supported",
                         "set", "program.graph_module.graph.tensor_values.linear.dtype", 1),
-    "dtype of a value": (2, "model.py:7 (proj, linear): 'aten.linear.default' of complex numbers is not supported; known are products",
-                         "set", "program.graph_module.graph.tensor_values.linear.dtype", 10),
+    "dtype of a value": (2, "model.py:8 (sum): 'aten.isnan.default' of complex numbers is not supported; known are products",
+                         "set", "program.graph_module.graph.nodes.0.target", '"torch.ops.aten.polar.default"',
+                         "set", "program.graph_module.graph.nodes.0.inputs.0.name", '"abs"',
+                         "set", "program.graph_module.graph.nodes.0.inputs.1",
+                         '{"name": "angle", "arg": {"as_tensor": {"name": "x"}}, "kind": 1}',
+                         "set", "program.graph_module.graph.nodes.1.target", '"torch.ops.aten.isnan.default"',
+                         "set", "program.graph_module.graph.tensor_values.linear", META % 10,
+                         "set", "program.graph_module.graph.tensor_values.sum", META % 12),
 }
 
 

@@ -5,7 +5,7 @@ import operator
 import pytest
 import torch
 import transformers.integrations.moe  # noqa: F401 (defines transformers::grouped_mm_fallback)
-from op_program import Operators
+from op_program import Operators, false_dtypes
 
 F = torch.nn.functional
 BATCH = {name: (0, 1) for name in ("x", "y", "h", "i", "j", "b", "d", "p")} | {"k": (0,), "r": (0,), "s": (0,)}
@@ -322,14 +322,24 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_group(group, tmp_path):
-    functions = GROUPS[group]
-    used = {name for f in functions.values() for name in f.__code__.co_varnames[: f.__code__.co_argcount]}
+def inputs_of(group, *sizes):
+    used = {name for f in GROUPS[group].values() for name in f.__code__.co_varnames[: f.__code__.co_argcount]}
+    return {name: value for name, value in make_inputs(*sizes).items() if name in used}
 
-    def inputs(*sizes):
-        return {name: value for name, value in make_inputs(*sizes).items() if name in used}
 
-    operators = Operators(functions, inputs(2, 3), BATCH, tmp_path)
+@pytest.fixture(scope="module", params=GROUPS)
+def compiled(request, tmp_path_factory):
+    """The name of a group, and the group as it was compiled."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return request.param, Operators(GROUPS[request.param], inputs_of(request.param, 2, 3), BATCH, folder)
+
+
+def test_group(compiled):
+    group, operators = compiled
     for batch, length in ((2, 3), (3, 7), (5, 4)):
-        operators.check(inputs(batch, length))
+        operators.check(inputs_of(group, batch, length))
+
+
+def test_false_dtypes(compiled):
+    """What the file says of a result's type must follow from the operator and its arguments."""
+    assert not false_dtypes(compiled[1].source)
