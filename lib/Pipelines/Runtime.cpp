@@ -43,6 +43,7 @@ struct KernelLowerForGpu : impl::KernelLowerForGpuBase<KernelLowerForGpu> {
 } // namespace
 
 void buildKernelToRuntimePipeline(OpPassManager &pm) {
+  pm.addPass(kernel::createKernelVerifyBounds());
   pm.addPass(kernel::createKernelVerifyWindows());
   pm.addPass(kernel::createKernelJoinGroups());
   pm.addPass(cuda::createCheckCudaHost());

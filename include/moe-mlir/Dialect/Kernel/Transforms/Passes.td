@@ -41,6 +41,17 @@ def KernelVerifyDimensions : Pass<"kernel-verify-dimensions", "::mlir::func::Fun
   }];
 }
 
+def KernelVerifyBounds : Pass<"kernel-verify-bounds", "::mlir::ModuleOp"> {
+  let summary = "Refuse accesses that leave a buffer of a known size whatever the input is";
+  let description = [{
+    An index that is a constant, or a sum of multiples of induction variables of loops with constant bounds, must lie in a dimension
+    whose size the type says: the indices of `memref.load` and `memref.store`, K, columns and leading indices of `kernel.mma`, the
+    columns of `kernel.load_tile`, the first row of a tile, the limit of `kernel.store_tile`, and what its region loads. Nothing is said of an
+    index that depends on anything else, of a variable whose loop has a condition between it and the access, and of what is masked: columns
+    behind the last one of a destination, and elements of `a` behind its last column without `inbounds`.
+  }];
+}
+
 def KernelResolveSizes : Pass<"kernel-resolve-sizes", "::mlir::func::FuncOp"> {
   let summary = "Express the sizes of buffers by the sizes of the host function's arguments";
   let description = [{
