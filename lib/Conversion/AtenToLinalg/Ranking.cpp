@@ -104,24 +104,41 @@ static Values lowerCummax(Lowering &l) {
   return {{values, indices}};
 }
 
+/// Integers that compare as the elements do: of floats their bits, where zeros of both signs are equal, and NaN is larger
+/// than any number and equal to NaN, as in PyTorch. Comparisons of floats are false for NaN: ranks were no permutation.
+static Value keysOf(Lowering &l, Value input) {
+  auto from = cast<RankedTensorType>(input.getType());
+  Type element = from.getElementType();
+  if (!isa<FloatType>(element))
+    return input;
+  Type wide = getComputeType(element), key = l.b.getIntegerType(wide.getIntOrFloatBitWidth());
+  return l.map(from.clone(key), l.getSizes(input), input, [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+    using P = arith::CmpFPredicate;
+    Value x = convertScalar(b, loc, args[0], wide), zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(wide));
+    auto is = [&](P predicate, Value y) -> Value { return arith::CmpFOp::create(b, loc, predicate, x, y); };
+    APInt most = APInt::getSignedMaxValue(key.getIntOrFloatBitWidth());
+    Value largest = arith::ConstantOp::create(b, loc, b.getIntegerAttr(key, most));
+    Value bits = arith::BitcastOp::create(b, loc, key, x), none = arith::ConstantOp::create(b, loc, b.getZeroAttr(key));
+    // Below zero, more bits are a smaller number.
+    Value turned = arith::XOrIOp::create(b, loc, bits, largest);
+    Value number = arith::SelectOp::create(b, loc, is(P::OLT, zero), turned,
+                                           arith::SelectOp::create(b, loc, is(P::OEQ, zero), none, bits));
+    return arith::SelectOp::create(b, loc, is(P::UNO, x), largest, number);
+  });
+}
+
 /// How many elements along `dim` stand before each one in descending or ascending order; equal ones in order of their
 /// index.
 static Value rankOf(Lowering &l, Value input, int64_t dim, bool ascending) {
   Type i64 = l.b.getI64Type();
-  return pairwise(l, input, dim, i64, [&](OpBuilder &b, Location loc, Value own, Value other, Value i, Value j) {
-    Value first, equal;
-    if (isa<FloatType>(own.getType())) {
-      auto order = ascending ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::OGT;
-      first = arith::CmpFOp::create(b, loc, order, other, own);
-      equal = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, other, own);
-    } else {
-      bool truth = own.getType().isInteger(1); // true is the larger one, but as a signed number it is -1
-      auto order = ascending ? truth ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt
-                   : truth   ? arith::CmpIPredicate::ugt
-                             : arith::CmpIPredicate::sgt;
-      first = arith::CmpIOp::create(b, loc, order, other, own);
-      equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, other, own);
-    }
+  Value keys = keysOf(l, input);
+  return pairwise(l, keys, dim, i64, [&](OpBuilder &b, Location loc, Value own, Value other, Value i, Value j) {
+    bool truth = own.getType().isInteger(1); // true is the larger one, but as a signed number it is -1
+    auto order = ascending ? truth ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt
+                 : truth   ? arith::CmpIPredicate::ugt
+                           : arith::CmpIPredicate::sgt;
+    Value first = arith::CmpIOp::create(b, loc, order, other, own);
+    Value equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, other, own);
     Value earlier = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, j, i);
     Value before = arith::OrIOp::create(b, loc, first, arith::AndIOp::create(b, loc, equal, earlier));
     return convertScalar(b, loc, before, i64);

@@ -50,7 +50,7 @@ class Operators:
         self.executable = Executable(moe_compile(self.source, folder / "ops"))
 
     def check(self, inputs, tolerance=1e-5):
-        """Compares every output: integers exactly, f32 within `tolerance`, bf16 within an ulp."""
+        """Compares every output: integers exactly, f32 within `tolerance`, bf16 within an ulp; all exactly if it is 0."""
         outputs = self.executable.run({self.input_names[name]: to_numpy(value) for name, value in inputs.items()})
         with torch.no_grad():
             expected = self.module(inputs)
@@ -77,6 +77,9 @@ def compare(result, expected, tolerance):
         return None if same.all() else f"{result[~same][:4]}, expected {expected.numpy()[~same][:4]}"
     exact = expected.double().numpy()
     result = result.astype(np.float64)
+    if tolerance == 0:
+        same = ((result == exact) & (np.signbit(result) == np.signbit(exact))) | (np.isnan(result) & np.isnan(exact))
+        return None if same.all() else f"{result[~same][:4]}, expected {exact[~same][:4]}"
     with np.errstate(invalid="ignore"):
         close = np.abs(result - exact) <= (2.0**-7 if expected.dtype == torch.bfloat16 else tolerance) * np.maximum(
             np.abs(exact), 0.5)
