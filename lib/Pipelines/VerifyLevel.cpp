@@ -117,6 +117,10 @@ static StringRef fault(Operation *op, Level level) {
     return "has a result with an encoding; the compiler chooses those";
   if (llvm::any_of(op->getResultTypes(), isComplex))
     return "computes complex numbers; compute their real and imaginary parts, each a tensor of its own";
+  if (auto rounds = dyn_cast<arith::ArithRoundingModeInterface>(op);
+      rounds && rounds.getRoundingModeAttr() &&
+      rounds.getRoundingModeAttr().getValue() != arith::RoundingMode::to_nearest_even)
+    return "has a rounding mode; programs round to the nearest number, ties to even";
   if (level == Level::Kernel && usesMemorySpace(op))
     return "has a buffer with a memory space; this level has one kind of memory, and a target chooses where what "
            "stands";

@@ -25,6 +25,14 @@ func.func @foreign(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) {
   return
 }
 
+func.func @rounding(%x: tensor<4xf64>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %a = arith.truncf %x to_nearest_even : tensor<4xf64> to tensor<4xf32>
+  // expected-error@+1 {{level graph: 'arith.truncf' has a rounding mode; programs round to the nearest number, ties to even (2 ops, this is the first)}}
+  %b = arith.truncf %x downward : tensor<4xf64> to tensor<4xf32>
+  %c = arith.truncf %x to_nearest_away : tensor<4xf64> to tensor<4xf32>
+  return %a, %b, %c : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
 func.func @region(%x: tensor<4xi32>) -> tensor<4xi32> {
   %e = tensor.empty() : tensor<4xi32>
   %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}

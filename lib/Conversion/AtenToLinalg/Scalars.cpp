@@ -42,6 +42,8 @@ Value mlir::aten::convertScalar(OpBuilder &b, Location loc, Value value, Type to
       return convertScalar(b, loc, arith::ExtFOp::create(b, loc, b.getF32Type(), value), to);
     if (fromWidth < toWidth)
       return arith::ExtFOp::create(b, loc, to, value);
+    if (from.isF64() && toWidth == 16) // PyTorch makes 16-bit floats of f32, and so rounds twice
+      value = arith::TruncFOp::create(b, loc, b.getF32Type(), value);
     return arith::TruncFOp::create(b, loc, to, value);
   }
   if (isa<FloatType>(from))

@@ -50,7 +50,7 @@ class Program:
         subprocess.run([BIN / "moe-translate", "--moe-to-object", folder / "runtime.mlir", "-o", folder / "model.o"],
                        check=True)
         # --no-undefined: the object may need the shim's functions and the C library, nothing else.
-        subprocess.run([CLANG, "-shared", "-Wl,--no-undefined", shim(), folder / "model.o", "-lm", "-o", folder / "model.so"], check=True)
+        subprocess.run([CLANG, "-shared", "-nodefaultlibs", "-Wl,--no-undefined", shim(), folder / "model.o", "-lm", "-lc", "-o", folder / "model.so"], check=True)
         self.library = ctypes.CDLL(str(folder / "model.so"))
         for name, result in (("new", ctypes.c_void_p), ("output", ctypes.c_void_p), ("arena_bytes", ctypes.c_int64),
                              ("experts_reported", ctypes.c_int64), ("launches", ctypes.c_int64),

@@ -127,7 +127,7 @@ def KernelExpandMath : Pass<"kernel-expand-math"> {
   let description = [{
     exp, tanh, erf, log and their like on f32 become polynomials (which vectorise); arithmetic on bf16 is done in f32,
     and conversions to bf16 are integer code unless the target has instructions for them, so that no library call for
-    them remains. What is left (sin, cos, pow, ...) becomes a call of the C library per element.
+    them remains. Conversions of f64 to bf16 and f16 round once. What is left (sin, cos, pow, ...) becomes a call of the C library per element.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
