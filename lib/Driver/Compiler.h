@@ -85,6 +85,7 @@ private:
   /// Looks for what a program is made with before the work begins.
   int findTools();
   int findLinkJob();
+  int failLink(llvm::Error error);
   int makeProgram();
   int compileKernels(CudaCode &code);
   void warnOfCache(llvm::StringRef warning);

@@ -6,11 +6,14 @@
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <mutex>
 #include <thread>
@@ -164,9 +167,14 @@ void moe_mlir::reportInternalError(StringRef what) {
   if (!context.phase.empty())
     errs() << " in phase '" << context.phase << "'";
   errs() << "; this is a fault of the compiler, not of the model\n";
-  int fd;
+  if (context.ir.empty())
+    return;
   SmallString<128> path;
-  if (context.ir.empty() || sys::fs::createTemporaryFile("moe-compile-crash", "mlir", fd, path))
+  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
+  sys::path::append(path, "moe-compile-crash-XXXXXX.mlir");
+  (void)path.c_str(); // ends it with a zero
+  int fd = mkostemps(path.data(), strlen(".mlir"), O_CLOEXEC);
+  if (fd < 0)
     return;
   raw_fd_ostream os(fd, /*shouldClose=*/true);
   os << "// Reproduce with: " << context.command << " " << path << "\n" << context.ir;

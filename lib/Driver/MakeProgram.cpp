@@ -100,6 +100,20 @@ int Compiler::compileKernels(CudaCode &code) {
   return kOk;
 }
 
+int Compiler::failLink(Error error) {
+  bool isOurs = false;
+  handleAllErrors(
+      std::move(error),
+      [&](const UndefinedSymbols &undefined) {
+        // A text at level runtime declares what it calls; the rest is what the code generator left to functions.
+        isOurs = !all_of(undefined.names, [&](StringRef name) { return input.module->lookupSymbol(name) != nullptr; });
+        isOurs ? reportInternalError(undefined.message())
+               : console.error("'" + options.input + "': " + undefined.message());
+      },
+      [&](const ErrorInfoBase &other) { console.error(other.message()); });
+  return isOurs ? kInternal : kUserError;
+}
+
 int Compiler::emitObjects(ArrayRef<ProgramModule> programs, std::string text, Outputs &outputs,
                           const std::string &program) {
   ObjectOptions object;
@@ -223,7 +237,7 @@ int Compiler::makeProgram() {
     job.output = *program;
     job.soname = sys::path::filename(final).str();
     if (Error error = link(job))
-      return fail(std::move(error));
+      return failLink(std::move(error));
   }
   if (int status = finish(outputs))
     return status;

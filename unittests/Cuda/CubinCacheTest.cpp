@@ -46,6 +46,16 @@ TEST(CubinCache, KeepsWhatWasAdded) {
   EXPECT_EQ(entriesIn(folder.path + "/tmp"), 0u);
 }
 
+/// LLVM takes a '%' in the model of a file's name for a digit that it draws.
+TEST(CubinCache, APercentSignInItsPath) {
+  TemporaryFolder folder;
+  const std::string path = folder.path + "/50%%";
+  CubinCache(path).add(kFingerprint, kKernel, cubin("code"));
+  EXPECT_TRUE(CubinCache(path).find(kFingerprint, kKernel));
+  EXPECT_EQ(entriesIn(path + "/tmp"), 0u);
+  EXPECT_EQ(entriesIn(folder.path), 1u);
+}
+
 TEST(CubinCache, EverythingThatDecidesIsInTheKey) {
   TemporaryFolder folder;
   CubinCache cache(folder.path);

@@ -38,7 +38,17 @@ struct LinkJob {
 /// Whether the runtime was built with CUDA; the error says what to install.
 llvm::Error checkCudaRuntime(const LinkJob &job);
 
-/// Links. Errors carry the linker's own output.
+/// A program needs functions that neither the runtime nor the C library has: whoever made its object is at fault.
+struct UndefinedSymbols : llvm::ErrorInfo<UndefinedSymbols> {
+  static char ID;
+  explicit UndefinedSymbols(std::vector<std::string> names) : names(std::move(names)) {}
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
+
+  std::vector<std::string> names; ///< Each once.
+};
+
+/// Links. Errors carry the linker's own output; `UndefinedSymbols` names the symbols.
 llvm::Error link(const LinkJob &job);
 
 } // namespace moe_mlir

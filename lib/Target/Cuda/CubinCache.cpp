@@ -13,9 +13,9 @@
 
 #include "moe-mlir/Target/Nvrtc.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <sys/stat.h>
 
@@ -61,10 +61,10 @@ void CubinCache::add(StringRef fingerprint, const KernelText &kernel, const Cubi
   if (!folder || sys::fs::create_directories(folder.getPath() + "/kernels", /*IgnoreExisting=*/true, sys::fs::owner_all) ||
       sys::fs::create_directories(folder.getPath() + "/tmp", /*IgnoreExisting=*/true, sys::fs::owner_all))
     return;
-  SmallString<128> own;
-  if (sys::fs::createUniqueDirectory(folder.getPath() + "/tmp/kernel", own) || chmod(own.c_str(), 0700) != 0)
+  std::string mine = (folder.getPath() + "/tmp/kernel-XXXXXX").str();
+  if (!mkdtemp(mine.data()) || chmod(mine.c_str(), 0700) != 0) // whatever the umask leaves of it
     return;
-  const std::string path = entry(fingerprint, kernel), mine = own.str().str();
+  const std::string path = entry(fingerprint, kernel);
   if (writeOwnFile(mine + "/kernel.cu", kernel.source) && writeOwnFile(mine + "/kernel.cubin", cubin.code) &&
       writeOwnFile(mine + "/log", cubin.log) &&
       writeOwnFile(mine + "/checksum", digest({kernel.source, cubin.code, cubin.log}))) {

@@ -11,6 +11,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 
+#include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -113,27 +114,80 @@ Error moe_mlir::checkCudaRuntime(const LinkJob &job) {
       "'pip install nvidia-cuda-runtime nvidia-cuda-crt' (or install CUDA 13) and build it again");
 }
 
+char UndefinedSymbols::ID = 0;
+
+void UndefinedSymbols::log(raw_ostream &os) const {
+  os << "the program needs '" << join(names, "', '") << "', which neither the runtime nor the C library has";
+}
+
+/// What stands behind "undefined symbol: " in messages of LLD.
+static std::vector<std::string> undefinedSymbols(StringRef output) {
+  std::vector<std::string> names;
+  for (StringRef line : split(output, '\n'))
+    if (StringRef name = line.split("undefined symbol: ").second; !name.empty() && !is_contained(names, name))
+      names.push_back(name.str());
+  return names;
+}
+
+namespace {
+/// A folder by a name that LLD takes as it is. In the path of its output each '%' would become a random digit, and a
+/// path from the working directory on may begin with '@' or '-'.
+class LinkFolder {
+public:
+  explicit LinkFolder(StringRef path) : fd(open(path.str().c_str(), O_PATH | O_DIRECTORY)) {}
+  ~LinkFolder() {
+    if (fd >= 0)
+      close(fd);
+  }
+  LinkFolder(const LinkFolder &) = delete;
+
+  bool isOpen() const { return fd >= 0; }
+  /// The linker inherits the open folder, under the same number.
+  std::string operator/(StringRef file) const { return ("/proc/self/fd/" + Twine(fd) + "/" + file).str(); }
+
+private:
+  int fd;
+};
+} // namespace
+
+/// Also of a path that begins like an option.
+static std::string absolute(StringRef path) {
+  SmallString<128> result(path);
+  (void)sys::fs::make_absolute(result); // else the linker says that there is no such file
+  return result.str().str();
+}
+
 Error moe_mlir::link(const LinkJob &job) {
   CLibrary system;
   if (system.libc.empty() || system.libm.empty())
     return createStringError("cannot find the files of the running C library");
   const bool executable = job.emit == Emit::Executable;
-  std::string runtime = runtimeObject(job);
+  StringRef folder = sys::path::parent_path(job.output);
+  LinkFolder place(folder.empty() ? "." : folder);
+  if (!place.isOpen())
+    return createStringError("cannot write '" + job.output + "': " + sys::StrError(errno));
+  const std::string output = place / sys::path::filename(job.output), runtime = absolute(runtimeObject(job)),
+                    soname = "-soname=" + job.soname;
+  std::vector<std::string> objects;
+  for (StringRef object : job.objects)
+    objects.push_back(absolute(object));
   std::vector<StringRef> command = {
-      job.linker, "-o",          job.output,        "--gc-sections", "-z", "relro", "-z", "now",
+      job.linker, "-o",          output,            "--gc-sections", "-z", "relro", "-z", "now",
       "-z",       "noexecstack", "--build-id=none", "--eh-frame-hdr"};
   if (executable)
     command.insert(command.end(), {"-pie", "--dynamic-linker", "/lib64/ld-linux-x86-64.so.2"});
   else
-    command.insert(command.end(), {"-shared", "-Bsymbolic", "-soname", job.soname});
+    command.insert(command.end(), {"-shared", "-Bsymbolic", soname});
   command.push_back(runtime);
-  command.insert(command.end(), job.objects.begin(), job.objects.end());
+  command.insert(command.end(), objects.begin(), objects.end());
   command.insert(command.end(), {system.libm, system.libc});
   int status;
-  std::string output = capture(command, status);
+  const std::string said = capture(command, status);
   if (status == 0)
     return Error::success();
   if (status < 0)
-    return createStringError("ld.lld has crashed; perhaps memory or threads are limited: " + firstLine(output).str());
-  return createStringError("linking failed: " + StringRef(output).trim().str());
+    return createStringError("ld.lld has crashed; perhaps memory or threads are limited: " + firstLine(said).str());
+  if (std::vector<std::string> names = undefinedSymbols(said); !names.empty())
+    return make_error<UndefinedSymbols>(std::move(names));
+  return createStringError("linking failed: " + StringRef(said).trim().str());
 }

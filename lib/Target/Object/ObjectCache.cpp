@@ -58,9 +58,10 @@ void ObjectCache::add(StringRef settings, StringRef bitcode, StringRef object) c
   if (!folder || version.empty() ||
       sys::fs::create_directories(folder.getPath() + "/objects", /*IgnoreExisting=*/true, sys::fs::owner_all))
     return;
-  SmallString<128> own;
-  sys::fs::createUniquePath(folder.getPath() + "/objects/llvmcache-%%%%%%%%%%%%.part", own, /*MakeAbsolute=*/false);
-  if (!writeOwnFile(own.str().str(), digest({object}) + object.str()) || sys::fs::rename(own, entry(settings, bitcode)))
+  SmallString<32> name; // without the folder, in whose path each '%' would be taken for a digit, too
+  sys::fs::createUniquePath("llvmcache-%%%%%%%%%%%%.part", name, /*MakeAbsolute=*/false);
+  const std::string own = (folder.getPath() + "/objects/" + name).str();
+  if (!writeOwnFile(own, digest({object}) + object.str()) || sys::fs::rename(own, entry(settings, bitcode)))
     sys::fs::remove(own);
 }
 
