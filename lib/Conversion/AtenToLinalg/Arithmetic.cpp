@@ -84,9 +84,18 @@ template <typename FloatOp, typename IntOp> static Value binary(const Scalar &s,
   return s.either<FloatOp, IntOp>({x, y});
 }
 
-Values mlir::aten::lowerMaximumOfTwo(Lowering &l) {
-  return lowerArithmetic<binary<arith::MaximumFOp, arith::MaxSIOp>>(l);
+// Truth values are numbers 0 and 1 without a sign, and 1 + 1 is still true: their sum and maximum is `or`, their product
+// and minimum `and`.
+static Value addTwo(const Scalar &s, Value x, Value y) { return add(s.b, s.loc, {y, x}); }
+static Value maximumOfTwo(const Scalar &s, Value x, Value y) { return maximum(s.b, s.loc, {y, x}); }
+
+static Value minimumOfTwo(const Scalar &s, Value x, Value y) {
+  if (x.getType().isInteger(1))
+    return s.make<arith::AndIOp>({x, y});
+  return s.either<arith::MinimumFOp, arith::MinSIOp>({x, y});
 }
+
+Values mlir::aten::lowerMaximumOfTwo(Lowering &l) { return lowerArithmetic<maximumOfTwo>(l); }
 
 static Value subtractFrom(const Scalar &s, Value x, Value y) {
   return s.either<arith::SubFOp, arith::SubIOp>({y, x});
@@ -99,12 +108,12 @@ static Value multiply(const Scalar &s, Value x, Value y) {
 }
 
 void mlir::aten::addArithmetic(LoweringTable &table) {
-  table["aten.add"] = lowerArithmetic<binary<arith::AddFOp, arith::AddIOp>>;
+  table["aten.add"] = lowerArithmetic<addTwo>;
   table["aten.sub"] = lowerArithmetic<binary<arith::SubFOp, arith::SubIOp>>;
   table["aten.rsub"] = lowerArithmetic<subtractFrom, 0>;
   table["aten.mul"] = lowerArithmetic<multiply>;
   table["aten.maximum"] = lowerMaximumOfTwo;
-  table["aten.minimum"] = lowerArithmetic<binary<arith::MinimumFOp, arith::MinSIOp>>;
+  table["aten.minimum"] = lowerArithmetic<minimumOfTwo>;
   table["aten.remainder"] = lowerArithmetic<remainder>;
   table["aten.fmod"] = lowerArithmetic<binary<arith::RemFOp, arith::RemSIOp>>;
   table["aten.floor_divide"] = lowerArithmetic<floorDivide>;

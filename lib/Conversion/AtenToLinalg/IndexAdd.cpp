@@ -22,8 +22,7 @@ static Values lowerIndexAdd(Lowering &l) {
   auto sourceType = cast<RankedTensorType>(source.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape[*dim] = indexType.getDimSize(0);
-  if (sourceType.getShape() != ArrayRef<int64_t>(shape) || sourceType.getElementType() != type.getElementType() ||
-      type.getElementType().isInteger(1))
+  if (sourceType.getShape() != ArrayRef<int64_t>(shape) || sourceType.getElementType() != type.getElementType())
     return std::nullopt;
   int64_t rank = type.getRank();
   MLIRContext *context = l.b.getContext();
@@ -39,9 +38,7 @@ static Values lowerIndexAdd(Lowering &l) {
     Value here = convertScalar(b, loc, linalg::IndexOp::create(b, loc, *dim), args[0].getType());
     Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, args[0], here);
     Value x = convertScalar(b, loc, args[2], in), y = convertScalar(b, loc, args[1], in);
-    Value sum = isa<FloatType>(in) ? arith::AddFOp::create(b, loc, x, y).getResult()
-                                   : arith::AddIOp::create(b, loc, x, y).getResult();
-    Value rounded = convertScalar(b, loc, sum, type.getElementType());
+    Value rounded = convertScalar(b, loc, add(b, loc, {y, x}), type.getElementType());
     linalg::YieldOp::create(b, loc, arith::SelectOp::create(b, loc, hit, rounded, args[2]).getResult());
   };
   return {{linalg::GenericOp::create(l.b, l.loc, type, {index, source}, self, maps, iterators, build).getResult(0)}};

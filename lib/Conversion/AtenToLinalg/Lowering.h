@@ -85,9 +85,9 @@ Values lowerMaximumOfTwo(Lowering &l);
 /// topk, sort, argsort, argmax, and max along a dimension: values and indices by rank.
 Values lowerRanked(Lowering &l);
 
-/// The smallest number of a type, minus infinity of floats.
+/// The smallest number of a type, minus infinity of floats, false of truth values.
 TypedAttr getLowest(OpBuilder &b, Type type);
-/// Bodies of reductions: (element, accumulator).
+/// Bodies of reductions: (element, accumulator). The sum and the maximum of truth values is whether one of them is true.
 Value add(OpBuilder &b, Location loc, ValueRange args);
 Value maximum(OpBuilder &b, Location loc, ValueRange args);
 

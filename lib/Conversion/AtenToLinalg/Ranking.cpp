@@ -71,7 +71,7 @@ static Values lowerCummax(Lowering &l) {
     return std::nullopt;
   auto from = cast<RankedTensorType>(self.getType());
   std::optional<int64_t> dim = l.call.getDim("dim", from.getRank());
-  if (!dim || from.getRank() == 0 || from.getElementType().isInteger(1))
+  if (!dim || from.getRank() == 0)
     return std::nullopt;
   auto isBefore = [&](OpBuilder &b, Location loc) -> Value {
     Value i = linalg::IndexOp::create(b, loc, *dim), j = linalg::IndexOp::create(b, loc, from.getRank());

@@ -24,18 +24,25 @@ static std::optional<SmallVector<int64_t>> getDims(Lowering &l, int64_t rank) {
 TypedAttr mlir::aten::getLowest(OpBuilder &b, Type type) {
   if (auto floats = dyn_cast<FloatType>(type))
     return b.getFloatAttr(type, APFloat::getInf(floats.getFloatSemantics(), /*Negative=*/true));
+  // As signed numbers of one bit, true would be -1.
+  if (type.isInteger(1))
+    return b.getBoolAttr(false);
   return b.getIntegerAttr(type, APInt::getSignedMinValue(type.getIntOrFloatBitWidth()));
 }
 
 Value mlir::aten::add(OpBuilder &b, Location loc, ValueRange args) {
   if (isa<FloatType>(args[0].getType()))
     return arith::AddFOp::create(b, loc, args[1], args[0]);
+  if (args[0].getType().isInteger(1))
+    return arith::OrIOp::create(b, loc, args[1], args[0]);
   return arith::AddIOp::create(b, loc, args[1], args[0]);
 }
 
 Value mlir::aten::maximum(OpBuilder &b, Location loc, ValueRange args) {
   if (isa<FloatType>(args[0].getType()))
     return arith::MaximumFOp::create(b, loc, args[1], args[0]);
+  if (args[0].getType().isInteger(1))
+    return arith::OrIOp::create(b, loc, args[1], args[0]);
   return arith::MaxSIOp::create(b, loc, args[1], args[0]);
 }
 
