@@ -46,12 +46,9 @@ static Value contract(Lowering &l, Value a, Value b, bool transposed, RankedTens
   Value init = linalg::FillOp::create(l.b, l.loc, zero, l.empty(wide, sizes)).getResult(0);
   auto build = [&](OpBuilder &nested, Location loc, ValueRange args) {
     Value x = convertScalar(nested, loc, args[0], compute), y = convertScalar(nested, loc, args[1], compute);
-    Value sum;
-    if (isa<FloatType>(compute))
-      sum = arith::AddFOp::create(nested, loc, args[2], arith::MulFOp::create(nested, loc, x, y));
-    else
-      sum = arith::AddIOp::create(nested, loc, args[2], arith::MulIOp::create(nested, loc, x, y));
-    linalg::YieldOp::create(nested, loc, sum);
+    Value product = isa<FloatType>(compute) ? arith::MulFOp::create(nested, loc, x, y).getResult()
+                                            : arith::MulIOp::create(nested, loc, x, y).getResult();
+    linalg::YieldOp::create(nested, loc, add(nested, loc, {product, args[2]}));
   };
   Value result =
       linalg::GenericOp::create(l.b, l.loc, wide, ValueRange{a, b}, init, maps, iterators, build).getResult(0);
@@ -114,7 +111,7 @@ static Values lowerLinear(Lowering &l) {
     return {{contract(l, a, b, linear, type)}};
   Value product = contract(l, a, b, linear, type.clone(compute));
   return {{l.map(type, l.getSizes(product), {product, bias}, [&](OpBuilder &nested, Location loc, ValueRange args) {
-    Value sum = arith::AddFOp::create(nested, loc, args[0], convertScalar(nested, loc, args[1], compute));
+    Value sum = add(nested, loc, {convertScalar(nested, loc, args[1], compute), args[0]});
     return convertScalar(nested, loc, sum, type.getElementType());
   })}};
 }

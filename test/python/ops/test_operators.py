@@ -292,6 +292,14 @@ PRODUCTS = {
     "conv1d__depthwise": lambda x, t: F.conv1d(x.transpose(1, 2), t[:8, None, :4], groups=8, padding=3),
     "conv1d__stride": lambda x, w: F.conv1d(x.transpose(1, 2), w.view(2, 8, 3), stride=2, dilation=2, padding=4),
     "conv1d__bf16": lambda h, w, v: F.conv1d(h.transpose(1, 2), w.view(3, 8, 2).bfloat16(), v[:3].bfloat16(), padding=1),
+    **{f"{name}__{str(type)[6:]}": eval(f"lambda i, k, s: {text}", {"F": F, "torch": torch, "type": type})
+       for type in (torch.int8, torch.int16, torch.int32, torch.int64)
+       for name, text in {
+           "linear": "F.linear(i.to(type), k.to(type))", "linear__bias": "F.linear(i.to(type), k.to(type), s.to(type))",
+           "linear__rows": "F.linear(k.to(type), i[0].to(type), i[0, :, 1].to(type))", "addmm": "torch.addmm(s.to(type), i[:, 0].to(type), k.T.to(type))",
+           "addmm__matrix": "torch.addmm(k.T.to(type), i[0, :1].T.to(type), s[None].to(type))", "matmul": "i.to(type) @ k.T.to(type)",
+           "bmm": "torch.bmm(i.to(type), i.transpose(1, 2).to(type))", "mm": "torch.mm(k.to(type), k.T.to(type))",
+       }.items()},
     "outer": lambda s: s[:, None] * s[None], "matmul__vector": lambda x, v: x[..., :6] @ v,
     "matmul__row": lambda v, w: v @ w, "matmul__dot": lambda v: v @ v,
 }
