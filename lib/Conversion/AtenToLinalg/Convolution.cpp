@@ -32,17 +32,20 @@ static std::optional<Value> padDim(Lowering &l, Value tensor, int64_t dim, int64
     shape[dim] = size - cut;
     SmallVector<OpFoldResult> offsets(type.getRank(), l.b.getIndexAttr(0)), sizes = l.getSizes(tensor),
         strides(type.getRank(), l.b.getIndexAttr(1));
-    offsets[dim] = l.b.getIndexAttr(std::max<int64_t>(-before, 0));
+    // A part without elements begins at the front: it has no place behind the last element.
+    offsets[dim] = l.b.getIndexAttr(shape[dim] ? std::max<int64_t>(-before, 0) : 0);
     sizes[dim] = l.b.getIndexAttr(shape[dim]);
     tensor = tensor::ExtractSliceOp::create(l.b, l.loc, type.clone(shape), tensor, offsets, sizes, strides);
   }
   SmallVector<Value> parts;
   if (before > 0)
     parts.push_back(fillBeside(l, tensor, dim, before, value));
-  parts.push_back(tensor);
+  // For the same reason, nothing is joined that has no elements.
+  if (cast<RankedTensorType>(tensor.getType()).getDimSize(dim) != 0 || (before <= 0 && after <= 0))
+    parts.push_back(tensor);
   if (after > 0)
     parts.push_back(fillBeside(l, tensor, dim, after, value));
-  return parts.size() == 1 ? tensor : tensor::ConcatOp::create(l.b, l.loc, dim, parts).getResult();
+  return parts.size() == 1 ? parts.front() : tensor::ConcatOp::create(l.b, l.loc, dim, parts).getResult();
 }
 
 /// pad(self, [before, after, ...], "constant", value), from the last dimension on; constant_pad_nd is the same.

@@ -54,3 +54,25 @@ func.func @insert(%q: tensor<?x12xf32>, %p: tensor<?x0xf32>) -> tensor<?x12xf32>
   %0 = aten.call "aten.slice_scatter.default"(%q, %p) {self = #aten.arg<0>, src = #aten.arg<1>, dim = 1 : i64, start = 12 : i64, end = 12 : i64} : (tensor<?x12xf32>, tensor<?x0xf32>) -> tensor<?x12xf32>
   return %0 : tensor<?x12xf32>
 }
+
+// -----
+
+// Of a dimension of which padding leaves nothing, what comes instead is all that there is.
+// CHECK-LABEL: func.func @padded_beside_nothing
+// CHECK: %[[FILL:.*]] = linalg.fill {{.*}} -> tensor<4x2xf32>
+// CHECK-NOT: tensor.concat
+// CHECK: return %[[FILL]]
+func.func @padded_beside_nothing(%x: tensor<4x1xf32>) -> tensor<4x2xf32> {
+  %0 = aten.call "aten.pad.default"(%x) {self = #aten.arg<0>, pad = [-1, 2]} : (tensor<4x1xf32>) -> tensor<4x2xf32>
+  return %0 : tensor<4x2xf32>
+}
+
+// -----
+
+// Nothing has no place behind the last element.
+// CHECK-LABEL: func.func @cut_to_nothing
+// CHECK: tensor.extract_slice %{{.*}}[0, 0] [4, 0] [1, 1]
+func.func @cut_to_nothing(%x: tensor<4x3xf32>) -> tensor<4x0xf32> {
+  %0 = aten.call "aten.pad.default"(%x) {self = #aten.arg<0>, pad = [-3, 0]} : (tensor<4x3xf32>) -> tensor<4x0xf32>
+  return %0 : tensor<4x0xf32>
+}

@@ -28,6 +28,18 @@ FUNCTIONS = {
     "argument": lambda q, z: q[:, 0] + z.sum((1, 2))[:, None],
     "argument_product": lambda z: z.transpose(1, 2) @ z,
     "argument_linear": lambda q, w: F.linear(q, w),
+    # All that there was is taken away, in front or behind, and something else comes.
+    "pad_behind": lambda q: F.pad(q[..., :1], [-1, 2], value=3.0),
+    "pad_before": lambda q: F.pad(q, [2, -12]),
+    "pad_moved": lambda q: F.pad(q, [-12, 5], value=-1.0),
+    "pad_middle": lambda q: F.pad(q, [0, 0, -3, 2], value=0.5),
+    "pad_both": lambda q: F.pad(q, [-12, 1, -3, 1]),
+    "pad_from_both": lambda q: F.pad(q, [-5, -7]),
+    "pad_nothing": lambda q: F.pad(q, [-12, 0]),
+    "pad_empty": lambda z: F.pad(z, [1, 1, 2, 1], value=2.0),
+    "pad_empty_behind": lambda z: F.pad(z, [0, 0, 0, 2]),
+    "pad_empty_before": lambda z: F.pad(z, [0, 0, 2, 0], value=4.0),
+    "pad_vector": lambda q: q[:, 0] + F.pad(torch.arange(3.0), [-3, 12], value=7.0),
     "no_rows": lambda w: w.exp().sum(0) + 1,
 }
 
