@@ -22,10 +22,41 @@ static Values lowerArithmetic(Lowering &l) {
   });
 }
 
+/// Of floats: what C's remainder is, and whether it has another sign than the divisor.
+static std::pair<Value, Value> remainderOf(const Scalar &s, Value x, Value y) {
+  using P = arith::CmpFPredicate;
+  Value rest = s.make<arith::RemFOp>({x, y}), zero = s.constant(x.getType(), 0);
+  auto is = [&](P predicate, Value value) -> Value {
+    return arith::CmpFOp::create(s.b, s.loc, predicate, value, zero);
+  };
+  Value differs = s.make<arith::XOrIOp>({is(P::OLT, y), is(P::OLT, rest)});
+  return {rest, s.make<arith::AndIOp>({is(P::UNE, rest), differs})};
+}
+
+/// The whole number below the quotient. As PyTorch and Python do, it is made of the remainder, which is exact: the quotient
+/// may have been rounded up to a whole number, and a small one of an infinite divisor to zero.
 static Value floorDivide(const Scalar &s, Value x, Value y) {
-  if (!isa<FloatType>(x.getType()))
+  Type type = x.getType();
+  if (!isa<FloatType>(type))
     return s.make<arith::FloorDivSIOp>({x, y});
-  return s.make<math::FloorOp>(s.make<arith::DivFOp>({x, y}));
+  using P = arith::CmpFPredicate;
+  auto is = [&](P predicate, Value value, double number) -> Value {
+    return arith::CmpFOp::create(s.b, s.loc, predicate, value, s.constant(type, number));
+  };
+  auto choose = [&](Value condition, Value first, Value second) -> Value {
+    return arith::SelectOp::create(s.b, s.loc, condition, first, second);
+  };
+  auto [rest, turned] = remainderOf(s, x, y);
+  Value one = s.constant(type, 1), quotient = s.make<arith::DivFOp>({x, y});
+  Value whole = s.make<arith::DivFOp>({s.make<arith::SubFOp>({x, rest}), y});
+  whole = choose(turned, s.make<arith::SubFOp>({whole, one}), whole);
+  // It is a whole number but for the error of the division.
+  Value floor = s.make<math::FloorOp>(whole);
+  Value isAbove = is(P::OGT, s.make<arith::SubFOp>({whole, floor}), 0.5);
+  floor = choose(isAbove, s.make<arith::AddFOp>({floor, one}), floor);
+  // A zero has the sign of the quotient.
+  floor = choose(is(P::OEQ, whole, 0), s.make<arith::MulFOp>({quotient, s.constant(type, 0)}), floor);
+  return choose(is(P::OEQ, y, 0), quotient, floor);
 }
 
 static Value divide(const Scalar &s, Value x, Value y) { return s.make<arith::DivFOp>({x, y}); }
@@ -48,8 +79,25 @@ static Values lowerDiv(Lowering &l) {
 
 /// Python's remainder: the sign of the divisor.
 static Value remainder(const Scalar &s, Value x, Value y) {
-  Value whole = s.either<arith::MulFOp, arith::MulIOp>({floorDivide(s, x, y), y});
-  return s.either<arith::SubFOp, arith::SubIOp>({x, whole});
+  if (isa<FloatType>(x.getType())) {
+    auto [rest, turned] = remainderOf(s, x, y);
+    return arith::SelectOp::create(s.b, s.loc, turned, s.make<arith::AddFOp>({rest, y}), rest);
+  }
+  return s.make<arith::SubIOp>({x, s.make<arith::MulIOp>({floorDivide(s, x, y), y})});
+}
+
+/// remainder and fmod, for which PyTorch rounds a number to the elements' type first: a remainder shows it.
+template <Value (*compute)(const Scalar &, Value, Value)> static Values lowerRemainder(Lowering &l) {
+  Value self = getOperand(l, "self"), other = getOperand(l, "other");
+  if (!self || !other)
+    return std::nullopt;
+  Type element = l.getType().getElementType(), in = getComputeType(element);
+  for (Value *operand : {&self, &other})
+    if (!isa<RankedTensorType>(operand->getType()))
+      *operand = convertScalar(l.b, l.loc, *operand, element);
+  return lowerTogether(l, {self, other}, {in, in}, [](OpBuilder &b, Location loc, ValueRange args) {
+    return compute(Scalar{b, loc}, args[0], args[1]);
+  });
 }
 
 static Values lowerPow(Lowering &l) {
@@ -114,8 +162,8 @@ void mlir::aten::addArithmetic(LoweringTable &table) {
   table["aten.mul"] = lowerArithmetic<multiply>;
   table["aten.maximum"] = lowerMaximumOfTwo;
   table["aten.minimum"] = lowerArithmetic<minimumOfTwo>;
-  table["aten.remainder"] = lowerArithmetic<remainder>;
-  table["aten.fmod"] = lowerArithmetic<binary<arith::RemFOp, arith::RemSIOp>>;
+  table["aten.remainder"] = lowerRemainder<remainder>;
+  table["aten.fmod"] = lowerRemainder<binary<arith::RemFOp, arith::RemSIOp>>;
   table["aten.floor_divide"] = lowerArithmetic<floorDivide>;
   table["aten.div"] = lowerDiv;
   table["aten.pow"] = lowerPow;

@@ -51,10 +51,10 @@ static constexpr Rule rules[] = {
     {"copy", "self src", Shape::Same},
     {"expand_as view_as", "other self", Shape::Same},
     {"gather", "index self", Shape::Same},
-    {"add sub rsub mul div floor_divide remainder fmod maximum minimum eq ne lt le gt ge logical_and logical_or "
-     "logical_xor bitwise_and bitwise_or bitwise_xor __and__ __or__ __xor__ clamp clamp_min clamp_max",
+    {"add sub rsub mul div floor_divide fmod maximum minimum eq ne lt le gt ge logical_and logical_or logical_xor "
+     "__and__ __or__ __xor__ clamp clamp_min clamp_max",
      "self", Shape::Broadcast},
-    {"pow", "", Shape::Broadcast},
+    {"pow remainder bitwise_and bitwise_or bitwise_xor", "", Shape::Broadcast}, // the first operand may be a number
     {"where", "condition", Shape::Broadcast},
     {"masked_fill", "self mask", Shape::Broadcast},
     {"view reshape _unsafe_view expand broadcast_to new_zeros new_ones new_empty new_full", "self", Shape::Listed},

@@ -75,6 +75,7 @@ BINARY = {
     "div__floor": lambda i, j: torch.div(i, j, rounding_mode="floor"),
     "div__floor_float": lambda x, p: torch.div(x, p, rounding_mode="floor"),
     "floor_divide": lambda i, j: i // j, "floor_divide__number": lambda i: i // 3, "remainder": lambda i, j: i % j,
+    "remainder__of_number": lambda j: torch.remainder(17, j),
     "remainder__float": lambda x, p: torch.remainder(x, p), "fmod": lambda x, p: torch.fmod(x, p),
     "fmod__int": lambda i, j: torch.fmod(i, j), "maximum": lambda x, y: torch.maximum(x, y),
     "minimum": lambda i, j: torch.minimum(i, j), "max__two": lambda x, y: torch.max(x, y),
@@ -99,6 +100,7 @@ COMPARISONS = {
     "__and__": lambda b, d: b & d, "bitwise_and": lambda i, j: torch.bitwise_and(i, j),
     "bitwise_or": lambda i, j: torch.bitwise_or(i, j), "bitwise_xor": lambda i, j: torch.bitwise_xor(i, j),
     "__or__": lambda b, d: b | d, "__xor__": lambda b, d: b ^ d, "bitwise_and__number": lambda i: i & 3,
+    "bitwise_xor__of_number": lambda i: torch.bitwise_xor(5, i), "bitwise_or__of_number": lambda i: torch.bitwise_or(2, i),
 }
 CASTS = {
     "to__int": lambda x: x.to(torch.int64), "to__int32": lambda x: x.to(torch.int32), "to__bool": lambda i: i.bool(),
