@@ -71,6 +71,7 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
           return binary(emitc::DivOp());
         return called(DeviceFunction::ApproximateQuotient);
       })
+      .Case<arith::RemFOp>([&](auto) { return type.isF32() ? called(DeviceFunction::Fmod) : failure(); })
       .Case<arith::DivSIOp>([&](auto) { return binary(emitc::DivOp()); })
       .Case<arith::RemSIOp>([&](auto) { return binary(emitc::RemOp()); })
       .Case<arith::AndIOp>([&](auto) { return isBool ? binary(emitc::LogicalAndOp()) : binary(emitc::BitwiseAndOp()); })

@@ -18,6 +18,7 @@ MOE_DEVICE float rsqrt(float x) { return ::rsqrtf(x); }
 MOE_DEVICE float expm1(float x) { return ::expm1f(x); }
 MOE_DEVICE float log1p(float x) { return ::log1pf(x); }
 MOE_DEVICE float pow(float x, float y) { return ::powf(x, y); }
+MOE_DEVICE float fmod(float x, float y) { return ::fmodf(x, y); }
 /// 2^x within 2^-22 of it, and 1/x within 2^-23. Subnormal arguments and results count as zeros.
 MOE_DEVICE float exp2Approximate(float x) {
   float y;

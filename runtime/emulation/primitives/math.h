@@ -17,6 +17,7 @@ inline float rsqrt(float x) { return 1 / std::sqrt(x); }
 inline float expm1(float x) { return std::expm1(x); }
 inline float log1p(float x) { return std::log1p(x); }
 inline float pow(float x, float y) { return std::pow(x, y); }
+inline float fmod(float x, float y) { return std::fmod(x, y); }
 inline float exp2Approximate(float x) {
   return emulation::flushed(x) == 0 ? 1 : emulation::approximate(std::exp2(double(x)), x, 0x1p-22);
 }

@@ -1,18 +1,20 @@
 // RUN: moe-opt %s --convert-kernel-to-emitc | mlir-translate --mlir-to-cpp | FileCheck %s
 
-// What activations are made of near zero, and powers.
+// What activations are made of near zero, powers and remainders.
 // CHECK-LABEL: void near_zero(float* v1
 kernel.func @near_zero(%x: memref<4xf32>) {
   %c0 = arith.constant 0 : index
   // CHECK: float [[X:.*]] = moe::loadGlobal
   // CHECK: float [[E:.*]] = moe::expm1([[X]]);
   // CHECK: float [[L:.*]] = moe::log1p([[E]]);
-  // CHECK: float {{.*}} = moe::pow([[L]], [[X]]);
+  // CHECK: float [[P:.*]] = moe::pow([[L]], [[X]]);
+  // CHECK: float {{.*}} = moe::fmod([[P]], [[X]]);
   %v = memref.load %x[%c0] : memref<4xf32>
   %e = math.expm1 %v : f32
   %l = math.log1p %e : f32
   %p = math.powf %l, %v : f32
-  memref.store %p, %x[%c0] : memref<4xf32>
+  %r = arith.remf %p, %v : f32
+  memref.store %r, %x[%c0] : memref<4xf32>
   kernel.return
 }
 

@@ -1,4 +1,4 @@
-"""Functions near zero and powers on the emulated GPU: alone, and as activations of experts; scores of gates."""
+"""Functions near zero, powers and remainders on the emulated GPU: alone, and as activations of experts; scores of gates."""
 
 import itertools
 
@@ -28,11 +28,12 @@ def same(actual, expected):
 def test_of_elements(tmp_path):
     t = "tensor<?x19xf32>"
     program = build(f"""
-    func.func @main(%x: {t} {{moe.name = "x"}}, %e: {t} {{moe.name = "e"}}) -> ({t} {{moe.name = "less"}}, {t} {{moe.name = "more"}}, {t} {{moe.name = "power"}}) {{
+    func.func @main(%x: {t} {{moe.name = "x"}}, %e: {t} {{moe.name = "e"}}) -> ({t} {{moe.name = "less"}}, {t} {{moe.name = "more"}}, {t} {{moe.name = "power"}}, {t} {{moe.name = "rest"}}) {{
       %less = math.expm1 %x : {t}
       %more = math.log1p %x : {t}
       %power = math.powf %x, %e : {t}
-      return %less, %more, %power : {t}, {t}, {t}
+      %rest = arith.remf %x, %e : {t}
+      return %less, %more, %power, %rest : {t}, {t}, {t}, {t}
     }}""", tmp_path)  # fmt: skip
     random = np.random.default_rng(0)
     x = np.stack([SPECIAL] * 19 + [random.normal(size=19) * 3 for _ in range(5)]).astype(np.float32)
@@ -40,7 +41,7 @@ def test_of_elements(tmp_path):
     call(program, tmp_path, {"x": x, "e": exponents})
     with np.errstate(all="ignore"):
         wide, power = x.astype(np.float64), x.astype(np.float64) ** exponents.astype(np.float64)
-        expected = {"less": np.expm1(wide), "more": np.log1p(wide), "power": power}
+        expected = {"less": np.expm1(wide), "more": np.log1p(wide), "power": power, "rest": np.fmod(x, exponents)}
         for name, values in expected.items():
             same(np.load(tmp_path / "out" / f"{name}.npy"), values.astype(np.float32))
 

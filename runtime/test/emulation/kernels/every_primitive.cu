@@ -5,7 +5,7 @@ using namespace moe;
 MOE_DEVICE float everyFunctionOfFloats(float x, float y) {
   x = moe::exp(x) + moe::log(x) + moe::tanh(x) + moe::erf(x) + moe::sin(x) + moe::cos(x);
   x += moe::sqrt(y) + moe::rsqrt(y) + moe::abs(y) + moe::floor(y) + moe::ceil(y) + moe::fma(x, y, x);
-  x += moe::expm1(x) + moe::log1p(y) + moe::pow(x, y) + float(bitsOf(x));
+  x += moe::expm1(x) + moe::log1p(y) + moe::pow(x, y) + moe::fmod(x, y) + float(bitsOf(x));
   x += exp2Approximate(y) + reciprocalApproximate(y);
   x += maximum(x, y) + minimum(x, y) + maximumNumber(x, y) + minimumNumber(x, y);
   x += toFloat(fromFloat<Bf16>(x)) + toFloat(fromFloat<F16>(y)) + toFloat(fromFloat<float>(x));

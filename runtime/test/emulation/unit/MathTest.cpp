@@ -52,6 +52,13 @@ TEST(Math, NearOneAndPowers) {
   EXPECT_TRUE(std::isnan(moe::pow(-2, 0.5f)));
 }
 
+TEST(Math, Remainders) {
+  EXPECT_EQ(moe::fmod(7.5f, -2), 1.5f);
+  EXPECT_EQ(moe::fmod(-7.5f, 2), -1.5f);
+  EXPECT_EQ(moe::fmod(1, INFINITY), 1);
+  EXPECT_TRUE(std::isnan(moe::fmod(1, 0)));
+}
+
 TEST(Convert, BitsOfFloats) {
   EXPECT_EQ(bitsOf(1), 0x3f800000);
   EXPECT_EQ(bitsOf(-0.0f), INT32_MIN);

@@ -57,6 +57,7 @@ def Cuda_DeviceFunction : Cuda_Enum<"DeviceFunction", "function that kernels cal
   Cuda_MathFunction<"expm1", 44>,
   Cuda_MathFunction<"log1p", 45>,
   Cuda_MathFunction<"pow", 46>,
+  Cuda_Function<"fmod", 48, "`fmodf`", "exact">,
   Cuda_Function<"abs", 26, "one instruction each">,
   Cuda_Function<"floor", 27, "one instruction each">,
   Cuda_Function<"ceil", 28, "one instruction each">,
