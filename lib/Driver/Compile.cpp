@@ -119,9 +119,10 @@ int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std:
       (succeeded(mlir::verify(module)) || (!importing && !diagnostics.isFromVerifier(module))))
     return diagnostics.isUserFault() ? kUserError : kUnsupported;
   // Operators are taken at the word of the graph, which gives the type of every value: if an op's verifier objects to
-  // them, the graph contradicts itself.
+  // them, the graph contradicts itself, or a lowering is wrong. Only whether PyTorch runs it can tell.
   if (diagnostics.sawError() && importing) {
-    console.note("the graph of '" + options.input + "' gives this operator types that it cannot have");
+    console.note("the graph of '" + options.input + "' gives this operator types that it cannot have; if PyTorch runs the " +
+                 "model, this is a bug of moe-compile");
     return kUserError;
   }
   reportInternalError(diagnostics.sawError() ? "a pass left invalid IR" : "a pass failed without a message");

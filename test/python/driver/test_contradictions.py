@@ -26,7 +26,7 @@ TINY = [
 ]
 # Types that an op of the graph level objects to.
 SIZES = [([f"{VALUES}.x.sizes.1", '{"as_int": 5}'], ["'nn.linear' op K is 5 in x but 2 in weight",
-                                                     "gives this operator types that it cannot have"])]
+                                                     "gives this operator types that it cannot have; if PyTorch runs the model, this is a bug of moe-compile"])]
 
 
 @pytest.mark.parametrize("change,text", TINY)
