@@ -29,8 +29,12 @@ void Compiler::describeChoice(ArrayRef<Alternative> all) {
                  " ways to divide the program");
 }
 
+bool Compiler::choosesParallel() const {
+  return input.level == Level::Graph && options.variants.empty() && isAutoParallel(options.parallel);
+}
+
 int Compiler::chooseParallel() {
-  const bool isChosen = isAutoParallel(parallel);
+  const bool isChosen = choosesParallel();
   if (input.level != Level::Graph || parallel.empty() || !options.variants.empty() ||
       (!isChosen && (!options.report || cluster.empty())))
     return kOk;

@@ -224,7 +224,7 @@ int Compiler::read() {
   if (int status = planFiles())
     return status;
   unsigned lowering = arrowsTo(options.to.value_or(Level::Runtime));
-  console.setPhases(1 + !ir + lowering + (options.to ? 0 : 2 + (options.emit != Emit::Object) + !gpu.empty()));
+  console.setPhases(1 + !ir + choosesParallel() + lowering + (options.to ? 0 : 2 + (options.emit != Emit::Object) + !gpu.empty()));
   if (ir) {
     if (int status = reviewLayers())
       return status;

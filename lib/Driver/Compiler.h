@@ -93,6 +93,8 @@ private:
   /// program, for the report of a crash.
   int emitObjects(llvm::ArrayRef<ProgramModule> programs, std::string text, Outputs &outputs, const std::string &program);
 
+  /// Whether a way to divide the program is chosen first, which is a phase of its own.
+  bool choosesParallel() const;
   unsigned arrowsTo(Level target) const {
     return target > input.level ? static_cast<int>(target) - static_cast<int>(input.level) : 0;
   }
