@@ -101,11 +101,12 @@ static void onFatalError(const char *internalError) {
 }
 
 /// A closed standard stream would give its number to the next file that is opened, and text meant for the stream would
-/// go there. A read-only stand-in makes writes fail, as they should; messages nobody is to see go nowhere.
+/// go there. A stand-in that is only read makes writes fail, and one that is only written reads, as they should; messages
+/// nobody is to see go nowhere.
 static void keepStandardStreams() {
   for (int fd = 0; fd < 3; ++fd)
     if (fcntl(fd, F_GETFD) < 0)
-      (void)!open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
+      (void)!open("/dev/null", fd == 1 ? O_RDONLY : O_WRONLY);
 }
 
 static bool isIgnored(int signal) {

@@ -46,11 +46,11 @@ static void endWithoutMapped(int number, siginfo_t *info, void *) {
 
 void setUpProcess(const char *executable) {
   ownName = executable;
-  // A closed standard stream would give its number to the next file that is opened. A read-only stand-in for the
-  // output makes writes fail, as they should.
+  // A closed standard stream would give its number to the next file that is opened. A stand-in for the output that is
+  // only read makes writes fail, and one for the input that is only written reads, as they should.
   for (int fd = 0; fd < 3; ++fd)
     if (fcntl(fd, F_GETFD) < 0)
-      (void)!open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
+      (void)!open("/dev/null", fd == 1 ? O_RDONLY : O_WRONLY);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
   struct sigaction mapped = {};

@@ -70,6 +70,18 @@ def test_closed_stdout(bigram):
     assert result.returncode == 1 and "cannot write the standard output" in result.stderr
 
 
+@pytest.mark.parametrize("flags, text", [
+    (["--prompt-file", "-"], "cannot read 'the standard input': Bad file descriptor"),
+    (["--calls", "-"], "cannot read 'the standard input': Bad file descriptor"),
+    (["--serve"], "cannot read a request: Bad file descriptor"),
+    (["--benchmark", "--prompt-tokens", "1", "--decode-tokens", "1", "--wait"], "the standard input ended before the first repetition"),
+])
+def test_closed_stdin(bigram, flags, text):
+    """It is not an empty one, which means that nothing is asked for."""
+    result = subprocess.run([bigram.path, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, preexec_fn=lambda: os.close(0))
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (1, f"{bigram.path}: error: {text}")
+
+
 def test_streams_that_do_not_block(bigram):
     """Whoever shares a terminal or pipe may have set it so, as ssh and node do: a full one is no error."""
     read, write = os.pipe()

@@ -279,3 +279,8 @@ def test_closed_streams(flags, code, graph):
     assert (graph.parent / "kernel.mlir").exists() == (code == 0)
     if code == 0:
         assert "lower to" not in (graph.parent / "kernel.mlir").read_text()
+
+
+def test_closed_input():
+    """It is not an empty one."""
+    expect_error(compile_model("-", "--to=graph", "-o", "-", preexec_fn=lambda: os.close(0)), 1, "cannot read '-': Bad file descriptor")
