@@ -8,6 +8,13 @@
 
 namespace moert {
 
+/// The word at `text` for a message: all of it, unless nobody would have typed it.
+static std::string quoted(const char *text) {
+  constexpr size_t kMost = 64;
+  std::string word(text, std::strcspn(text, " \t\r\n,"));
+  return "'" + (word.size() <= kMost ? word : word.substr(0, kMost) + "...") + "'";
+}
+
 Status parseIds(const std::string &text, std::vector<int64_t> &ids) {
   for (const char *p = text.c_str();;) {
     p += std::strspn(p, " \t\r\n,");
@@ -17,7 +24,7 @@ Status parseIds(const std::string &text, std::vector<int64_t> &ids) {
     errno = 0;
     int64_t id = std::strtoll(p, &end, 10);
     if (end == p || errno || (*end && !std::strchr(" \t\r\n,", *end)))
-      return failure(kUserError, "the prompt's '%.20s' is no token id", p);
+      return failure(kUserError, "the prompt's %s is no token id", quoted(p).c_str());
     ids.push_back(id);
     p = end;
   }
