@@ -171,7 +171,7 @@ static Error complete(Setup &setup, int64_t gridRanks) {
                                Twine(ranks) + " ranks");
     setup.layer.tokens /= ranks;
   }
-  if (tokens) {
+  if (tokens.getNumOccurrences()) {
     if (tokens < 1 || tokens > kMostTokens)
       return createStringError("--tokens=" + Twine(tokens.getValue()) + " is not from 1 to " + Twine(kMostTokens));
     if (tokens % ranks)
@@ -244,7 +244,7 @@ static Error simulateLayers(StringRef folder) {
   if (exchange == "best" && !solveIt)
     return createStringError("--exchange=best needs --solve");
   if (!(shareStd >= 0))
-    return createStringError("--share-std is not below zero");
+    return createStringError("--share-std=%g is not a number from 0 on", shareStd.getValue());
   std::vector<ReadLayer> layers(1);
   if (inputFile.empty()) {
     Expected<Layer> layer = parseLayer(layerText);
