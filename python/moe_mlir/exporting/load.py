@@ -58,6 +58,8 @@ def load_model(directory, dtype=None):
             output_loading_info=True,
         )
     except Exception as error:  # whatever a broken configuration makes transformers raise
+        if "trust_remote_code" in str(error):  # its advice, and no option of this command
+            raise UnsupportedError(own_code(directory)) from error
         raise Error(f"cannot load '{directory}': {one_line(error)}") from error
     finally:
         logging.set_verbosity(verbosity)
@@ -70,6 +72,17 @@ def load_model(directory, dtype=None):
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             raise Error(f"'{directory}' {text} for: {', '.join(names[:5])}{more}")
     return model
+
+
+def own_code(directory):
+    """What is said of a checkpoint whose model is a class in a file beside it."""
+    names = json.loads((directory / "config.json").read_text()).get("auto_map") or {}
+    name = names.get("AutoModelForCausalLM") or names.get("AutoConfig") or "a class"
+    return (
+        f"'{directory}' needs code of its own ('{name}', says 'auto_map' in config.json), and code of a checkpoint is never "
+        "run: take a checkpoint of the model whose architecture transformers has (without 'auto_map'), or export the model "
+        "in Python that you trust by torch.export, and compile that file"
+    )
 
 
 def one_line(error, limit=400):
