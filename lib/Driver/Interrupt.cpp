@@ -168,8 +168,10 @@ void moe_mlir::reportInternalError(StringRef what) {
   if (!context.phase.empty())
     errs() << " in phase '" << context.phase << "'";
   errs() << "; this is a fault of the compiler, not of the model\n";
-  if (context.ir.empty())
+  if (context.ir.empty()) {
+    errs() << "  note: there was no IR yet; please report the input and the command line\n";
     return;
+  }
   SmallString<128> path;
   sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
   sys::path::append(path, "moe-compile-crash-XXXXXX.mlir");

@@ -232,6 +232,8 @@ static void hideForeignOptions() {
 
 int main(int argc, char **argv) {
   handleInterrupts();
+  if (!takeStack())
+    return kUserError;
   cl::SetVersionPrinter([](raw_ostream &os) { os << "moe-compile " MOE_VERSION " (LLVM " LLVM_VERSION_STRING ")\n"; });
   hideForeignOptions();
   // The parser itself would exit with code 1 as well; collecting its text keeps the messages in one form.

@@ -50,6 +50,10 @@ struct CompileOptions {
 /// messages. Call it first.
 void handleInterrupts();
 
+/// Sees to the stack that compilation takes, of this thread and of those that are started. False: a limit does not allow
+/// it, which has been said. An overflow would be a crash, with nothing that tells it from a fault of the compiler.
+bool takeStack();
+
 /// Compiles. All messages have been printed when it returns, and on failure nothing was written under a final name.
 int compile(const CompileOptions &options);
 

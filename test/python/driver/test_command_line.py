@@ -101,6 +101,23 @@ def test_too_little_memory(graph, tmp_path):
     assert seen == {0, 1}
 
 
+def test_too_little_stack(graph, tmp_path):
+    """A soft limit is raised; a hard one is an error, not a crash."""
+    import resource
+
+    def limit(soft, hard):
+        return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_STACK, (soft << 10, hard if hard < 0 else hard << 10))}
+
+    for size in (64, 96, 1023):
+        expect_error(compile_model(graph, "-o", tmp_path / "a", "-q", **limit(size, size)), 1,
+                     f"the stack is limited to {size} KiB, which is too little: allow 1024 KiB or more (ulimit -s)")
+        assert files(tmp_path) == ["in", "in/a.mlir"]
+    environment = {**os.environ, "MOE_CACHE_DIR": ""}  # machine code is made by threads
+    for soft, hard in ((1024, 1024), (64, 1024), (64, resource.getrlimit(resource.RLIMIT_STACK)[1])):
+        done = compile_model(graph, "-o", tmp_path / "a", "-q", **limit(soft, hard), env=environment)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_folder_as_input(tmp_path):
     (tmp_path / "x.mlir").mkdir()
     expect_error(compile_model(tmp_path / "x.mlir"), 1, "x.mlir", "it is a folder")

@@ -146,6 +146,19 @@ def test_while_the_input_is_read(tmp_path, number):
     assert files(tmp_path) == []
 
 
+def test_a_crash_while_the_input_is_read(tmp_path, monkeypatch):
+    """There is no IR to write: the message says what to report instead."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = start("-", "--from=graph", "-o", tmp_path / "b")
+    process.stdin.write("// more than a pipe holds, so that it has begun to read\n" * 10000)
+    process.send_signal(signal.SIGSEGV)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 70 and errors.rstrip().splitlines()[-2:] == [
+        "moe-compile: internal error: the compiler crashed; this is a fault of the compiler, not of the model",
+        "  note: there was no IR yet; please report the input and the command line"]
+    assert files(tmp_path) == []
+
+
 def test_while_a_level_is_printed(source, tmp_path):
     """A pipe that nobody reads stops the compiler where it writes."""
     process = subprocess.Popen([TOOL, source, "--to=kernel", "-o", "-", "--progress=plain", f"--dump-intermediates={tmp_path / 'ir'}"],
