@@ -16,7 +16,8 @@ using namespace moe_mlir;
 static int64_t sizeOf(Value value, int64_t dim) { return cast<RankedTensorType>(value.getType()).getDimSize(dim); }
 
 void TensorAxes::visitExpand(tensor::ExpandShapeOp op, int64_t dim) {
-  for (int64_t to : op.getReassociationIndices()[dim])
+  const ReassociationIndices group = op.getReassociationIndices()[dim]; // of a list that does not outlive a loop's head
+  for (int64_t to : group)
     if (sizeOf(op.getResult(), to) != 1)
       return set(op, op.getResult(), to, op.getSrc());
   refuse(op, "gives the dimension that is divided the size 1");

@@ -100,3 +100,19 @@ func.func @made_positions(%x: tensor<8x3x8xf32>, %s: tensor<8xf32>, %keys: tenso
   %y = tensor.collapse_shape %o [[0], [1], [2, 3]] : tensor<8x3x2x4xf32> into tensor<8x3x8xf32>
   return %y, %next : tensor<8x3x8xf32>, tensor<8x2x16x4xf32>
 }
+
+// Heads behind a dimension of one element, as of one token.
+// CHECK-LABEL: func.func @one_token
+// CHECK: moe.parameter ["k"] recipe [#moe.shard<dim = 0, grid = @tp, ranks = 2>]
+// CHECK: moe.parameter ["o"] recipe [#moe.shard<dim = 1, grid = @tp, ranks = 2>]
+// CHECK: nn.silu {{.*}} : tensor<1x1x1x1x1x1x4xf32>
+func.func @one_token(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  %wk = moe.parameter ["k"] : tensor<8x8xf32>
+  %wo = moe.parameter ["o"] : tensor<8x8xf32>
+  %k = nn.linear %x, %wk : tensor<1x8xf32>, tensor<8x8xf32> -> tensor<1x8xf32>
+  %heads = tensor.expand_shape %k [[0], [1, 2, 3, 4, 5, 6]] output_shape [1, 1, 1, 1, 1, 2, 4] : tensor<1x8xf32> into tensor<1x1x1x1x1x2x4xf32>
+  %active = nn.silu %heads : tensor<1x1x1x1x1x2x4xf32>
+  %h = tensor.collapse_shape %active [[0], [1, 2, 3, 4, 5, 6]] : tensor<1x1x1x1x1x2x4xf32> into tensor<1x8xf32>
+  %y = nn.linear %h, %wo : tensor<1x8xf32>, tensor<8x8xf32> -> tensor<1x8xf32>
+  return %y : tensor<1x8xf32>
+}
