@@ -1,11 +1,9 @@
 //===- Functionalize.cpp - in-place calls become calls with results -----------------------------------------------===//
 
-#include "moe-mlir/Conversion/AtenToGraph/Passes.h"
-#include "moe-mlir/Dialect/Aten/IR/Aten.h"
-#include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "Functionalizer.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
+#include "moe-mlir/Conversion/AtenToGraph/Passes.h"
+
 #include "llvm/ADT/StringSet.h"
 
 namespace mlir::aten {
@@ -16,60 +14,14 @@ namespace mlir::aten {
 using namespace mlir;
 using namespace mlir::aten;
 
-namespace {
-
-/// One step from a tensor to a view of it.
-struct View {
-  CallOp call;
-  unsigned result;
-};
-
-/// A value seen as memory: a base tensor and the views that lead from it to the value.
-struct Alias {
-  Value base;
-  SmallVector<View> views;
-  /// The value that holds the elements now, as of `version` of the base.
-  Value value;
-  unsigned version = 0;
-};
-
-struct Storage {
-  Value current;
-  unsigned version = 0;
-};
-
-class Functionalizer {
-public:
-  explicit Functionalizer(func::FuncOp function) : function(function), builder(function.getContext()) {}
-  LogicalResult run();
-
-private:
-  Alias &getAlias(Value value);
-  Storage &getStorage(Value base);
-  Value read(Value value);
-  LogicalResult write(CallOp call, Value target, Value replacement);
-  FailureOr<Value> putBack(CallOp write, View view, Value parent, Value part);
-  Value applyView(View view, Value parent);
-  bool isView(CallOp call, Value self);
-  LogicalResult visit(CallOp call);
-  LogicalResult returnStates();
-
-  func::FuncOp function;
-  OpBuilder builder;
-  DenseMap<Value, Alias> aliases;
-  llvm::MapVector<Value, Storage> storages;
-};
-
-} // namespace
-
-Storage &Functionalizer::getStorage(Value base) {
+Functionalizer::Storage &Functionalizer::getStorage(Value base) {
   Storage &storage = storages[base];
   if (!storage.current)
     storage.current = base;
   return storage;
 }
 
-Alias &Functionalizer::getAlias(Value value) {
+Functionalizer::Alias &Functionalizer::getAlias(Value value) {
   Alias &alias = aliases[value];
   if (!alias.base) {
     alias.base = alias.value = value;
@@ -222,75 +174,6 @@ LogicalResult Functionalizer::visit(CallOp call) {
   return success();
 }
 
-/// Where a base that outlives the call comes from: an argument, or a parameter or constant of the archive.
-static bool isPersistent(Value base) {
-  return isa<BlockArgument>(base) || base.getDefiningOp<moe::ParameterOp>() ||
-         (base.getDefiningOp<arith::ConstantOp>() && base.getDefiningOp()->hasAttr("moe.key"));
-}
-
-LogicalResult Functionalizer::returnStates() {
-  Block &block = function.getBody().front();
-  Operation *terminator = block.getTerminator();
-  Builder b(function.getContext());
-  SmallVector<Value> results(terminator->getOperands());
-  SmallVector<DictionaryAttr> resultAttrs;
-  function.getAllResultAttrs(resultAttrs);
-  SmallVector<std::pair<Value, Storage>> states;
-  llvm::SmallDenseSet<int64_t> written;
-  for (DictionaryAttr attrs : resultAttrs)
-    if (auto state = attrs.getAs<IntegerAttr>("moe.state_of"))
-      written.insert(state.getInt());
-
-  // Arguments in their order, then what becomes an argument, as the program has it.
-  for (BlockArgument argument : block.getArguments())
-    if (auto it = storages.find(argument); it != storages.end())
-      states.push_back(*it);
-  for (auto &entry : storages)
-    if (!isa<BlockArgument>(entry.first))
-      states.push_back(entry);
-  for (auto [base, storage] : states) {
-    if (!isPersistent(base) || storage.current == base)
-      continue;
-    int64_t number;
-    if (auto argument = dyn_cast<BlockArgument>(base)) {
-      number = argument.getArgNumber();
-    } else {
-      Operation *op = base.getDefiningOp();
-      StringAttr name = op->getAttrOfType<StringAttr>("moe.key");
-      bool zero = matchPattern(base, m_AnyZeroFloat()) || matchPattern(base, m_Zero());
-      if (auto parameter = dyn_cast<moe::ParameterOp>(op)) {
-        name = cast<StringAttr>(parameter.getSources()[0]);
-        auto initial = op->getAttrOfType<StringAttr>("moe.initial");
-        zero = initial && initial.getValue() == "zero";
-      }
-      number = function.getNumArguments();
-      NamedAttrList attrs(b.getNamedAttr("moe.name", name));
-      if (zero)
-        attrs.set("moe.state", b.getUnitAttr());
-      if (failed(function.insertArgument(number, base.getType(), attrs.getDictionary(b.getContext()), base.getLoc())))
-        return failure();
-      base.replaceAllUsesWith(function.getArgument(number));
-      std::replace(results.begin(), results.end(), Value(base), Value(function.getArgument(number)));
-      op->erase();
-    }
-    written.insert(number);
-    results.push_back(storage.current);
-    resultAttrs.push_back(b.getDictionaryAttr(b.getNamedAttr("moe.state_of", b.getI64IntegerAttr(number))));
-  }
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (function.getArgAttr(i, "moe.state") && !written.contains(i)) {
-      auto name = function.getArgAttrOfType<StringAttr>(i, "moe.name");
-      return function.emitError() << "argument " << i << (name ? " ('" + name.getValue() + "')" : "")
-                                  << " is named as state, but the graph never writes it";
-    }
-
-  terminator->setOperands(results);
-  function.setType(b.getFunctionType(block.getArgumentTypes(), ValueRange(results).getTypes()));
-  for (auto [i, attrs] : llvm::enumerate(resultAttrs))
-    function.setResultAttrs(i, attrs);
-  return success();
-}
-
 LogicalResult Functionalizer::run() {
   if (!function.getBody().hasOneBlock())
     return success();
@@ -306,7 +189,7 @@ LogicalResult Functionalizer::run() {
       }
     }
   }
-  if (failed(returnStates()))
+  if (failed(returnChanged()))
     return failure();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     auto call = dyn_cast<CallOp>(op);

@@ -3,6 +3,8 @@
 #include "Graph.h"
 #include "Support.h"
 
+#include "moe-mlir/Dialect/Aten/IR/Aten.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
@@ -41,13 +43,54 @@ static ArrayAttr getPlainNames(ArrayAttr names) {
   return ArrayAttr::get(names.getContext(), plain);
 }
 
+Error GraphReader::readChange(const Scope &scope, StringRef kind, const JsonObject &fields, Value value,
+                              Changes &changes) {
+  auto [of, field] = kind == "buffer_mutation"      ? std::pair(InputSpec::Stored, "buffer_name")
+                     : kind == "parameter_mutation" ? std::pair(InputSpec::Parameter, "parameter_name")
+                                                    : std::pair(InputSpec::User, "user_input_name");
+  StringRef target = fields.getString(field).value_or("?");
+  auto input = inputsOf[of].find(target);
+  if (input == inputsOf[of].end())
+    return inputError("graph: the signature changes '" + printable(target) + "', which is no input");
+  if (!changes.insert({scope.values.lookup(input->second), {target.str(), value}}).second)
+    return inputError("graph: two outputs change '" + printable(target) + "'");
+  return Error::success();
+}
+
+Error GraphReader::makeChanges(const Changes &changes, SmallVectorImpl<Value> &values,
+                               SmallVectorImpl<DictionaryAttr> &attrs) {
+  for (const auto &[before, change] : changes) {
+    const auto &[target, value] = change;
+    if (auto argument = dyn_cast<BlockArgument>(before);
+        argument && function.getArgAttr(argument.getArgNumber(), "moe.state")) {
+      auto number = builder.getI64IntegerAttr(argument.getArgNumber());
+      values.push_back(value);
+      attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr("moe.state_of", number)));
+      continue;
+    }
+    if (before.getType() != value.getType()) {
+      std::string types;
+      raw_string_ostream(types) << before.getType() << " to " << value.getType();
+      return inputError("graph: the signature changes '" + printable(target) + "' from " + types);
+    }
+    // As the model wrote it: aten-functionalize knows what becomes of buffers and inputs that are written.
+    function->setAttr(aten::AtenDialect::MutableAttrHelper::getNameStr(), builder.getUnitAttr());
+    auto number = [&](int64_t i) { return aten::ArgAttr::get(builder.getContext(), i); };
+    aten::CallOp::create(
+        builder, before.getLoc(), TypeRange(before.getType()), builder.getStringAttr("aten.copy_.default"),
+        ValueRange{before, value},
+        builder.getDictionaryAttr({builder.getNamedAttr("self", number(0)), builder.getNamedAttr("src", number(1))}));
+  }
+  return Error::success();
+}
+
 Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
   const JsonArray *specs = signature.getArray("output_specs");
   if (!specs)
     return inputError("graph: the signature has no output_specs");
   SmallVector<Value> values;
   SmallVector<DictionaryAttr> attrs;
-  llvm::DenseSet<unsigned> changed;
+  Changes changes;
   llvm::StringSet<> names;
   llvm::StringMap<unsigned> uses;
   bool first = true;
@@ -62,7 +105,7 @@ Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
     std::optional<StringRef> name = getName(arg);
     if (kind == "user_output" && arg && arg->get("as_none"))
       continue;
-    if (kind != "user_output" && kind != "buffer_mutation" && kind != "user_input_mutation")
+    if (!is_contained({"user_output", "buffer_mutation", "parameter_mutation", "user_input_mutation"}, kind))
       return unsupportedError("graph: outputs of kind '" + printable(kind) + "' are not supported");
     auto value = name ? scope.values.find(*name) : scope.values.end();
     if (name && value == scope.values.end())
@@ -89,14 +132,9 @@ Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
       if (auto type = cast<RankedTensorType>(value->second.getType()); !type.hasStaticShape())
         list.set("moe.dims", getPlainNames(getDimNames(scope, *name, type)));
     } else {
-      std::optional<StringRef> target =
-          fields->getString(kind == "buffer_mutation" ? "buffer_name" : "user_input_name");
-      auto argument = argumentOf.find(target.value_or(""));
-      if (argument == argumentOf.end())
-        return inputError("graph: the signature changes '" + printable(target.value_or("?")) + "', which is no input");
-      if (!changed.insert(argument->second).second)
-        return inputError("graph: two outputs change '" + printable(*target) + "'");
-      list.set("moe.state_of", builder.getI64IntegerAttr(argument->second));
+      if (Error error = readChange(scope, kind, *fields, value->second, changes))
+        return error;
+      continue;
     }
     values.push_back(value->second);
     attrs.push_back(list.getDictionary(builder.getContext()));
@@ -104,8 +142,10 @@ Error GraphReader::readReturn(Scope &scope, const JsonObject &signature) {
   if (!expertsOf.empty())
     return inputError("extra/moe_mlir.json: 'experts' names '" + printable(expertsOf.begin()->getKey()) +
                       "', which is no further result of the graph");
-  if (values.empty())
+  if (values.empty() && changes.empty())
     return inputError("graph: it has no output, so there is nothing to compute; export a module that returns a tensor");
+  if (Error error = makeChanges(changes, values, attrs))
+    return error;
   func::ReturnOp::create(builder, builder.getUnknownLoc(), values);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), TypeRange(ValueRange(values))));
   // All at once: one by one, each would make the list of all of them anew.

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "moe-mlir/Support/UntrustedJson.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace moe_mlir::pt2 {
 
@@ -39,6 +40,9 @@ private:
     std::string name;
     std::string key;
   };
+  /// Values of buffers, parameters and inputs that the signature says to have another value at the end: their names in
+  /// the model, and that value.
+  using Changes = llvm::MapVector<mlir::Value, std::pair<std::string, mlir::Value>>;
 
   llvm::Error readInputs(const JsonObject &signature);
   llvm::Error createFunction(Scope &scope, mlir::ModuleOp module, const JsonObject &signature);
@@ -49,6 +53,11 @@ private:
   llvm::Error checkLeftOver();
   llvm::Error checkRoles(llvm::ArrayRef<mlir::Type> types) const;
   llvm::Error checkLogits(mlir::Type type) const;
+  llvm::Error readChange(const Scope &scope, llvm::StringRef kind, const JsonObject &fields, mlir::Value value,
+                         Changes &changes);
+  /// Appends the results that are next values of states, and writes what is changed and no state.
+  llvm::Error makeChanges(const Changes &changes, llvm::SmallVectorImpl<mlir::Value> &values,
+                          llvm::SmallVectorImpl<mlir::DictionaryAttr> &attrs);
   llvm::Error readReturn(Scope &scope, const JsonObject &signature);
 
   llvm::Expected<mlir::RankedTensorType> getTensorType(const Scope &scope, llvm::StringRef name);
@@ -73,9 +82,12 @@ private:
   mlir::OpBuilder builder;
   mlir::func::FuncOp function;
   std::vector<InputSpec> inputs;
-  /// Buffers that an output spec names as changed are arguments; name of the input -> argument number.
+  /// For each kind: the name that the model has for an input -> its name in the graph.
+  llvm::StringMap<std::string> inputsOf[InputSpec::Stored + 1];
+  /// Name of an input of the caller -> argument number.
   llvm::StringMap<unsigned> argumentOf;
-  llvm::StringSet<> changedInputs;
+  /// Keys of buffers that an output spec names as changed.
+  llvm::StringSet<> changedBuffers;
   llvm::StringMap<std::string> dimNames;
 };
 

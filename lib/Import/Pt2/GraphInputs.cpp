@@ -45,6 +45,7 @@ Error GraphReader::readInputs(const JsonObject &signature) {
     if (!names.insert(*name).second)
       return inputError("graph: two inputs are named '" + printable(*name) + "'");
     inputs.push_back({found->first, name->str(), found->second->str()});
+    inputsOf[found->first].try_emplace(*found->second, name->str());
   }
   return Error::success();
 }
@@ -149,7 +150,7 @@ Error GraphReader::createFunction(Scope &scope, ModuleOp module, const JsonObjec
     for (const JsonValue &value : *specs)
       if (const JsonObject *object = value.getAsObject())
         if (const JsonObject *mutation = object->getObject("buffer_mutation"))
-          changedInputs.insert(mutation->getString("buffer_name").value_or(""));
+          changedBuffers.insert(mutation->getString("buffer_name").value_or(""));
 
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attrs;
@@ -168,14 +169,13 @@ Error GraphReader::createFunction(Scope &scope, ModuleOp module, const JsonObjec
     if (input.kind != InputSpec::User) {
       NamedAttrList list(dictionary);
       list.set("moe.name", builder.getStringAttr(input.key));
-      const Pt2Tensor *stored = archive.lookup(input.key);
-      if (Error error = stored ? checkStored(input.key, *stored, type) : Error::success())
+      if (Error error = checkStored(input.key, *archive.lookup(input.key), type))
         return error;
-      if (stored && archive.isZero(*stored))
-        list.set("moe.state", builder.getUnitAttr());
+      list.set("moe.state", builder.getUnitAttr());
       dictionary = list.getDictionary(builder.getContext());
     }
-    argumentOf[input.kind == InputSpec::User ? input.name : input.key] = types.size();
+    if (input.kind == InputSpec::User)
+      argumentOf[input.name] = types.size();
     names.push_back(input.name);
     types.push_back(type);
     attrs.push_back(dictionary);
@@ -188,10 +188,14 @@ Error GraphReader::createFunction(Scope &scope, ModuleOp module, const JsonObjec
     if (Error error = addArgument(input))
       return error;
   }
-  for (const InputSpec &input : inputs)
-    if (input.kind == InputSpec::Stored && changedInputs.contains(input.key))
+  // A changed buffer that starts as something else stays one of the archive: aten-functionalize makes a state of it.
+  for (const InputSpec &input : inputs) {
+    const bool isChanged = input.kind == InputSpec::Stored && changedBuffers.contains(input.key);
+    const Pt2Tensor *stored = isChanged ? archive.lookup(input.key) : nullptr;
+    if (stored && archive.isZero(*stored))
       if (Error error = addArgument(input))
         return error;
+  }
   for (auto [role, name] : {std::pair<StringRef, StringRef>("tokens", metadata.tokens),
                             {"position", metadata.position},
                             {"keep", metadata.keep}})

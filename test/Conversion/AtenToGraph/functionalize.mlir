@@ -1,9 +1,9 @@
 // RUN: moe-opt %s --split-input-file --aten-functionalize | FileCheck %s
 // RUN: moe-opt %s --split-input-file --aten-functionalize --aten-functionalize | FileCheck %s
 
-// A changed argument is state; its last value is a result.
+// What the function makes of an input is a further result; nobody has named either here.
 // CHECK-LABEL: func.func @argument(
-// CHECK-SAME:    %[[X:.*]]: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32> {moe.state_of = 0 : i64}) {
+// CHECK-SAME:    %[[X:.*]]: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-NEXT:    %[[A:.*]] = aten.call "aten.add.Scalar"(%[[X]])
 // CHECK-NEXT:    %[[N:.*]] = aten.call "aten.neg.default"(%[[A]])
 // CHECK-NEXT:    return %[[N]], %[[A]]
@@ -47,21 +47,61 @@ func.func @before(%x: tensor<4xf32>) -> tensor<4xf32> attributes {aten.mutable} 
 
 // -----
 
-// Buffers and constants that are written become arguments; those that start as zeros belong to the executable.
+// The result has the input's name and sizes, or a name beside it that no other result has. State stays state.
+// CHECK-LABEL: func.func @named(
+// CHECK-SAME:    %[[X:.*]]: tensor<?xf32> {moe.dims = ["n"], moe.name = "x"}, %[[Y:.*]]: tensor<4xf32> {moe.name = "y"},
+// CHECK-SAME:    %[[S:.*]]: tensor<4xf32> {moe.name = "s", moe.state})
+// CHECK-SAME:    -> (tensor<4xf32> {moe.name = "y"}, tensor<4xf32> {moe.name = "y_1"}, tensor<?xf32> {moe.dims = ["n"], moe.name = "x"},
+// CHECK-SAME:        tensor<4xf32> {moe.name = "y_2"}, tensor<4xf32> {moe.state_of = 2 : i64})
+// CHECK:         %[[NEWX:.*]] = aten.call "aten.add.Scalar"(%[[X]])
+// CHECK:         %[[NEWY:.*]] = aten.call "aten.add.Scalar"(%[[Y]])
+// CHECK:         %[[NEWS:.*]] = aten.call "aten.add.Scalar"(%[[S]])
+// CHECK:         return %{{.*}}, %[[NEWS]], %[[NEWX]], %[[NEWY]], %[[NEWS]] :
+func.func @named(%x: tensor<?xf32> {moe.dims = ["n"], moe.name = "x"}, %y: tensor<4xf32> {moe.name = "y"},
+                 %s: tensor<4xf32> {moe.name = "s", moe.state})
+    -> (tensor<4xf32> {moe.name = "y"}, tensor<4xf32> {moe.name = "y_1"}) attributes {aten.mutable} {
+  %old = aten.call "aten.alias.default"(%s) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = aten.call "aten.add_.Scalar"(%x) {self = #aten.arg<0>, other = 1 : i64} : (tensor<?xf32>) -> tensor<?xf32>
+  %1 = aten.call "aten.add_.Scalar"(%y) {self = #aten.arg<0>, other = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = aten.call "aten.add_.Scalar"(%s) {self = #aten.arg<0>, other = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return %old, %s : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Buffers, parameters and constants that are written become states. One that does not start as zeros is the archive's
+// until the program has started; -0.0 is not zero.
 // CHECK-LABEL: func.func @stored(
 // CHECK-SAME:    %[[X:.*]]: tensor<4xf32>,
-// CHECK-SAME:    %[[CACHE:.*]]: tensor<4xf32> {moe.name = "cache", moe.state},
-// CHECK-SAME:    %[[BIAS:.*]]: tensor<4xf32> {moe.name = "bias"},
-// CHECK-SAME:    %[[STEP:.*]]: tensor<i64> {moe.name = "step", moe.state})
-// CHECK-SAME:    -> (tensor<4xf32>, tensor<4xf32> {moe.state_of = 1 : i64}, tensor<4xf32> {moe.state_of = 2 : i64}, tensor<i64> {moe.state_of = 3 : i64})
-// CHECK:         moe.parameter ["kept"] : tensor<4xf32>
-func.func @stored(%x: tensor<4xf32>) -> tensor<4xf32> attributes {aten.mutable} {
+// CHECK-SAME:    %[[BIAS:[a-z0-9]+]]: tensor<4xf32> {moe.name = "bias", moe.state},
+// CHECK-SAME:    %[[STARTED:[a-z0-9]+]]: tensor<i1> {moe.name = "started", moe.state},
+// CHECK-SAME:    %[[CACHE:[a-z0-9]+]]: tensor<4xf32> {moe.name = "cache", moe.state},
+// CHECK-SAME:    %[[STEP:[a-z0-9]+]]: tensor<i64> {moe.name = "step", moe.state},
+// CHECK-SAME:    %[[MINUS:[a-z0-9]+]]: tensor<f32> {moe.name = "minus", moe.state})
+// CHECK-SAME:    -> (tensor<4xf32>, tensor<4xf32>, tensor<i1> {moe.state_of = 2 : i64}, tensor<4xf32> {moe.state_of = 1 : i64},
+// CHECK-SAME:        tensor<4xf32> {moe.state_of = 3 : i64}, tensor<i64> {moe.state_of = 4 : i64}, tensor<f32> {moe.state_of = 5 : i64})
+// CHECK-NOT:     moe.initial
+// CHECK:         %[[GIVEN:.*]] = moe.parameter ["bias"] : tensor<4xf32>
+// CHECK-NEXT:    %[[OLD:.*]] = aten.call "aten.where.self"(%[[STARTED]], %[[BIAS]], %[[GIVEN]])
+// CHECK-SAME:      {condition = #aten.arg<0>, other = #aten.arg<2>, self = #aten.arg<1>}
+// CHECK:         %[[KEPT:.*]] = moe.parameter ["kept"] : tensor<4xf32>
+// CHECK-NEXT:    %[[ZERO:.*]] = arith.constant dense<-0.000000e+00>
+// CHECK-NEXT:    %[[OLDER:.*]] = aten.call "aten.where.self"(%[[STARTED]], %[[MINUS]], %[[ZERO]])
+// CHECK-NEXT:    aten.call "aten.neg.default"(%[[OLD]])
+// CHECK:         %[[NEW:.*]] = aten.call "aten.add.Tensor"(%[[OLD]], %[[KEPT]])
+// CHECK:         aten.call "aten.add.Scalar"(%[[OLDER]])
+// CHECK:         %[[TRUE:.*]] = arith.constant dense<true> : tensor<i1>
+// CHECK:         return %[[X]], %{{.*}}, %[[TRUE]], %[[NEW]],
+func.func @stored(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {aten.mutable} {
   %cache = moe.parameter ["cache"] {moe.initial = "zero"} : tensor<4xf32>
   %bias = moe.parameter ["bias"] {moe.initial = "given"} : tensor<4xf32>
   %kept = moe.parameter ["kept"] {moe.initial = "zero"} : tensor<4xf32>
   %step = arith.constant {moe.key = "step"} dense<0> : tensor<i64>
+  %minus = arith.constant {moe.key = "minus"} dense<-0.0> : tensor<f32>
+  %before = aten.call "aten.neg.default"(%bias) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
   %0 = aten.call "aten.copy_.default"(%cache, %x) {self = #aten.arg<0>, src = #aten.arg<1>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %1 = aten.call "aten.add_.Tensor"(%bias, %kept) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %2 = aten.call "aten.add_.Scalar"(%step) {self = #aten.arg<0>, other = 1 : i64} : (tensor<i64>) -> tensor<i64>
-  return %x : tensor<4xf32>
+  %3 = aten.call "aten.add_.Scalar"(%minus) {self = #aten.arg<0>, other = 1 : i64} : (tensor<f32>) -> tensor<f32>
+  return %x, %before : tensor<4xf32>, tensor<4xf32>
 }

@@ -95,6 +95,11 @@ NAMES = [
     (both("output", 0, '{"as_none": true}'), "graph: it has no output, so there is nothing to compute"),
     ([*STATE, "set", f"{MODULE}.graph.outputs", f"[{named('sum')}, {named('sum')}]", "set",
       f"{MODULE}.signature.output_specs", f"[{CHANGE}, {CHANGE}]"], "graph: two outputs change 'one'"),
+    ([*STATE, "set", f"{MODULE}.graph.tensor_values.c_one.sizes", '[{"as_int": 1}]', "set", "constants", '{"one": [7, [1]]}', "set",
+      f"{MODULE}.signature.output_specs", f"[{CHANGE}]"],
+     "graph: the signature changes 'one' from tensor<1xf32> to tensor<?x3xf32>"),
+    (["set", f"{MODULE}.signature.output_specs", f"[{CHANGE.replace('buffer', 'parameter')}]"],
+     "graph: the signature changes 'one', which is no input"),
 ]
 
 UNSUPPORTED = [

@@ -10,24 +10,36 @@ def AtenFunctionalize : Pass<"aten-functionalize", "::mlir::func::FuncOp"> {
     Follows each tensor through its views. An in-place call becomes the call without the underscore; its result takes the
     place of the changed tensor, of every view of it and of what it is a view of, in all later uses.
 
-    Arguments, buffers and constants that the function changes are state: the final value becomes a result with
-    `moe.state_of = <argument>`, and buffers and constants become arguments. No signature of the exported program says
-    which they are. State that starts as zeros has `moe.state` (the executable owns it), other state is an input that
-    is also an output.
+    Buffers, parameters and constants that the function changes become arguments with `moe.state`, whose final value is
+    a result with `moe.state_of = <argument>`. No signature of the exported program says which they are. States start as
+    zeros (`moe.initial = "zero"`). For others there is one more state, `started`, which every call sets: until it is
+    set, a `where` takes the parameter in place of the state.
+
+    The final value of an input, an argument without `moe.state`, becomes a further result with its `moe.name` and
+    `moe.dims`.
 
     ```mlir
-    func.func @main(%c: tensor<4xf32>) attributes {aten.mutable} {
-      %0 = aten.call "aten.add_.Scalar"(%c) {self = #aten.arg<0>, other = 1} : (tensor<4xf32>) -> tensor<4xf32>
+    func.func @main(%x: tensor<4xf32> {moe.name = "x"}) attributes {aten.mutable} {
+      %c = moe.parameter ["c"] {moe.initial = "given"} : tensor<4xf32>
+      %0 = aten.call "aten.add_.Tensor"(%c, %x) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %1 = aten.call "aten.neg_.default"(%x) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
       return
     }
     // becomes
-    func.func @main(%c: tensor<4xf32>) -> (tensor<4xf32> {moe.state_of = 0}) {
-      %0 = aten.call "aten.add.Scalar"(%c) {self = #aten.arg<0>, other = 1} : (tensor<4xf32>) -> tensor<4xf32>
-      return %0 : tensor<4xf32>
+    func.func @main(%x: tensor<4xf32> {moe.name = "x"}, %held: tensor<4xf32> {moe.name = "c", moe.state},
+                    %started: tensor<i1> {moe.name = "started", moe.state})
+        -> (tensor<4xf32> {moe.name = "x"}, tensor<i1> {moe.state_of = 2}, tensor<4xf32> {moe.state_of = 1}) {
+      %c = moe.parameter ["c"] : tensor<4xf32>
+      %old = aten.call "aten.where.self"(%started, %held, %c) {condition = #aten.arg<0>, self = #aten.arg<1>, other = #aten.arg<2>}
+          : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %0 = aten.call "aten.add.Tensor"(%old, %x) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %1 = aten.call "aten.neg.default"(%x) {self = #aten.arg<0>} : (tensor<4xf32>) -> tensor<4xf32>
+      %true = arith.constant dense<true> : tensor<i1>
+      return %1, %true, %0 : tensor<4xf32>, tensor<i1>, tensor<4xf32>
     }
     ```
   }];
-  let dependentDialects = ["::mlir::aten::AtenDialect"];
+  let dependentDialects = ["::mlir::aten::AtenDialect", "::mlir::arith::ArithDialect"];
 }
 
 def AtenExpandComplex : Pass<"aten-expand-complex", "::mlir::func::FuncOp"> {
