@@ -41,7 +41,8 @@ FIRST = r"""\g<0>    uint64_t *record = moe::threadIndex() == 128 && stampsOfBlo
 """
 ROLE = r"\A\d+>\(\);\n"
 # Each form of a tile, for few rows and for many, has one of each.
-LOOP = r"^( *)#pragma unroll 1\n *for \(.*\n *\w+ v\d+ = (moe::await\(v\d+\);\n)"
+# There is no loop where one stage has all of K.
+LOOP = r"^( *)(?:#pragma unroll 1\n *for \(.*\n *)?\w+ v\d+ = (moe::await\(v\d+\);\n)"
 PRODUCTS = r"^( *)moe::wgmmaWait<0>\(v\d+\);\n(?! *moe::wgmmaWait)"
 EPILOGUE = r"(^( *)moe::release<1>\(v\d+\);\n(?:\2\w.*;\n)*\2(?:#pragma unroll\n\2for|if) \((?s:.*?)^\2\}\n)"
 

@@ -18,7 +18,7 @@
 
 using namespace moe_mlir;
 
-static constexpr int64_t kRowBytes = 128, kLanesOfRow = 4, kStripColumns = 128;
+static constexpr int64_t kRowBytes = 128, kLanesOfRow = 4;
 static constexpr int64_t kProductRows = 64, kProductDepth = 16; // of a wgmma
 // Cycles that are assumed: a wgmma of few columns, at least; the epilogue of few rows, for each of these; a record of
 // the layout, which is a load that the next one waits for, and divisions. Results go from registers to memory at so
@@ -60,7 +60,7 @@ CudaEstimate moe_mlir::estimateProduct(const CudaDevice &device, const CudaProdu
   const bool byThreads = p.elementBytes == 4, few = !byThreads && rowsEach <= tile.fewRows;
   const int64_t depthOfStep = kRowBytes / p.elementBytes;
   // Few rows are multiplied strip by strip, whatever the columns of a block.
-  const int64_t columns = few ? std::min(tile.columns, kStripColumns) : tile.columns;
+  const int64_t columns = few ? std::min(tile.columns, tile.fewColumns) : tile.columns;
   const double rowTiles = few ? double(active) : expectedRowTiles(active, p.rows, tile.rows);
   const double tiles = rowTiles * double(llvm::divideCeil(p.columns, columns));
   const double rounds = std::ceil(tiles / double(device.multiprocessors));

@@ -5,6 +5,7 @@
 
 #include "moe-mlir/Conversion/KernelToEmitC/Launch.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
+#include "moe-mlir/Dialect/Cuda/IR/Block.h"
 #include "moe-mlir/Dialect/Cuda/IR/Cuda.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -101,7 +102,10 @@ GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, cons
                         type.getElementTypeBitWidth() / 8,
                         epilogueOf(kernel)};
     cuda::PlanAttr plan = cuda::PlanAttr::of(kernel, target);
-    work.products.push_back({product, {mma.getAcc().getType().getRows(), block[2], plan.getFewRows()}});
+    // Of gate and up a strip has as many columns each as it has at least.
+    const bool halves = product.epilogue.columns == 2;
+    const int64_t strip = halves ? 2 * cuda::leastStripColumns : plan.getFewColumns();
+    work.products.push_back({product, {mma.getAcc().getType().getRows(), block[2], plan.getFewRows(), strip}});
   });
   work.blocks = 1;
   if (!weights.empty() || launch.getSingle())

@@ -28,6 +28,7 @@ struct CudaTile {
   /// A tile of at most so many rows is computed with swapped operands, and so many are multiplied whatever it has; 0:
   /// none is.
   int64_t fewRows;
+  int64_t fewColumns = 128; ///< of a strip of such a tile, all products together
 };
 
 /// The largest tile of the compiler's kernels; narrower ones have fewer columns.

@@ -1,6 +1,6 @@
 //===- Loads.cpp - products: the role that loads ------------------------------------------------------------------===//
 //
-// Per step of K, when the stage is empty: thread 0 lets TMA bring the weights, and the rows of `a` where they are
+// Per stage, a step of K or, of few rows, several, when it is empty: thread 0 lets TMA bring the weights, and the rows of `a` where they are
 // neighbours in memory. Other rows are copied by all threads, 8 neighbouring ones to a row of 128 bytes. Several stages
 // are in flight: by the plan's `arrival`, such copies are on their way for some steps (`lag`) before the warp announces
 // them, or each thread's arrive by themselves when they have landed (`noinc`).
@@ -81,9 +81,13 @@ void LoadBuilder::writeCopies(MmaOp mma, RowTileOp tile, ArrayRef<Value> rows, V
                                         : code.make<cuda::LoadEightOp>(type, row, from, depth).getResult();
     code.make<cuda::StoreSharedOp>(to, loaded);
   }
+}
+
+void LoadBuilder::announceCopies(MmaOp mma) {
+  Code code(b, mma.getLoc());
   if (!plan.arrivesByThread())
     code.make<cuda::AnnounceOp>(parts.ring, plan.proxyFence());
-  else if (copies)
+  else if (rowSource(mma, tileRows) == RowSource::Copies)
     code.make<cuda::ArriveCopiedOp>(parts.ring);
   else
     code.make<cuda::ArriveThreadOp>(parts.ring);
@@ -94,7 +98,7 @@ void LoadBuilder::writeBoxes(ArrayRef<MmaOp> products, Value stage, Value k, Val
   Code code(b, mma.getLoc());
   int64_t loaded =
       areFew() ? plan.stripColumns * static_cast<int64_t>(products.size()) : blockColumnsOf(mma.getB());
-  code.make<cuda::ExpectOp>(parts.ring, loaded * kRowBytes + (firstRow ? plan.aBytes() : 0));
+  code.make<cuda::ExpectOp>(parts.ring, stepsOfStage() * loaded * kRowBytes + (firstRow ? plan.aBytes() : 0));
   auto load = [&](Value matrix, int64_t to, Value x, Value y) {
     code.make<cuda::TmaLoadOp>(parts.ring, code.add(stage, to), parts.maps.lookup(matrix), x, y);
   };
@@ -102,19 +106,22 @@ void LoadBuilder::writeBoxes(ArrayRef<MmaOp> products, Value stage, Value k, Val
     load(mma.getA(), 0, code.toI32(k), code.toI32(firstRow));
   int64_t columns = blockColumnsOf(mma.getB());
   Value row = code.toI32(code.add(firstWeight, code.mul(code.div(k, plan.depth), columns)));
-  for (int64_t first = 0; first < loaded; first += boxRowsOf(mma.getB())) {
-    Value from = row;
-    if (areFew()) {
-      MmaOp product = products[first / plan.stripColumns];
-      from = plusStrip(code, code.add(from, code.toI32(get(product.getColumn()))));
+  for (int64_t step = 0; step < stepsOfStage(); ++step)
+    for (int64_t first = 0; first < loaded; first += boxRowsOf(mma.getB())) {
+      Value from = code.add(row, step * columns);
+      if (areFew()) {
+        MmaOp product = products[first / plan.stripColumns];
+        from = plusStrip(code, code.add(from, code.toI32(get(product.getColumn()))));
+      }
+      load(mma.getB(), weightsPlace(step, products.size()) + first * kRowBytes, code.i32(0),
+           code.add(from, areFew() ? first % plan.stripColumns : first));
     }
-    load(mma.getB(), plan.aBytes() + first * kRowBytes, code.i32(0),
-         code.add(from, areFew() ? first % plan.stripColumns : first));
-  }
 }
 
 LogicalResult LoadBuilder::writeProducts(const Steps &steps, ArrayRef<MmaOp> products, RowTileOp tile) {
   MmaOp mma = products[0];
+  if (failed(checkSteps(mma.getLoc(), steps)))
+    return failure();
   Code code(b, mma.getLoc());
   bool byTile = rowSource(mma, tileRows) == RowSource::Tile;
   Value firstRow;
@@ -139,9 +146,11 @@ LogicalResult LoadBuilder::writeProducts(const Steps &steps, ArrayRef<MmaOp> pro
     Value stage = code.make<cuda::AcquireOp>(b.getI32Type(), parts.ring);
     code.ifThen(code.compare(arith::CmpIPredicate::eq, ownThread(code), code.i32(0)),
                 [&] { writeBoxes(products, stage, k, firstWeight, firstRow); });
-    if (!byTile)
-      writeCopies(mma, tile, rows, stage, k);
-    else if (plan.arrivesByThread())
+    if (!byTile) {
+      for (int64_t step = 0; step < stepsOfStage(); ++step)
+        writeCopies(mma, tile, rows, code.add(stage, rowsPlace(step)), code.add(k, step * plan.depth));
+      announceCopies(mma);
+    } else if (plan.arrivesByThread())
       code.make<cuda::ArriveThreadOp>(parts.ring);
     else
       code.make<cuda::ArriveOp>(parts.ring);

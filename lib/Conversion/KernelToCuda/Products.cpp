@@ -43,7 +43,7 @@ SmallVector<MultiplyBuilder::Multiplication> MultiplyBuilder::shareProducts(cons
     Value accumulators = code.make<cuda::AccumulatorsOp>(cuda::AccumulatorsType::get(b.getContext(), width));
     list.push_back({accumulators, width, left, right});
   };
-  int64_t width = MmaOp(products[0]).getAcc().getType().getColumns(), weights = plan.aBytes();
+  int64_t width = MmaOp(products[0]).getAcc().getType().getColumns(), weights = weightsPlace(0, products.size());
   if (areFew()) {
     bool halves = plan.stripColumns == 64;
     for (auto [i, value] : llvm::enumerate(steps.results)) {
@@ -70,20 +70,26 @@ void MultiplyBuilder::writeTensorProducts(Location loc, const Steps &steps, Arra
     Value stage = code.make<cuda::AwaitOp>(b.getI32Type(), parts.ring);
     if (needsFence)
       code.make<cuda::FenceProxyOp>(plan.proxyFence());
+    // Of few rows, what follows in a stage is the next step of K: strips of weights on the left, rows on the right.
+    const int64_t strips = weightsPlace(1, list.size()) - weightsPlace(0, list.size());
     SmallVector<std::pair<Value, Value>> operands;
-    for (const Multiplication &each : list) {
-      Value left = code.make<cuda::DescriptorOp>(b.getI64Type(), addressOf(code, stage, each.left));
-      operands.push_back({left, code.make<cuda::DescriptorOp>(b.getI64Type(), addressOf(code, stage, each.right))});
-    }
+    for (int64_t step = 0; step < stepsOfStage(); ++step)
+      for (Multiplication each : list) {
+        each.left.offset += step * strips;
+        each.right.offset += rowsPlace(step);
+        Value left = code.make<cuda::DescriptorOp>(b.getI64Type(), addressOf(code, stage, each.left));
+        operands.push_back({left, code.make<cuda::DescriptorOp>(b.getI64Type(), addressOf(code, stage, each.right))});
+      }
     // The first product ignores what the accumulators hold.
     Value isLater = code.compare(arith::CmpIPredicate::ne, k, steps.lower);
     Value always = code.make<arith::ConstantIntOp>(b.getI1Type(), 1);
     code.make<cuda::WgmmaFenceOp>();
-    for (int64_t offset = 0; offset < kRowBytes; offset += 32)
-      for (auto [each, descriptors] : llvm::zip(list, operands)) {
-        Value left = code.make<cuda::AdvanceKOp>(b.getI64Type(), descriptors.first, offset);
-        Value right = code.make<cuda::AdvanceKOp>(b.getI64Type(), descriptors.second, offset);
-        Value accumulate = offset == 0 ? isLater : always;
+    for (int64_t byte = 0; byte < stepsOfStage() * kRowBytes; byte += 32)
+      for (auto [i, each] : llvm::enumerate(list)) {
+        auto [leftStep, rightStep] = operands[byte / kRowBytes * list.size() + i];
+        Value left = code.make<cuda::AdvanceKOp>(b.getI64Type(), leftStep, byte % kRowBytes);
+        Value right = code.make<cuda::AdvanceKOp>(b.getI64Type(), rightStep, byte % kRowBytes);
+        Value accumulate = byte == 0 ? isLater : always;
         if (plan.element.isBF16())
           code.make<cuda::WgmmaBf16Op>(each.accumulators, left, right, accumulate);
         else

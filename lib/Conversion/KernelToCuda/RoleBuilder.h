@@ -43,7 +43,7 @@ protected:
   /// Behind a tile, which is part `part` of the `parts` of an iteration.
   virtual void writeArrivals(ArrayRef<ArriveOp>, Value, Value) {}
 
-  /// `body` for each k of the steps.
+  /// `body` for each k with which a stage begins.
   void writeSteps(Location loc, const Steps &steps, function_ref<void(Value)> body);
   /// The row index in memory of row `row` of a tile.
   Value rowIndex(Value rows, Value row);
@@ -60,6 +60,15 @@ protected:
     return strip ? code.add(column, code.mul(strip, plan.stripColumns)) : column;
   }
   bool areFew() const { return tileRows != plan.rows; }
+  /// Of the form that is written: steps of K in a stage, and where the rows of one and the strips of one lie in it.
+  int64_t stepsOfStage() const { return areFew() ? plan.fewSteps() : 1; }
+  int64_t rowsPlace(int64_t step) const { return step * tileRows * kRowBytes; }
+  int64_t weightsPlace(int64_t step, size_t products) const {
+    return stepsOfStage() * tileRows * kRowBytes +
+           step * plan.stripColumns * static_cast<int64_t>(products) * kRowBytes;
+  }
+  /// Emits an error at `loc` if the steps do not fill all of their stages.
+  LogicalResult checkSteps(Location loc, const Steps &steps) const;
 
   OpBuilder &b;
   const SharedParts &parts;
@@ -105,7 +114,9 @@ private:
   /// The rows of which a thread copies a part, as memrefs.
   SmallVector<Value> rowsOfThread(MmaOp mma, RowTileOp tile);
   void writeBoxes(ArrayRef<MmaOp> products, Value stage, Value k, Value firstWeight, Value firstRow);
+  /// The copies of a step whose rows lie at `stage`.
   void writeCopies(MmaOp mma, RowTileOp tile, ArrayRef<Value> rows, Value stage, Value k);
+  void announceCopies(MmaOp mma);
 };
 
 /// The role that multiplies (Products.cpp, ThreadProducts.cpp, Epilogue.cpp).

@@ -9,6 +9,8 @@
 #include "moe-mlir/Dialect/Kernel/IR/ProductLoop.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
@@ -162,7 +164,22 @@ void RoleBuilder::writeSteps(Location loc, const Steps &steps, function_ref<void
   if (steps.isSingle)
     body(steps.lower);
   else
-    Code(b, loc).loop(steps.lower, steps.upper, steps.step, body);
+    Code(b, loc).loop(steps.lower, steps.upper, Code(b, loc).mul(steps.step, stepsOfStage()), body);
+}
+
+LogicalResult RoleBuilder::checkSteps(Location loc, const Steps &steps) const {
+  std::optional<int64_t> lower = getConstantIntValue(steps.lower), upper, step, count = 1;
+  if (!steps.isSingle) {
+    upper = getConstantIntValue(steps.upper);
+    step = getConstantIntValue(steps.step);
+    count = lower && upper && step ? std::optional(llvm::divideCeil(*upper - *lower, *step)) : std::nullopt;
+  }
+  if (stepsOfStage() == 1 || (count && *count % stepsOfStage() == 0))
+    return success();
+  InFlightDiagnostic error = emitError(loc) << "'few_steps' is " << stepsOfStage() << ", but K has ";
+  if (count)
+    return error << *count << " steps; stages of few rows are all full";
+  return error << "a number of steps that only runs know";
 }
 
 Value RoleBuilder::rowIndex(Value rows, Value row) {

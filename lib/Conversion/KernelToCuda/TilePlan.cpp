@@ -26,25 +26,6 @@ RowSource mlir::kernel::rowSource(MmaOp mma, int64_t rows) {
   return isBox && rows == mma.getAcc().getType().getRows() ? RowSource::Tile : RowSource::Copies;
 }
 
-/// Products with few rows multiply 64 columns of weights at a time. All tiles of a kernel must agree.
-static void chooseStrips(FuncOp func, TilePlan &plan) {
-  DenseSet<std::pair<int64_t, int64_t>> forms; // products of a tile, columns of each
-  func.walk([&](RowTileOp tile) {
-    int64_t products = 0, columns = 0;
-    tile.walk([&](MmaOp mma) {
-      columns = products++ && columns != mma.getAcc().getType().getColumns() ? 0 : mma.getAcc().getType().getColumns();
-    });
-    forms.insert({products, columns});
-  });
-  auto [products, columns] = *forms.begin();
-  if (forms.size() != 1 || columns == 0 || columns % 64)
-    return;
-  // A warpgroup has 64 columns and all rows, or, as both of gate and up must be in the same registers, half of the
-  // rows.
-  plan.stripColumns = products == 1 && columns % 128 == 0 ? 128 : 64;
-  plan.strips = columns / plan.stripColumns;
-}
-
 /// Whether the kernel's memory is what the roles take it for: tiles of the plan's rows, of matrices that are arguments.
 static LogicalResult checkForm(FuncOp func, int64_t rows) {
   auto isArgument = [&](Value matrix) {
@@ -104,8 +85,11 @@ FailureOr<TilePlan> TilePlan::get(FuncOp func, cuda::TargetAttr target) {
   });
   if (result.wasInterrupted() || failed(checkForm(func, plan.rows)))
     return failure();
-  if (plan.usesTensorCores() && plan.fewRows())
-    chooseStrips(func, plan);
+  std::optional<cuda::Strips> strips = cuda::Strips::of(func, plan.plan.getFewColumns());
+  if (strips && plan.usesTensorCores() && plan.fewRows()) {
+    plan.stripColumns = strips->stripColumns;
+    plan.strips = strips->columns / strips->stripColumns;
+  }
   func.walk([&](MmaOp mma) {
     for (int64_t rows : {plan.rows, plan.strips ? plan.fewRows() : plan.rows})
       (rowSource(mma, rows) == RowSource::Tile ? plan.usesTiles : plan.usesCopies) = true;

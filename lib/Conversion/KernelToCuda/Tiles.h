@@ -24,7 +24,7 @@ enum class RowSource {
 };
 
 /// The sizes of a kernel with products. A stage holds one step of K: `rows` rows of `a`, then `columns` rows of
-/// weights.
+/// weights. Of the form for few rows it holds `fewSteps()`: the rows of `a` of each step, then the strips of each.
 struct TilePlan {
   cuda::PlanAttr plan;
   int64_t rows = 0, columns = 0, depth = 0; ///< of a tile and of a step
@@ -38,6 +38,8 @@ struct TilePlan {
   int64_t stages() const { return plan.getStages(); }
   /// A tile of at most so many rows is computed with swapped operands.
   int64_t fewRows() const { return plan.getFewRows(); }
+  /// Steps of K in a stage of that form.
+  int64_t fewSteps() const { return plan.getFewSteps(); }
   /// Between the threads' accesses to a stage and those of TMA and wgmma.
   cuda::ProxyFence proxyFence() const { return plan.getProxyFence(); }
   /// Each loading thread arrives for itself, when its copies have landed, not a warp later for all its threads.

@@ -19,7 +19,7 @@
 // CHECK-NEXT:       {{.*}} = moe::fromFloat<moe::Bf16>(({{.*}} + [[RIGHT]]) + [[OLD]]);
 // CHECK:            moe::storePair(
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
-  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %bias: memref<168xbf16>, %residual: memref<?x168xf32>, %y: memref<?x168xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %bias: memref<168xbf16>, %residual: memref<?x168xf32>, %y: memref<?x168xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224, few_steps = 1, few_columns = 128>} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c96 = arith.constant 96 : index

@@ -51,7 +51,7 @@
 // CHECK-NEXT:       float [[W:v[0-9]+]] = moe::get([[ACC]], [[ELEMENT]] + 1);
 // CHECK:            moe::storePair({{v[0-9]+}}, [[V]], [[W]]);
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
-  kernel.func @linear(%x: memref<?x40xf32>, %w: memref<2x2x128x32xf32>, %y: memref<?x168xf32>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+  kernel.func @linear(%x: memref<?x40xf32>, %w: memref<2x2x128x32xf32>, %y: memref<?x168xf32>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224, few_steps = 1, few_columns = 128>} {
     %c0 = arith.constant 0 : index
     %c32 = arith.constant 32 : index
     %c40 = arith.constant 40 : index

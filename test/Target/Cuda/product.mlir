@@ -51,7 +51,7 @@
 // CHECK-NEXT:     for (int64_t [[K:j[0-9]+]] = 0; [[K]] < 96; [[K]] += 64) {
 // CHECK-NEXT:       int32_t [[STAGE:v[0-9]+]] = moe::await([[RING]]);
 // CHECK-NEXT:       int32_t [[THREAD:v[0-9]+]] = moe::threadIndex();
-// CHECK-NEXT:       int64_t [[LEFT:v[0-9]+]] = moe::matrixDescriptor(([[STAGE]] + 16384) + ([[THREAD]] / 128 + -1) * 8192, 128);
+// CHECK-NEXT:       int64_t [[LEFT:v[0-9]+]] = moe::matrixDescriptor(([[STAGE]] + 2048) + ([[THREAD]] / 128 + -1) * 8192, 128);
 // CHECK-NEXT:       int64_t [[RIGHT:v[0-9]+]] = moe::matrixDescriptor([[STAGE]], 128);
 // CHECK-NEXT:       bool [[LATER:v[0-9]+]] = [[K]] != 0;
 // CHECK-NEXT:       moe::wgmmaFence();
@@ -95,7 +95,7 @@
 // CHECK-NEXT:             moe::Bf16 [[RIGHT:v[0-9]+]] = moe::fromFloat<moe::Bf16>([[W]]);
 // CHECK:                  moe::storePair({{v[0-9]+}}, [[LEFT]], [[RIGHT]]);
 module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
-  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %y: memref<?x168xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224>} {
+  kernel.func @linear(%x: memref<?x96xbf16>, %w: memref<2x2x128x64xbf16>, %y: memref<?x168xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224, few_steps = 1, few_columns = 128>} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c96 = arith.constant 96 : index

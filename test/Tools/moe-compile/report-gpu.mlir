@@ -75,11 +75,11 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 // TABLE-EMPTY:
 // TABLE-NEXT:                                                                                                           size 8192            size 128              size 1
 // TABLE-NEXT:layer                    tile     threads                 stages  blocks/SM   shared  registers  estimate   at least  estimate  at least  estimate  at least
-// TABLE-NEXT:layers.3                                                                                           217 us     146 us   36.5 us   3.99 us   9.38 us   3.55 us
+// TABLE-NEXT:layers.3                                                                                           217 us     146 us   36.5 us   3.99 us   7.10 us   3.55 us
 // TABLE-NEXT:  linear_64x2048_bf16    128x64   128 load, 256 multiply       8          1  193 KiB          ?   10.7 us    7.26 us   10.7 us    167 ns   3.19 us   55.5 ns
 // TABLE-NEXT:  gate_64_top2_softmax            256                                     4    0 KiB          ?    274 ns     246 ns   13.1 ns   3.84 ns   1.64 ns   0.03 ns
-// TABLE-NEXT:  linear_4096x2048_bf16  128x256  128 load, 256 multiply       4          1  193 KiB          ?    206 us     139 us   25.8 us   3.82 us   6.18 us   3.50 us
-// TABLE-NEXT:total                                                                                              217 us     146 us   36.5 us   3.99 us   9.38 us   3.55 us
+// TABLE-NEXT:  linear_4096x2048_bf16  128x256  128 load, 256 multiply       4          1  193 KiB          ?    206 us     139 us   25.8 us   3.82 us   3.90 us   3.50 us
+// TABLE-NEXT:total                                                                                              217 us     146 us   36.5 us   3.99 us   7.10 us   3.55 us
 // TABLE-EMPTY:
 // TABLE-NEXT:parts of each estimate             tensor cores  shared memory       L2  epilogue  tile list   memory  operations
 // TABLE-NEXT:linear_64x2048_bf16     size 8192       5.69 us        9.96 us  8.95 us    759 ns    0.00 ns  8.11 us
@@ -90,9 +90,9 @@ module attributes {moe.level = "graph", moe.name = "layer"} {
 // TABLE-NEXT:gate_64_top2_softmax    size 1                                  1.64 ns                       0.03 ns     1.09 ns
 // TABLE-NEXT:linear_4096x2048_bf16   size 8192        182 us         182 us   143 us   24.3 us    0.00 ns  27.3 us
 // TABLE-NEXT:linear_4096x2048_bf16   size 128        22.8 us        22.8 us  17.9 us   3.03 us    0.00 ns  4.27 us
-// TABLE-NEXT:linear_4096x2048_bf16   size 1          4.48 us        5.05 us  6.02 us    164 ns    0.00 ns  3.90 us
+// TABLE-NEXT:linear_4096x2048_bf16   size 1          2.24 us        2.54 us  3.03 us    164 ns    0.00 ns  3.90 us
 // TABLE-EMPTY:
 // TABLE-NEXT:kernel                 plan
-// TABLE-NEXT:linear_64x2048_bf16    #cuda.plan<stages = 8, few_rows = 16, arrival = noinc, proxy_fence = shared, load_registers = 56, multiply_registers = 224>
+// TABLE-NEXT:linear_64x2048_bf16    #cuda.plan<stages = 8, few_rows = 16, arrival = noinc, proxy_fence = shared, load_registers = 56, multiply_registers = 224, few_steps = 2, few_columns = 64>
 // TABLE-NEXT:gate_64_top2_softmax   #cuda.row_plan<threads = 256, blocks_per_sm = 4>
-// TABLE-NEXT:linear_4096x2048_bf16  #cuda.plan<stages = 4, few_rows = 16, arrival = noinc, proxy_fence = shared, load_registers = 56, multiply_registers = 224>
+// TABLE-NEXT:linear_4096x2048_bf16  #cuda.plan<stages = 4, few_rows = 16, arrival = noinc, proxy_fence = shared, load_registers = 56, multiply_registers = 224, few_steps = 4, few_columns = 64>

@@ -184,11 +184,24 @@ def test_edited_row_plans(fields, text, tmp_path):
 def test_a_form_for_more_rows(few_rows, tmp_path):
     """Tiles of 40 and of 10 rows, with strips of columns, have the bits of the form for all rows."""
     level = kernel_level(Shape(200, 136, 5, 1).text())
-    edited = re.sub(r"few_rows = 16", f"few_rows = {few_rows}", level)
+    edited = re.sub(r"few_steps = \d+", "few_steps = 1", re.sub(r"few_rows = 16", f"few_rows = {few_rows}", level))
     assert cuda_text(edited) != cuda_text(level)
     plain, others = (EmulatedKernels(text, tmp_path / name) for name, text in (("plain", level), ("edited", edited)))
     for tokens, schedule in zip((200, 50), schedules()):
         np.testing.assert_array_equal(run_layer(others, tokens, Shape(200, 136, 5, 1), **schedule), run_layer(plain, tokens, Shape(200, 136, 5, 1)))
+
+
+@pytest.mark.parametrize("fields", sample([{"few_steps": 1}, {"few_steps": 2, "few_columns": 128}], 0))
+def test_steps_of_few_rows_in_a_stage(fields, tmp_path):
+    """Tiles of few rows, with another number of steps of K in a stage and other strips of columns."""
+    shape, plain = Shape(2048, 256, 8, 2), kernel_level(Shape(2048, 256, 8, 2).text())
+    assert re.findall(r"few_steps = (\d+), few_columns = (\d+)", plain) == [("2", "64"), ("2", "64"), ("4", "64")]
+    edited = plain
+    for name, value in fields.items():
+        edited = re.sub(rf"\b{name} = \d+", f"{name} = {value}", edited)
+    chosen, others = (EmulatedKernels(text, tmp_path / name) for name, text in (("plain", plain), ("edited", edited)))
+    assert cuda_text(edited) != cuda_text(plain)
+    np.testing.assert_array_equal(run_layer(others, 5, shape), run_layer(chosen, 5, shape, **next(schedules())))
 
 
 @pytest.mark.parametrize("change", [str, with_last_of_equal])

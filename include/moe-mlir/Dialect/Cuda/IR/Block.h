@@ -18,9 +18,15 @@ constexpr int64_t plannedBytes = 200 * 1024; ///< of the stages, at most, where 
 constexpr int64_t mostStages = 8;
 constexpr int64_t fewRowsUnit = 16, mostFewRows = 64; ///< of the form for few rows
 constexpr int64_t plannedFewRows = 16;                ///< those of a tile that a plan gives that form
+constexpr int64_t leastStripColumns = 64, mostStripColumns = 128; ///< of the form for few rows
+constexpr int64_t mostFewSteps = 8;                               ///< of K, that a stage holds in that form
+/// Of a tile with few rows and more than so many steps of K, a plan has at most so many bytes in a stage. Measured on an
+/// H200 (docs/Cuda.md, "Few rows"): with 12 to 32 steps, full stages take 0.86 to 0.98 of the time; with 64 and 224, 1.04.
+constexpr int64_t mostShortSteps = 48, longFewBytes = 20 * 1024;
 /// Steps of K with which a plan lets copies announce themselves (`noinc`), at most. Measured on an H200 (docs/Cuda.md,
-/// "Arrival"): with 12 and 32 steps this takes down to 0.79 of the time; with 64 and 224, many rows gain nothing.
-constexpr int64_t mostNoincSteps = 48;
+/// "Arrival"): with 12 and 32 steps this takes down to 0.79 of the time; with 64, few rows take 0.74; with 64 and 224,
+/// many rows gain nothing.
+constexpr int64_t mostNoincSteps = 64;
 constexpr int64_t registersOfBlock = 65536, leastRegisters = 24, mostRegisters = 240; ///< of a thread
 constexpr int64_t threadsOfBlock = 1024, threadsOfSm = 2048, blocksOfSm = 32; ///< at most
 
@@ -32,6 +38,15 @@ constexpr int64_t launchedRegisters(int64_t threads) { return registersOfBlock /
 int64_t blockColumnsOf(Value weight);
 /// Steps of K of such weights, at most. 0 without products.
 int64_t stepsOf(kernel::FuncOp kernel);
+/// How tiles with few rows are shared: all have so many products, of so many columns, which are cut into strips.
+struct Strips {
+  int64_t products, columns, stripColumns;
+
+  /// None if the kernel's tiles have no form for few rows. A strip of a product alone has at most `most` columns.
+  static std::optional<Strips> of(kernel::FuncOp kernel, int64_t most);
+  /// Of a step of K of `rows` rows: these, and a strip of each product.
+  int64_t stepBytes(int64_t rows) const { return (rows + products * stripColumns) * rowBytes; }
+};
 /// Bytes of a stage: a step of K of the rows of the largest tile, and of the widest weight. 0 without products.
 int64_t stageBytesOf(kernel::FuncOp kernel);
 

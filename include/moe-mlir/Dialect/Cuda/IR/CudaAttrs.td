@@ -70,18 +70,22 @@ def Cuda_PlanAttr : AttrDef<Cuda_Dialect, "Plan", [DeclareAttrInterfaceMethods<K
     ```mlir
     kernel.func @nothing() attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag,
                                                                 proxy_fence = shared, load_registers = 56,
-                                                                multiply_registers = 224>} {
+                                                                multiply_registers = 224, few_steps = 1,
+                                                                few_columns = 128>} {
       kernel.return
     }
     ```
 
     A tile of at most `few_rows` rows is computed with swapped operands (swap-AB): its rows become the columns of the
-    product, and so many of them are multiplied whatever the tile has; 0 leaves that form out.
+    product, and so many of them are multiplied whatever the tile has; 0 leaves that form out. Its tiles are strips of
+    `few_columns` columns of a product, or of 64 of each of two, and as its rows and weights are a part of what a stage
+    has room for, a stage holds `few_steps` of its steps of K (K-blocking): one announcement and one wait for all of
+    them.
 
     `arrival` is how threads hand over the rows that they copy. `lag`: a warp waits for the copies of a step when those
     of the next `stages - 2` are on their way, fences and arrives for all its threads. `noinc`: each thread asks for an
     arrival when its copies have landed (`cp.async.mbarrier.arrive.noinc`) and never waits; those who multiply fence
-    after their wait. `noinc` is what is chosen for at most 48 steps of K. The fence is one for `shared` memory or, by
+    after their wait. `noinc` is what is chosen for at most 64 steps of K. The fence is one for `shared` memory or, by
     `proxy_fence`, for `all` memory, which waits for what the block has in flight in global memory too. The registers
     are those of a thread of each role.
   }];
@@ -91,7 +95,9 @@ def Cuda_PlanAttr : AttrDef<Cuda_Dialect, "Plan", [DeclareAttrInterfaceMethods<K
     EnumParameter<Cuda_Arrival>:$arrival,
     EnumParameter<Cuda_ProxyFence>:$proxy_fence,
     AttrParameter<"int64_t", "registers of a thread that loads">:$load_registers,
-    AttrParameter<"int64_t", "registers of a thread that multiplies">:$multiply_registers);
+    AttrParameter<"int64_t", "registers of a thread that multiplies">:$multiply_registers,
+    AttrParameter<"int64_t", "steps of K in a stage, of a tile with few rows">:$few_steps,
+    AttrParameter<"int64_t", "columns of a strip of a product with few rows">:$few_columns);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
