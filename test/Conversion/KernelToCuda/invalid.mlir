@@ -157,3 +157,32 @@ module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, col
     kernel.return
   }
 }
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  kernel.func @odd_steps(%x: memref<?x192xbf16>, %w: memref<1x3x128x64xbf16>, %y: memref<?x128xbf16>) attributes {kernel.plan = #cuda.plan<stages = 4, few_rows = 16, arrival = lag, proxy_fence = shared, load_registers = 56, multiply_registers = 224, few_steps = 2, few_columns = 64>} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c192 = arith.constant 192 : index
+    %rows = memref.dim %x, %c0 : memref<?x192xbf16>
+    kernel.row_tile %rows max 128 {
+      %index = kernel.row_indices %c0 {
+      ^bb0(%i: index):
+        kernel.yield %i : index
+      } : <128>
+      %zero = kernel.zero : <128x128xf32>
+      %acc = scf.for %k = %c0 to %c192 step %c64 iter_args(%a = %zero) -> (!kernel.acc<128x128xf32>) {
+        // expected-error@+1 {{'few_steps' is 2, but K has 3 steps; stages of few rows are all full}}
+        %next = kernel.mma %a, %x[%index, %k], %w[%c0, %k, %c0] : !kernel.acc<128x128xf32>, memref<?x192xbf16>, memref<1x3x128x64xbf16>
+        scf.yield %next : !kernel.acc<128x128xf32>
+      }
+      kernel.store_tile %acc -> %y[%index, %c0] {
+      ^bb0(%r: index, %c: index, %v: f32):
+        %o = arith.truncf %v : f32 to bf16
+        kernel.yield %o : bf16
+      } : (!kernel.acc<128x128xf32>), memref<?x128xbf16>
+    }
+    kernel.return
+  }
+}
