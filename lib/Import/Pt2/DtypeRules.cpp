@@ -247,10 +247,10 @@ static ElementRule findElementRule(CallOp call) {
          {std::pair<StringRef, ElementRule>(
               "neg sign floor ceil round trunc relu relu6 hardtanh leaky_relu elu hardsigmoid hardswish mish clone "
               "contiguous alias detach lift_fresh lift_fresh_copy dropout fill copy masked_fill tril triu bitwise_not "
-              "view view_as reshape _unsafe_view flatten unflatten expand expand_as broadcast_to transpose t numpy_T "
+              "view_as reshape _unsafe_view flatten unflatten expand expand_as broadcast_to transpose t numpy_T "
               "permute squeeze unsqueeze select slice split split_with_sizes chunk unbind unfold pad constant_pad_nd "
               "repeat repeat_interleave flip index index_select gather scatter index_copy index_put index_add "
-              "select_scatter slice_scatter amax diff histc rms_norm layer_norm linear mm bmm matmul addmm conv1d conj _conj "
+              "select_scatter slice_scatter amax diff histc rms_norm layer_norm linear matmul addmm conv1d conj _conj "
               "conj_physical resolve_conj resolve_neg scaled_dot_product_attention moe_mlir.attention moe_mlir.experts moe_mlir.causal_conv "
               "transformers.grouped_mm_fallback",
               same),
@@ -269,7 +269,8 @@ static ElementRule findElementRule(CallOp call) {
           {"cat concat stack", joined},
           {"zeros ones empty eye scalar_tensor", created},
           {"full arange", ofNumbers},
-          {"zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full _to_copy _grouped_mm",
+          {"zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full _to_copy _grouped_mm mm "
+           "bmm view",
            sameOrDtype},
           {"softmax _softmax log_softmax", softmax},
           {"to", converted},

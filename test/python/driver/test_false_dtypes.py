@@ -69,6 +69,13 @@ def test_operands(change, text, tmp_path):
     assert len(printed.splitlines()) == 1
 
 
+@pytest.mark.parametrize("dtype,code,text", [(INT32, 2, "aten.view.dtype (1)"), (FLOAT32, 1, "its result has dtype int32 instead of float32")])
+def test_a_view_of_another_dtype(dtype, code, text, tmp_path):
+    """Its argument says what its result has; the operator itself is not supported."""
+    change = [*call("view.dtype", self="x", dtype={"as_scalar_type": dtype}), *ROW, "set", f"{VALUES}.linear.dtype", INT32, "set", f"{VALUES}.sum.dtype", INT32]
+    assert text in refuse(pack(tmp_path / "a.pt2", "tiny.json", *change), code)
+
+
 @pytest.mark.parametrize("target,arguments", [
     ("zeros.default", {"size": {"as_ints": [3]}}), ("ones.default", {"size": {"as_ints": [3]}}),
     ("full.default", {"size": {"as_ints": [3]}, "fill_value": {"as_float": 1.0}}), ("arange.default", {"end": {"as_float": 3.0}})])
