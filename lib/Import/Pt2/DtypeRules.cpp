@@ -12,6 +12,9 @@ using namespace moe_mlir;
 using namespace moe_mlir::pt2;
 using aten::CallOp;
 
+/// torch.export writes no such file.
+static constexpr char kAdvice[] = "; the file was changed or damaged: export the model again";
+
 std::string moe_mlir::pt2::dtypeName(Type element) {
   if (auto pair = dyn_cast<ComplexType>(element))
     return "complex" + std::to_string(2 * pair.getElementType().getIntOrFloatBitWidth());
@@ -342,7 +345,7 @@ static Error checkOperands(CallOp call) {
     std::optional<Element> element = elementOf(call, argument);
     if (first && element && element->type != first->type)
       return inputError("argument '" + argument + "' has dtype " + dtypeName(element->type) + ", but '" + firstName +
-                        "' has " + dtypeName(first->type) + ", and the operator takes one dtype");
+                        "' has " + dtypeName(first->type) + ", and the operator takes one dtype" + kAdvice);
     if (element && !first)
       std::tie(first, firstName) = std::pair(element, argument);
   }
@@ -350,7 +353,7 @@ static Error checkOperands(CallOp call) {
        {std::tuple(rule->integers, 1, " instead of an integer one"), {rule->booleans, 0, " instead of bool"}})
     for (StringRef argument : names(list))
       if (std::optional<Element> element = elementOf(call, argument); element && category(*element) != wanted)
-        return inputError("argument '" + argument + "' has dtype " + dtypeName(element->type) + what);
+        return inputError("argument '" + argument + "' has dtype " + dtypeName(element->type) + what + kAdvice);
   return Error::success();
 }
 
@@ -361,7 +364,7 @@ static Error checkAssertion(CallOp call) {
   if (!asserted || !element || asserted.getValue() == element->type)
     return Error::success();
   return inputError("argument 'a' has dtype " + dtypeName(element->type) + " instead of " +
-                    dtypeName(asserted.getValue()));
+                    dtypeName(asserted.getValue()) + kAdvice);
 }
 
 Error moe_mlir::pt2::checkDtypes(CallOp call) {
@@ -377,7 +380,8 @@ Error moe_mlir::pt2::checkDtypes(CallOp call) {
       continue;
     std::string which = call.getNumResults() == 1 ? "its result" : "result " + std::to_string(i);
     return inputError(which + " has dtype " + dtypeName(declared) + " instead of " +
-                      (expected->type ? dtypeName(expected->type) : "a floating one"));
+                      (expected->type ? dtypeName(expected->type) : "a floating one") +
+                      ", as its operator and arguments say" + kAdvice);
   }
   return Error::success();
 }

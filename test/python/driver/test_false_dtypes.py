@@ -31,7 +31,8 @@ def test_a_cast_to_another_dtype(false, tmp_path):
     argument = next(i for i, entry in enumerate(graph_of("mixtral.json")["nodes"][number]["inputs"]) if entry["name"] == "dtype")
     change = ["set", f"{NODES}.{number}.inputs.{argument}.arg", f'{{"as_scalar_type": {FLOAT32}}}', "set", f"{VALUES}.{result}.dtype", false]
     printed = refuse(pack(tmp_path / "a.pt2", "mixtral.json", *change), 1, f"a.pt2: graph: node '{result}' (torch.ops.aten.to.dtype) at ",
-                     f": its result has dtype {NAMES[false]} instead of float32")
+                     f": its result has dtype {NAMES[false]} instead of float32, as its operator and arguments say; the file was changed or "
+                     "damaged: export the model again")
     assert len(printed.splitlines()) == 1
 
 
