@@ -114,7 +114,6 @@ VARIANTS = [
     variant("rows-neighbours", "a tile's rows are neighbours, copied by threads as before", "nothing", level=neighbours(by_tma=False)),
     variant("rows-tma", "a tile's rows are neighbours, brought by TMA", "nothing", level=neighbours(by_tma=True)),
     variant("stages-3", "a ring of 3 stages", "bits", level=set_plans(stages=3)),
-    variant("few-steps-1", "a stage holds one step of K of few rows, and 128 columns", "bits", level=set_plans(few_steps=1, few_columns=128)),
     variant("columns-128", "tiles of 128 columns at most, as many stages as fit", "bits", target=set_target(columns=128)),
     variant("columns-128-stages-4", "tiles of 128 columns at most, a ring of 4 stages", "bits", target=set_target(columns=128), level=set_plans(stages=4)),
 ]
