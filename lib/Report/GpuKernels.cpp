@@ -102,9 +102,8 @@ GpuWork moe_mlir::gpuWorkOf(kernel::LaunchOp launch, kernel::FuncOp kernel, cons
                         type.getElementTypeBitWidth() / 8,
                         epilogueOf(kernel)};
     cuda::PlanAttr plan = cuda::PlanAttr::of(kernel, target);
-    // Of gate and up a strip has as many columns each as it has at least.
-    const bool halves = product.epilogue.columns == 2;
-    const int64_t strip = halves ? 2 * cuda::leastStripColumns : plan.getFewColumns();
+    std::optional<cuda::Strips> strips = cuda::Strips::of(kernel, plan.getFewColumns());
+    const int64_t strip = strips ? strips->products * strips->stripColumns : block[2];
     work.products.push_back({product, {mma.getAcc().getType().getRows(), block[2], plan.getFewRows(), strip}});
   });
   work.blocks = 1;

@@ -105,10 +105,14 @@ static Values lowerCummax(Lowering &l) {
 }
 
 /// Integers that compare as the elements do: of floats their bits, where zeros of both signs are equal, and NaN is larger
-/// than any number and equal to NaN, as in PyTorch. Comparisons of floats are false for NaN: ranks were no permutation.
+/// than any number and equal to NaN, as in PyTorch (comparisons of floats are false for NaN); of truth values 0 and 1.
 static Value keysOf(Lowering &l, Value input) {
   auto from = cast<RankedTensorType>(input.getType());
   Type element = from.getElementType();
+  if (element.isInteger(1)) // as a signed number of one bit, true would be -1
+    return l.map(from.clone(l.b.getI8Type()), l.getSizes(input), input, [](OpBuilder &b, Location loc, ValueRange args) {
+      return arith::ExtUIOp::create(b, loc, b.getI8Type(), args[0]).getResult();
+    });
   if (!isa<FloatType>(element))
     return input;
   Type wide = getComputeType(element), key = l.b.getIntegerType(wide.getIntOrFloatBitWidth());
@@ -133,10 +137,7 @@ static Value rankOf(Lowering &l, Value input, int64_t dim, bool ascending) {
   Type i64 = l.b.getI64Type();
   Value keys = keysOf(l, input);
   return pairwise(l, keys, dim, i64, [&](OpBuilder &b, Location loc, Value own, Value other, Value i, Value j) {
-    bool truth = own.getType().isInteger(1); // true is the larger one, but as a signed number it is -1
-    auto order = ascending ? truth ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt
-                 : truth   ? arith::CmpIPredicate::ugt
-                           : arith::CmpIPredicate::sgt;
+    auto order = ascending ? arith::CmpIPredicate::slt : arith::CmpIPredicate::sgt;
     Value first = arith::CmpIOp::create(b, loc, order, other, own);
     Value equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, other, own);
     Value earlier = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, j, i);

@@ -43,7 +43,8 @@ func.func @doubles(%x: tensor<?x8xf64>) -> tensor<?x8xi64> {
 // CHECK: arith.cmpi sgt
 // CHECK-LABEL: func.func @truth
 // CHECK-NOT: arith.bitcast
-// CHECK: arith.cmpi ugt
+// CHECK: arith.extui {{.*}} : i1 to i8
+// CHECK: arith.cmpi sgt, {{.*}} : i8
 func.func @integers(%x: tensor<?x8xi32>) -> tensor<?xi64> {
   %0 = aten.call "aten.argmax.default"(%x) {self = #aten.arg<0>, dim = -1 : i64} : (tensor<?x8xi32>) -> tensor<?xi64>
   return %0 : tensor<?xi64>
