@@ -175,30 +175,8 @@ std::optional<SizeExpr> GraphSizes::bySymbol(OpResult tensor, int64_t dim) {
     auto known = pairs(combine.getLayout());
     return known ? std::optional(known->first) : std::nullopt;
   }
-  SmallVector<NamedShape> shapes = shapesOf(op);
-  auto find = [](const NamedShape &shape, StringRef symbol) -> int64_t {
-    auto it = llvm::find(shape.dims, symbol);
-    int64_t rank = cast<RankedTensorType>(shape.value.getType()).getRank(), last = shape.dims.end() - it;
-    return it == shape.dims.end() ? -1 : rank - last;
-  };
-  for (const NamedShape &own : shapes) {
-    if (own.value != tensor)
-      continue;
-    int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank(), symbols = own.dims.size();
-    int64_t leading = own.dims.front() == "..." ? rank - symbols + 1 : 0;
-    for (const NamedShape &other : shapes) {
-      if (isa<OpResult>(other.value) && other.value.getDefiningOp() == op)
-        continue;
-      if (dim < leading) {
-        if (other.dims.front() == "...")
-          return size(other.value, dim);
-        continue;
-      }
-      StringRef symbol = own.dims[leading ? dim - leading + 1 : dim];
-      if (int64_t at = find(other, symbol); at >= 0)
-        return size(other.value, at);
-    }
-  }
+  if (auto same = moe_mlir::findSameSize(shapesOf(op), tensor, dim))
+    return size(same->first, same->second);
   return std::nullopt;
 }
 

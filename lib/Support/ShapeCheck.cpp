@@ -9,6 +9,25 @@
 using namespace mlir;
 using namespace moe_mlir;
 
+std::optional<std::pair<Value, int64_t>> moe_mlir::findSameSize(ArrayRef<NamedShape> shapes, OpResult result,
+                                                                int64_t dim) {
+  const auto *own = llvm::find_if(shapes, [&](const NamedShape &shape) { return shape.value == result; });
+  if (own == shapes.end())
+    return std::nullopt;
+  auto rankOf = [](const NamedShape &shape) { return cast<RankedTensorType>(shape.value.getType()).getRank(); };
+  int64_t named = own->dims.size();
+  int64_t leading = own->dims.front() == "..." ? rankOf(*own) - named + 1 : 0;
+  StringRef symbol = own->dims[leading ? std::max<int64_t>(dim - leading + 1, 0) : dim];
+  for (const NamedShape &other : shapes) {
+    const auto *found = llvm::find(other.dims, symbol);
+    if (found == other.dims.end() || other.value.getDefiningOp() == result.getOwner())
+      continue;
+    // Behind a leading "..." a dimension's place counts from the end.
+    return std::pair(other.value, dim < leading ? dim : rankOf(other) - (other.dims.end() - found));
+  }
+  return std::nullopt;
+}
+
 InFlightDiagnostic ShapeCheck::fail() {
   failed = true;
   return op->emitOpError();

@@ -11,7 +11,9 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace moe_mlir {
 
@@ -21,6 +23,11 @@ struct NamedShape {
   mlir::Value value;
   llvm::SmallVector<llvm::StringRef, 4> dims;
 };
+
+/// Where the size `dim` of a result comes from by `shapes`, which are all of its op: the first operand with a dimension
+/// of the same symbol, and that dimension. Nothing if no operand has one.
+std::optional<std::pair<mlir::Value, int64_t>> findSameSize(llvm::ArrayRef<NamedShape> shapes, mlir::OpResult result,
+                                                            int64_t dim);
 
 class ShapeCheck {
 public:

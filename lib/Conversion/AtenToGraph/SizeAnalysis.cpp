@@ -2,6 +2,7 @@
 
 #include "SizeAnalysis.h"
 
+#include "moe-mlir/Analysis/GraphSizes.h"
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
@@ -130,30 +131,16 @@ std::optional<SizeExpr> SizeAnalysis::getOpSize(OpResult value, int64_t dim) {
         unsigned position = splat.getType().getDynamicDimIndex(dim);
         return getScalar(splat.getDynamicSizes()[position]);
       })
-      .Case([&](nn::EmbeddingOp embedding) -> Result { return getSize(embedding.getIds(), dim); })
-      .Case([&](nn::LinearOp linear) -> Result { return getSize(linear.getX(), dim); })
-      .Case([&](nn::BatchLinearOp linear) -> Result { return getSize(linear.getX(), dim); })
-      .Case([&](nn::RmsNormOp norm) -> Result { return getSize(norm.getX(), dim); })
-      .Case([&](nn::RopeOp rope) -> Result { return getSize(rope.getX(), dim); })
       .Case([&](nn::SiluOp silu) -> Result { return getSize(silu.getInput(), dim); })
-      .Case([&](nn::CacheUpdateOp update) -> Result { return getSize(update.getCache(), dim); })
-      .Case([&](nn::AttentionOp attention) -> Result {
-        return dim == 3 ? getSize(attention.getValue(), 3) : getSize(attention.getQuery(), dim);
-      })
-      .Case([&](nn::CausalConvOp conv) -> Result { return getSize(conv.getX(), dim); })
-      .Case([&](nn::ScanOp scan) -> Result {
-        return getSize(value == scan.getResult() ? scan.getValue() : scan.getState(), dim);
-      })
       .Case([&](nn::TopKOp top) -> Result {
         bool last = dim + 1 == cast<RankedTensorType>(value.getType()).getRank();
         return last ? getScalar(top.getCount()) : getSize(top.getX(), dim);
       })
-      .Case([&](moe::GateOp gate) -> Result { return getSize(gate.getLogits(), 0); })
-      .Case([&](moe::CombineOp combine) -> Result {
-        return combine.getWeights() ? Result(getSize(combine.getWeights(), 0)) : Result();
-      })
       .Case([&](DestinationStyleOpInterface dps) -> Result { return getSize(dps.getTiedOpOperand(value)->get(), dim); })
-      .Default([](Operation *) { return Result(); });
+      .Default([&](Operation *) -> Result {
+        auto same = moe_mlir::findSameSize(kernel::shapesOf(op), value, dim);
+        return same ? Result(getSize(same->first, same->second)) : Result();
+      });
 }
 
 SizeExpr SizeAnalysis::getSize(Value tensor, int64_t dim) {

@@ -70,7 +70,8 @@ static const llvm::StringSet<> &elementwise() {
                                      "aten.lt",          "aten.ge",          "aten.gt",         "aten.eq",
                                      "aten.ne",          "aten.__and__",     "aten.__or__",     "aten.bitwise_and",
                                      "aten.bitwise_or",  "aten.logical_and", "aten.logical_or", "aten.where",
-                                     "aten.masked_fill", "aten.rsub",        "aten.remainder",  "aten.floor_divide"};
+                                     "aten.masked_fill", "aten.rsub",        "aten.remainder",  "aten.floor_divide",
+                                     "aten.clamp"};
   return ops;
 }
 
@@ -110,7 +111,6 @@ static const llvm::StringSet<> &likeSelf() {
                                      "aten.empty_like",
                                      "aten.abs",
                                      "aten.sign",
-                                     "aten.clamp",
                                      "aten.square",
                                      "aten.reciprocal",
                                      "aten.fill",
@@ -145,8 +145,12 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
 
   if (elementwise().contains(base))
     return getBroadcastSize(*this, call, dim, rank);
-  if (selfType && likeSelf().contains(base) && selfRank == rank)
-    return getSize(self, dim);
+  if (base == "aten.scaled_dot_product_attention" && dim == rank - 1)
+    return getSize(call.getValue("value"), dim);
+  if (selfType && likeSelf().contains(base) && selfRank == rank) {
+    // One that became a dynamic size was broadcast to another argument's.
+    return selfType.getDimSize(dim) != 1 ? std::optional(getSize(self, dim)) : std::nullopt;
+  }
   if (base == "aten.view" || base == "aten.reshape" || base == "aten.expand") {
     bool expand = base == "aten.expand";
     auto sizes = getRequestedSizes(call, base == "aten.reshape" ? "shape" : "size", self, expand);
