@@ -230,6 +230,13 @@ int Compiler::read() {
       return status;
     if (int status = input.level == Level::Graph ? extractLayers() : kOk)
       return status;
+    // The arrows check where they begin, and none begins at the last level.
+    if (input.level == Level::Runtime) {
+      const std::string passes = "moe-verify-level{level=runtime}";
+      if (int status = runPasses("check the level", passes, "moe-opt --pass-pipeline='builtin.module(" + passes + ")'",
+                                 *input.module))
+        return status;
+    }
     return reached(input.level);
   }
   console.end();

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -93,6 +94,19 @@ static bool lacksResource(Operation *op) {
   return elements && !elements.getRawHandle().getBlob();
 }
 
+/// Element types are attributes, which the verifiers of llvm.getelementptr and llvm.alloca do not look at.
+static bool hasElementsWithoutSize(Operation *op) {
+  auto element = op->getAttrOfType<TypeAttr>("elem_type");
+  if (!element || op->getName().getDialectNamespace() != "llvm")
+    return false;
+  Type type = element.getValue();
+  if (!LLVM::isCompatibleType(type) || !LLVM::LLVMArrayType::isValidElementType(type))
+    return true;
+  return type
+      .walk([](LLVM::LLVMStructType part) { return part.isOpaque() ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
 /// What an op breaks; empty if nothing.
 static StringRef fault(Operation *op, Level level) {
   if (isa<ModuleOp>(op) && op->getParentOp())
@@ -132,6 +146,8 @@ static StringRef fault(Operation *op, Level level) {
   if (level < Level::Kernel)
     if (StringRef why = moe_mlir::whyNoResult(op); !why.empty())
       return why;
+  if (hasElementsWithoutSize(op))
+    return "has elements of a type without a size in machine code";
   auto expert = dyn_cast<moe::ExpertOp>(op);
   if (expert && level == Level::Scheduled && !expert.getSchedule())
     return "has no schedule";

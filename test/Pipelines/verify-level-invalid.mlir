@@ -227,3 +227,16 @@ shard.grid @ep(shape = 2)
 func.func @left_over() {
   return
 }
+
+llvm.func @elements(%p: !llvm.ptr, %i: i64) {
+  %0 = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  // expected-error@+1 {{level runtime: 'llvm.getelementptr' has elements of a type without a size in machine code (5 ops, this is the first)}}
+  %1 = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, index
+  %2 = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, tensor<4xf32>
+  %3 = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.void
+  %4 = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.func<void ()>
+  %5 = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x struct<"unknown", opaque>>
+  // expected-error@+1 {{level runtime: 'llvm.alloca' has elements of a type without a size in machine code}}
+  %6 = llvm.alloca %i x index : (i64) -> !llvm.ptr
+  llvm.return
+}

@@ -23,6 +23,9 @@ static OpFoldResult clampBound(Lowering &l, OpFoldResult bound, OpFoldResult siz
   return arith::MinSIOp::create(l.b, l.loc, value, end).getResult();
 }
 
+/// A tensor that has no elements has no offset either, not even 0 (tensor.extract_slice): its slices are made anew.
+static bool hasNoElements(RankedTensorType type) { return llvm::is_contained(type.getShape(), 0); }
+
 static Value slice(Lowering &l, Value self, int64_t dim, OpFoldResult start, OpFoldResult size, OpFoldResult step,
                    RankedTensorType type) {
   SmallVector<OpFoldResult> sizes = l.getSizes(self);
@@ -30,7 +33,11 @@ static Value slice(Lowering &l, Value self, int64_t dim, OpFoldResult start, OpF
   offsets[dim] = start;
   strides[dim] = step;
   sizes[dim] = size;
-  Value result = tensor::ExtractSliceOp::create(l.b, l.loc, self, offsets, sizes, strides);
+  Value result;
+  if (hasNoElements(cast<RankedTensorType>(self.getType())))
+    result = tensor::EmptyOp::create(l.b, l.loc, sizes, type.getElementType());
+  else
+    result = tensor::ExtractSliceOp::create(l.b, l.loc, self, offsets, sizes, strides);
   return result.getType() == type ? result : tensor::CastOp::create(l.b, l.loc, type, result).getResult();
 }
 
@@ -107,6 +114,8 @@ static Values lowerInsert(Lowering &l) {
   int64_t sourceRank = cast<RankedTensorType>(source.getType()).getRank();
   if (!dim || type.getRank() == 0 || !step || *step < 1 || sourceRank != type.getRank() - select)
     return std::nullopt;
+  if (hasNoElements(type))
+    return {{self}};
   source = l.cast(source, type.getElementType());
   SmallVector<OpFoldResult> sizes = l.getSizes(source);
   if (select) {

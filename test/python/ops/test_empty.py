@@ -40,13 +40,20 @@ FUNCTIONS = {
     "pad_empty_behind": lambda z: F.pad(z, [0, 0, 0, 2]),
     "pad_empty_before": lambda z: F.pad(z, [0, 0, 2, 0], value=4.0),
     "pad_vector": lambda q: q[:, 0] + F.pad(torch.arange(3.0), [-3, 12], value=7.0),
+    # A dynamic dimension of a tensor without elements.
+    "later_rows": lambda q: q[:, 0, :0][1:],
+    "later_rows_flat": lambda q: (q[..., 12:] * 2).flatten(1, 2)[1:],
+    "earlier_rows": lambda q: q[:, :, :0].flatten(0, 1)[:-1].neg(),
+    "every_other_row": lambda q: q[:, 0, 12:].clone()[1::2] * 2,
+    "insert_rows": lambda q: torch.slice_scatter(q[:, 0, :0].clone(), q[1:, 0, :0], 0, 1) + 1,
+    "last_rows_of_argument": lambda z: z[1:].transpose(0, 2),
     "no_rows": lambda w: w.exp().sum(0) + 1,
 }
 
 
 @pytest.fixture(scope="module")
 def operators(tmp_path_factory):
-    return Operators(FUNCTIONS, make(2), {"q": (0,), "z": (0,)}, tmp_path_factory.mktemp("empty"))
+    return Operators(FUNCTIONS, make(5), {"q": (0,), "z": (0,)}, tmp_path_factory.mktemp("empty"))
 
 
 def make(batch):
