@@ -15,9 +15,9 @@ std::optional<std::pair<Value, int64_t>> moe_mlir::findSameSize(ArrayRef<NamedSh
   if (own == shapes.end())
     return std::nullopt;
   auto rankOf = [](const NamedShape &shape) { return cast<RankedTensorType>(shape.value.getType()).getRank(); };
-  int64_t named = own->dims.size();
-  int64_t leading = own->dims.front() == "..." ? rankOf(*own) - named + 1 : 0;
-  StringRef symbol = own->dims[leading ? std::max<int64_t>(dim - leading + 1, 0) : dim];
+  const bool anyRows = own->dims.front() == "...";
+  const int64_t leading = anyRows ? rankOf(*own) - int64_t(own->dims.size()) + 1 : 0; // may be none
+  StringRef symbol = dim < leading ? "..." : own->dims[dim - leading + anyRows];
   for (const NamedShape &other : shapes) {
     const auto *found = llvm::find(other.dims, symbol);
     if (found == other.dims.end() || other.value.getDefiningOp() == result.getOwner())

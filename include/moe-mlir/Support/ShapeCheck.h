@@ -24,8 +24,8 @@ struct NamedShape {
   llvm::SmallVector<llvm::StringRef, 4> dims;
 };
 
-/// Where the size `dim` of a result comes from by `shapes`, which are all of its op: the first operand with a dimension
-/// of the same symbol, and that dimension. Nothing if no operand has one.
+/// The operand, and its dimension, that have the size of dimension `dim` of a result: the first with the same symbol in
+/// `shapes`, the shapes of the result's op. Nothing if no operand has that symbol.
 std::optional<std::pair<mlir::Value, int64_t>> findSameSize(llvm::ArrayRef<NamedShape> shapes, mlir::OpResult result,
                                                             int64_t dim);
 

@@ -148,7 +148,7 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
   if (base == "aten.scaled_dot_product_attention" && dim == rank - 1)
     return getSize(call.getValue("value"), dim);
   if (selfType && likeSelf().contains(base) && selfRank == rank) {
-    // One that became a dynamic size was broadcast to another argument's.
+    // If a dimension of size 1 became a dynamic one, it was broadcast to another argument.
     return selfType.getDimSize(dim) != 1 ? std::optional(getSize(self, dim)) : std::nullopt;
   }
   if (base == "aten.view" || base == "aten.reshape" || base == "aten.expand") {

@@ -20,6 +20,9 @@ FUNCTIONS = {
     "expand": lambda x, y: [p.unsqueeze(0).expand(2, -1, -1) + 1 for p in products(x, y)],
     "second": lambda x, y: [p @ x for p in products(x, x)],
     "rows": lambda x, y: [(p.sum(0, keepdim=True) * 2).reshape(-1) for p in products(x, y)],
+    "vector": lambda x, y: [torch.nn.functional.linear(y[0], x).clamp(-1, 1)],
+    "broadcast": lambda x, y: torch.clamp(x[:1], min=y) * 2,
+    "attention": lambda x, y: torch.nn.functional.scaled_dot_product_attention(x[None, None], y[None, None], (y @ x.t())[None, None])[0, 0] + 1,
     "batch": lambda x, y: [torch.tanh(torch.matmul(x.view(-1, 2, 2), y.t()[:2])).amax(1)],
 }
 
