@@ -16,6 +16,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <mutex>
+#include <semaphore.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -67,29 +68,71 @@ void waitForSignal(sigset_t signals) {
   }
 }
 
-/// A crash is already lost: writing the report is worth the risk of doing it in a handler.
-void onCrash(void *) {
-  static std::atomic_flag entered = ATOMIC_FLAG_INIT;
-  if (entered.test_and_set())
-    _exit(kInternal);
-  alarm(10); // a handler that blocks must not become a hang
-  reportInternalError("the compiler crashed");
-  removeFolders();
+/// What ends the process after a signal of the processor, on a thread of its own: the thread that got it may hold any
+/// lock, such as that of its heap, and what is left to do takes memory.
+struct Ending {
+  sem_t isDue;
+  void (*end)();
+};
+Ending &ending() {
+  static Ending *instance = new Ending;
+  return *instance;
+}
+thread_local bool isEndingThread = false;
+
+void waitForCrash() {
+  isEndingThread = true;
+  void *volatile first = malloc(1); // takes a heap for this thread while none is locked
+  free(first);
+  // A signal that is sent to the process is another thread's to handle.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  while (sem_wait(&ending().isDue) != 0)
+    ;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ending().end();
+}
+
+void onBlockedEnding(int) {
+  constexpr StringLiteral text = "moe-compile: internal error: the compiler crashed, and its report does not end\n";
+  (void)!write(STDERR_FILENO, text.data(), text.size());
   _exit(kInternal);
+}
+
+/// Safe in a handler of signals.
+[[noreturn]] void endElsewhere(void (*end)()) {
+  static std::atomic_flag entered = ATOMIC_FLAG_INIT;
+  if (isEndingThread)
+    _exit(kInternal);
+  if (!entered.test_and_set()) {
+    ending().end = end;
+    signal(SIGALRM, onBlockedEnding); // an ending that blocks must not become a hang
+    alarm(10);
+    sem_post(&ending().isDue);
+  }
+  for (;;)
+    pause();
+}
+
+void onCrash(void *) {
+  endElsewhere([] {
+    reportInternalError("the compiler crashed");
+    removeFolders();
+    _exit(kInternal);
+  });
 }
 
 /// Models, weights and outputs are mapped: what would be an error of read() or write() comes as a signal.
 void onBusError(int, siginfo_t *info, void *) {
   if (info->si_code != BUS_ADRERR && info->si_code != BUS_OBJERR)
     onCrash(nullptr);
-  static std::atomic_flag entered = ATOMIC_FLAG_INIT;
-  if (entered.test_and_set())
-    pause(); // another thread says it
-  alarm(10);
-  errs() << "moe-compile: error: a file that is mapped cannot be read or written: an input became shorter while it was "
-            "read, or a disk is full or failed\n";
-  removeFolders();
-  _exit(kUserError);
+  endElsewhere([] {
+    errs() << "moe-compile: error: a file that is mapped cannot be read or written: an input became shorter while it "
+              "was read, or a disk is full or failed\n";
+    removeFolders();
+    _exit(kUserError);
+  });
 }
 } // namespace
 
@@ -117,6 +160,7 @@ static bool isIgnored(int signal) {
 void moe_mlir::handleInterrupts() {
   keepStandardStreams();
   state();
+  sem_init(&ending().isDue, /*pshared=*/0, 0);
   // What comes from outside ends the process and is no crash, as LLVM counts some of it. What whoever started the
   // process wants ignored (nohup, a script's background job) stays so.
   sigset_t signals;
@@ -135,6 +179,7 @@ void moe_mlir::handleInterrupts() {
     ::signal(signal, SIG_IGN);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread(waitForSignal, signals).detach();
+  std::thread(waitForCrash).detach();
 }
 
 InterruptsHeld::InterruptsHeld() { state().mutex.lock(); }
