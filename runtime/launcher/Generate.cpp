@@ -26,6 +26,7 @@ private:
   Status encode(const Prompt &prompt);
   Status prefill();
   Status decode();
+  Status writeText();
   Status nextToken(int64_t &token);
   Status show(int64_t token);
   Status write(const std::string &bytes);
@@ -165,10 +166,7 @@ void Generation::report(int64_t prefillTime, int64_t decodeTime) const {
        rate(prompt, prefillTime), static_cast<long long>(steps), rate(steps, decodeTime));
 }
 
-Status Generation::run(const Prompt &prompt) {
-  if (Status s = encode(prompt); s.failed())
-    return s;
-  moert_session_reset(session);
+Status Generation::writeText() {
   int64_t begin = now();
   if (Status s = prefill(); s.failed())
     return s;
@@ -184,6 +182,17 @@ Status Generation::run(const Prompt &prompt) {
   if (!sink)
     report(middle - begin, end - middle);
   return {};
+}
+
+// A prompt that is refused leaves the states as they were, a text that was begun leaves none to who asked for it.
+Status Generation::run(const Prompt &prompt) {
+  if (Status s = encode(prompt); s.failed())
+    return s;
+  moert_session_reset(session);
+  Status status = writeText();
+  if (sink)
+    moert_session_reset(session);
+  return status;
 }
 
 static Status checkRequest(const moert_program &program, const Options &options) {

@@ -112,9 +112,7 @@ Status Server::generate(const Words &request, std::string &text) {
   options.prompts.resize(1);
   if (Status s = requests.readText(options.prompts[0].value, kMaxPromptBytes); s.failed())
     return s;
-  Status status = generateText(session, program, options, text);
-  moert_session_reset(session);
-  return status;
+  return generateText(session, program, options, text);
 }
 
 Status Server::answer(const Words &request, bool &isLast) {

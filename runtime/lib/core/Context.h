@@ -32,15 +32,15 @@ struct moert_context {
   const char *phase = nullptr;               // what the launches are for; null: the program did not say
   moert::Parameters parameters;
   std::vector<moert::Tensor> inputs, outputs;
-  std::vector<int64_t> symbols;
+  std::vector<int64_t> symbols; // sizes of the inputs as the program sees them: of a rank's parts
+  std::vector<int64_t> given;   // the same as the caller gave them, before ranks divide them
 
-  // One block for all states, here or on the device. `stateSymbols`: the symbols' sizes when it was made, empty without
-  // states.
+  // One block for all states, here or on the device, and `symbols` and `given` of the call that made it.
   moert::Memory stateMemory;
   moert::DeviceBlock stateBlock;
   size_t stateBytes = 0;
   std::vector<size_t> stateOffsets;
-  std::vector<int64_t> stateSymbols;
+  std::vector<int64_t> stateSymbols, stateGiven;
   bool statesLive = false;
 
   moert::Memory arena;
@@ -59,6 +59,9 @@ struct moert_context {
   /// to be freed on the way out, so leaving its frames behind is safe.
   [[noreturn]] void leaveCall() { longjmp(leave, 1); }
 
+  /// Whether the present states fit what the caller gave. Parts do not tell: of two rows and of three a rank may have
+  /// one. Ranks that were given the same find the same.
+  moert::Status checkStates() const;
   /// Makes states for the current symbols, or checks that the present ones fit.
   moert::Status prepareStates();
   /// Zeroes the states; the next call may have other sizes.
@@ -76,7 +79,7 @@ struct moert_context {
 private:
   moert::Status runProgram();
   moert::Status runOnDevice();
-  moert::Status checkStates() const;
+  moert::Status compareStates(const std::vector<int64_t> &held, const std::vector<int64_t> &now) const;
 };
 
 #endif // MOERT_LIB_CORE_CONTEXT_H

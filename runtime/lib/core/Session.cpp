@@ -130,7 +130,6 @@ Status Session::openAlone(const moert_program_list &programs, const Selection &s
   context.inputs.resize(program->input_count);
   context.outputs.resize(program->output_count);
   context.symbols.resize(program->symbol_count);
-  context.stateSymbols.resize(program->symbol_count);
   context.stateOffsets.resize(program->state_count);
   if (options.trace) {
     context.trace.reset(new Trace);
@@ -171,7 +170,8 @@ Status Session::setInput(int32_t index, int32_t dtype, int32_t rank, const int64
     return failure(kUserError, "there is no input %d, the program has %d", index, program->input_count);
   Tensor &input = context.inputs[index];
   input.present = false;
-  if (Status s = checkType(*program, program->inputs[index], dtype, rank, sizes); s.failed())
+  const bool isPart = context.deviceValues && axesOf(*program, program->inputs[index]) != 0;
+  if (Status s = checkType(*program, program->inputs[index], dtype, rank, sizes, isPart); s.failed())
     return s;
   uint64_t bytes = 0;
   tensorBytes(dtype, rank, sizes, bytes);
@@ -214,6 +214,7 @@ Status Session::runOnce() {
       return failure(kUserError, "input '%s' is missing", program->inputs[i].name);
   if (Status s = bindSymbols(); s.failed())
     return s;
+  context.given = context.symbols;
   for (int32_t i = 0; i < program->input_count && !context.deviceValues; ++i)
     if (Status s = checkElements(*program, i, context.inputs[i], context.symbols); s.failed())
       return s;

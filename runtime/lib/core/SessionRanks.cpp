@@ -94,29 +94,34 @@ Status Session::openDeviceRanks(const moert_session_options &options) {
 }
 
 namespace {
-/// The sizes of a rank's inputs, by symbol. Few programs have more symbols than what ranks tell in one exchange holds.
+/// What ranks compare before a call: the sizes of their inputs, by symbol, and what they go on with. Few programs have
+/// more symbols than what ranks tell in one exchange holds.
 struct Sizes {
   static constexpr size_t kNamed = ControlSlot::kBytes / sizeof(int64_t) - 2;
   int64_t named[kNamed] = {};
   uint64_t others = 0;
-  int64_t variant;
+  int32_t variant;
+  int32_t haveStates;
 
-  Sizes(const std::vector<int64_t> &symbols, int64_t variant) : variant(variant) {
+  Sizes(const std::vector<int64_t> &symbols, int32_t variant, bool haveStates)
+      : variant(variant), haveStates(haveStates) {
     size_t count = std::min(symbols.size(), kNamed);
     std::copy_n(symbols.begin(), count, named);
     if (count < symbols.size())
       others = checksum(symbols.data() + count, (symbols.size() - count) * sizeof(int64_t));
   }
 };
+static_assert(sizeof(Sizes) == ControlSlot::kBytes, "one exchange, and all of it is compared");
 } // namespace
 
-/// Ranks divide inputs that all of them have: of other sizes, the parts would not fit together. All find the same, so
-/// they are together afterwards.
+/// Ranks divide inputs that all of them have: of other sizes, the parts would not fit together. Nor would states, if
+/// some ranks went on with theirs and others began anew. All find the same, so they are together afterwards.
 Status Session::compareSizes(bool &areTogether) {
   Job &job = *context.job;
-  // Of values of a GPU each rank is given its parts.
+  // Of values of a GPU each rank is given its parts, and has states of its own.
   static const std::vector<int64_t> none;
-  Sizes mine(context.deviceValues ? none : context.symbols, variant), theirs(mine), first(mine);
+  Sizes mine(context.deviceValues ? none : context.given, variant, context.statesLive && !context.deviceValues);
+  Sizes theirs(mine), first(mine);
   areTogether = job.all().tell(&mine, sizeof mine);
   if (!areTogether)
     return job.why();
@@ -131,8 +136,11 @@ Status Session::compareSizes(bool &areTogether) {
     if (theirs.others != first.others)
       return failure(kUserError, "rank %d was given inputs of other sizes than rank 0", peer);
     if (theirs.variant != first.variant)
-      return failure(kUserError, "rank %d was to run variant %lld, rank 0 variant %lld", peer,
-                     static_cast<long long>(theirs.variant), static_cast<long long>(first.variant));
+      return failure(kUserError, "rank %d was to run variant %d, rank 0 variant %d", peer, theirs.variant,
+                     first.variant);
+    if (theirs.haveStates != first.haveStates)
+      return failure(kUserError, "rank %d has states, rank %d was reset: reset all ranks", theirs.haveStates ? peer : 0,
+                     theirs.haveStates ? 0 : peer);
   }
   return {};
 }
@@ -154,7 +162,6 @@ Status Session::reserveForVariants() {
   if (!isNew)
     return {};
   const int32_t wanted = variant;
-  const std::vector<int64_t> whole = context.symbols;
   context.job->traceWaits(nullptr); // they are of no call
   Status status;
   for (int32_t number = 0; number < variants.count() && !status.failed(); ++number) {
@@ -182,13 +189,13 @@ Status Session::reserveForVariants() {
   if (!status.failed() && context.device && !context.job->all().tell(&ignored, sizeof ignored))
     status = context.job->why();
   setVariant(wanted);
-  context.symbols = whole;
+  context.symbols = context.given;
   // The caller did not ask for that variant. Who waits for a rank says where, and what is heard of one may be later.
   if (status.failed() && !context.job->isDisturbed() && status.message.find(reservation) == std::string::npos)
     status.message = reservation + ": " + status.message;
   if (status.failed())
     return status;
-  variants.setReserved(whole);
+  variants.setReserved(context.given);
   context.job->setPhase("the start of a run");
   if (context.trace)
     context.job->traceWaits(&context.trace->waits);
@@ -207,6 +214,9 @@ Status Session::runTogether() {
   bool areTogether = true;
   if (Status s = compareSizes(areTogether); s.failed())
     return areTogether ? s : job.fail(s);
+  // The others cannot know of what only this rank was given.
+  if (Status s = context.checkStates(); s.failed())
+    return context.deviceValues ? job.fail(s) : s;
   context.phase = nullptr;
   Status status = reserveForVariants();
   if (!status.failed() && !context.deviceValues)

@@ -4,23 +4,25 @@
 
 using namespace moert;
 
-Status moert_context::checkStates() const {
+Status moert_context::compareStates(const std::vector<int64_t> &held, const std::vector<int64_t> &now) const {
   for (int32_t i = 0; i < program->state_count; ++i)
     for (int32_t d = 0; d < program->states[i].rank; ++d) {
       int64_t size = program->states[i].sizes[d];
-      if (size < 0 && resolveSize(size, symbols) != resolveSize(size, stateSymbols))
+      if (size < 0 && resolveSize(size, now) != resolveSize(size, held))
         return moert::failure(kUserError, "the states hold %s = %lld, this call has %lld (reset the states first)",
-                              program->symbols[-(size + 1)], static_cast<long long>(resolveSize(size, stateSymbols)),
-                              static_cast<long long>(resolveSize(size, symbols)));
+                              program->symbols[-(size + 1)], static_cast<long long>(resolveSize(size, held)),
+                              static_cast<long long>(resolveSize(size, now)));
     }
   return {};
 }
+
+Status moert_context::checkStates() const { return statesLive ? compareStates(stateGiven, given) : Status(); }
 
 Status moert_context::prepareStates() {
   if (program->state_count == 0)
     return {};
   if (statesLive)
-    return checkStates();
+    return compareStates(stateSymbols, symbols);
   uint64_t total = 0;
   for (int32_t i = 0; i < program->state_count; ++i) {
     const moert_value &state = program->states[i];
@@ -44,7 +46,8 @@ Status moert_context::prepareStates() {
                           static_cast<unsigned long long>(total));
   }
   stateBytes = total;
-  std::copy(symbols.begin(), symbols.end(), stateSymbols.begin());
+  stateSymbols = symbols;
+  stateGiven = given;
   statesLive = true;
   return {};
 }

@@ -23,8 +23,8 @@ namespace rank_run {
 using Calls = std::vector<std::string>;
 
 const moert_kernel kKernels[] = {{"send", nullptr}, {"await", nullptr}};
-const moert_value kInputs[] = {{"x", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 1}};
-const moert_value kOutputs[] = {{"y", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 1}};
+const moert_value kInputs[] = {{"x", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 1, nullptr}};
+const moert_value kOutputs[] = {{"y", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 1, nullptr}};
 const char *const kSymbols[] = {"rows"};
 const moert_axis kAxes[] = {{"ep", 1, 1}};
 const moert_cuda_image kImages[] = {{"send", "cubin of send", 13, "", 0}, {"await", "cubin of await", 14, "", 0}};
@@ -142,6 +142,22 @@ TEST_F(RankRun, TakesAllMemoryBeforeAnythingIsLaunched) {
                                 "download 80", "synchronize"}));
 }
 
+const moert_value kStates[] = {{"kept", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 0, nullptr}};
+const char *const kHold = "the states hold rows = 8, this call has 5 (reset the states first)";
+
+TEST_F(RankRun, GoesOnWhenACallDoesNotFitTheStates) {
+  program.program.states = kStates;
+  program.program.state_count = 1;
+  ASSERT_EQ(open(), 0) << moert_session_error(session);
+  ASSERT_EQ(runOn(8), "");
+  cuda.take();
+  EXPECT_EQ(runOn(5), kHold);
+  EXPECT_EQ(cuda.take(), Calls());
+  EXPECT_EQ(runOn(8), "");
+  moert_session_reset(session);
+  EXPECT_EQ(runOn(5), "");
+}
+
 TEST_F(RankRun, GivesKernelsPeersThatTheyCanRead) {
   ASSERT_EQ(open(2500), 0) << moert_session_error(session);
   ASSERT_EQ(runOn(8), "");
@@ -228,6 +244,9 @@ class RankCapture : public RankRun {
 protected:
   RankCapture() {
     cuda.slots = {{"send", 3}, {"await", 3}};
+    open();
+  }
+  void open() {
     moert_session_options options = {};
     options.ranks = 1;
     options.root = "local";
@@ -256,6 +275,17 @@ TEST_F(RankCapture, OfARepeatedRunHasItsLaunchesAndTheWordsOfWaits) {
   EXPECT_EQ(*peers.epoch, 101u); // exchanges of the run before and of all replays
   EXPECT_EQ(output(), y);
   EXPECT_EQ(runOn(8), "");
+}
+
+/// Ranks have their own rows and their own states then: what one refuses the others may have begun.
+TEST_F(RankCapture, EndsTheJobWhenACallDoesNotFitTheStates) {
+  close();
+  program.program.states = kStates;
+  program.program.state_count = 1;
+  open();
+  ASSERT_EQ(runOn(8), "");
+  EXPECT_EQ(runOn(5), kHold);
+  EXPECT_EQ(runOn(8), kHold);
 }
 
 TEST_F(RankCapture, TellsOfAWaitInVainWhenSomebodyAsks) {

@@ -116,6 +116,28 @@ def test_serve(bigram, bigram2, serve, comm):  # noqa: F811
     assert server.end() == (b"", "")
 
 
+def tokens_of(batch, length, position):
+    """Words and data of a request, and the same as flags."""
+    values = {"tokens": [[(7 * b + 3 * t + position) % 256 for t in range(length)] for b in range(batch)], "position": [position] * batch, "keep": [length - 1]}
+    values = {name: np.asarray(value, np.int64) for name, value in values.items()}
+    return [word for name, value in values.items() for word in (name, "i64", " ".join(map(str, value.shape)))], b"".join(map(np.ndarray.tobytes, values.values()))
+
+
+def test_a_refused_batch_leaves_the_states(bigram, bigram2, serve, comm):  # noqa: F811
+    """As without ranks: the same answers, to what is refused and to all that follows."""
+    calls = [(2, 5, 0), (3, 1, 5), (2, 1, 5), (1, 1, 6), (4, 1, 6), (2, 1, 6), None, (3, 2, 0), (2, 1, 2), (3, 1, 2)]
+    answers = []
+    for server in (serve(bigram), serve(bigram2, "--ranks", 2, *comm)):
+        server.receive()
+        requests = [(["run", *words], data) for words, data in (tokens_of(*call) for call in calls if call)]
+        requests.insert(calls.index(None), (["reset"], b""))
+        answers.append([server.ask(*words, data=data) for words, data in requests])
+        assert server.end() == (b"", "")
+    assert answers[0] == answers[1]
+    refused = [words[2] for words, _ in answers[0] if words[0] == "error"]
+    assert refused == [f"the states hold batch = {held}, this call has {given} (reset the states first)" for held, given in [(2, 3), (2, 1), (2, 4), (3, 2)]]
+
+
 def test_benchmark_and_trace(rows, tmp_path, comm):
     flags = ["--entry", "rows2", "--ranks", 2, *comm, "--benchmark", "--size", "tokens=8", "--repeat", 3, "--seed", 1]
     text = rows.out(*flags, "--samples", tmp_path / "s", "--trace", tmp_path / "t.json").decode()
