@@ -12,7 +12,7 @@
 using namespace llvm;
 using namespace moe_mlir;
 
-static constexpr size_t maxNesting = 200, maxOperators = 1000;
+static constexpr size_t maxNesting = 200, maxOperators = 1000, maxDimensions = 64; // a tensor of PyTorch has no more
 static constexpr uint64_t maxGrowth = 64, alwaysAllowed = 1 << 20;
 
 namespace {
@@ -40,6 +40,8 @@ private:
   Error open(char bracket);
   void close(char bracket);
   Error countOperator();
+  Error countDimension();
+  Error readCross(StringRef word);
   Error readAlias();
   Error checkArray();
   Error checkIteratorTypes();
@@ -59,6 +61,9 @@ private:
   StringRef text;
   StringRef operation; ///< the last one of linalg
   size_t at = 0;
+  /// The last token of a list of dimensions such as `4x?x[8]xf32`, and the dimensions of the list so far.
+  enum class Last { Other, Size, Cross } last = Last::Other;
+  unsigned dimensions = 0;
   SmallVector<Level> levels{{0, 0}};
   StringMap<Alias> aliases;
   /// The alias that is being defined, and the place behind its name.
@@ -90,6 +95,29 @@ void Scanner::close(char bracket) {
 Error Scanner::countOperator() {
   if (++levels.back().operators > maxOperators)
     return createStringError("an expression has more than " + Twine(maxOperators) + " operators");
+  return Error::success();
+}
+
+/// Behind a size. MLIR's lexer reads what follows each `x` of a list of sizes again, up to its end.
+Error Scanner::countDimension() {
+  dimensions = last == Last::Cross ? dimensions + 1 : 1;
+  last = Last::Size;
+  return dimensions > maxDimensions ? createStringError("a shape has more than " + Twine(maxDimensions) + " dimensions")
+                                    : Error::success();
+}
+
+/// `x8x4xf32` behind a size: one word, of which numbers are sizes. A size that is no number ends the word with its `x`.
+Error Scanner::readCross(StringRef word) {
+  while (last == Last::Size && word.consume_front("x")) {
+    last = Last::Cross;
+    StringRef number = word.take_while(isDigit);
+    word = word.drop_front(number.size());
+    if (!number.empty())
+      if (Error error = countDimension())
+        return error;
+  }
+  if (!word.empty())
+    last = Last::Other;
   return Error::success();
 }
 
@@ -260,6 +288,8 @@ Error Scanner::readToken() {
   if (isAlpha(c) || c == '_') {
     // Operations end a definition: nothing else at this depth begins with a word and a point.
     StringRef word = readWord();
+    if (Error error = readCross(word))
+      return error;
     if (levels.size() == 1 && !defined.empty() && (word.contains('.') || word == "module"))
       endDefinition();
     if (word == "array")
@@ -276,6 +306,13 @@ Error Scanner::readToken() {
                  : Error::success();
     return word == "mod" || word == "floordiv" || word == "ceildiv" ? countOperator() : Error::success();
   }
+  if (isDigit(c)) {
+    at += rest.take_while(isDigit).size();
+    return countDimension();
+  }
+  // What stands between a size and its `x`, or what follows that.
+  if (!StringRef(" \t\r\n[]?*/").contains(c))
+    last = Last::Other;
   if (c == '#' || c == '!')
     return readAlias();
   if (rest.starts_with("->")) {
@@ -303,9 +340,14 @@ Error Scanner::readToken() {
   case '=':
     levels.back().operators = 0;
     break;
+  case '?':
+    return countDimension();
+  case '*':
+    if (Error error = countDimension())
+      return error;
+    return countOperator();
   case '+':
   case '-':
-  case '*':
     return countOperator();
   case '<':
     return rest.starts_with("<=") ? Error::success() : open('<');

@@ -20,10 +20,10 @@ class SourceMgr;
 namespace moe_mlir {
 
 /// Checks a text before it is parsed: brackets are nested at most 200 deep, an expression of an affine map has at most
-/// 1000 operators, also with aliases written out; the text then grows at most 64-fold; elements of dense arrays have a
-/// width, and groups of a reshape have dimensions; values of regions stay in them (`checkValueNames`). Refuses bytecode,
-/// whose reader trusts what it reads. Errors are one line without the name of the text, and `line` is the line that they
-/// are about.
+/// 1000 operators, also with aliases written out; the text then grows at most 64-fold; a shape has at most 64 dimensions;
+/// elements of dense arrays have a width, and groups of a reshape have dimensions; values of regions stay in them
+/// (`checkValueNames`). Refuses bytecode, whose reader trusts what it reads. Errors are one line without the name of the
+/// text, and `line` is the line that they are about.
 llvm::Error checkIrText(llvm::StringRef text, unsigned &line);
 
 /// Checks that no value is used further up than the region that defines it, outside of it. No such text verifies, but

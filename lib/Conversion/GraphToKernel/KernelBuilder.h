@@ -11,6 +11,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/SymbolTable.h"
 
+#include <unordered_map>
+
 namespace mlir::kernel {
 
 /// The kernels of a module, by the name they asked for.
@@ -98,7 +100,7 @@ private:
   KernelTable &table;
   FuncOp func;
   DenseMap<Value, Value> arguments;
-  DenseMap<int64_t, Value> constants;
+  std::unordered_map<int64_t, Value> constants; ///< any number may come from outside: a DenseMap keeps two for itself
   SmallVector<Value> operands;
 };
 

@@ -83,6 +83,7 @@ private:
     Block *entry = function.addEntryBlock(b);
     state = {entry->getArgument(0), &parameters, &axes};
     b.setInsertionPointToStart(entry);
+    symbolSizes.resize(interface.symbolCount());
     for (unsigned symbol = 0; symbol < interface.symbolCount(); ++symbol)
       if (auto source = interface.sourceOf(symbol))
         symbolSizes[symbol] = InputSizeOp::create(b, loc, b.getI64Type(), state.context, source->first, source->second);
@@ -90,7 +91,7 @@ private:
       const Interface::Value &value = (place.state ? interface.states() : interface.inputs())[place.index];
       Value data = place.state ? StateOp::create(b, loc, ptr, state.context, place.index).getResult()
                                : InputOp::create(b, loc, ptr, state.context, place.index).getResult();
-      SmallVector<Value> sizes = llvm::map_to_vector(value.dims, [&](int64_t s) { return symbolSizes.lookup(s); });
+      SmallVector<Value> sizes = llvm::map_to_vector(value.dims, [&](int64_t s) { return symbolSizes[s]; });
       arguments.push_back(makeMemref(b, loc, converter, value.type, data, sizes));
     }
   }
@@ -222,7 +223,7 @@ private:
   LLVMTypeConverter converter;
   LLVM::LLVMFuncOp function;
   HostState state;
-  llvm::DenseMap<int64_t, Value> symbolSizes;
+  SmallVector<Value> symbolSizes; ///< of each dynamic dimension's name; null without a place that tells it
   SmallVector<Value> arguments;
 };
 

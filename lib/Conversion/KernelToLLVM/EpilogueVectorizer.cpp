@@ -4,26 +4,43 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/DenseSet.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::kernel;
 
+/// Whether this holds for an operand of the op or of one inside of it.
+static bool anyOperand(Operation &op, llvm::function_ref<bool(Value)> holds) {
+  return op.walk([&](Operation *nested) {
+             return llvm::any_of(nested->getOperands(), holds) ? WalkResult::interrupt() : WalkResult::advance();
+           })
+      .wasInterrupted();
+}
+
 bool EpilogueVectorizer::supports(Block &block) {
   llvm::DenseSet<Value> varying(block.args_begin() + 1, block.args_end());
+  return supports(block, varying);
+}
+
+bool EpilogueVectorizer::supports(Block &block, llvm::DenseSet<Value> &varying) {
   for (Operation &op : block.without_terminator()) {
-    bool varies = llvm::any_of(op.getOperands(), [&](Value value) { return varying.contains(value); });
-    op.walk([&](Operation *nested) {
-      varies |= llvm::any_of(nested->getOperands(), [&](Value value) { return varying.contains(value); });
-    });
-    if (!varies) {
+    if (!anyOperand(op, [&](Value value) { return varying.contains(value); })) {
       if (!isMemoryEffectFree(&op) && !isa<memref::LoadOp>(op))
         return false;
       continue;
     }
     bool scalar = llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      // A division, say, may stop the program where its branch is not taken.
+      if (!scalar || !branch.elseBlock() || !isPure(branch) || !supports(*branch.thenBlock(), varying) ||
+          !supports(*branch.elseBlock(), varying))
+        return false;
+      varying.insert(branch->result_begin(), branch->result_end());
+      continue;
+    }
     bool elementwise = OpTrait::hasElementwiseMappableTraits(&op) && op.getNumRegions() == 0;
     if (!scalar || (!elementwise && !isa<memref::LoadOp>(op)))
       return false;
@@ -125,6 +142,17 @@ void EpilogueVectorizer::cloneLoad(memref::LoadOp load) {
   set(load, Kind::Vector, result);
 }
 
+void EpilogueVectorizer::cloneBranch(scf::IfOp branch) {
+  cloneBody(*branch.thenBlock());
+  cloneBody(*branch.elseBlock());
+  Lanes condition = get(branch.getCondition());
+  Value which = condition.kind == Kind::Uniform ? condition.value : asVector(condition);
+  for (auto [result, then, otherwise] :
+       llvm::zip(branch.getResults(), branch.thenYield().getOperands(), branch.elseYield().getOperands()))
+    set(result, Kind::Vector,
+        arith::SelectOp::create(builder, loc, which, asVector(get(then)), asVector(get(otherwise))));
+}
+
 Value EpilogueVectorizer::run(Block &block, Value row, Value column, ValueRange accumulators) {
   lanes.clear();
   firstColumn = column;
@@ -132,14 +160,19 @@ Value EpilogueVectorizer::run(Block &block, Value row, Value column, ValueRange 
   set(block.getArgument(1), Kind::Column, column);
   for (auto [arg, value] : llvm::zip(block.getArguments().drop_front(2), accumulators))
     set(arg, Kind::Vector, value);
+  cloneBody(block);
+  return asVector(get(block.getTerminator()->getOperand(0)));
+}
+
+void EpilogueVectorizer::cloneBody(Block &block) {
   for (Operation &op : block.without_terminator()) {
-    bool uniform = llvm::all_of(op.getOperands(), [&](Value v) { return get(v).kind == Kind::Uniform; });
-    if (uniform)
+    if (!anyOperand(op, [&](Value value) { return get(value).kind != Kind::Uniform; }))
       cloneUniform(op);
+    else if (auto branch = dyn_cast<scf::IfOp>(op))
+      cloneBranch(branch);
     else if (auto load = dyn_cast<memref::LoadOp>(op))
       cloneLoad(load);
     else if (!cloneColumnArithmetic(op))
       cloneElementwise(op);
   }
-  return asVector(get(block.getTerminator()->getOperand(0)));
 }

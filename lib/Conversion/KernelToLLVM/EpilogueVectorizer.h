@@ -4,10 +4,14 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace mlir::memref {
 class LoadOp;
 } // namespace mlir::memref
+namespace mlir::scf {
+class IfOp;
+} // namespace mlir::scf
 
 namespace mlir::kernel {
 
@@ -16,7 +20,8 @@ namespace mlir::kernel {
 /// Each value of the region is one of three kinds: uniform (does not depend on the column: stays scalar), a column (an
 /// index that grows by one per lane: stays the scalar of lane 0) or a vector. Elementwise ops on vectors become vector
 /// ops; a load whose last index is a column becomes a vector load; other loads that depend on the column are done
-/// lane by lane.
+/// lane by lane. Of an scf.if whose branches may be computed whether they are taken or not, both are computed, and each
+/// lane selects.
 class EpilogueVectorizer {
 public:
   /// With `limit`, only columns below it exist: `mask` says which lanes do, and loads never touch the others.
@@ -36,6 +41,7 @@ private:
     Value value;
   };
 
+  static bool supports(Block &block, llvm::DenseSet<Value> &varying);
   Lanes get(Value value) const;
   void set(Value original, Kind kind, Value value) { lanes[original] = {kind, value}; }
   Value asVector(Lanes value);
@@ -43,6 +49,8 @@ private:
   bool cloneColumnArithmetic(Operation &op);
   void cloneElementwise(Operation &op);
   void cloneLoad(memref::LoadOp load);
+  void cloneBranch(scf::IfOp branch);
+  void cloneBody(Block &block);
 
   OpBuilder &builder;
   Location loc;

@@ -3,7 +3,7 @@
 // The region runs on the accumulators while they are in registers: once per vector, without masks if all columns of the
 // tile exist, else with masks. Where the column and the limit are known multiples of the tile's width, a tile exists as
 // a whole or not at all and the masked copy is left out. A region that cannot run on vectors (an op that is not
-// elementwise) runs element by element.
+// elementwise) runs element by element, in a loop: a copy for each element of each tile would be more than LLVM takes.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 
@@ -29,21 +29,22 @@ public:
         dest(dest), leading(leading), rows(rows), column(column), limit(limit) {}
 
   void run() {
+    if (!EpilogueVectorizer::supports(op.getBody().front()))
+      return storeElements();
     int64_t columns = shape.vectors * shape.width;
     bool aligned = isMultipleOf(limit, columns) && isMultipleOf(op.getColumn(), columns);
     Value end = addIndex(builder, loc, column, columns);
     Value full = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, end, limit);
-    bool vectorize = EpilogueVectorizer::supports(op.getBody().front());
     auto branch = scf::IfOp::create(builder, loc, full, /*withElseRegion=*/!aligned);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    vectorize ? storeVectors(/*masked=*/false) : storeElements(/*test=*/false);
+    storeVectors(/*masked=*/false);
     if (aligned)
       return;
     builder.setInsertionPointToStart(branch.elseBlock());
     Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, column, limit);
     builder.setInsertionPointToStart(scf::IfOp::create(builder, loc, some).thenBlock());
-    vectorize ? storeVectors(/*masked=*/true) : storeElements(/*test=*/true);
+    storeVectors(/*masked=*/true);
   }
 
 private:
@@ -66,23 +67,46 @@ private:
     }
   }
 
-  void storeElements(bool test) {
-    for (int64_t v = 0; v < shape.vectors; ++v)
-      for (int64_t lane = 0; lane < shape.width; ++lane) {
-        OpBuilder::InsertionGuard guard(builder);
-        Value at = addIndex(builder, loc, column, v * shape.width + lane);
-        if (test) {
-          Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at, limit);
-          builder.setInsertionPointToStart(scf::IfOp::create(builder, loc, exists).thenBlock());
-        }
-        for (int64_t r = 0; r < shape.rows; ++r) {
-          SmallVector<Value> arguments{rows[r], at};
-          for (Value acc : accumulators(r, v))
-            arguments.push_back(vector::ExtractOp::create(builder, loc, acc, lane));
-          Value value = cloneRegionBody(builder, op.getBody().front(), arguments).front();
-          memref::StoreOp::create(builder, loc, value, dest, positionOf(r, at));
-        }
+  void storeElements() {
+    int64_t columns = shape.vectors * shape.width;
+    auto index = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(builder, loc, value); };
+    SmallVector<Value> held;
+    for (ValueRange acc : accs) {
+      held.push_back(allocate({shape.rows, columns}, cast<VectorType>(acc[0].getType()).getElementType()));
+      for (auto [i, value] : llvm::enumerate(acc)) {
+        SmallVector<Value> place{index(i / shape.vectors), index(i % shape.vectors * shape.width)};
+        vector::StoreOp::create(builder, loc, value, held.back(), place);
       }
+    }
+    Value places = allocate(shape.rows, builder.getIndexType());
+    for (auto [i, row] : llvm::enumerate(rows))
+      memref::StoreOp::create(builder, loc, row, places, index(i));
+
+    // No iterations if the whole tile is at or beyond the limit.
+    Value count = arith::MinSIOp::create(builder, loc, index(columns), arith::SubIOp::create(builder, loc, limit, column));
+    Value zero = index(0), one = index(1);
+    OpBuilder::InsertionGuard guard(builder);
+    auto down = scf::ForOp::create(builder, loc, zero, index(shape.rows), one);
+    builder.setInsertionPointToStart(down.getBody());
+    Value row = memref::LoadOp::create(builder, loc, places, down.getInductionVar());
+    auto along = scf::ForOp::create(builder, loc, zero, count, one);
+    builder.setInsertionPointToStart(along.getBody());
+    Value at = arith::AddIOp::create(builder, loc, column, along.getInductionVar());
+    SmallVector<Value> arguments{row, at};
+    for (Value memory : held)
+      arguments.push_back(
+          memref::LoadOp::create(builder, loc, memory, ValueRange{down.getInductionVar(), along.getInductionVar()}));
+    SmallVector<Value> position(leading);
+    position.append({row, at});
+    memref::StoreOp::create(builder, loc, cloneRegionBody(builder, op.getBody().front(), arguments).front(), dest,
+                            position);
+  }
+
+  /// Memory of the function: in a loop, each iteration would take more of the stack.
+  Value allocate(ArrayRef<int64_t> sizes, Type element) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&op->getParentOfType<kernel::FuncOp>().getBody().front());
+    return memref::AllocaOp::create(builder, loc, MemRefType::get(sizes, element), builder.getI64IntegerAttr(64));
   }
 
   SmallVector<Value> accumulators(int64_t row, int64_t vector) {

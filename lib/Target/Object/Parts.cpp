@@ -17,6 +17,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/ValueMapper.h"
 
 #include <mutex>
 #include <numeric>
@@ -74,6 +75,13 @@ static SmallVector<llvm::Function *> separate(llvm::Module &module) {
   return functions;
 }
 
+static std::string bitcodeOf(const llvm::Module &module) {
+  std::string bitcode;
+  llvm::raw_string_ostream stream(bitcode);
+  llvm::WriteBitcodeToFile(module, stream);
+  return bitcode;
+}
+
 static std::string bitcodeOf(llvm::Module &module, llvm::function_ref<bool(const llvm::GlobalValue *)> isDefined) {
   llvm::ValueToValueMapTy map;
   std::unique_ptr<llvm::Module> part = llvm::CloneModule(module, map, isDefined);
@@ -83,24 +91,109 @@ static std::string bitcodeOf(llvm::Module &module, llvm::function_ref<bool(const
   for (llvm::GlobalVariable &variable : llvm::make_early_inc_range(part->globals()))
     if (variable.isDeclaration() && variable.use_empty())
       variable.eraseFromParent();
-  std::string bitcode;
-  llvm::raw_string_ostream stream(bitcode);
-  llvm::WriteBitcodeToFile(*part, stream);
-  return bitcode;
+  return bitcodeOf(*part);
 }
+
+namespace {
+/// A part that declares no more than what its definitions refer to. llvm::CloneModule declares all that the module has:
+/// of a thousand entries, each part would begin as a list of a thousand others.
+class PartBuilder final : llvm::ValueMaterializer {
+public:
+  explicit PartBuilder(const llvm::Module &module)
+      : module(module), part(std::make_unique<llvm::Module>(module.getModuleIdentifier(), module.getContext())) {
+    part->setSourceFileName(module.getSourceFileName());
+    part->setDataLayout(module.getDataLayout());
+    part->setTargetTriple(module.getTargetTriple());
+    part->setModuleInlineAsm(module.getModuleInlineAsm());
+  }
+
+  /// Whether modules have nothing but functions, variables and metadata about both. Others come from edited texts.
+  static bool supports(const llvm::Module &module) {
+    return module.alias_empty() && module.ifunc_empty() && module.getComdatSymbolTable().empty() &&
+           !module.getNamedMetadata("llvm.dbg.cu");
+  }
+
+  std::string run(llvm::ArrayRef<const llvm::GlobalValue *> definitions) {
+    for (const llvm::GlobalValue *value : definitions)
+      map[value] = copy(*value);
+    for (const llvm::GlobalValue *value : definitions)
+      if (auto *variable = dyn_cast<llvm::GlobalVariable>(value))
+        define(*variable, *cast<llvm::GlobalVariable>(map[value]));
+      else
+        define(*cast<llvm::Function>(value), *cast<llvm::Function>(map[value]));
+    for (const llvm::NamedMDNode &list : module.named_metadata()) {
+      llvm::NamedMDNode *copied = part->getOrInsertNamedMetadata(list.getName());
+      for (const llvm::MDNode *node : list.operands())
+        copied->addOperand(llvm::MapMetadata(node, map, llvm::RF_None, nullptr, this));
+    }
+    return bitcodeOf(*part);
+  }
+
+private:
+  llvm::Value *materialize(llvm::Value *value) override {
+    auto *global = dyn_cast<llvm::GlobalValue>(value);
+    if (!global)
+      return nullptr;
+    llvm::GlobalValue *declaration = copy(*global);
+    if (!global->isDeclaration())
+      declaration->setLinkage(llvm::GlobalValue::ExternalLinkage);
+    return declaration;
+  }
+
+  llvm::GlobalValue *copy(const llvm::GlobalValue &value) {
+    if (auto *variable = dyn_cast<llvm::GlobalVariable>(&value)) {
+      auto *result = new llvm::GlobalVariable(*part, variable->getValueType(), variable->isConstant(),
+                                              variable->getLinkage(), nullptr, variable->getName(), nullptr,
+                                              variable->getThreadLocalMode(), variable->getAddressSpace());
+      result->copyAttributesFrom(variable);
+      return result;
+    }
+    auto *function = cast<llvm::Function>(&value);
+    llvm::Function *result = llvm::Function::Create(function->getFunctionType(), function->getLinkage(),
+                                                    function->getAddressSpace(), function->getName(), part.get());
+    result->copyAttributesFrom(function);
+    result->setPersonalityFn(nullptr); // that of the module; a definition gets one of the part
+    return result;
+  }
+
+  void define(const llvm::GlobalVariable &from, llvm::GlobalVariable &to) {
+    to.setInitializer(llvm::MapValue(from.getInitializer(), map, llvm::RF_None, nullptr, this));
+    SmallVector<std::pair<unsigned, llvm::MDNode *>> nodes;
+    from.getAllMetadata(nodes);
+    for (auto [kind, node] : nodes)
+      to.addMetadata(kind, *llvm::MapMetadata(node, map, llvm::RF_None, nullptr, this));
+  }
+
+  void define(const llvm::Function &from, llvm::Function &to) {
+    for (auto [argument, copied] : llvm::zip(from.args(), to.args())) {
+      copied.setName(argument.getName());
+      map[&argument] = &copied;
+    }
+    SmallVector<llvm::ReturnInst *> returns;
+    llvm::CloneFunctionInto(&to, &from, map, llvm::CloneFunctionChangeType::ClonedModule, returns, "", nullptr, nullptr,
+                            this);
+  }
+
+  const llvm::Module &module;
+  std::unique_ptr<llvm::Module> part;
+  llvm::ValueToValueMapTy map;
+};
+} // namespace
 
 /// The parts as bitcode, which a context of another thread can read.
 static std::vector<std::string> split(llvm::Module &module) {
   const SmallVector<llvm::Function *> functions = separate(module);
   auto isVariable = [](const llvm::GlobalValue *value) { return isa<llvm::GlobalVariable>(value); };
   std::vector<std::string> parts = {bitcodeOf(module, isVariable)};
+  const bool isPlain = PartBuilder::supports(module);
   for (llvm::Function *function : functions) {
     llvm::SetVector<const llvm::GlobalValue *> needs;
     needs.insert(function);
     for (const llvm::BasicBlock &block : *function)
       for (const llvm::Instruction &instruction : block)
         addNeeds(instruction, needs);
-    parts.push_back(bitcodeOf(module, [&](const llvm::GlobalValue *value) { return needs.contains(value); }));
+    parts.push_back(isPlain ? PartBuilder(module).run(needs.getArrayRef())
+                            : bitcodeOf(module, [&](auto *value) { return needs.contains(value); }));
   }
   return parts;
 }

@@ -98,3 +98,24 @@ func.func @sinks(%q: tensor<?x?x4x16xf32>, %k: tensor<?x2x70x16xf32>, %v: tensor
       : tensor<?x?x4x16xf32>, tensor<?x2x70x16xf32>, tensor<?x2x70x24xf32> -> tensor<?x?x4x24xf32>
   return %o : tensor<?x?x4x24xf32>
 }
+
+// -----
+
+// A window of the largest number there is: the kernel has the number once, and a second layer shares the kernel.
+// CHECK-LABEL: func.func @widest_window
+// CHECK-COUNT-2: kernel.launch @attention_4x16_group2_f32(
+// CHECK-LABEL: kernel.func @attention_4x16_group2_f32(
+// CHECK: %[[WINDOW:.*]] = arith.constant 9223372036854775807 : index
+// CHECK-NOT: arith.constant 9223372036854775807
+// CHECK: scf.forall
+// CHECK: arith.subi %{{.*}}, %[[WINDOW]] : index
+// CHECK: %[[BEFORE:.*]] = arith.subi %{{.*}}, %[[WINDOW]] : index
+// CHECK: arith.cmpi sgt, %{{.*}}, %[[BEFORE]] : index
+// CHECK-NOT: kernel.func @attention
+func.func @widest_window(%q: tensor<2x2x4x16xf32>, %k: tensor<2x2x32x16xf32>) -> (tensor<2x2x4x16xf32>, tensor<2x2x4x16xf32>) {
+  %o = nn.attention %q, %k, %k scale(0.25) window(9223372036854775807)
+      : tensor<2x2x4x16xf32>, tensor<2x2x32x16xf32>, tensor<2x2x32x16xf32> -> tensor<2x2x4x16xf32>
+  %p = nn.attention %o, %k, %k scale(0.25) window(9223372036854775807)
+      : tensor<2x2x4x16xf32>, tensor<2x2x32x16xf32>, tensor<2x2x32x16xf32> -> tensor<2x2x4x16xf32>
+  return %o, %p : tensor<2x2x4x16xf32>, tensor<2x2x4x16xf32>
+}

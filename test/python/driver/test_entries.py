@@ -1,6 +1,8 @@
 """The MoE layers of a model as entries of one executable, for the CPU."""
 
+import os
 import re
+import resource
 import subprocess
 
 import numpy as np
@@ -65,3 +67,18 @@ def test_modules_without_layers(tmp_path):
     expect_error(compile_model(tmp_path / "a.mlir", "--entry=layers", "-o", tmp_path / "b", "-q"), 2,
                  "@main has no MoE layer (moe.combine) to extract")
     assert files(tmp_path) == ["a.mlir"]
+
+
+def limit():
+    """Of the processor's time: other work on the machine takes none of it."""
+    resource.setrlimit(resource.RLIMIT_CPU, (25, 25))
+
+
+def test_many_entries(tmp_path, count=1500):
+    """In some seconds; it took the square of their number, 20 s for 1,000."""
+    entries = "".join(f"  func.func @f{i}(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {{ return %x : tensor<?x8xf32> }}\n" for i in range(count))
+    (tmp_path / "a.mlir").write_text(f'module attributes {{moe.level = "graph"}} {{\n{entries}}}\n')
+    done = compile_model(tmp_path / "a.mlir", "-o", tmp_path / "a", "-q", env={**os.environ, "MOE_CACHE_DIR": ""}, preexec_fn=limit)
+    assert done.returncode == 0, done.stderr
+    info = subprocess.run([tmp_path / "a", "--info"], capture_output=True, text=True).stdout
+    assert re.findall(r"^entry: +(\S+)$", info, re.M) == [f"f{i}" for i in range(count)]

@@ -14,6 +14,7 @@ def aliases(count, line):
 
 
 NESTED = "more than 200 brackets are nested"
+DIMENSIONS = "a shape has more than 64 dimensions"
 ARRAY = "'array<' needs a type of integers or floats for its elements, such as i64"
 ITERATORS = "'iterator_types' needs a list of texts, such as [\"parallel\", \"reduction\"]"
 TRANSPOSE = "'linalg.transpose' needs a list of dimensions, such as [1, 0]"
@@ -58,6 +59,14 @@ TEXTS = {
     "text without its end": ("func.func @f() {\n  return\n  \" return\n}", "3: a text has no second quote in its line"),
     "text with the end of a line of MLIR": ("func.func @f() {\n  return\n  \"\v\"\n}", "3: a text has no second quote in its line"),
     "text that ends in an escaped quote": ('module attributes {moe.name = "a\\"} {}', "1: a text has no second quote in its line"),
+    # MLIR's lexer reads the rest of the list once more behind each `x`.
+    "dimensions": ("\nfunc.func private @f(tensor<" + "1x" * DEEP + "f32>)", f"2: {DIMENSIONS}"),
+    "dimensions of a dynamic size": ("func.func private @f(tensor<" + "?x4x" * 33 + "f32>)", f"1: {DIMENSIONS}"),
+    "dimensions of scalable vectors": ("func.func private @f(vector<" + "[4]x" * 65 + "f32>)", f"1: {DIMENSIONS}"),
+    "dimensions of tensors without a rank": ("func.func private @f(tensor<" + "*x" * 65 + "f32>)", f"1: {DIMENSIONS}"),
+    "dimensions of 0": ("func.func private @f(tensor<" + "0x" * 65 + "f32>)", f"1: {DIMENSIONS}"),
+    "dimensions, spread": ("func.func private @f(tensor<" + "1 x // a 1x1\n 2x " * 33 + "f32>)", f"33: {DIMENSIONS}"),
+    "dimensions of a grid": ("shard.grid @g(shape = " + "x1".join("1" * 65) + ")", f"1: {DIMENSIONS}"),
     "bytecode": ("ML\udcefR\x01MLIR", "is MLIR bytecode; only its text is read: print it with moe-opt"),
 }
 
@@ -68,6 +77,26 @@ def test_text(name, tmp_path):
     (tmp_path / "a.mlir").write_bytes(text.encode(errors="surrogateescape"))
     printed = refuse(tmp_path / "a.mlir", 1, "a.mlir:", message)
     assert len(printed.splitlines()) == 1
+
+
+LONG = "x1" * 100
+SHAPES = {
+    "64 dimensions": "func.func private @f(tensor<" + "1x?x" * 32 + "f32>, memref<" + "0x" * 64 + "i8>)",
+    "shape after shape": "func.func private @f(" + ", ".join(["tensor<2x3xvector<2x[4]xi1>>"] * 100) + ")",
+    "numbers of base 16": "func.func private @f() attributes {q = [" + ", ".join(["0x1F", "0xF : i8", "0x41DFF64000000000 : f64"] * 100) + "]}",
+    "lists of numbers": "func.func private @f() attributes {q = array<i64: " + ", ".join("1" * 100) + ">, r = [" + ", ".join("1" * 100) + "]}",
+    "names": f"func.func private @x1{LONG}() attributes {{x1{LONG}, q = \"1{LONG}\"}} // 1{LONG}",
+    "values": f"func.func @f(%x1{LONG}: i32, %1: i32) -> i32 {{\n  return %x1{LONG} : i32\n}}",
+    "aliases": f"!x1{LONG} = i32\nfunc.func private @f(!x1{LONG})",
+    "expressions": "#m = affine_map<(x) -> (x" + " + x * 1" * 100 + ")>",
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_that_are_read(name, tmp_path):
+    (tmp_path / "a.mlir").write_text(SHAPES[name])
+    done = subprocess.run(["moe-opt", tmp_path / "a.mlir"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 HUGE = "tensor<4611686018427387904x1024xf32>"

@@ -71,7 +71,9 @@ def KernelLowerTiles : Pass<"kernel-lower-tiles", "::mlir::kernel::FuncOp"> {
     A tile of R x C accumulators becomes R * C / V vectors (V: the largest power of two that divides C, at most the
     target's vector width), which stay SSA values through `scf` loops; row indices become R index values, computed
     once. `kernel.mma` becomes loads of C weights, one broadcast per row and a multiply-add per vector, and
-    `kernel.store_tile` its region on vectors, with masks only where a tile crosses the last column.
+    `kernel.store_tile` its region on vectors, with masks only where a tile crosses the last column. Of an `scf.if` in it
+    both branches are computed, and each lane selects. A region for which that may not be done (a branch reads memory or
+    may divide by 0, or there is a loop) runs element by element, in a loop over what the registers held.
     Runs after kernel-specialize-row-tiles.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",

@@ -11,6 +11,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -163,7 +164,7 @@ private:
   size_t where = 0;
   Attribute what;
   bool castSeen = false;
-  llvm::SmallDenseSet<int64_t> divided;
+  llvm::SmallSet<int64_t, 4> divided;
   llvm::SmallDenseSet<Attribute> grids;
 };
 } // namespace
