@@ -112,8 +112,8 @@ LogicalResult SplitTokens::visitReturn(func::ReturnOp op) {
 LogicalResult SplitTokens::visit(Operation *op) {
   if (auto exit = dyn_cast<func::ReturnOp>(op))
     return visitReturn(exit);
-  if (isa<cf::AssertOp>(op)) // of sizes: it holds for a range, or says that it does not
-    return success();
+  if (isa<cf::AssertOp>(op)) // it holds for a range, or says that it does not, unless it is about all elements
+    return op->hasAttr(moe::kOfCallAttr) ? refuse(op, "checks the number of elements of dimension 0") : success();
   if (std::optional<LogicalResult> result = visitTensor(op))
     return *result;
   if (auto loops = dyn_cast<linalg::LinalgOp>(op))
@@ -132,8 +132,28 @@ LogicalResult SplitTokens::visit(Operation *op) {
   return refuse(op, "is not known to compute each element of dimension 0 by itself");
 }
 
+/// Whether nothing but an assertion depends on it, which holds if it does.
+static bool isAsserted(Value truth) {
+  return llvm::all_of(truth.getUsers(), [](Operation *user) {
+    return isa<cf::AssertOp>(user) || (isa<tensor::ExtractOp, arith::AndIOp>(user) && isAsserted(user->getResult(0)));
+  });
+}
+
+/// "All of these hold", as checks of computed indices say it: each rank asserts it of its own, and all of them of all.
+static bool isCheck(linalg::LinalgOp op) {
+  Block &body = *op.getBlock();
+  auto both = dyn_cast<arith::AndIOp>(body.front());
+  if (op->getNumResults() != 1 || cast<RankedTensorType>(op->getResult(0).getType()).getRank() != 0 || !both || !both.getType().isInteger(1) || both->getNextNode() != body.getTerminator())
+    return false;
+  auto isArgument = [&](Value value) { return llvm::is_contained(body.getArguments(), value); };
+  return both.getLhs() != both.getRhs() && isArgument(both.getLhs()) && isArgument(both.getRhs()) &&
+         body.getTerminator()->getOperand(0) == both && isAsserted(op->getResult(0));
+}
+
 /// One loop walks dimension 0 of every range, and of nothing else.
 LogicalResult SplitTokens::visitLoops(linalg::LinalgOp op) {
+  if (isCheck(op))
+    return set(op, Kind::Whole);
   std::optional<unsigned> loop;
   for (OpOperand &operand : op->getOpOperands()) {
     if (kindOf(operand.get()) == Kind::Count)

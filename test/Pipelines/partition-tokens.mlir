@@ -70,3 +70,33 @@ func.func @unnamed(%x: tensor<3x8xf32>, %e: tensor<3x2xi32>) -> tensor<3x8xf32> 
   %sum = moe.combine %y, %layout : tensor<6x8xf32>, !moe.layout<4> -> tensor<3x8xf32>
   return %sum : tensor<3x8xf32>
 }
+
+// Each rank checks its own indices: all hold if all of them do.
+// CHECK-LABEL: func.func @computed_indices
+// CHECK-SAME: %[[M:[a-z0-9]+]]: tensor<?xi1> {moe.dims = ["tokens"], moe.split = @ep}
+// CHECK: %[[ALL:.*]] = linalg.generic {{.*}} ins(%[[M]]
+// CHECK: tensor.extract %[[ALL]]
+// CHECK: cf.assert
+func.func @computed_indices(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]}, %m: tensor<?xi1> {moe.dims = ["tokens"]}, %and: i1) -> tensor<?x8xf32> {
+  %true = arith.constant true
+  %none = tensor.empty() : tensor<i1>
+  %init = linalg.fill ins(%true : i1) outs(%none : tensor<i1>) -> tensor<i1>
+  %all = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"]}
+      ins(%m : tensor<?xi1>) outs(%init : tensor<i1>) {
+  ^bb0(%in: i1, %out: i1):
+    %both = arith.andi %out, %in : i1
+    linalg.yield %both : i1
+  } -> tensor<i1>
+  %holds = tensor.extract %all[] : tensor<i1>
+  %also = arith.andi %holds, %and : i1
+  cf.assert %also, "not all"
+  %w1 = moe.parameter ["up"] : tensor<8x8x8xf32>
+  %w, %e = moe.gate %x top_k(2) score(softmax) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  %rows, %layout = moe.dispatch %x, %e num_experts(8) : tensor<?x8xf32>, tensor<?x2xi32> -> tensor<?x8xf32>, !moe.layout<8>
+  %y = moe.expert %rows, %layout, %w1, %w1 {
+  ^bb0(%v: f32):
+    moe.yield %v : f32
+  } : tensor<?x8xf32>, !moe.layout<8>, tensor<8x8x8xf32>, tensor<8x8x8xf32> -> tensor<?x8xf32>
+  %s = moe.combine %y, %layout : tensor<?x8xf32>, !moe.layout<8> -> tensor<?x8xf32>
+  return %s : tensor<?x8xf32>
+}

@@ -177,3 +177,11 @@ def test_a_state_that_is_not_zero_before_the_first_token():
     assert state.dtype == torch.int64 and (state.seen(state.zeros(2, 8)) == model.config.eos_token_id).all()
     tokens = torch.tensor([[5, 2]])
     assert state.seen(state.kept(tokens)).equal(tokens) and not state.kept(tokens).equal(tokens)
+
+
+def test_positions_that_no_layer_uses_have_the_batch(tmp_path):
+    """Otherwise they would be a size of their own, of which one could give any number."""
+    program = moe_mlir.export(small_model("jamba"), tmp_path / "model.pt2", max_cache_len=LENGTH)
+    # By name: to compare the sizes would make them equal.
+    sizes = {node.name: str(node.meta["val"].shape[0]) for node in program.graph.nodes if node.op == "placeholder"}
+    assert sizes["position"] == sizes["input_ids"]
