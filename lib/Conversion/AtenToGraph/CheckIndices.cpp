@@ -61,6 +61,7 @@ public:
 private:
   LogicalResult checkCall(CallOp call);
   LogicalResult checkSelect(CallOp call);
+  LogicalResult checkNarrow(CallOp call);
   void checkIndices(Operation *op, Value indices, Value self, int64_t dim, bool wraps);
   void checkCache(nn::CacheUpdateOp op);
   void checkNotNegative(Operation *op, Value integers, StringRef what);
@@ -187,6 +188,42 @@ LogicalResult Checker::checkSelect(CallOp call) {
   return success();
 }
 
+/// narrow(self, dim, start, length): unlike a slice, all of it lies in the tensor.
+LogicalResult Checker::checkNarrow(CallOp call) {
+  Value self = call.getValue("self");
+  RankedTensorType type = getTensorType(self);
+  std::optional<int64_t> dim = type.getRank() ? call.getDim("dim", type.getRank()) : std::nullopt,
+                         start = call.getInt("start"), length = call.getInt("length");
+  auto isNumber = [&](StringRef name) { return call.getValue(name) && call.getValue(name).getType().isInteger(64); };
+  if (!dim || (!start && !isNumber("start")) || (!length && !isNumber("length")))
+    return success(); // convert-aten-to-linalg refuses it
+  const int64_t size = type.getDimSize(*dim);
+  const std::string message =
+      "a range that is narrowed to is outside dimension " + std::to_string(*dim) +
+      (ShapedType::isDynamic(size) ? "" : ", which has size " + std::to_string(size));
+  if (start && length && !ShapedType::isDynamic(size)) {
+    if (*length >= 0 && *length <= size && *start >= -size && (*start < 0 ? *start + size : *start) <= size - *length)
+      return success();
+    return call.emitError() << message << describe(call);
+  }
+  Location loc = call.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(builder, loc, builder.getI64Type(), value);
+  };
+  auto isAtMost = [&](Value a, Value b) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, a, b);
+  };
+  Value end = getSize(loc, self, *dim), zero = constant(0);
+  Value first = start ? constant(*start) : call.getValue("start"),
+        count = length ? constant(*length) : call.getValue("length");
+  Value isNegative = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, first, zero);
+  first = arith::SelectOp::create(builder, loc, isNegative, arith::AddIOp::create(builder, loc, first, end), first);
+  Value holds = arith::AndIOp::create(builder, loc, isAtMost(zero, first), isAtMost(zero, count));
+  Value last = arith::SubIOp::create(builder, loc, end, count);
+  assertScalar(call, arith::AndIOp::create(builder, loc, holds, isAtMost(first, last)), message);
+  return success();
+}
+
 /// positions[b] ... positions[b] + S - 1 are rows of the cache.
 void Checker::checkCache(nn::CacheUpdateOp op) {
   Value cache = op.getCache(), rows = op.getRows(), positions = op.getPositions();
@@ -261,6 +298,8 @@ LogicalResult Checker::checkCall(CallOp call) {
   StringRef base = call.getBase();
   if (base == "aten.select" || base == "aten.select_scatter")
     return getTensorType(call.getValue("self")) ? checkSelect(call) : success();
+  if (base == "aten.narrow")
+    return getTensorType(call.getValue("self")) ? checkNarrow(call) : success();
   if (base == "aten.index" || base == "aten.index_put") {
     Value self = call.getValue("self");
     auto list = dyn_cast_or_null<ArrayAttr>(call.getArgument("indices"));

@@ -56,6 +56,36 @@ Value mlir::aten::createCat(OpBuilder &builder, Location loc, ValueRange values,
       .getResult(0);
 }
 
+SizeArguments mlir::aten::getSizeArguments(OpBuilder &builder, Location loc, Value tensor) {
+  SizeArguments sizes;
+  for (auto [dim, size] : llvm::enumerate(getTensorType(tensor).getShape())) {
+    sizes.push_back(Attribute(builder.getI64IntegerAttr(size)));
+    if (ShapedType::isDynamic(size))
+      sizes.back() = createCall(builder, loc, "aten.sym_size.int", builder.getI64Type(),
+                                {{"self", tensor}, {"dim", Attribute(builder.getI64IntegerAttr(dim))}});
+  }
+  return sizes;
+}
+
+Value mlir::aten::createWithSizes(OpBuilder &builder, Location loc, StringRef target, Type result, Value self,
+                                  ArrayRef<NamedArgument::second_type> sizes, ArrayRef<NamedAttribute> others) {
+  SmallVector<Value> operands;
+  SmallVector<Attribute> list;
+  SmallVector<NamedAttribute> arguments(others);
+  auto addOperand = [&](Value operand) {
+    operands.push_back(operand);
+    return ArgAttr::get(builder.getContext(), operands.size() - 1);
+  };
+  if (self)
+    arguments.push_back(builder.getNamedAttr("self", addOperand(self)));
+  for (NamedArgument::second_type size : sizes)
+    list.push_back(isa<Value>(size) ? addOperand(cast<Value>(size)) : cast<Attribute>(size));
+  arguments.push_back(builder.getNamedAttr("size", builder.getArrayAttr(list)));
+  return CallOp::create(builder, loc, TypeRange(result), builder.getStringAttr(target), operands,
+                        builder.getDictionaryAttr(arguments))
+      .getResult(0);
+}
+
 namespace {
 
 /// diff(x, n, dim, prepend, append): n times x[1:] - x[:-1] of the joined tensor; for booleans, whether they differ.
@@ -155,6 +185,10 @@ struct AtenDecompose : aten::impl::AtenDecomposeBase<AtenDecompose> {
     RewritePatternSet patterns(&getContext());
     populateDecomposePatterns(patterns);
     populateDecomposeAttentionPatterns(patterns);
+    populateDecomposeEinsumPatterns(patterns);
+    populateDecomposeIndicesPatterns(patterns);
+    populateDecomposeProductsPatterns(patterns);
+    populateDecomposeVariancePatterns(patterns);
     if (failed(moe_mlir::applyPatternsToEnd(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -1,10 +1,13 @@
 //===- Functionalize.cpp - in-place calls become calls with results -----------------------------------------------===//
 
 #include "Functionalizer.h"
+#include "Patterns.h"
 
 #include "moe-mlir/Conversion/AtenToGraph/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
+
+#include "moe-mlir/Dialect/Aten/IR/Einsum.h"
 
 namespace mlir::aten {
 #define GEN_PASS_DEF_ATENFUNCTIONALIZE
@@ -58,10 +61,12 @@ bool Functionalizer::isView(CallOp call, Value self) {
       "aten.view",   "aten.transpose", "aten.t",       "aten.permute", "aten.unsqueeze", "aten.squeeze",
       "aten.select", "aten.slice",     "aten.expand",  "aten.alias",   "aten.detach",    "aten.split",
       "aten.chunk",  "aten.unbind",    "aten.view_as", "aten.numpy_T", "aten.expand_as", "aten.split_with_sizes",
-      "aten.real",   "aten.imag",      "aten.unfold",  "aten.view_as_real", "aten.view_as_complex"};
+      "aten.real",   "aten.imag",      "aten.unfold",  "aten.view_as_real", "aten.view_as_complex",
+      "aten.narrow"};
   static const llvm::StringSet<> sometimes{"aten.reshape", "aten.contiguous", "aten.flatten", "aten.unflatten"};
   static const llvm::StringSet<> scattering{"aten.transpose", "aten.t",     "aten.permute", "aten.numpy_T",
-                                            "aten.expand",    "aten.select", "aten.slice",  "aten.unfold"};
+                                            "aten.expand",    "aten.select", "aten.slice",  "aten.unfold",
+                                            "aten.narrow"};
   StringRef base = call.getBase();
   if (call.getNumResults() == 0)
     return false;
@@ -142,7 +147,52 @@ LogicalResult Functionalizer::write(CallOp call, Value target, Value replacement
   return success();
 }
 
+/// Views that other operators make too, by their names: `narrow` by constants that fit is `slice`, and `einsum` that
+/// only moves dimensions is `permute`.
+static CallOp nameView(OpBuilder &builder, CallOp call) {
+  auto replace = [&](StringRef target, Value self, ArrayRef<NamedArgument> others) {
+    SmallVector<NamedArgument> arguments{{"self", self}};
+    llvm::append_range(arguments, others);
+    builder.setInsertionPoint(call);
+    Value result = createCall(builder, call.getLoc(), target, call.getResult(0).getType(), arguments);
+    call.replaceAllUsesWith(ValueRange(result));
+    call.erase();
+    return result.getDefiningOp<CallOp>();
+  };
+  auto number = [&](int64_t value) { return Attribute(builder.getI64IntegerAttr(value)); };
+  RankedTensorType type = call.getNumResults() == 1 ? getTensorType(call.getResult(0)) : RankedTensorType();
+  if (type && call.getBase() == "aten.narrow") {
+    Value self = call.getValue("self");
+    RankedTensorType from = getTensorType(self);
+    std::optional<int64_t> start = call.getInt("start"), length = call.getInt("length"),
+                           dim = from && from.getRank() ? call.getDim("dim", from.getRank()) : std::nullopt;
+    if (!start || !length || !dim || type.getRank() != from.getRank() || *length < 1 || *length > INT32_MAX ||
+        *start > INT32_MAX || *start < -INT32_MAX)
+      return call;
+    // A slice ends where the tensor does; narrow may not. Of a size that is not known, a size of the result that is
+    // known, and not 0, keeps the slice from that, too.
+    const int64_t size = from.getDimSize(*dim), first = *start < 0 ? *start + size : *start;
+    if (ShapedType::isDynamic(size) ? *start < 0 || type.isDynamicDim(*dim) : first < 0 || first + *length > size)
+      return call;
+    return replace("aten.slice.Tensor", self,
+                   {{"dim", number(*dim)}, {"start", number(first)}, {"end", number(first + *length)}});
+  }
+  if (type && call.getBase() == "aten.einsum") {
+    bool fits = false;
+    std::optional<Einsum> einsum = parseEinsum(call, fits);
+    if (!einsum || einsum->operands.size() != 1 || einsum->result.size() != einsum->letters[0].size() ||
+        type.getRank() != int64_t(einsum->result.size()))
+      return call;
+    SmallVector<int64_t> dims;
+    for (char letter : einsum->result)
+      dims.push_back(einsum->letters[0].find(letter));
+    return replace("aten.permute.default", einsum->operands[0], {{"dims", Attribute(builder.getI64ArrayAttr(dims))}});
+  }
+  return call;
+}
+
 LogicalResult Functionalizer::visit(CallOp call) {
+  call = nameView(builder, call);
   builder.setInsertionPoint(call);
   SmallVector<Value> originals(call.getInputs());
   Value self = call.getValue("self");

@@ -43,7 +43,8 @@ static Value getWholeSource(Value value) {
 /// What has some elements of its operand and no others.
 static Value getPartSource(CallOp call) {
   static const llvm::StringSet<> calls{"aten.slice",  "aten.select", "aten.index", "aten.index_select",
-                                       "aten.gather", "aten.split",  "aten.chunk", "aten.unbind"};
+                                       "aten.gather", "aten.split",  "aten.chunk", "aten.unbind",
+                                       "aten.narrow"};
   return calls.contains(call.getBase()) ? call.getValue("self") : Value();
 }
 

@@ -34,7 +34,8 @@ struct RaiseAtenToGraph : aten::impl::RaiseAtenToGraphBase<RaiseAtenToGraph> {
     // them as calls.
     using Populate = void (*)(RewritePatternSet &);
     static constexpr Populate simplify[] = {populateSimplifyPatterns, populateFoldParametersPatterns,
-                                             populateDecomposeVectorNormPatterns};
+                                             populateDecomposeVectorNormPatterns, populateDecomposeEinsumPatterns,
+                                             populateDecomposeIndicesPatterns, populateDecomposeProductsPatterns};
     static constexpr Populate raise[] = {populateSimplifyPatterns,
                                          populateRaiseExpertsPatterns,
                                          populateRaiseGroupedExpertsPatterns,

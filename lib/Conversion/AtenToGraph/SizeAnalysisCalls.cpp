@@ -71,7 +71,7 @@ static const llvm::StringSet<> &elementwise() {
                                      "aten.ne",          "aten.__and__",     "aten.__or__",     "aten.bitwise_and",
                                      "aten.bitwise_or",  "aten.logical_and", "aten.logical_or", "aten.where",
                                      "aten.masked_fill", "aten.rsub",        "aten.remainder",  "aten.floor_divide",
-                                     "aten.clamp"};
+                                     "aten.clamp",       "aten.addcmul"};
   return ops;
 }
 
@@ -129,7 +129,8 @@ static const llvm::StringSet<> &likeSelf() {
                                      "aten.argsort",
                                      "aten.index_put",
                                      "aten.log_softmax",
-                                     "aten.flip"};
+                                     "aten.flip",
+                                     "aten.roll"};
   return ops;
 }
 
@@ -210,6 +211,19 @@ std::optional<SizeExpr> SizeAnalysis::getCallSize(CallOp call, unsigned result, 
                 call.getInt("end").value_or(INT64_MAX) == INT64_MAX;
     return full || dim != at.value_or(rank - 1) ? std::optional(getSize(self, dim)) : std::nullopt;
   }
+  if (base == "aten.narrow") {
+    std::optional<int64_t> at = call.getDim("dim", rank);
+    if (!at || dim != *at)
+      return at ? std::optional(getSize(self, dim)) : std::nullopt;
+    if (std::optional<int64_t> length = call.getInt("length"))
+      return SizeExpr(*length);
+    Value length = call.getValue("length");
+    return length ? std::optional(getScalar(length)) : std::nullopt;
+  }
+  if (base == "aten.one_hot" && dim + 1 < rank)
+    return getSize(self, dim);
+  if (base == "aten.mv" && selfRank == 2)
+    return getSize(self, 0);
   if (base == "aten.split_with_sizes" || base == "aten.split" || base == "aten.chunk") {
     std::optional<int64_t> at = call.getArgument("dim") ? call.getDim("dim", rank) : 0;
     return at && dim != *at ? std::optional(getSize(self, dim)) : std::nullopt;

@@ -83,6 +83,24 @@ static Values lowerSlice(Lowering &l) {
   return {{slice(l, self, *dim, placeSlice(l, start, count, size), count, l.b.getIndexAttr(*step), l.getType())}};
 }
 
+/// narrow(self, dim, start, length): aten-check-indices has made sure that all of it lies in the tensor.
+static Values lowerNarrow(Lowering &l) {
+  Value self = l.getTensor("self");
+  std::optional<SmallVector<OpFoldResult>> start = l.getSizes("start"), length = l.getSizes("length");
+  auto from = self ? cast<RankedTensorType>(self.getType()) : RankedTensorType();
+  std::optional<int64_t> dim = self && from.getRank() ? l.call.getDim("dim", from.getRank()) : std::nullopt;
+  if (!dim || !start || start->size() != 1 || !length || length->size() != 1)
+    return std::nullopt;
+  OpFoldResult size = l.getSize(self, *dim), count = length->front();
+  std::optional<int64_t> constant = getConstantIntValue(count);
+  if (constant && (*constant < 0 || (!l.getType().isDynamicDim(*dim) && *constant != l.getType().getDimSize(*dim))))
+    return std::nullopt;
+  if (!constant && !l.getType().isDynamicDim(*dim))
+    count = l.b.getIndexAttr(l.getType().getDimSize(*dim));
+  OpFoldResult first = placeSlice(l, clampBound(l, start->front(), size), count, size);
+  return {{slice(l, self, *dim, first, count, l.b.getIndexAttr(1), l.getType())}};
+}
+
 static Values lowerSelect(Lowering &l) {
   Value self = l.getTensor("self");
   if (!self)
@@ -223,6 +241,7 @@ static Values lowerSplit(Lowering &l) {
 
 void mlir::aten::addSlices(LoweringTable &table) {
   table["aten.slice"] = lowerSlice;
+  table["aten.narrow"] = lowerNarrow;
   table["aten.select"] = lowerSelect;
   for (StringRef name : {"aten.select_scatter", "aten.slice_scatter"})
     table[name] = lowerInsert;

@@ -4,6 +4,7 @@
 #include "DtypeRules.h"
 #include "ShapeRules.h"
 #include "Support.h"
+#include "moe-mlir/Dialect/Aten/IR/Einsum.h"
 #include "moe-mlir/Support/Expression.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -43,7 +44,7 @@ static constexpr Rule rules[] = {
      "lift_fresh lift_fresh_copy dropout zeros_like ones_like empty_like full_like fill softmax _softmax cumsum tril "
      "triu log_sigmoid relu6 hardtanh leaky_relu elu hardsigmoid hardswish mish",
      "self", Shape::Same},
-    {"log_softmax argsort index_put", "self", Shape::Same},
+    {"log_softmax argsort index_put roll", "self", Shape::Same},
     {"dropout rms_norm layer_norm", "input", Shape::Same},
     {"select_scatter slice_scatter", "self src", Shape::Same},
     {"index_copy index_add", "self index source", Shape::Same},
@@ -54,16 +55,19 @@ static constexpr Rule rules[] = {
     {"add sub rsub mul div floor_divide fmod maximum minimum eq ne lt le gt ge logical_and logical_or logical_xor "
      "__and__ __or__ __xor__ clamp clamp_min clamp_max",
      "self", Shape::Broadcast},
+    {"addcmul", "self tensor1 tensor2", Shape::Broadcast},
     {"pow remainder bitwise_and bitwise_or bitwise_xor", "", Shape::Broadcast}, // the first operand may be a number
     {"where", "condition", Shape::Broadcast},
     {"masked_fill", "self mask", Shape::Broadcast},
     {"view reshape _unsafe_view expand broadcast_to new_zeros new_ones new_empty new_full", "self", Shape::Listed},
     {"zeros ones empty full", "", Shape::Listed},
-    {"sum mean amax any all argmax linalg_vector_norm logsumexp", "self", Shape::Reduced},
-    {"transpose t numpy_T permute slice pad constant_pad_nd index_select topk sort cummax split split_with_sizes chunk diff",
+    {"sum mean amax any all argmax linalg_vector_norm logsumexp var std", "self", Shape::Reduced},
+    {"transpose t numpy_T permute slice narrow pad constant_pad_nd index_select topk sort cummax split split_with_sizes "
+     "chunk diff",
      "self", Shape::Rank},
     {"flip", "self", Shape::Same},
     {"unsqueeze unfold", "self", Shape::Rank, 1},
+    {"one_hot", "self", Shape::Rank, 1},
     {"select unbind view_as_complex", "self", Shape::Rank, -1},
     {"view_as_real", "self", Shape::Rank, 1},
     {"real imag", "self", Shape::Same},
@@ -78,6 +82,9 @@ static constexpr Rule rules[] = {
     {"bmm", "self mat2", Shape::Rank, 0, "33"},
     {"addmm", "mat1 mat2 self", Shape::Rank, 0, "22"},
     {"matmul", "self other", Shape::Any},
+    {"mv", "self vec", Shape::Rank, -1, "21"},
+    {"addmv", "mat vec self", Shape::Rank, -1, "21"},
+    {"einsum", "tensors", Shape::Any},
     {"scaled_dot_product_attention", "query key value", Shape::Rank},
     {"conv1d", "input weight", Shape::Rank, 0, "33"},
     {"arange scalar_tensor eye", "", Shape::Any},
@@ -157,7 +164,9 @@ Error Check::checkDims(int64_t rank) {
     for (int64_t &dim : *order)
       dim = dim < 0 ? dim + rank : dim;
     llvm::sort(*order);
-    if (call.getBase() != "aten.permute" && llvm::adjacent_find(*order) != order->end())
+    // Of roll, a dimension that is named twice moves twice.
+    const bool isOnce = call.getBase() != "aten.permute" && call.getBase() != "aten.roll";
+    if (isOnce && llvm::adjacent_find(*order) != order->end())
       return inputError("'dims' names a dimension twice");
     if (call.getBase() == "aten.permute" && !llvm::equal(*order, llvm::seq<int64_t>(0, rank)))
       return inputError("'dims' does not name each dimension once");
@@ -267,7 +276,8 @@ Error Check::run() {
                         Twine(rule.ranks[i] - '0'));
   }
   // Lists are of tensors of one rank; so are the operands of attention, and the index and the tensor of gather.
-  if (rule.tensors == "tensors" || rule.tensors == "query key value" || rule.tensors == "index self")
+  const bool isList = rule.tensors == "tensors" && rule.shape == Shape::Rank;
+  if (isList || rule.tensors == "query key value" || rule.tensors == "index self")
     for (RankedTensorType tensor : tensors)
       if (tensor.getRank() != tensors.front().getRank())
         return inputError("its operands have different ranks");
@@ -296,7 +306,18 @@ static Error checkActivation(aten::CallOp call) {
                     : inputError("the expression of its activation, " + toString(expression.takeError()));
 }
 
+/// An equation names the dimensions that its operands have.
+static Error checkEquation(aten::CallOp call) {
+  bool fits = false;
+  aten::parseEinsum(call, fits);
+  return fits ? Error::success()
+              : inputError("its equation '" + call.getString("equation").value_or("") + "' does not fit its operands");
+}
+
 Error moe_mlir::pt2::checkCall(aten::CallOp call) {
+  if (call.getBase() == "aten.einsum")
+    if (Error error = checkEquation(call))
+      return error;
   if (call.getBase() == "moe_mlir.experts")
     if (Error error = checkActivation(call))
       return error;

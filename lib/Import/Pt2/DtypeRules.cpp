@@ -152,6 +152,14 @@ static std::optional<Element> joined(CallOp call, unsigned) {
   return promotion.get();
 }
 
+/// addcmul
+static std::optional<Element> ofThree(CallOp call, unsigned) {
+  Promotion promotion;
+  for (StringRef name : {"self", "tensor1", "tensor2"})
+    promotion.add(call, call.getArgument(name));
+  return promotion.get();
+}
+
 static std::optional<Element> sameOrDtype(CallOp call, unsigned) { return dtypeOr(call, same(call, 0)); }
 static std::optional<Element> created(CallOp call, unsigned) { return dtypeOr(call, Element()); }
 
@@ -252,8 +260,8 @@ static ElementRule findElementRule(CallOp call) {
               "contiguous alias detach lift_fresh lift_fresh_copy dropout fill copy masked_fill tril triu bitwise_not "
               "view_as reshape _unsafe_view flatten unflatten expand expand_as broadcast_to transpose t numpy_T "
               "permute squeeze unsqueeze select slice split split_with_sizes chunk unbind unfold pad constant_pad_nd "
-              "repeat repeat_interleave flip index index_select gather scatter index_copy index_put index_add "
-              "select_scatter slice_scatter amax diff histc rms_norm layer_norm linear matmul addmm conv1d conj _conj "
+              "repeat repeat_interleave flip index index_select gather scatter index_copy index_put index_add narrow roll "
+              "mv addmv select_scatter slice_scatter amax diff histc rms_norm layer_norm linear matmul addmm conv1d conj _conj "
               "conj_physical resolve_conj resolve_neg scaled_dot_product_attention moe_mlir.attention moe_mlir.experts moe_mlir.causal_conv "
               "transformers.grouped_mm_fallback",
               same),
@@ -266,10 +274,11 @@ static ElementRule findElementRule(CallOp call) {
           {"pow", power},
           {"square", squared},
           {"eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan any all", boolean},
-          {"argmax argsort sym_size", index},
+          {"argmax argsort sym_size one_hot", index},
           {"topk sort cummax", ranked},
           {"max", largest},
-          {"cat concat stack", joined},
+          {"cat concat stack einsum", joined},
+          {"addcmul", ofThree},
           {"zeros ones empty eye scalar_tensor", created},
           {"full arange", ofNumbers},
           {"zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full _to_copy _grouped_mm mm "
@@ -282,7 +291,7 @@ static ElementRule findElementRule(CallOp call) {
           {"sum cumsum", summed},
           {"mean", averaged},
           {"embedding", ofWeight},
-          {"abs real imag view_as_real linalg_vector_norm", real},
+          {"abs real imag view_as_real linalg_vector_norm var std", real},
           {"view_as_complex polar complex", pairs},
           {"moe_mlir.scan", scanned},
           {"item _local_scalar_dense", item},
@@ -318,11 +327,14 @@ static constexpr Operands operandRules[] = {
     {"_grouped_mm", "self mat2", "offs", ""},
     {"grouped_mm_fallback", "input weight", "offs", ""},
     {"matmul", "self other", "", ""},
+    {"mv", "self vec", "", ""},
+    {"addmv", "self mat vec", "", ""},
     {"addmm", "self mat1 mat2", "", ""},
     {"scaled_dot_product_attention", "query key value", "", ""},
     {"index_copy index_add", "self source", "index", ""},
     {"scatter", "self src", "index", ""},
     {"gather index_select", "", "index", ""},
+    {"one_hot", "", "self", ""},
     {"embedding", "", "indices", ""},
     {"experts", "", "ids", ""},
     {"where", "", "", "condition"},

@@ -1,6 +1,7 @@
 //===- ShapeRules.cpp - the shape of a call's result, from its operands -------------------------------------------===//
 
 #include "ShapeRules.h"
+#include "moe-mlir/Dialect/Aten/IR/Einsum.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -94,7 +95,7 @@ static std::optional<Sizes> slice(CallOp call, unsigned) {
   return sizes;
 }
 
-/// split, split_with_sizes, chunk, topk, index_select: another size in one dimension.
+/// split, split_with_sizes, chunk, topk, index_select, narrow: another size in one dimension.
 static std::optional<Sizes> resize(CallOp call, unsigned result) {
   StringRef base = call.getBase();
   Sizes sizes = sizesOf(call, "self");
@@ -104,6 +105,10 @@ static std::optional<Sizes> resize(CallOp call, unsigned result) {
   sizes[*dim] = kAnySize;
   if (base == "aten.topk")
     sizes[*dim] = call.getInt("k").value_or(kAnySize);
+  if (base == "aten.narrow")
+    if (auto type = dyn_cast<RankedTensorType>(call.getResult(result).getType());
+        type && type.getRank() == int64_t(sizes.size()) && !type.isDynamicDim(*dim))
+      sizes[*dim] = call.getInt("length").value_or(kAnySize); // else an expression of where it starts
   std::optional<Sizes> parts = call.getInts("split_sizes");
   if (parts && result < parts->size())
     sizes[*dim] = (*parts)[result];
@@ -160,6 +165,40 @@ static std::optional<Sizes> product(CallOp call, unsigned) {
   if (base == "aten.addmm")
     return withColumns(sizesOf(call, "mat1"), sizesOf(call, "mat2")[1]);
   return withColumns(sizesOf(call, "self"), sizesOf(call, "mat2").back());
+}
+
+/// mv and addmv: a number for each row of the matrix.
+static std::optional<Sizes> vectorProduct(CallOp call, unsigned) {
+  Sizes matrix = sizesOf(call, call.getBase() == "aten.addmv" ? "mat" : "self");
+  return matrix.size() == 2 ? std::optional(Sizes{matrix[0]}) : std::nullopt;
+}
+
+/// A letter has the size of the operands that it stands in; of one that is 1 and another one, the other one.
+static std::optional<Sizes> einsum(CallOp call, unsigned) {
+  bool fits = false;
+  std::optional<aten::Einsum> einsum = aten::parseEinsum(call, fits);
+  if (!einsum)
+    return std::nullopt;
+  Sizes sizes;
+  for (char letter : einsum->result) {
+    std::optional<int64_t> size;
+    for (auto [operand, letters] : zip_equal(einsum->operands, einsum->letters)) {
+      size_t dim = letters.find(letter);
+      if (dim == std::string::npos)
+        continue;
+      int64_t own = cast<RankedTensorType>(operand.getType()).getDimSize(dim);
+      size = !size || *size == 1 || *size == own ? own : own == 1 ? *size : kAnySize;
+    }
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+static std::optional<Sizes> oneHot(CallOp call, unsigned) {
+  Sizes sizes = sizesOf(call, "self");
+  std::optional<int64_t> classes = call.getInt("num_classes");
+  sizes.push_back(classes && *classes > 0 ? *classes : kAnySize);
+  return sizes;
 }
 
 static std::optional<Sizes> attention(CallOp call, unsigned) {
@@ -281,11 +320,14 @@ std::optional<SmallVector<int64_t>> moe_mlir::pt2::getResultSizes(CallOp call, u
           {"transpose t", transpose},
           {"permute", permute},
           {"slice", slice},
-          {"split split_with_sizes chunk topk index_select", resize},
-          {"sum mean amax any all argmax max linalg_vector_norm logsumexp", reduce},
+          {"split split_with_sizes chunk topk index_select narrow", resize},
+          {"sum mean amax any all argmax max linalg_vector_norm logsumexp var std", reduce},
           {"cat concat stack", join},
           {"embedding", embedding},
           {"linear mm bmm addmm", product},
+          {"mv addmv", vectorProduct},
+          {"einsum", einsum},
+          {"one_hot", oneHot},
           {"scaled_dot_product_attention", attention},
           {"matmul", matmul},
           {"view reshape _unsafe_view expand broadcast_to new_zeros new_ones new_empty new_full zeros "

@@ -110,3 +110,25 @@ func.func @attention(%q: tensor<1x3x2x8xf32>, %k: tensor<1x2x6x8xf32>, %p: tenso
   %o = nn.attention %q, %k, %k positions(%p : tensor<1xi64>) lengths(%n : tensor<1xi64>) scale(0.25) causal : tensor<1x3x2x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32> -> tensor<1x3x2x8xf32>
   return %o : tensor<1x3x2x8xf32>
 }
+
+// All of what is narrowed to lies in the tensor, wherever it starts; a negative start counts from the end.
+// CHECK-LABEL: func.func @narrow(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x8xf32>, %[[S:.*]]: i64, %[[L:.*]]: i64)
+// CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : i64
+// CHECK-DAG:     %[[N:.*]] = aten.call "aten.sym_size.int"(%[[X]]) {dim = 0
+// CHECK:         %[[NEG:.*]] = arith.cmpi slt, %[[S]], %[[C0]]
+// CHECK:         %[[SUM:.*]] = arith.addi %[[S]], %[[N]]
+// CHECK:         %[[F:.*]] = arith.select %[[NEG]], %[[SUM]], %[[S]]
+// CHECK:         arith.cmpi sle, %{{.*}}, %[[F]]
+// CHECK:         arith.cmpi sle, %{{.*}}, %[[L]]
+// CHECK:         %[[LAST:.*]] = arith.subi %[[N]], %[[L]]
+// CHECK:         arith.cmpi sle, %[[F]], %[[LAST]]
+// CHECK:         cf.assert %{{.*}}, "a range that is narrowed to is outside dimension 0 (aten.narrow
+// CHECK:         aten.call "aten.narrow
+// CHECK-NOT:     cf.assert
+// CHECK:         return
+func.func @narrow(%x: tensor<?x8xf32>, %s: i64, %l: i64) -> (tensor<?x8xf32>, tensor<?x8xf32>) {
+  %0 = aten.call "aten.narrow.default"(%x, %s, %l) {self = #aten.arg<0>, dim = 0 : i64, start = #aten.arg<1>, length = #aten.arg<2>} : (tensor<?x8xf32>, i64, i64) -> tensor<?x8xf32>
+  %1 = aten.call "aten.narrow.default"(%0) {self = #aten.arg<0>, dim = 1 : i64, start = -8 : i64, length = 8 : i64} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %1, %0 : tensor<?x8xf32>, tensor<?x8xf32>
+}

@@ -105,3 +105,21 @@ func.func @stored(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attribute
   %3 = aten.call "aten.add_.Scalar"(%minus) {self = #aten.arg<0>, other = 1 : i64} : (tensor<f32>) -> tensor<f32>
   return %x, %before : tensor<4xf32>, tensor<4xf32>
 }
+
+// Views by other names: a constant range, and an equation that only moves dimensions. What is not known to be there stays.
+// CHECK-LABEL: func.func @renamed_views(
+// CHECK-SAME:    %[[X:.*]]: tensor<4x8xf32>, %[[D:.*]]: tensor<?x8xf32>)
+// CHECK:         %[[V:.*]] = aten.call "aten.slice.Tensor"(%{{.*}}) {dim = 1 : i64, end = 7 : i64, self = #aten.arg<0>, start = 5 : i64}
+// CHECK:         aten.call "aten.slice_scatter.default"
+// CHECK:         aten.call "aten.permute.default"(%{{.*}}) {dims = [1, 0]
+// CHECK:         aten.call "aten.slice.Tensor"(%[[D]]) {dim = 0 : i64, end = 3 : i64, self = #aten.arg<0>, start = 1 : i64}
+// CHECK:         aten.call "aten.narrow.default"(%[[D]]) {dim = 0 : i64, length = 2 : i64, self = #aten.arg<0>, start = -2 : i64}
+func.func @renamed_views(%x: tensor<4x8xf32>, %d: tensor<?x8xf32>) -> (tensor<8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>) attributes {aten.mutable} {
+  %c = aten.call "aten.clone.default"(%x) {self = #aten.arg<0>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %0 = aten.call "aten.narrow.default"(%c) {self = #aten.arg<0>, dim = -1 : i64, start = -3 : i64, length = 2 : i64} : (tensor<4x8xf32>) -> tensor<4x2xf32>
+  %1 = aten.call "aten.neg_.default"(%0) {self = #aten.arg<0>} : (tensor<4x2xf32>) -> tensor<4x2xf32>
+  %2 = aten.call "aten.einsum.default"(%c) {equation = "ij->ji", tensors = [#aten.arg<0>]} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %3 = aten.call "aten.narrow.default"(%d) {self = #aten.arg<0>, dim = 0 : i64, start = 1 : i64, length = 2 : i64} : (tensor<?x8xf32>) -> tensor<2x8xf32>
+  %4 = aten.call "aten.narrow.default"(%d) {self = #aten.arg<0>, dim = 0 : i64, start = -2 : i64, length = 2 : i64} : (tensor<?x8xf32>) -> tensor<2x8xf32>
+  return %2, %3, %4 : tensor<8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+}

@@ -64,3 +64,13 @@ func.func @from_a_number(%x: tensor<?x4xf32>, %n: i64) -> i64 {
   %1 = aten.call "aten.sym_size.int"(%0) {self = #aten.arg<0>, dim = 0 : i64} : (tensor<?x4xf32>) -> i64
   return %1 : i64
 }
+
+// Of no classes every value is outside, and a range of nothing may lie outside: the calls stay, for who checks them.
+// CHECK-LABEL: func.func @empty_but_checked(
+// CHECK:         aten.call "aten.one_hot.default"
+// CHECK:         aten.call "aten.narrow.default"
+func.func @empty_but_checked(%i: tensor<4xi64>, %s: i64) -> (tensor<4x0xi64>, tensor<0xi64>) {
+  %0 = aten.call "aten.one_hot.default"(%i) {self = #aten.arg<0>, num_classes = 0 : i64} : (tensor<4xi64>) -> tensor<4x0xi64>
+  %1 = aten.call "aten.narrow.default"(%i, %s) {self = #aten.arg<0>, dim = 0 : i64, start = #aten.arg<1>, length = 0 : i64} : (tensor<4xi64>, i64) -> tensor<0xi64>
+  return %0, %1 : tensor<4x0xi64>, tensor<0xi64>
+}

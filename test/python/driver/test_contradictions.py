@@ -88,6 +88,17 @@ SHAPES = [
     ("matmul.default", {"other": "p_w"}, ["s0", 3], "dimension 1 of its result has size 3 instead of size 2"),
     ("matmul.default", {"other": "p_w"}, ["s0"], "its result has rank 1 instead of 2"),
     ("view.default", {"size": [3, 2]}, [3, 3], "dimension 1 of its result has size 3 instead of size 2"),
+    ("narrow.default", {"dim": 1, "start": 0, "length": 1}, ["s0", 2], "dimension 1 of its result has size 2 instead of size 1"),
+    ("narrow.default", {"dim": 2, "start": 0, "length": 1}, ["s0", 2], "there is no dimension 2 in a tensor of rank 2"),
+    ("one_hot.default", {"num_classes": 4}, ["s0", 2, 3], "dimension 2 of its result has size 3 instead of size 4"),
+    ("one_hot.default", {"num_classes": 4}, ["s0", 4], "its result has rank 2 instead of 3"),
+    ("roll.default", {"shifts": [1], "dims": [0]}, ["s0", 3], "dimension 1 of its result has size 3, that of its operand 2"),
+    ("roll.default", {"shifts": [1], "dims": [2]}, ["s0", 2], "there is no dimension 2 in a tensor of rank 2"),
+    ("var.correction", {"dim": [0]}, [3], "dimension 0 of its result has size 3 instead of size 2"),
+    ("std.dim", {"dim": [0, 0]}, [2], "a dimension is reduced twice"),
+    ("addcmul.default", {"tensor1": "x", "tensor2": "x"}, ["s0", 3], "dimension 1 of its result has size 3, that of its operand 2"),
+    ("mv.default", {"vec": "x"}, ["s0"], "argument 'vec' has rank 2 instead of 1"),
+    ("addmv.default", {"mat": "x", "vec": "x"}, ["s0"], "argument 'vec' has rank 2 instead of 1"),
     ("arange.default", {"end": 3}, [1, 3], "its result has rank 2 instead of 1"),
     ("flatten.using_ints", {"start_dim": 1, "end_dim": 1}, [2, 2],
      "dimension 0 of its result has size 2 instead of a dynamic size"),
@@ -108,6 +119,27 @@ def test_shapes(target, arguments, result, text, tmp_path):
     # A dynamic size might be an expression for the known one.
     code = 2 if "a dynamic size" in text else 1
     refuse(pack(tmp_path / "a.pt2", "tiny.json", *change), code, f"(torch.ops.aten.{target}) at model.py:7: {text}")
+
+
+# Equations of x [s0, 2] and the weight [3, 2], sizes of the result, and what is said.
+EQUATIONS = [
+    ("td,ed->te", ["s0", 2], "dimension 1 of its result has size 2 instead of size 3"),
+    ("td,ed->et", [2, "s0"], "dimension 0 of its result has size 2 instead of size 3"),
+    ("td,ed->e", [3, 2], "its result has rank 2 instead of 1"),
+    ("td,ed", ["s0", 3], "dimension 0 of its result has a dynamic size instead of size 3"),  # e comes before t
+    *((equation, ["s0", 3], f"its equation '{equation}' does not fit its operands")
+      for equation in ("td->te", "td,ed,e->te", "tdh,ed->te", "t,ed->te", "td,ed->tee", "td,ed->tz", "t1,e1->te", "td,ed->t,e", "")),
+]
+
+
+@pytest.mark.parametrize("equation,result,text", EQUATIONS)
+def test_equations(equation, result, text, tmp_path):
+    inputs = [{"name": "equation", "arg": {"as_string": equation}, "kind": 1},
+              {"name": "tensors", "arg": {"as_tensors": [{"name": "x"}, {"name": "p_w"}]}, "kind": 1}]
+    change = ["set", f"{NODES}.0.target", '"torch.ops.aten.einsum.default"', "set", f"{NODES}.0.inputs", json.dumps(inputs),
+              "set", f"{VALUES}.linear.sizes", json.dumps(sizes(*result))]
+    code = 2 if "a dynamic size" in text else 1
+    refuse(pack(tmp_path / "a.pt2", "tiny.json", *change), code, f"(torch.ops.aten.einsum.default) at model.py:7: {text}")
 
 
 def test_view_of_another_number_of_elements(tmp_path):

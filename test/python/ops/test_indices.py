@@ -7,6 +7,15 @@ from op_program import Operators, to_numpy
 from moe_mlir.executable import ExecutableError
 
 F = torch.nn.functional
+
+
+def narrowed(tensor, start):
+    """Two rows from `start` on. The assertions are for the exporter; the program looks for itself."""
+    torch._check(start >= 0)
+    torch._check(start + 2 <= tensor.shape[0])
+    return tensor.narrow(0, start, 2)
+
+
 TABLE = torch.arange(72.0).view(9, 8)
 # name -> (function of t [9, 8], k and j [n] integers; an index that is right, one that is not, what the error says).
 # `j` is zero: what is computed with it is not the argument any more.
@@ -25,6 +34,11 @@ CASES = {
     "index_select": (lambda t, k, j: t.index_select(1, k + j), 7, 8, "an index is outside dimension 1, which has size 8"),
     "index_put": (lambda t, k: t.index_put((k,), k[:, None].expand(-1, 8).float()), -8, -10, "input '{k}': element 1 is -10, outside -9..8"),
     "index_copy": (lambda t, k, j: t.index_copy(0, k + j, k[:, None].expand(-1, 8).float()), 8, -1, "an index is outside dimension 0, which has size 9"),
+    "one_hot": (lambda t, k: F.one_hot(k, 9), 8, 9, "input '{k}': element 1 is 9, outside 0..8"),
+    "one_hot_negative": (lambda t, k: F.one_hot(k, 9), 0, -1, "input '{k}': element 1 is -1, outside 0..8"),
+    "one_hot_computed": (lambda t, k, j: F.one_hot(k - j, 9), 8, 9, "an index is outside dimension 1, which has size 9"),
+    "narrow": (lambda t, k: narrowed(t, k[1].item()), 7, 8, "a range that is narrowed to is outside dimension 0, which has size 9 (aten.narrow.default at "),
+    "narrow_dynamic": (lambda t, k: narrowed(k, k[1].item()), 1, 2, "a range that is narrowed to is outside dimension 0 (aten.narrow.default at "),
     "scatter": (lambda t, k, j: t[:3].scatter(1, (k + j)[:, None], 1.0), 7, 8, "an index is outside dimension 1, which has size 8"),
 }
 
@@ -68,4 +82,5 @@ def test_case(compiled, name):
 def test_select_of_a_dimension_that_is_too_short(tmp_path):
     operators = Operators({"select": lambda x: x[:, 3] * 2}, {"x": torch.randn(2, 6, 4)}, {"x": (0, 1)}, tmp_path)
     operators.check({"x": torch.randn(3, 4, 4)})
-    assert "dimension 1 must be at least 4 for the slice, but is 3 (" in error_of(operators, {"x": torch.randn(3, 3, 4)})
+    # Tracing has noted it of the input; what the program itself says of a size that it computes is in test_size_checks.py.
+    assert "is 3 x 3 x 4 x f32, the program expects" in error_of(operators, {"x": torch.randn(3, 3, 4)})

@@ -4,7 +4,9 @@ import pytest
 import torch
 from op_program import Operators
 
-COLUMNS = 4
+from moe_mlir.serving import Refused
+
+COLUMNS = 6
 
 
 def products(x, y):
@@ -23,7 +25,7 @@ FUNCTIONS = {
     "vector": lambda x, y: [torch.nn.functional.linear(y[0], x).clamp(-1, 1)],
     "broadcast": lambda x, y: torch.clamp(x[:1], min=y) * 2,
     "attention": lambda x, y: torch.nn.functional.scaled_dot_product_attention(x[None, None], y[None, None], (y @ x.t())[None, None])[0, 0] + 1,
-    "batch": lambda x, y: [torch.tanh(torch.matmul(x.view(-1, 2, 2), y.t()[:2])).amax(1)],
+    "batch": lambda x, y: [torch.tanh(torch.matmul(x.view(-1, 2, 3), y.t()[:3])).amax(1)],
 }
 
 
@@ -40,3 +42,9 @@ def operators(tmp_path_factory):
 @pytest.mark.parametrize("rows", [1, 2, 4, 5, 17, 64])
 def test_products_of_rows(operators, rows):
     operators.check(make(rows, rows), tolerance=1e-4)
+
+
+def test_as_many_rows_as_columns(operators):
+    """Tracing has noted where it compared the two, and PyTorch's exported program refuses it, too."""
+    with pytest.raises(Refused, match=r"exported for inputs with 6 != inputs\['x'\].size\(\)\[0\]"):
+        operators.check(make(COLUMNS, 0))

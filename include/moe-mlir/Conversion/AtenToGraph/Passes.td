@@ -105,13 +105,20 @@ def RaiseAtenToGraph : Pass<"raise-aten-to-graph", "::mlir::func::FuncOp"> {
 def AtenDecompose : Pass<"aten-decompose", "::mlir::func::FuncOp"> {
   let summary = "Take apart calls that no pattern raised into several simpler ones";
   let description = [{
-    Runs after `raise-aten-to-graph`, on what it left:
+    Runs after `raise-aten-to-graph`, on what it left, which takes `einsum`, `mv`, `addmv`, `addcmul`, `one_hot` and `roll` apart in the same
+    way before its patterns look:
 
     - `scaled_dot_product_attention` and `moe_mlir::attention` whose element type has no kernel becomes two products around a softmax. Elements of 16 bits are computed in f32 and
       rounded once. A query that sees no key gives zeros.
     - `rms_norm` over several dimensions, or of other types than f32, bf16 and f16, becomes a mean of squares, `rsqrt` and products;
       `layer_norm` becomes the same of what is left when the mean is taken away.
     - `diff` becomes differences of slices.
+    - `einsum` of two tensors becomes one `matmul`: letters of both that the result has are its batch, those that it does not have are summed, and several letters of a kind
+      are joined. Without letters to sum it is `mul`; letters that one tensor has alone are summed before. What is constant comes second and stays as it is, so that
+      `td,ed->te` is a linear layer.
+    - `mv` and `addmv` become `matmul`, or `linear` with one row if the matrix is constant; `addcmul` becomes a product and a sum, `var` and `std` means of squares.
+    - `one_hot` becomes `scatter` into zeros, whose indices `aten-check-indices` checks; `roll` becomes `cat` of two slices, or `index_select` of positions modulo a size that is
+      not known.
 
     Calls of other operators, and forms that none of these covers, stay as they are.
   }];
@@ -122,7 +129,7 @@ def AtenCheckIndices : Pass<"aten-check-indices", "::mlir::func::FuncOp"> {
   let summary = "Make sure that indices lie within the tensors they index";
   let description = [{
     For every op that reads or writes where integers say (`index`, `gather`, `index_select`, `scatter`, `index_copy`,
-    `index_put`, `select`, `embedding`, `nn.embedding`, `nn.cache_update`, positions and lengths of `nn.attention`):
+    `index_put`, `select`, `narrow`, `embedding`, `nn.embedding`, `nn.cache_update`, positions and lengths of `nn.attention`):
 
     - Integers whose range is known to fit (from `arange`, `topk`, `remainder`, constants, `moe.gate`) need nothing.
     - Elements of an argument are bounded by its `moe.range`, which the runtime checks before the program runs; the

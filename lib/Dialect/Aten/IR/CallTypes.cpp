@@ -53,8 +53,9 @@ static std::optional<int64_t> addedRank(StringRef base) {
       .Cases({"aten.rms_norm", "aten.layer_norm", "aten.zeros_like", "aten.ones_like", "aten.empty_like"}, 0)
       .Cases({"aten.full_like", "aten.chunk", "aten.split", "aten.split_with_sizes", "aten.linear", "aten.mm"}, 0)
       .Cases({"aten.bmm", "aten.repeat_interleave", "aten.diff", "aten.sign", "aten.cummax", "aten.numpy_T"}, 0)
+      .Case("aten.narrow", 0)
       .Cases({"aten.select", "aten.unbind", "aten.view_as_complex"}, -1)
-      .Cases({"aten.unsqueeze", "aten.stack", "aten.view_as_real", "aten.unfold"}, 1)
+      .Cases({"aten.unsqueeze", "aten.stack", "aten.view_as_real", "aten.unfold", "aten.one_hot"}, 1)
       .Default(std::nullopt);
 }
 
@@ -86,6 +87,8 @@ static ArrayRef<StringRef> requiredTensors(StringRef base) {
   static constexpr StringRef ofIndex[] = {"self", "index"}, ofWrite[] = {"self", "index", "source"},
                              ofTable[] = {"weight", "indices"}, ofLinear[] = {"input", "weight"},
                              ofProduct[] = {"self", "mat2"}, ofSum[] = {"self", "mat1", "mat2"},
+                             ofVector[] = {"self", "vec"}, ofVectorSum[] = {"self", "mat", "vec"},
+                             ofAddedProduct[] = {"self", "tensor1", "tensor2"},
                              ofAttention[] = {"query", "key", "value"}, ofMask[] = {"self", "mask"},
                              ofNorm[] = {"input"}, ofConvolution[] = {"x", "weight"},
                              ofScan[] = {"query", "key", "value", "decay", "state"},
@@ -98,6 +101,10 @@ static ArrayRef<StringRef> requiredTensors(StringRef base) {
       .Case("aten.embedding", ofTable)
       .Case("aten.linear", ofLinear)
       .Cases({"aten.mm", "aten.bmm"}, ofProduct)
+      .Case("aten.mv", ofVector)
+      .Case("aten.addmv", ofVectorSum)
+      .Case("aten.addcmul", ofAddedProduct)
+      .Cases({"aten.one_hot", "aten.narrow", "aten.roll", "aten.var", "aten.std"}, ofOne)
       .Case("aten.addmm", ofSum)
       .Cases({"aten.scaled_dot_product_attention", "moe_mlir.attention"}, ofAttention)
       .Case("aten.masked_fill", ofMask)
