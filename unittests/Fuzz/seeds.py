@@ -22,6 +22,8 @@ STATE = ["set", "program.schema_version.minor", "21",
          "set", f"{SIGNATURE}.input_specs.1", '{"buffer": {"arg": {"name": "c_one"}, "buffer_name": "one"}}',
          "set", "program.graph_module.graph.outputs.", '{"as_tensor": {"name": "sum"}}',
          "set", f"{SIGNATURE}.output_specs.", '{"buffer_mutation": {"arg": {"name": "sum"}, "buffer_name": "one"}}']
+SIZES = ["set", "program.range_constraints", '{"s0": {"min_val": 4, "max_val": null}}', "set", "program.guards_code", json.dumps([
+    "not (L['x'].size()[0] % 2) == 1 and max(1, L['x'].size()[0] // 3) <= 40", "math.trunc(1.25*torch.sym_float(L['x'].size()[0]) / 4) > -1"])]
 # Experts whose activation is an expression.
 NODE = "program.graph_module.graph.nodes.0"
 EXPRESSION = "expr:(mul (silu (min gate 10.0)) (pow (abs (max up -1e-3)) .5))"
@@ -36,7 +38,7 @@ def main(fixtures, corpus, folder):
 
     folder.mkdir(parents=True, exist_ok=True)
     listed = sorted(path for path in corpus.iterdir() if path.is_file())
-    for name, words in {"plain": [], "extra": ["set", "extra", json.dumps(EXTRA)], "damaged": ["truncate", "60"], "state": STATE, "experts": EXPERTS,
+    for name, words in {"plain": [], "extra": ["set", "extra", json.dumps(EXTRA)], "damaged": ["truncate", "60"], "state": STATE, "experts": EXPERTS, "sizes": SIZES,
                         "pickled": ["pickle", "one"]}.items():
         path = folder / f"{name}.pt2"
         pack.main(fixtures / "tiny.json", path, *words)

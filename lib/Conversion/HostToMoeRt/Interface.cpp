@@ -4,6 +4,9 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <array>
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::moert;
 
@@ -36,6 +39,10 @@ FailureOr<Interface::Value> Interface::readValue(func::FuncOp function, Dictiona
   }
   if (!attrs)
     return value;
+  if (auto ranges = attrs.getAs<ArrayAttr>("moe.dim_ranges"))
+    for (auto bounds : ranges.getAsRange<ArrayAttr>())
+      for (auto [i, otherwise] : llvm::enumerate(std::array<int64_t, 2>{0, std::numeric_limits<int64_t>::max()}))
+        value.dimRanges.push_back(i < bounds.size() ? cast<IntegerAttr>(bounds[i]).getInt() : otherwise);
   if (auto range = attrs.getAs<ArrayAttr>("moe.range")) {
     auto lo = range.size() == 2 ? dyn_cast<IntegerAttr>(range[0]) : IntegerAttr();
     auto hi = range.size() == 2 ? dyn_cast<IntegerAttr>(range[1]) : IntegerAttr();
@@ -181,6 +188,8 @@ DictionaryAttr Interface::toAttr(MLIRContext *context) const {
       entry.set("name", b.getStringAttr(value.name));
       entry.set("type", TypeAttr::get(value.type));
       entry.set("dims", b.getDenseI64ArrayAttr(value.dims));
+      if (!value.dimRanges.empty())
+        entry.set("dim_ranges", b.getDenseI64ArrayAttr(value.dimRanges));
       if (value.lo <= value.hi) {
         entry.set("lo", b.getI64IntegerAttr(value.lo));
         entry.set("hi", b.getI64IntegerAttr(value.hi));

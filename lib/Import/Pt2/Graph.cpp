@@ -197,12 +197,16 @@ Error GraphReader::read(const JsonObject &program, ModuleOp module) {
   Scope scope{graph, {}};
   if (Error error = readInputs(*signature))
     return error;
+  if (Error error = readDimRanges(program))
+    return error;
   for (auto [names, specs] : {std::pair("inputs", "input_specs"), {"outputs", "output_specs"}})
     if (Error error = checkSignature(graph->getArray(names), signature->getArray(specs), names))
       return error;
   if (Error error = checkLeftOver())
     return error;
   if (Error error = createFunction(scope, module, *signature))
+    return error;
+  if (Error error = readGuards(scope, program))
     return error;
   if (Error error = readNodes(scope))
     return error;

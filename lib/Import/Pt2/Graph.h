@@ -2,6 +2,7 @@
 #ifndef MOE_MLIR_LIB_IMPORT_PT2_GRAPH_H
 #define MOE_MLIR_LIB_IMPORT_PT2_GRAPH_H
 
+#include "GuardText.h"
 #include "Metadata.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -76,6 +77,20 @@ private:
   void nameDims(const Scope &scope);
   /// `moe.dims` of a tensor of the graph: a name for each dynamic dimension; empty for static ones.
   mlir::ArrayAttr getDimNames(const Scope &scope, llvm::StringRef name, mlir::RankedTensorType type);
+  /// `moe.dim_ranges` of a tensor of the graph; null if its sizes may be any.
+  mlir::ArrayAttr getDimRanges(const Scope &scope, llvm::StringRef name, mlir::RankedTensorType type);
+  /// For each dimension of a tensor the symbol or the expression that gives its size; empty for static ones.
+  static llvm::SmallVector<llvm::StringRef> getSymbols(const Scope &scope, llvm::StringRef name,
+                                                       mlir::RankedTensorType type);
+  /// Reads the ranges that the program declares for its symbols.
+  llvm::Error readDimRanges(const JsonObject &program);
+  /// Makes checks of the guards that the program declares.
+  llvm::Error readGuards(const Scope &scope, const JsonObject &program);
+  /// Puts the names of inputs in the graph where guards have those of the module's arguments.
+  llvm::Error findInputs(GuardTerm &guard, llvm::StringRef text) const;
+  llvm::Expected<std::string> findInput(const GuardTerm &size, llvm::StringRef guard) const;
+  /// Whether names of sizes and their ranges say the same.
+  bool isKnown(const Scope &scope, const GuardTerm &guard);
 
   const Pt2Archive &archive;
   const Metadata &metadata;
@@ -89,6 +104,12 @@ private:
   /// Keys of buffers that an output spec names as changed.
   llvm::StringSet<> changedBuffers;
   llvm::StringMap<std::string> dimNames;
+  /// Symbol -> least size and, if there is one, greatest size.
+  llvm::StringMap<llvm::SmallVector<int64_t, 2>> dimRanges;
+  /// The same of expressions of symbols.
+  std::vector<std::pair<GuardTerm, llvm::SmallVector<int64_t, 2>>> expressionRanges;
+  /// Names of what the caller gives, also of constants, in order.
+  std::vector<std::string> flatInputs;
 };
 
 } // namespace moe_mlir::pt2

@@ -25,6 +25,8 @@ Error GraphReader::readInputs(const JsonObject &signature) {
     if (!spec)
       return inputError("graph: unreadable input spec");
     std::optional<StringRef> name = getName(spec->getObject("arg"));
+    if (kind == "constant_input" || kind == "user_input")
+      flatInputs.push_back(name.value_or("").str());
     if (kind == "constant_input")
       continue; // a Python constant that the graph has folded
     if (kind == "user_input" && !name)
@@ -78,6 +80,8 @@ DictionaryAttr GraphReader::getArgumentAttrs(const Scope &scope, StringRef name,
     attrs.push_back(builder.getNamedAttr("moe.dims", getDimNames(scope, name, tensor)));
   if (metadata.states.contains(name))
     attrs.push_back(builder.getNamedAttr("moe.state", builder.getUnitAttr()));
+  else if (ArrayAttr ranges = getDimRanges(scope, name, tensor))
+    attrs.push_back(builder.getNamedAttr("moe.dim_ranges", ranges));
   if (name == metadata.tokens && metadata.vocabSize > 0)
     attrs.push_back(builder.getNamedAttr("moe.range", builder.getI64ArrayAttr({0, metadata.vocabSize - 1})));
   if (name == metadata.position && metadata.cacheLength > 0) {

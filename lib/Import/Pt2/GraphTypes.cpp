@@ -1,6 +1,7 @@
 //===- GraphTypes.cpp - types and names of dimensions in the graph of a .pt2 file ---------------------------------===//
 
 #include "Graph.h"
+#include "GuardSizes.h"
 #include "Support.h"
 #include "moe-mlir/Support/UntrustedIr.h"
 
@@ -26,21 +27,82 @@ static std::optional<int64_t> getConstantSize(StringRef expression) {
   return expression.getAsInteger(10, value) ? std::nullopt : std::optional(value);
 }
 
-ArrayAttr GraphReader::getDimNames(const Scope &scope, StringRef name, RankedTensorType type) {
+SmallVector<StringRef> GraphReader::getSymbols(const Scope &scope, StringRef name, RankedTensorType type) {
   // A result of a nested graph may have another type than its call declares.
   const JsonObject *values = scope.graph->getObject("tensor_values");
   const JsonObject *meta = values ? values->getObject(name) : nullptr;
   const JsonArray *sizes = meta ? meta->getArray("sizes") : nullptr;
-  SmallVector<Attribute> dims;
+  SmallVector<StringRef> symbols;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     const JsonObject *size = sizes && dim < int64_t(sizes->size()) ? (*sizes)[dim].getAsObject() : nullptr;
     const JsonObject *expression = size ? size->getObject("as_expr") : nullptr;
-    StringRef symbol =
-        expression && type.isDynamicDim(dim) ? getSymbol(expression->getString("expr_str").value_or("?")) : "";
+    symbols.push_back(
+        expression && type.isDynamicDim(dim) ? getSymbol(expression->getString("expr_str").value_or("?")) : "");
+  }
+  return symbols;
+}
+
+ArrayAttr GraphReader::getDimNames(const Scope &scope, StringRef name, RankedTensorType type) {
+  SmallVector<Attribute> dims;
+  for (StringRef symbol : getSymbols(scope, name, type)) {
     auto it = dimNames.find(symbol);
     dims.push_back(builder.getStringAttr(it == dimNames.end() ? symbol : StringRef(it->second)));
   }
   return builder.getArrayAttr(dims);
+}
+
+ArrayAttr GraphReader::getDimRanges(const Scope &scope, StringRef name, RankedTensorType type) {
+  bool hasRange = false;
+  SmallVector<Attribute> dims;
+  for (StringRef symbol : getSymbols(scope, name, type)) {
+    ArrayRef<int64_t> range;
+    if (auto it = dimRanges.find(symbol); it != dimRanges.end())
+      range = it->second;
+    else if (std::optional<GuardTerm> size = parseSizeExpression(symbol); size && size->kind != GuardTerm::Symbol)
+      for (const auto &[expression, its] : expressionRanges)
+        if (areSame(*size, expression))
+          range = its;
+    dims.push_back(builder.getI64ArrayAttr(range));
+    hasRange |= !range.empty();
+  }
+  return hasRange ? builder.getArrayAttr(dims) : ArrayAttr();
+}
+
+/// PyTorch takes every size to be 2 or more, and asks it of none: a program that it exports for 2 rows takes one.
+static constexpr int64_t assumedLeastSize = 2;
+
+Error GraphReader::readDimRanges(const JsonObject &program) {
+  const JsonObject *ranges = program.getObject("range_constraints");
+  if (!ranges)
+    return program.get("range_constraints") ? inputError("graph: range_constraints is no object") : Error::success();
+  for (const JsonMember &member : *ranges) {
+    const JsonObject *fields = member.second.getAsObject();
+    int64_t least = 0, most = INT64_MAX;
+    for (auto [bound, key] : {std::pair(&least, "min_val"), {&most, "max_val"}}) {
+      const JsonValue *value = fields ? fields->get(key) : nullptr;
+      if (value && value->isNull())
+        continue; // there is no such bound
+      std::optional<int64_t> number = value ? value->getAsInteger() : std::nullopt;
+      if (!number)
+        return inputError("graph: in the range of size '" + printable(member.first) + "', " + key +
+                          " is neither a number nor null");
+      *bound = *number;
+    }
+    if (least > most || most < 0)
+      return inputError("graph: size '" + printable(member.first) + "' can be no number: its range is " + Twine(least) +
+                        " to " + Twine(most));
+    SmallVector<int64_t, 2> range{least <= assumedLeastSize ? 0 : least};
+    if (most != INT64_MAX)
+      range.push_back(most);
+    if (range.size() == 1 && range.front() == 0)
+      continue;
+    std::optional<GuardTerm> size = parseSizeExpression(member.first);
+    if (size && size->kind != GuardTerm::Symbol)
+      expressionRanges.emplace_back(std::move(*size), range);
+    else
+      dimRanges[member.first] = range;
+  }
+  return Error::success();
 }
 
 Type pt2::getGraphElementType(Pt2ScalarType type, MLIRContext *context) {

@@ -7,6 +7,7 @@
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/SourceMgr.h"
@@ -43,7 +44,8 @@ static llvm::Error read(const Pt2Archive &archive, const Pt2ImportOptions &optio
 
 OwningOpRef<ModuleOp> moe_mlir::importPt2(StringRef path, MLIRContext *context, const Pt2ImportOptions &options,
                                           ImportErrorKind *errorKind) {
-  context->loadDialect<aten::AtenDialect, moe::MoeDialect, arith::ArithDialect, func::FuncDialect>();
+  context->loadDialect<aten::AtenDialect, moe::MoeDialect, arith::ArithDialect, cf::ControlFlowDialect,
+                       func::FuncDialect>();
   Location loc = UnknownLoc::get(context);
   auto report = [&](llvm::Error error, bool named) {
     llvm::handleAllErrors(std::move(error), [&](const ImportError &e) {
@@ -74,6 +76,7 @@ void moe_mlir::registerPt2Translation() {
         return importPt2(sources.getMemoryBuffer(sources.getMainFileID())->getBufferIdentifier(), context);
       },
       [](DialectRegistry &registry) {
-        registry.insert<aten::AtenDialect, moe::MoeDialect, arith::ArithDialect, func::FuncDialect>();
+        registry.insert<aten::AtenDialect, moe::MoeDialect, arith::ArithDialect, cf::ControlFlowDialect,
+                        func::FuncDialect>();
       });
 }

@@ -98,7 +98,7 @@ Expected<std::vector<ZipEntry>> moe_mlir::pt2::readZipDirectory(StringRef file) 
   if (!directory)
     return directory.takeError();
   std::vector<ZipEntry> entries;
-  StringSet<> names;
+  llvm::StringSet<> names;
   uint64_t at = directory->offset, stop = directory->offset + directory->size;
   for (uint64_t i = 0; i < directory->count; ++i) {
     if (stop - at < centralSize || in.u32(at) != centralSignature)

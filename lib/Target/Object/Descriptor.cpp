@@ -7,11 +7,9 @@
 #include "Descriptor.h"
 #include "moe-mlir/Conversion/HostToMoeRt/Passes.h"
 #include "moe-mlir/Conversion/MoeRtToLLVM/Passes.h"
-#include "moe-mlir/Dialect/Moe/IR/Generation.h"
 #include "moe-mlir/Weights/Dtype.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSet.h"
 
 #include "moert/moert_model.h"
@@ -34,14 +32,12 @@ private:
   FailureOr<llvm::Constant *> sizes(MemRefType type, ArrayRef<int64_t> symbols, StringRef name);
   FailureOr<llvm::Constant *> value(DictionaryAttr entry);
   FailureOr<llvm::Constant *> parameter(DictionaryAttr entry);
-  FailureOr<llvm::Constant *> generation(DictionaryAttr program);
   /// Reads `moert.axes` into `ranks`.
   LogicalResult readAxes();
   /// The numbers in an entry's `axes`, which is -1 or an axis.
   FailureOr<ArrayRef<int64_t>> axesOf(DictionaryAttr entry, StringRef name, MemRefType type);
   /// The axes on which the ranks of a program stand, by bit: all, or those of a variant.
   FailureOr<uint32_t> variantAxes(DictionaryAttr program);
-  LogicalResult checkRole(StringRef role, DictionaryAttr entry, ArrayRef<int64_t> shape, StringRef expected);
   /// All entries of a list of dictionaries, called `name`.
   LogicalResult list(ArrayAttr entries, StringRef name, SmallVectorImpl<llvm::Constant *> &out);
   /// `shared`: what the programs of a module have in common.
@@ -126,6 +122,18 @@ FailureOr<llvm::Constant *> DescriptorBuilder::value(DictionaryAttr entry) {
   FailureOr<ArrayRef<int64_t>> axes = axesOf(entry, name, memref);
   if (failed(extents) || failed(axes))
     return failure();
+  SmallVector<llvm::Constant *> ranges;
+  if (Attribute attr = entry.get("dim_ranges")) {
+    auto bounds = dyn_cast<DenseI64ArrayAttr>(attr);
+    if (!bounds || static_cast<int64_t>(bounds.size()) != 2 * memref.getRank())
+      return error("'dim_ranges' of '" + name.getValue() + "' of rank " + Twine(memref.getRank()) +
+                   " must hold two numbers for each dimension");
+    for (int64_t d = 0; d < memref.getRank(); ++d)
+      if (bounds[2 * d] < 0 || bounds[2 * d] > bounds[2 * d + 1])
+        return error("'dim_ranges' of '" + name.getValue() + "' holds no size for dimension " + Twine(d));
+    for (int64_t bound : bounds.asArrayRef())
+      ranges.push_back(int64(bound));
+  }
   uint32_t bits = 0;
   for (int64_t axis : *axes)
     bits |= axis >= 0 ? 1u << axis : 0;
@@ -135,7 +143,7 @@ FailureOr<llvm::Constant *> DescriptorBuilder::value(DictionaryAttr entry) {
   };
   return structure({string(name), int32(*dtype), int32(memref.getRank()), *extents, int64(integer("lo", 0)),
                     int64(integer("hi", -1)), int32(integer("symbol", -1)), int32(entry.contains("uniform")),
-                    int32(bits)});
+                    int32(bits), array(ranges, "moert.dim_ranges")});
 }
 
 FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {
@@ -191,81 +199,6 @@ LogicalResult DescriptorBuilder::list(ArrayAttr entries, StringRef name, SmallVe
   return success();
 }
 
-/// `shape`: of the value that has this role; dynamic where any size will do. Logits are floating-point, others i64.
-LogicalResult DescriptorBuilder::checkRole(StringRef role, DictionaryAttr entry, ArrayRef<int64_t> shape,
-                                           StringRef expected) {
-  auto type = cast<MemRefType>(entry.getAs<TypeAttr>("type").getValue());
-  bool fits = role == "logits" ? isa<FloatType>(type.getElementType()) : type.getElementType().isInteger(64);
-  if (fits && succeeded(verifyCompatibleShape(type.getShape(), shape)) &&
-      (ShapedType::isDynamic(shape.back()) || !type.isDynamicDim(shape.size() - 1)))
-    return success();
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return error("'moe.generation' names '" + entry.getAs<StringAttr>("name").getValue() + "' as " + role +
-               ", which is " + text + " instead of " + expected);
-}
-
-FailureOr<llvm::Constant *> DescriptorBuilder::generation(DictionaryAttr program) {
-  auto attr = module->getAttrOfType<DictionaryAttr>(moe::kGenerationAttr);
-  if (!attr || !attr.contains("tokens") || !attr.contains("position") || !attr.contains("logits"))
-    return null();
-  auto find = [&](StringRef field, StringRef listName, int32_t &number) -> LogicalResult {
-    number = -1;
-    auto wanted = attr.getAs<StringAttr>(field);
-    if (!wanted)
-      return success();
-    for (auto [i, entry] : llvm::enumerate(program.getAs<ArrayAttr>(listName)))
-      if (cast<DictionaryAttr>(entry).getAs<StringAttr>("name") == wanted)
-        number = i;
-    if (number < 0)
-      return error("'moe.generation' names '" + wanted.getValue() + "' as " + field + ", but no entry of " + listName +
-                   " has that name");
-    return success();
-  };
-  int32_t tokens, position, keep, logits;
-  if (failed(find("tokens", "inputs", tokens)) || failed(find("position", "inputs", position)) ||
-      failed(find("keep", "inputs", keep)) || failed(find("logits", "outputs", logits)))
-    return failure();
-  if (keep == position)
-    return error("'moe.generation' names one input as position and as keep");
-  // Generation fills these inputs itself; with others (forced experts, plain caches) the program runs by --input only.
-  if (program.getAs<ArrayAttr>("inputs").size() != (keep < 0 ? 2u : 3u))
-    return null();
-  auto integer = [&](StringRef field) {
-    auto value = attr.getAs<IntegerAttr>(field);
-    return value ? value.getInt() : 0;
-  };
-  const int64_t vocabSize = integer("vocab_size"), any = ShapedType::kDynamic;
-  auto entryOf = [&](StringRef listName, int32_t number) {
-    return cast<DictionaryAttr>(program.getAs<ArrayAttr>(listName)[number]);
-  };
-  for (StringRef field : {"vocab_size", "cache_length"})
-    if (integer(field) <= 0)
-      return error("'moe.generation' has no " + field + ", without which the program cannot generate text");
-  auto facts = [&](StringRef list, int32_t i) { return moe::GenerationValue::ofEntry(entryOf(list, i)); };
-  if (std::string why = moe::contradictionOf(attr, facts("inputs", tokens), facts("inputs", position),
-                                             facts("outputs", logits));
-      !why.empty())
-    return error(why);
-  if (failed(checkRole("tokens", entryOf("inputs", tokens), {any, any}, "[batch, tokens] of i64")) ||
-      failed(checkRole("position", entryOf("inputs", position), any, "[batch] of i64")) ||
-      (keep >= 0 && failed(checkRole("keep", entryOf("inputs", keep), any, "[kept tokens] of i64"))) ||
-      failed(checkRole("logits", entryOf("outputs", logits), {any, any, vocabSize},
-                       ("[batch, tokens, " + Twine(vocabSize) + "] of floating-point numbers").str())))
-    return failure();
-  auto kind = attr.getAs<StringAttr>("vocabulary");
-  const int32_t vocabulary = !kind ? MOERT_VOCAB_NONE : kind == "bytes" ? MOERT_VOCAB_BYTES : MOERT_VOCAB_IDS;
-  SmallVector<llvm::Constant *> eos;
-  if (auto ids = attr.getAs<ArrayAttr>("eos"))
-    for (Attribute id : ids)
-      if (auto number = dyn_cast<IntegerAttr>(id))
-        eos.push_back(int64(number.getInt()));
-  return global(structure({int32(tokens), int32(position), int32(keep), int32(logits), int32(vocabulary),
-                           int64(vocabSize), int64(integer("cache_length")), int32(eos.size()),
-                           array(eos, "moert.eos")}),
-                "moert.generation");
-}
-
 FailureOr<uint32_t> DescriptorBuilder::variantAxes(DictionaryAttr program) {
   auto numbers = program.getAs<DenseI64ArrayAttr>("axes");
   if (!numbers)
@@ -296,7 +229,7 @@ FailureOr<llvm::Constant *> DescriptorBuilder::program(LLVM::LLVMFuncOp function
       symbols.push_back(string(cast<StringAttr>(name)));
   llvm::Constant *generationInfo = null();
   if (entry == "main") {
-    FailureOr<llvm::Constant *> found = generation(attr);
+    FailureOr<llvm::Constant *> found = makeGeneration(*this, module, attr);
     if (failed(found))
       return failure();
     generationInfo = *found;

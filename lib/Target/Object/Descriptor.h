@@ -29,6 +29,11 @@ void addProgramList(llvm::Module &llvmModule, mlir::ArrayRef<Descriptor> descrip
 mlir::FailureOr<llvm::Constant *> makeCudaCode(const ProgramModule &source, llvm::GlobalVariable *kernels,
                                                ConstantBuilder &builder);
 
+/// `moert_generation` of a program, from `moe.generation` of its module; null where it cannot generate text. Emits an error
+/// if the two contradict each other.
+mlir::FailureOr<llvm::Constant *> makeGeneration(ConstantBuilder &builder, mlir::ModuleOp module,
+                                                 mlir::DictionaryAttr program);
+
 /// The instruction sets that code for `target` may use and a launcher can test, comma-separated, with the names of
 /// /proc/cpuinfo.
 std::string cpuinfoFeatures(mlir::x86::TargetAttr target);

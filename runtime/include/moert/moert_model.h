@@ -33,6 +33,8 @@ typedef struct moert_value {
    * in the job. If it is no symbol, its size is that of all of it, and a multiple of these ranks. 0: every rank has all
    * of it. Means nothing in a program without axes. */
   uint32_t axes;
+  /* Inputs: least and greatest size of each dimension, in turn, of all of it where ranks divide it. NULL: any. */
+  const int64_t *dim_ranges;
 } moert_value;
 
 /* Ranks in one direction of the job's grid: rank r of the job has the number r / stride % ranks on it. A job has as

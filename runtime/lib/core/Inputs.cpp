@@ -13,14 +13,21 @@ static std::string describe(int32_t dtype, int32_t rank, const int64_t *sizes) {
   return text + dtypeName(dtype);
 }
 
+/// Whether the program takes it as the size of a dimension.
+static bool isInRange(const moert_value &declared, int32_t dim, int64_t size) {
+  const int64_t *range = declared.dim_ranges ? declared.dim_ranges + 2 * dim : nullptr;
+  return !range || (size >= range[0] && size <= range[1]);
+}
+
 Status checkType(const moert_program &program, const moert_value &declared, int32_t dtype, int32_t rank,
-                 const int64_t *sizes) {
+                 const int64_t *sizes, bool isPart) {
   if (!sizes && rank > 0)
     return failure(kUserError, "input '%s' has no sizes, the program expects %s", declared.name,
                    describe(program, declared).c_str());
   bool same = dtype == declared.dtype && rank == declared.rank;
   for (int32_t i = 0; same && i < rank; ++i)
-    same = sizes[i] >= 0 && (declared.sizes[i] < 0 || declared.sizes[i] == sizes[i]);
+    same = sizes[i] >= 0 && (declared.sizes[i] < 0 || declared.sizes[i] == sizes[i]) &&
+           ((isPart && i == 0) || isInRange(declared, i, sizes[i]));
   // Programs add sizes and multiply them by constants; of what has no elements no memory limits them.
   constexpr int64_t kMostElements = int64_t(1) << 47;
   uint64_t bytes;

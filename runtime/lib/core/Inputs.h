@@ -22,9 +22,10 @@ struct Tensor {
   DeviceBlock locked;   // in place of `memory`, of an output of a device: memory of the host that belongs to it
 };
 
-/// Checks dtype, rank and fixed sizes of a value that is offered for an input.
+/// Checks dtype, rank, fixed sizes and ranges of sizes of a value that is offered for an input, or, of one that ranks
+/// divide, for a rank's part of it.
 Status checkType(const moert_program &program, const moert_value &declared, int32_t dtype, int32_t rank,
-                 const int64_t *sizes);
+                 const int64_t *sizes, bool isPart = false);
 
 /// Gives the symbols of input `index` the sizes that it has; those that have one already must agree. -1: has none yet.
 Status bindSizes(const moert_program &program, int32_t index, const Tensor &input, std::vector<int64_t> &symbols);

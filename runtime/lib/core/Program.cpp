@@ -3,12 +3,24 @@
 #include "core/Program.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace moert {
 
 const char *dtypeName(int32_t dtype) {
   static const char *const names[] = {"f32", "bf16", "f16", "f64", "i64", "i32", "i16", "i8", "u8", "bool"};
   return dtype >= 0 && dtype <= MOERT_BOOL ? names[dtype] : "?";
+}
+
+/// " (11 to 64)" behind the name of a size that may not be any.
+static std::string describeRange(const moert_value &value, int32_t dim) {
+  if (!value.dim_ranges)
+    return "";
+  const auto least = static_cast<long long>(value.dim_ranges[2 * dim]);
+  const auto most = static_cast<long long>(value.dim_ranges[2 * dim + 1]);
+  if (most == std::numeric_limits<int64_t>::max())
+    return least > 0 ? format(" (at least %lld)", least) : "";
+  return least > 0 ? format(" (%lld to %lld)", least, most) : format(" (at most %lld)", most);
 }
 
 std::string describe(const moert_program &program, const moert_value &value) {
@@ -18,7 +30,7 @@ std::string describe(const moert_program &program, const moert_value &value) {
     if (size >= 0)
       text += format("%lld x ", static_cast<long long>(size));
     else
-      text += format("%s x ", printable(program.symbols[-(size + 1)]).c_str());
+      text += printable(program.symbols[-(size + 1)]) + describeRange(value, i) + " x ";
   }
   return text + dtypeName(value.dtype);
 }

@@ -54,8 +54,8 @@ private:
   /// One rank's part of a run, and what ranks do before and after it.
   Status runChecked();
   Status runTogether();
-  /// Whether all ranks were given inputs of the same sizes, and the same variant; `areTogether` is false if that cannot
-  /// be known.
+  /// Whether all ranks were given inputs of the same sizes, and the same variant, and all have states or none;
+  /// `areTogether` is false if that cannot be known.
   Status compareSizes(bool &areTogether);
   /// Refuses to write the trace into a file that the program is or reads.
   Status checkTrace(const char *path) const;

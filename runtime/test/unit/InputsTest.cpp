@@ -16,9 +16,9 @@ using namespace moert;
 namespace {
 
 const moert_value kInputs[] = {
-    {"tokens", MOERT_I64, 2, {-1, -2}, 0, 9, -1, 0, 0},
-    {"position", MOERT_I64, 1, {-1}, 0, 15, 1, 1, 0},
-    {"mask", MOERT_BOOL, 1, {3}, 0, 1, -1, 0, 0},
+    {"tokens", MOERT_I64, 2, {-1, -2}, 0, 9, -1, 0, 0, nullptr},
+    {"position", MOERT_I64, 1, {-1}, 0, 15, 1, 1, 0, nullptr},
+    {"mask", MOERT_BOOL, 1, {3}, 0, 1, -1, 0, 0, nullptr},
 };
 const char *const kSymbols[] = {"batch", "sequence"};
 
@@ -76,7 +76,7 @@ TEST(Inputs, ChecksElements) {
 /// Whether it has bounds or not.
 TEST(Inputs, BoolsAreZeroOrOne) {
   moert_program program = makeProgram();
-  const moert_value mask = {"mask", MOERT_BOOL, 1, {-1}, 0, -1, -1, 0, 0};
+  const moert_value mask = {"mask", MOERT_BOOL, 1, {-1}, 0, -1, -1, 0, 0, nullptr};
   program.inputs = &mask;
   uint8_t bytes[] = {0, 1, 255};
   Tensor input;
@@ -102,6 +102,30 @@ TEST(Inputs, ChecksTypes) {
   EXPECT_EQ(check(0, MOERT_I64, {int64_t(1) << 47, 0}), "");
   EXPECT_EQ(check(0, MOERT_I64, {int64_t(1) << 62, 0}),
             "input 'tokens' is 4611686018427387904 x 0 x i64, the program expects batch x sequence x i64");
+}
+
+TEST(Inputs, ChecksRangesOfSizes) {
+  moert_program program = makeProgram();
+  const int64_t ranges[] = {0, 4, 2, INT64_MAX}, both[] = {3, 8, 0, INT64_MAX};
+  moert_value tokens = kInputs[0];
+  auto check = [&](int64_t batch, int64_t sequence, bool isPart = false) {
+    const int64_t sizes[] = {batch, sequence};
+    return checkType(program, tokens, MOERT_I64, 2, sizes, isPart).message;
+  };
+  tokens.dim_ranges = ranges;
+  EXPECT_EQ(check(0, 2), "");
+  EXPECT_EQ(check(4, 1000), "");
+  EXPECT_EQ(check(5, 2), "input 'tokens' is 5 x 2 x i64, the program expects batch (at most 4) x sequence (at least 2) "
+                         "x i64");
+  EXPECT_NE(check(4, 1), "");
+  tokens.dim_ranges = both;
+  EXPECT_EQ(check(3, 0) + check(8, 0), "");
+  EXPECT_EQ(check(2, 0), "input 'tokens' is 2 x 0 x i64, the program expects batch (3 to 8) x sequence x i64");
+  EXPECT_NE(check(9, 0), "");
+  // Of what ranks divide, the range is that of all of it; other dimensions each rank has whole.
+  EXPECT_EQ(check(1, 0, /*isPart=*/true), "");
+  tokens.dim_ranges = ranges;
+  EXPECT_NE(check(1, 1, /*isPart=*/true), "");
 }
 
 TEST(Program, IsValidated) {

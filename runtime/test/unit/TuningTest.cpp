@@ -146,6 +146,31 @@ TEST(Variants, OneThatIsAloneIsNone) {
             "variants:\n  0  ep=4                     ep = 4\n  1  dp=4                     ep = 4\n");
 }
 
+TEST(Variants, TakeTheSameSizes) {
+  const int64_t few[] = {0, 4}, again[] = {0, 4}, many[] = {0, 8};
+  moert_value x = {"x", MOERT_F32, 1, {-1}, 1, 0, -1, 0, 0, few}, y = x;
+  const char *const symbols[] = {"t"};
+  moert_program one = lonely(kAxes);
+  one.abi_version = MOERT_ABI_VERSION;
+  one.build_id = one.weights_id = "00000000000000000000000000000000";
+  one.compiler = one.target_cpu = one.features = one.weights = "";
+  one.axis_count = 1;
+  one.symbols = symbols;
+  one.symbol_count = one.input_count = 1;
+  one.run = [](moert_context *) -> int32_t { return 0; };
+  moert_program other = one;
+  other.variant = "dp=4";
+  one.inputs = &x, other.inputs = &y;
+  const moert_program *const programs[] = {&one, &other};
+  auto open = [&](const int64_t *ranges) {
+    y.dim_ranges = ranges;
+    return Variants().open({MOERT_ABI_VERSION, 2, programs}, one).message;
+  };
+  EXPECT_EQ(open(again), "");
+  EXPECT_NE(open(many).find("its variants do not belong together"), std::string::npos);
+  EXPECT_NE(open(nullptr).find("its variants do not belong together"), std::string::npos);
+}
+
 TEST(Variants, RoomOfRowsWithoutElements) {
   moert_value x = {};
   x.dtype = MOERT_F32;

@@ -11,7 +11,7 @@ kernel.func @k(%ids: memref<?xi64>, %w: memref<1x8x64xf32>, %v: memref<8x8xf32>,
 
 // CHECK-LABEL: llvm.func @moe_run
 // CHECK-SAME: (%[[CTX:.*]]: !llvm.ptr) -> i32 attributes {moert.program = {
-// CHECK-SAME: inputs = [{dims = array<i64: 0, 1>, hi = 255 : i64, lo = 0 : i64, name = "ids", symbol = 1 : i64, type = memref<?x?xi64>, uniform}]
+// CHECK-SAME: inputs = [{dim_ranges = array<i64: 0, 9223372036854775807, 2, 64>, dims = array<i64: 0, 1>, hi = 255 : i64, lo = 0 : i64, name = "ids", symbol = 1 : i64, type = memref<?x?xi64>, uniform}]
 // CHECK-SAME: outputs = [{dims = array<i64: 0, 1>, name = "y", type = memref<?x?x8xf32>}]
 // CHECK-SAME: states = [{dims = array<i64: 0>, name = "cache", type = memref<?x4x8xf32>}]
 // CHECK-SAME: symbols = ["batch", "seq"]
@@ -36,7 +36,7 @@ kernel.func @k(%ids: memref<?xi64>, %w: memref<1x8x64xf32>, %v: memref<8x8xf32>,
 // CHECK: moert.launch %[[CTX]], @k({{.*}}) blocks(%{{.*}}) rows
 // CHECK: llvm.return
 func.func @main(
-    %ids: memref<?x?xi64> {moe.name = "ids", moe.dims = ["batch", "seq"], moe.range = [0, 255], moe.range_plus = "seq", moe.uniform},
+    %ids: memref<?x?xi64> {moe.name = "ids", moe.dims = ["batch", "seq"], moe.dim_ranges = [[], [2, 64]], moe.range = [0, 255], moe.range_plus = "seq", moe.uniform},
     %cache: memref<?x4x8xf32> {moe.name = "cache", moe.dims = ["batch", "", ""], moe.state})
     -> (memref<?x?x8xf32> {moe.name = "y", moe.dims = ["batch", "seq", ""]}) {
   %c0 = arith.constant 0 : index

@@ -86,7 +86,7 @@ module attributes {moe.name = 7} {}
 
 // -----
 
-// expected-error@+1 {{'func.func' op 'moe.dim' is no attribute of an argument; one of moe.dims, moe.encoding, moe.name, moe.range, moe.range_plus, moe.split, moe.state, moe.uniform}}
+// expected-error@+1 {{'func.func' op 'moe.dim' is no attribute of an argument; one of moe.dim_ranges, moe.dims, moe.encoding, moe.name, moe.range, moe.range_plus, moe.split, moe.state, moe.uniform}}
 func.func private @unknown_argument(tensor<?xf32> {moe.dim = ["batch"]})
 
 // -----
@@ -135,6 +135,51 @@ func.func private @dims_static(tensor<?x4xf32> {moe.dims = ["batch", "hidden"]})
 
 // expected-error@+1 {{'func.func' op argument 0 of 'i64' has no dimensions that 'moe.dims' could name}}
 func.func private @dims_scalar(i64 {moe.dims = []})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim_ranges' of 'x' must be a list with one range for each dimension of 'tensor<?x4xf32>', got}}
+func.func private @dim_ranges_count(tensor<?x4xf32> {moe.name = "x", moe.dim_ranges = [[1, 2]]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim_ranges' of argument 0 must be a list with one range for each dimension of 'index', got []}}
+func.func private @dim_ranges_of_a_scalar(index {moe.dim_ranges = []})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim_ranges' of argument 0 must hold [least, greatest], [least] or [] for dimension 1, got [1, 2, 3]}}
+func.func private @dim_ranges_form(tensor<?x?xf32> {moe.dim_ranges = [[], [1, 2, 3]]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim_ranges' of argument 0 must hold [least, greatest], [least] or [] for dimension 0, got "any"}}
+func.func private @dim_ranges_type(tensor<?xf32> {moe.dim_ranges = ["any"]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim_ranges' of argument 0 holds no size for dimension 0, got [3, 2]}}
+func.func private @dim_ranges_empty(tensor<?xf32> {moe.dim_ranges = [[3, 2]]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim_ranges' of argument 0 holds no size for dimension 0, got [-1]}}
+func.func private @dim_ranges_negative(tensor<?xf32> {moe.dim_ranges = [[-1]]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim_ranges' of argument 0 has a range for dimension 1, but its size is always 4}}
+func.func private @dim_ranges_static(tensor<?x4xf32> {moe.dim_ranges = [[1], [4, 4]]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim_ranges' is for what a caller gives, but 'x' is a state}}
+func.func private @dim_ranges_state(tensor<?xf32> {moe.name = "x", moe.dim_ranges = [[1]], moe.state})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.dim_ranges' is no attribute of a result; one of}}
+func.func private @dim_ranges_result() -> (tensor<?xf32> {moe.dim_ranges = [[1]]})
 
 // -----
 

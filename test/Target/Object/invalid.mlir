@@ -7,6 +7,11 @@
 // RUN: not moe-translate --moe-to-object %t/logits.mlir 2>&1 | FileCheck %s --check-prefix=LOGITS
 // RUN: not moe-translate --moe-to-object %t/length.mlir 2>&1 | FileCheck %s --check-prefix=LENGTH
 // RUN: not moe-translate --moe-to-object %t/range.mlir 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: not moe-translate --moe-to-object %t/sizes.mlir 2>&1 | FileCheck %s --check-prefix=SIZES
+// RUN: sed 's/array<i64: 1, 4>/[1, 4]/' %t/sizes.mlir > %t/list.mlir
+// RUN: not moe-translate --moe-to-object %t/list.mlir 2>&1 | FileCheck %s --check-prefix=SIZES
+// RUN: sed 's/array<i64: 1, 4>/array<i64: 4, 1, 0, 9>/' %t/sizes.mlir > %t/empty.mlir
+// RUN: not moe-translate --moe-to-object %t/empty.mlir 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not moe-translate --moe-to-object %t/keep.mlir 2>&1 | FileCheck %s --check-prefix=KEEP
 // RUN: not moe-translate --moe-to-object %t/axis.mlir 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not moe-translate --moe-to-object %t/ranks.mlir 2>&1 | FileCheck %s --check-prefix=RANKS
@@ -120,6 +125,20 @@ module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, colu
                                              {name = "at", type = memref<?xi64>, dims = array<i64: 0>, lo = 0, hi = 7}],
                                    outputs = [{name = "l", type = memref<?x?x32xf32>, dims = array<i64: 0, 1>}],
                                    states = [], symbols = ["b", "s", "v"]}} {
+    %0 = llvm.mlir.constant(0 : i32) : i32
+    llvm.return %0 : i32
+  }
+}
+
+//--- sizes.mlir
+// EMPTY: error: 'dim_ranges' of 'x' holds no size for dimension 0
+// SIZES: error: 'dim_ranges' of 'x' of rank 2 must hold two numbers for each dimension
+module attributes {kernel.target = #x86.target<cpu = "x86-64-v3", rows = 6, columns = 16, vector = 8>,
+                   moert.parameters = []} {
+  llvm.func @moe_run(%c: !llvm.ptr) -> i32
+      attributes {moert.program = {inputs = [{name = "x", type = memref<?x4xf32>, dims = array<i64: 0>,
+                                              dim_ranges = array<i64: 1, 4>}],
+                                   outputs = [], states = [], symbols = ["t"]}} {
     %0 = llvm.mlir.constant(0 : i32) : i32
     llvm.return %0 : i32
   }

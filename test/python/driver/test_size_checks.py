@@ -123,3 +123,22 @@ def test_an_input_of_twice_the_size_of_another(pairs, rows, others):
         pairs.run(given)
     assert caught.value.exit_code == 1 and len(caught.value.stderr.strip().splitlines()) == 1
     assert f"{4 * others} elements are reshaped to {8 * rows} (tensor.reshape at test_size_checks.py:" in caught.value.stderr
+
+
+@pytest.mark.parametrize("columns", [4, 9, 3, 0])
+def test_a_slice_of_a_dimension_that_may_be_too_short(tmp_path, columns):
+    (tmp_path / "m.mlir").write_text("""
+func.func @main(%x: tensor<?x?x4xf32> {moe.name = "x", moe.dims = ["b", "t", ""]}) -> (tensor<?x1x4xf32> {moe.name = "y", moe.dims = ["b", "", ""]}) {
+  %c0 = arith.constant 0 : index
+  %b = tensor.dim %x, %c0 : tensor<?x?x4xf32>
+  %y = tensor.extract_slice %x[0, 3, 0] [%b, 1, 4] [1, 1, 1] : tensor<?x?x4xf32> to tensor<?x1x4xf32>
+  return %y : tensor<?x1x4xf32>
+}
+""")
+    with Executable(moe_compile(tmp_path / "m.mlir", tmp_path / "m", "--from=graph")) as executable:
+        x = np.arange(3 * columns * 4, dtype=np.float32).reshape(3, columns, 4)
+        if columns > 3:
+            assert np.array_equal(executable.run({"x": x})["y"], x[:, 3:4])
+            return
+        with pytest.raises(Error, match=f"dimension 1 must be at least 4 for the slice, but is {columns} "):
+            executable.run({"x": x})

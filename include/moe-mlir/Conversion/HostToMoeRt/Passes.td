@@ -25,7 +25,7 @@ def ConvertHostToMoeRt : Pass<"convert-host-to-moert", "::mlir::ModuleOp"> {
 
     - `inputs`, `outputs`, `states`: `{name, type = memref<...>, dims = [symbol numbers of dynamic dimensions]}` and for
       inputs what the arguments' attributes `moe.range`, `moe.range_plus` and `moe.uniform` say (`lo`, `hi`, `symbol`,
-      `uniform`). Names come from `moe.name`, symbols from `moe.dims`; without them they are made up. `moe.split = [@dp, @ep]`
+      `uniform`), and `moe.dim_ranges` as `dim_ranges`, two numbers for each dimension. Names come from `moe.name`, symbols from `moe.dims`; without them they are made up. `moe.split = [@dp, @ep]`
       becomes `axes = array<i64: 0, 1>`: dimension 0 is divided among the ranks of these axes.
     - `symbols`: the names of the dynamic sizes.
 

@@ -21,8 +21,9 @@ using namespace mlir;
 using namespace mlir::moe;
 
 static constexpr StringRef moduleNames[] = {"moe.generation", "moe.level", "moe.name", "moe.weights"};
-static constexpr StringRef argumentNames[] = {"moe.dims",       "moe.encoding", "moe.name",  "moe.range",
-                                              "moe.range_plus", "moe.split",    "moe.state", "moe.uniform"};
+static constexpr StringRef argumentNames[] = {"moe.dim_ranges", "moe.dims",       "moe.encoding",
+                                              "moe.name",       "moe.range",      "moe.range_plus",
+                                              "moe.split",      "moe.state",      "moe.uniform"};
 static constexpr StringRef resultNames[] = {"moe.dims", "moe.name", "moe.split", "moe.state_of"};
 
 static LogicalResult verifyName(Operation *op, StringRef name, ArrayRef<StringRef> known, const Twine &owner) {
@@ -170,6 +171,7 @@ struct Slot {
 
   LogicalResult verify(NamedAttribute attr);
   LogicalResult verifyDims(Attribute value);
+  LogicalResult verifyDimRanges(Attribute value);
   LogicalResult verifyRange(Attribute value);
   LogicalResult verifyRangePlus(StringAttr size);
   LogicalResult verifySplit(Attribute value);
@@ -195,6 +197,33 @@ LogicalResult Slot::verifyDims(Attribute value) {
       return func.emitOpError() << "'moe.dims' of " << name << " must have names without zero bytes, got " << entry;
     if (!shaped.isDynamicDim(d))
       return func.emitOpError() << "'moe.dims' of " << name << " names dimension " << d << " " << entry
+                                << ", but its size is always " << shaped.getDimSize(d);
+  }
+  return success();
+}
+
+/// One range per dimension: [least, greatest], [least], or [] where the size is static or may be any.
+LogicalResult Slot::verifyDimRanges(Attribute value) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  auto ranges = dyn_cast<ArrayAttr>(value);
+  if (!shaped || !shaped.hasRank() || !ranges || static_cast<int64_t>(ranges.size()) != shaped.getRank())
+    return func.emitOpError() << "'moe.dim_ranges' of " << name
+                              << " must be a list with one range for each dimension of " << type << ", got " << value;
+  if (attrs.contains("moe.state"))
+    return func.emitOpError() << "'moe.dim_ranges' is for what a caller gives, but " << name << " is a state";
+  for (auto [d, entry] : llvm::enumerate(ranges)) {
+    auto bounds = dyn_cast<ArrayAttr>(entry);
+    if (!bounds || bounds.size() > 2 || !llvm::all_of(bounds, llvm::IsaPred<IntegerAttr>))
+      return func.emitOpError() << "'moe.dim_ranges' of " << name << " must hold [least, greatest], [least] or [] for "
+                                << "dimension " << d << ", got " << entry;
+    if (bounds.empty())
+      continue;
+    const int64_t least = cast<IntegerAttr>(bounds[0]).getInt();
+    if (least < 0 || cast<IntegerAttr>(bounds[bounds.size() - 1]).getInt() < least)
+      return func.emitOpError() << "'moe.dim_ranges' of " << name << " holds no size for dimension " << d << ", got "
+                                << entry;
+    if (!shaped.isDynamicDim(d))
+      return func.emitOpError() << "'moe.dim_ranges' of " << name << " has a range for dimension " << d
                                 << ", but its size is always " << shaped.getDimSize(d);
   }
   return success();
@@ -281,6 +310,8 @@ LogicalResult Slot::verify(NamedAttribute attr) {
   };
   if (key == "moe.dims")
     return verifyDims(value);
+  if (key == "moe.dim_ranges")
+    return verifyDimRanges(value);
   if (key == "moe.range")
     return verifyRange(value);
   if (key == "moe.state_of")

@@ -33,6 +33,8 @@ constexpr int64_t kMaxExperts = std::numeric_limits<int32_t>::max();
 constexpr llvm::StringLiteral kShapeAttr = "moe.shape";
 /// On an argument or result, the grid or grids among whose ranks its dimension 0 is divided.
 constexpr llvm::StringLiteral kSplitAttr = "moe.split";
+/// Of an assertion about the sizes of all that the caller gives.
+constexpr llvm::StringLiteral kOfCallAttr = "moe.of_call";
 /// On a shard.grid, the names of its dimensions.
 constexpr llvm::StringLiteral kAxesAttr = "moe.axes";
 /// On a shard.grid, the grid whose dimension it is.

@@ -36,6 +36,7 @@ def Moe_Dialect : Dialect {
     |---|---|---|
     | `moe.name` | string | its name for the caller |
     | `moe.dims` | list of strings | name of each dynamic size (`""`: none); sizes of one name are equal |
+    | `moe.dim_ranges` | list of `[least, greatest]`, `[least]`, `[]` | what the caller may give as the size of each dimension, both ends included (`[]`: any, and where it is static); of a dimension that ranks divide, all of it is meant |
     | `moe.range` | `[lo, hi]` | integers of this argument are in this range, both ends included |
     | `moe.range_plus` | string | the last of the positions that start at a value is that many sizes further: `value + size - 1 <= hi` |
     | `moe.uniform` | unit | all values of this argument are equal |
@@ -43,6 +44,9 @@ def Moe_Dialect : Dialect {
     | `moe.state` | unit | the executable owns this argument: zeros at first, kept between calls |
     | `moe.state_of` | integer | this result is the next value of that argument; all are made of what the states held before the call |
     | `moe.encoding` | string | order of a state's elements in memory, from the kernel level on |
+
+    `moe.of_call` (unit) on a `cf.assert`: it is about the sizes of all that the caller gives; ranks that have a part of it
+    cannot check it.
 
     `moe.in_bounds` (unit) on an op that reads or writes where integers say (`nn.embedding`, `nn.cache_update`,
     `nn.attention`, `tensor.extract` in a body): whoever wrote it has made sure that they lie inside. Without it,

@@ -1,0 +1,50 @@
+//===- GuardSizes.h - which expressions of guards are sizes of the graph --------------------------------*- C++ -*-===//
+#ifndef MOE_MLIR_LIB_IMPORT_PT2_GUARDSIZES_H
+#define MOE_MLIR_LIB_IMPORT_PT2_GUARDSIZES_H
+
+#include "GuardText.h"
+#include "moe-mlir/Support/UntrustedJson.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <set>
+
+namespace moe_mlir::pt2 {
+
+/// Tracing writes guards of a model's branches and, in the same words, what it assumes of the sizes, strides and numbers of
+/// elements of the tensors that it makes. This tells them apart. Two expressions are taken to be one if they have the same
+/// values for several sizes of the inputs for which all guards hold.
+class GuardSizes {
+public:
+  /// `inputs`: the names of the program's inputs among the values of the graph.
+  GuardSizes(const JsonObject &values, const llvm::StringSet<> &inputs, llvm::ArrayRef<GuardTerm> guards);
+
+  /// A size of a tensor of the graph, or a product of sizes that are neighbours in one.
+  bool isOfGraph(const GuardTerm &term) const;
+  /// Such a one that is neither a number nor the size of an input.
+  bool isComputed(const GuardTerm &term) const;
+
+private:
+  using Values = std::vector<double>;
+
+  void findSamples(llvm::ArrayRef<GuardTerm> guards);
+  /// For each sample.
+  Values valuesOf(const GuardTerm &term) const;
+  double valueOf(const GuardTerm &term, size_t sample) const;
+
+  /// Of each dimension of an input: its size.
+  llvm::StringMap<std::vector<GuardTerm>> inputSizes;
+  std::vector<llvm::StringMap<double>> samples; ///< values of symbols
+  std::set<Values> sizes, inputValues;
+};
+
+/// The sizes of a value of the graph; nothing for one that has other ones than numbers and expressions that can be read.
+std::optional<std::vector<GuardTerm>> readSizes(const JsonObject &values, llvm::StringRef name);
+
+/// Whether two sizes are one, whatever their symbols are.
+bool areSame(const GuardTerm &one, const GuardTerm &other);
+
+} // namespace moe_mlir::pt2
+
+#endif // MOE_MLIR_LIB_IMPORT_PT2_GUARDSIZES_H

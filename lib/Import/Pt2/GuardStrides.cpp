@@ -1,0 +1,38 @@
+//===- GuardStrides.cpp - guards that are not the model's ---------------------------------------------------------===//
+
+#include "GuardStrides.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using namespace moe_mlir::pt2;
+
+/// `E != 1`, `E != 0`, `E >= 2` or `E > 1`, where E is a size of the graph.
+bool moe_mlir::pt2::isAssumption(const GuardTerm &guard, const GuardSizes &sizes) {
+  if (!guard.isComparison())
+    return false;
+  const GuardTerm &bound = guard.operands[1];
+  const bool isOfForm = (guard.kind == GuardTerm::Ne && (bound.isNumber(0) || bound.isNumber(1))) ||
+                        (guard.kind == GuardTerm::Ge && bound.isNumber(2)) ||
+                        (guard.kind == GuardTerm::Gt && bound.isNumber(1));
+  return isOfForm && sizes.isOfGraph(guard.operands[0]);
+}
+
+/// `max(1, E)`, E being a size of the graph: strides count a size of 0 as 1.
+static bool hasStride(const GuardTerm &term, const GuardSizes &sizes) {
+  if (term.kind == GuardTerm::Max && term.operands.size() == 2)
+    for (unsigned i : {0, 1})
+      if (term.operands[i].isNumber(1) && sizes.isOfGraph(term.operands[1 - i]))
+        return true;
+  return any_of(term.operands, [&](const GuardTerm &operand) { return hasStride(operand, sizes); });
+}
+
+/// Whether it tells two strides from each other, which are the same where both are 0.
+bool moe_mlir::pt2::isOfStrides(const GuardTerm &guard, const GuardSizes &sizes) {
+  if (!guard.isComparison())
+    return false;
+  const GuardTerm &left = guard.operands[0], &right = guard.operands[1];
+  const bool areDifferent = guard.kind == GuardTerm::Ne && sizes.isOfGraph(left) && sizes.isOfGraph(right) &&
+                            (sizes.isComputed(left) || sizes.isComputed(right));
+  return areDifferent || hasStride(guard, sizes);
+}
