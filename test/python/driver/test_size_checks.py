@@ -111,7 +111,7 @@ def pairs(tmp_path_factory):
     return Executable(moe_compile(folder / "m.pt2", folder / "m"))
 
 
-@pytest.mark.parametrize("rows,others", [(3, 6), (5, 10), (3, 7), (3, 5), (3, 3), (4, 2), (3, 0)])
+@pytest.mark.parametrize("rows,others", [(3, 6), (5, 10), (3, 7), (3, 5), (3, 4), (4, 6), (9, 4)])
 def test_an_input_of_twice_the_size_of_another(pairs, rows, others):
     """torch.export states the second size as 2*s77."""
     given = {"x": np.arange(rows * 4, dtype=np.float32).reshape(rows, 4), "pairs": np.ones((others, 4), np.float32)}
@@ -123,6 +123,13 @@ def test_an_input_of_twice_the_size_of_another(pairs, rows, others):
         pairs.run(given)
     assert caught.value.exit_code == 1 and len(caught.value.stderr.strip().splitlines()) == 1
     assert f"{4 * others} elements are reshaped to {8 * rows} (tensor.reshape at test_size_checks.py:" in caught.value.stderr
+
+
+@pytest.mark.parametrize("rows,others", [(3, 3), (4, 2), (3, 0)])
+def test_an_input_of_less_than_twice_the_least_size(pairs, rows, others):
+    """The range of t, from 2 on, gives 2*t one as well, which tells it before the program begins."""
+    with pytest.raises(ExecutableError, match=f"input 'pairs' is {others} x 4 x f32, the program expects .* \\(4 to 2000\\) x 4 x f32"):
+        pairs.run({"x": np.ones((rows, 4), np.float32), "pairs": np.ones((others, 4), np.float32)})
 
 
 @pytest.mark.parametrize("columns", [4, 9, 3, 0])
