@@ -2,7 +2,7 @@
 
 #include "GuardSizes.h"
 
-
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -36,6 +36,11 @@ static void forEachSymbol(const GuardTerm &term, llvm::function_ref<void(StringR
     visit(term.input);
   for (const GuardTerm &operand : term.operands)
     forEachSymbol(operand, visit);
+}
+
+/// Of a size that only the running program knows, or behind a division by 0: no number, which is like nothing else.
+static bool areNumbers(ArrayRef<double> values) {
+  return none_of(values, [](double value) { return std::isnan(value); });
 }
 
 static std::mt19937 makeRandom() { return std::mt19937(1); } // the same program each time
@@ -75,7 +80,8 @@ GuardSizes::GuardSizes(const JsonObject &values, const llvm::StringSet<> &inputs
       for (size_t last = first; last < terms->size(); ++last) {
         const Values size = valuesOf((*terms)[last]);
         multiply(product, size);
-        sizes.insert(product);
+        if (areNumbers(product))
+          sizes.insert(product);
         if (inputs.contains(member.first) && (*terms)[last].kind == GuardTerm::Symbol)
           inputValues.insert(size);
       }
@@ -83,7 +89,7 @@ GuardSizes::GuardSizes(const JsonObject &values, const llvm::StringSet<> &inputs
   }
 }
 
-/// At most eight, each with another value of the first symbol if it can have one.
+/// At most eight, all different.
 void GuardSizes::findSamples(ArrayRef<GuardTerm> guards) {
   std::vector<std::string> names;
   llvm::StringSet<> known;
@@ -134,7 +140,10 @@ GuardSizes::Values GuardSizes::valuesOf(const GuardTerm &term) const {
 }
 
 bool GuardSizes::isOfGraph(const GuardTerm &term) const {
-  return !samples.empty() && !term.isReal() && sizes.count(valuesOf(term)) != 0;
+  if (samples.empty() || term.isReal())
+    return false;
+  const Values values = valuesOf(term);
+  return areNumbers(values) && sizes.count(values) != 0;
 }
 
 bool GuardSizes::isComputed(const GuardTerm &term) const {

@@ -55,7 +55,7 @@ public:
     Value holds = value(guard);
     if (isOfStrides(guard, known))
       for (auto &[place, size] : sizes)
-        unasked.push_back(compare(arith::CmpIPredicate::eq, size, constant(0)));
+        unasked.push_back(isZero(size));
     for (Value condition : unasked)
       holds = arith::OrIOp::create(b, loc, holds, condition);
     cf::AssertOp assertion = cf::AssertOp::create(b, loc, holds, b.getStringAttr(message));
@@ -64,12 +64,11 @@ public:
 
 private:
   Value constant(int64_t number) { return arith::ConstantIntOp::create(b, loc, number, 64); }
-  Value compare(arith::CmpIPredicate predicate, Value left, Value right) {
-    return arith::CmpIOp::create(b, loc, predicate, left, right);
-  }
-
-  Value compare(arith::CmpFPredicate predicate, Value left, Value right) {
-    return arith::CmpFOp::create(b, loc, predicate, left, right);
+  Value isZero(Value number) {
+    Value zero = isa<FloatType>(number.getType())
+                     ? arith::ConstantFloatOp::create(b, loc, b.getF64Type(), APFloat(0.0)).getResult()
+                     : constant(0);
+    return combine(GuardTerm::Eq, number, zero);
   }
 
   Value size(const GuardTerm &term) {
@@ -118,12 +117,9 @@ private:
       return number;
     const bool isUnasked = mayDivideByZero && known.isComputed(term);
     SmallVector<Value> &where = isUnasked ? unasked : zeroDivisors;
-    if (isa<FloatType>(number.getType())) {
-      Value zero = arith::ConstantFloatOp::create(b, loc, b.getF64Type(), APFloat(0.0));
-      where.push_back(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, number, zero));
+    where.push_back(isZero(number));
+    if (isa<FloatType>(number.getType()))
       return number;
-    }
-    where.push_back(compare(arith::CmpIPredicate::eq, number, constant(0)));
     return arith::SelectOp::create(b, loc, where.back(), constant(1), number);
   }
 
@@ -173,63 +169,46 @@ private:
     return result;
   }
 
-  Value combineReals(GuardTerm::Kind kind, Value left, Value right) {
-    switch (kind) {
-    case GuardTerm::Add:
-      return arith::AddFOp::create(b, loc, left, right);
-    case GuardTerm::Sub:
-      return arith::SubFOp::create(b, loc, left, right);
-    case GuardTerm::Mul:
-      return arith::MulFOp::create(b, loc, left, right);
-    case GuardTerm::Min:
-      return arith::MinNumFOp::create(b, loc, left, right);
-    case GuardTerm::Max:
-      return arith::MaxNumFOp::create(b, loc, left, right);
-    case GuardTerm::Eq:
-      return compare(arith::CmpFPredicate::OEQ, left, right);
-    case GuardTerm::Ne:
-      return compare(arith::CmpFPredicate::UNE, left, right);
-    case GuardTerm::Lt:
-      return compare(arith::CmpFPredicate::OLT, left, right);
-    case GuardTerm::Le:
-      return compare(arith::CmpFPredicate::OLE, left, right);
-    case GuardTerm::Gt:
-      return compare(arith::CmpFPredicate::OGT, left, right);
-    default:
-      return compare(arith::CmpFPredicate::OGE, left, right);
-    }
+  /// The op of integers, or of reals if one of the two is.
+  template <typename OfIntegers, typename OfReals> Value make(Value left, Value right) {
+    if (isa<FloatType>(left.getType()) || isa<FloatType>(right.getType()))
+      return OfReals::create(b, loc, asReal(left), asReal(right));
+    return OfIntegers::create(b, loc, left, right);
+  }
+  Value compare(arith::CmpIPredicate ofIntegers, arith::CmpFPredicate ofReals, Value left, Value right) {
+    if (isa<FloatType>(left.getType()) || isa<FloatType>(right.getType()))
+      return arith::CmpFOp::create(b, loc, ofReals, asReal(left), asReal(right));
+    return arith::CmpIOp::create(b, loc, ofIntegers, left, right);
   }
 
   Value combine(GuardTerm::Kind kind, Value left, Value right) {
-    if (isa<FloatType>(left.getType()) || isa<FloatType>(right.getType()))
-      return combineReals(kind, asReal(left), asReal(right));
     switch (kind) {
     case GuardTerm::Add:
-      return arith::AddIOp::create(b, loc, left, right);
+      return make<arith::AddIOp, arith::AddFOp>(left, right);
     case GuardTerm::Sub:
-      return arith::SubIOp::create(b, loc, left, right);
+      return make<arith::SubIOp, arith::SubFOp>(left, right);
     case GuardTerm::Mul:
-      return arith::MulIOp::create(b, loc, left, right);
+      return make<arith::MulIOp, arith::MulFOp>(left, right);
     case GuardTerm::Min:
-      return arith::MinSIOp::create(b, loc, left, right);
+      return make<arith::MinSIOp, arith::MinNumFOp>(left, right);
     case GuardTerm::Max:
-      return arith::MaxSIOp::create(b, loc, left, right);
+      return make<arith::MaxSIOp, arith::MaxNumFOp>(left, right);
     case GuardTerm::And:
       return arith::AndIOp::create(b, loc, left, right);
     case GuardTerm::Or:
       return arith::OrIOp::create(b, loc, left, right);
     case GuardTerm::Eq:
-      return compare(arith::CmpIPredicate::eq, left, right);
+      return compare(arith::CmpIPredicate::eq, arith::CmpFPredicate::OEQ, left, right);
     case GuardTerm::Ne:
-      return compare(arith::CmpIPredicate::ne, left, right);
+      return compare(arith::CmpIPredicate::ne, arith::CmpFPredicate::UNE, left, right);
     case GuardTerm::Lt:
-      return compare(arith::CmpIPredicate::slt, left, right);
+      return compare(arith::CmpIPredicate::slt, arith::CmpFPredicate::OLT, left, right);
     case GuardTerm::Le:
-      return compare(arith::CmpIPredicate::sle, left, right);
+      return compare(arith::CmpIPredicate::sle, arith::CmpFPredicate::OLE, left, right);
     case GuardTerm::Gt:
-      return compare(arith::CmpIPredicate::sgt, left, right);
+      return compare(arith::CmpIPredicate::sgt, arith::CmpFPredicate::OGT, left, right);
     default:
-      return compare(arith::CmpIPredicate::sge, left, right);
+      return compare(arith::CmpIPredicate::sge, arith::CmpFPredicate::OGE, left, right);
     }
   }
 
@@ -273,7 +252,7 @@ bool GraphReader::isKnown(const Scope &scope, const GuardTerm &guard) {
   }
 }
 
-/// Where the example's memory lay says nothing of a caller's.
+/// How the example lay in memory says nothing about a caller's arrays.
 static bool isOfMemory(StringRef guard) {
   return (guard.contains("._base") || guard.contains(".stride()") || guard.contains(".storage_offset()")) &&
          !guard.contains(" and ") && !guard.contains(" or ");

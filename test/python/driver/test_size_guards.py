@@ -109,6 +109,26 @@ def test_strides_ask_nothing(tmp_path, what, function):
             assert np.array_equal(result, function(torch.from_numpy(x)).numpy()), rows
 
 
+def test_a_size_that_only_the_running_program_knows(tmp_path):
+    """It is no number for the import, and so not the size that a guard is about."""
+
+    class Module(torch.nn.Module):
+        def forward(self, x, n):
+            count = n.item()
+            torch._check(count >= 0)
+            torch._check(count <= x.shape[0])
+            return x[:count].amax(0) if x.shape[0] // 4 == 1 else x[:count].sum(0)
+
+    program = torch.export.export(Module(), (torch.ones(20, 4), torch.tensor(3)), dynamic_shapes=({0: torch.export.Dim.AUTO}, None), strict=False)
+    torch.export.save(program, tmp_path / "m.pt2")
+    with Executable(moe_compile(tmp_path / "m.pt2", tmp_path / "m")) as executable:
+        given = lambda rows: {"x": np.ones((rows, 4), np.float32), "n": np.int64(2)}
+        [result] = executable.run(given(9)).values()
+        assert np.array_equal(result, np.full(4, 2, np.float32))
+        with pytest.raises(ExecutableError, match="exported for inputs with"):
+            executable.run(given(6))
+
+
 def test_inputs_in_lists_and_dictionaries(tmp_path):
     class Module(torch.nn.Module):
         def forward(self, inputs):
