@@ -72,3 +72,27 @@ func.func @check_of_any(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]}, %m: ten
   %s = moe.combine %y, %layout : tensor<?x8xf32>, !moe.layout<8> -> tensor<?x8xf32>
   return %s : tensor<?x8xf32>
 }
+
+// -----
+
+func.func @check_of_one_row(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]}, %m: tensor<?xi1> {moe.dims = ["tokens"]}, %n: tensor<?xi1> {moe.dims = ["tokens"]}) -> tensor<?x8xf32> {
+  %c3 = arith.constant 3 : index
+  %both = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%m : tensor<?xi1>) outs(%n : tensor<?xi1>) {
+  ^bb0(%in: i1, %out: i1):
+    %and = arith.andi %in, %out : i1
+    linalg.yield %and : i1
+  } -> tensor<?xi1>
+  // expected-error@+1 {{'tensor.extract' op takes single elements, so 'tokens' cannot be divided among ranks; use tokens=replicated}}
+  %holds = tensor.extract %both[%c3] : tensor<?xi1>
+  cf.assert %holds, "row 3"
+  %w1 = moe.parameter ["up"] : tensor<8x8x8xf32>
+  %w, %e = moe.gate %x top_k(2) score(softmax) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
+  %rows, %layout = moe.dispatch %x, %e num_experts(8) : tensor<?x8xf32>, tensor<?x2xi32> -> tensor<?x8xf32>, !moe.layout<8>
+  %y = moe.expert %rows, %layout, %w1, %w1 {
+  ^bb0(%v: f32):
+    moe.yield %v : f32
+  } : tensor<?x8xf32>, !moe.layout<8>, tensor<8x8x8xf32>, tensor<8x8x8xf32> -> tensor<?x8xf32>
+  %s = moe.combine %y, %layout : tensor<?x8xf32>, !moe.layout<8> -> tensor<?x8xf32>
+  return %s : tensor<?x8xf32>
+}
