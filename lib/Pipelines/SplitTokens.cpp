@@ -143,7 +143,8 @@ static bool isAsserted(Value truth) {
 static bool isCheck(linalg::LinalgOp op) {
   Block &body = *op.getBlock();
   auto both = dyn_cast<arith::AndIOp>(body.front());
-  if (op->getNumResults() != 1 || cast<RankedTensorType>(op->getResult(0).getType()).getRank() != 0 || !both || !both.getType().isInteger(1) || both->getNextNode() != body.getTerminator())
+  if (op->getNumResults() != 1 || cast<RankedTensorType>(op->getResult(0).getType()).getRank() != 0 || !both ||
+      !both.getType().isInteger(1) || both->getNextNode() != body.getTerminator())
     return false;
   auto isArgument = [&](Value value) { return llvm::is_contained(body.getArguments(), value); };
   return both.getLhs() != both.getRhs() && isArgument(both.getLhs()) && isArgument(both.getRhs()) &&

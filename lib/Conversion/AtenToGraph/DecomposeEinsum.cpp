@@ -36,7 +36,6 @@ public:
   void unsqueeze(Term &term, size_t place);
   void repeat(Term &term, char letter, int64_t count);
   void join(Term &term, size_t first, size_t count);
-  Value transposeMatrices(Value value);
   Value split(Value value, ArrayRef<Term> from, StringRef letters);
   Value multiply(Term left, Term right, StringRef result);
   Value contract(Term left, Term right, StringRef batch, StringRef rows, StringRef columns, StringRef summed);
@@ -166,22 +165,6 @@ Value EinsumBuilder::multiply(Term left, Term right, StringRef result) {
                     {{"self", left.value}, {"other", right.value}});
 }
 
-/// With the last two dimensions exchanged; of a constant matrix for each place of one dimension by a recipe.
-Value EinsumBuilder::transposeMatrices(Value value) {
-  RankedTensorType type = getTensorType(value);
-  const int64_t rank = type.getRank();
-  auto parameter = value.getDefiningOp<moe::ParameterOp>();
-  if (!parameter || rank != 3)
-    return createTranspose(rewriter, loc, value, rank - 2, rank - 1);
-  SmallVector<Attribute> recipe;
-  if (ArrayAttr steps = parameter.getRecipeAttr())
-    llvm::append_range(recipe, steps);
-  recipe.push_back(moe::TransposeAttr::get(rewriter.getContext(), {0, 2, 1}));
-  return moe::ParameterOp::create(rewriter, parameter.getLoc(),
-                                  type.clone({type.getDimSize(0), type.getDimSize(2), type.getDimSize(1)}),
-                                  parameter.getSources(), rewriter.getArrayAttr(recipe));
-}
-
 /// [batch, rows, columns] as a product of matrices: one for each place of the batch, which needs one dimension of each
 /// kind beside it. Of one matrix for all, rows may be what they are.
 Value EinsumBuilder::contract(Term left, Term right, StringRef batch, StringRef rows, StringRef columns,
@@ -201,7 +184,7 @@ Value EinsumBuilder::contract(Term left, Term right, StringRef batch, StringRef 
   join(right, first + outer.size(), inner.size());
   join(right, first, outer.size());
   if (isTransposed)
-    right.value = transposeMatrices(right.value);
+    right.value = transposeMatrices(rewriter, loc, right.value);
 
   SmallVector<int64_t> shape(left.getType().getShape());
   shape.back() = right.getType().getShape().back();

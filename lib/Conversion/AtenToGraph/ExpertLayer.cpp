@@ -7,29 +7,15 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-/// [E, out, in], which moe.expert wants, from [E, in, out].
-static Value transposeWeight(PatternRewriter &rewriter, Value weight) {
-  auto type = getTensorType(weight);
-  auto parameter = weight.getDefiningOp<moe::ParameterOp>();
-  if (!parameter)
-    return createTranspose(rewriter, weight.getLoc(), weight, 1, 2);
-  SmallVector<Attribute> recipe;
-  if (ArrayAttr steps = parameter.getRecipeAttr())
-    llvm::append_range(recipe, steps);
-  recipe.push_back(moe::TransposeAttr::get(rewriter.getContext(), {0, 2, 1}));
-  return moe::ParameterOp::create(rewriter, parameter.getLoc(),
-                                  type.clone({type.getDimSize(0), type.getDimSize(2), type.getDimSize(1)}),
-                                  parameter.getSources(), rewriter.getArrayAttr(recipe));
-}
-
 Value mlir::aten::createExpertLayer(PatternRewriter &rewriter, Location loc, ExpertLayer layer, Region &activation,
                                     Type result) {
   auto type = getTensorType(layer.tokens);
   int64_t experts = getTensorType(layer.wIn).getDimSize(0);
+  // moe.expert wants [E, out, in].
   if (layer.inTransposed)
-    layer.wIn = transposeWeight(rewriter, layer.wIn);
+    layer.wIn = transposeMatrices(rewriter, layer.wIn.getLoc(), layer.wIn);
   if (layer.outTransposed)
-    layer.wOut = transposeWeight(rewriter, layer.wOut);
+    layer.wOut = transposeMatrices(rewriter, layer.wOut.getLoc(), layer.wOut);
   raiseRouter(rewriter, loc, layer.ids, layer.weights, experts);
 
   int64_t k = getTensorType(layer.ids).getDimSize(1), count = type.getDimSize(0);

@@ -14,6 +14,8 @@ using NamedArgument = std::pair<StringRef, llvm::PointerUnion<Value, Attribute>>
 Value createCall(OpBuilder &builder, Location loc, StringRef target, Type result, ArrayRef<NamedArgument> arguments);
 /// `value` with two dimensions exchanged.
 Value createTranspose(OpBuilder &builder, Location loc, Value value, int64_t dim0, int64_t dim1);
+/// Exchanges the last two dimensions. For a parameter of rank 3 it is a step of the recipe: nothing is left to do at run time.
+Value transposeMatrices(OpBuilder &builder, Location loc, Value value);
 
 /// A pattern on calls of some operators.
 struct CallPattern : RewritePattern {

@@ -4,6 +4,7 @@
 #include "SizeAnalysis.h"
 
 #include "moe-mlir/Conversion/AtenToGraph/Passes.h"
+#include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Support/Greedy.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -43,6 +44,21 @@ Value mlir::aten::createTranspose(OpBuilder &builder, Location loc, Value value,
                     {{"self", value},
                      {"dim0", Attribute(builder.getI64IntegerAttr(dim0))},
                      {"dim1", Attribute(builder.getI64IntegerAttr(dim1))}});
+}
+
+Value mlir::aten::transposeMatrices(OpBuilder &builder, Location loc, Value value) {
+  RankedTensorType type = getTensorType(value);
+  const int64_t rank = type.getRank();
+  auto parameter = value.getDefiningOp<moe::ParameterOp>();
+  if (!parameter || rank != 3)
+    return createTranspose(builder, loc, value, rank - 2, rank - 1);
+  SmallVector<Attribute> recipe;
+  if (ArrayAttr steps = parameter.getRecipeAttr())
+    llvm::append_range(recipe, steps);
+  recipe.push_back(moe::TransposeAttr::get(builder.getContext(), {0, 2, 1}));
+  return moe::ParameterOp::create(builder, parameter.getLoc(),
+                                  type.clone({type.getDimSize(0), type.getDimSize(2), type.getDimSize(1)}),
+                                  parameter.getSources(), builder.getArrayAttr(recipe));
 }
 
 namespace {

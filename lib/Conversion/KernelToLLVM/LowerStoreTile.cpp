@@ -83,7 +83,8 @@ private:
       memref::StoreOp::create(builder, loc, row, places, index(i));
 
     // No iterations if the whole tile is at or beyond the limit.
-    Value count = arith::MinSIOp::create(builder, loc, index(columns), arith::SubIOp::create(builder, loc, limit, column));
+    Value left = arith::SubIOp::create(builder, loc, limit, column);
+    Value count = arith::MinSIOp::create(builder, loc, index(columns), left);
     Value zero = index(0), one = index(1);
     OpBuilder::InsertionGuard guard(builder);
     auto down = scf::ForOp::create(builder, loc, zero, index(shape.rows), one);

@@ -32,12 +32,14 @@ Expected<std::string> GraphReader::findInput(const GuardTerm &size, StringRef gu
   }
   // torch.export tells two inputs whose names became one from each other by a number, and the guard does not say which
   // of them it means.
-  for (const auto &argument : argumentOf)
-    if (StringRef name = argument.getKey(); name.consume_front(size.input) && name.consume_front("_") && !name.empty() &&
-                                            all_of(name, isDigit) && argumentOf.contains(size.input))
-      return unsupportedError("graph: it was exported for inputs with " + plainText(guard) + ", and the names of inputs '" +
-                              size.input + "' and '" + argument.getKey() +
+  for (const auto &argument : argumentOf) {
+    StringRef number = argument.getKey();
+    if (argumentOf.contains(size.input) && number.consume_front(size.input) && number.consume_front("_") &&
+        !number.empty() && all_of(number, isDigit))
+      return unsupportedError("graph: it was exported for inputs with " + plainText(guard) +
+                              ", and the names of inputs '" + size.input + "' and '" + argument.getKey() +
                               "' do not say which one that is; give them other names");
+  }
   return size.input;
 }
 

@@ -24,8 +24,8 @@ static LogicalResult checkRole(ModuleOp module, StringRef role, DictionaryAttr e
     return success();
   std::string text;
   llvm::raw_string_ostream(text) << type;
-  return emitError(module.getLoc()) << "'moe.generation' names '" << entry.getAs<StringAttr>("name").getValue() << "' as "
-                                    << role << ", which is " << text << " instead of " << expected;
+  return emitError(module.getLoc()) << "'moe.generation' names '" << entry.getAs<StringAttr>("name").getValue()
+                                    << "' as " << role << ", which is " << text << " instead of " << expected;
 }
 
 FailureOr<llvm::Constant *> moe_mlir::makeGeneration(ConstantBuilder &b, ModuleOp module, DictionaryAttr program) {
