@@ -28,30 +28,6 @@ using namespace mlir::aten;
 /// Far beyond every size, and far from overflow.
 static constexpr int64_t farAway = int64_t(1) << 62;
 
-/// The innermost name of a location is the node's, the one around it the module's.
-static std::string describeNode(Location loc) {
-  std::string text;
-  loc->walk([&](Location part) {
-    auto outer = dyn_cast<NameLoc>(part);
-    if (!outer)
-      return WalkResult::advance();
-    auto inner = dyn_cast<NameLoc>(outer.getChildLoc());
-    text = ", node '" + (inner ? inner : outer).getName().str() + "'";
-    if (inner)
-      text += " of " + outer.getName().str();
-    return WalkResult::interrupt();
-  });
-  return text;
-}
-
-/// " (aten.gather.default at model.py:7, node 'gather' of model.router)"
-static std::string describe(Operation *op) {
-  std::string text = " (" + (isa<CallOp>(op) ? cast<CallOp>(op).getTarget() : op->getName().getStringRef()).str();
-  if (auto loc = op->getLoc()->findInstanceOf<FileLineColLoc>())
-    text += " at " + loc.getFilename().str() + ":" + std::to_string(loc.getLine());
-  return text + describeNode(op->getLoc()) + ")";
-}
-
 namespace {
 class Checker {
 public:
@@ -114,7 +90,7 @@ Value Checker::compare(Location loc, StringRef target, Value tensor, NamedArgume
 }
 
 void Checker::assertScalar(Operation *op, Value holds, const Twine &message) {
-  cf::AssertOp::create(builder, op->getLoc(), holds, builder.getStringAttr(message + describe(op)));
+  cf::AssertOp::create(builder, op->getLoc(), holds, builder.getStringAttr(message + describePlace(op)));
 }
 
 /// `lower` and `upper` are tensors of truth values.
@@ -168,7 +144,7 @@ LogicalResult Checker::checkSelect(CallOp call) {
     if (*constant >= -size && *constant < size)
       return success();
     return call.emitError() << "index " << *constant << " is outside dimension " << *dim << ", which has size " << size
-                            << describe(call);
+                            << describePlace(call);
   }
   Location loc = call.getLoc();
   Value end = getSize(loc, self, *dim), holds;
@@ -204,7 +180,7 @@ LogicalResult Checker::checkNarrow(CallOp call) {
   if (start && length && !ShapedType::isDynamic(size)) {
     if (*length >= 0 && *length <= size && *start >= -size && (*start < 0 ? *start + size : *start) <= size - *length)
       return success();
-    return call.emitError() << message << describe(call);
+    return call.emitError() << message << describePlace(call);
   }
   Location loc = call.getLoc();
   auto constant = [&](int64_t value) -> Value {

@@ -17,6 +17,9 @@ Value createTranspose(OpBuilder &builder, Location loc, Value value, int64_t dim
 /// Exchanges the last two dimensions. For a parameter of rank 3 it is a step of the recipe: nothing is left to do at run time.
 Value transposeMatrices(OpBuilder &builder, Location loc, Value value);
 
+/// " (aten.gather.default at model.py:7, node 'gather' of model.router)" (Assertions.cpp).
+std::string describePlace(Operation *op);
+
 /// A pattern on calls of some operators.
 struct CallPattern : RewritePattern {
   CallPattern(MLIRContext *context, ArrayRef<StringRef> bases, PatternBenefit benefit = 1)
@@ -44,7 +47,9 @@ std::optional<double> getNumber(CallOp call, StringRef name);
 /// exponential of the sum is 0 (HidingMasks.cpp).
 bool isHiding(CallOp call, StringRef name, Type element);
 
-// Each lives in the file of that name (of masks: HidingMasks.cpp; of bare norms: RaiseNorm.cpp).
+// Each lives in the file of that name (of assertions: Assertions.cpp; of masks: HidingMasks.cpp; of bare norms:
+// RaiseNorm.cpp).
+void populateAssertionPatterns(RewritePatternSet &patterns);
 void populateSimplifyPatterns(RewritePatternSet &patterns);
 void populateSimplifyJoinsPatterns(RewritePatternSet &patterns);
 void populateFoldParametersPatterns(RewritePatternSet &patterns);

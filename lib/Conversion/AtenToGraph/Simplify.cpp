@@ -63,19 +63,6 @@ Value mlir::aten::transposeMatrices(OpBuilder &builder, Location loc, Value valu
 
 namespace {
 
-/// Assertions about metadata hold by construction: every size and type was exported with the graph.
-struct DropAssertions : CallPattern {
-  DropAssertions(MLIRContext *context)
-      : CallPattern(context, {"aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async",
-                              "aten.sym_constrain_range_for_size", "aten.sym_constrain_range"}) {}
-  LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
-    if (!call.use_empty())
-      return failure();
-    rewriter.eraseOp(call);
-    return success();
-  }
-};
-
 /// Copies and views without effect on values, and casts to the type that is there already.
 struct DropIdentities : CallPattern {
   DropIdentities(MLIRContext *context)
@@ -244,7 +231,8 @@ struct AtenSimplify : aten::impl::AtenSimplifyBase<AtenSimplify> {
 } // namespace
 
 void mlir::aten::populateSimplifyPatterns(RewritePatternSet &patterns) {
-  patterns.add<DropAssertions, DropIdentities, DropCopies, MergeReshapes, CancelTransposes, DropNeutralScalars,
+  patterns.add<DropIdentities, DropCopies, MergeReshapes, CancelTransposes, DropNeutralScalars,
                DropEmptyResults, ReadSizesFromArguments>(patterns.getContext());
+  populateAssertionPatterns(patterns);
   populateSimplifyJoinsPatterns(patterns);
 }

@@ -6,11 +6,11 @@ from pathlib import Path
 from test_operators import GROUPS
 
 ROOT = Path(__file__).resolve().parents[3]
-# Decomposed forms that share a lowering with one that is run, calls that torch.export adds by itself, and assertions,
-# which compute nothing.
+# Decomposed forms that share a lowering with one that is run, calls that torch.export adds by itself, and assertions and
+# what they are about, which driver/test_value_checks.py runs.
 OTHERWISE = {"_softmax", "_unsafe_view", "_to_copy", "alias", "lift_fresh", "lift_fresh_copy", "float", "fill", "item",
              "_local_scalar_dense", "empty", "new_empty", "sym_size", "_assert_async", "_assert_scalar",
-             "_assert_tensor_metadata", "sym_constrain_range", "sym_constrain_range_for_size"}
+             "_assert_tensor_metadata", "sym_constrain_range", "sym_constrain_range_for_size", "torch.sym_not"}
 
 
 def tables():
@@ -20,6 +20,7 @@ def tables():
         text = file.read_text()
         for keys in re.findall(r'table\["([\w.]+)"\]|for \(StringRef name\s*:\s*\{([^}]*)\}\)\s*\n?\s*table\[name\]', text):
             names |= set(re.findall(r"[\w.]+", keys[0] or keys[1].replace('"', " ")))
+    names |= set(re.findall(r'"(aten\._assert\w+)"', (ROOT / "lib/Conversion/AtenToGraph/Assertions.cpp").read_text()))
     return {name.removeprefix("aten.") for name in names}
 
 

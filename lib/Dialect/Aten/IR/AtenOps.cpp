@@ -102,7 +102,8 @@ LogicalResult CallOp::verify() {
 /// two tensors that are changed separately. So nothing is known about any call of such a function.
 void CallOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   auto function = (*this)->getParentOfType<func::FuncOp>();
-  if (!isInPlace(getTarget()) && !(function && function->hasAttr(AtenDialect::MutableAttrHelper::getNameStr())))
+  const bool asserts = llvm::is_contained({"aten._assert_scalar", "aten._assert_async"}, getBase());
+  if (!asserts && !isInPlace(getTarget()) && !(function && function->hasAttr(AtenDialect::MutableAttrHelper::getNameStr())))
     return;
   effects.emplace_back(MemoryEffects::Read::get());
   effects.emplace_back(MemoryEffects::Write::get());
