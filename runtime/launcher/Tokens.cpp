@@ -36,7 +36,7 @@ Status sessionStatus(const moert_session *session, int32_t code) {
 
 std::string whyNoText(const moert_program &program) {
   if (std::strcmp(program.entry, "main") != 0)
-    return format("'%s' is a part of a model: run it with --input", printable(program.entry).c_str());
+    return format("text comes from the entry 'main' alone: run '%s' with --input", printable(program.entry).c_str());
   if (program.state_count == 0)
     return "the model keeps no cache: export it by python -m moe_mlir export, without --no-cache, or run "
            "it with --input";

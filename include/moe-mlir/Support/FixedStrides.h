@@ -15,6 +15,8 @@ inline std::optional<llvm::SmallVector<int64_t>> fixedStrides(mlir::MemRefType t
   int64_t offset = 0, inner = 1;
   if (!type.hasStaticShape() || mlir::failed(type.getStridesAndOffset(strides, offset)) || offset != 0)
     return std::nullopt;
+  if (type.getNumElements() == 0 && type.getLayout().isIdentity())
+    return strides; // some are 0
   for (int64_t d = type.getRank() - 1; d >= 0; --d) {
     if (mlir::ShapedType::isDynamic(strides[d]) || strides[d] < inner)
       return std::nullopt;

@@ -213,9 +213,15 @@ struct DecomposeEinsum : CallPattern {
       return failure();
     SmallVector<Term> terms;
     for (auto [operand, letters] : llvm::zip_equal(einsum->operands, einsum->letters)) {
-      if (getElementTypeOf(operand) != type.getElementType())
-        return failure();
-      terms.push_back({operand, letters});
+      Value value = operand;
+      const Type element = type.getElementType();
+      if (getElementTypeOf(operand) != element) {
+        if (!element.isInteger(64) || !isa<IntegerType>(getElementTypeOf(operand)))
+          return failure();
+        value = createCall(rewriter, call.getLoc(), "aten.to.dtype", getTensorType(operand).clone(element),
+                           {{"self", operand}, {"dtype", Attribute(TypeAttr::get(element))}});
+      }
+      terms.push_back({value, letters});
     }
 
     // One element in place of several is multiplied with each of them, as if the letter stood only there.
@@ -223,19 +229,15 @@ struct DecomposeEinsum : CallPattern {
     auto isInResult = [&](char letter) { return StringRef(einsum->result).contains(letter); };
     for (auto [i, term] : llvm::enumerate(terms)) {
       const Term *other = terms.size() == 2 ? &terms[1 - i] : nullptr;
+      summed[i] = einsum->getSummed(i);
       for (char letter : term.letters) {
-        const bool isShared = other && other->has(letter);
-        if (isShared && term.getSize(letter) == 1 && other->getSize(letter) != 1) {
+        const int64_t size = term.getSize(letter), otherSize = other && other->has(letter) ? other->getSize(letter) : 1;
+        const bool isOwn = !other || !other->has(letter);
+        if (other && size == 1 && (isOwn ? !isInResult(letter) : otherSize != 1))
           stretched[i] += letter;
-        } else if (isShared && other->getSize(letter) != 1 && other->getSize(letter) != term.getSize(letter)) {
+        else if (!isOwn && otherSize != 1 && otherSize != size)
           return failure(); // sizes contradict each other, or one of them is not known
-        } else if ((!isShared || term.getSize(letter) != other->getSize(letter)) && !isInResult(letter)) {
-          summed[i] += letter;
-        }
       }
-      // Sums of narrower integers are int64 in PyTorch.
-      if (!summed[i].empty() && isa<IntegerType>(type.getElementType()) && !type.getElementType().isInteger(64))
-        return failure();
     }
     for (auto [dim, letter] : llvm::enumerate(einsum->result)) {
       auto gives = [&, letter = letter](size_t i) {

@@ -63,7 +63,9 @@ struct DecomposeVariance : CallPattern {
     RankedTensorType to = result.clone(wide);
     Value variance = reduce(*correction == 0 ? "aten.mean.dim" : "aten.sum.dim_IntList", to, x, keep);
     if (*correction != 0) {
-      NamedArgument divisor{"other", Attribute(rewriter.getF64FloatAttr(std::max(count - *correction, 0.0)))};
+      // Of no elements it is 0 / 0 whatever the correction is.
+      const double least = count == 0 ? 0 : std::max(count - *correction, 0.0);
+      NamedArgument divisor{"other", Attribute(rewriter.getF64FloatAttr(least))};
       if (!isKnown)
         divisor.second = countLess(rewriter, loc, call.getValue("self"), *dims, int64_t(*correction));
       variance = createCall(rewriter, loc, isKnown ? "aten.div.Scalar" : "aten.div.Tensor", to,
@@ -75,7 +77,7 @@ struct DecomposeVariance : CallPattern {
     return success();
   }
 
-  /// max(elements along `dims` - correction, 0)
+  /// max(elements along `dims` - correction, 0), of no elements 0
   static Value countLess(OpBuilder &builder, Location loc, Value x, ArrayRef<int64_t> dims, int64_t correction) {
     auto integer = [&](int64_t number) { return Attribute(builder.getI64IntegerAttr(number)); };
     Type i64 = builder.getI64Type();
@@ -84,8 +86,11 @@ struct DecomposeVariance : CallPattern {
       Value size = createCall(builder, loc, "aten.sym_size.int", i64, {{"self", x}, {"dim", integer(dim)}});
       count = count ? createCall(builder, loc, "_operator.mul", i64, {{"a", count}, {"b", size}}) : size;
     }
-    count = createCall(builder, loc, "_operator.sub", i64, {{"a", count}, {"b", integer(correction)}});
-    return createCall(builder, loc, "torch.sym_max", i64, {{"a", count}, {"b", integer(0)}});
+    Value rest = createCall(builder, loc, "_operator.sub", i64, {{"a", count}, {"b", integer(correction)}});
+    if (correction > 0)
+      return createCall(builder, loc, "torch.sym_max", i64, {{"a", rest}, {"b", integer(0)}});
+    Value isAny = createCall(builder, loc, "torch.sym_min", i64, {{"a", count}, {"b", integer(1)}});
+    return createCall(builder, loc, "_operator.mul", i64, {{"a", rest}, {"b", isAny}});
   }
 };
 } // namespace

@@ -17,7 +17,7 @@ Value createTranspose(OpBuilder &builder, Location loc, Value value, int64_t dim
 /// Exchanges the last two dimensions. For a parameter of rank 3 it is a step of the recipe: nothing is left to do at run time.
 Value transposeMatrices(OpBuilder &builder, Location loc, Value value);
 
-/// " (aten.gather.default at model.py:7, node 'gather' of model.router)" (Assertions.cpp).
+/// " (aten.gather.default at model.py:7, node 'gather' of model.router)" (DescribePlace.cpp).
 std::string describePlace(Operation *op);
 
 /// A pattern on calls of some operators.

@@ -86,6 +86,8 @@ static Values lowerSlice(Lowering &l) {
 /// narrow(self, dim, start, length): aten-check-indices has made sure that all of it lies in the tensor.
 static Values lowerNarrow(Lowering &l) {
   Value self = l.getTensor("self");
+  if (l.getTensor("start"))
+    return std::nullopt;
   std::optional<SmallVector<OpFoldResult>> start = l.getSizes("start"), length = l.getSizes("length");
   auto from = self ? cast<RankedTensorType>(self.getType()) : RankedTensorType();
   std::optional<int64_t> dim = self && from.getRank() ? l.call.getDim("dim", from.getRank()) : std::nullopt;

@@ -1,7 +1,10 @@
 //===- DtypeRules.cpp - the element types of a call's results, from its operands ----------------------------------===//
 
 #include "DtypeRules.h"
+#include "Promotion.h"
 #include "Support.h"
+
+#include "moe-mlir/Dialect/Aten/IR/Einsum.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -25,86 +28,7 @@ std::string moe_mlir::pt2::dtypeName(Type element) {
   return (isa<FloatType>(element) ? "float" : "int") + std::to_string(element.getIntOrFloatBitWidth());
 }
 
-//===- Promotion --------------------------------------------------------------------------------------------------===//
-
-namespace {
-/// An element type. The default one of floats is not in the file: any floating type may be it, and it has no `type`.
-struct Element {
-  Type type;
-};
 using ElementRule = std::optional<Element> (*)(CallOp call, unsigned result);
-
-/// What PyTorch keeps apart: tensors with dimensions, tensors without, and numbers. A later kind counts only where its
-/// category (truth values, whole numbers, floats, complex numbers) is a higher one.
-struct Promotion {
-  std::optional<Element> kinds[3];
-
-  void add(Value value);
-  void add(CallOp call, Attribute argument);
-  std::optional<Element> get() const;
-};
-} // namespace
-
-static int category(Element element) {
-  if (!element.type || isa<FloatType>(element.type))
-    return 2;
-  return isa<ComplexType>(element.type) ? 3 : element.type.isInteger(1) ? 0 : 1;
-}
-
-static Type widerFloat(Type a, Type b) {
-  unsigned first = a.getIntOrFloatBitWidth(), second = b.getIntOrFloatBitWidth();
-  if (first == second && a != b) // bfloat16 and float16
-    return Float32Type::get(a.getContext());
-  return first < second ? b : a;
-}
-
-static Type realOf(Type type) {
-  auto pair = dyn_cast_or_null<ComplexType>(type);
-  return pair ? pair.getElementType() : type;
-}
-
-static Element promoteTwo(Element a, Element b) {
-  if (category(a) < category(b))
-    std::swap(a, b);
-  if (category(a) == 3 && category(b) >= 2 && b.type)
-    return {ComplexType::get(widerFloat(realOf(a.type), realOf(b.type)))};
-  if (category(a) != category(b) || !a.type || !b.type)
-    return a;
-  if (category(a) == 2)
-    return {widerFloat(a.type, b.type)};
-  return a.type.getIntOrFloatBitWidth() < b.type.getIntOrFloatBitWidth() ? b : a;
-}
-
-void Promotion::add(Value value) {
-  auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  Element element{tensor ? tensor.getElementType() : value.getType()};
-  if (!tensor && isa<FloatType>(element.type))
-    element = {};
-  std::optional<Element> &kind = kinds[tensor ? (tensor.getRank() ? 0 : 1) : 2];
-  kind = kind ? promoteTwo(*kind, element) : element;
-}
-
-void Promotion::add(CallOp call, Attribute argument) {
-  if (Value value = call.getOperandOf(argument))
-    return add(value);
-  auto number = dyn_cast_or_null<TypedAttr>(argument);
-  if (!number || !number.getType().isIntOrFloat())
-    return;
-  Element element{isa<FloatType>(number.getType()) ? Type() : number.getType()};
-  kinds[2] = kinds[2] ? promoteTwo(*kinds[2], element) : element;
-}
-
-std::optional<Element> Promotion::get() const {
-  std::optional<Element> result;
-  for (const std::optional<Element> &kind : kinds) {
-    if (!kind || (result && category(*kind) <= category(*result)))
-      continue;
-    // Of floats that meet complex numbers the width counts, whatever they are.
-    bool widens = result && category(*kind) == 3 && category(*result) == 2;
-    result = widens ? Element{promoteTwo(*kind, *result)} : *kind;
-  }
-  return result;
-}
 
 //===- Results ----------------------------------------------------------------------------------------------------===//
 
@@ -150,6 +74,20 @@ static std::optional<Element> joined(CallOp call, unsigned) {
   for (Value tensor : call.getInputs()) // also empty ones, which the list no longer has
     promotion.add(tensor);
   return promotion.get();
+}
+
+/// einsum: sums of narrower integers are int64.
+static std::optional<Element> contracted(CallOp call, unsigned) {
+  std::optional<Element> element = joined(call, 0);
+  if (!element || !isa_and_nonnull<IntegerType>(element->type) || element->type.isInteger(64))
+    return element;
+  bool fits = false;
+  std::optional<aten::Einsum> einsum = aten::parseEinsum(call, fits);
+  if (!einsum || einsum->operands.size() > 2)
+    return std::nullopt; // refused as unsupported
+  return any_of(llvm::seq(einsum->operands.size()), [&](size_t i) { return !einsum->getSummed(i).empty(); })
+             ? integer(call)
+             : *element;
 }
 
 /// addcmul
@@ -277,8 +215,10 @@ static ElementRule findElementRule(CallOp call) {
            "_operator.lt _operator.le _operator.gt _operator.ge _operator.and_ _operator.or_ torch.sym_not",
            boolean},
           {"argmax argsort sym_size one_hot", index},
-          {"topk sort cummax", ranked}, {"max", largest},
-          {"cat concat stack einsum", joined},
+          {"topk sort cummax", ranked},
+          {"max", largest},
+          {"cat concat stack", joined},
+          {"einsum", contracted},
           {"addcmul", ofThree},
           {"zeros ones empty eye scalar_tensor", created},
           {"full arange", ofNumbers},

@@ -2,9 +2,10 @@
 
 #include "GuardSizes.h"
 
+#include "llvm/ADT/SmallVector.h"
+
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 using namespace llvm;
 using namespace moe_mlir;
@@ -43,16 +44,17 @@ static bool areNumbers(ArrayRef<double> values) {
   return none_of(values, [](double value) { return std::isnan(value); });
 }
 
-static std::mt19937 makeRandom() { return std::mt19937(1); } // the same program each time
-
 bool moe_mlir::pt2::areSame(const GuardTerm &one, const GuardTerm &other) {
-  std::mt19937 random = makeRandom();
-  for (int i = 0; i < 8; ++i) {
-    StringMap<double> symbols;
+  SampleDraws draws;
+  draws.addNumbersOf(one);
+  draws.addNumbersOf(other);
+  for (int i = 0; i < 32; ++i) {
+    draws.beginSample();
+    SizeSample sample;
     auto value = [&](const GuardTerm &term) {
-      auto [entry, isNew] = symbols.try_emplace(term.input, 0);
+      auto [entry, isNew] = sample.try_emplace(term.input, 0);
       if (isNew)
-        entry->second = static_cast<double>(2 + random() % 1000);
+        entry->second = draws.draw();
       return entry->second;
     };
     const double left = evaluate(one, value), right = evaluate(other, value);
@@ -69,61 +71,84 @@ GuardSizes::GuardSizes(const JsonObject &values, const llvm::StringSet<> &inputs
   findSamples(guards);
   if (samples.empty())
     return;
-  auto multiply = [](Values &product, const Values &factor) {
-    for (auto [one, other] : zip(product, factor))
-      one *= other;
-  };
   for (const JsonMember &member : values) {
     std::optional<std::vector<GuardTerm>> terms = readSizes(values, member.first);
     for (size_t first = 0; terms && first < terms->size(); ++first) {
       Values product(samples.size(), 1);
       for (size_t last = first; last < terms->size(); ++last) {
         const Values size = valuesOf((*terms)[last]);
-        multiply(product, size);
-        if (areNumbers(product))
-          sizes.insert(product);
+        for (auto [one, other] : zip(product, size))
+          one *= other;
         if (inputs.contains(member.first) && (*terms)[last].kind == GuardTerm::Symbol)
           inputValues.insert(size);
+        if (!areNumbers(product))
+          continue;
+        Product factors(terms->begin() + first, terms->begin() + last + 1);
+        std::vector<Product> &known = sizes[product];
+        if (!is_contained(known, factors))
+          known.push_back(std::move(factors));
       }
     }
   }
 }
 
-/// At most eight, all different.
+bool moe_mlir::pt2::isNeitherZeroNorOne(const GuardTerm &guard) {
+  if (!guard.isComparison())
+    return false;
+  const GuardTerm &bound = guard.operands[1];
+  return (guard.kind == GuardTerm::Ne && (bound.isNumber(0) || bound.isNumber(1))) ||
+         (guard.kind == GuardTerm::Ge && bound.isNumber(2)) || (guard.kind == GuardTerm::Gt && bound.isNumber(1));
+}
+
+/// At most 24 for which all guards hold, and of each guard at most 8 for which it does not.
 void GuardSizes::findSamples(ArrayRef<GuardTerm> guards) {
+  constexpr size_t kWanted = 24, kViolations = 8, kLeast = 3;
+  constexpr int kTries = 4000, kMost = 20000;
   std::vector<std::string> names;
   llvm::StringSet<> known;
+  SampleDraws draws;
   for (const auto &input : inputSizes)
-    for (const GuardTerm &size : input.second)
+    for (const GuardTerm &size : input.second) {
       forEachSymbol(size, [&](StringRef name) {
         if (known.insert(name).second)
           names.push_back(name.str());
       });
+    }
   std::sort(names.begin(), names.end()); // not in the order of a hash table
-  constexpr size_t kWanted = 8;
-  constexpr int kTries = 20000;
-  constexpr unsigned kRanges[] = {8, 40, 200, 2000};
-  std::mt19937 random = makeRandom();
+  for (const GuardTerm &guard : guards)
+    draws.addNumbersOf(guard);
+  violations.resize(guards.size());
   std::set<Values> found;
-  for (int i = 0; i < kTries && samples.size() < kWanted; ++i) {
-    StringMap<double> sample;
+  for (int i = 0; i < kMost && (i < kTries || samples.size() < kLeast); ++i) {
+    SizeSample sample;
     Values drawn;
+    draws.beginSample();
     for (const std::string &name : names)
-      drawn.push_back(sample[name] = static_cast<double>(2 + random() % kRanges[i % std::size(kRanges)]));
-    samples.push_back(std::move(sample));
-    const bool holds = all_of(guards, [&](const GuardTerm &guard) { return valueOf(guard, samples.size() - 1) == 1; });
+      drawn.push_back(sample[name] = draws.draw());
+    llvm::SmallVector<size_t> violated;
+    bool holds = true;
+    for (size_t guard = 0; holds && guard < guards.size(); ++guard)
+      if (valueOf(guards[guard], sample) != 1) {
+        violated.push_back(guard);
+        holds = isNeitherZeroNorOne(guards[guard]);
+      }
     if (!holds || !found.insert(drawn).second)
-      samples.pop_back();
+      continue;
+    for (size_t guard : violated)
+      if (violations[guard].size() < kViolations)
+        violations[guard].push_back(sample);
+    if (violated.empty() && samples.size() < kWanted)
+      samples.push_back(std::move(sample));
   }
-  if (samples.size() < 3) // anything could be the same
+  if (samples.size() < kLeast) // anything could be the same
     samples.clear();
 }
 
-double GuardSizes::valueOf(const GuardTerm &term, size_t sample) const {
+double GuardSizes::valueOf(const GuardTerm &term, const SizeSample &sample) const {
   return evaluate(term, [&](const GuardTerm &leaf) -> double {
     if (leaf.kind == GuardTerm::Symbol) {
-      auto value = samples[sample].find(leaf.input);
-      return value == samples[sample].end() ? NAN : value->second;
+      auto value = sample.find(leaf.input);
+      return value == sample.end() ? NAN : value->second;
     }
     auto input = inputSizes.find(leaf.input);
     return input == inputSizes.end() || leaf.number >= static_cast<int64_t>(input->second.size())
@@ -134,7 +159,7 @@ double GuardSizes::valueOf(const GuardTerm &term, size_t sample) const {
 
 GuardSizes::Values GuardSizes::valuesOf(const GuardTerm &term) const {
   Values values;
-  for (size_t sample = 0; sample < samples.size(); ++sample)
+  for (const SizeSample &sample : samples)
     values.push_back(valueOf(term, sample));
   return values;
 }
@@ -144,6 +169,19 @@ bool GuardSizes::isOfGraph(const GuardTerm &term) const {
     return false;
   const Values values = valuesOf(term);
   return areNumbers(values) && sizes.count(values) != 0;
+}
+
+bool GuardSizes::isOfGraph(const GuardTerm &term, size_t guard) const {
+  if (!isOfGraph(term))
+    return false;
+  return any_of(sizes.find(valuesOf(term))->second, [&](const Product &product) {
+    return all_of(violations[guard], [&](const SizeSample &sample) {
+      double size = 1;
+      for (const GuardTerm &factor : product)
+        size *= valueOf(factor, sample);
+      return valueOf(term, sample) == size;
+    });
+  });
 }
 
 bool GuardSizes::isComputed(const GuardTerm &term) const {

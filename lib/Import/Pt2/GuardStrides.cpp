@@ -7,15 +7,8 @@
 using namespace llvm;
 using namespace moe_mlir::pt2;
 
-/// `E != 1`, `E != 0`, `E >= 2` or `E > 1`, where E is a size of the graph.
-bool moe_mlir::pt2::isAssumption(const GuardTerm &guard, const GuardSizes &sizes) {
-  if (!guard.isComparison())
-    return false;
-  const GuardTerm &bound = guard.operands[1];
-  const bool isOfForm = (guard.kind == GuardTerm::Ne && (bound.isNumber(0) || bound.isNumber(1))) ||
-                        (guard.kind == GuardTerm::Ge && bound.isNumber(2)) ||
-                        (guard.kind == GuardTerm::Gt && bound.isNumber(1));
-  return isOfForm && sizes.isOfGraph(guard.operands[0]);
+bool moe_mlir::pt2::isAssumption(const GuardTerm &guard, size_t place, const GuardSizes &sizes) {
+  return isNeitherZeroNorOne(guard) && sizes.isOfGraph(guard.operands[0], place);
 }
 
 /// `max(1, E)`, E being a size of the graph: strides count a size of 0 as 1.

@@ -6,8 +6,9 @@
 
 namespace moe_mlir::pt2 {
 
-/// Whether tracing only assumes it of a size that it has computed: that it is neither 0 nor 1.
-bool isAssumption(const GuardTerm &guard, const GuardSizes &sizes);
+/// Whether tracing only assumes it of a size that it has computed: that it is neither 0 nor 1. It is the guard of
+/// that number.
+bool isAssumption(const GuardTerm &guard, size_t place, const GuardSizes &sizes);
 
 /// Whether it is about strides, of which a size of 0 asks nothing.
 bool isOfStrides(const GuardTerm &guard, const GuardSizes &sizes);

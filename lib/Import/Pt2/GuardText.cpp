@@ -176,14 +176,17 @@ private:
   }
 
   std::optional<GuardTerm> parseNumber() {
-    StringRef word = rest.take_while(isWordCharacter);
+    StringRef word = rest.take_while(isWordCharacter), exponent = rest.drop_front(word.size());
+    if (!word.empty() && isDigit(word.front()) && word.ends_with("e") && // 1e-05
+        (exponent.consume_front("-") || exponent.consume_front("+")))
+      word = rest.take_front(word.size() + 1 + exponent.take_while(isDigit).size());
     rest = rest.drop_front(word.size());
     const bool hasZero = word.size() > 1 && word.front() == '0' && isDigit(word[1]); // no number of Python
     if (int64_t number; !hasZero && !word.getAsInteger(10, number))
       return GuardTerm{GuardTerm::Number, number, 0, "", {}};
     const bool isReal = !hasZero && !word.empty() && isDigit(word.front()) &&
                         word.find_first_of(".e") != StringRef::npos &&
-                        word.find_first_not_of("0123456789.e") == StringRef::npos;
+                        word.find_first_not_of("0123456789.e+-") == StringRef::npos;
     if (double number; isReal && !word.getAsDouble(number))
       return GuardTerm{GuardTerm::Real, 0, number, "", {}};
     return std::nullopt;

@@ -57,6 +57,10 @@ struct GuardTerm {
   bool isDivision() const { return kind == Div || kind == FloorDiv || kind == Mod; }
   bool isComparison() const { return kind >= Eq && kind <= Ge; }
   bool isNumber(int64_t value) const { return kind == Number && number == value; }
+  bool operator==(const GuardTerm &other) const {
+    return kind == other.kind && number == other.number && real == other.real && input == other.input &&
+           operands == other.operands;
+  }
   bool isZero() const { return isNumber(0) || (kind == Real && real == 0); }
 };
 

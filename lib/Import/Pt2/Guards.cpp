@@ -296,8 +296,8 @@ Error GraphReader::readGuards(const Scope &scope, const JsonObject &program) {
   static const JsonObject none;
   const JsonObject *values = scope.graph->getObject("tensor_values");
   const GuardSizes sizes(values ? *values : none, names, guards);
-  for (auto [guard, text] : zip(guards, textOf))
-    if (!isAssumption(guard, sizes) && !isKnown(scope, guard))
+  for (auto [place, guard, text] : enumerate(guards, textOf))
+    if (!isAssumption(guard, place, sizes) && !isKnown(scope, guard))
       GuardEmitter(builder, argument, sizes).emit(guard, "the model was exported for inputs with " + plainText(text));
   return Error::success();
 }

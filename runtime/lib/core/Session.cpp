@@ -225,12 +225,15 @@ Status Session::runChecked() {
   if (context.device)
     if (Status s = context.device->begin(); s.failed())
       return s;
+  const bool hadStates = context.statesLive;
   if (Status s = context.prepareStates(); s.failed())
     return s;
-  if (!context.trace)
-    return context.run();
-  int64_t begin = now();
+  int64_t begin = context.trace ? now() : 0;
   Status status = context.run();
+  if (status.failed() && !hadStates) // else the states had the sizes of a call that never was
+    context.resetStates();
+  if (!context.trace)
+    return status;
   std::string sizes;
   for (int32_t s = 0; s < program->symbol_count; ++s)
     sizes += format("%s%s=%lld", s ? " " : "", program->symbols[s], static_cast<long long>(context.symbols[s]));

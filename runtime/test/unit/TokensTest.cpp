@@ -20,7 +20,7 @@ std::string error(const char *entry, int32_t states, const moert_generation *gen
 TEST(Tokens, TheErrorSaysWhatIsMissing) {
   EXPECT_EQ(error("main", 0), "--generate: the model keeps no cache: export it by "
                               "python -m moe_mlir export, without --no-cache, or run it with --input");
-  EXPECT_EQ(error("layer0_moe", 0), "--generate: 'layer0_moe' is a part of a model: run it with "
+  EXPECT_EQ(error("layer0_moe", 0), "--generate: text comes from the entry 'main' alone: run 'layer0_moe' with "
                                     "--input");
   EXPECT_EQ(error("main", 8), "--generate: the exported file does not name token inputs and "
                               "vocabulary, or the model has other inputs, too: export it by python -m moe_mlir export, "

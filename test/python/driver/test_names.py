@@ -154,7 +154,7 @@ def test_names_that_a_terminal_would_obey(tmp_path):
     assert done.returncode == 0, done.stderr
     assert r"model a\x1b[2Jb\x0ac\u009b\u202ed" in done.stdout and not has_controls(done.stdout + done.stderr)
     shown = run(tmp_path / "a", "--info")
-    assert r"'a\x1b[2Jb\nc\u009b\u202ed' is a part of a model" in shown.stdout and not has_controls(shown.stdout)
+    assert r"run 'a\x1b[2Jb\nc\u009b\u202ed' with --input" in shown.stdout and not has_controls(shown.stdout)
 
     (tmp_path / "b.mlir").write_text(graph(["x", "z", "x"], [name]).replace('"x"', f'"{name}"'))
     refused = compile_model(tmp_path / "b.mlir", "-o", tmp_path / "b", "--progress=none")

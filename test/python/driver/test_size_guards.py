@@ -54,6 +54,7 @@ CONDITIONS = {
     "not one chunk": lambda m, n: torch.sym_not(m // 4 == 1),
     "more than one more": lambda m, n: m - n > 1,
     "a remainder of both": lambda m, n: torch.sym_not((m + n) % 5 == 0),
+    "a small factor": lambda m, n: m * 1e-05 > 1.5e-04,
     "a power": lambda m, n: m**2 - n**2 >= 100,
 }
 SIZES = [(20, 6), (5, 6), (7, 6), (0, 5), (21, 6), (26, 6), (0, 6), (1, 6), (1, 1), (6, 20), (6, 6), (2, 2), (2, 0), (0, 0), (200, 3), (19, 5), (14, 6)]
@@ -82,6 +83,45 @@ def test_a_branch_on_sizes(tmp_path, what):
             except ZeroDivisionError:
                 continue
             assert np.array_equal(result, expected), (m, n)
+            outcomes.add("runs")
+    assert outcomes == {"refused", "runs"}
+
+
+# What is a size of the graph only for the sizes at which all conditions hold, or below some number.
+LIKE_SIZES = {
+    "a remainder beside a size of 1": (lambda x: x[None] * (2 if x.shape[0] % 2 != 0 else 3), 5, (7, 4, 6)),
+    "a remainder beside a kept sum": (lambda x: x * (3 if x.shape[0] % 2 == 0 else 2) + x.sum(-1, keepdim=True), 5, (7, 4, 6)),
+    "a quotient below a bound": (lambda x: x * (3 if x.shape[0] // 8 != 0 else 2) + (x.sum(-1, keepdim=True) if x.shape[0] < 16 else 0), 9, (15, 4, 24)),
+    "a remainder beside a size of 0": (lambda x: torch.cat([x[:, :0], x], 1) * (3 if x.shape[0] % 2 != 1 else 2), 4, (6, 5, 7)),
+    "two conditions that are one": (lambda x: x[None] * (2 if x.shape[0] % 2 != 0 else 3) * (5 if (x.shape[0] + 2) % 2 != 0 else 7), 5, (7, 4)),
+    "a large divisor": (lambda x: x * (2 if x.shape[0] % 4096 == 0 else 3), 10, (4095, 4096, 4097, 8192)),
+    "a large divisor and a remainder": (lambda x: x * (2 if x.shape[0] % 2048 == 1 else 3), 10, (2047, 2049, 4097)),
+    "a large divisor of a product": (lambda x: x * (2 if x.shape[0] * 2 % 4096 == 0 else 3) + x.reshape(-1).sum(), 10, (2047, 2048)),
+    "a divisor of the least": (lambda x: x * (2 if min(x.shape[0], 5000) % 3000 != 0 else 3), 10, (3000, 2999, 6000)),
+}
+
+
+@pytest.mark.parametrize("what", LIKE_SIZES)
+def test_conditions_that_look_like_sizes(tmp_path, what):
+    function, example, others = LIKE_SIZES[what]
+
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    runner, model = exported(Module(), tmp_path, torch.ones(example, 4))
+    outcomes = set()
+    with Executable(moe_compile(model, tmp_path / "m")) as executable:
+        for rows in (example, *others):
+            x = torch.ones(rows, 4)
+            try:
+                expected = runner(x).numpy()
+            except AssertionError:
+                with pytest.raises(ExecutableError, match="exported for inputs with|the program expects"):
+                    executable.run({"x": x.numpy()})
+                outcomes.add("refused")
+                continue
+            assert np.array_equal([*executable.run({"x": x.numpy()}).values()][0], expected), rows
             outcomes.add("runs")
     assert outcomes == {"refused", "runs"}
 
@@ -125,7 +165,7 @@ def test_a_size_that_only_the_running_program_knows(tmp_path):
         given = lambda rows: {"x": np.ones((rows, 4), np.float32), "n": np.int64(2)}
         [result] = executable.run(given(9)).values()
         assert np.array_equal(result, np.full(4, 2, np.float32))
-        with pytest.raises(ExecutableError, match="exported for inputs with"):
+        with pytest.raises(ExecutableError, match="exported for inputs with|the program expects"):
             executable.run(given(6))
 
 
@@ -144,7 +184,7 @@ def test_inputs_in_lists_and_dictionaries(tmp_path):
         ones = lambda count: np.ones((count, 4), np.float32)
         [result] = executable.run({first: ones(21), second: ones(7)}).values()
         assert np.array_equal(result, ones(21) * 2)
-        with pytest.raises(ExecutableError, match="exported for inputs with"):
+        with pytest.raises(ExecutableError, match="exported for inputs with|the program expects"):
             executable.run({first: ones(21), second: ones(6)})
 
 
@@ -184,7 +224,7 @@ def test_strict_export(tmp_path):
         ones = lambda count: np.ones((count, 4), np.float32)
         [result] = executable.run({"x": ones(3), "y": ones(5)}).values()
         assert np.array_equal(result, ones(3) * 2)
-        with pytest.raises(ExecutableError, match="exported for inputs with"):
+        with pytest.raises(ExecutableError, match="exported for inputs with|the program expects"):
             executable.run({"x": ones(3), "y": ones(4)})
 
 
@@ -244,3 +284,34 @@ def test_ranks_have_a_part_of_the_rows(model, tmp_path):
     """A rank does not know whether all of them are an even number."""
     with pytest.raises(Error, match="checks the number of elements of dimension 0, so '.*' cannot be divided among ranks; leave dp out"):
         moe_compile(model, tmp_path / "m", "--parallel=dp=2")
+
+
+STATEFUL = """module attributes {moe.level = "graph", moe.name = "st"} {
+  func.func @main(%x: tensor<?x4xf32> {moe.name = "x", moe.dims = ["b", ""]}, %s: tensor<?x4xf32> {moe.name = "s", moe.dims = ["b", ""], moe.state})
+      -> (tensor<?x4xf32> {moe.name = "y", moe.dims = ["b", ""]}, tensor<?x4xf32> {moe.dims = ["b", ""], moe.state_of = 1 : i64}) {
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %rows = tensor.dim %x, %c0 : tensor<?x4xf32>
+    %rest = arith.remsi %rows, %c2 : index
+    %odd = arith.cmpi ne, %rest, %c0 : index
+    cf.assert %odd, "an odd number of rows" {moe.of_call}
+    %e = tensor.empty(%rows) : tensor<?x4xf32>
+    %y = linalg.add ins(%x, %s : tensor<?x4xf32>, tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+    return %y, %y : tensor<?x4xf32>, tensor<?x4xf32>
+  }
+}
+"""
+
+
+def test_a_refused_first_call_makes_no_states(tmp_path):
+    (tmp_path / "m.mlir").write_text(STATEFUL)
+    one = {rows: {"x": np.ones((rows, 4), np.float32)} for rows in (5, 6)}
+    with Executable(moe_compile(tmp_path / "m.mlir", tmp_path / "m")) as executable:
+        for _ in range(2):
+            with pytest.raises(ExecutableError, match="an odd number of rows"):
+                executable.run(one[6])
+            for call in (1, 2, 3):
+                assert np.array_equal(executable.run(one[5])["y"], np.full((5, 4), call, np.float32))
+            with pytest.raises(ExecutableError, match="the states hold b = 5"):
+                executable.run(one[6])
+            executable.reset()

@@ -54,6 +54,14 @@ def compiled(functions, type, folder):
     return Operators(functions, inputs, dynamic, folder)
 
 
+@pytest.mark.parametrize("type", [torch.int8, torch.int32], ids=lambda type: str(type)[6:])
+def test_narrow_integers(type, tmp_path):
+    """Sums of one operand's elements are int64, products of matrices keep the type and wrap around."""
+    made = functions(["td->t", "td,s->ts", "td,ed->te", "td->dt", "td,d->td", "td,tu->td", "td,tu->t", "tu->t", "tu,d->td"])
+    operators = compiled(made, type, tmp_path)
+    operators.check({name: value * 21 for name, value in inputs_of(made, (2, 4, 7, 5), type).items()}, tolerance=0)
+
+
 @pytest.mark.parametrize("type", [torch.float32, torch.bfloat16, torch.int64, torch.float64], ids=lambda type: str(type)[6:])
 def test_equations(type, tmp_path):
     made = functions(EQUATIONS)

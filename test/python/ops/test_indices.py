@@ -37,8 +37,8 @@ CASES = {
     "one_hot": (lambda t, k: F.one_hot(k, 9), 8, 9, "input '{k}': element 1 is 9, outside 0..8"),
     "one_hot_negative": (lambda t, k: F.one_hot(k, 9), 0, -1, "input '{k}': element 1 is -1, outside 0..8"),
     "one_hot_computed": (lambda t, k, j: F.one_hot(k - j, 9), 8, 9, "an index is outside dimension 1, which has size 9"),
-    "narrow": (lambda t, k: narrowed(t, k[1].item()), 7, 8, "a range that is narrowed to is outside dimension 0, which has size 9 (aten.narrow.default at "),
-    "narrow_dynamic": (lambda t, k: narrowed(k, k[1].item()), 1, 2, "a range that is narrowed to is outside dimension 0 (aten.narrow.default at "),
+    "narrow": (lambda t, k: narrowed(t, k[1].item()), 7, 8, "Runtime assertion failed for expression u0 <= 7 on node "),
+    "narrow_dynamic": (lambda t, k: narrowed(k, k[1].item()), 1, 2, "Runtime assertion failed for expression u0 + 2 <= s"),
     "scatter": (lambda t, k, j: t[:3].scatter(1, (k + j)[:, None], 1.0), 7, 8, "an index is outside dimension 1, which has size 8"),
 }
 

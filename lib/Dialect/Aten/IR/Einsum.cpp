@@ -56,3 +56,19 @@ std::optional<Einsum> mlir::aten::parseEinsum(CallOp call, bool &fits) {
     return std::nullopt;
   return einsum;
 }
+
+std::string Einsum::getSummed(size_t i) const {
+  auto size = [&](size_t operand, char letter) {
+    return cast<RankedTensorType>(operands[operand].getType()).getDimSize(letters[operand].find(letter));
+  };
+  const bool isAlone = operands.size() == 1;
+  std::string summed;
+  llvm::copy_if(letters[i], std::back_inserter(summed), [&](char letter) {
+    if (StringRef(result).contains(letter))
+      return false;
+    const bool meetsSeveral =
+        !isAlone && StringRef(letters[1 - i]).contains(letter) && size(1 - i, letter) != 1;
+    return isAlone || (size(i, letter) != 1 && !meetsSeveral);
+  });
+  return summed;
+}

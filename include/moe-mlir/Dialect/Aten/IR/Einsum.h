@@ -13,6 +13,10 @@ struct Einsum {
   SmallVector<Value> operands;
   SmallVector<std::string> letters; ///< of each operand
   std::string result;
+
+  /// Of one operand, or two: the letters of operand `i` in which elements are summed before they meet the other one. Of
+  /// several elements that meet one, as if the letter stood only there.
+  std::string getSummed(size_t i) const;
 };
 
 /// The equation of a call of aten.einsum; nothing if it has an ellipsis or names a dimension of one operand twice (the
