@@ -66,12 +66,13 @@ bool GraphSizes::isNonNegative(const SizeExpr &given, unsigned depth) {
   for (const auto &[factors, coefficient] : size.terms) {
     if (factors.size() != 1)
       continue;
-    const Symbol &symbol = symbols[factors[0]];
+    const auto factor = factors[0];
+    const Symbol &symbol = symbols[factor];
     if (symbol.kind != Kind::Min && symbol.kind != Kind::Max)
       continue;
     std::vector<SizeExpr> operands = symbol.operands;
     bool both = (symbol.kind == Kind::Min) == (coefficient > 0);
-    auto holds = [&](const SizeExpr &by) { return isNonNegative(substitute(size, factors[0], by), depth + 1); };
+    auto holds = [&](const SizeExpr &by) { return isNonNegative(substitute(size, factor, by), depth + 1); };
     return both ? holds(operands[0]) && holds(operands[1]) : holds(operands[0]) || holds(operands[1]);
   }
   return false;

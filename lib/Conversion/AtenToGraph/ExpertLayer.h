@@ -18,7 +18,7 @@ struct ExpertLayer {
   Value wIn, wOut;
   bool inTransposed = false, outTransposed = false;
   /// [E, I or 2I] and [E, O]; null if absent.
-  Value bIn, bOut;
+  Value bIn = Value(), bOut = Value();
   bool gated = false, interleaved = false;
 };
 

@@ -166,7 +166,8 @@ void AttentionProgram::scoreTile(const Unit &unit, Value keyBlock, Value row) {
 
 void AttentionProgram::maskRow(const Unit &unit, Value row, Value end) {
   Value at = k.add(unit.scratch, row), lowest = k.f32(-std::numeric_limits<double>::infinity());
-  auto [query, g] = split(unit, row);
+  Value query, g;
+  std::tie(query, g) = split(unit, row);
   Value head = k.add(k.mul(unit.keyHead, k.idx(group)), g);
   auto clamp = [&](Value tensor, Value index, int64_t dim) -> Value { // a size of one serves all
     auto type = cast<MemRefType>(tensor.getType());

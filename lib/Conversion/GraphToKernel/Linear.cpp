@@ -182,7 +182,7 @@ private:
   void emit(KernelBuilder &kernel, const ProductTiles &tiles, const Operands &operands, Epilogue &epilogue) const {
     int64_t rows = tiles.rows, columns = tiles.columns, blockColumns = tiles.blockColumns;
     const bool isBatch = std::is_same_v<Op, nn::BatchLinearOp>;
-    auto [x, weight, bias, y, m] = operands;
+    Value x = operands.x, weight = operands.weight, bias = operands.bias, y = operands.y, m = operands.rows;
     // Enough rows to hide the cost of a column block, few enough to balance narrow weights.
     int64_t chunkRows = tiles.chunkRows;
     Value zero = kernel.idx(0), chunk = kernel.idx(chunkRows), depth = kernel.dim(x, 1);

@@ -34,7 +34,7 @@ private:
     int32_t ranks;
     int64_t stride = 1; ///< from a rank to the next one on the axis, in numbers of the job
     std::optional<moe::GridAxis> part = std::nullopt; ///< of another grid
-    FlatSymbolRefAttr grouped;                        ///< the grid of whose ranks there are groups here
+    FlatSymbolRefAttr grouped = {};                   ///< the grid of whose ranks there are groups here
   };
   /// The last grid varies fastest. Those that are dimensions or groups of another one count with that.
   void setStrides(ArrayRef<StringAttr> grids);
