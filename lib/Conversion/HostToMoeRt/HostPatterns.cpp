@@ -105,7 +105,10 @@ struct LowerAssert : ConvertOpToLLVMPattern<cf::AssertOp> {
 
   LogicalResult matchAndRewrite(cf::AssertOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<CheckOp>(op, state.context, adaptor.getArg(), op.getMsgAttr(), ValueRange());
+    const bool isOfCall = op->hasAttr(moe::kOfCallAttr);
+    auto check = rewriter.replaceOpWithNewOp<CheckOp>(op, state.context, adaptor.getArg(), op.getMsg(), ValueRange());
+    if (isOfCall)
+      check->setAttr(kOfCallAttr, rewriter.getUnitAttr());
     return success();
   }
 
@@ -117,8 +120,7 @@ struct LowerCheck : ConvertOpToLLVMPattern<kernel::CheckOp> {
 
   LogicalResult matchAndRewrite(kernel::CheckOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<CheckOp>(op, state.context, adaptor.getHolds(), op.getMessageAttr(),
-                                         adaptor.getValues());
+    rewriter.replaceOpWithNewOp<CheckOp>(op, state.context, adaptor.getHolds(), op.getMessage(), adaptor.getValues());
     return success();
   }
 

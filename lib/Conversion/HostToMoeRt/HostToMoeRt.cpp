@@ -179,7 +179,20 @@ private:
     main.erase();
   }
 
+  /// Ranks can refuse a call together, and go on, as long as none has begun it.
+  void keepChecksOfCall() {
+    bool hasBegun = false;
+    for (Operation &op : function.getBody().front()) {
+      hasBegun |= op.walk([](Operation *nested) {
+                      return isa<kernel::LaunchOp>(nested) ? WalkResult::interrupt() : WalkResult::advance();
+                    }).wasInterrupted();
+      if (hasBegun)
+        op.walk([](cf::AssertOp check) { check->removeAttr(moe::kOfCallAttr); });
+    }
+  }
+
   LogicalResult convert() {
+    keepChecksOfCall();
     if (failed(insertPhases(function, state.context)))
       return failure();
     MLIRContext *context = function.getContext();

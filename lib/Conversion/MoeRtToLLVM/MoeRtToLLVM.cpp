@@ -125,7 +125,7 @@ private:
       SmallVector<Value> arguments = {check.getContext(), LLVM::ZExtOp::create(b, op->getLoc(), i32, check.getHolds()),
                                       stringAddress(check.getMessage())};
       if (check.getValues().empty())
-        return call(op, "moert_check", arguments);
+        return call(op, check->hasAttr(kOfCallAttr) ? "moert_check_call" : "moert_check", arguments);
       arguments.append({constant(i32, check.getValues().size()), store(op, check.getValues())});
       return call(op, "moert_check_values", arguments);
     }

@@ -119,7 +119,8 @@ MOERT_API int32_t moert_session_run(moert_session *session);
 
 /* A program with axes runs as several ranks, each with a session of its own, in a process or a thread. They open
  * together; each run is one of all of them, with the same inputs, which they divide, and the same outputs, which they
- * put together. Inputs that are wrong, or do not fit the states, all ranks refuse, and go on; they also reset together.
+ * put together. Inputs that are wrong, do not fit the states, or are none that the graph was exported for, all ranks
+ * refuse, and go on; they also reset together.
  * A run ends on all ranks when it fails on one, and the error says on which and why; then the ranks are not together
  * any more, and every later run fails. Closing needs nobody else. Bytes that this rank has sent to each rank of an axis
  * since opening or clearing: NULL without such an axis. */

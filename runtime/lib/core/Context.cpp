@@ -161,6 +161,11 @@ void moert_check(moert_context *ctx, int32_t holds, const char *message) {
     ctx->leaveCall();
 }
 
+void moert_check_call(moert_context *ctx, int32_t holds, const char *message) {
+  ctx->isRefused = !holds && !ctx->rehearses;
+  moert_check(ctx, holds, message);
+}
+
 void moert_check_values(moert_context *ctx, int32_t holds, const char *message, int32_t count, const int64_t *values) {
   if (!holds && !ctx->rehearses && ctx->hasFailed(failure(kUserError, "%s", fillIn(message, count, values).c_str())))
     ctx->leaveCall();
@@ -183,6 +188,7 @@ void moert_context::checkRanks(const char *kernel) {
 
 Status moert_context::runProgram() {
   failure.code = kFine;
+  isRefused = false;
   // The calling program may run with other rounding or flushed denormals; the workers do not.
   unsigned mode = _mm_getcsr();
   _mm_setcsr(0x1f80);

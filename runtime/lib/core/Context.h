@@ -51,6 +51,7 @@ struct moert_context {
   // Left by moert_fail, or by a function that cannot return an error, through `leave`.
   moert::Status failure;
   jmp_buf leave;
+  bool isRefused = false; // the last run, by all ranks alike, before it did anything
 
   /// Whether `status` is a failure, which then becomes the call's. To be asked in a condition: nothing that owns memory
   /// may be alive when the call is left.

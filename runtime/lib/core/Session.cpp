@@ -218,20 +218,21 @@ Status Session::runOnce() {
   for (int32_t i = 0; i < program->input_count && !context.deviceValues; ++i)
     if (Status s = checkElements(*program, i, context.inputs[i], context.symbols); s.failed())
       return s;
-  return context.job ? runTogether() : runChecked();
+  const bool hadStates = context.statesLive;
+  Status status = context.job ? runTogether() : runChecked();
+  if (status.failed() && !hadStates) // else the states had the sizes of a call that never was
+    context.resetStates();
+  return status;
 }
 
 Status Session::runChecked() {
   if (context.device)
     if (Status s = context.device->begin(); s.failed())
       return s;
-  const bool hadStates = context.statesLive;
   if (Status s = context.prepareStates(); s.failed())
     return s;
   int64_t begin = context.trace ? now() : 0;
   Status status = context.run();
-  if (status.failed() && !hadStates) // else the states had the sizes of a call that never was
-    context.resetStates();
   if (!context.trace)
     return status;
   std::string sizes;

@@ -218,6 +218,7 @@ Status Session::runTogether() {
   if (Status s = context.checkStates(); s.failed())
     return context.deviceValues ? job.fail(s) : s;
   context.phase = nullptr;
+  context.isRefused = false;
   Status status = reserveForVariants();
   if (!status.failed() && !context.deviceValues)
     status = RankValues::divide(job, *program, context.inputs);
@@ -227,6 +228,8 @@ Status Session::runTogether() {
     status = runChecked();
   if (!status.failed() && !context.deviceValues)
     status = context.rankValues.gather(job, *program, context.outputs);
+  if (status.failed() && context.isRefused && !context.deviceValues)
+    return status;
   return status.failed() ? job.fail(status) : status;
 }
 

@@ -20,6 +20,7 @@
 // IR-DAG: declare void @moert_flags(ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_traffic(ptr, i32, ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_check(ptr, i32, ptr)
+// IR-DAG: declare void @moert_check_call(ptr, i32, ptr)
 // IR-DAG: declare void @moert_check_values(ptr, i32, ptr, i32, ptr)
 // IR-DAG: @moert_kernels = internal constant [2 x { ptr, ptr }] [{ ptr, ptr } { ptr @[[A:.*]], ptr @a }, { ptr, ptr } { ptr @[[B:.*]], ptr @b }]
 // IR-DAG: @[[A]] = internal constant [2 x i8] c"a\00"
@@ -68,6 +69,7 @@ llvm.func @b(%args: !llvm.ptr, %block: i64, %blocks: i64) {
 // CHECK: llvm.call @moert_check(%[[CTX]], %[[HOLDS]], %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr) -> ()
 // CHECK: llvm.store %[[N]], %{{.*}} : i64, !llvm.ptr
 // CHECK: llvm.call @moert_check_values(%[[CTX]], %{{.*}}, %{{.*}}, %{{.*}}, %[[SLOTS]])
+// CHECK: llvm.call @moert_check_call(%[[CTX]], %{{.*}}, %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr) -> ()
 // CHECK-NOT: moert.
 llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   %x = moert.input %ctx, 0
@@ -90,6 +92,7 @@ llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   %equal = llvm.icmp "eq" %n, %blocks : i64
   moert.check %ctx, %equal, "not the same"
   moert.check %ctx, %equal, "{0} and {1}"(%n, %n)
+  moert.check %ctx, %equal, "not alike" {of_call}
   %zero = llvm.mlir.constant(0 : i32) : i32
   llvm.return %zero : i32
 }

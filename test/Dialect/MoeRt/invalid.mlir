@@ -103,3 +103,11 @@ llvm.func @stride(%ctx: !llvm.ptr, %n: i64) {
   moert.flags %ctx, %n, slices = 0, stride = 0
   llvm.return
 }
+
+// -----
+
+llvm.func @values(%ctx: !llvm.ptr, %n: i64, %holds: i1) {
+  // expected-error@+1 {{'moert.check' op is of the call, whose message has no values}}
+  moert.check %ctx, %holds, "{0} rows"(%n) {of_call}
+  llvm.return
+}

@@ -51,6 +51,8 @@ llvm.func @run(%ctx: !llvm.ptr) -> i32 {
   moert.check %ctx, %holds, "an index is outside dimension 0"
   // CHECK: moert.check %{{.*}}, %{{.*}}, "{0} is no size"(%{{.*}})
   moert.check %ctx, %holds, "{0} is no size"(%m)
+  // CHECK: moert.check %{{.*}}, %{{.*}}, "an odd number" {of_call}
+  moert.check %ctx, %holds, "an odd number" {of_call}
   %ok = llvm.mlir.constant(0 : i32) : i32
   llvm.return %ok : i32
 }

@@ -115,6 +115,10 @@ void moert_check(moert_context *ctx, int32_t holds, const char *message) {
   moert_check_values(ctx, holds, message, 0, NULL);
 }
 
+void moert_check_call(moert_context *ctx, int32_t holds, const char *message) {
+  moert_check_values(ctx, holds, message, 0, NULL);
+}
+
 int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {
   fprintf(stderr, "%s\n", message);
   return code;

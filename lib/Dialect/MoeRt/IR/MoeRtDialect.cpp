@@ -38,6 +38,12 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LogicalResult CheckOp::verify() {
+  if ((*this)->hasAttr(kOfCallAttr) && !getValues().empty())
+    return emitOpError("is of the call, whose message has no values");
+  return success();
+}
+
 LogicalResult LaunchOp::verify() {
   if ((getPhases() || getLag()) && !isa<LaunchGroupOp>((*this)->getParentOp()))
     return emitOpError("has phases or a lag, but is not in a moert.launch_group");

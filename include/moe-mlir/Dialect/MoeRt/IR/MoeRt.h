@@ -15,4 +15,9 @@
 #define GET_OP_CLASSES
 #include "moe-mlir/Dialect/MoeRt/IR/MoeRtOps.h.inc"
 
+namespace mlir::moert {
+/// On a `moert.check`: all ranks find the same.
+constexpr llvm::StringLiteral kOfCallAttr = "of_call";
+} // namespace mlir::moert
+
 #endif // MOE_MLIR_DIALECT_MOERT_IR_MOERT_H

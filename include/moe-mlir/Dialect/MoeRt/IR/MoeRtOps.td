@@ -306,9 +306,14 @@ def MoeRt_CheckOp : MoeRt_Op<"check"> {
     ```mlir
     moert.check %ctx, %holds, "an index is outside dimension 0"
     moert.check %ctx, %same, "T is {0} in x but {1} in y"(%t, %u)
+    moert.check %ctx, %even, "an odd number of rows" {of_call}
     ```
+
+    With the attribute `of_call` (unit) it is about what the caller gives, and stands before the first launch: all ranks find the same, so that
+    they refuse the call together, and are still together for the next one. Without it a rank that ends the call ends the job.
   }];
   let arguments = (ins MoeRt_Ptr:$context, I1:$holds, StrAttr:$message, Variadic<I64>:$values);
+  let hasVerifier = 1;
   let assemblyFormat = "$context `,` $holds `,` $message (`(` $values^ `)`)? attr-dict";
 }
 
