@@ -36,6 +36,11 @@ void RandomCall::fillIntegers(const moert_value &value, Tensor &input) const {
     low = high = 0; // no bounds: nothing but zero is known to be legal
   else if (value.symbol >= 0)
     high = std::max(low, high + 1 - symbols[static_cast<size_t>(value.symbol)]);
+  if (value.index_of > 0) { // without bounds zero is legal, if anything is
+    const int64_t size = symbols[static_cast<size_t>(value.index_of - 1)];
+    low = value.lo > value.hi ? 0 : std::max(low, -size);
+    high = std::max(low, value.lo > value.hi ? size - 1 : std::min(high, size - 1));
+  }
   for (int64_t i = 0; i < count; ++i) {
     Philox random(seed, static_cast<uint64_t>(value.uniform ? 0 : i), 2);
     int64_t element = low + static_cast<int64_t>(random.uniform() * (static_cast<double>(high - low) + 1));

@@ -44,6 +44,8 @@ private:
   void checkExtract(tensor::ExtractOp op);
 
   bool narrow(BlockArgument argument, IndexRange range);
+  bool promiseIndex(BlockArgument argument, Value self, int64_t dim, bool wraps);
+  StringAttr nameOfSize(Value tensor, int64_t dim);
   std::string describeInput(BlockArgument argument);
   Value getSize(Location loc, Value tensor, int64_t dim);
   Value compare(Location loc, StringRef target, Value tensor, NamedArgument::second_type other);
@@ -68,6 +70,32 @@ bool Checker::narrow(BlockArgument argument, IndexRange range) {
     return false;
   function.setArgAttr(number, "moe.range", builder.getI64ArrayAttr({range.lo, range.hi}));
   return true;
+}
+
+/// Lets the argument promise that its elements are positions along `dim` of `self`, if its size has a name. Then a call
+/// with others is refused before it begins, and leaves the states as they are.
+bool Checker::promiseIndex(BlockArgument argument, Value self, int64_t dim, bool wraps) {
+  unsigned number = argument.getArgNumber();
+  StringAttr size = nameOfSize(self, dim);
+  auto given = function.getArgAttrOfType<StringAttr>(number, "moe.index_of");
+  if (!size || (given && given != size) || function.getArgAttr(number, "moe.state") ||
+      (!wraps && !narrow(argument, {0, farAway})))
+    return false;
+  function.setArgAttr(number, "moe.index_of", size);
+  return true;
+}
+
+/// The name of the arguments' size that this one is.
+StringAttr Checker::nameOfSize(Value tensor, int64_t dim) {
+  SizeAnalysis sizes;
+  SizeExpr wanted = sizes.getSize(tensor, dim);
+  for (BlockArgument argument : function.getArguments()) {
+    auto names = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "moe.dims");
+    for (auto [i, name] : llvm::enumerate(names ? names.getValue() : ArrayRef<Attribute>()))
+      if (!cast<StringAttr>(name).empty() && sizes.getSize(argument, i) == wanted)
+        return cast<StringAttr>(name);
+  }
+  return {};
 }
 
 /// "input 'x': " if the elements are those of an argument, which is then what the caller has to change.
@@ -116,8 +144,12 @@ void Checker::checkIndices(Operation *op, Value indices, Value self, int64_t dim
         return;
     if (!done.insert({indices, Value(), size, wraps}).second)
       return;
-  } else if (!done.insert({indices, self, dim, wraps}).second) {
-    return;
+  } else {
+    if (BlockArgument argument = getIndexArgument(indices))
+      if (promiseIndex(argument, self, dim, wraps))
+        return;
+    if (!done.insert({indices, self, dim, wraps}).second)
+      return;
   }
   Location loc = op->getLoc();
   Value end = getSize(loc, self, dim);
@@ -286,6 +318,7 @@ LogicalResult Checker::checkCall(CallOp call) {
     }
     return success();
   }
+  checkChoice(builder, call);
   bool embedding = base == "aten.embedding";
   if (!embedding && base != "aten.gather" && base != "aten.index_select" && base != "aten.index_copy" &&
       base != "aten.index_add" && base != "aten.scatter")

@@ -20,6 +20,9 @@ Value transposeMatrices(OpBuilder &builder, Location loc, Value value);
 /// " (aten.gather.default at model.py:7, node 'gather' of model.router)" (DescribePlace.cpp).
 std::string describePlace(Operation *op);
 
+/// Asserts, in front of a topk, max or the like, that there are as many elements as it chooses.
+void checkChoice(OpBuilder &builder, CallOp call);
+
 /// A pattern on calls of some operators.
 struct CallPattern : RewritePattern {
   CallPattern(MLIRContext *context, ArrayRef<StringRef> bases, PatternBenefit benefit = 1)

@@ -55,9 +55,11 @@ static Values lowerSum(Lowering &l) {
   std::optional<SmallVector<int64_t>> dims = getDims(l, cast<RankedTensorType>(self.getType()).getRank());
   if (!dims)
     return std::nullopt;
-  Type compute = getComputeType(l.getType().getElementType());
+  Type element = l.getType().getElementType(), compute = getComputeType(element);
+  if (isa<FloatType>(element)) // with a dtype the elements have it before they are added
+    self = l.cast(self, element);
   Value sum = l.reduce(l.cast(self, compute), *dims, isKept(l), l.b.getZeroAttr(compute), add);
-  return {{l.cast(sum, l.getType().getElementType())}};
+  return {{l.cast(sum, element)}};
 }
 
 static Values lowerMean(Lowering &l) {

@@ -53,6 +53,8 @@ FailureOr<Interface::Value> Interface::readValue(func::FuncOp function, Dictiona
   }
   if (auto symbol = attrs.getAs<StringAttr>("moe.range_plus"))
     value.symbol = symbolNumber(symbol);
+  if (auto symbol = attrs.getAs<StringAttr>("moe.index_of"))
+    value.indexOf = symbolNumber(symbol);
   value.uniform = attrs.contains("moe.uniform");
   for (FlatSymbolRefAttr grid : moe::splitGrids(attrs.get(moe::kSplitAttr)))
     value.axes.push_back(axes.number(grid));
@@ -196,6 +198,8 @@ DictionaryAttr Interface::toAttr(MLIRContext *context) const {
       }
       if (value.symbol >= 0)
         entry.set("symbol", b.getI64IntegerAttr(value.symbol));
+      if (value.indexOf >= 0)
+        entry.set("index_of", b.getI64IntegerAttr(value.indexOf));
       if (value.uniform)
         entry.set("uniform", b.getUnitAttr());
       if (!value.axes.empty())

@@ -50,7 +50,7 @@ public:
     MemRefType type;
     SmallVector<int64_t> dims; ///< symbol numbers of the dynamic dimensions, in order
     SmallVector<int64_t> dimRanges; ///< least and greatest size of each dimension; none: may be any
-    int64_t lo = 0, hi = -1, symbol = -1;
+    int64_t lo = 0, hi = -1, symbol = -1, indexOf = -1;
     bool uniform = false;
     SmallVector<int64_t, 2> axes; ///< among whose ranks dimension 0 is divided
   };

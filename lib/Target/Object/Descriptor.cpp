@@ -143,7 +143,7 @@ FailureOr<llvm::Constant *> DescriptorBuilder::value(DictionaryAttr entry) {
   };
   return structure({string(name), int32(*dtype), int32(memref.getRank()), *extents, int64(integer("lo", 0)),
                     int64(integer("hi", -1)), int32(integer("symbol", -1)), int32(entry.contains("uniform")),
-                    int32(bits), array(ranges, "moert.dim_ranges")});
+                    int32(bits), array(ranges, "moert.dim_ranges"), int32(1 + integer("index_of", -1))});
 }
 
 FailureOr<llvm::Constant *> DescriptorBuilder::parameter(DictionaryAttr entry) {

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MOERT_ABI_VERSION 8
+#define MOERT_ABI_VERSION 9
 #define MOERT_MAX_RANK 8
 
 /* A function that cannot go on (no memory, an output of the wrong rank, a check that fails) ends the call: it does not

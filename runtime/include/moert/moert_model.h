@@ -35,6 +35,8 @@ typedef struct moert_value {
   uint32_t axes;
   /* Inputs: least and greatest size of each dimension, in turn, of all of it where ranks divide it. NULL: any. */
   const int64_t *dim_ranges;
+  /* Integer inputs: with n > 0, every element is below the size of symbol n - 1, and not below its negative. */
+  int32_t index_of;
 } moert_value;
 
 /* Ranks in one direction of the job's grid: rank r of the job has the number r / stride % ranks on it. A job has as

@@ -55,6 +55,20 @@ Status bindSizes(const moert_program &program, int32_t index, const Tensor &inpu
   return {};
 }
 
+/// Positions along a size.
+template <typename T>
+static Status checkPositions(const moert_value &declared, const char *name, int64_t size, const void *data,
+                             int64_t count) {
+  const T *values = static_cast<const T *>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t value = static_cast<int64_t>(values[i]);
+    if (value >= size || value < -size)
+      return failure(kUserError, "input '%s': element %lld is %lld, an index outside of %s = %lld", declared.name,
+                     static_cast<long long>(i), static_cast<long long>(value), name, static_cast<long long>(size));
+  }
+  return {};
+}
+
 template <typename T>
 static Status checkIntegers(const moert_value &declared, const char *symbolName, int64_t symbolSize, const void *data,
                             int64_t count) {
@@ -98,22 +112,31 @@ Status checkElements(const moert_program &program, int32_t index, const Tensor &
   if (declared.dtype == MOERT_BOOL)
     if (Status s = checkBools(declared, input.data, count); s.failed())
       return s;
-  if (declared.lo > declared.hi && !declared.uniform)
+  const bool hasBounds = declared.lo <= declared.hi || declared.uniform, isIndex = declared.index_of > 0;
+  if (!hasBounds && !isIndex)
     return {};
-  const char *name = declared.symbol >= 0 ? program.symbols[declared.symbol] : "";
-  int64_t size = declared.symbol >= 0 ? symbols[static_cast<size_t>(declared.symbol)] : 0;
+  auto sizeOf = [&](int32_t symbol) { return symbol >= 0 ? symbols[static_cast<size_t>(symbol)] : 0; };
+  auto nameOf = [&](int32_t symbol) { return symbol >= 0 ? program.symbols[symbol] : ""; };
+  auto check = [&](auto type) -> Status {
+    using T = decltype(type);
+    const int32_t along = declared.index_of - 1, plus = declared.symbol;
+    if (isIndex)
+      if (Status s = checkPositions<T>(declared, nameOf(along), sizeOf(along), input.data, count); s.failed())
+        return s;
+    return hasBounds ? checkIntegers<T>(declared, nameOf(plus), sizeOf(plus), input.data, count) : Status();
+  };
   switch (declared.dtype) {
   case MOERT_I64:
-    return checkIntegers<int64_t>(declared, name, size, input.data, count);
+    return check(int64_t());
   case MOERT_I32:
-    return checkIntegers<int32_t>(declared, name, size, input.data, count);
+    return check(int32_t());
   case MOERT_I16:
-    return checkIntegers<int16_t>(declared, name, size, input.data, count);
+    return check(int16_t());
   case MOERT_I8:
-    return checkIntegers<int8_t>(declared, name, size, input.data, count);
+    return check(int8_t());
   case MOERT_U8:
   case MOERT_BOOL:
-    return checkIntegers<uint8_t>(declared, name, size, input.data, count);
+    return check(uint8_t());
   default:
     return {};
   }

@@ -53,7 +53,7 @@ static bool validValue(const moert_program &program, const moert_value &value) {
     ranks *= axes >> a & 1 ? program.axes[a].ranks : 1;
   if (value.rank > 0 && value.sizes[0] > 0 && value.sizes[0] % ranks != 0)
     return false;
-  return value.symbol < program.symbol_count;
+  return value.symbol < program.symbol_count && value.index_of >= 0 && value.index_of <= program.symbol_count;
 }
 
 int64_t partsOf(const moert_program &program, const moert_parameter_desc &parameter) {

@@ -18,7 +18,7 @@ static bool areAlike(const moert_value *one, const moert_value *other, int32_t c
     const moert_value &a = one[i], &b = other[i];
     if (!isSame(a.name, b.name) || a.dtype != b.dtype || a.rank != b.rank ||
         !std::equal(a.sizes, a.sizes + a.rank, b.sizes) || a.lo != b.lo || a.hi != b.hi || a.symbol != b.symbol ||
-        a.uniform != b.uniform || !a.dim_ranges != !b.dim_ranges ||
+        a.uniform != b.uniform || a.index_of != b.index_of || !a.dim_ranges != !b.dim_ranges ||
         (a.dim_ranges && !std::equal(a.dim_ranges, a.dim_ranges + 2 * a.rank, b.dim_ranges)))
       return false;
   }

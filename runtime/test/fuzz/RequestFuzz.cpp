@@ -13,8 +13,8 @@
 using namespace moert;
 
 static const moert_value kInputs[] = {
-    {"x", MOERT_BF16, 2, {-1, 2}, 1, 0, -1, 0, 0, nullptr},
-    {"n", MOERT_I8, 1, {-1}, 1, 0, -1, 0, 0, nullptr},
+    {"x", MOERT_BF16, 2, {-1, 2}, 1, 0, -1, 0, 0, nullptr, 0},
+    {"n", MOERT_I8, 1, {-1}, 1, 0, -1, 0, 0, nullptr, 0},
 };
 static const char *const kSymbols[] = {"rows"};
 

@@ -18,7 +18,7 @@ def test_help_and_flags(bigram, layer):
 
 def test_version_and_info(bigram, layer):
     assert bigram.out("--version") == (b"toy-bigram, build 00112233445566778899aabbccddeeff, compiled by moe-compile 0.1.0 "
-                                       b"for x86-64, runtime ABI 8\n")
+                                       b"for x86-64, runtime ABI 9\n")
     text = bigram.out("--info").decode()
     for part in ["model:      toy-bigram", "features:   sse,sse2", "parameters: 1 packed arrays, 262144 bytes",
                  "tokens                   batch x sequence x i64, 0..255", "batch x i64, 0..64 - sequence, all equal",

@@ -16,9 +16,9 @@ using namespace moert;
 namespace {
 
 const moert_value kInputs[] = {
-    {"tokens", MOERT_I64, 2, {-1, -2}, 0, 9, -1, 0, 0, nullptr},
-    {"position", MOERT_I64, 1, {-1}, 0, 15, 1, 1, 0, nullptr},
-    {"mask", MOERT_BOOL, 1, {3}, 0, 1, -1, 0, 0, nullptr},
+    {"tokens", MOERT_I64, 2, {-1, -2}, 0, 9, -1, 0, 0, nullptr, 0},
+    {"position", MOERT_I64, 1, {-1}, 0, 15, 1, 1, 0, nullptr, 0},
+    {"mask", MOERT_BOOL, 1, {3}, 0, 1, -1, 0, 0, nullptr, 0},
 };
 const char *const kSymbols[] = {"batch", "sequence"};
 
@@ -73,10 +73,30 @@ TEST(Inputs, ChecksElements) {
   EXPECT_EQ(check({1}, 1, {0}, {0, 2, 0}), "input 'mask': element 1 is the byte 2; a bool is 0 or 1");
 }
 
+TEST(Inputs, ChecksIndices) {
+  moert_program program = makeProgram();
+  moert_value value = {"keep", MOERT_I16, 1, {-1}, 0, -1, -1, 0, 0, nullptr, 2};
+  program.inputs = &value;
+  auto check = [&](std::vector<int16_t> elements, int64_t sequence) {
+    Tensor input;
+    input.data = elements.data();
+    input.sizes[0] = static_cast<int64_t>(elements.size());
+    return checkElements(program, 0, input, {7, sequence}).message;
+  };
+  EXPECT_EQ(check({0, 3, -4, -1}, 4), "");
+  EXPECT_EQ(check({}, 0), "");
+  EXPECT_EQ(check({0, 4}, 4), "input 'keep': element 1 is 4, an index outside of sequence = 4");
+  EXPECT_EQ(check({-5}, 4), "input 'keep': element 0 is -5, an index outside of sequence = 4");
+  EXPECT_EQ(check({0}, 0), "input 'keep': element 0 is 0, an index outside of sequence = 0");
+  value.hi = INT64_MAX;
+  EXPECT_EQ(check({0, 3}, 4), "");
+  EXPECT_EQ(check({-1}, 4), "input 'keep': element 0 is -1, outside 0..9223372036854775807");
+}
+
 /// Whether it has bounds or not.
 TEST(Inputs, BoolsAreZeroOrOne) {
   moert_program program = makeProgram();
-  const moert_value mask = {"mask", MOERT_BOOL, 1, {-1}, 0, -1, -1, 0, 0, nullptr};
+  const moert_value mask = {"mask", MOERT_BOOL, 1, {-1}, 0, -1, -1, 0, 0, nullptr, 0};
   program.inputs = &mask;
   uint8_t bytes[] = {0, 1, 255};
   Tensor input;

@@ -13,9 +13,9 @@ using namespace moert;
 namespace {
 
 const moert_value kInputs[] = {
-    {"x", MOERT_BF16, 2, {-1, 2}, 1, 0, -1, 0, 0, nullptr},
-    {"flags", MOERT_BOOL, 1, {3}, 1, 0, -1, 0, 0, nullptr},
-    {"depth", MOERT_I64, 0, {}, 1, 0, -1, 0, 0, nullptr},
+    {"x", MOERT_BF16, 2, {-1, 2}, 1, 0, -1, 0, 0, nullptr, 0},
+    {"flags", MOERT_BOOL, 1, {3}, 1, 0, -1, 0, 0, nullptr, 0},
+    {"depth", MOERT_I64, 0, {}, 1, 0, -1, 0, 0, nullptr, 0},
 };
 const char *const kSymbols[] = {"rows"};
 

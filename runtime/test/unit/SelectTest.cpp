@@ -60,7 +60,7 @@ TEST(Select, ErrorsListWhatThereIs) {
 TEST(Select, RejectsListsOfOtherVersions) {
   Selection selection;
   EXPECT_EQ(selectProgram({1, 3, kPrograms}, nullptr, nullptr, selection).message,
-            "the program was compiled for runtime ABI 1, this runtime has ABI 8");
+            "the program was compiled for runtime ABI 1, this runtime has ABI 9");
   EXPECT_EQ(selectProgram({MOERT_ABI_VERSION, 0, kPrograms}, nullptr, nullptr, selection).code, kInternal);
 }
 

@@ -86,7 +86,7 @@ module attributes {moe.name = 7} {}
 
 // -----
 
-// expected-error@+1 {{'func.func' op 'moe.dim' is no attribute of an argument; one of moe.dim_ranges, moe.dims, moe.encoding, moe.name, moe.range, moe.range_plus, moe.split, moe.state, moe.uniform}}
+// expected-error@+1 {{'func.func' op 'moe.dim' is no attribute of an argument; one of moe.dim_ranges, moe.dims, moe.encoding, moe.index_of, moe.name, moe.range, moe.range_plus, moe.split, moe.state, moe.uniform}}
 func.func private @unknown_argument(tensor<?xf32> {moe.dim = ["batch"]})
 
 // -----
@@ -200,6 +200,16 @@ func.func private @range_type(tensor<4xf32> {moe.range = [0, 3]})
 
 // expected-error@+1 {{'func.func' op 'moe.range_plus' of argument 0 needs 'moe.range'}}
 func.func private @range_plus(tensor<4xi64> {moe.range_plus = "seq"})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.index_of' of argument 0 names "seq", which is no size of an argument in 'moe.dims'}}
+func.func private @index_of_unknown(tensor<4xi64> {moe.index_of = "seq"}, tensor<?xf32> {moe.dims = ["n"]})
+
+// -----
+
+// expected-error@+1 {{'func.func' op 'moe.index_of' is for integers, but argument 0 is 'tensor<4xf32>'}}
+func.func private @index_of_floats(tensor<4xf32> {moe.index_of = "n"}, tensor<?xf32> {moe.dims = ["n"]})
 
 // -----
 

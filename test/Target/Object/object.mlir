@@ -19,9 +19,9 @@
 // DESCRIPTOR-DAG: c"example\00"
 // DESCRIPTOR-DAG: c"batch\00"
 // DESCRIPTOR-DAG: avx512_bf16
-// DESCRIPTOR-DAG: @moert.program = private {{.*}} { i32 8, i32 0, ptr {{.*}}, i32 1, i32 1, i32 0, i32 1, i32 1, i32 1, ptr {{.*}}, ptr null, i32 0, ptr null, ptr null, i32 0, ptr @moe_run }
+// DESCRIPTOR-DAG: @moert.program = private {{.*}} { i32 9, i32 0, ptr {{.*}}, i32 1, i32 1, i32 0, i32 1, i32 1, i32 1, ptr {{.*}}, ptr null, i32 0, ptr null, ptr null, i32 0, ptr @moe_run }
 // DESCRIPTOR-DAG: @moert.programs = private {{.*}} [1 x ptr] [ptr @moert.program]
-// DESCRIPTOR-DAG: @moert_model_programs = {{.*}}constant {{.*}} { i32 8, i32 1, ptr @moert.programs }
+// DESCRIPTOR-DAG: @moert_model_programs = {{.*}}constant {{.*}} { i32 9, i32 1, ptr @moert.programs }
 
 // The inner loop of the full tile: 24 dot products, 4 loads of weights, 6 broadcasts, and nothing goes through the
 // stack. (LLVM may unroll it; the counts are those of a stretch without a jump.)

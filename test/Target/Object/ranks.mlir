@@ -40,10 +40,10 @@
 
 // DESCRIPTOR-DAG: @[[NAME:moert.string[.0-9]*]] = private constant [3 x i8] c"ep\00"
 // DESCRIPTOR-DAG: @moert.axes = private {{.*}} [{ ptr, i32, i32 } { ptr @[[NAME]], i32 2, i32 1 }]
-// DESCRIPTOR-DAG: @moert.inputs = private {{.*}} { ptr {{.*}}, i32 0, i32 2, [8 x i64] [i64 -1, i64 8, {{.*}}], i64 0, i64 -1, i32 -1, i32 0, i32 1, ptr null }
-// DESCRIPTOR-DAG: @moert.outputs = private {{.*}}, i32 -1, i32 0, i32 1, ptr null }
+// DESCRIPTOR-DAG: @moert.inputs = private {{.*}} { ptr {{.*}}, i32 0, i32 2, [8 x i64] [i64 -1, i64 8, {{.*}}], i64 0, i64 -1, i32 -1, i32 0, i32 1, ptr null, i32 0 }
+// DESCRIPTOR-DAG: @moert.outputs = private {{.*}}, i32 -1, i32 0, i32 1, ptr null, i32 0 }
 // DESCRIPTOR-DAG: @moert.parameters = private {{.*}} { ptr {{.*}}, i32 0, i32 2, [8 x i64] [i64 4, i64 8, {{.*}}], [2 x i32] [i32 0, i32 -1], i32 -1, i64 0 }
-// DESCRIPTOR-DAG: @moert.program = private {{.*}} { i32 8, i32 0, ptr {{.*}}, ptr null, i32 1, ptr @moert.axes, ptr null, i32 1, ptr @moe_run }
+// DESCRIPTOR-DAG: @moert.program = private {{.*}} { i32 9, i32 0, ptr {{.*}}, ptr null, i32 1, ptr @moert.axes, ptr null, i32 1, ptr @moe_run }
 
 // REPORT-DAG: give
 // REPORT-DAG: collect

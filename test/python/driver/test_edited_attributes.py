@@ -46,6 +46,10 @@ MODULE = {
 SLOTS = {
     "moe.dims": [('["keep"]', '["seq"]', "=logits_to_keep           seq x i64"), ('["batch", "seq"]', '["batch"]', "names of dimensions in 'moe.dims'")],
     "moe.encoding": [('moe.encoding = "key"', 'moe.encoding = 5', "'moe.encoding' of 'key_cache_0' must be a name")],
+    "moe.index_of": [
+        ('moe.index_of = "seq"', 'moe.index_of = "batch"', "=keep x i64, an index of batch\n"),
+        ('moe.index_of = "seq"', 'moe.index_of = "s"', "'moe.index_of' of 'logits_to_keep' names \"s\", which is no size of an argument"),
+    ],
     "moe.name": [
         ('moe.name = "position"', 'moe.name = "start"', "names 'position' as position, but no entry of inputs has that name"),
         ('moe.name = "key_cache_0"', 'moe.name = "other"', "=other "),
@@ -122,3 +126,13 @@ def check(text, said, folder):
     info = subprocess.run([folder / "a", "--info"], capture_output=True, text=True, check=True).stdout
     assert said[1:] in info
     (folder / "a").unlink()
+
+
+def test_only_main_generates_text(levels, tmp_path):
+    """Another entry with inputs of the same names may take more positions than the cache of main has."""
+    text = levels["graph"]
+    begin = text.index("  func.func @main(")
+    end = text.index("\n  }\n", begin) + len("\n  }\n")
+    other = text[begin:end].replace("@main(", "@other(").replace("moe.range = [0, 63]", "moe.range = [0, 639]")
+    assert other.count("639") == 1
+    check(text[:end] + other + text[end:], "=  cache        64 tokens per row", tmp_path)

@@ -1,4 +1,7 @@
-"""Calls of another batch than the states hold are refused, and what follows is what it would be without them: on ranks as in one process."""
+"""What all ranks find wrong alike in a call they refuse together, and what follows is what it would be without it: on ranks as in one process."""
+
+import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -6,6 +9,7 @@ import pytest
 from moe_mlir import Executable, ExecutableError
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import export_model, step_inputs
+from moe_mlir.testing.families import small_model
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.ranks import DEADLINE, assert_same_bits, children_of, compile_for
@@ -61,3 +65,65 @@ def test_what_is_refused_leaves_the_states(model, way):
                 assert_close(result["logits"], one["logits"], bound=1e-5)
         else:
             assert_same_bits(actual, expected)
+
+
+def play_kept(program, text, refused):
+    """The outputs of a text's calls; with `refused`, calls stand between them whose kept rows are none of theirs."""
+    program.reset()
+    outputs = []
+    for call in text:
+        length = call["input_ids"].shape[1]
+        for row in (length, -length - 1, 10**12) if refused else ():
+            with pytest.raises(ExecutableError, match=rf"input 'logits_to_keep': element 0 is {row}, an index outside of seq = {length}"):
+                program.run({**call, "logits_to_keep": np.array([row])})
+        outputs.append(program.run({**call, "logits_to_keep": np.array([-1])}))
+    return outputs
+
+
+@pytest.mark.parametrize("family,way", [("mixtral", "1"), ("qwen3_next", "1"), ("mixtral", "ep=2"), ("mixtral", "tp=2"), ("mixtral", "dp=2")])
+def test_an_index_that_is_refused_leaves_the_states(tmp_path, family, way):
+    """The runtime looks at it before the program begins: recurrent states would be a step further, and ranks not together."""
+    model = tiny_model(family) if family == "mixtral" else small_model(family, layer_types=["linear_attention", "full_attention"], num_hidden_layers=2)
+    export_model(model, tmp_path / "model.pt2", max_cache_len=16)
+    tokens = random_tokens(model, 2, 8, 5)
+    text = [step_inputs(tokens[:, :5]), *(step_inputs(tokens[:, at : at + 1], at) for at in range(5, 8))]
+    path = compile_for(tmp_path / "model.pt2", tmp_path, 1 if way == "1" else way)
+    arguments = () if way == "1" else ("--ranks=2", f"--deadline={DEADLINE}")
+    with Executable(path, arguments=(*arguments, "--threads=1"), timeout=60) as program:
+        undisturbed = play_kept(program, text, refused=False)
+        first = program._process._process.pid
+        assert_same_bits(play_kept(program, text, refused=True), undisturbed)
+        assert program._process._process.pid == first, "a refused call ended the job"
+
+
+def with_guard(model, path, guard):
+    """The exported model, traced as one that asks this of its inputs."""
+    with zipfile.ZipFile(model) as archive, zipfile.ZipFile(path, "w") as copy:
+        for name in archive.namelist():
+            data = archive.read(name)
+            if name.endswith("models/model.json"):
+                data = json.dumps({**json.loads(data), "guards_code": [guard]})
+            copy.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize("way", ["1", "ep=2,tokens=replicated", "tp=2", "ep=2 and dp=2"])
+def test_a_guard_of_the_graph_leaves_the_states(model, tmp_path, way):
+    """Even lengths are refused: in the first call, and between others."""
+    folder, calls, expected = model
+    odd = with_guard(folder / "model.pt2", tmp_path / "model.pt2", "L['input_ids'].size()[1] % 2 == 1")
+    way, *others = way.split(" and ")
+    path = compile_for(odd, tmp_path, 1 if way == "1" else way, *(f"--variant={other}" for other in others))
+    arguments = () if way == "1" else ("--ranks=2", f"--deadline={DEADLINE}", "--threads=1")
+    first, *steps = calls[0]
+    with Executable(path, arguments=arguments, timeout=60) as program:
+        for _ in range(2):
+            outputs = []
+            for index, call in enumerate([first, *steps]):
+                for batch in (2,) if index else (1, 3):
+                    with pytest.raises(ExecutableError, match="the model was exported for inputs with"):
+                        program.run(step_inputs(np.ones((batch, 2), np.int64), call["position"][0]))
+                outputs.append(program.run(call))
+            for result, one in zip(outputs, expected, strict=False):
+                assert_close(result["logits"], one["logits"], bound=1e-5)
+            program.reset()

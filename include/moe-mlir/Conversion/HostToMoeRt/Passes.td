@@ -24,7 +24,7 @@ def ConvertHostToMoeRt : Pass<"convert-host-to-moert", "::mlir::ModuleOp"> {
     What the runtime must know of the program goes into the new function's attribute `moert.program`:
 
     - `inputs`, `outputs`, `states`: `{name, type = memref<...>, dims = [symbol numbers of dynamic dimensions]}` and for
-      inputs what the arguments' attributes `moe.range`, `moe.range_plus` and `moe.uniform` say (`lo`, `hi`, `symbol`,
+      inputs what the arguments' attributes `moe.range`, `moe.range_plus`, `moe.index_of` and `moe.uniform` say (`lo`, `hi`, `symbol`, `index_of`,
       `uniform`), and `moe.dim_ranges` as `dim_ranges`, two numbers for each dimension. Names come from `moe.name`, symbols from `moe.dims`; without them they are made up. `moe.split = [@dp, @ep]`
       becomes `axes = array<i64: 0, 1>`: dimension 0 is divided among the ranks of these axes.
     - `symbols`: the names of the dynamic sizes.

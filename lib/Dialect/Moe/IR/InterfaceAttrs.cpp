@@ -21,9 +21,9 @@ using namespace mlir;
 using namespace mlir::moe;
 
 static constexpr StringRef moduleNames[] = {"moe.generation", "moe.level", "moe.name", "moe.weights"};
-static constexpr StringRef argumentNames[] = {"moe.dim_ranges", "moe.dims",       "moe.encoding",
-                                              "moe.name",       "moe.range",      "moe.range_plus",
-                                              "moe.split",      "moe.state",      "moe.uniform"};
+static constexpr StringRef argumentNames[] = {"moe.dim_ranges", "moe.dims",   "moe.encoding",   "moe.index_of",
+                                              "moe.name",       "moe.range",  "moe.range_plus", "moe.split",
+                                              "moe.state",      "moe.uniform"};
 static constexpr StringRef resultNames[] = {"moe.dims", "moe.name", "moe.split", "moe.state_of"};
 
 static LogicalResult verifyName(Operation *op, StringRef name, ArrayRef<StringRef> known, const Twine &owner) {
@@ -173,7 +173,7 @@ struct Slot {
   LogicalResult verifyDims(Attribute value);
   LogicalResult verifyDimRanges(Attribute value);
   LogicalResult verifyRange(Attribute value);
-  LogicalResult verifyRangePlus(StringAttr size);
+  LogicalResult verifySizeName(StringRef key, StringAttr size);
   LogicalResult verifySplit(Attribute value);
   LogicalResult verifyStateOf(Attribute value);
 };
@@ -240,14 +240,16 @@ LogicalResult Slot::verifyRange(Attribute value) {
   return success();
 }
 
-/// Without a size of that name the bound would hold for the first position only.
-LogicalResult Slot::verifyRangePlus(StringAttr size) {
-  if (!attrs.contains("moe.range"))
+/// Without a size of that name the bound would hold for the first position only, or there would be none.
+LogicalResult Slot::verifySizeName(StringRef key, StringAttr size) {
+  if (key == "moe.range_plus" && !attrs.contains("moe.range"))
     return func.emitOpError() << "'moe.range_plus' of " << name << " needs 'moe.range'";
+  if (!isa<IntegerType>(getElementTypeOrSelf(type)))
+    return func.emitOpError() << "'" << key << "' is for integers, but " << name << " is " << type;
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
     if (auto names = func.getArgAttrOfType<ArrayAttr>(i, "moe.dims"); names && llvm::is_contained(names, size))
       return success();
-  return func.emitOpError() << "'moe.range_plus' of " << name << " names " << size
+  return func.emitOpError() << "'" << key << "' of " << name << " names " << size
                             << ", which is no size of an argument in 'moe.dims'";
 }
 
@@ -322,7 +324,8 @@ LogicalResult Slot::verify(NamedAttribute attr) {
     return isa<UnitAttr>(value) ? success() : wrong("without a value");
   if (!isText(value))
     return wrong(nameExpected(value));
-  return key == "moe.range_plus" ? verifyRangePlus(cast<StringAttr>(value)) : success();
+  const bool isSize = key == "moe.range_plus" || key == "moe.index_of";
+  return isSize ? verifySizeName(key, cast<StringAttr>(value)) : success();
 }
 
 /// Callers name what they give and get: of two inputs with one name, one could not be given, and of two outputs one
