@@ -1,13 +1,15 @@
 //===- Assertions.cpp - what a model demands of values ------------------------------------------------------------===//
 //
-// `torch._check` of a number that the graph computes, and `torch._assert_async`, hold when the program runs, as in
-// PyTorch. What is about sizes alone is among the graph's guards and ranges, which the importer asks (Guards.cpp).
+// `torch._check`, of a number that the graph computes or of sizes, and `torch._assert_async` hold when the program
+// runs, as in PyTorch. Most of what is about sizes of the inputs is not here, but among the graph's guards
+// (Guards.cpp).
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Patterns.h"
 
 #include "moe-mlir/Dialect/Moe/IR/Moe.h"
+#include "moe-mlir/Support/UntrustedJson.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -16,12 +18,6 @@ using namespace mlir;
 using namespace mlir::aten;
 
 namespace {
-
-/// What a number is computed from.
-struct Origin {
-  bool values = false; ///< elements of tensors
-  bool sizes = false;  ///< sizes of tensors
-};
 
 /// Assertions about metadata hold by construction: every type was exported with the graph.
 struct DropAssertions : CallPattern {
@@ -39,31 +35,30 @@ struct DropAssertions : CallPattern {
 
 } // namespace
 
-static Origin getOrigin(Value number) {
-  Origin origin;
+/// Whether sizes of tensors are in it.
+static bool isOfSizes(Value number) {
   SmallVector<Value> open{number};
   llvm::SmallDenseSet<Value> seen;
   while (!open.empty()) {
     Value value = open.pop_back_val();
-    if (!seen.insert(value).second)
-      continue;
     Operation *op = value.getDefiningOp();
-    auto call = dyn_cast_or_null<CallOp>(op);
+    if (!op || !seen.insert(value).second)
+      continue;
+    auto call = dyn_cast<CallOp>(op);
     StringRef base = call ? call.getBase() : "";
-    if (!op || isa<tensor::ExtractOp>(op) || base == "aten.item" || base == "aten._local_scalar_dense")
-      origin.values = true;
-    else if (isa<tensor::DimOp>(op) || base == "aten.sym_size")
-      origin.sizes = true;
-    else
+    if (isa<tensor::DimOp>(op) || base == "aten.sym_size")
+      return true;
+    if (!isa<tensor::ExtractOp>(op) && base != "aten.item" && base != "aten._local_scalar_dense")
       llvm::append_range(open, op->getOperands());
   }
-  return origin;
+  return false;
 }
 
 /// Puts the check in the place of the call.
 static void replaceByAssert(PatternRewriter &rewriter, CallOp call, Value holds, bool ofCall) {
   StringRef given = call.getString("assert_msg").value_or("");
-  std::string message = (given.empty() ? "an assertion of the model fails" : given).str() + describePlace(call);
+  std::string message =
+      (given.empty() ? "an assertion of the model fails" : moe_mlir::printablePath(given)) + describePlace(call);
   auto check = rewriter.replaceOpWithNewOp<cf::AssertOp>(call, holds, rewriter.getStringAttr(message));
   if (ofCall)
     check->setAttr(moe::kOfCallAttr, rewriter.getUnitAttr());
@@ -76,13 +71,16 @@ struct AssertNumber : CallPattern {
   AssertNumber(MLIRContext *context) : CallPattern(context, {"aten._assert_scalar"}) {}
   LogicalResult rewrite(CallOp call, PatternRewriter &rewriter) const override {
     Value holds = call.getValue("self");
-    if (!call.use_empty() || (holds && !holds.getType().isInteger(1)))
+    std::optional<bool> constant = call.getBool("self");
+    if (!call.use_empty() || !(constant || (holds && holds.getType().isInteger(1))))
       return failure();
-    Origin origin = holds ? getOrigin(holds) : Origin();
-    if (origin.values)
-      replaceByAssert(rewriter, call, holds, origin.sizes);
-    else
+    if (constant == true) {
       rewriter.eraseOp(call);
+      return success();
+    }
+    if (constant)
+      holds = arith::ConstantOp::create(rewriter, call.getLoc(), rewriter.getBoolAttr(false));
+    replaceByAssert(rewriter, call, holds, isOfSizes(holds));
     return success();
   }
 };

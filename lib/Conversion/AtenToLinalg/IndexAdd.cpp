@@ -35,8 +35,9 @@ static Values lowerIndexAdd(Lowering &l) {
   iterators.push_back(utils::IteratorType::reduction);
   auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
     Type in = getComputeType(type.getElementType());
-    Value here = convertScalar(b, loc, linalg::IndexOp::create(b, loc, *dim), args[0].getType());
-    Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, args[0], here);
+    Value here = convertScalar(b, loc, linalg::IndexOp::create(b, loc, *dim), b.getI64Type());
+    Value wanted = convertScalar(b, loc, args[0], b.getI64Type());
+    Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, wanted, here);
     Value x = convertScalar(b, loc, args[2], in), y = convertScalar(b, loc, args[1], in);
     Value rounded = convertScalar(b, loc, add(b, loc, {y, x}), type.getElementType());
     linalg::YieldOp::create(b, loc, arith::SelectOp::create(b, loc, hit, rounded, args[2]).getResult());

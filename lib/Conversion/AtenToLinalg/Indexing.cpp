@@ -147,10 +147,12 @@ static Value write(Lowering &l, Value self, int64_t dim, Value index, AffineMap 
   iterators.push_back(utils::IteratorType::reduction);
   auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
     Value here = linalg::IndexOp::create(b, loc, dim), wanted = args[0];
-    if (wraps)
+    if (wraps) {
       wanted = getPosition(b, loc, wanted, size);
-    else
-      here = convertScalar(b, loc, here, wanted.getType());
+    } else {
+      here = convertScalar(b, loc, here, b.getI64Type());
+      wanted = convertScalar(b, loc, wanted, b.getI64Type());
+    }
     Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, wanted, here);
     Value value = source ? args[1] : convertScalar(b, loc, number, type.getElementType());
     linalg::YieldOp::create(b, loc, arith::SelectOp::create(b, loc, hit, value, args.back()).getResult());

@@ -2,6 +2,7 @@
 
 #include "Lowering.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -46,6 +47,13 @@ static OpFoldResult getBound(Lowering &l, StringRef name, int64_t absent) {
   return bound && bound->size() == 1 ? bound->front() : l.b.getIndexAttr(absent);
 }
 
+/// Tracing found how many there are where bounds are computed, and the program was made for that number.
+static void assertCount(Lowering &l, int64_t count, Value length) {
+  Value known = arith::ConstantIndexOp::create(l.b, l.loc, count);
+  Value holds = arith::CmpIOp::create(l.b, l.loc, arith::CmpIPredicate::eq, length, known);
+  cf::AssertOp::create(l.b, l.loc, holds, ("the model was exported for slices of " + Twine(count) + " here").str());
+}
+
 /// Where a slice starts: an empty one may start behind the last element in PyTorch, but nowhere else.
 static OpFoldResult placeSlice(Lowering &l, OpFoldResult start, OpFoldResult count, OpFoldResult size) {
   std::optional<int64_t> whole = getConstantIntValue(size), constant = getConstantIntValue(count);
@@ -72,13 +80,17 @@ static Values lowerSlice(Lowering &l) {
   OpFoldResult start = clampBound(l, getBound(l, "start", 0), size);
   OpFoldResult end = clampBound(l, getBound(l, "end", std::numeric_limits<int64_t>::max()), size);
   OpFoldResult count = l.b.getIndexAttr(l.getType().getDimSize(*dim));
-  if (l.getType().isDynamicDim(*dim)) {
+  const bool isDynamic = l.getType().isDynamicDim(*dim);
+  if (isDynamic || l.call.getValue("start") || l.call.getValue("end")) {
     Value zero = arith::ConstantIndexOp::create(l.b, l.loc, 0);
     Value length = arith::SubIOp::create(l.b, l.loc, l.getIndex(end), l.getIndex(start));
     length = arith::MaxSIOp::create(l.b, l.loc, length, zero);
     if (*step != 1)
       length = arith::CeilDivUIOp::create(l.b, l.loc, length, arith::ConstantIndexOp::create(l.b, l.loc, *step));
-    count = length;
+    if (isDynamic)
+      count = length;
+    else
+      assertCount(l, l.getType().getDimSize(*dim), length);
   }
   return {{slice(l, self, *dim, placeSlice(l, start, count, size), count, l.b.getIndexAttr(*step), l.getType())}};
 }
@@ -97,8 +109,10 @@ static Values lowerNarrow(Lowering &l) {
   std::optional<int64_t> constant = getConstantIntValue(count);
   if (constant && (*constant < 0 || (!l.getType().isDynamicDim(*dim) && *constant != l.getType().getDimSize(*dim))))
     return std::nullopt;
-  if (!constant && !l.getType().isDynamicDim(*dim))
+  if (!constant && !l.getType().isDynamicDim(*dim)) {
+    assertCount(l, l.getType().getDimSize(*dim), l.getIndex(count));
     count = l.b.getIndexAttr(l.getType().getDimSize(*dim));
+  }
   OpFoldResult first = placeSlice(l, clampBound(l, start->front(), size), count, size);
   return {{slice(l, self, *dim, first, count, l.b.getIndexAttr(1), l.getType())}};
 }

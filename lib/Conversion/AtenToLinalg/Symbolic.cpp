@@ -2,6 +2,8 @@
 
 #include "Lowering.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+
 using namespace mlir;
 using namespace mlir::aten;
 
@@ -30,6 +32,53 @@ static std::optional<std::pair<Value, Value>> getPair(Lowering &l) {
   return std::nullopt;
 }
 
+/// Whether elements of tensors are in it, which may be any numbers, unlike sizes.
+static bool isOfElements(Value number) {
+  constexpr size_t kMost = 256; // nobody writes longer ones
+  SmallVector<Value> open{number};
+  for (size_t i = 0; i < open.size(); ++i) {
+    auto call = open[i].getDefiningOp<CallOp>();
+    StringRef base = call ? call.getBase() : "";
+    if (base == "aten.item" || base == "aten._local_scalar_dense" || open[i].getDefiningOp<tensor::ExtractOp>() ||
+        i == kMost)
+      return true;
+    if (Operation *op = open[i].getDefiningOp(); op && base != "aten.sym_size")
+      llvm::append_range(open, op->getOperands());
+  }
+  return false;
+}
+
+/// Python's integers have no end; here a number beyond 64 bits ends the call.
+template <typename Op> static Value createInteger(Lowering &l, Value a, Value b) {
+  if (!isOfElements(a) && !isOfElements(b))
+    return Op::create(l.b, l.loc, a, b);
+  auto isNegative = [&](Value number) -> Value {
+    Value zero = arith::ConstantIntOp::create(l.b, l.loc, 0, 64);
+    return arith::CmpIOp::create(l.b, l.loc, arith::CmpIPredicate::slt, number, zero);
+  };
+  Value result, fits;
+  if (std::is_same_v<Op, arith::MulIOp>) {
+    auto product = arith::MulSIExtendedOp::create(l.b, l.loc, a, b);
+    result = product.getLow();
+    Value sign =
+        arith::SelectOp::create(l.b, l.loc, isNegative(result), arith::ConstantIntOp::create(l.b, l.loc, -1, 64),
+                                arith::ConstantIntOp::create(l.b, l.loc, 0, 64));
+    fits = arith::CmpIOp::create(l.b, l.loc, arith::CmpIPredicate::eq, product.getHigh(), sign);
+  } else {
+    // It does not fit if the operands of a sum have one sign and the sum the other.
+    result = Op::create(l.b, l.loc, a, b);
+    const bool isSum = std::is_same_v<Op, arith::AddIOp>;
+    Value sum = isSum ? result : a, one = isSum ? a : result;
+    Value both = arith::AndIOp::create(l.b, l.loc, arith::XOrIOp::create(l.b, l.loc, one, sum),
+                                       arith::XOrIOp::create(l.b, l.loc, b, sum));
+    Value truth = arith::ConstantOp::create(l.b, l.loc, l.b.getBoolAttr(true));
+    fits = arith::XOrIOp::create(l.b, l.loc, isNegative(both), truth);
+  }
+  cf::AssertOp::create(l.b, l.loc, fits,
+                       ("a number that the model computes does not fit 64 bits (" + l.call.getTarget() + ")").str());
+  return result;
+}
+
 template <typename Op> static Values lowerInteger(Lowering &l) {
   auto pair = getPair(l);
   if (!pair || isa<FloatType>(pair->first.getType()))
@@ -43,7 +92,7 @@ template <typename Integers, typename Floats> static Values lowerNumber(Lowering
     return std::nullopt;
   if (isa<FloatType>(pair->first.getType()))
     return {{Floats::create(l.b, l.loc, pair->first, pair->second)}};
-  return {{Integers::create(l.b, l.loc, pair->first, pair->second)}};
+  return {{createInteger<Integers>(l, pair->first, pair->second)}};
 }
 
 template <arith::CmpIPredicate integers, arith::CmpFPredicate floats> static Values lowerComparison(Lowering &l) {

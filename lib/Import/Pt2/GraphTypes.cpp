@@ -71,6 +71,9 @@ ArrayAttr GraphReader::getDimRanges(const Scope &scope, StringRef name, RankedTe
 /// PyTorch takes every size to be 2 or more, and asks it of none: a program that it exports for 2 rows takes one.
 static constexpr int64_t assumedLeastSize = 2;
 
+/// Each is compared with each size of an input.
+static constexpr size_t mostExpressionRanges = 200;
+
 Error GraphReader::readDimRanges(const JsonObject &program) {
   const JsonObject *ranges = program.getObject("range_constraints");
   if (!ranges)
@@ -88,6 +91,8 @@ Error GraphReader::readDimRanges(const JsonObject &program) {
                           " is neither a number nor null");
       *bound = *number;
     }
+    if (least <= most && most < 0 && StringRef(member.first).starts_with("u"))
+      continue; // a number that the graph computes, and no size
     if (least > most || most < 0)
       return inputError("graph: size '" + printable(member.first) + "' can be no number: its range is " + Twine(least) +
                         " to " + Twine(most));
@@ -97,6 +102,8 @@ Error GraphReader::readDimRanges(const JsonObject &program) {
     if (range.size() == 1 && range.front() == 0)
       continue;
     std::optional<GuardTerm> size = parseSizeExpression(member.first);
+    if (expressionRanges.size() == mostExpressionRanges)
+      return unsupportedError("graph: more than " + Twine(mostExpressionRanges) + " computed sizes have a range");
     if (size && size->kind != GuardTerm::Symbol)
       expressionRanges.emplace_back(std::move(*size), range);
     else

@@ -20,7 +20,8 @@ void SampleDraws::addNumbersOf(const GuardTerm &term) {
 
 double SampleDraws::draw() {
   auto below = [&](unsigned end) { return static_cast<double>(random() % end); };
-  switch (kind % 8) {
+  // Each symbol has a magnitude of its own in every other sample.
+  switch (kind % 16 < 8 ? kind % 8 : random() % 8) {
   case 0:
   case 1:
     return 2 + below(8);

@@ -15,7 +15,8 @@ using SizeSample = llvm::StringMap<double>;
 
 /// Draws sizes of 2 and more at which two expressions differ if they are not one: small ones, for which conditions hold
 /// that tie several of them together, ones of all magnitudes, and ones around the numbers that the expressions have,
-/// since `n % 4096` is `n` below 4096. The same ones each time.
+/// since `n % 4096` is `n` below 4096. In half of the samples each size is of a kind of its own, since `m % (n**3)` is
+/// `m` for others. The same ones each time.
 class SampleDraws {
 public:
   void addNumbersOf(const GuardTerm &term);

@@ -11,6 +11,9 @@ using namespace llvm;
 using namespace moe_mlir;
 using namespace moe_mlir::pt2;
 
+/// Of a tensor of PyTorch.
+static constexpr size_t kMaxRank = 64;
+
 std::optional<std::vector<GuardTerm>> moe_mlir::pt2::readSizes(const JsonObject &values, StringRef name) {
   const JsonObject *meta = values.getObject(name);
   const JsonArray *sizes = meta ? meta->getArray("sizes") : nullptr;
@@ -73,7 +76,9 @@ GuardSizes::GuardSizes(const JsonObject &values, const llvm::StringSet<> &inputs
     return;
   for (const JsonMember &member : values) {
     std::optional<std::vector<GuardTerm>> terms = readSizes(values, member.first);
-    for (size_t first = 0; terms && first < terms->size(); ++first) {
+    if (!terms || terms->size() > kMaxRank)
+      continue;
+    for (size_t first = 0; first < terms->size(); ++first) {
       Values product(samples.size(), 1);
       for (size_t last = first; last < terms->size(); ++last) {
         const Values size = valuesOf((*terms)[last]);
@@ -100,10 +105,10 @@ bool moe_mlir::pt2::isNeitherZeroNorOne(const GuardTerm &guard) {
          (guard.kind == GuardTerm::Ge && bound.isNumber(2)) || (guard.kind == GuardTerm::Gt && bound.isNumber(1));
 }
 
-/// At most 24 for which all guards hold, and of each guard at most 8 for which it does not.
+/// At most 64 for which all guards hold, and of each guard at most 8 for which it does not. None of more symbols than a
+/// model has.
 void GuardSizes::findSamples(ArrayRef<GuardTerm> guards) {
-  constexpr size_t kWanted = 24, kViolations = 8, kLeast = 3;
-  constexpr int kTries = 4000, kMost = 20000;
+  constexpr size_t kWanted = 64, kViolations = 8, kLeast = 3, kWork = 20'000'000, kSymbols = 1000;
   std::vector<std::string> names;
   llvm::StringSet<> known;
   SampleDraws draws;
@@ -115,11 +120,17 @@ void GuardSizes::findSamples(ArrayRef<GuardTerm> guards) {
       });
     }
   std::sort(names.begin(), names.end()); // not in the order of a hash table
-  for (const GuardTerm &guard : guards)
-    draws.addNumbersOf(guard);
   violations.resize(guards.size());
+  if (names.size() > kSymbols)
+    return;
+  size_t terms = 1;
+  for (const GuardTerm &guard : guards) {
+    draws.addNumbersOf(guard);
+    terms += guard.count();
+  }
+  const size_t tries = std::clamp<size_t>(kWork / terms, 500, 4000), most = 5 * tries;
   std::set<Values> found;
-  for (int i = 0; i < kMost && (i < kTries || samples.size() < kLeast); ++i) {
+  for (size_t i = 0; i < most && (i < tries || samples.size() < kLeast); ++i) {
     SizeSample sample;
     Values drawn;
     draws.beginSample();

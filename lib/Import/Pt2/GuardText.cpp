@@ -40,6 +40,10 @@ private:
   }
   static bool isWordCharacter(char c) { return isAlnum(c) || c == '_' || c == '.'; }
 
+  std::optional<GuardTerm> leaf(GuardTerm term) {
+    return ++count > kMaxTerms ? std::nullopt : std::optional(std::move(term));
+  }
+
   std::optional<GuardTerm> make(Kind kind, std::vector<GuardTerm> operands) {
     if (++count > kMaxTerms)
       return std::nullopt;
@@ -159,7 +163,10 @@ private:
       if (accept(token))
         return parseList(kind);
     if (accept("Integer(")) {
+      if (++depth > kMaxDepth)
+        return std::nullopt;
       std::optional<GuardTerm> term = parseFactor();
+      --depth;
       return accept(")") ? std::move(term) : std::nullopt;
     }
     StringRef name = rest;
@@ -172,7 +179,7 @@ private:
     } else {
       return parseNumber();
     }
-    return GuardTerm{GuardTerm::Symbol, 0, 0, name.str(), {}};
+    return leaf(GuardTerm{GuardTerm::Symbol, 0, 0, name.str(), {}});
   }
 
   std::optional<GuardTerm> parseNumber() {
@@ -183,12 +190,12 @@ private:
     rest = rest.drop_front(word.size());
     const bool hasZero = word.size() > 1 && word.front() == '0' && isDigit(word[1]); // no number of Python
     if (int64_t number; !hasZero && !word.getAsInteger(10, number))
-      return GuardTerm{GuardTerm::Number, number, 0, "", {}};
+      return leaf(GuardTerm{GuardTerm::Number, number, 0, "", {}});
     const bool isReal = !hasZero && !word.empty() && isDigit(word.front()) &&
                         word.find_first_of(".e") != StringRef::npos &&
                         word.find_first_not_of("0123456789.e+-") == StringRef::npos;
     if (double number; isReal && !word.getAsDouble(number))
-      return GuardTerm{GuardTerm::Real, 0, number, "", {}};
+      return leaf(GuardTerm{GuardTerm::Real, 0, number, "", {}});
     return std::nullopt;
   }
 
@@ -208,7 +215,8 @@ private:
     return make(kind, std::move(operands));
   }
 
-  /// Behind `L[`. A list or a dictionary of inputs has `L['xs'][0]['y']`, which torch.export calls xs_0_y in the graph.
+  /// Behind `L[`. A list, a dictionary or a named tuple of inputs has `L['xs'][0]['y'].z`, which torch.export calls
+  /// xs_0_y_z in the graph.
   std::optional<GuardTerm> parseSize() {
     std::string name;
     do {
@@ -221,11 +229,18 @@ private:
       for (char c : word)
         name += isAlnum(c) ? toLower(c) : '_';
       rest = behind;
+      while (!rest.starts_with(".size()[") && rest.consume_front(".")) { // a field of a named tuple
+        StringRef field = rest.take_while([](char c) { return isAlnum(c) || c == '_'; });
+        if (field.empty())
+          return std::nullopt;
+        name += "_" + field.lower();
+        rest = rest.drop_front(field.size());
+      }
     } while (rest.consume_front("["));
     int64_t dim;
     if (!rest.consume_front(".size()[") || rest.consumeInteger(10, dim) || dim < 0 || !rest.consume_front("]"))
       return std::nullopt;
-    return GuardTerm{GuardTerm::Size, dim, 0, std::move(name), {}};
+    return leaf(GuardTerm{GuardTerm::Size, dim, 0, std::move(name), {}});
   }
 
   StringRef rest;
@@ -233,6 +248,13 @@ private:
   unsigned depth = 0, count = 0;
 };
 } // namespace
+
+size_t GuardTerm::count() const {
+  size_t count = 1;
+  for (const GuardTerm &operand : operands)
+    count += operand.count();
+  return count;
+}
 
 bool GuardTerm::isReal() const {
   switch (kind) {

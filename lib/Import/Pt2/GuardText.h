@@ -54,6 +54,8 @@ struct GuardTerm {
   bool isTruth() const { return kind >= Eq; }
   /// Whether it is a number with a fraction.
   bool isReal() const;
+  /// Of how many terms it consists.
+  size_t count() const;
   bool isDivision() const { return kind == Div || kind == FloorDiv || kind == Mod; }
   bool isComparison() const { return kind >= Eq && kind <= Ge; }
   bool isNumber(int64_t value) const { return kind == Number && number == value; }

@@ -52,7 +52,9 @@ public:
 
   void emit(const GuardTerm &guard, const Twine &message) {
     mayDivideByZero = guard.isComparison();
-    Value holds = value(guard);
+    Value fails, holds = truth(guard, fails);
+    if (fails)
+      holds = arith::AndIOp::create(b, loc, holds, negateTruth(fails));
     if (isOfStrides(guard, known))
       for (auto &[place, size] : sizes)
         unasked.push_back(isZero(size));
@@ -97,8 +99,12 @@ private:
     return arith::SubIOp::create(b, loc, constant(0), number);
   }
 
-  /// As an integer. Sizes are far below 2^53.
+  Value real(double number) { return arith::ConstantFloatOp::create(b, loc, b.getF64Type(), APFloat(number)); }
+
+  /// As an integer. Sizes are far below 2^53; what is beyond an integer is larger than they are as one of 2^62, too.
   Value whole(GuardTerm::Kind kind, Value number) {
+    constexpr double most = 0x1p62;
+    number = arith::MaxNumFOp::create(b, loc, arith::MinNumFOp::create(b, loc, number, real(most)), real(-most));
     Value result = arith::FPToSIOp::create(b, loc, b.getI64Type(), number);
     if (kind == GuardTerm::Trunc)
       return result;
@@ -109,7 +115,39 @@ private:
     return arith::SelectOp::create(b, loc, isBeyond, next, result);
   }
 
-  /// Where it is 0, Python ends with an error, and the comparison does not hold. If it is a size that the graph computes,
+  Value negateTruth(Value truth) {
+    return arith::XOrIOp::create(b, loc, truth, arith::ConstantIntOp::create(b, loc, 1, 1));
+  }
+  /// Null is false.
+  Value either(Value one, Value other) {
+    return one && other ? arith::OrIOp::create(b, loc, one, other).getResult() : one ? one : other;
+  }
+
+  /// Whether it is true; where `fails` is, Python ends with an error instead, as in an operand that `and` and `or` look
+  /// at.
+  Value truth(const GuardTerm &term, Value &fails) {
+    if (term.isComparison()) {
+      Value result = value(term);
+      for (Value isZero : zeroDivisors)
+        fails = either(fails, isZero);
+      zeroDivisors.clear();
+      return result;
+    }
+    Value result = truth(term.operands[0], fails);
+    if (term.kind == GuardTerm::Not)
+      return negateTruth(result);
+    for (const GuardTerm &operand : ArrayRef(term.operands).drop_front()) {
+      Value failsNext, next = truth(operand, failsNext);
+      if (failsNext) {
+        Value isAsked = term.kind == GuardTerm::And ? result : negateTruth(result);
+        fails = either(fails, arith::AndIOp::create(b, loc, isAsked, failsNext));
+      }
+      result = combine(term.kind, result, next);
+    }
+    return result;
+  }
+
+  /// Where it is 0, Python ends with an error. If it is a size that the graph computes,
   /// tracing asks it of strides, and nothing is asked then.
   Value divisor(const GuardTerm &term) {
     Value number = value(term);
@@ -146,8 +184,6 @@ private:
       Value number = value(term.operands[0]), negative = negate(number);
       return term.kind == GuardTerm::Neg ? negative : combine(GuardTerm::Max, number, negative);
     }
-    case GuardTerm::Not:
-      return arith::XOrIOp::create(b, loc, value(term.operands[0]), arith::ConstantIntOp::create(b, loc, 1, 1));
     case GuardTerm::FloorDiv:
     case GuardTerm::Mod: {
       Value left = value(term.operands[0]), right = divisor(term.operands[1]);
@@ -162,10 +198,6 @@ private:
     Value result = value(term.operands[0]);
     for (const GuardTerm &operand : ArrayRef(term.operands).drop_front())
       result = combine(term.kind, result, value(operand));
-    if (term.isComparison())
-      while (!zeroDivisors.empty())
-        result = arith::SelectOp::create(b, loc, zeroDivisors.pop_back_val(),
-                                         arith::ConstantIntOp::create(b, loc, 0, 1), result);
     return result;
   }
 
@@ -252,6 +284,9 @@ bool GraphReader::isKnown(const Scope &scope, const GuardTerm &guard) {
   }
 }
 
+/// Of all guards together, far beyond what torch.export writes of models.
+static constexpr size_t kMostTerms = 50000;
+
 /// How the example lay in memory says nothing about a caller's arrays.
 static bool isOfMemory(StringRef guard) {
   return (guard.contains("._base") || guard.contains(".stride()") || guard.contains(".storage_offset()")) &&
@@ -271,11 +306,13 @@ Error GraphReader::readGuards(const Scope &scope, const JsonObject &program) {
   }
   std::vector<GuardTerm> guards;
   std::vector<StringRef> textOf;
+  llvm::StringSet<> seen;
+  size_t terms = 0;
   for (const JsonValue &value : *texts) {
     std::optional<StringRef> text = value.getAsString();
     if (!text)
       return inputError("graph: guards_code holds something that is no text");
-    if (isOfMemory(*text))
+    if (isOfMemory(*text) || !seen.insert(*text).second)
       continue;
     std::optional<GuardTerm> guard = parseGuard(*text);
     if (guard)
@@ -288,6 +325,10 @@ Error GraphReader::readGuards(const Scope &scope, const JsonObject &program) {
                               ", which a program cannot check: it can compare sizes of its inputs, and what + - * / // "
                               "%, min, max, abs and int() make of them");
     }
+    terms += guard->count();
+    if (terms > kMostTerms)
+      return unsupportedError("graph: the conditions on the sizes of inputs for which it was exported have more than " +
+                              Twine(kMostTerms) + " terms");
     guards.push_back(std::move(*guard));
     textOf.push_back(*text);
   }

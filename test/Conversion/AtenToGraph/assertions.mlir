@@ -26,12 +26,14 @@ func.func @number_and_size(%n: tensor<i64>, %x: tensor<?x4xf32>) {
 }
 
 // CHECK-LABEL: func.func @sizes(
-// CHECK-NOT:     assert
-// CHECK:         return
+// CHECK:         cf.assert %{{.*}}, "four rows (aten._assert_scalar.default at {{.*}})" {moe.of_call}
+// CHECK:         cf.assert %false, "never (aten._assert_scalar.default at {{.*}})"{{$}}
+// CHECK-NEXT:    return
 func.func @sizes(%x: tensor<?x4xf32>) {
   %0 = aten.call "aten.sym_size.int"(%x) {self = #aten.arg<0>, dim = 0 : i64} : (tensor<?x4xf32>) -> i64
   %1 = aten.call "_operator.ge"(%0) {a = #aten.arg<0>, b = 4 : i64} : (i64) -> i1
   aten.call "aten._assert_scalar.default"(%1) {self = #aten.arg<0>, assert_msg = "four rows"} : (i1) -> ()
+  aten.call "aten._assert_scalar.default"() {self = false, assert_msg = "never"} : () -> ()
   aten.call "aten._assert_scalar.default"() {self = true, assert_msg = "nothing"} : () -> ()
   aten.call "aten.sym_constrain_range_for_size.default"(%0) {size = #aten.arg<0>} : (i64) -> ()
   return

@@ -1,5 +1,6 @@
 """What tracing decides by the sizes of its example is asked of every input: another branch's result would be wrong."""
 
+import collections
 import json
 import zipfile
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from compiling import compile_model
 from moe_mlir import Executable
 from moe_mlir.errors import Error
 from moe_mlir.executable import ExecutableError
@@ -56,8 +58,9 @@ CONDITIONS = {
     "a remainder of both": lambda m, n: torch.sym_not((m + n) % 5 == 0),
     "a small factor": lambda m, n: m * 1e-05 > 1.5e-04,
     "a power": lambda m, n: m**2 - n**2 >= 100,
+    "a large divisor": lambda m, n: torch.sym_not(m % (n**3 + 500) == 0),
 }
-SIZES = [(20, 6), (5, 6), (7, 6), (0, 5), (21, 6), (26, 6), (0, 6), (1, 6), (1, 1), (6, 20), (6, 6), (2, 2), (2, 0), (0, 0), (200, 3), (19, 5), (14, 6)]
+SIZES = [(20, 6), (5, 6), (7, 6), (0, 5), (21, 6), (26, 6), (0, 6), (1, 6), (1, 1), (6, 20), (6, 6), (2, 2), (2, 0), (0, 0), (200, 3), (19, 5), (14, 6), (716, 6), (508, 2)]
 
 
 @pytest.mark.parametrize("what", CONDITIONS)
@@ -315,3 +318,72 @@ def test_a_refused_first_call_makes_no_states(tmp_path):
             with pytest.raises(ExecutableError, match="the states hold b = 5"):
                 executable.run(one[6])
             executable.reset()
+
+
+Pair = collections.namedtuple("Pair", "first second_one")
+torch.utils._pytree._register_namedtuple(Pair, serialized_type_name="test_size_guards.Pair")
+
+
+class OfAPair(torch.nn.Module):
+    def forward(self, pair):
+        return pair.second_one * (2 if pair.second_one.shape[0] % 2 == 0 else 3) + pair.first.sum()
+
+
+def test_a_named_tuple(tmp_path):
+    rows = {0: torch.export.Dim.AUTO}
+    program = torch.export.export(OfAPair(), (Pair(torch.ones(3), torch.ones(4)),), dynamic_shapes=(Pair(rows, rows),))
+    torch.export.save(program, tmp_path / "m.pt2")
+    with Executable(moe_compile(tmp_path / "m.pt2", tmp_path / "m")) as executable:
+        first, second = executable.inputs
+        [result] = executable.run({first: np.ones(3, np.float32), second: np.ones(6, np.float32)}).values()
+        assert np.array_equal(result, np.full(6, 5, np.float32))
+        with pytest.raises(ExecutableError, match=r"second_one.size\(\)\[0\]"):
+            executable.run({first: np.ones(3, np.float32), second: np.ones(5, np.float32)})
+
+
+@pytest.mark.parametrize("guard,sizes", [
+    # Python ends with an error where `and` and `or` ask what divides by 0.
+    ("not (L['x'].size()[0] // (L['y'].size()[0] - 3)) == 2", {(8, 3): False, (8, 7): False, (9, 6): True}),
+    ("L['x'].size()[0] > 5 or L['x'].size()[0] // (L['y'].size()[0] - 3) == 2", {(8, 3): True, (4, 3): False, (4, 5): True, (4, 7): False}),
+    ("L['x'].size()[0] > 5 and L['x'].size()[0] % (L['y'].size()[0] - 3) == 2", {(8, 3): False, (8, 6): True, (4, 3): False}),
+    # No number of 64 bits.
+    ("math.floor(L['x'].size()[0] * 1e300) > 5", {(0, 4): False, (1, 4): True}),
+    ("math.floor(1e300) // L['x'].size()[0] != 5", {(4, 4): True, (0, 4): False}),
+    ("(0 - 9223372036854775807 - 1) // (0 - 2) != L['x'].size()[0]", {(4, 4): True}),
+])
+def test_what_python_makes_of_it(model, tmp_path, guard, sizes):
+    path = edited(model, tmp_path / "m.pt2", lambda program: program.update(guards_code=[guard]))
+    with Executable(moe_compile(path, tmp_path / "m")) as executable:
+        for (m, n), holds in sizes.items():
+            inputs = {"x": np.ones((m, 4), np.float32), "y": np.ones((n, 4), np.float32)}
+            if holds:
+                assert executable.run(inputs)["mul"].shape == (m, 4)
+            else:
+                with pytest.raises(ExecutableError, match="the model was exported for inputs with"):
+                    executable.run(inputs)
+
+
+def sizes_of(count):
+    """A size that nobody uses, of an unused value."""
+    return {"dtype": 7, "sizes": [{"as_int": 1}] * count, "requires_grad": False, "device": {"type": "cpu", "index": None}, "strides": [{"as_int": 1}] * count, "storage_offset": {"as_int": 0}, "layout": 7}
+
+
+LARGE = {
+    "guards": lambda p: p.update(guards_code=[f"L['x'].size()[0] >= -{i}" for i in range(50_000)]),
+    "one guard many times": lambda p: p.update(guards_code=["L['x'].size()[0] >= 0"] * 50_000),
+    "long guards": lambda p: p.update(guards_code=["+".join(["1"] * (300 + i)) + " >= 2" for i in range(600)]),
+    "operands": lambda p: p.update(guards_code=["max(" + ",".join(map(str, range(2, 300_000))) + ") >= 1"]),
+    "dimensions": lambda p: p["graph_module"]["graph"]["tensor_values"].update(z=sizes_of(3000)),
+    "nesting": lambda p: p["graph_module"]["graph"]["tensor_values"].update(
+        z={**sizes_of(1), "sizes": [{"as_expr": {"expr_str": "Integer(" * 200_000 + "1" + ")" * 200_000, "hint": None}}]}),
+    "ranges": lambda p: p["range_constraints"].update({f"3*s{i} + 1": {"min_val": 5, "max_val": 9} for i in range(10_000)}),
+    "the least number": lambda p: p.update(guards_code=["(0 - 9223372036854775807 - 1) // (0 - 1) != 5"]),
+}
+
+
+@pytest.mark.parametrize("what", LARGE)
+def test_large_conditions(model, tmp_path, what):
+    """They cost no more than their file, or are refused: neither time nor memory without end, and no crash."""
+    damaged = edited(model, tmp_path / "m.pt2", LARGE[what])
+    process = compile_model(damaged, "-o", tmp_path / "m.mlir", "--to=graph", timeout=60)
+    assert process.returncode in (0, 1, 2), process.stderr
