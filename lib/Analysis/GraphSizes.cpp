@@ -138,7 +138,9 @@ SizeExpr GraphSizes::computed(Value value) {
     SizeExpr divisor = y();
     if (std::optional<int64_t> by = divisor.getConstant(); by && *by > 0 && isNonNegative(x()))
       return floorDiv(x(), *by);
-    if (std::optional<SizeExpr> exact = divisor.terms.size() == 1 ? x().dividedBy(divisor) : std::nullopt)
+    // A negative number is a large one without a sign.
+    const bool isAsSigned = !isa<arith::DivUIOp>(op) || (isNonNegative(x()) && isNonNegative(divisor));
+    if (std::optional<SizeExpr> exact = divisor.terms.size() == 1 && isAsSigned ? x().dividedBy(divisor) : std::nullopt)
       return *exact;
   }
   if (isa<arith::RemSIOp, arith::RemUIOp>(op))

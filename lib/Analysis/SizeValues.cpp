@@ -55,8 +55,10 @@ double GraphSizes::mostOf(unsigned number) const {
     return std::ldexp(1.0, 47);
   case Kind::Scalar: {
     Operation *op = symbol.value.getDefiningOp();
-    bool isNarrow = isa_and_nonnull<arith::IndexCastOp, arith::IndexCastUIOp>(op) &&
-                    op->getOperand(0).getType().getIntOrFloatBitWidth() <= 32;
+    auto from = isa_and_nonnull<arith::IndexCastOp, arith::IndexCastUIOp>(op)
+                    ? dyn_cast<IntegerType>(op->getOperand(0).getType())
+                    : IntegerType(); // or an index, which is cast to an integer
+    bool isNarrow = from && from.getWidth() <= 32;
     return std::ldexp(1.0, isNarrow ? 32 : 63);
   }
   case Kind::FloorDiv:

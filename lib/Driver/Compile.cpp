@@ -242,8 +242,8 @@ int Compiler::read() {
   console.end();
   console.begin("import to graph");
   importing = true;
-  if (int status = runPasses("import to graph", importPipeline(), "moe-opt --pass-pipeline='" + importPipeline() + "'",
-                             *input.module))
+  if (int status = runPasses("import to graph", importPipeline(),
+                             "moe-opt --pass-pipeline='builtin.module(" + importPipeline() + ")'", *input.module))
     return status;
   if (int status = reviewLayers())
     return status;

@@ -34,13 +34,20 @@ StringRef moe_mlir::whyNoResult(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp)
     return "";
-  SmallVector<unsigned> reduced;
+  SmallVector<unsigned> reduced, parallel;
   linalgOp.getReductionDims(reduced);
-  for (OpOperand &init : linalgOp.getDpsInitsMutable())
+  linalgOp.getParallelDims(parallel);
+  for (OpOperand &init : linalgOp.getDpsInitsMutable()) {
+    AffineMap map = linalgOp.getMatchingIndexingMap(&init);
     for (unsigned dim : reduced)
-      if (linalgOp.getMatchingIndexingMap(&init).isFunctionOfDim(dim))
+      if (map.isFunctionOfDim(dim))
         return "has a result with an index of a dimension that it reduces; make that dimension parallel, or take it "
                "out of the result's map";
+    for (unsigned dim : parallel)
+      if (llvm::count(map.getResults(), getAffineDimExpr(dim, op->getContext())) != 1)
+        return "has a result whose map does not have each parallel dimension once and by itself, so that several "
+               "iterations would write one element";
+  }
   return "";
 }
 

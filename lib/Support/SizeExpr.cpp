@@ -7,9 +7,14 @@
 
 using namespace moe_mlir;
 
+/// Coefficients stay at the largest number that they reach: none becomes small by wrapping around. Each has its
+/// opposite.
+static int64_t farthest(bool isNegative) { return isNegative ? -INT64_MAX : INT64_MAX; }
+static int64_t inRange(int64_t coefficient) { return std::max(coefficient, farthest(true)); }
+
 SizeExpr::SizeExpr(int64_t constant) {
   if (constant)
-    terms[{}] = constant;
+    terms[{}] = inRange(constant);
 }
 
 SizeExpr SizeExpr::symbol(unsigned number) {
@@ -18,18 +23,16 @@ SizeExpr SizeExpr::symbol(unsigned number) {
   return result;
 }
 
-/// Coefficients stay at the largest number that they reach: none becomes small by wrapping around.
-static int64_t farthest(bool isNegative) { return isNegative ? -INT64_MAX : INT64_MAX; }
-
 static int64_t multiply(int64_t x, int64_t y) {
   int64_t product;
-  return llvm::MulOverflow(x, y, product) ? farthest((x < 0) != (y < 0)) : product;
+  return llvm::MulOverflow(x, y, product) ? farthest((x < 0) != (y < 0)) : inRange(product);
 }
 
 static void add(SizeExpr &sum, const std::vector<unsigned> &factors, int64_t coefficient) {
   int64_t &entry = sum.terms[factors];
   if (llvm::AddOverflow(entry, coefficient, entry))
     entry = farthest(coefficient < 0);
+  entry = inRange(entry);
   if (!entry)
     sum.terms.erase(factors);
 }

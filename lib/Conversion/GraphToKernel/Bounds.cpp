@@ -191,7 +191,7 @@ static void boundResults(Bounds &bounds, func::FuncOp function) {
 
 /// What the op takes as a size or an index is the number that it was computed to be.
 static void boundNumbers(Bounds &bounds, Operation *op, llvm::DenseSet<Operation *> &seen) {
-  if (isa<arith::ArithDialect>(op->getDialect()))
+  if (isa_and_present<arith::ArithDialect>(op->getDialect()))
     return; // whoever takes its result asks
   SmallVector<Value> numbers;
   op->walk([&](Operation *user) {
@@ -204,8 +204,8 @@ static void boundNumbers(Bounds &bounds, Operation *op, llvm::DenseSet<Operation
       llvm::append_range(numbers, shape.getElements());
   while (!numbers.empty()) {
     Operation *source = numbers.pop_back_val().getDefiningOp();
-    if (!source || source->getBlock() != op->getBlock() || !isa<arith::ArithDialect>(source->getDialect()) ||
-        !seen.insert(source).second)
+    if (!source || source->getBlock() != op->getBlock() ||
+        !isa_and_present<arith::ArithDialect>(source->getDialect()) || !seen.insert(source).second)
       continue;
     if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(source))
       bounds.fits(source, bounds.sizes.scalar(source->getResult(0)));

@@ -185,11 +185,21 @@ void IndexBounds::extracts(moe::ExpertOp expert) {
 
 void IndexBounds::extracts(linalg::GenericOp generic) {
   SmallVector<std::pair<tensor::ExtractOp, unsigned>> places;
-  for (Operation &nested : generic.getBody()->without_terminator())
-    if (auto extract = dyn_cast<tensor::ExtractOp>(nested); extract && !extract->hasAttr("moe.in_bounds"))
-      for (unsigned dim = 0; dim < extract.getIndices().size(); ++dim)
-        if (!bySizes(extract, dim, generic))
-          places.push_back({extract, dim});
+  auto walked = generic.getBody()->walk([&](tensor::ExtractOp extract) {
+    if (extract->hasAttr("moe.in_bounds"))
+      return WalkResult::advance();
+    for (unsigned dim = 0; dim < extract.getIndices().size(); ++dim) {
+      if (bySizes(extract, dim, generic))
+        continue;
+      if (extract->getBlock() != generic.getBody())
+        return WalkResult::interrupt();
+      places.push_back({extract, dim});
+    }
+    return WalkResult::advance();
+  });
+  if (walked.wasInterrupted()) // the check does not know for which indices the region runs
+    return bounds.wrong(op, "reads a tensor in a region of its body, at an index that is computed there and cannot be "
+                            "checked; read it before the region");
   if (!places.empty())
     byElements(generic, places);
 }

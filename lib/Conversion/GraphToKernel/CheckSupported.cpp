@@ -84,6 +84,11 @@ static std::optional<std::string> reasonAgainst(Operation *op) {
   for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
     if (isa<UnrankedTensorType>(type))
       return "has an operand or result of unknown rank";
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      if (Type element = tensor.getElementType();
+          !isa<IntegerType, IndexType, FloatType>(element) || isa<FloatTF32Type>(element))
+        return "computes with elements that are no i1 to i64, bf16, f16, f32 or f64";
   if (auto func = dyn_cast<func::FuncOp>(op))
     return layoutOf(func);
   if (isa<nn::LinearOp, nn::BatchLinearOp>(op)) {

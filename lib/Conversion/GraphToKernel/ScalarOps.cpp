@@ -80,6 +80,12 @@ static SmallVector<Value> expand(KernelBuilder &kernel, Operation &op, IRMapping
   auto magnitude = [&]() -> Value { return math::AbsFOp::create(kernel, x(0)); };
   auto infinity = [&]() -> Value { return constant(APFloat::getInf(semantics())); };
   using Values = SmallVector<Value>;
+  // Of a number that does not fit machine code may make any other, and each kernel another one: as PyTorch's, these
+  // take the low bits of 32.
+  if (isa<arith::FPToSIOp, arith::FPToUIOp>(op) && op.getResult(0).getType().getIntOrFloatBitWidth() < 32) {
+    Value wide = arith::FPToSIOp::create(kernel, kernel.getI32Type(), x(0));
+    return {arith::TruncIOp::create(kernel, op.getResult(0).getType(), wide)};
+  }
   return llvm::TypeSwitch<Operation *, Values>(&op)
       .Case([&](nn::SiluOp silu) {
         return Values{kernel.convert(emitSilu(kernel, kernel.toF32(x(0)), silu.getFastmath()), silu.getType())};

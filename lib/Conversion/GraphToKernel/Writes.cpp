@@ -9,7 +9,7 @@ using namespace mlir::kernel;
 
 /// The dimension whose number this is, converted or not.
 static std::optional<unsigned> dimensionOf(Value value) {
-  if (auto cast = value.getDefiningOp<arith::IndexCastOp>())
+  if (auto cast = value.getDefiningOp<arith::IndexCastOp>(); cast && cast.getType().isInteger(64)) // a narrow one wraps
     value = cast.getIn();
   auto index = value.getDefiningOp<linalg::IndexOp>();
   return index ? std::optional<unsigned>(index.getDim()) : std::nullopt;

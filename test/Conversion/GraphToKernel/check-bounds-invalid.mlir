@@ -48,3 +48,25 @@ func.func @carried(%t: tensor<?xi32>, %z: tensor<4xi32>) -> tensor<i32> {
   } -> tensor<i32>
   return %y : tensor<i32>
 }
+
+// -----
+
+func.func @in_a_region(%i: tensor<?xi64>, %t: tensor<?xf32>, %e: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @+1 {{'linalg.generic' op reads a tensor in a region of its body, at an index that is computed there and cannot be checked; read it before the region}}
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%i : tensor<?xi64>) outs(%e : tensor<?xf32>) {
+  ^bb0(%a: i64, %b: f32):
+    %zero = arith.constant 0 : i64
+    %half = arith.constant 0.5 : f32
+    %more = arith.cmpi sge, %a, %zero : i64
+    %r = scf.if %more -> f32 {
+      %n = arith.index_cast %a : i64 to index
+      %v = tensor.extract %t[%n] : tensor<?xf32>
+      scf.yield %v : f32
+    } else {
+      scf.yield %half : f32
+    }
+    linalg.yield %r : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}

@@ -226,3 +226,41 @@ func.func @state(%h: tensor<?x8xf32> {moe.state, moe.dims = ["b", ""]}, %x: tens
     -> (tensor<?x8xf32> {moe.state_of = 0 : i64}) {
   return %x : tensor<?x8xf32>
 }
+
+// -----
+
+// Without a sign a negative number is a large one: the quotient is no size that is known.
+// CHECK-LABEL: func.func @quotient_of_a_negative_number
+// CHECK: kernel.check
+func.func @quotient_of_a_negative_number(%x: tensor<?x?xf32> {moe.dims = ["n", "n"]}) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c5 = arith.constant 5 : index
+  %n = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %n4 = arith.muli %n, %c4 : index
+  %z = arith.subi %c0, %n4 : index
+  %m = arith.divui %z, %c4 : index
+  %s = arith.minsi %m, %c5 : index
+  %p = arith.muli %s, %s : index
+  %w = tensor.collapse_shape %x [[0, 1]] : tensor<?x?xf32> into tensor<?xf32>
+  %e = tensor.empty(%p) : tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%w : tensor<?xf32>) outs(%e : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+// A size as a narrow divisor.
+// CHECK-LABEL: func.func @narrow_divisor
+// CHECK: kernel.check
+func.func @narrow_divisor(%x: tensor<?xf32>) -> i32 {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %v = arith.index_cast %n : index to i32
+  %r = arith.remui %v, %v : i32
+  return %r : i32
+}

@@ -109,3 +109,23 @@ func.func @below(%i: tensor<8xi64>, %x: tensor<512xf32>) -> tensor<512xf32> {
   } -> tensor<512xf32>
   return %m : tensor<512xf32>
 }
+
+// -----
+
+// Place 259 of 300 is 3 as an i8: the places that one number names are several.
+// CHECK-LABEL: func.func @narrow
+// CHECK-NOT: @write_
+// CHECK: kernel.launch @reduce
+func.func @narrow(%i: tensor<?xi8>, %f: tensor<300xf32>) -> tensor<300xf32> {
+  %one = arith.constant 1.0 : f32
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0)>],
+                       iterator_types = ["parallel", "reduction"]} ins(%i : tensor<?xi8>) outs(%f : tensor<300xf32>) {
+  ^bb0(%a: i8, %o: f32):
+    %n = linalg.index 0 : index
+    %here = arith.index_cast %n : index to i8
+    %hit = arith.cmpi eq, %here, %a : i8
+    %r = arith.select %hit, %one, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<300xf32>
+  return %y : tensor<300xf32>
+}

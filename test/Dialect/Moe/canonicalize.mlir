@@ -53,6 +53,14 @@ func.func @there_and_back(%x: tensor<?x4xf32>, %e: tensor<?x2xi32>) -> tensor<?x
 
 // -----
 
+// A slice that ends beyond the one before it stays, for the weights to be refused.
+// CHECK-LABEL: func.func @apart
+// CHECK: moe.parameter ["apart"] recipe [#moe.slice<0, 4, 4>, #moe.slice<0, 3, 2>] : tensor<2x8xf32>
+func.func @apart() -> tensor<2x8xf32> {
+  %0 = moe.parameter ["apart"] recipe [#moe.slice<0, 4, 4>, #moe.slice<0, 3, 2>] : tensor<2x8xf32>
+  return %0 : tensor<2x8xf32>
+}
+
 // CHECK-LABEL: func.func @recipes
 func.func @recipes() -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<2x8xf32>, tensor<2x3xf32>, tensor<2x4xbf16>, tensor<2x4xbf16>, tensor<4x8xf32>, tensor<2x3x4xf32>) {
   // CHECK: moe.parameter ["identity"] : tensor<4x8xf32>

@@ -192,6 +192,14 @@ func.func @slice_offset() {
 
 // -----
 
+func.func @slice_beyond_numbers() {
+  // expected-error@+1 {{slice ends beyond every dimension, offset 9223372036854775807 and size 1}}
+  %0 = moe.parameter ["a"] recipe [#moe.slice<1, 9223372036854775807, 1>] : tensor<2x1xf32>
+  return
+}
+
+// -----
+
 func.func @slice_empty() {
   // expected-error@+1 {{slice size must be at least 1, got 0}}
   %0 = moe.parameter ["a"] recipe [#moe.slice<1, 0, 0>] : tensor<2x4xf32>

@@ -228,10 +228,16 @@ private:
     for (Buffer &buffer : buffers)
       if (buffer.alloc->isBeforeInBlock(first))
         first = buffer.alloc;
-    for (Slot &slot : slots)
+    for (auto [number, slot] : llvm::enumerate(slots))
       for (Value factor : slot.size.factors)
-        if (failed(hoistScalar(factor, first)))
-          return func.emitOpError("has a buffer whose size depends on another buffer's content");
+        if (failed(hoistScalar(factor, first))) {
+          auto isOfSlot = [number = number](const Buffer &buffer) { return buffer.slot == number; };
+          return emitError(llvm::find_if(buffers, isOfSlot)->alloc->getLoc())
+                 << "needs memory whose size the program computes in a kernel, as from an element of a vector; it "
+                    "takes "
+                    "all memory before the first kernel, so a size may depend on sizes of inputs and on inputs of one "
+                    "element alone";
+        }
 
     OpBuilder b(first);
     Location loc = func.getLoc();

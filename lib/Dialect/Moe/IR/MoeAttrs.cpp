@@ -87,6 +87,8 @@ LogicalResult SliceAttr::verify(EmitError emitError, int64_t dim, int64_t offset
     return emitError() << "slice offset must not be negative, got " << offset;
   if (size < 1)
     return emitError() << "slice size must be at least 1, got " << size;
+  if (offset > std::numeric_limits<int64_t>::max() - size)
+    return emitError() << "slice ends beyond every dimension, offset " << offset << " and size " << size;
   return success();
 }
 

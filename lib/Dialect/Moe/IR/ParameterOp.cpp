@@ -215,6 +215,11 @@ LogicalResult ParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Canonicalisation
 //===----------------------------------------------------------------------===//
 
+/// Whether the slice lies in a dimension of that size.
+static bool isPartOf(int64_t size, SliceAttr slice) {
+  return slice.getSize() <= size && slice.getOffset() <= size - slice.getSize();
+}
+
 /// The step that does what `first` and then `second` do, if one does.
 static Attribute merge(Attribute first, Attribute second) {
   MLIRContext *context = first.getContext();
@@ -226,7 +231,7 @@ static Attribute merge(Attribute first, Attribute second) {
       return TransposeAttr::get(context, permutation);
     }
   if (auto a = dyn_cast<SliceAttr>(first))
-    if (auto b = dyn_cast<SliceAttr>(second); b && a.getDim() == b.getDim())
+    if (auto b = dyn_cast<SliceAttr>(second); b && a.getDim() == b.getDim() && isPartOf(a.getSize(), b))
       return SliceAttr::get(context, a.getDim(), a.getOffset() + b.getOffset(), b.getSize());
   // Casts to different types round twice, which is not the same as once.
   if (isa<CastAttr>(first) && first == second)
@@ -257,7 +262,7 @@ struct SimplifyRecipe : OpRewritePattern<ParameterOp> {
     for (Attribute step : recipe) {
       auto slice = dyn_cast<SliceAttr>(step);
       if (slice && slice.getDim() == 0 && steps.size() == 1 && isa<StackAttr>(steps.front()) &&
-          slice.getOffset() + slice.getSize() <= static_cast<int64_t>(sources.size())) {
+          isPartOf(sources.size(), slice)) {
         // Sources that are sliced away need not be read.
         sources = SmallVector<Attribute>(ArrayRef(sources).slice(slice.getOffset(), slice.getSize()));
         continue;
