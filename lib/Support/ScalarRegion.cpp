@@ -44,9 +44,10 @@ StringRef moe_mlir::whyNoResult(Operation *op) {
         return "has a result with an index of a dimension that it reduces; make that dimension parallel, or take it "
                "out of the result's map";
     for (unsigned dim : parallel)
-      if (llvm::count(map.getResults(), getAffineDimExpr(dim, op->getContext())) != 1)
-        return "has a result whose map does not have each parallel dimension once and by itself, so that several "
-               "iterations would write one element";
+      if (linalgOp.getStaticLoopRanges()[dim] != 1 &&
+          !llvm::is_contained(map.getResults(), getAffineDimExpr(dim, op->getContext())))
+        return "has a result whose map does not have each parallel dimension by itself, so that several iterations "
+               "would write one element";
   }
   return "";
 }

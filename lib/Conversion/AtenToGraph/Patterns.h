@@ -17,9 +17,6 @@ Value createTranspose(OpBuilder &builder, Location loc, Value value, int64_t dim
 /// Exchanges the last two dimensions. For a parameter of rank 3 it is a step of the recipe: nothing is left to do at run time.
 Value transposeMatrices(OpBuilder &builder, Location loc, Value value);
 
-/// " (aten.gather.default at model.py:7, node 'gather' of model.router)" (DescribePlace.cpp).
-std::string describePlace(Operation *op);
-
 /// Asserts, in front of a topk, max or the like, that there are as many elements as it chooses.
 void checkChoice(OpBuilder &builder, CallOp call);
 

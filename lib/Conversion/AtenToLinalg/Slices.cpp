@@ -51,7 +51,9 @@ static OpFoldResult getBound(Lowering &l, StringRef name, int64_t absent) {
 static void assertCount(Lowering &l, int64_t count, Value length) {
   Value known = arith::ConstantIndexOp::create(l.b, l.loc, count);
   Value holds = arith::CmpIOp::create(l.b, l.loc, arith::CmpIPredicate::eq, length, known);
-  cf::AssertOp::create(l.b, l.loc, holds, ("the model was exported for slices of " + Twine(count) + " here").str());
+  cf::AssertOp::create(l.b, l.loc, holds,
+                       "the model was exported for slices of " + std::to_string(count) + " here" +
+                           describePlace(l.call));
 }
 
 /// Where a slice starts: an empty one may start behind the last element in PyTorch, but nowhere else.

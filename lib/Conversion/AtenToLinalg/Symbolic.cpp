@@ -75,7 +75,7 @@ template <typename Op> static Value createInteger(Lowering &l, Value a, Value b)
     fits = arith::XOrIOp::create(l.b, l.loc, isNegative(both), truth);
   }
   cf::AssertOp::create(l.b, l.loc, fits,
-                       ("a number that the model computes does not fit 64 bits (" + l.call.getTarget() + ")").str());
+                       "a number that the model computes does not fit 64 bits" + describePlace(l.call));
   return result;
 }
 

@@ -36,6 +36,9 @@ public:
 
 private:
   bool isProved(Value indices, const SizeExpr &high);
+  /// Whether all elements of the argument are positions below `size`, or if it `wraps` down to its negative.
+  bool isPromised(BlockArgument argument, const SizeExpr &size, bool wraps);
+  BlockArgument elementOf(linalg::GenericOp generic, Value index, const SizeExpr &size, bool &wraps);
   bool promise(Value indices, int64_t high);
   Value loadBool(Value tensor);
   Value trueTensor();
@@ -67,21 +70,56 @@ bool IndexBounds::isProved(Value indices, const SizeExpr &high) {
       return !value.isNegative() && sizes.isNonNegative(high - value.getSExtValue());
     });
   BlockArgument argument = argumentOf(indices);
-  if (!argument)
-    return false;
+  return argument && isPromised(argument, high + 1, /*wraps=*/false);
+}
+
+bool IndexBounds::isPromised(BlockArgument argument, const SizeExpr &size, bool wraps) {
   auto function = cast<func::FuncOp>(op->getParentOp());
   unsigned number = argument.getArgNumber();
-  auto range = function.getArgAttrOfType<ArrayAttr>(number, "moe.range");
-  if (!range || cast<IntegerAttr>(range[0]).getInt() < 0)
+  if (function.getArgAttr(number, "moe.state")) // the runtime looks at what callers give
     return false;
-  SizeExpr last = cast<IntegerAttr>(range[1]).getInt();
-  if (auto plus = function.getArgAttrOfType<StringAttr>(number, "moe.range_plus")) {
-    std::optional<SizeExpr> room = sizes.ofName(plus);
-    if (!room)
-      return false;
-    last = last + 1 - *room;
+  bool isAbove = false, isBelow = false;
+  if (auto along = function.getArgAttrOfType<StringAttr>(number, "moe.index_of"))
+    if (std::optional<SizeExpr> of = sizes.ofName(along); of && sizes.isNonNegative(size - *of)) {
+      isAbove = wraps;
+      isBelow = true;
+    }
+  if (auto range = function.getArgAttrOfType<ArrayAttr>(number, "moe.range")) {
+    const int64_t first = cast<IntegerAttr>(range[0]).getInt();
+    std::optional<SizeExpr> last = cast<IntegerAttr>(range[1]).getInt();
+    if (auto plus = function.getArgAttrOfType<StringAttr>(number, "moe.range_plus")) {
+      std::optional<SizeExpr> room = sizes.ofName(plus);
+      last = room ? std::optional(*last + 1 - *room) : std::nullopt;
+    }
+    isAbove |= first >= 0 || (wraps && sizes.isNonNegative(size + first));
+    isBelow |= last && sizes.isNonNegative(size - 1 - *last);
   }
-  return sizes.isNonNegative(high - last);
+  return isAbove && isBelow;
+}
+
+/// The argument whose element the index is; `wraps` if negative ones count from the end of `size` (i < 0 ? i + size :
+/// i).
+BlockArgument IndexBounds::elementOf(linalg::GenericOp generic, Value index, const SizeExpr &size, bool &wraps) {
+  auto select = index.getDefiningOp<arith::SelectOp>();
+  wraps = static_cast<bool>(select);
+  if (select) {
+    index = select.getFalseValue();
+    auto isNegative = select.getCondition().getDefiningOp<arith::CmpIOp>();
+    auto fromEnd = select.getTrueValue().getDefiningOp<arith::AddIOp>();
+    if (!isNegative || isNegative.getPredicate() != arith::CmpIPredicate::slt || isNegative.getLhs() != index ||
+        !matchPattern(isNegative.getRhs(), m_Zero()) || !fromEnd || fromEnd.getLhs() != index ||
+        !(sizes.scalar(fromEnd.getRhs()) == size))
+      return {};
+  }
+  while (Operation *cast = index.getDefiningOp()) {
+    if (!isa<arith::IndexCastOp, arith::ExtSIOp>(cast))
+      return {};
+    index = cast->getOperand(0);
+  }
+  auto element = dyn_cast<BlockArgument>(index);
+  if (!element || element.getOwner() != generic.getBody() || element.getArgNumber() >= generic.getNumDpsInputs())
+    return {};
+  return argumentOf(generic.getDpsInputs()[element.getArgNumber()]);
 }
 
 bool IndexBounds::promise(Value indices, int64_t high) {
@@ -186,9 +224,13 @@ void IndexBounds::extracts(moe::ExpertOp expert) {
 void IndexBounds::extracts(linalg::GenericOp generic) {
   SmallVector<std::pair<tensor::ExtractOp, unsigned>> places;
   auto walked = generic.getBody()->walk([&](tensor::ExtractOp extract) {
-    if (extract->hasAttr("moe.in_bounds"))
-      return WalkResult::advance();
     for (unsigned dim = 0; dim < extract.getIndices().size(); ++dim) {
+      bool wraps;
+      const SizeExpr size = sizes.size(extract.getTensor(), dim);
+      BlockArgument argument = elementOf(generic, extract.getIndices()[dim], size, wraps);
+      // The import made sure of an argument by what it promises, which may have been edited since.
+      if (argument ? isPromised(argument, size, wraps) : extract->hasAttr("moe.in_bounds"))
+        continue;
       if (bySizes(extract, dim, generic))
         continue;
       if (extract->getBlock() != generic.getBody())

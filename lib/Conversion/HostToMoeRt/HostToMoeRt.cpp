@@ -179,15 +179,20 @@ private:
     main.erase();
   }
 
-  /// Ranks can refuse a call together, and go on, as long as none has begun it.
+  /// Ranks can refuse a call together, and go on, as long as none has begun it: what is asked of sizes comes first, and
+  /// what needs a launch ends the job.
   void keepChecksOfCall() {
-    bool hasBegun = false;
-    for (Operation &op : function.getBody().front()) {
-      hasBegun |= op.walk([](Operation *nested) {
-                      return isa<kernel::LaunchOp>(nested) ? WalkResult::interrupt() : WalkResult::advance();
-                    }).wasInterrupted();
-      if (hasBegun)
-        op.walk([](cf::AssertOp check) { check->removeAttr(moe::kOfCallAttr); });
+    Operation *first = nullptr; // that does something
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+      if (!first)
+        first = op.walk([](kernel::LaunchOp) { return WalkResult::interrupt(); }).wasInterrupted() ? &op : nullptr;
+      auto check = dyn_cast<cf::AssertOp>(op);
+      if (!first || !check || !check->hasAttr(moe::kOfCallAttr))
+        continue;
+      if (succeeded(kernel::hoistScalar(check.getArg(), first)))
+        check->moveBefore(first);
+      else
+        check->removeAttr(moe::kOfCallAttr);
     }
   }
 

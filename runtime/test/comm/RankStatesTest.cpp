@@ -27,7 +27,7 @@ struct Bigram {
     static const char *const axisNames[] = {"dp", "dp.1"}, *const variantNames[] = {"one", "other"};
     const moert_program &toy = *moert_session_programs()->programs[0];
     states[0] = toy.states[0];
-    states[1] = {"marks", MOERT_F32, 2, {-3, 5}, 1, 0, -1, 0, 0, nullptr};
+    states[1] = {"marks", MOERT_F32, 2, {-3, 5}, 1, 0, -1, 0, 0, nullptr, 0};
     for (int v = 0; v < variants; ++v) {
       axes[v] = {axisNames[v], std::max(ranks, 1), 1};
       std::copy_n(toy.inputs, 3, inputs[v]);

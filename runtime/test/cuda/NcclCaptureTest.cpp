@@ -26,8 +26,8 @@ constexpr int kRanks = 2, kWidth = 4, kReplays = 50;
 constexpr int64_t kRows = 8, kRowsAt = 64, kRowBytes = kWidth * sizeof(float);
 
 const moert_kernel kKernels[] = {{"send", nullptr}, {"await", nullptr}};
-const moert_value kInputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 1, nullptr}};
-const moert_value kOutputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 1, nullptr}};
+const moert_value kInputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 1, nullptr, 0}};
+const moert_value kOutputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 1, nullptr, 0}};
 const char *const kSymbols[] = {"rows"};
 const moert_axis kAxes[] = {{"ep", kRanks, 1}};
 const moert_cuda_image kImages[] = {{"send", "cubin of send", 13, "", 0}, {"await", "cubin of await", 14, "", 0}};

@@ -23,8 +23,8 @@ namespace rank_run {
 using Calls = std::vector<std::string>;
 
 const moert_kernel kKernels[] = {{"send", nullptr}, {"await", nullptr}};
-const moert_value kInputs[] = {{"x", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 1, nullptr}};
-const moert_value kOutputs[] = {{"y", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 1, nullptr}};
+const moert_value kInputs[] = {{"x", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 1, nullptr, 0}};
+const moert_value kOutputs[] = {{"y", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 1, nullptr, 0}};
 const char *const kSymbols[] = {"rows"};
 const moert_axis kAxes[] = {{"ep", 1, 1}};
 const moert_cuda_image kImages[] = {{"send", "cubin of send", 13, "", 0}, {"await", "cubin of await", 14, "", 0}};
@@ -142,7 +142,7 @@ TEST_F(RankRun, TakesAllMemoryBeforeAnythingIsLaunched) {
                                 "download 80", "synchronize"}));
 }
 
-const moert_value kStates[] = {{"kept", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 0, nullptr}};
+const moert_value kStates[] = {{"kept", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 0, nullptr, 0}};
 const char *const kHold = "the states hold rows = 8, this call has 5 (reset the states first)";
 
 TEST_F(RankRun, GoesOnWhenACallDoesNotFitTheStates) {

@@ -11,9 +11,9 @@ using namespace moert;
 namespace {
 
 const moert_kernel kKernels[] = {{"scale", nullptr}, {"count", nullptr}};
-const moert_value kInputs[] = {{"x", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 0, nullptr}};
-const moert_value kOutputs[] = {{"y", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 0, nullptr}};
-const moert_value kStates[] = {{"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0, 0, nullptr}};
+const moert_value kInputs[] = {{"x", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 0, nullptr, 0}};
+const moert_value kOutputs[] = {{"y", MOERT_F32, 2, {-1, 4}, 1, 0, -1, 0, 0, nullptr, 0}};
+const moert_value kStates[] = {{"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0, 0, nullptr, 0}};
 const moert_parameter_desc kParameters[] = {{"w", MOERT_F32, 1, {4}, {-1, -1}, -1, 0},
                                             {"unused", MOERT_F32, 1, {1 << 20}, {-1, -1}, -1, 0}};
 const char *const kSymbols[] = {"rows"};

@@ -81,12 +81,12 @@ static int32_t run(moert_context *ctx) {
 }
 
 static const moert_value inputs[] = {
-    {"tokens", MOERT_I64, 2, {-1, -2}, 0, kVocabulary - 1, -1, 0, kSplit, NULL},
-    {"position", MOERT_I64, 1, {-1}, 0, kCache - 1, 1, 1, kSplit, NULL},
-    {"keep", MOERT_I64, 1, {-3}, 0, kCache - 1, -1, 0, 0, NULL},
+    {"tokens", MOERT_I64, 2, {-1, -2}, 0, kVocabulary - 1, -1, 0, kSplit, NULL, 0},
+    {"position", MOERT_I64, 1, {-1}, 0, kCache - 1, 1, 1, kSplit, NULL, 0},
+    {"keep", MOERT_I64, 1, {-3}, 0, kCache - 1, -1, 0, 0, NULL, 0},
 };
-static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0, kSplit, NULL}};
-static const moert_value states[] = {{"history", MOERT_I64, 2, {-1, kCache}, 1, 0, -1, 0, 0, NULL}};
+static const moert_value outputs[] = {{"logits", MOERT_F32, 3, {-1, -3, kVocabulary}, 1, 0, -1, 0, kSplit, NULL, 0}};
+static const moert_value states[] = {{"history", MOERT_I64, 2, {-1, kCache}, 1, 0, -1, 0, 0, NULL, 0}};
 static const char *const symbols[] = {"batch", "sequence", "kept"};
 static const moert_parameter_desc parameters[] = {{"table", MOERT_F32, 2, {kVocabulary, kVocabulary}, {-1, -1}, -1, 0}};
 static const int64_t eos[] = {0};

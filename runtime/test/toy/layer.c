@@ -54,11 +54,11 @@ static int32_t run(moert_context *ctx) {
   return 0;
 }
 
-static const moert_value inputs[] = {{"x", MOERT_BF16, 2, {-1, kWidth}, 1, 0, -1, 0, 0, NULL},
-                                     {"scale", MOERT_F32, 1, {-1}, 1, 0, -1, 0, 0, NULL}};
-static const moert_value outputs[] = {{"y", MOERT_BF16, 2, {-1, kWidth}, 1, 0, -1, 0, 0, NULL},
-                                      {"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0, 0, NULL}};
-static const moert_value states[] = {{"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0, 0, NULL}};
+static const moert_value inputs[] = {{"x", MOERT_BF16, 2, {-1, kWidth}, 1, 0, -1, 0, 0, NULL, 0},
+                                     {"scale", MOERT_F32, 1, {-1}, 1, 0, -1, 0, 0, NULL, 0}};
+static const moert_value outputs[] = {{"y", MOERT_BF16, 2, {-1, kWidth}, 1, 0, -1, 0, 0, NULL, 0},
+                                      {"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0, 0, NULL, 0}};
+static const moert_value states[] = {{"calls", MOERT_I64, 1, {1}, 1, 0, -1, 0, 0, NULL, 0}};
 static const char *const symbols[] = {"rows"};
 static const moert_parameter_desc parameters[] = {{"w", MOERT_F32, 1, {kWidth}, {-1, -1}, -1, 0}};
 

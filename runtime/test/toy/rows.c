@@ -164,12 +164,12 @@ static int32_t runOther(moert_context *ctx) { return runOn(ctx, 1, 1, 1); }
 static const char *const symbols[] = {"tokens", "ranks"};
 
 #define VALUES(name, axes, ranks)                                                                                      \
-  static const moert_value name##_inputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axes, NULL},              \
-                                              {"to", MOERT_I32, 1, {-1}, 0, ranks - 1, -1, 0, axes, NULL},             \
-                                              {"scale", MOERT_F32, 1, {1}, 1, 0, -1, 0, 0, NULL}};                     \
-  static const moert_value name##_outputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axes, NULL},             \
-                                               {"room", MOERT_I64, 1, {2}, 1, 0, -1, 0, 0, NULL},                      \
-                                               {"agreed", MOERT_I64, 1, {-2}, 1, 0, -1, 0, axes, NULL}};
+  static const moert_value name##_inputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axes, NULL, 0},           \
+                                              {"to", MOERT_I32, 1, {-1}, 0, ranks - 1, -1, 0, axes, NULL, 0},          \
+                                              {"scale", MOERT_F32, 1, {1}, 1, 0, -1, 0, 0, NULL, 0}};                  \
+  static const moert_value name##_outputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, axes, NULL, 0},          \
+                                               {"room", MOERT_I64, 1, {2}, 1, 0, -1, 0, 0, NULL, 0},                   \
+                                               {"agreed", MOERT_I64, 1, {-2}, 1, 0, -1, 0, axes, NULL, 0}};
 
 #define PARAMETERS(name, axis, ranks)                                                                                  \
   static const moert_parameter_desc name##_parameters[] = {                                                            \

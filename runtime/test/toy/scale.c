@@ -32,8 +32,8 @@ static int32_t scaleOnCpu(moert_context *ctx) { return launch(ctx, cpuKernels, m
 static int32_t scaleOnGpu(moert_context *ctx) { return launch(ctx, gpuKernels, moert_parameter(ctx, 0)); }
 static int32_t negate(moert_context *ctx) { return launch(ctx, cpuKernels, NULL); }
 
-static const moert_value inputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 0, NULL}};
-static const moert_value outputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 0, NULL}};
+static const moert_value inputs[] = {{"x", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 0, NULL, 0}};
+static const moert_value outputs[] = {{"y", MOERT_F32, 2, {-1, kWidth}, 1, 0, -1, 0, 0, NULL, 0}};
 static const char *const symbols[] = {"rows"};
 static const moert_parameter_desc parameters[] = {{"w", MOERT_F32, 1, {kWidth}, {-1, -1}, -1, 0}};
 

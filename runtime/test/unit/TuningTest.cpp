@@ -148,7 +148,7 @@ TEST(Variants, OneThatIsAloneIsNone) {
 
 TEST(Variants, TakeTheSameSizes) {
   const int64_t few[] = {0, 4}, again[] = {0, 4}, many[] = {0, 8};
-  moert_value x = {"x", MOERT_F32, 1, {-1}, 1, 0, -1, 0, 0, few}, y = x;
+  moert_value x = {"x", MOERT_F32, 1, {-1}, 1, 0, -1, 0, 0, few, 0}, y = x;
   const char *const symbols[] = {"t"};
   moert_program one = lonely(kAxes);
   one.abi_version = MOERT_ABI_VERSION;

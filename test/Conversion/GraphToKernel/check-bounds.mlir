@@ -264,3 +264,66 @@ func.func @narrow_divisor(%x: tensor<?xf32>) -> i32 {
   %r = arith.remui %v, %v : i32
   return %r : i32
 }
+
+// -----
+
+// Elements of an argument along a size: what it promises is enough, whether negative ones count from the end or not.
+// CHECK-LABEL: func.func @promised
+// CHECK-NOT: kernel.check
+// CHECK-LABEL: func.func @promised_another_size
+// CHECK: kernel.check %{{.*}}, "an index is outside of the tensor that it reads
+func.func @promised(%t: tensor<?xf32> {moe.dims = ["n"]}, %i: tensor<?xi64> {moe.dims = ["k"], moe.index_of = "n"}, %e: tensor<?xf32> {moe.dims = ["k"]}) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %t, %c0 : tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%i : tensor<?xi64>) outs(%e : tensor<?xf32>) {
+  ^bb0(%a: i64, %b: f32):
+    %at = arith.index_cast %a : i64 to index
+    %negative = arith.cmpi slt, %at, %c0 : index
+    %from_end = arith.addi %at, %n : index
+    %place = arith.select %negative, %from_end, %at : index
+    %v = tensor.extract %t[%place] {moe.in_bounds} : tensor<?xf32>
+    linalg.yield %v : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+func.func @promised_another_size(%t: tensor<?xf32> {moe.dims = ["n"]}, %i: tensor<?xi64> {moe.dims = ["k"], moe.index_of = "k"}, %e: tensor<?xf32> {moe.dims = ["k"]}) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %t, %c0 : tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%i : tensor<?xi64>) outs(%e : tensor<?xf32>) {
+  ^bb0(%a: i64, %b: f32):
+    %at = arith.index_cast %a : i64 to index
+    %negative = arith.cmpi slt, %at, %c0 : index
+    %from_end = arith.addi %at, %n : index
+    %place = arith.select %negative, %from_end, %at : index
+    %v = tensor.extract %t[%place] {moe.in_bounds} : tensor<?xf32>
+    linalg.yield %v : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+// In a region, too.
+// CHECK-LABEL: func.func @promised_in_a_region
+// CHECK-NOT: kernel.check
+func.func @promised_in_a_region(%i: tensor<?xi64> {moe.dims = ["k"], moe.range = [0, 7]}, %t: tensor<8xf32>, %e: tensor<?xf32> {moe.dims = ["k"]}) -> tensor<?xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%i : tensor<?xi64>) outs(%e : tensor<?xf32>) {
+  ^bb0(%a: i64, %b: f32):
+    %four = arith.constant 4 : i64
+    %half = arith.constant 0.5 : f32
+    %more = arith.cmpi sge, %a, %four : i64
+    %r = scf.if %more -> f32 {
+      %n = arith.index_cast %a : i64 to index
+      %v = tensor.extract %t[%n] : tensor<8xf32>
+      scf.yield %v : f32
+    } else {
+      scf.yield %half : f32
+    }
+    linalg.yield %r : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}

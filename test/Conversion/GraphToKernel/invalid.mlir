@@ -116,7 +116,7 @@ func.func @reduced(%x: tensor<?x4xf32>, %e: tensor<?x4xf32>) -> tensor<?x4xf32> 
 // -----
 
 func.func @no_index(%x: tensor<?xf32>, %e: tensor<f32>) -> tensor<f32> {
-  // expected-error @+1 {{'linalg.generic' op has a result whose map does not have each parallel dimension once and by itself, so that several iterations would write one element}}
+  // expected-error @+1 {{'linalg.generic' op has a result whose map does not have each parallel dimension by itself, so that several iterations would write one element}}
   %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["parallel"]}
       ins(%x : tensor<?xf32>) outs(%e : tensor<f32>) {
   ^bb0(%a: f32, %b: f32):
@@ -128,7 +128,7 @@ func.func @no_index(%x: tensor<?xf32>, %e: tensor<f32>) -> tensor<f32> {
 // -----
 
 func.func @halves(%x: tensor<8xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{'linalg.generic' op has a result whose map does not have each parallel dimension once}}
+  // expected-error @+1 {{'linalg.generic' op has a result whose map does not have each parallel dimension by itself}}
   %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i floordiv 2)>], iterator_types = ["parallel"]}
       ins(%x : tensor<8xf32>) outs(%e : tensor<4xf32>) {
   ^bb0(%a: f32, %b: f32):

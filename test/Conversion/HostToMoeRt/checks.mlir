@@ -8,6 +8,7 @@ kernel.func @k(%x: memref<?xf32>, %y: memref<?xf32>) {
 // CHECK-LABEL: llvm.func @moe_run
 // CHECK: moert.check %{{.*}}, %{{.*}}, "an odd number" {of_call}
 // CHECK: moert.check %{{.*}}, %{{.*}}, "a large number"{{$}}
+// CHECK: moert.check %{{.*}}, %{{.*}}, "no number of threes" {of_call}
 // CHECK: moert.launch
 // CHECK: moert.check %{{.*}}, %{{.*}}, "too late"{{$}}
 func.func @main(%x: memref<?xf32> {moe.name = "x", moe.dims = ["n"]}) -> (memref<?xf32> {moe.name = "y", moe.dims = ["n"]}) {
@@ -26,5 +27,9 @@ func.func @main(%x: memref<?xf32> {moe.name = "x", moe.dims = ["n"]}) -> (memref
   %zero = arith.constant 0.0 : f32
   %holds = arith.cmpf oeq, %element, %zero : f32
   cf.assert %holds, "too late" {moe.of_call}
+  %c3 = arith.constant 3 : index
+  %third = arith.remui %n, %c3 : index
+  %threes = arith.cmpi eq, %third, %c0 : index
+  cf.assert %threes, "no number of threes" {moe.of_call}
   return %y : memref<?xf32>
 }

@@ -208,6 +208,11 @@ func.func private @index_of_unknown(tensor<4xi64> {moe.index_of = "seq"}, tensor
 
 // -----
 
+// expected-error@+1 {{'func.func' op 'moe.index_of' is for what a caller gives, but argument 0 is a state}}
+func.func private @index_of_state(tensor<4xi64> {moe.index_of = "n", moe.state}, tensor<?xf32> {moe.dims = ["n"]})
+
+// -----
+
 // expected-error@+1 {{'func.func' op 'moe.index_of' is for integers, but argument 0 is 'tensor<4xf32>'}}
 func.func private @index_of_floats(tensor<4xf32> {moe.index_of = "n"}, tensor<?xf32> {moe.dims = ["n"]})
 

@@ -4,9 +4,11 @@ has an effect that it is documented to have (docs/Spec/moe.md). An attribute tha
 import re
 import subprocess
 
+import numpy as np
 import pytest
 
 from compiling import compile_model, expect_error, pack
+from moe_mlir import Executable, ExecutableError
 
 LEVELS = ["graph", "spmd", "scheduled", "kernel", "runtime"]
 
@@ -136,3 +138,20 @@ def test_only_main_generates_text(levels, tmp_path):
     other = text[begin:end].replace("@main(", "@other(").replace("moe.range = [0, 63]", "moe.range = [0, 639]")
     assert other.count("639") == 1
     check(text[:end] + other + text[end:], "=  cache        64 tokens per row", tmp_path)
+
+
+@pytest.mark.parametrize("edited", ["", ', moe.index_of = "batch"'])
+def test_an_index_without_its_promise_is_looked_at(levels, tmp_path, edited):
+    """By the program, if the runtime does not: no kernel reads outside of its buffers."""
+    text, promise = levels["graph"], ', moe.index_of = "seq"'
+    assert text.count(promise) == 1
+    (tmp_path / "a.mlir").write_text(text.replace(promise, edited))
+    assert compile_model(tmp_path / "a.mlir", "-o", tmp_path / "a", "-q").returncode == 0
+    with Executable(tmp_path / "a") as executable:
+        def call(batch, keep):
+            return {"input_ids": np.ones((batch, 2), np.int64), "position": np.zeros(batch, np.int64), "logits_to_keep": np.array([keep])}
+
+        assert executable.run(call(3, -2))["logits"].shape == (3, 1, 32)
+        for keep in (2, -3, 10**9) if not edited else (2, -3):
+            with pytest.raises(ExecutableError, match="an index is outside of the tensor that it reads"):
+                executable.run(call(3, keep))

@@ -124,7 +124,7 @@ class ValueDescriptor(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
                 ("sizes", ctypes.c_int64 * 8), ("lo", ctypes.c_int64), ("hi", ctypes.c_int64),
                 ("symbol", ctypes.c_int32), ("uniform", ctypes.c_int32), ("axes", ctypes.c_uint32),
-                ("dim_ranges", ctypes.POINTER(ctypes.c_int64))]
+                ("dim_ranges", ctypes.POINTER(ctypes.c_int64)), ("index_of", ctypes.c_int32)]
 
 
 class ParameterDescriptor(ctypes.Structure):

@@ -5,6 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import torch
 
 from moe_mlir import Executable, ExecutableError
 from moe_mlir.testing.compare import assert_close
@@ -127,3 +128,29 @@ def test_a_guard_of_the_graph_leaves_the_states(model, tmp_path, way):
             for result, one in zip(outputs, expected, strict=False):
                 assert_close(result["logits"], one["logits"], bound=1e-5)
             program.reset()
+
+
+class Demanding(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.linear = torch.nn.Embedding(16, 8), torch.nn.Linear(8, 4)
+
+    def forward(self, ids):
+        hidden = torch.nn.functional.silu(self.embedding(ids))
+        torch._check(ids.shape[1] % 2 == 0)
+        return self.linear(hidden)
+
+
+def test_a_demand_of_sizes_behind_a_launch_comes_first(tmp_path):
+    ids = torch.randint(0, 16, (4, 6))
+    program = torch.export.export(Demanding(), (ids,), dynamic_shapes=({0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO},),
+                                  prefer_deferred_runtime_asserts_over_guards=True)
+    torch.export.save(program, tmp_path / "m.pt2")
+    path = compile_for(tmp_path / "m.pt2", tmp_path, "dp=2")
+    with Executable(path, arguments=("--ranks=2", f"--deadline={DEADLINE}", "--threads=1"), timeout=60) as ranks:
+        expected = ranks.run({"ids": ids.numpy()})
+        first = ranks._process._process.pid
+        with pytest.raises(ExecutableError, match="Runtime assertion failed"):
+            ranks.run({"ids": ids[:, :5].contiguous().numpy()})
+        assert_same_bits([ranks.run({"ids": ids.numpy()})], [expected])
+        assert ranks._process._process.pid == first, "a refused call ended the job"

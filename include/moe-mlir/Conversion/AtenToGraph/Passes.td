@@ -132,8 +132,10 @@ def AtenCheckIndices : Pass<"aten-check-indices", "::mlir::func::FuncOp"> {
     `index_put`, `select`, `narrow`, `embedding`, `nn.embedding`, `nn.cache_update`, positions and lengths of `nn.attention`):
 
     - Integers whose range is known to fit (from `arange`, `topk`, `remainder`, constants, `moe.gate`) need nothing.
-    - Elements of an argument are bounded by its `moe.range`, which the runtime checks before the program runs; the
-      range is set or narrowed.
+    - Elements of an argument are bounded by its `moe.range`, or along a size of the arguments by its `moe.index_of`,
+      which the runtime checks before the program runs; the range is set or narrowed.
+    - Before `topk`, `max`, `amax`, `argmax` and the like an assertion asks that there are enough elements, where their
+      number is not known.
     - Anything else is checked when the program gets there: a `cf.assert` before the op, over a reduction of the indices.
 
     A constant index outside a static dimension is an error. `nn` ops that this pass has looked at carry the unit attribute

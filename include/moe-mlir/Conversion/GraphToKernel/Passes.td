@@ -43,7 +43,7 @@ def GraphCheckBounds : Pass<"graph-check-bounds", "::mlir::func::FuncOp"> {
     early as the sizes are known.
 
     Indices that stand in tensors (ids of an embedding, positions, `tensor.extract` in a body) lie inside: an argument
-    promises it (`moe.range`, which this pass writes if it can), or a reduction over them finds out before the op.
+    promises it (`moe.index_of`, or `moe.range`, which this pass writes if it can), or a reduction over them finds out before the op.
     Ops with the unit attribute `moe.in_bounds` have been looked at before, by aten-check-indices. Where they take the
     elements of an argument, its range is looked at again: texts are edited.
   }];

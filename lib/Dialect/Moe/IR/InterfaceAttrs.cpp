@@ -244,6 +244,8 @@ LogicalResult Slot::verifyRange(Attribute value) {
 LogicalResult Slot::verifySizeName(StringRef key, StringAttr size) {
   if (key == "moe.range_plus" && !attrs.contains("moe.range"))
     return func.emitOpError() << "'moe.range_plus' of " << name << " needs 'moe.range'";
+  if (key == "moe.index_of" && attrs.contains("moe.state"))
+    return func.emitOpError() << "'moe.index_of' is for what a caller gives, but " << name << " is a state";
   if (!isa<IntegerType>(getElementTypeOrSelf(type)))
     return func.emitOpError() << "'" << key << "' is for integers, but " << name << " is " << type;
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)

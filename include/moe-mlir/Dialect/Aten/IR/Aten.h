@@ -22,6 +22,9 @@ bool isInPlace(StringRef target);
 /// The call that defines `value` if its base name is one of `bases`, else null.
 CallOp getDefiningCall(Value value, ArrayRef<StringRef> bases);
 
+/// Where an op comes from, for messages: " (aten.gather.default at model.py:7, node 'gather' of model.router)".
+std::string describePlace(Operation *op);
+
 } // namespace mlir::aten
 
 #endif // MOE_MLIR_DIALECT_ATEN_IR_ATEN_H

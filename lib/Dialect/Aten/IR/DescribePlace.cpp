@@ -1,6 +1,6 @@
 //===- DescribePlace.cpp - where an op comes from, for messages ---------------------------------------------------===//
 
-#include "Patterns.h"
+#include "moe-mlir/Dialect/Aten/IR/Aten.h"
 
 using namespace mlir;
 using namespace mlir::aten;
