@@ -97,8 +97,8 @@ bool IndexBounds::isPromised(BlockArgument argument, const SizeExpr &size, bool 
   return isAbove && isBelow;
 }
 
-/// The argument whose element the index is; `wraps` if negative ones count from the end of `size` (i < 0 ? i + size :
-/// i).
+/// The argument whose element the index is, with the same value. It `wraps` if it is `i < 0 ? i + size : i`, so that
+/// negative elements count from the end.
 BlockArgument IndexBounds::elementOf(linalg::GenericOp generic, Value index, const SizeExpr &size, bool &wraps) {
   auto select = index.getDefiningOp<arith::SelectOp>();
   wraps = static_cast<bool>(select);
@@ -112,10 +112,13 @@ BlockArgument IndexBounds::elementOf(linalg::GenericOp generic, Value index, con
       return {};
   }
   while (Operation *cast = index.getDefiningOp()) {
-    if (!isa<arith::IndexCastOp, arith::ExtSIOp>(cast))
+    const bool toIndex = isa<arith::IndexCastOp>(cast) && cast->getResult(0).getType().isIndex();
+    if (!toIndex && !isa<arith::ExtSIOp>(cast)) // others may wrap around
       return {};
     index = cast->getOperand(0);
   }
+  if (index.getType().isInteger(1)) // true is 1 for a caller, and -1 here
+    return {};
   auto element = dyn_cast<BlockArgument>(index);
   if (!element || element.getOwner() != generic.getBody() || element.getArgNumber() >= generic.getNumDpsInputs())
     return {};

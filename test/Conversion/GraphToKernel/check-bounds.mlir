@@ -327,3 +327,21 @@ func.func @promised_in_a_region(%i: tensor<?xi64> {moe.dims = ["k"], moe.range =
   } -> tensor<?xf32>
   return %y : tensor<?xf32>
 }
+
+// -----
+
+// 200 is -56 as an i8.
+// CHECK-LABEL: func.func @narrowed
+// CHECK: kernel.check %{{.*}}, "an index is outside of the tensor that it reads
+func.func @narrowed(%i: tensor<?xi64> {moe.dims = ["k"], moe.range = [0, 299]}, %t: tensor<300xf32>, %e: tensor<?xf32> {moe.dims = ["k"]}) -> tensor<?xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%i : tensor<?xi64>) outs(%e : tensor<?xf32>) {
+  ^bb0(%a: i64, %b: f32):
+    %wide = arith.index_cast %a : i64 to index
+    %narrow = arith.index_cast %wide : index to i8
+    %at = arith.index_cast %narrow : i8 to index
+    %v = tensor.extract %t[%at] : tensor<300xf32>
+    linalg.yield %v : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
