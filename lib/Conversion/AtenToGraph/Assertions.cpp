@@ -35,25 +35,6 @@ struct DropAssertions : CallPattern {
 
 } // namespace
 
-/// Whether sizes of tensors are in it.
-static bool isOfSizes(Value number) {
-  SmallVector<Value> open{number};
-  llvm::SmallDenseSet<Value> seen;
-  while (!open.empty()) {
-    Value value = open.pop_back_val();
-    Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert(value).second)
-      continue;
-    auto call = dyn_cast<CallOp>(op);
-    StringRef base = call ? call.getBase() : "";
-    if (isa<tensor::DimOp>(op) || base == "aten.sym_size")
-      return true;
-    if (!isa<tensor::ExtractOp>(op) && base != "aten.item" && base != "aten._local_scalar_dense")
-      llvm::append_range(open, op->getOperands());
-  }
-  return false;
-}
-
 /// Puts the check in the place of the call.
 static void replaceByAssert(PatternRewriter &rewriter, CallOp call, Value holds, bool ofCall) {
   StringRef given = call.getString("assert_msg").value_or("");
@@ -80,7 +61,7 @@ struct AssertNumber : CallPattern {
     }
     if (constant)
       holds = arith::ConstantOp::create(rewriter, call.getLoc(), rewriter.getBoolAttr(false));
-    replaceByAssert(rewriter, call, holds, isOfSizes(holds));
+    replaceByAssert(rewriter, call, holds, /*ofCall=*/getOrigin(holds).sizes);
     return success();
   }
 };

@@ -1,7 +1,7 @@
 //===- CheckChoices.cpp - how many elements a choice among them needs ---------------------------------------------===//
 //
-// topk takes no more elements of a row than it has, and of no elements none is the largest. Where a size is not known,
-// the program asks before.
+// topk takes at most as many elements as a row has, and a maximum needs one. Where the size is not known, an assertion
+// stands before the op.
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -16,8 +16,7 @@ using namespace mlir::aten;
 /// Dimension `dim` of `self` has at least `count` elements, an i64.
 static void require(OpBuilder &b, CallOp call, Value self, int64_t dim, Value count, const Twine &message) {
   Location loc = call.getLoc();
-  Value size = createCall(b, loc, "aten.sym_size.int", b.getI64Type(),
-                          {{"self", self}, {"dim", Attribute(b.getI64IntegerAttr(dim))}});
+  Value size = createSize(b, loc, self, dim);
   Value holds = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, size, count);
   cf::AssertOp::create(b, loc, holds, b.getStringAttr(message + describePlace(call)));
 }

@@ -108,8 +108,7 @@ std::string Checker::describeInput(BlockArgument argument) {
 Value Checker::getSize(Location loc, Value tensor, int64_t dim) {
   if (int64_t size = getTensorType(tensor).getDimSize(dim); !ShapedType::isDynamic(size))
     return arith::ConstantIntOp::create(builder, loc, builder.getI64Type(), size);
-  return createCall(builder, loc, "aten.sym_size.int", builder.getI64Type(),
-                    {{"self", tensor}, {"dim", Attribute(builder.getI64IntegerAttr(dim))}});
+  return createSize(builder, loc, tensor, dim);
 }
 
 Value Checker::compare(Location loc, StringRef target, Value tensor, NamedArgument::second_type other) {

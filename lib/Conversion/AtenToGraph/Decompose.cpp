@@ -61,8 +61,7 @@ SizeArguments mlir::aten::getSizeArguments(OpBuilder &builder, Location loc, Val
   for (auto [dim, size] : llvm::enumerate(getTensorType(tensor).getShape())) {
     sizes.push_back(Attribute(builder.getI64IntegerAttr(size)));
     if (ShapedType::isDynamic(size))
-      sizes.back() = createCall(builder, loc, "aten.sym_size.int", builder.getI64Type(),
-                                {{"self", tensor}, {"dim", Attribute(builder.getI64IntegerAttr(dim))}});
+      sizes.back() = createSize(builder, loc, tensor, dim);
   }
   return sizes;
 }

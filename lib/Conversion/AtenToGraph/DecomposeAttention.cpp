@@ -39,8 +39,7 @@ static Value createCausalMask(OpBuilder &builder, Location loc, Value query, Val
     auto type = RankedTensorType::get({size}, builder.getI64Type());
     NamedArgument end = {"end", Attribute(builder.getI64IntegerAttr(size))};
     if (ShapedType::isDynamic(size))
-      end.second = createCall(builder, loc, "aten.sym_size.int", builder.getI64Type(),
-                              {{"self", tensor}, {"dim", Attribute(builder.getI64IntegerAttr(2))}});
+      end.second = createSize(builder, loc, tensor, 2);
     return createCall(builder, loc, "aten.arange.default", type, {end});
   };
   Value rows = count(query), columns = count(key);

@@ -139,8 +139,7 @@ Value EinsumBuilder::split(Value value, ArrayRef<Term> from, StringRef letters) 
     shape.push_back(term.getSize(letter));
     sizes.push_back(number(shape.back()));
     if (ShapedType::isDynamic(shape.back()))
-      sizes.back() = createCall(rewriter, loc, "aten.sym_size.int", rewriter.getI64Type(),
-                                {{"self", term.value}, {"dim", number(term.letters.find(letter))}});
+      sizes.back() = createSize(rewriter, loc, term.value, term.letters.find(letter));
   }
   return createWithSizes(rewriter, loc, "aten.view.default", getTensorType(value).clone(shape), value, sizes);
 }

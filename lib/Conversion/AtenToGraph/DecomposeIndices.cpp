@@ -97,8 +97,7 @@ struct DecomposeRoll : CallPattern {
       Value end = createSlice(builder, loc, value, dim, first, std::numeric_limits<int64_t>::max());
       return createCat(builder, loc, {end, createSlice(builder, loc, value, dim, 0, first)}, dim);
     }
-    Value size = createCall(builder, loc, "aten.sym_size.int", builder.getI64Type(),
-                            {{"self", value}, {"dim", number(dim)}});
+    Value size = createSize(builder, loc, value, dim);
     auto vector = RankedTensorType::get({ShapedType::kDynamic}, builder.getI64Type());
     Value index = createCall(builder, loc, "aten.arange.default", vector, {{"end", size}});
     index = createCall(builder, loc, "aten.sub.Scalar", vector, {{"self", index}, {"other", number(shift)}});

@@ -83,7 +83,7 @@ struct DecomposeVariance : CallPattern {
     Type i64 = builder.getI64Type();
     Value count;
     for (int64_t dim : dims) {
-      Value size = createCall(builder, loc, "aten.sym_size.int", i64, {{"self", x}, {"dim", integer(dim)}});
+      Value size = createSize(builder, loc, x, dim);
       count = count ? createCall(builder, loc, "_operator.mul", i64, {{"a", count}, {"b", size}}) : size;
     }
     Value rest = createCall(builder, loc, "_operator.sub", i64, {{"a", count}, {"b", integer(correction)}});

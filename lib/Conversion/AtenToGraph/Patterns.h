@@ -12,6 +12,8 @@ namespace mlir::aten {
 using NamedArgument = std::pair<StringRef, llvm::PointerUnion<Value, Attribute>>;
 /// `target` with one result.
 Value createCall(OpBuilder &builder, Location loc, StringRef target, Type result, ArrayRef<NamedArgument> arguments);
+/// The size of that dimension as an i64, also where the type says it.
+Value createSize(OpBuilder &builder, Location loc, Value tensor, int64_t dim);
 /// `value` with two dimensions exchanged.
 Value createTranspose(OpBuilder &builder, Location loc, Value value, int64_t dim0, int64_t dim1);
 /// Exchanges the last two dimensions. For a parameter of rank 3 it is a step of the recipe: nothing is left to do at run time.

@@ -264,11 +264,7 @@ struct RaiseAttention : CallPattern {
     int64_t queries = getTensorType(query).getDimSize(2), keys = getTensorType(key).getDimSize(2);
     if ((type.getDimSize(2) != 1 || queries == 1) && (type.getDimSize(3) != 1 || keys == 1))
       return mask;
-    auto size = [&](Value tensor, int64_t dim) {
-      return createCall(rewriter, loc, "aten.sym_size.int", rewriter.getI64Type(),
-                        {{"self", tensor}, {"dim", Attribute(rewriter.getI64IntegerAttr(dim))}});
-    };
-    Value s = size(query, 2), l = size(key, 2);
+    Value s = createSize(rewriter, loc, query, 2), l = createSize(rewriter, loc, key, 2);
     SmallVector<Attribute> sizes{rewriter.getI64IntegerAttr(-1), rewriter.getI64IntegerAttr(-1),
                                  ArgAttr::get(rewriter.getContext(), 1), ArgAttr::get(rewriter.getContext(), 2)};
     auto arguments = rewriter.getDictionaryAttr({rewriter.getNamedAttr("self", ArgAttr::get(rewriter.getContext(), 0)),

@@ -36,6 +36,11 @@ Value mlir::aten::createCall(OpBuilder &builder, Location loc, StringRef target,
       .getResult(0);
 }
 
+Value mlir::aten::createSize(OpBuilder &builder, Location loc, Value tensor, int64_t dim) {
+  return createCall(builder, loc, "aten.sym_size.int", builder.getI64Type(),
+                    {{"self", tensor}, {"dim", Attribute(builder.getI64IntegerAttr(dim))}});
+}
+
 Value mlir::aten::createTranspose(OpBuilder &builder, Location loc, Value value, int64_t dim0, int64_t dim1) {
   auto type = getTensorType(value);
   SmallVector<int64_t> shape(type.getShape());

@@ -47,7 +47,7 @@ static OpFoldResult getBound(Lowering &l, StringRef name, int64_t absent) {
   return bound && bound->size() == 1 ? bound->front() : l.b.getIndexAttr(absent);
 }
 
-/// Tracing found how many there are where bounds are computed, and the program was made for that number.
+/// Tracing recorded a fixed number of elements for a slice with computed bounds: asserts that it still holds.
 static void assertCount(Lowering &l, int64_t count, Value length) {
   Value known = arith::ConstantIndexOp::create(l.b, l.loc, count);
   Value holds = arith::CmpIOp::create(l.b, l.loc, arith::CmpIPredicate::eq, length, known);

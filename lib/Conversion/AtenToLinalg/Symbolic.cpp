@@ -32,25 +32,9 @@ static std::optional<std::pair<Value, Value>> getPair(Lowering &l) {
   return std::nullopt;
 }
 
-/// Whether elements of tensors are in it, which may be any numbers, unlike sizes.
-static bool isOfElements(Value number) {
-  constexpr size_t kMost = 256; // nobody writes longer ones
-  SmallVector<Value> open{number};
-  for (size_t i = 0; i < open.size(); ++i) {
-    auto call = open[i].getDefiningOp<CallOp>();
-    StringRef base = call ? call.getBase() : "";
-    if (base == "aten.item" || base == "aten._local_scalar_dense" || open[i].getDefiningOp<tensor::ExtractOp>() ||
-        i == kMost)
-      return true;
-    if (Operation *op = open[i].getDefiningOp(); op && base != "aten.sym_size")
-      llvm::append_range(open, op->getOperands());
-  }
-  return false;
-}
-
-/// Python's integers have no end; here a number beyond 64 bits ends the call.
+/// Python's integers have no end; here a number beyond 64 bits ends the call. Sizes are far from it.
 template <typename Op> static Value createInteger(Lowering &l, Value a, Value b) {
-  if (!isOfElements(a) && !isOfElements(b))
+  if (!getOrigin(a).elements && !getOrigin(b).elements)
     return Op::create(l.b, l.loc, a, b);
   auto isNegative = [&](Value number) -> Value {
     Value zero = arith::ConstantIntOp::create(l.b, l.loc, 0, 64);

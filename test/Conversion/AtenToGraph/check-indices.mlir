@@ -146,23 +146,3 @@ func.func @positions(%x: tensor<?x8xf32> {moe.dims = ["rows", ""]}, %keep: tenso
   %1 = aten.call "aten.gather.default"(%y, %at) {self = #aten.arg<0>, dim = 0 : i64, index = #aten.arg<1>} : (tensor<?x8xf32>, tensor<?x8xi64>) -> tensor<?x8xf32>
   return %0, %1 : tensor<?x8xf32>, tensor<?x8xf32>
 }
-
-// -----
-
-// A choice among elements whose number is not known.
-// CHECK-LABEL: func.func @choices(
-// CHECK:         cf.assert %{{.*}}, "there are fewer elements in dimension 0 than are to be chosen (aten.topk.default at
-// CHECK:         aten.call "aten.topk.default"
-// CHECK:         cf.assert %{{.*}}, "dimension 0 has no element to choose (aten.amax.default at
-// CHECK-NEXT:    aten.call "aten.amax.default"
-// CHECK-NOT:     cf.assert
-// CHECK:         aten.call "aten.amax.default"
-// CHECK:         cf.assert %{{.*}}, "dimension 0 has no element to choose (aten.argmax.default at
-// CHECK-NEXT:    aten.call "aten.argmax.default"
-func.func @choices(%x: tensor<?x8xf32>) -> (tensor<3x8xf32>, tensor<8xf32>, tensor<?xf32>, tensor<8xi64>) {
-  %t:2 = aten.call "aten.topk.default"(%x) {self = #aten.arg<0>, k = 3 : i64, dim = 0 : i64} : (tensor<?x8xf32>) -> (tensor<3x8xf32>, tensor<3x8xi64>)
-  %0 = aten.call "aten.amax.default"(%x) {self = #aten.arg<0>, dim = [-2]} : (tensor<?x8xf32>) -> tensor<8xf32>
-  %1 = aten.call "aten.amax.default"(%x) {self = #aten.arg<0>, dim = [1]} : (tensor<?x8xf32>) -> tensor<?xf32>
-  %2 = aten.call "aten.argmax.default"(%x) {self = #aten.arg<0>, dim = 0 : i64} : (tensor<?x8xf32>) -> tensor<8xi64>
-  return %t#0, %0, %1, %2 : tensor<3x8xf32>, tensor<8xf32>, tensor<?xf32>, tensor<8xi64>
-}

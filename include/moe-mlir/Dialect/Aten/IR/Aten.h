@@ -22,6 +22,13 @@ bool isInPlace(StringRef target);
 /// The call that defines `value` if its base name is one of `bases`, else null.
 CallOp getDefiningCall(Value value, ArrayRef<StringRef> bases);
 
+/// What a number is computed from: elements of tensors, sizes of tensors, or both.
+struct NumberOrigin {
+  bool elements = false, sizes = false;
+};
+/// Says both of a number with more operations behind it than anybody writes.
+NumberOrigin getOrigin(Value number);
+
 /// Where an op comes from, for messages: " (aten.gather.default at model.py:7, node 'gather' of model.router)".
 std::string describePlace(Operation *op);
 
