@@ -80,7 +80,9 @@ Error GraphReader::readDimRanges(const JsonObject &program) {
     return program.get("range_constraints") ? inputError("graph: range_constraints is no object") : Error::success();
   for (const JsonMember &member : *ranges) {
     const JsonObject *fields = member.second.getAsObject();
-    int64_t least = 0, most = INT64_MAX;
+    // A number that the graph computes (`u0`) may be negative, and is no size then.
+    const bool isComputed = StringRef(member.first).starts_with("u");
+    int64_t least = isComputed ? INT64_MIN : 0, most = INT64_MAX;
     for (auto [bound, key] : {std::pair(&least, "min_val"), {&most, "max_val"}}) {
       const JsonValue *value = fields ? fields->get(key) : nullptr;
       if (value && value->isNull())
@@ -91,8 +93,8 @@ Error GraphReader::readDimRanges(const JsonObject &program) {
                           " is neither a number nor null");
       *bound = *number;
     }
-    if (least <= most && most < 0 && StringRef(member.first).starts_with("u"))
-      continue; // a number that the graph computes, and no size
+    if (isComputed && least <= most && most < 0)
+      continue;
     if (least > most || most < 0)
       return inputError("graph: size '" + printable(member.first) + "' can be no number: its range is " + Twine(least) +
                         " to " + Twine(most));

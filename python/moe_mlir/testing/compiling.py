@@ -1,8 +1,10 @@
 """Export and compilation in tests. What is made of equal things is made once per run, see `shared`."""
 
+import json
 import os
 import re
 import subprocess
+import zipfile
 from pathlib import Path
 
 from ..errors import Error
@@ -59,6 +61,19 @@ def export_model(model, path, **options):
         export(model, folder / path.name, **options)
 
     shared.results().copy([*parts_of_export(model, options), path.name], make, path.parent)
+    return path
+
+
+def edit_program(model, path, edit):
+    """A copy of the .pt2 `model` at `path`, whose graph's JSON `edit` has changed in place; returns `path`."""
+    with zipfile.ZipFile(model) as archive, zipfile.ZipFile(path, "w") as copy:
+        for name in archive.namelist():
+            data = archive.read(name)
+            if name.endswith("models/model.json"):
+                program = json.loads(data)
+                edit(program)
+                data = json.dumps(program)
+            copy.writestr(name, data)
     return path
 
 

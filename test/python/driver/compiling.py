@@ -1,6 +1,7 @@
 """Runs moe-compile and looks at what it leaves behind."""
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -9,6 +10,14 @@ from pathlib import Path
 
 TOOL = shutil.which("moe-compile")
 INPUTS = Path(__file__).resolve().parents[2] / "Import" / "Inputs"
+
+
+# What a reader may cost for a file of a few megabytes; a process that asks for more memory dies.
+MEMORY, SECONDS = 2 << 30, 20
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def compile_model(*arguments, timeout=300, **options):

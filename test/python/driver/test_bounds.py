@@ -5,26 +5,17 @@ limited by the system: a reader that asks for more dies.
 """
 
 import json
-import resource
 import struct
 import subprocess
 import zipfile
 
 import pytest
 
-from compiling import TOOL, files
-
-MEMORY = 2 << 30
-SECONDS = 20
-
-
-def limit():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
+from compiling import SECONDS, TOOL, files, limit_memory
 
 def run(source, *arguments):
     process = subprocess.run([TOOL, source, "-o", source.parent / "out", "--progress=none", *arguments], capture_output=True, text=True,
-                             timeout=SECONDS, preexec_fn=limit)
+                             timeout=SECONDS, preexec_fn=limit_memory)
     assert files(source.parent) == [source.name]
     return process
 
@@ -146,7 +137,7 @@ def test_safetensors(header, tmp_path):
 """)
     before = files(tmp_path)
     process = subprocess.run([TOOL, tmp_path / "a.mlir", f"--weights={tmp_path}/w.safetensors", "-o", tmp_path / "out", "--progress=none"],
-                             capture_output=True, text=True, timeout=SECONDS, preexec_fn=limit)
+                             capture_output=True, text=True, timeout=SECONDS, preexec_fn=limit_memory)
     assert process.returncode == 1, process.stderr
     assert len(process.stderr.splitlines()) == 1 and "w.safetensors" in process.stderr
     assert files(tmp_path) == before
@@ -165,7 +156,7 @@ def test_what_has_no_size(source, device, kind, tmp_path):
                                          '    %w = moe.parameter ["w"] : tensor<3xf32>\n    return %w : tensor<3xf32>\n  }\n}\n')
         arguments = [tmp_path / "a.mlir", f"--weights={path}"]
     process = subprocess.run([TOOL, *arguments, "-o", tmp_path / "out", "--progress=none"], capture_output=True, text=True, timeout=SECONDS,
-                             preexec_fn=limit)
+                             preexec_fn=limit_memory)
     assert process.returncode == 1, process.stderr
     assert f"a.pt2: is a {kind}; a .pt2 file is expected" in process.stderr
     assert not (tmp_path / "out").exists()

@@ -11,7 +11,7 @@ import torch
 from moe_mlir import Executable
 from moe_mlir.errors import Error
 from moe_mlir.executable import ExecutableError
-from moe_mlir.testing.compiling import moe_compile
+from moe_mlir.testing.compiling import edit_program, moe_compile
 
 
 class Branch(torch.nn.Module):
@@ -130,15 +130,7 @@ def test_info_says_them(model, tmp_path):
     ({"min_val": None, "max_val": -1}, "its range is 0 to -1"),
 ])
 def test_ranges_that_are_none(model, tmp_path, range_, said):
-    damaged = tmp_path / "m.pt2"
-    with zipfile.ZipFile(model) as archive, zipfile.ZipFile(damaged, "w") as copy:
-        for name in archive.namelist():
-            data = archive.read(name)
-            if name.endswith("models/model.json"):
-                program = json.loads(data)
-                program["range_constraints"] = dict.fromkeys(program["range_constraints"], range_)
-                data = json.dumps(program)
-            copy.writestr(name, data)
+    damaged = edit_program(model, tmp_path / "m.pt2", lambda program: program.update(range_constraints=dict.fromkeys(program["range_constraints"], range_)))
     with pytest.raises(Error, match=said):
         moe_compile(damaged, tmp_path / "m")
     assert not (tmp_path / "m").exists()

@@ -15,8 +15,8 @@ class Demand(torch.nn.Module):
         self.demand = demand
 
     def forward(self, x, n):
-        self.demand(x, n)
-        return x * 2
+        result = self.demand(x, n)
+        return x * 2 if result is None else result
 
 
 def number(x, n):
@@ -70,20 +70,16 @@ def product_with_a_size(x, n):
 
 
 def negative(x, n):
-    torch._check(n[0].item() < 4)
-    torch._check(n[0].item() - 10 <= -6)
+    torch._check(n[0].item() < 0)
 
 
+# The size of a part is a symbol of its own, which only the assertion tells.
 def a_part(x, n):
-    k = n[0].item()
-    torch._check(k >= 0)
-    torch._check(x[:k].shape[0] % 2 == 0)
+    torch._check(x[: n[0].item()].shape[0] % 2 == 0)
 
 
 def a_part_of_one_size(x, n):
-    k = n[0].item()
-    torch._check(k >= 0)
-    x[:k].add(torch.ones(2, 3))
+    return x[: n[0].item()] + torch.ones(2, 3)
 
 
 CASES = [(rows, fill, n) for rows in (4, 8) for fill in (1.0, -1.0, -3.0, 0.0) for n in ((2, 2), (4, 5), (5, 2), (0, 0), (7, 3), (1, 4))]

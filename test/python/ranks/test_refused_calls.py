@@ -1,15 +1,12 @@
 """What all ranks find wrong alike in a call they refuse together, and what follows is what it would be without it: on ranks as in one process."""
 
-import json
-import zipfile
-
 import numpy as np
 import pytest
 import torch
 
 from moe_mlir import Executable, ExecutableError
 from moe_mlir.testing.compare import assert_close
-from moe_mlir.testing.compiling import export_model, step_inputs
+from moe_mlir.testing.compiling import edit_program, export_model, step_inputs
 from moe_mlir.testing.families import small_model
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
@@ -97,22 +94,11 @@ def test_an_index_that_is_refused_leaves_the_states(tmp_path, family, way):
         assert program._process._process.pid == first, "a refused call ended the job"
 
 
-def with_guard(model, path, guard):
-    """The exported model, traced as one that asks this of its inputs."""
-    with zipfile.ZipFile(model) as archive, zipfile.ZipFile(path, "w") as copy:
-        for name in archive.namelist():
-            data = archive.read(name)
-            if name.endswith("models/model.json"):
-                data = json.dumps({**json.loads(data), "guards_code": [guard]})
-            copy.writestr(name, data)
-    return path
-
-
 @pytest.mark.parametrize("way", ["1", "ep=2,tokens=replicated", "tp=2", "ep=2 and dp=2"])
 def test_a_guard_of_the_graph_leaves_the_states(model, tmp_path, way):
     """Even lengths are refused: in the first call, and between others."""
     folder, calls, expected = model
-    odd = with_guard(folder / "model.pt2", tmp_path / "model.pt2", "L['input_ids'].size()[1] % 2 == 1")
+    odd = edit_program(folder / "model.pt2", tmp_path / "model.pt2", lambda program: program.update(guards_code=["L['input_ids'].size()[1] % 2 == 1"]))
     way, *others = way.split(" and ")
     path = compile_for(odd, tmp_path, 1 if way == "1" else way, *(f"--variant={other}" for other in others))
     arguments = () if way == "1" else ("--ranks=2", f"--deadline={DEADLINE}", "--threads=1")
