@@ -66,9 +66,9 @@ static void printGpu(json::OStream &json, const GpuKernel &kernel, const Report 
     printSeconds(json, "estimate_seconds", kernel.estimate, report);
     printSeconds(json, "floor_seconds", kernel.floor, report);
     json.attributeObject("terms", [&] {
-      for (const auto &[point, terms] : zip(report.points, kernel.terms))
-        json.attributeObject(point.name, [&] {
-          for (const GpuTerm &term : terms)
+      for (const auto &pair : zip(report.points, kernel.terms))
+        json.attributeObject(std::get<0>(pair).name, [&] {
+          for (const GpuTerm &term : std::get<1>(pair))
             json.attribute(term.name, term.seconds);
         });
     });

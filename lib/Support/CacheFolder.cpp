@@ -73,7 +73,7 @@ std::optional<std::string> moe_mlir::readOwnFile(const std::string &path) {
   int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0)
     return std::nullopt;
-  auto closing = make_scope_exit([&] { close(fd); });
+  scope_exit closing([&] { close(fd); });
   struct stat status;
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || !onlyOwnCanWrite(status))
     return std::nullopt;

@@ -32,7 +32,7 @@ struct ProgramModule {
   mlir::ModuleOp module;
   std::string buildId;            ///< 32 hex digits, equal for equal programs; zeros if empty
   std::string weightsId;          ///< 32 hex digits that the archive of weights carries; zeros if empty
-  std::string weightsPath;        ///< of the archive, relative to the program's file; empty: there is none
+  std::string weightsPath = {};   ///< of the archive, relative to the program's file; empty: there is none
   const CudaCode *cuda = nullptr; ///< of the kernels, if `kernel.target` is a GPU
 };
 

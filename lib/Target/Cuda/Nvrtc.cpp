@@ -111,7 +111,7 @@ Expected<Cubin> Nvrtc::compile(const KernelText &kernel, StringRef arch) const {
   Functions::Program program = nullptr;
   if (int code = f.create(&program, kernel.source.c_str(), (kernel.name + ".cu").c_str(), 1, texts, names))
     return fail("NVRTC: " + StringRef(f.errorString(code)));
-  auto destroy = make_scope_exit([&] { f.destroy(&program); });
+  scope_exit destroy([&] { f.destroy(&program); });
 
   std::vector<std::string> options = optionsFor(arch);
   std::vector<const char *> pointers;
