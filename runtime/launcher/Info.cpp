@@ -2,6 +2,7 @@
 
 #include "Modes.h"
 #include "comm/Job.h"
+#include "core/Inputs.h"
 #include "core/Program.h"
 #include "core/Select.h"
 
@@ -19,11 +20,12 @@ static void list(std::string &text, const char *title, const moert_program &prog
     if (value.lo <= value.hi && value.symbol >= 0)
       text += format(", %lld..%lld - %s", static_cast<long long>(value.lo), static_cast<long long>(value.hi + 1),
                      printable(program.symbols[value.symbol]).c_str());
-    else if (value.lo <= value.hi && (value.index_of == 0 || value.hi < int64_t(1) << 62))
+    else if (value.lo <= value.hi && value.hi < kUnbounded)
       text += format(", %lld..%lld", static_cast<long long>(value.lo), static_cast<long long>(value.hi));
+    else if (value.lo <= value.hi)
+      text += format(", at least %lld", static_cast<long long>(value.lo));
     if (value.index_of > 0)
-      text += format(", an index of %s%s", printable(program.symbols[value.index_of - 1]).c_str(),
-                     value.lo == 0 && value.lo <= value.hi ? ", not negative" : "");
+      text += format(", an index of %s", printable(program.symbols[value.index_of - 1]).c_str());
     const char *before = ", divided on ";
     for (int32_t axis = 0; axis < program.axis_count; ++axis)
       if (axesOf(program, value) >> axis & 1) {

@@ -80,8 +80,8 @@ static SmallVector<Value> expand(KernelBuilder &kernel, Operation &op, IRMapping
   auto magnitude = [&]() -> Value { return math::AbsFOp::create(kernel, x(0)); };
   auto infinity = [&]() -> Value { return constant(APFloat::getInf(semantics())); };
   using Values = SmallVector<Value>;
-  // Of a number that does not fit machine code may make any other, and each kernel another one: as PyTorch's, these
-  // take the low bits of 32.
+  // LLVM leaves open what becomes of a float that does not fit, and two kernels did disagree on narrow integers. The
+  // processors' conversion to 32 bits is one instruction with one result; PyTorch takes its low bits, too.
   if (isa<arith::FPToSIOp, arith::FPToUIOp>(op) && op.getResult(0).getType().getIntOrFloatBitWidth() < 32) {
     Value wide = arith::FPToSIOp::create(kernel, kernel.getI32Type(), x(0));
     return {arith::TruncIOp::create(kernel, op.getResult(0).getType(), wide)};

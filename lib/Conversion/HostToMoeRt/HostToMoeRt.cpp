@@ -179,10 +179,10 @@ private:
     main.erase();
   }
 
-  /// Ranks can refuse a call together, and go on, as long as none has begun it: what is asked of sizes comes first, and
-  /// what needs a launch ends the job.
+  /// Moves checks of the call's sizes in front of the first launch, where all ranks can refuse the call and go on. A
+  /// check that depends on a launch stays, and loses its mark.
   void keepChecksOfCall() {
-    Operation *first = nullptr; // that does something
+    Operation *first = nullptr; // the first launch, or the op around it
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
       if (!first)
         first = op.walk([](kernel::LaunchOp) { return WalkResult::interrupt(); }).wasInterrupted() ? &op : nullptr;

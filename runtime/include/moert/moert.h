@@ -152,8 +152,8 @@ void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *off
 /* Ends the call with the error `message`, which is the caller's fault (code 1), unless `holds` is not zero. For what
  * only the program can find out about its inputs, as an index that it computes from them. */
 void moert_check(moert_context *ctx, int32_t holds, const char *message);
-/* The same for what ranks find alike in what the caller gives, before the first launch: all of them refuse the call,
- * and are still together behind it. */
+/* The same for a condition on the call's sizes, before the first launch: it fails on all ranks alike, so they refuse
+ * the call together and go on. */
 void moert_check_call(moert_context *ctx, int32_t holds, const char *message);
 /* As moert_check, where {0}, {1}, ... in `message` stand for the `count` numbers of `values`. */
 void moert_check_values(moert_context *ctx, int32_t holds, const char *message, int32_t count, const int64_t *values);

@@ -35,7 +35,7 @@ typedef struct moert_value {
   uint32_t axes;
   /* Inputs: least and greatest size of each dimension, in turn, of all of it where ranks divide it. NULL: any. */
   const int64_t *dim_ranges;
-  /* Integer inputs: with n > 0, every element is below the size of symbol n - 1, and not below its negative. */
+  /* Integer inputs: 0, or 1 + the symbol of a size n; then every element is in [-n, n). */
   int32_t index_of;
 } moert_value;
 

@@ -55,9 +55,6 @@ Status bindSizes(const moert_program &program, int32_t index, const Tensor &inpu
   return {};
 }
 
-/// A bound that bounds nothing.
-constexpr int64_t kBeyond = int64_t(1) << 62;
-
 /// Positions along a size.
 template <typename T>
 static Status checkPositions(const moert_value &declared, const char *name, int64_t size, const void *data,
@@ -79,9 +76,9 @@ static Status checkIntegers(const moert_value &declared, const char *symbolName,
   bool bounded = declared.lo <= declared.hi;
   for (int64_t i = 0; i < count; ++i) {
     int64_t value = static_cast<int64_t>(values[i]);
-    if (bounded && value < 0 && declared.lo == 0 && declared.hi >= kBeyond)
-      return failure(kUserError, "input '%s': element %lld is %lld, which is negative", declared.name,
-                     static_cast<long long>(i), static_cast<long long>(value));
+    if (bounded && value < declared.lo && declared.hi >= kUnbounded)
+      return failure(kUserError, "input '%s': element %lld is %lld, less than %lld", declared.name,
+                     static_cast<long long>(i), static_cast<long long>(value), static_cast<long long>(declared.lo));
     if (bounded && (value < declared.lo || value > declared.hi))
       return failure(kUserError, "input '%s': element %lld is %lld, outside %lld..%lld", declared.name,
                      static_cast<long long>(i), static_cast<long long>(value), static_cast<long long>(declared.lo),

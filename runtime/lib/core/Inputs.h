@@ -8,6 +8,9 @@
 
 namespace moert {
 
+/// A greatest element of this or more bounds nothing: programs say so of what only must not be negative.
+constexpr int64_t kUnbounded = int64_t(1) << 62;
+
 /// A value of the current call. `data` is row-major and contiguous.
 struct Tensor {
   int32_t dtype = 0;

@@ -90,7 +90,7 @@ TEST(Inputs, ChecksIndices) {
   EXPECT_EQ(check({0}, 0), "input 'keep': element 0 is 0, an index outside of sequence = 0");
   value.hi = INT64_MAX;
   EXPECT_EQ(check({0, 3}, 4), "");
-  EXPECT_EQ(check({-1}, 4), "input 'keep': element 0 is -1, which is negative");
+  EXPECT_EQ(check({-1}, 4), "input 'keep': element 0 is -1, less than 0");
 }
 
 /// Whether it has bounds or not.

@@ -39,7 +39,7 @@ def Moe_Dialect : Dialect {
     | `moe.dim_ranges` | list of `[least, greatest]`, `[least]`, `[]` | what the caller may give as the size of each dimension, both ends included (`[]`: any, and where it is static); of a dimension that ranks divide, all of it is meant |
     | `moe.range` | `[lo, hi]` | integers of this argument are in this range, both ends included |
     | `moe.range_plus` | string | the last of the positions that start at a value is that many sizes further: `value + size - 1 <= hi` |
-    | `moe.index_of` | string | integers of this argument are positions along the size of that name: below it, and no less than its negative; negative ones count from the end |
+    | `moe.index_of` | string | integers of this argument are indices into a dimension of n elements, whose size has that name: in `[-n, n)`, negative ones counting from the end |
     | `moe.uniform` | unit | all values of this argument are equal |
     | `moe.split` | `@grid`, or `[@slowest, ...]` | dimension 0, of n elements, is divided among the W ranks of the grid, or of all these grids, in their order in the module: rank r has `floor(r * n / W) ... floor((r + 1) * n / W) - 1`. States are never divided: each rank makes its own |
     | `moe.state` | unit | the executable owns this argument: zeros at first, kept between calls |

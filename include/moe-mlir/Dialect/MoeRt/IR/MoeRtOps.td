@@ -309,8 +309,8 @@ def MoeRt_CheckOp : MoeRt_Op<"check"> {
     moert.check %ctx, %even, "an odd number of rows" {of_call}
     ```
 
-    With the attribute `of_call` (unit) it is about what the caller gives, and stands before the first launch: all ranks find the same, so that
-    they refuse the call together, and are still together for the next one. Without it a rank that ends the call ends the job.
+    The unit attribute `of_call` marks a check of the call's sizes before the first launch. It fails on all ranks alike, so
+    they refuse the call together and go on with the next one. Any other failed check ends the job of several ranks.
   }];
   let arguments = (ins MoeRt_Ptr:$context, I1:$holds, StrAttr:$message, Variadic<I64>:$values);
   let hasVerifier = 1;
