@@ -1,6 +1,7 @@
 """Rounds of two sides, old and new: each in turn, the order alternating. Of what the programs take, and of what compiling them takes."""
 
 import filecmp
+import itertools
 import math
 import os
 import statistics
@@ -18,6 +19,9 @@ SIDES = ("old", "new")
 
 # Rounds of a row that was below the goal, measured again at the end; of compiling, which takes seconds.
 REPEATED, COMPILED_AGAIN = 21, 9
+
+# Pairs of processes that share the rounds of such a row.
+STARTS = 7
 
 
 def order(index):
@@ -37,13 +41,15 @@ class Pair:
         self._program, self._workers, self._record, self._turn_seconds = program, workers, record, turn_seconds
 
     def measure(self, row, rounds):
-        """Summary of a row, see `summarize`; "same" is whether the results of both are the same bits."""
+        """Summary of a row."""
+        return summary(row.name, *self.rounds(row, range(rounds)))
+
+    def rounds(self, row, numbers):
+        """(samples of the rounds of these numbers, whether the results of both sides are the same bits)."""
         same = self._prepare(row)
         for side in SIDES:  # untimed: what the caches and the pages hold is now that of running
             self._turn(side)
-        samples = [self._round(row, index) for index in range(rounds)]
-        disturbed = sum(any(s["other_busy"] > IDLE_SHARE for s in sample.values()) for sample in samples)
-        return {**summarize(row.name, [{side: s[side]["seconds"] for side in SIDES} for s in samples]), "same": same, "disturbed": disturbed}
+        return [self._round(row, number) for number in numbers], same
 
     def _prepare(self, row):
         with tempfile.TemporaryDirectory() as folder:
@@ -65,6 +71,18 @@ class Pair:
         sample = self._workers[side].ask("run", variant=VARIANT, seconds=self._turn_seconds)
         sample["other_busy"] = round((other.cpu_seconds() - before) / (time.perf_counter() - begin), 4)
         return sample
+
+
+def parts(rounds, starts):
+    """The numbers of rounds, divided among the starts as evenly as they can be."""
+    bounds = [rounds * i // starts for i in range(starts + 1)]
+    return [range(*part) for part in itertools.pairwise(bounds) if len(range(*part))]
+
+
+def summary(name, samples, same):
+    """`summarize` of a row's rounds; "same" is whether the results are the same bits, "disturbed" counts the rounds in which the other side used its cores."""
+    disturbed = sum(any(s["other_busy"] > IDLE_SHARE for s in sample.values()) for sample in samples)
+    return {**summarize(name, [{side: s[side]["seconds"] for side in SIDES} for s in samples]), "same": same, "disturbed": disturbed}
 
 
 def compile_rounds(program, rounds, record, cores, folder):
@@ -112,16 +130,16 @@ def summarize(name, samples):
 def measure_all(programs, measure, rounds, goal, say, again=REPEATED):
     """Summaries of all rows, where one below the goal is that of `again` rounds at the end, or of as many as at first.
 
-    measure  called with a program, those of its rows that are wanted and the number of rounds; gives their summaries
+    measure  called with a program, those of its rows that are wanted, the number of rounds and that of the processes' starts; gives their summaries
     """
-    found = {s["row"]: s for program in programs for s in measure(program, program.rows, rounds)}
+    found = {s["row"]: s for program in programs for s in measure(program, program.rows, rounds, 1)}
     slow = {name for name, s in found.items() if s["ratio"] < goal}
     if slow:
         say(f"{len(slow)} of {len(found)} are below {goal:.3g}: again, in {max(rounds, again)} rounds")
     for program in programs:
         wanted = [row for row in program.rows if row.name in slow]
         if wanted:
-            found.update((s["row"], {**s, "first_ratio": found[s["row"]]["ratio"]}) for s in measure(program, wanted, max(rounds, again)))
+            found.update((s["row"], {**s, "first_ratio": found[s["row"]]["ratio"]}) for s in measure(program, wanted, max(rounds, again), STARTS))
     return list(found.values())
 
 

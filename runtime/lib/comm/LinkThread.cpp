@@ -21,8 +21,9 @@ void Link::work() {
   constexpr int64_t kSpin = 20000; // nanoseconds
   int64_t idleSince = now(), ticked = idleSince;
   while (!__atomic_load_n(&shallEnd, __ATOMIC_ACQUIRE)) {
-    bool did = wire->progress();
-    did = sendSome() || did;
+    // In this order, as the other side may wait for what goes, and to receive what has come takes time.
+    bool did = sendSome();
+    did = wire->progress() || did;
     int64_t time = now();
     if (time - ticked > kTickMs * 1000000) {
       ticked = time;

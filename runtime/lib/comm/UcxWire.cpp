@@ -246,9 +246,7 @@ bool UcxWire::send(int rank, char *buffer, const PackedPiece &piece) {
 }
 
 bool UcxWire::progress() {
-  bool did = false;
-  while (ucp.worker_progress(worker))
-    did = true;
+  bool did = ucp.worker_progress(worker) != 0;
   if (someLost)
     tellLost();
   return did;

@@ -47,7 +47,7 @@ public:
 
   /// Sends a piece, the body (if it has one) behind the buffer. False: that rank is lost, and the buffer free.
   virtual bool send(int rank, char *buffer, const PackedPiece &piece) = 0;
-  /// Whether something has happened.
+  /// Takes what has come, or some of it; whether anything has happened.
   virtual bool progress() = 0;
   /// Readable when progress() has something to do, from when arm() was true on.
   virtual int descriptor() const = 0;

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 using namespace moert;
 
@@ -29,7 +30,7 @@ constexpr size_t kBytes = size_t(4) << 20;
 using Piece = std::vector<char>;
 
 struct Network {
-  explicit Network(size_t ranks) : coming(ranks), lost(ranks), longest(ranks, kPieceBytes) {}
+  explicit Network(size_t ranks) : coming(ranks), lost(ranks), longest(ranks, kPieceBytes), arming(ranks) {}
 
   std::mutex lock;
   std::vector<std::vector<Piece>> coming; ///< by rank
@@ -39,6 +40,8 @@ struct Network {
   std::atomic<bool> holdsBodies{false};   ///< nothing with a body is sent
   std::atomic<int> sent{0};
   std::atomic<size_t> longestSent{0};
+  std::vector<std::function<void()>> arming; ///< by rank: called once, by its thread that is about to sleep
+  std::atomic<int> looks{-1};                ///< so often that thread then looked for what has come before it sent
 };
 
 class ListWire final : public Wire {
@@ -54,10 +57,13 @@ public:
   std::string address() const override { return "here"; }
   Status connect(int, const std::string &) override { return {}; }
   bool send(int rank, char *buffer, const PackedPiece &piece) override {
+    if (looks >= 0)
+      network.looks = std::exchange(looks, -1);
     flights.push_back({buffer, rank, piece});
     return true;
   }
   bool progress() override {
+    looks += looks >= 0;
     deliver();
     std::vector<Piece> pieces;
     std::vector<int> lost;
@@ -73,7 +79,18 @@ public:
     return !pieces.empty();
   }
   int descriptor() const override { return -1; }
-  bool arm() override { return false; }
+  bool arm() override {
+    std::function<void()> arming;
+    {
+      std::lock_guard<std::mutex> held(network.lock);
+      arming.swap(network.arming[own]);
+    }
+    if (arming) {
+      arming();
+      looks = 0;
+    }
+    return false;
+  }
   void close(Deadline) override {}
 
 private:
@@ -108,6 +125,7 @@ private:
   size_t own;
   Client *client = nullptr;
   std::vector<Flight> flights;
+  int looks = -1; ///< since `arming`
 };
 
 struct Ear final : Link::Listener {
@@ -310,6 +328,20 @@ TEST(Link, PiecesAreAsLongAsAllRanksTakeThem) {
     };
     run(2, body, {kLongestBytes, other});
   }
+}
+
+/// The other side may wait for it, and what has come takes time to receive.
+TEST(Link, WhatIsToBeSentGoesBeforeWhatHasCome) {
+  run(2, [](Rank &rank) {
+    if (rank.own != 0)
+      return;
+    {
+      std::lock_guard<std::mutex> held(rank.network.lock);
+      rank.network.arming[0] = [&rank] { rank.link.to(1).close(Deed()); };
+    }
+    EXPECT_TRUE(comesTrue([&] { return rank.network.looks >= 0; }));
+    EXPECT_EQ(rank.network.looks, 0);
+  });
 }
 
 TEST(Link, NothingOvertakesAPieceByTooMuch) {

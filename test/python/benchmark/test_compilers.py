@@ -81,8 +81,8 @@ def test_results_that_differ_by_one_bit_miss():
 def run_all(programs_, goal=0.97):
     asked, said = [], []
 
-    def measure(program, wanted, rounds):
-        asked.append((program.name, [row.name for row in wanted], rounds))
+    def measure(program, wanted, rounds, starts):
+        asked.append((program.name, [row.name for row in wanted], rounds, starts))
         pair = pair_of(program, [])
         return [pair.measure(row, rounds) for row in wanted]
 
@@ -95,7 +95,7 @@ def test_only_slow_rows_are_repeated_and_their_last_ratio_counts():
     program = FakeProgram("p", {"once": once, "slow": {"old": [0.9], "new": [1]}})
     fast = FakeProgram("q", {"fast": {"old": [0.98], "new": [1]}})
     first, asked, said = run_all([program, fast])
-    assert asked == [("p", ["once", "slow"], 7), ("q", ["fast"], 7), ("p", ["once", "slow"], 21)]
+    assert asked == [("p", ["once", "slow"], 7, 1), ("q", ["fast"], 7, 1), ("p", ["once", "slow"], 21, 7)]
     assert said == ["2 of 3 are below 0.97: again, in 21 rounds"]
     found = {s["row"]: s for s in first}
     assert [s["row"] for s in first] == ["once", "slow", "fast"]
@@ -106,6 +106,22 @@ def test_only_slow_rows_are_repeated_and_their_last_ratio_counts():
     lines = report.table(first).splitlines()
     assert lines[1].split()[:4] == ["once", "1", "s", "1"] and "(at first 0.900)" in lines[1]
     assert lines[-1] == "geometric mean of 3: 0.959"
+
+
+@pytest.mark.parametrize("rounds, starts, lengths", [(7, 1, [7]), (21, 7, [3] * 7), (9, 4, [2, 2, 2, 3]), (2, 7, [1, 1])])
+def test_rounds_are_divided_among_starts(rounds, starts, lengths):
+    parts = measuring.parts(rounds, starts)
+    assert [len(part) for part in parts] == lengths and list(itertools.chain(*parts)) == list(range(rounds))
+
+
+def test_rounds_of_several_starts_are_one_row():
+    """Sides take turns in an order that goes on from one start to the next."""
+    records = []
+    program = FakeProgram("p", {"r": {"old": [9, 2, 3], "new": [9, 1]}})
+    (first, same), (second, _) = (pair_of(program, records).rounds(program.rows[0], part) for part in measuring.parts(5, 2))
+    s = measuring.summary("r", first + second, same)
+    assert (s["rounds"], s["ratio"], s["low"], s["high"], s["disturbed"]) == (5, 3, 2, 3, 0)
+    assert [(r["round"], next(iter(r["samples"]))) for r in records] == [(0, "old"), (1, "new"), (2, "old"), (3, "new"), (4, "old")]
 
 
 def test_the_mean_has_a_goal_of_its_own():
@@ -238,10 +254,10 @@ def test_command_with_processes(old_seconds, logits, flags, code, last, tmp_path
     assert capsys.readouterr().out.splitlines()[-1] == last
     assert os.path.samefile(tmp_path / "old" / "model.so.weights", tmp_path / "new" / "model.so.weights")
     repeated = old_seconds < 0.01
-    assert evicted == [tmp_path / "old" / "model.so.weights", tmp_path / "new" / "model.so.weights", config] * (1 + repeated)
+    assert evicted == [tmp_path / "old" / "model.so.weights", tmp_path / "new" / "model.so.weights", config] * (1 + repeated * measuring.STARTS)
     (file,) = (tmp_path / "results").iterdir()
     types = [json.loads(line)["type"] for line in file.read_text().splitlines()]
-    again = ["sides", *["round"] * 21, "row"] if repeated else []
+    again = [*["sides", *["round"] * 3] * measuring.STARTS, "row"] if repeated else []
     assert types == ["environment", "compilers", "sides", "round", "round", "row", *again]
     assert str(tmp_path) not in file.read_text().splitlines()[0]
 
