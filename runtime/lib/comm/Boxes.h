@@ -51,10 +51,10 @@ struct StoredBytes {
 
 /// The limits of pieces, for both sides: so many bytes are copied into one, and so many has one with a body in all.
 /// And so far may one be in front of the first one that is not there; who sends keeps to it.
-constexpr size_t kPieceBytes = 56 << 10, kLongestBytes = 1500 << 10;
+constexpr size_t kPieceBytes = 56 << 10, kLongestBytes = 520 << 10;
 constexpr uint64_t kMostEarly = 64;
 /// So much does not wait for its flag.
-constexpr uint64_t kLongBox = uint64_t(2) << 20;
+constexpr uint64_t kLongBox = uint64_t(512) << 10;
 
 /// How the parts of a piece begin; all is of one architecture.
 struct PieceHead {
