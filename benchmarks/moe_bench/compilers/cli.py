@@ -29,7 +29,7 @@ examples:
   benchmarks/run compilers --old build/bin/moe-compile                                        one compiler against itself: what the machine adds
 
 Column "old/new" is the old one's time over the new one's, the median of the rounds: above 1 the new one is faster. A row below --goal is measured again at
-the end, in 21 rounds of seven pairs of processes (with --compile 9 rounds), which then count: where memory lies changes what processes take, too. The geometric mean of all rows has a goal of its own, --mean-goal. Archives of both that have
+the end, in 21 rounds of seven pairs of processes (with --compile 9 rounds), which then count. The geometric mean of all rows has a goal of its own, --mean-goal. Archives of both that have
 the same bytes become one file, so that both sides read the same memory. With --compile the CPU time counts, with that of the linker; "on clock" is the
 ratio of the time that passed.
 
@@ -144,29 +144,29 @@ class Benchmark:
         return 3 if lines else 0
 
     def _run_programs(self, program, wanted, rounds, starts):
-        """Summaries of rows of a program, whose rounds are divided among as many pairs of processes.
+        """Summaries of rows of a program, whose rounds are divided among so many pairs of processes.
 
-        Where the pages of an archive and a process's own memory lie is decided when they are read and taken. It changes what a program takes that streams
-        weights, by some percent and for as long as it runs, so that more rounds of the same processes do not tell it from what the compiler made.
+        Two processes of one program differ by some percent for as long as they run, where it streams weights: probably by where the pages of its archive
+        and its own memory lie. More rounds of the same processes do not tell that from what the compiler made.
         """
         linked = prepare(program, self._say)
         measured = {row.name: ([], []) for row in wanted}
-        for numbers in measuring.parts(rounds, starts):
-            for row, samples, same in self._start(program, wanted, numbers, linked):
+        for number, numbers in enumerate(measuring.parts(rounds, starts)):
+            for row, samples, same in self._start(program, wanted, numbers, measuring.order(number), linked):
                 measured[row.name][0].extend(samples)
                 measured[row.name][1].append(same)
         return [self._keep(measuring.summary(name, samples, all(same))) for name, (samples, same) in measured.items()]
 
-    def _start(self, program, wanted, numbers, linked):
-        """(row, samples, whether results are the same bits) of the rounds of these numbers, in processes of their own."""
+    def _start(self, program, wanted, numbers, sides, linked):
+        """(row, samples, whether results are the same bits) of the rounds of these numbers, in processes of their own that start in this order."""
         with contextlib.ExitStack() as stack:
-            workers = {side: stack.enter_context(program.start(side, self._cores)) for side in measuring.SIDES}
+            workers = {side: stack.enter_context(program.start(side, self._cores)) for side in sides}
             bandwidths = {side: self._machine.file_bandwidth(archive_of(program.library(side))) for side in measuring.SIDES}
             info = {side: worker.info for side, worker in workers.items()}
             self._results.record({"type": "sides", "program": program.name, "archives_equal": linked, "archive_bandwidth": bandwidths, **info})
             pair = measuring.Pair(program, workers, self._results.record, self._options.turn_seconds)
             found = [(row, *pair.rounds(row, numbers)) for row in wanted]
-        # Their cached pages would leave the next archives no memory in pages of 2 MiB.
+        # Their cached pages would leave the next archives no memory in pages of 2 MiB; and the next start shall read its own anew.
         for file in program.files():
             evict(file)
         return found

@@ -40,10 +40,6 @@ class Pair:
     def __init__(self, program, workers, record, turn_seconds):
         self._program, self._workers, self._record, self._turn_seconds = program, workers, record, turn_seconds
 
-    def measure(self, row, rounds):
-        """Summary of a row."""
-        return summary(row.name, *self.rounds(row, range(rounds)))
-
     def rounds(self, row, numbers):
         """(samples of the rounds of these numbers, whether the results of both sides are the same bits)."""
         same = self._prepare(row)

@@ -51,9 +51,9 @@ struct StoredBytes {
 
 /// The limits of pieces, for both sides: so many bytes are copied into one, and so many has one with a body in all.
 /// And so far may one be in front of the first one that is not there; who sends keeps to it.
-constexpr size_t kPieceBytes = 56 << 10, kLongestBytes = 520 << 10;
+constexpr size_t kPieceBytes = 56 << 10, kLongestBytes = 544 << 10;
 constexpr uint64_t kMostEarly = 64;
-/// So much does not wait for its flag.
+/// So much does not wait for its flag. With its heads, and a last row of up to 31 KiB that exceeds it, it is one piece.
 constexpr uint64_t kLongBox = uint64_t(512) << 10;
 
 /// How the parts of a piece begin; all is of one architecture.
@@ -67,6 +67,8 @@ struct RangeHead {
   WindowPlace to;
   uint32_t bytes, isMirrored;
 };
+
+static_assert(kLongBox + (31 << 10) + sizeof(PieceHead) + sizeof(RangeHead) <= kLongestBytes);
 
 /// What pack() has made: so many bytes in its buffer, and behind them a body that stands where it was stored.
 struct PackedPiece {

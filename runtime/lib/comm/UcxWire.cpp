@@ -245,6 +245,7 @@ bool UcxWire::send(int rank, char *buffer, const PackedPiece &piece) {
   return true;
 }
 
+/// One step: between any two the thread looks whether there is something to send.
 bool UcxWire::progress() {
   bool did = ucp.worker_progress(worker) != 0;
   if (someLost)

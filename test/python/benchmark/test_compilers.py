@@ -60,10 +60,14 @@ def pair_of(program, records):
     return measuring.Pair(program, program.workers(), records.append, 0.15)
 
 
+def measured(pair, row, rounds):
+    return measuring.summary(row.name, *pair.rounds(row, range(rounds)))
+
+
 def test_a_faster_new_compiler_has_a_ratio_above_one():
     records = []
     program = FakeProgram("p", {"r": {"old": [9, 2, 3, 4], "new": [9, 1, 1, 1]}})
-    s = pair_of(program, records).measure(program.rows[0], 3)
+    s = measured(pair_of(program, records), program.rows[0], 3)
     assert (s["ratio"], s["low"], s["high"], s["rounds"], s["seconds"]) == (3, 2, 4, 3, {"old": 3, "new": 1})
     assert s["same"] and report.missed([s], 0.97, False) == []
     assert program.log == ["old", "new", "old", "new", "new", "old", "old", "new"]
@@ -72,7 +76,7 @@ def test_a_faster_new_compiler_has_a_ratio_above_one():
 
 def test_results_that_differ_by_one_bit_miss():
     program = FakeProgram("p", {"r": {"old": [1], "new": [1]}}, new=[1.0, 2.0000002])
-    s = pair_of(program, []).measure(program.rows[0], 1)
+    s = measured(pair_of(program, []), program.rows[0], 1)
     assert report.missed([s], 0.97, False) == ["r: results differ"]
     assert report.missed([s], 0.97, True) == []
     assert "results differ" in report.progress_line(s) and report.table([s]).splitlines()[1].endswith("results differ")
@@ -84,7 +88,7 @@ def run_all(programs_, goal=0.97):
     def measure(program, wanted, rounds, starts):
         asked.append((program.name, [row.name for row in wanted], rounds, starts))
         pair = pair_of(program, [])
-        return [pair.measure(row, rounds) for row in wanted]
+        return [measured(pair, row, rounds) for row in wanted]
 
     return measuring.measure_all(programs_, measure, 7, goal, said.append), asked, said
 
@@ -108,6 +112,23 @@ def test_only_slow_rows_are_repeated_and_their_last_ratio_counts():
     assert lines[-1] == "geometric mean of 3: 0.959"
 
 
+def test_a_row_is_what_all_its_starts_have_measured(monkeypatch, tmp_path):
+    """Starts begin with either side in turn; results that differ in one of them differ."""
+    row, asked, kept = SimpleNamespace(name="r"), [], []
+    sample = {side: {"seconds": 1, "other_busy": 0} for side in measuring.SIDES}
+
+    def start(self, program, wanted, numbers, sides, linked):
+        asked.append((list(numbers), sides[0], linked))
+        return [(row, [sample] * len(numbers), len(asked) != 2)]
+
+    monkeypatch.setattr(cli.Benchmark, "_start", start)
+    monkeypatch.setattr(cli, "prepare", lambda program, say: True)
+    benchmark = cli.Benchmark(SimpleNamespace(compile=True, threads=1), SimpleNamespace(record=kept.append), print, tmp_path)
+    (s,) = benchmark._run_programs(None, [row], 5, 3)
+    assert asked == [([0], "old", True), ([1, 2], "new", True), ([3, 4], "old", True)]
+    assert kept == [s] and (s["rounds"], s["same"]) == (5, False)
+
+
 @pytest.mark.parametrize("rounds, starts, lengths", [(7, 1, [7]), (21, 7, [3] * 7), (9, 4, [2, 2, 2, 3]), (2, 7, [1, 1])])
 def test_rounds_are_divided_among_starts(rounds, starts, lengths):
     parts = measuring.parts(rounds, starts)
@@ -128,7 +149,7 @@ def test_the_mean_has_a_goal_of_its_own():
     """Rows that are all at their goal may together be slower than a single one may be."""
     rows = {name: {"old": [ratio], "new": [1]} for name, ratio in (("a", 0.98), ("b", 0.98), ("c", 1.0))}
     program = FakeProgram("p", rows)
-    summaries = [pair_of(program, []).measure(row, 1) for row in program.rows]
+    summaries = [measured(pair_of(program, []), row, 1) for row in program.rows]
     assert report.missed(summaries, 0.97, False, 0.98) == report.missed(summaries, 0.97, False) == []
     assert report.missed(summaries, 0.97, False, 0.99) == ["geometric mean of 3: 0.987, goal 0.99"]
     assert report.missed(summaries, 0.985, False, 0.99)[-1] == "geometric mean of 3: 0.987, goal 0.99"
