@@ -237,7 +237,14 @@ std::optional<SizeExpr> GraphSizes::derived(OpResult tensor, int64_t dim) {
         return dim == op.getGatherAxis().getSExtValue() ? Result() : Result(size(op.getInput(), dim));
       })
       .Case([&](DestinationStyleOpInterface op) -> Result { return size(op.getTiedOpOperand(tensor)->get(), dim); })
-      .Default([&](Operation *) { return bySymbol(tensor, dim); });
+      .Default([&](Operation *op) -> Result {
+        // Arithmetic of tensors (arith.addf, math.exp); a condition or a fill may be a scalar.
+        if (op->hasTrait<OpTrait::Elementwise>())
+          for (Value operand : op->getOperands())
+            if (isa<RankedTensorType>(operand.getType()))
+              return size(operand, dim);
+        return bySymbol(tensor, dim);
+      });
 }
 
 SizeExpr GraphSizes::size(Value tensor, int64_t dim) {

@@ -2,7 +2,8 @@
 
 #include "Outputs.h"
 #include "Interrupt.h"
-#include "Places.h"
+
+#include "moe-mlir/Support/Places.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Errno.h"

@@ -1,12 +1,11 @@
 //===- PlanFiles.cpp - all names that a command line gives to files -----------------------------------------------===//
 
 #include "Compiler.h"
-#include "FilePlan.h"
 
-#include "moe-mlir/Pipelines/AutoParallel.h"
-#include "moe-mlir/Pipelines/Parallel.h"
 #include "moe-mlir/Simulation/Cluster.h"
+#include "moe-mlir/Support/FilePlan.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -54,12 +53,11 @@ int Compiler::planFiles() {
     plan.reads("the file of weights that the module names", weights.named());
   if (StringRef file = sim::clusterFile(options.cluster); !file.empty())
     plan.reads("the description of the cluster", file);
-  std::string error; // the command line has been checked
-  std::string given = options.parallel; // with auto, the file is among what is fixed
-  if (auto wanted = isAutoParallel(given) ? parseAutoParallel(given, error) : std::nullopt)
-    given = textOfFixed(*wanted);
-  if (auto spec = parseParallel(given, error); spec && spec->experts)
-    plan.reads("the file of the experts' order", spec->experts->file());
+  // The command line has been checked; of `auto` and of a variant, only the fields are alike.
+  const std::string divisions = options.parallel + "," + join(options.variants, ",");
+  for (StringRef field : split(divisions, ','))
+    if (field.consume_front("experts="))
+      plan.reads("the file of the experts' order", field);
 
   const bool hasTwo = !gpu.empty() && input.level < Level::Scheduled; // programs, from level scheduled on
   const StringRef otherName = "choose another name with -o", otherReport = "choose another name with --report";

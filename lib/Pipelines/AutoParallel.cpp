@@ -65,8 +65,6 @@ std::optional<AutoParallel> moe_mlir::parseAutoParallel(StringRef text, std::str
   return std::nullopt;
 }
 
-std::string moe_mlir::textOfFixed(const AutoParallel &wanted) { return textOf(wanted.fixed); }
-
 Expected<sim::Cluster> moe_mlir::clusterToDivide(const AutoParallel &wanted, StringRef gpu, std::string &spec) {
   const std::string folder = sim::clusterFolder(), number = std::to_string(wanted.ranks);
   if (spec.empty() && !wanted.ranks)

@@ -100,6 +100,13 @@ private:
       why = "plain: an overlap is not possible, as the layer " + never;
       return success();
     }
+    if (llvm::Error error = sim::checkSearch(*setup)) {
+      const std::string reason = llvm::toString(std::move(error));
+      if (tokens)
+        return op.emitOpError("cannot be scheduled: " + reason);
+      why = "plain: " + reason;
+      return success();
+    }
     const std::string key = keyOf(*setup);
     if (!solved.contains(key))
       solved[key] = sim::solve(*setup);

@@ -28,6 +28,8 @@ static std::string whyNotTiles(Operation *op, TargetAttrInterface target) {
       return "has tiles of an odd number of columns; gate and up have half of them each";
     if (!isa<moe::ExpertOp>(op) && !tiles.chunkRows)
       return "has tiles without 'chunk_rows'; a block takes so many rows at a time";
+    if (isa<moe::ExpertOp>(op) && tiles.chunkRows)
+      return "has tiles with 'chunk_rows', which only a linear and an attention use; routing gives an expert its rows";
     if (isa<nn::AttentionOp>(op))
       if (std::string why = whyNotForAttention(tiles); !why.empty())
         return why;

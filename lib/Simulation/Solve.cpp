@@ -140,6 +140,22 @@ void Search::descend(Schedule from) {
   }
 }
 
+int64_t sim::mostTokens(const Layer &layer) {
+  // A simulation takes each tile of the first products.
+  const double columns = double(layer.topK) * double(layer.ffn) * (layer.gated ? 2 : 1);
+  return std::max<int64_t>(int64_t(0x1p34 / columns), 1);
+}
+
+llvm::Error sim::checkSearch(const Setup &setup) {
+  const int64_t most = mostTokens(setup.layer);
+  if (setup.layer.tokens <= most)
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::Twine(setup.layer.tokens) +
+                                 " tokens of each rank are too many to find a schedule for; this layer's ranks can "
+                                 "have up to " +
+                                 llvm::Twine(most));
+}
+
 Solution sim::solve(const Setup &setup) {
   Search search(setup);
   Solution solution;

@@ -2,10 +2,13 @@
 
 #include "moe-mlir/Support/InputText.h"
 
+#include "moe-mlir/Support/FilePlan.h"
+#include "moe-mlir/Support/Places.h"
 #include "moe-mlir/Support/TerminalText.h"
 #include "moe-mlir/Support/UntrustedIr.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -15,6 +18,7 @@
 #include <unistd.h>
 
 using namespace llvm;
+using namespace moe_mlir;
 
 /// A file in memory with that text; none if there is no room.
 static std::optional<int> keep(StringRef text) {
@@ -32,22 +36,12 @@ static std::optional<int> keep(StringRef text) {
   return std::nullopt;
 }
 
-/// The descriptor that the path names.
-static std::optional<int> descriptorOf(StringRef path) {
-  int number;
-  if (path == "-" || path == "/dev/stdin")
-    return STDIN_FILENO;
-  if ((path.consume_front("/dev/fd/") || path.consume_front("/proc/self/fd/")) && !path.getAsInteger(10, number))
-    return number;
-  return std::nullopt;
-}
-
 /// Lets the path of a pipe, which gives its text only once, lead to that text.
 static bool putBack(StringRef text, std::string &path) {
   std::optional<int> file = keep(text);
   if (!file)
     return false;
-  std::optional<int> descriptor = descriptorOf(path);
+  std::optional<int> descriptor = descriptorOf(path, STDIN_FILENO);
   if (!descriptor) {
     path = "/dev/fd/" + std::to_string(*file);
     return true;
@@ -84,10 +78,40 @@ bool moe_mlir::mayBeParsed(std::string &path) {
   return false;
 }
 
-bool moe_mlir::mayBeWritten(StringRef output, StringRef input) {
-  if (!sys::fs::is_regular_file(output) || !sys::fs::equivalent(output, input))
+/// The files that an option names: words of a pass's options in part.
+static void addFilesOf(StringRef argument, FilePlan &plan) {
+  // A quoted name may have blanks and brackets.
+  for (const char *separators : {",={}\"'", " ,={}()\"'"}) {
+    SmallVector<StringRef> words;
+    SplitString(argument, words, separators);
+    for (size_t i = 1; i < words.size(); ++i) {
+      // Words such as `level=graph` are no names of files.
+      if (words[i - 1] != "experts" && words[i].find_first_of("./") == StringRef::npos)
+        continue;
+      const std::string what = ("the file that '" + argument + "' names").str();
+      plan.reads(what, words[i]);
+      StringRef behind = words[i].ltrim("0123456789"); // 2xFILE
+      if (behind.size() < words[i].size() && behind.consume_front("x"))
+        plan.reads(what, behind);
+    }
+  }
+}
+
+bool moe_mlir::mayBeWritten(StringRef output, ArrayRef<std::string> inputs, ArrayRef<const char *> arguments) {
+  FilePlan plan;
+  for (const std::string &input : inputs)
+    plan.reads("the input", input);
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    StringRef argument = arguments[i];
+    if (argument == "-o" || argument == "--o")
+      ++i;
+    else if (!argument.starts_with("-o=") && !argument.starts_with("--o="))
+      addFilesOf(argument, plan);
+  }
+  plan.writes(FilePlan::Kind::Text, "the output", output, "choose another name with -o");
+  Error error = plan.checkNames();
+  if (!error)
     return true;
-  errs() << "error: '" << forTerminal(output, /*isName=*/true) << "' would replace the input '"
-         << forTerminal(input, /*isName=*/true) << "': give it another name\n";
+  errs() << "error: " << forTerminal(toString(std::move(error)), /*isName=*/true) << "\n";
   return false;
 }

@@ -5,6 +5,7 @@ import math
 import numbers
 import operator
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -21,6 +22,9 @@ from .serving import ExecutableError, Process, Refused, as_bytes
 __all__ = ["Executable", "ExecutableError"]
 
 _TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "u8": "uint8", "bool": "bool"}
+
+# A name with blanks, or of digits alone, stands in double quotes.
+_SIZE = re.compile(r'"(?:[^"]|"")*"|\S+')
 
 
 class Executable:
@@ -307,7 +311,10 @@ def _described(values):
     return {
         name: (
             _TYPES.get(dtype, dtype.replace("i", "int")),
-            tuple(int(size) if size.isdigit() else size for size in sizes.split()),
+            tuple(
+                word[1:-1].replace('""', '"') if word[0] == '"' else int(word) if word.isdigit() else word
+                for word in _SIZE.findall(sizes)
+            ),
         )
         for name, dtype, sizes in values
     }

@@ -91,7 +91,7 @@ Status FilePlan::writes(File file, const char *remedy) {
 }
 
 static void planStreams(const Options &options, FilePlan &plan) {
-  bool readsInput = options.mode == Mode::Serve || options.wait || options.calls == "-";
+  bool readsInput = options.mode == Mode::Serve || options.wait || options.calls == "-" || options.hosts == "-";
   for (const Prompt &prompt : options.prompts)
     readsInput = readsInput || (prompt.file && prompt.value == "-");
   if (readsInput)
@@ -157,10 +157,12 @@ Status checkFiles(const moert_program &program, const Options &options, const st
   planProgram(weights, executable, plan);
   if (options.calls != "-")
     plan.reads("the file of calls", options.calls);
+  if (options.hosts != "-")
+    plan.reads("the file of hosts", options.hosts);
   for (const Prompt &prompt : options.prompts)
     if (prompt.file && prompt.value != "-")
       plan.reads("the prompt", prompt.value);
-  if (!options.tune && options.variant.empty())
+  if (!options.tune) // with --variant, the next run reads it
     plan.reads("the dictionary of variants", tuningPath(weights));
   planStreams(options, plan);
   const std::vector<Call> one{options.call};

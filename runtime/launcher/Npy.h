@@ -38,6 +38,12 @@ uint16_t toBf16(float value);
 float fromBf16(uint16_t value);
 float fromF16(uint16_t value);
 
+/// Integers and truth values.
+bool isInteger(int32_t dtype);
+
+/// Element `index` of integer data.
+int64_t elementAsInteger(int32_t dtype, const void *data, int64_t index);
+
 /// Element `index` of floating-point or integer data as a double (64-bit integers may be rounded).
 double elementAsDouble(int32_t dtype, const void *data, int64_t index);
 

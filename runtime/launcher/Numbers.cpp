@@ -30,6 +30,23 @@ float fromF16(uint16_t value) {
   return value >> 15 ? -magnitude : magnitude;
 }
 
+bool isInteger(int32_t dtype) { return dtype >= MOERT_I64; }
+
+int64_t elementAsInteger(int32_t dtype, const void *data, int64_t index) {
+  switch (dtype) {
+  case MOERT_I64:
+    return static_cast<const int64_t *>(data)[index];
+  case MOERT_I32:
+    return static_cast<const int32_t *>(data)[index];
+  case MOERT_I16:
+    return static_cast<const int16_t *>(data)[index];
+  case MOERT_I8:
+    return static_cast<const int8_t *>(data)[index];
+  default:
+    return static_cast<const uint8_t *>(data)[index];
+  }
+}
+
 double elementAsDouble(int32_t dtype, const void *data, int64_t index) {
   switch (dtype) {
   case MOERT_F32:
@@ -40,16 +57,8 @@ double elementAsDouble(int32_t dtype, const void *data, int64_t index) {
     return fromF16(static_cast<const uint16_t *>(data)[index]);
   case MOERT_F64:
     return static_cast<const double *>(data)[index];
-  case MOERT_I64:
-    return static_cast<double>(static_cast<const int64_t *>(data)[index]);
-  case MOERT_I32:
-    return static_cast<const int32_t *>(data)[index];
-  case MOERT_I16:
-    return static_cast<const int16_t *>(data)[index];
-  case MOERT_I8:
-    return static_cast<const int8_t *>(data)[index];
   default:
-    return static_cast<const uint8_t *>(data)[index];
+    return static_cast<double>(elementAsInteger(dtype, data, index));
   }
 }
 

@@ -107,6 +107,56 @@ static Status writeOutputs(moert_session *session, const moert_program &program,
   return {};
 }
 
+static std::string numberText(double value) { return format("%g", value); }
+static std::string numberText(int64_t value) { return format("%lld", static_cast<long long>(value)); }
+
+static std::string elementText(int32_t dtype, const void *data, int64_t index) {
+  return isInteger(dtype) ? numberText(elementAsInteger(dtype, data, index))
+                          : numberText(elementAsDouble(dtype, data, index));
+}
+
+namespace {
+/// How an output differs from what is expected.
+struct Comparison {
+  int64_t wrong = 0, worst = -1; // the elements outside of the tolerance; that of the largest difference, -1: none
+  std::string largest = "0";
+};
+} // namespace
+
+static Comparison compareFloats(const moert_tensor &output, const Tensor &expected, double rtol, double atol) {
+  Comparison result;
+  double largest = -1;
+  for (int64_t i = 0, count = elementCount(output.rank, output.sizes); i < count; ++i) {
+    double a = elementAsDouble(output.dtype, output.data, i), b = elementAsDouble(output.dtype, expected.data, i);
+    if (a == b || (std::isnan(a) && std::isnan(b)))
+      continue;
+    double difference = std::fabs(a - b);
+    result.wrong += !(difference <= atol + rtol * std::fabs(b)) || std::isinf(b);
+    // A difference that is not a number counts as the largest.
+    if (!std::isnan(largest) && !(difference <= largest))
+      largest = difference, result.worst = i;
+  }
+  if (result.worst >= 0)
+    result.largest = numberText(largest);
+  return result;
+}
+
+/// Exactly: as doubles, large integers that differ may be equal.
+static Comparison compareIntegers(const moert_tensor &output, const Tensor &expected, double rtol, double atol) {
+  Comparison result;
+  uint64_t largest = 0;
+  for (int64_t i = 0, count = elementCount(output.rank, output.sizes); i < count; ++i) {
+    int64_t a = elementAsInteger(output.dtype, output.data, i), b = elementAsInteger(output.dtype, expected.data, i);
+    uint64_t up = static_cast<uint64_t>(a) - static_cast<uint64_t>(b), difference = a < b ? 0 - up : up;
+    double tolerance = atol + rtol * std::fabs(static_cast<double>(b));
+    result.wrong += tolerance < 0x1p64 && difference > static_cast<uint64_t>(tolerance);
+    if (difference > largest)
+      largest = difference, result.worst = i;
+  }
+  result.largest = format("%llu", static_cast<unsigned long long>(largest));
+  return result;
+}
+
 /// Compares one output to a file: prints the largest difference, and fails with kMismatch if it is too large.
 static Status compare(const moert_tensor &output, const NamedFile &file, double rtol, double atol) {
   Tensor expected;
@@ -115,28 +165,41 @@ static Status compare(const moert_tensor &output, const NamedFile &file, double 
   bool same = expected.rank == output.rank && std::equal(output.sizes, output.sizes + output.rank, expected.sizes);
   if (!same)
     return failure(kMismatch, "output '%s' has another shape than '%s'", file.name.c_str(), file.path.c_str());
-  int64_t count = elementCount(output.rank, output.sizes), wrong = 0, worst = -1;
-  double largest = -1;
-  for (int64_t i = 0; i < count; ++i) {
-    double a = elementAsDouble(output.dtype, output.data, i), b = elementAsDouble(output.dtype, expected.data, i);
-    if (a == b || (std::isnan(a) && std::isnan(b)))
-      continue;
-    double difference = std::fabs(a - b);
-    wrong += !(difference <= atol + rtol * std::fabs(b)) || std::isinf(b);
-    // A difference that is not a number counts as the largest.
-    if (!std::isnan(largest) && !(difference <= largest))
-      largest = difference, worst = i;
-  }
-  std::string text =
-      format("output '%s': largest difference %g", printable(file.name).c_str(), worst < 0 ? 0.0 : largest);
+  auto compareElements = isInteger(output.dtype) ? compareIntegers : compareFloats;
+  auto [wrong, worst, largest] = compareElements(output, expected, rtol, atol);
+  std::string text = format("output '%s': largest difference %s", printable(file.name).c_str(), largest.c_str());
   if (worst >= 0)
-    text +=
-        format(" at element %lld (%g, expected %g)", static_cast<long long>(worst),
-               elementAsDouble(output.dtype, output.data, worst), elementAsDouble(output.dtype, expected.data, worst));
+    text += format(" at element %lld (%s, expected %s)", static_cast<long long>(worst),
+                   elementText(output.dtype, output.data, worst).c_str(),
+                   elementText(output.dtype, expected.data, worst).c_str());
   if (wrong == 0)
     return print(text + "\n");
   return failure(kMismatch, "%s; %lld of %lld elements differ by more than %g + %g * |expected|", text.c_str(),
-                 static_cast<long long>(wrong), static_cast<long long>(count), atol, rtol);
+                 static_cast<long long>(wrong), static_cast<long long>(elementCount(output.rank, output.sizes)), atol,
+                 rtol);
+}
+
+/// The range of an output's numbers, and how many elements are none: no comparison would show them.
+template <typename Number>
+static std::string rangeText(const moert_tensor &output, Number (*element)(int32_t, const void *, int64_t)) {
+  int64_t count = elementCount(output.rank, output.sizes), nans = 0;
+  Number low{}, high{};
+  for (int64_t e = 0; e < count; ++e) {
+    Number value = element(output.dtype, output.data, e);
+    bool isFirst = e == nans;
+    if (std::isnan(static_cast<double>(value))) {
+      ++nans;
+      continue;
+    }
+    low = isFirst ? value : std::min(low, value);
+    high = isFirst ? value : std::max(high, value);
+  }
+  std::string text;
+  if (nans < count)
+    text += format(", %s to %s", numberText(low).c_str(), numberText(high).c_str());
+  if (nans)
+    text += format(", %lld of %lld elements are NaN", static_cast<long long>(nans), static_cast<long long>(count));
+  return text;
 }
 
 static Status summarize(moert_session *session, const moert_program &program) {
@@ -144,17 +207,11 @@ static Status summarize(moert_session *session, const moert_program &program) {
     moert_tensor output;
     if (Status s = sessionStatus(session, moert_session_output(session, i, &output)); s.failed())
       return s;
-    double low = INFINITY, high = -INFINITY;
-    int64_t count = elementCount(output.rank, output.sizes);
-    for (int64_t e = 0; e < count; ++e) {
-      double value = elementAsDouble(output.dtype, output.data, e);
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
     std::string shape;
     for (int32_t d = 0; d < output.rank; ++d)
       shape += format("%lld x ", static_cast<long long>(output.sizes[d]));
-    std::string range = count ? format(", %g to %g", low, high) : "";
+    std::string range =
+        isInteger(output.dtype) ? rangeText(output, elementAsInteger) : rangeText(output, elementAsDouble);
     if (Status s = print(format("output '%s': %s%s%s\n", printable(program.outputs[i].name).c_str(), shape.c_str(),
                                 dtypeName(output.dtype), range.c_str()));
         s.failed())

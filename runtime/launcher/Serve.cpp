@@ -60,6 +60,17 @@ Status Server::takeOutput() {
   return {};
 }
 
+/// A name that has blanks, which stand between sizes, or could be a number: in double quotes, its own ones doubled.
+static std::string inQuotes(const std::string &name) {
+  const bool isPlain = name.find_first_of(" \t\n\v\f\r\"") == std::string::npos;
+  if (isPlain && name.find_first_not_of("0123456789") != std::string::npos)
+    return name;
+  std::string text = "\"";
+  for (char c : name)
+    text += std::string(c == '"' ? 2 : 1, c);
+  return text + "\"";
+}
+
 Status Server::announce() {
   Words words{"ready", "1"};
   auto add = [&](const char *kind, const moert_value *values, int32_t count) {
@@ -68,7 +79,7 @@ Status Server::announce() {
       for (int32_t d = 0; d < values[i].rank; ++d) {
         int64_t size = values[i].sizes[d];
         sizes += d ? " " : "";
-        sizes += size < 0 ? program.symbols[-(size + 1)] : format("%lld", static_cast<long long>(size));
+        sizes += size < 0 ? inQuotes(program.symbols[-(size + 1)]) : format("%lld", static_cast<long long>(size));
       }
       words.insert(words.end(), {kind, values[i].name, dtypeName(values[i].dtype), sizes});
     }

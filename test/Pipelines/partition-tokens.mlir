@@ -100,3 +100,24 @@ func.func @computed_indices(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]}, %m:
   %s = moe.combine %y, %layout : tensor<?x8xf32>, !moe.layout<8> -> tensor<?x8xf32>
   return %s : tensor<?x8xf32>
 }
+
+// Arithmetic of whole tensors has the sizes of its operands, behind and before a layer.
+// CHECK-LABEL: func.func @residual
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x8xf32> {moe.dims = ["tokens", ""], moe.split = @ep}
+// CHECK-SAME: -> (tensor<?x8xf32> {moe.split = @ep}, tensor<?x8xf32> {moe.split = @ep})
+// CHECK: %[[S:.*]] = moe.combine {{.*}} sum(<tree, groups = 2>)
+// CHECK: %[[Y:.*]] = arith.addf %[[S]], %[[X]] : tensor<?x8xf32>
+// CHECK: arith.select %{{.*}}, %[[Y]], %{{.*}} : tensor<?x8xf32>
+func.func @residual(%x: tensor<?x8xf32> {moe.dims = ["tokens", ""]}, %e: tensor<?x2xi32> {moe.dims = ["tokens", ""]}, %c: i1) -> (tensor<?x8xf32>, tensor<?x8xf32>) {
+  %w1 = moe.parameter ["up"] : tensor<8x8x8xf32>
+  %z = math.tanh %x : tensor<?x8xf32>
+  %rows, %layout = moe.dispatch %z, %e num_experts(8) : tensor<?x8xf32>, tensor<?x2xi32> -> tensor<?x8xf32>, !moe.layout<8>
+  %y = moe.expert %rows, %layout, %w1, %w1 {
+  ^bb0(%v: f32):
+    moe.yield %v : f32
+  } : tensor<?x8xf32>, !moe.layout<8>, tensor<8x8x8xf32>, tensor<8x8x8xf32> -> tensor<?x8xf32>
+  %s = moe.combine %y, %layout : tensor<?x8xf32>, !moe.layout<8> -> tensor<?x8xf32>
+  %r = arith.addf %s, %x : tensor<?x8xf32>
+  %t = arith.select %c, %r, %z : tensor<?x8xf32>
+  return %r, %t : tensor<?x8xf32>, tensor<?x8xf32>
+}

@@ -32,6 +32,19 @@ func.func @halves(%t: tensor<?x8xf32>, %ids: tensor<?x2xi32>, %w1: tensor<2x8x8x
 
 // -----
 
+func.func @chunks_of_experts(%t: tensor<?x8xf32>, %ids: tensor<?x2xi32>, %w1: tensor<2x8x8xf32>, %w2: tensor<2x8x4xf32>) -> tensor<?x8xf32> {
+  %x, %layout = moe.dispatch %t, %ids num_experts(2) : tensor<?x8xf32>, tensor<?x2xi32> -> tensor<?x8xf32>, !moe.layout<2>
+  // expected-error@+1 {{'moe.expert' op has tiles with 'chunk_rows', which only a linear and an attention use; routing gives an expert its rows}}
+  %y = moe.expert %x, %layout, %w1, %w2 gated schedule(<plain>) {
+  ^bb0(%g: f32, %u: f32):
+    moe.yield %g : f32
+  } {kernel.tiles = [#kernel.tiles<rows = 6, columns = 64, block_columns = 64, depth = 1, chunk_rows = 12>, #kernel.tiles<rows = 6, columns = 64, block_columns = 64, depth = 1>]}
+    : tensor<?x8xf32>, !moe.layout<2>, tensor<2x8x8xf32>, tensor<2x8x4xf32> -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}
+
+// -----
+
 func.func @keys(%q: tensor<1x1x2x4xf32>, %k: tensor<1x2x8x4xf32>) -> tensor<1x1x2x4xf32> {
   // expected-error@+1 {{'nn.attention' op has blocks of 32 columns; those of keys have 64}}
   %o = nn.attention %q, %k, %k scale(1.0) {kernel.tiles = #kernel.tiles<rows = 6, columns = 32, block_columns = 32, depth = 1, chunk_rows = 48>}

@@ -7,6 +7,8 @@
 #include "moe-mlir/Simulation/Published.h"
 #include "moe-mlir/Simulation/Solve.h"
 #include "moe-mlir/Support/FatalErrors.h"
+#include "moe-mlir/Support/FilePlan.h"
+#include "moe-mlir/Support/TerminalText.h"
 #include "moe-mlir/Support/UntrustedJson.h"
 
 #include "llvm/Support/CommandLine.h"
@@ -14,6 +16,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
+
+#include <unistd.h>
 
 using namespace llvm;
 using namespace moe_mlir;
@@ -123,6 +127,8 @@ static Error runLayer(Setup setup, const std::optional<Schedule> &scheduleOfProg
   if (setup.passes > 1)
     outs() << "passes:    " << setup.passes << " of the program, one after the other; times are those of one\n";
   if (solveIt) {
+    if (Error error = checkSearch(setup))
+      return error;
     Solution solution;
     if (exchange == "best")
       std::tie(setup, solution) = solveExchange(setup);
@@ -201,21 +207,20 @@ static Error complete(Setup &setup, int64_t gridRanks) {
 
 /// Refuses an output that would replace an input, or the other output, or that would wait for a reader.
 static Error checkOutputs() {
-  StringRef files[] = {plotFile, traceFile, inputFile, clusterFile(clusterText)};
-  for (unsigned output : {0u, 1u}) {
-    sys::fs::file_status status;
-    const bool isThere = files[output] != "-" && !sys::fs::status(files[output], status);
-    const sys::fs::file_type type = status.type();
-    if (isThere && type != sys::fs::file_type::regular_file && type != sys::fs::file_type::character_file &&
-        !sys::fs::equivalent(files[output], "/dev/stdout"))
-      return createStringError("cannot write '" + printablePath(files[output]) + "': it is " +
-                               (type == sys::fs::file_type::directory_file ? "a folder" : "not an ordinary file"));
-    for (unsigned other = output + 1; other < 4; ++other) {
-      const StringRef a = files[output], b = files[other];
-      if (!a.empty() && (a == b || sys::fs::equivalent(a, b)))
-        return createStringError("'" + printablePath(a) + "' would replace '" + printablePath(b) + "'");
-    }
-  }
+  FilePlan plan;
+  if (!inputFile.empty())
+    plan.reads("the input", inputFile);
+  if (StringRef file = clusterFile(clusterText); !file.empty())
+    plan.reads("the description of the cluster", file);
+  if (!plotFile.empty())
+    plan.writes(FilePlan::Kind::Text, "the plot", plotFile, "choose another name with --plot");
+  if (!traceFile.empty())
+    plan.writes(FilePlan::Kind::Text, "the trace", traceFile, "choose another name with --trace");
+  // A picture may follow the text on one stream, but not replace the text's file.
+  if (!descriptorOf(plotFile, STDOUT_FILENO) && !descriptorOf(traceFile, STDOUT_FILENO))
+    plan.writes(FilePlan::Kind::Text, "the text", "-", "send standard output elsewhere");
+  if (Error error = plan.check())
+    return createStringError(forTerminal(toString(std::move(error)), /*isName=*/true));
   return Error::success();
 }
 

@@ -37,9 +37,6 @@ bool isAutoParallel(llvm::StringRef text);
 /// None with a message in `error`, a part of a sentence, if the text is none.
 std::optional<AutoParallel> parseAutoParallel(llvm::StringRef text, std::string &error);
 
-/// The fields that are fixed, as a text of --parallel; empty if there are none.
-std::string textOfFixed(const AutoParallel &wanted);
-
 /// The cluster to choose for: that of `--cluster`, as many GPUs of `gpu` as there are ranks, or that many ranks that
 /// share one host. `spec` becomes what the scheduler has to know; empty for ranks of a CPU that nothing was said of.
 llvm::Expected<sim::Cluster> clusterToDivide(const AutoParallel &wanted, llvm::StringRef gpu, std::string &spec);

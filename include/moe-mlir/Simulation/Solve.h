@@ -20,6 +20,11 @@ struct Solution {
   int64_t simulations = 0; ///< that were needed
 };
 
+/// Tokens of a rank up to which a search ends within seconds; more than its memory holds.
+int64_t mostTokens(const Layer &layer);
+/// One line if the set-up has more than those.
+llvm::Error checkSearch(const Setup &setup);
+
 /// Numbers are changed one after the other until none of them helps.
 Solution solve(const Setup &setup);
 

@@ -2,6 +2,7 @@
 #ifndef MOE_MLIR_SUPPORT_INPUTTEXT_H
 #define MOE_MLIR_SUPPORT_INPUTTEXT_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
@@ -13,9 +14,10 @@ namespace moe_mlir {
 /// Bytecode is as good as the tool that wrote it, and not looked at.
 bool mayBeParsed(std::string &path);
 
-/// Whether `output` is another file than `input`, by whatever name; says so if not. LLVM's tools empty the output while
-/// the input is mapped, and remove it when they fail.
-bool mayBeWritten(llvm::StringRef output, llvm::StringRef input);
+/// Whether `output` is another file than the inputs and those that other arguments name, as in
+/// `-moe-schedule=cluster=2xFILE`, by whatever name; says so if not. LLVM's tools empty the output while the input is
+/// mapped, and remove it when they fail.
+bool mayBeWritten(llvm::StringRef output, llvm::ArrayRef<std::string> inputs, llvm::ArrayRef<const char *> arguments);
 
 } // namespace moe_mlir
 

@@ -20,6 +20,14 @@ static Value atLeast(const Scalar &s, Value x, double bound) {
   return s.either<arith::MaximumFOp, arith::MaxSIOp>({x, s.constant(x.getType(), bound)});
 }
 
+/// One of two values by whether x is positive; sums of the parts would make NaN of 0 * inf where a number is infinite.
+static Value choosePositive(const Scalar &s, Value x, bool orZero, Value positive, Value other) {
+  Value zero = s.constant(x.getType(), 0);
+  Value is = orZero ? s.compare(arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge, x, zero)
+                    : s.compare(arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt, x, zero);
+  return arith::SelectOp::create(s.b, s.loc, is, positive, other);
+}
+
 /// log(1 + exp(x)), and x where the exponential would swallow the 1.
 static Value softplus(const Scalar &s, Value x) {
   Value soft = s.make<math::Log1pOp>(s.make<math::ExpOp>(x));
@@ -76,8 +84,8 @@ static Values lowerLeakyRelu(Lowering &l) {
   if (!slope)
     return std::nullopt;
   return lowerFunction(l, [&](const Scalar &s, Value x) -> Value {
-    Value negative = s.make<arith::MulFOp>({atMost(s, x, 0), s.constant(x.getType(), *slope)});
-    return s.make<arith::AddFOp>({atLeast(s, x, 0), negative});
+    Value below = s.make<arith::MulFOp>({x, s.constant(x.getType(), *slope)});
+    return choosePositive(s, x, /*orZero=*/false, x, below);
   });
 }
 
@@ -91,7 +99,7 @@ static Values lowerElu(Lowering &l) {
     Type type = x.getType();
     Value below = s.make<math::ExpM1Op>(s.make<arith::MulFOp>({atMost(s, x, 0), s.constant(type, *inner)}));
     below = s.make<arith::MulFOp>({below, s.constant(type, *alpha * *scale)});
-    return s.make<arith::AddFOp>({s.make<arith::MulFOp>({atLeast(s, x, 0), s.constant(type, *scale)}), below});
+    return choosePositive(s, x, /*orZero=*/true, s.make<arith::MulFOp>({x, s.constant(type, *scale)}), below);
   });
 }
 

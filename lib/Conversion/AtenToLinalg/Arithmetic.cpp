@@ -5,17 +5,27 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-/// Two operands, of which the one numbered `scaled` is multiplied by the argument `alpha`, if there is one.
-template <Value (*compute)(const Scalar &, Value, Value), unsigned scaled = 1>
+/// Two operands, of which the one numbered `scaled` is multiplied by the argument `alpha`, if there is one. PyTorch
+/// rounds the operands to the type of the result first; where `keepsSecond`, not a second one without dimensions.
+template <Value (*compute)(const Scalar &, Value, Value), unsigned scaled = 1, bool keepsSecond = false>
 static Values lowerArithmetic(Lowering &l) {
   Value self = getOperand(l, "self"), other = getOperand(l, "other");
   if (!self || !other)
     return std::nullopt;
-  Type in = getComputeType(l.getType().getElementType());
+  Type element = l.getType().getElementType(), in = getComputeType(element);
+  auto isRounded = [&](Value operand) {
+    auto tensor = dyn_cast<RankedTensorType>(operand.getType());
+    bool isKept = keepsSecond && operand == other && !(tensor && tensor.getRank());
+    return !isKept && getElementTypeOrSelf(operand) != element;
+  };
+  const bool rounded[] = {isRounded(self), isRounded(other)};
   Value alpha = l.getScalar("alpha");
   return lowerTogether(l, {self, other}, {in, in}, [&](OpBuilder &b, Location loc, ValueRange args) {
     Scalar s{b, loc};
     Value values[] = {args[0], args[1]};
+    for (auto [value, round] : llvm::zip_equal(values, rounded))
+      if (round)
+        value = convertScalar(b, loc, convertScalar(b, loc, value, element), in);
     if (alpha)
       values[scaled] = s.either<arith::MulFOp, arith::MulIOp>({values[scaled], convertScalar(b, loc, alpha, in)});
     return compute(s, values[0], values[1]);
@@ -71,10 +81,10 @@ static Value truncateDivide(const Scalar &s, Value x, Value y) {
 static Values lowerDiv(Lowering &l) {
   std::optional<StringRef> mode = l.call.getString("rounding_mode");
   if (!mode)
-    return lowerArithmetic<divide>(l);
+    return lowerArithmetic<divide, 1, /*keepsSecond=*/true>(l);
   if (*mode == "floor")
-    return lowerArithmetic<floorDivide>(l);
-  return *mode == "trunc" ? lowerArithmetic<truncateDivide>(l) : std::nullopt;
+    return lowerArithmetic<floorDivide, 1, /*keepsSecond=*/true>(l);
+  return *mode == "trunc" ? lowerArithmetic<truncateDivide, 1, /*keepsSecond=*/true>(l) : std::nullopt;
 }
 
 /// Python's remainder: the sign of the divisor.
@@ -159,12 +169,12 @@ void mlir::aten::addArithmetic(LoweringTable &table) {
   table["aten.add"] = lowerArithmetic<addTwo>;
   table["aten.sub"] = lowerArithmetic<binary<arith::SubFOp, arith::SubIOp>>;
   table["aten.rsub"] = lowerArithmetic<subtractFrom, 0>;
-  table["aten.mul"] = lowerArithmetic<multiply>;
+  table["aten.mul"] = lowerArithmetic<multiply, 1, /*keepsSecond=*/true>;
   table["aten.maximum"] = lowerMaximumOfTwo;
   table["aten.minimum"] = lowerArithmetic<minimumOfTwo>;
   table["aten.remainder"] = lowerRemainder<remainder>;
   table["aten.fmod"] = lowerRemainder<binary<arith::RemFOp, arith::RemSIOp>>;
-  table["aten.floor_divide"] = lowerArithmetic<floorDivide>;
+  table["aten.floor_divide"] = lowerArithmetic<floorDivide, 1, /*keepsSecond=*/true>;
   table["aten.div"] = lowerDiv;
   table["aten.pow"] = lowerPow;
 }

@@ -177,6 +177,14 @@ static Values lowerScatter(Lowering &l) {
     if (at != *dim && indexType.getDimSize(at) != type.getDimSize(at))
       return std::nullopt;
   int64_t rank = type.getRank();
+  if (llvm::is_contained(indexType.getShape(), 0))
+    return {{self}};
+  // Of a source that is larger than the index, only the part that the index covers counts.
+  if (source && (source.getType() != indexType.clone(type.getElementType()) || !indexType.hasStaticShape())) {
+    SmallVector<OpFoldResult> offsets(rank, l.b.getIndexAttr(0)), strides(rank, l.b.getIndexAttr(1));
+    source = tensor::ExtractSliceOp::create(l.b, l.loc, indexType.clone(type.getElementType()), source, offsets,
+                                            l.getSizes(index), strides);
+  }
   SmallVector<AffineExpr> exprs;
   for (int64_t at = 0; at < rank; ++at)
     exprs.push_back(l.b.getAffineDimExpr(at == *dim ? rank : at));

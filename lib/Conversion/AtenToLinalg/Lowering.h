@@ -70,8 +70,9 @@ private:
 Value convertScalar(OpBuilder &b, Location loc, Value value, Type to);
 /// The type in which an operator computes elements of `element`: f32 for 16-bit floats.
 Type getComputeType(Type element);
-/// The type in which values of these types meet: floats before integers before booleans, then the wider one.
-Type getCommonType(OpBuilder &b, ArrayRef<Type> types);
+/// The type in which operands meet: floats before integers before booleans, then the wider one. A tensor without
+/// dimensions counts only where its category is a higher one than that of tensors that have some, and so does a number.
+Type getPromotedType(OpBuilder &b, ArrayRef<Value> operands);
 
 /// As many values as a call has results; nothing if this form of the operator is not supported.
 using Values = std::optional<SmallVector<Value>>;

@@ -5,17 +5,19 @@
 using namespace mlir;
 using namespace mlir::aten;
 
-/// Comparisons and logic: the operands meet in their own common type, not in that of the result. A Python number does
-/// not widen a tensor of its own kind.
+/// Comparisons and logic: the operands are rounded to the type in which they meet, which is not that of the result.
 template <Value (*compute)(const Scalar &, Value, Value)> static Values lowerPredicate(Lowering &l) {
   Value self = getOperand(l, "self"), other = getOperand(l, "other");
   if (!self || !other)
     return std::nullopt;
-  Type lhs = getElementTypeOrSelf(self), rhs = getElementTypeOrSelf(other);
-  bool number = !isa<RankedTensorType>(other.getType());
-  Type in = number && isa<FloatType>(lhs) ? getComputeType(lhs) : getCommonType(l.b, {lhs, rhs});
-  return lowerTogether(l, {self, other}, {in, in}, [](OpBuilder &b, Location loc, ValueRange args) {
-    return compute(Scalar{b, loc}, args[0], args[1]);
+  Type in = getPromotedType(l.b, {self, other});
+  // Checks of indices compare narrow ones with larger numbers than their type holds.
+  for (Value operand : {self, other})
+    if (operand.getType().isInteger(64) && isa<IntegerType>(in))
+      in = operand.getType();
+  return lowerTogether(l, {self, other}, {in, in}, [&](OpBuilder &b, Location loc, ValueRange args) {
+    Type wide = getComputeType(in);
+    return compute(Scalar{b, loc}, convertScalar(b, loc, args[0], wide), convertScalar(b, loc, args[1], wide));
   });
 }
 

@@ -54,6 +54,7 @@ static Values lowerCumsum(Lowering &l) {
   if (!dim || rank == 0)
     return std::nullopt;
   Type element = l.getType().getElementType(), compute = getComputeType(element);
+  self = l.cast(self, element); // with a dtype the elements have it before they are added
   Value sum = pairwise(l, l.cast(self, compute), *dim, compute,
                        [&](OpBuilder &b, Location loc, Value, Value other, Value i, Value j) -> Value {
                          Value before = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, j, i);

@@ -69,6 +69,7 @@ static Values lowerMean(Lowering &l) {
   std::optional<SmallVector<int64_t>> dims = getDims(l, cast<RankedTensorType>(self.getType()).getRank());
   if (!dims)
     return std::nullopt;
+  // With a dtype of 16 bits, unlike in a sum, PyTorch does not round the elements first.
   Type compute = getComputeType(l.getType().getElementType());
   Value sum = l.reduce(l.cast(self, compute), *dims, isKept(l), l.b.getZeroAttr(compute), add);
   SmallVector<OpFoldResult> counts;
@@ -173,7 +174,7 @@ template <bool any> static Values lowerTruth(Lowering &l) {
                     })}};
 }
 
-/// softmax(self, dim), also with another dtype: everything in the compute type, rounded once.
+/// softmax(self, dim): everything in the compute type, rounded once. With a dtype, the elements have it before.
 static Values lowerSoftmax(Lowering &l) {
   Value self = l.getTensor("self");
   if (!self)
@@ -182,16 +183,15 @@ static Values lowerSoftmax(Lowering &l) {
   std::optional<int64_t> dim = l.call.getDim("dim", from.getRank());
   if (!dim || from.getRank() == 0)
     return std::nullopt;
-  Type compute = getComputeType(l.getType().getElementType());
+  Type element = l.getType().getElementType(), compute = getComputeType(element);
   RankedTensorType type = from.clone(compute);
-  Value input = l.cast(self, compute);
+  Value input = l.cast(l.cast(self, element), compute);
   SmallVector<OpFoldResult> sizes = l.getSizes(input);
   Value peak = l.reduce(input, *dim, /*keep=*/true, getLowest(l.b, compute), maximum);
   Value power = l.map(type, sizes, {input, peak}, [](OpBuilder &b, Location loc, ValueRange args) -> Value {
     return math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, args[0], args[1]));
   });
   Value sum = l.reduce(power, *dim, /*keep=*/true, l.b.getZeroAttr(compute), add);
-  Type element = l.getType().getElementType();
   return {{l.map(l.getType(), sizes, {power, sum}, [&](OpBuilder &b, Location loc, ValueRange args) {
     return convertScalar(b, loc, arith::DivFOp::create(b, loc, args[0], args[1]), element);
   })}};

@@ -3,6 +3,7 @@
 #include "CallRules.h"
 #include "DtypeRules.h"
 #include "ShapeRules.h"
+#include "StatedSizes.h"
 #include "Support.h"
 #include "moe-mlir/Dialect/Aten/IR/Einsum.h"
 #include "moe-mlir/Support/Expression.h"
@@ -73,7 +74,7 @@ static constexpr Rule rules[] = {
     {"real imag", "self", Shape::Same},
     {"polar", "abs angle", Shape::Broadcast},
     {"complex", "real imag", Shape::Broadcast},
-    {"index max flatten unflatten squeeze", "self", Shape::Any},
+    {"index max flatten unflatten squeeze repeat", "self", Shape::Any},
     {"cat concat", "tensors", Shape::Rank},
     {"stack", "tensors", Shape::Rank, 1},
     {"embedding", "indices weight", Shape::Rank, 1, "-2"},
@@ -284,6 +285,8 @@ Error Check::run() {
   if (!tensors.empty() && rule.shape != Shape::Scalar)
     if (Error error = checkDims(tensors.front().getRank() + std::max(rule.offset, 0)))
       return error;
+  if (Error error = checkStatedSizes(call))
+    return error;
   for (auto [i, result] : enumerate(call.getResultTypes())) {
     auto type = dyn_cast<RankedTensorType>(result);
     if (bool(type) == (rule.shape == Shape::Scalar))

@@ -1,6 +1,7 @@
 //===- GraphTypes.cpp - types and names of dimensions in the graph of a .pt2 file ---------------------------------===//
 
 #include "Graph.h"
+#include "GuardNames.h"
 #include "GuardSizes.h"
 #include "Support.h"
 #include "moe-mlir/Support/UntrustedIr.h"
@@ -18,6 +19,10 @@ static StringRef getSymbol(StringRef expression) {
   if (text.consume_front("Symbol('") && text.ends_with(")") && text.count('(') == 0)
     return text.split('\'').first;
   return expression;
+}
+
+static bool isSymbol(StringRef expression) {
+  return all_of(expression, [](char c) { return isAlnum(c) || c == '_'; });
 }
 
 static std::optional<int64_t> getConstantSize(StringRef expression) {
@@ -43,11 +48,13 @@ SmallVector<StringRef> GraphReader::getSymbols(const Scope &scope, StringRef nam
 }
 
 ArrayAttr GraphReader::getDimNames(const Scope &scope, StringRef name, RankedTensorType type) {
-  SmallVector<Attribute> dims;
-  for (StringRef symbol : getSymbols(scope, name, type)) {
+  auto nameOf = [&](StringRef symbol) {
     auto it = dimNames.find(symbol);
-    dims.push_back(builder.getStringAttr(it == dimNames.end() ? symbol : StringRef(it->second)));
-  }
+    return it == dimNames.end() ? symbol : StringRef(it->second);
+  };
+  SmallVector<Attribute> dims;
+  for (StringRef symbol : getSymbols(scope, name, type))
+    dims.push_back(builder.getStringAttr(isSymbol(symbol) ? nameOf(symbol).str() : plainSize(symbol, nameOf)));
   return builder.getArrayAttr(dims);
 }
 

@@ -5,6 +5,7 @@
 #include "Support.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace llvm;
 using namespace moe_mlir;
@@ -21,6 +22,111 @@ std::string moe_mlir::pt2::plainText(StringRef guard) {
     guard = behind;
   }
   return printable(text);
+}
+
+namespace {
+/// Writes a term with as few parentheses as its reader needs.
+class SizeText {
+public:
+  using NameOf = llvm::function_ref<StringRef(StringRef)>;
+
+  explicit SizeText(NameOf nameOf) : nameOf(nameOf) {}
+
+  /// In parentheses if it binds less than `least`: 1 for a sum, 2 for a product, 3 for an operand of one, 4 behind a
+  /// sign.
+  std::string write(const GuardTerm &term, int least = 1) const {
+    auto [text, binds] = writeBare(term);
+    return binds < least ? "(" + text + ")" : text;
+  }
+
+private:
+  std::pair<std::string, int> writeBare(const GuardTerm &term) const {
+    ArrayRef<GuardTerm> operands = term.operands;
+    switch (term.kind) {
+    case GuardTerm::Symbol:
+      return {nameOf(term.input).str(), 4};
+    case GuardTerm::Number:
+      return {std::to_string(term.number), term.number < 0 ? 3 : 4};
+    case GuardTerm::Real:
+      return {formatv("{0}", term.real).str(), 3};
+    case GuardTerm::Neg:
+      return {"-" + write(operands[0], 4), 3};
+    case GuardTerm::Add:
+      return {chain(operands, "+", 1), 1};
+    case GuardTerm::Sub:
+      return {chain(operands, "-", 1), 1};
+    case GuardTerm::Mul:
+      if (isMinusOne(operands[0]) && operands.size() == 2) // so SymPy writes a sign
+        return {"-" + write(operands[1], 4), 3};
+      return {chain(operands, "*", 2), 2};
+    case GuardTerm::Div:
+      return {chain(operands, "/", 2), 2};
+    case GuardTerm::FloorDiv:
+      return {chain(operands, "//", 2), 2};
+    case GuardTerm::Mod:
+      return {chain(operands, "%", 2), 2};
+    case GuardTerm::Min:
+      return {call("min", operands), 4};
+    case GuardTerm::Max:
+      return {call("max", operands), 4};
+    case GuardTerm::Abs:
+      return {call("abs", operands), 4};
+    case GuardTerm::Floor:
+      return {call("floor", operands), 4};
+    case GuardTerm::Ceil:
+      return {call("ceil", operands), 4};
+    case GuardTerm::Trunc:
+      return {call("trunc", operands), 4};
+    case GuardTerm::ToReal:
+      return {call("float", operands), 4};
+    default:
+      llvm_unreachable("a size is no truth value");
+    }
+  }
+
+  static bool isMinusOne(const GuardTerm &term) {
+    return term.isNumber(-1) || (term.kind == GuardTerm::Neg && term.operands[0].isNumber(1));
+  }
+
+  /// From the left, as it is read.
+  std::string chain(ArrayRef<GuardTerm> operands, StringRef sign, int binds) const {
+    std::string text = write(operands[0], binds);
+    if (binds == 2 && sign != "*" && StringRef(text).starts_with("-")) // (-a)//b is another number than -(a//b)
+      text = "(" + text + ")";
+    for (const GuardTerm &operand : operands.drop_front()) {
+      std::string next = write(operand, binds + 1);
+      text += sign == "+" && StringRef(next).starts_with("-") ? next : sign.str() + next;
+    }
+    return text;
+  }
+
+  std::string call(StringRef name, ArrayRef<GuardTerm> operands) const {
+    auto texts = map_range(operands, [&](const GuardTerm &term) { return write(term); });
+    return (name + "(" + join(texts.begin(), texts.end(), ",") + ")").str();
+  }
+
+  NameOf nameOf;
+};
+} // namespace
+
+std::string moe_mlir::pt2::plainSize(StringRef expression, llvm::function_ref<StringRef(StringRef)> nameOf) {
+  if (std::optional<GuardTerm> term = parseSizeExpression(expression))
+    return SizeText(nameOf).write(*term);
+  std::string text;
+  for (StringRef rest = expression; !rest.empty();) {
+    StringRef behind = rest;
+    if (behind.consume_front("Symbol('") && behind.contains('\'') && behind.contains(')')) {
+      text += nameOf(behind.split('\'').first);
+      rest = behind.split(')').second;
+    } else if (behind = rest; behind.consume_front("Integer(") && behind.contains(')')) {
+      text += behind.split(')').first;
+      rest = behind.split(')').second;
+    } else {
+      text += rest.front() == ' ' ? "" : rest.take_front();
+      rest = rest.drop_front();
+    }
+  }
+  return text;
 }
 
 Expected<std::string> GraphReader::findInput(const GuardTerm &size, StringRef guard) const {

@@ -1,6 +1,7 @@
 //===- ShapeRules.cpp - the shape of a call's result, from its operands -------------------------------------------===//
 
 #include "ShapeRules.h"
+#include "StatedSizes.h"
 #include "moe-mlir/Dialect/Aten/IR/Einsum.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -102,6 +103,7 @@ static std::optional<Sizes> resize(CallOp call, unsigned result) {
   std::optional<int64_t> dim = dimOf(call, "dim", sizes.size(), base == "aten.topk" ? -1 : 0);
   if (!dim)
     return std::nullopt;
+  const int64_t whole = sizes[*dim];
   sizes[*dim] = kAnySize;
   if (base == "aten.topk")
     sizes[*dim] = call.getInt("k").value_or(kAnySize);
@@ -109,6 +111,8 @@ static std::optional<Sizes> resize(CallOp call, unsigned result) {
     if (auto type = dyn_cast<RankedTensorType>(call.getResult(result).getType());
         type && type.getRank() == int64_t(sizes.size()) && !type.isDynamicDim(*dim))
       sizes[*dim] = call.getInt("length").value_or(kAnySize); // else an expression of where it starts
+  if (base == "aten.split" || base == "aten.chunk")
+    sizes[*dim] = pieceOf(call, result, *dim, whole);
   std::optional<Sizes> parts = call.getInts("split_sizes");
   if (parts && result < parts->size())
     sizes[*dim] = (*parts)[result];
@@ -238,22 +242,6 @@ static std::optional<Sizes> matmul(CallOp call, unsigned) {
   return sizes;
 }
 
-/// Sizes that a list states; -1 is what is left over or, in `expand`, the operand's. A number in the list of a reshape
-/// may be an expression in the result's type, which torch.export does not simplify.
-static std::optional<Sizes> listed(CallOp call, unsigned result) {
-  auto list = dyn_cast_or_null<ArrayAttr>(call.getArgument(call.getArgument("size") ? "size" : "shape"));
-  if (!list)
-    return std::nullopt;
-  auto type = dyn_cast<RankedTensorType>(call.getResult(result).getType());
-  Sizes sizes;
-  for (auto [dim, element] : enumerate(list)) {
-    auto integer = dyn_cast<IntegerAttr>(element);
-    bool free = type && int64_t(dim) < type.getRank() && type.isDynamicDim(dim);
-    sizes.push_back(integer && integer.getInt() >= 0 && !free ? integer.getInt() : kAnySize);
-  }
-  return sizes;
-}
-
 static std::optional<Sizes> flatten(CallOp call, unsigned) {
   Sizes sizes = sizesOf(call, "self");
   std::optional<int64_t> start = dimOf(call, "start_dim", sizes.size()), end = dimOf(call, "end_dim", sizes.size(), -1);
@@ -307,7 +295,6 @@ static std::optional<Sizes> square(CallOp call, unsigned) {
   return Sizes{rows, call.getArgument("m") ? call.getInt("m").value_or(kAnySize) : rows};
 }
 
-static std::optional<Sizes> counted(CallOp, unsigned) { return Sizes{kAnySize}; }
 static std::optional<Sizes> number(CallOp, unsigned) { return Sizes(); }
 
 std::optional<SmallVector<int64_t>> moe_mlir::pt2::getResultSizes(CallOp call, unsigned result) {
@@ -337,6 +324,8 @@ std::optional<SmallVector<int64_t>> moe_mlir::pt2::getResultSizes(CallOp call, u
           {"pad constant_pad_nd", pad},
           {"conv1d", convolution},
           {"eye", square},
+          {"unflatten", unflattened},
+          {"repeat", repeated},
           {"arange", counted},
           {"scalar_tensor", number}}) {
       SmallVector<StringRef> list;

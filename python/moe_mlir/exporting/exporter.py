@@ -220,9 +220,13 @@ def _export_mode(model):
         hf.expert_layout(module)
     config = model.config.get_text_config()
     training, own = model.training, config._experts_implementation
+    # Models read the result of others by its names, which "return_dict": false of a checkpoint would take away.
+    tuples = [c for c in {id(c): c for c in (model.config, config)}.values() if getattr(c, "return_dict", True) is False]
     gqa = os.environ.get("TRANSFORMERS_SDPA_FORCE_GQA")
     try:
         model.eval()
+        for each in tuples:
+            each.return_dict = True
         if modules:
             model.set_experts_implementation(hf.IMPLEMENTATION)
         # Keys and values of grouped heads stay as they are instead of being repeated over the whole cache.
@@ -230,6 +234,8 @@ def _export_mode(model):
         yield
     finally:
         model.train(training)
+        for each in tuples:
+            each.return_dict = False
         if modules:
             model.set_experts_implementation(own)
         if gqa is None:

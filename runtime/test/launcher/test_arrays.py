@@ -63,10 +63,45 @@ def test_expected_output(layer, arrays, tmp_path):
     assert "has another shape" in layer.error(*flags, code=3)
 
 
+def test_integers_are_compared_exactly(layer, arrays, tmp_path):
+    """2^53 + 1 is no double."""
+    flags, _, _ = arrays(1)
+    np.save(tmp_path / "scale.npy", np.array([671], np.float32))
+    number = 2**53 + 1
+
+    def compare(value, *words, run=layer.error, **more):
+        np.save(tmp_path / "calls.npy", np.array([value]))
+        return run(*flags, "--expected-output", f"calls=@{tmp_path}/calls.npy", "--rtol", 0, *words, **more)
+
+    assert layer.out(*flags).decode().splitlines()[1] == f"output 'calls': 1 x i64, {number} to {number}"
+    assert compare(number, run=layer.out) == b"output 'calls': largest difference 0\n"
+    for value in (number - 1, number + 1):
+        text = f"output 'calls': largest difference 1 at element 0 ({number}, expected {value})"
+        assert compare(value, "--atol", 0, code=3) == f"{text}; 1 of 1 elements differ by more than 0 + 0 * |expected|"
+        assert compare(value, "--atol", 1, run=layer.out).decode() == f"{text}\n"
+    assert "largest difference 9007199254740993 " in compare(0, "--atol", number - 1, code=3)
+    assert f"largest difference {2**63 + number} " in compare(-2**63, "--atol", 9e18, code=3)
+    compare(-2**63, "--atol", 1e30, run=layer)
+
+
 def test_summary_without_output_dir(layer, arrays):
     flags, _, _ = arrays()
     lines = layer.out(*flags).decode().splitlines()
     assert lines[0].startswith("output 'y': 3 x 8 x bf16, ") and lines[1] == "output 'calls': 1 x i64, 1 to 1"
+
+
+@pytest.mark.parametrize("rows,elements", [
+    ([np.nan, 2, 1], ", -4 to 6, 8 of 24 elements are NaN"),
+    ([2, np.nan, 1], ", -4 to 6, 8 of 24 elements are NaN"),
+    ([1, np.inf, np.nan], ", -inf to inf, 8 of 24 elements are NaN"),
+    ([np.nan], ", 8 of 8 elements are NaN"),
+    ([], ""),
+])
+def test_summary_counts_what_is_no_number(layer, arrays, tmp_path, rows, elements):
+    flags, _, _ = arrays(len(rows))
+    np.save(tmp_path / "x.npy", np.ones((len(rows), 8), np.float32))
+    np.save(tmp_path / "scale.npy", np.array(rows, np.float32))
+    assert layer.out(*flags).decode().splitlines()[0] == f"output 'y': {len(rows)} x 8 x bf16{elements}"
 
 
 def test_calls_keep_the_states(layer, arrays, tmp_path):

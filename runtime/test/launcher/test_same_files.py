@@ -10,6 +10,7 @@ from conftest import Program
 
 BENCHMARK = ["--benchmark", "--prompt-tokens", "2", "--decode-tokens", "1", "--repeat", "1"]
 TEXT = ["--max-new-tokens", "2"]
+HOSTS = ["--ranks", "2", "--root", "127.0.0.1:9", "--hosts"]
 CALL = ["--input", "x=@x.npy", "--input", "scale=@scale.npy"]
 TRACE, SAMPLES, FOLDER = (f"give --{flag} another {kind}" for flag, kind in (("trace", "file"), ("samples", "file"), ("output-dir", "folder")))
 ARCHIVE = "the program's archive of weights"
@@ -28,6 +29,8 @@ def copies(binaries, tmp_path, monkeypatch):
     np.save("y.npy", np.ones((3, 8), np.float32))
     (tmp_path / "p.txt").write_text("a prompt")
     (tmp_path / "calls").write_text(" ".join(CALL) + "\n")
+    for name in ("hosts", "logits.npy", "bigram.tuning.json"):
+        (tmp_path / name).write_text("node1 1\nnode2 1\n")
     (tmp_path / "link").symlink_to("bigram.weights")
     (tmp_path / "folder").symlink_to(".")
     os.link("p.txt", "hard")
@@ -57,6 +60,14 @@ CASES = [
      f"the trace 'bigram.weights', which is also '{{dir}}/bigram.weights', would replace {ARCHIVE}: {TRACE}"),
     ("bigram2", ["--ranks", "2", "--comm", "local", "--prompt-file", "p.txt", "--trace", "p.txt"],
      f"the trace 'p.txt' would replace the prompt: {TRACE}"),
+    ("bigram2", [*HOSTS, "hosts", "--generate", "a", *TEXT, "--trace", "./hosts"],
+     f"the trace './hosts', which is also 'hosts', would replace the file of hosts: {TRACE}"),
+    ("bigram2", [*HOSTS, "folder/hosts", *BENCHMARK, "--samples", "hosts"],
+     f"the samples 'hosts', which is also 'folder/hosts', would replace the file of hosts: {SAMPLES}"),
+    ("bigram2", [*HOSTS, "logits.npy", "--input", "tokens=@x.npy", "--output-dir", "."],
+     f"the output './logits.npy', which is also 'logits.npy', would replace the file of hosts: {FOLDER}"),
+    ("bigram", ["--generate", "a", *TEXT, "--variant", "0", "--trace", "bigram.tuning.json"],
+     f"the trace 'bigram.tuning.json', which is also '{{dir}}/bigram.tuning.json', would replace the dictionary of variants: {TRACE}"),
     ("layer", ["--input", "x=@y.npy", *CALL[2:], "--output-dir", "."],
      f"the output './y.npy', which is also 'y.npy', would replace input 'x': {FOLDER}"),
     ("layer", [*CALL, "--expected-output", "y=@y.npy", "--output-dir", "folder"],
@@ -112,6 +123,9 @@ def test_streams_are_files_too(copies, tmp_path):
     before = copies()
     with open("p.txt") as prompt:
         assert Program("./bigram").error("--prompt-file", "-", "--trace", "p.txt", stdin=prompt) == f"the trace 'p.txt' would replace the standard input: {TRACE}"
+    with open("hosts") as hosts:
+        words = [*HOSTS, "-", "--generate", "a", "--trace", "hosts"]
+        assert Program("./bigram2").error(*words, stdin=hosts) == f"the trace 'hosts' would replace the standard input: {TRACE}"
     assert copies() == before
     with open("text", "wb") as text:
         run = subprocess.run(["./bigram", "--generate", "a", "--trace", "text"], stdout=text, stderr=subprocess.PIPE, text=True)

@@ -1,5 +1,6 @@
 /* A layer written by hand: y = bf16(x * scale * w + calls), where the state counts the calls. It knows nothing of text.
- * Some values of scale[0] ask for a failure that a correct program would not have. */
+ * Some values of scale[0] ask for a failure that a correct program would not have, 671 for a count that is no
+ * double. */
 #include "moert/moert_model.h"
 
 #include <string.h>
@@ -48,6 +49,8 @@ static int32_t run(moert_context *ctx) {
   moert_check(ctx, !rows || scale[0] != 669, "the layer does not like 669");
   int64_t both[2] = {rows, -670};
   moert_check_values(ctx, !rows || scale[0] != 670, "{0} rows, {1}, {2}, {x} and {", 2, both);
+  if (rows && scale[0] == 671)
+    *calls = INT64_C(1) << 53;
   layer l = {moert_input(ctx, 0), scale, moert_parameter(ctx, 0), moert_output(ctx, 0, 2, sizes), rows, *calls};
   *(int64_t *)moert_output(ctx, 1, 1, one) = ++*calls;
   moert_launch(ctx, &kernels[0], &l, 3 * moert_blocks(ctx), rows, rows * kWidth * 2);

@@ -16,8 +16,8 @@ module attributes {kernel.target = #x86.target<rows = 33, columns = 64, vector =
 
 // -----
 
-// expected-error@+1 {{'vector' is 0; it must be in 1..64}}
-module attributes {kernel.target = #x86.target<rows = 6, columns = 64, vector = 0>} {}
+// expected-error@+1 {{'vector' is 1; it must be in 4..64}}
+module attributes {kernel.target = #x86.target<rows = 6, columns = 64, vector = 1>} {}
 
 // -----
 

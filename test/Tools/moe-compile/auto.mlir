@@ -35,7 +35,7 @@
 // FIXED-DAG: Parallel: dp=2,ep=2,tokens=split,groups=4
 // FIXED-DAG: Parallel: ep=2,tp=2,tokens=replicated,groups=4
 // FIXED: note: --parallel={{.*}}ep=2,{{.*}}groups=4: {{.*}} ways to divide the program
-// CPU: note: --parallel=tp=2,tokens=replicated: {{.*}}; the best of 5 ways to divide the program
+// CPU: note: --parallel=tp=2,etp=2,tokens=replicated: {{.*}}; the best of 5 ways to divide the program
 // CPU: shard.grid @tp(shape = 2)
 // GROUPS-DAG: [Analysis] Parallel: dp=1,ep=16,tp=1,etp=1,tokens=split,groups=16:
 // GROUPS-DAG: [Analysis] Parallel: dp=1,ep=16,tp=1,etp=1,tokens=split,nodes=2,groups=16:

@@ -19,6 +19,7 @@
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 '--cluster="H100"' 2>&1 | FileCheck %s --check-prefix=QUOTES
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --cluster= 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not moe-compile %s --from=graph --parallel=ep=8 --schedule-tokens=0 2>&1 | FileCheck %s --check-prefix=TOKENS
+// RUN: not timeout 60 moe-compile %s --from=graph --parallel=ep=8 --target=cuda:h200 --schedule-tokens=4294967296 --to=scheduled -o %t.no 2>&1 | FileCheck %s --check-prefix=TOO-MANY
 // RUN: not moe-compile %s --from=graph --cluster=H100 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: not moe-compile %t.kernel.mlir --cluster=H100 2>&1 | FileCheck %s --check-prefix=LATE
 // Flags that decide nothing say so: without ranks, before level scheduled, where all schedules are written, and where
@@ -51,6 +52,7 @@
 // QUOTES: moe-compile: error: --cluster="H100": a cluster is a name, or that of a file without quotes and braces
 // EMPTY: moe-compile: error: the value of --cluster is empty
 // TOKENS: moe-compile: error: --schedule-tokens=0 is no number of tokens
+// TOO-MANY: error: {{.*}}'moe.expert' op cannot be scheduled: 536870912 tokens of each rank are too many to find a schedule for; this layer's ranks can have up to 1398101
 // ONE: moe-compile: error: --cluster says what connects ranks, and this program has one; add --parallel=ep=N
 // LATE: moe-compile: error: --cluster decides and times the schedules of level scheduled; '{{.*}}' is at level kernel already
 // ONE-TOKENS: moe-compile: error: --schedule-tokens is a number of tokens of all ranks, and this program has one; add --parallel=ep=N

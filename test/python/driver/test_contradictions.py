@@ -102,6 +102,39 @@ SHAPES = [
     ("arange.default", {"end": 3}, [1, 3], "its result has rank 2 instead of 1"),
     ("flatten.using_ints", {"start_dim": 1, "end_dim": 1}, [2, 2],
      "dimension 0 of its result has size 2 instead of a dynamic size"),
+    ("arange.start_step", {"start": 2, "end": 11, "step": 1}, [3], "dimension 0 of its result has size 3 instead of size 9"),
+    ("arange.start_step", {"start": 5, "end": -5, "step": -2}, [4], "dimension 0 of its result has size 4 instead of size 5"),
+    ("arange.start_step", {"start": 0.0, "end": 2.0, "step": 0.75}, [2], "dimension 0 of its result has size 2 instead of size 3"),
+    ("arange.start_step", {"start": -(2**63), "end": 2**63 - 1, "step": 1}, [3],
+     "dimension 0 of its result has size 3 instead of size 9223372036854775807"),
+    ("arange.start", {"start": 9, "end": 4}, [4], "no steps of 1 lead from 9 to 4"),
+    ("arange.start_step", {"start": 0, "end": 4, "step": 0}, [4], "argument 'step' is 0"),
+    ("arange.default", {"end": "Infinity"}, [4], "argument 'end' is not finite"),
+    ("repeat.default", {"repeats": [1, 15]}, ["s0", 4], "dimension 1 of its result has size 4 instead of size 30"),
+    ("repeat.default", {"repeats": [2, 1, 1]}, [1, "s0", 2], "dimension 0 of its result has size 1 instead of size 2"),
+    ("repeat.default", {"repeats": [2, 1]}, [4, 2], "dimension 0 of its result has size 4 instead of a dynamic size"),
+    ("repeat.default", {"repeats": [1, 2**62]}, ["s0", 4],
+     "dimension 1 of its result has size 4 instead of size 9223372036854775807"),
+    ("repeat.default", {"repeats": [1, 1, 1]}, ["s0", 2], "its result has rank 2 instead of 3"),
+    ("repeat.default", {"repeats": [2]}, [2], "argument 'repeats' has 1 number(s) for an operand of rank 2"),
+    ("repeat.default", {"repeats": [1, -1]}, ["s0", 2], "argument 'repeats' has the number -1"),
+    ("split.Tensor", {"split_size": 1, "dim": 1}, ["s0", 2], "dimension 1 of its result has size 2 instead of size 1"),
+    ("chunk.default", {"chunks": 2, "dim": 1}, ["s0", 2], "dimension 1 of its result has size 2 instead of size 1"),
+    ("unflatten.int", {"dim": 1, "sizes": [2, 1]}, ["s0", 1, 2], "dimension 1 of its result has size 1 instead of size 2"),
+    ("view.default", {"size": [-1, -7]}, ["s0", 2], "argument 'size' has the size -7"),
+    ("view.default", {"size": [-1, -1]}, ["s0", 2], "argument 'size' leaves two sizes open"),
+    ("expand.default", {"size": [-1, -1, 2]}, [1, "s0", 2], "argument 'size' has the size -1"),
+    ("expand.default", {"size": [2]}, [2], "argument 'size' has 1 size(s) for an operand of rank 2"),
+    ("expand.default", {"size": [-1, 6]}, ["s0", 6], "dimension 1 of its result has size 6, that of its operand 2"),
+    ("expand.default", {"size": [-1, -1]}, ["s0", 6], "dimension 1 of its result has size 6, that of its operand 2"),
+    ("new_zeros.default", {"size": [3, -1]}, [3, 3], "argument 'size' has the size -1"),
+    ("layer_norm.default", {"input": "x", "normalized_shape": [63]}, ["s0", 2],
+     "argument 'normalized_shape' has size 63 for dimension 1 of its operand, which has size 2"),
+    ("layer_norm.default", {"input": "x", "normalized_shape": [1, 1, 2]}, ["s0", 2],
+     "argument 'normalized_shape' has 3 size(s) for an operand of rank 2"),
+    ("layer_norm.default", {"input": "x", "normalized_shape": [4, 2], "weight": "p_w"}, ["s0", 2],
+     "dimension 0 of argument 'weight' has size 3 instead of size 4"),
+    ("rms_norm.default", {"input": "x", "normalized_shape": [2], "weight": "p_w"}, ["s0", 2], "argument 'weight' has rank 2 instead of 1"),
 ]
 
 
@@ -110,9 +143,11 @@ def test_shapes(target, arguments, result, text, tmp_path):
     def argument(value):
         if isinstance(value, list):
             return {"as_tensors": [{"name": v} for v in value]} if isinstance(value[0], str) else {"as_ints": value}
+        if isinstance(value, float) or value == "Infinity":
+            return {"as_float": value}
         return {"as_tensor": {"name": value}} if isinstance(value, str) else {"as_int": value}
 
-    given = {} if "tensors" in arguments or target.startswith("arange") else {"self": "x"}
+    given = {} if {"tensors", "input"} & set(arguments) or target.startswith("arange") else {"self": "x"}
     inputs = [{"name": name, "arg": argument(value), "kind": 1} for name, value in {**given, **arguments}.items()]
     change = ["set", f"{NODES}.0.target", json.dumps(f"torch.ops.aten.{target}"), "set", f"{NODES}.0.inputs", json.dumps(inputs),
               "set", f"{VALUES}.linear.sizes", json.dumps(sizes(*result))]

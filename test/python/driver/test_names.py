@@ -160,3 +160,16 @@ def test_names_that_a_terminal_would_obey(tmp_path):
     refused = compile_model(tmp_path / "b.mlir", "-o", tmp_path / "b", "--progress=none")
     expect_error(refused, 1, "arguments 0 and 2 have one name, 'a\\x1b[2Jb")
     assert not has_controls(refused.stderr)
+
+
+def test_sizes_of_any_name(tmp_path):
+    """Blanks stand between the sizes of `--serve`."""
+    names = ["rows", "my rows", 'the \\22last\\22 one', "3", "s17+1"]
+    arguments = ", ".join(f'%x{i}: tensor<?x4xf32> {{moe.name = "x{i}", moe.dims = ["{name}", ""]}}' for i, name in enumerate(names))
+    with Executable(compiled(tmp_path, f"""module attributes {{moe.level = "graph"}} {{
+  func.func @main({arguments}) -> (tensor<?x4xf32> {{moe.name = "y"}}) {{
+    return %x0 : tensor<?x4xf32>
+  }}
+}}""")) as program:
+        sizes = [shape for _, shape in program.inputs.values()]
+    assert sizes == [("rows", 4), ("my rows", 4), ('the "last" one', 4), ("3", 4), ("s17+1", 4)]

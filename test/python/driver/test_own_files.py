@@ -97,10 +97,12 @@ def test_no_output_replaces_an_input(written, read, link, folder):
 
 @pytest.mark.parametrize("flags", [["-o", "own/0_graph.mlir"], ["-o", "out/b", "--report=own/0_graph.mlir"],
                                    ["--to=spmd", "-o", "own/0_graph.mlir"], ["-o", "out/b", "--dump-intermediates=own"]])
-def test_no_output_replaces_the_order_of_experts(flags, folder):
+@pytest.mark.parametrize("ranks", [["--parallel=ep=2,experts=own/0_graph.mlir"], ["--parallel=auto,ranks=2,experts=own/0_graph.mlir"],
+                                   ["--parallel=ep=2", "--variant=ep=1,dp=2,experts=own/0_graph.mlir"]], ids=["first", "auto", "variant"])
+def test_no_output_replaces_the_order_of_experts(ranks, flags, folder):
     (folder / "own").mkdir()
     (folder / "own" / "0_graph.mlir").write_text("[1, 0]")
-    refuse(folder, "m.mlir", "--weights=w.safetensors", "--parallel=ep=2,experts=own/0_graph.mlir", *flags,
+    refuse(folder, "m.mlir", "--weights=w.safetensors", *ranks, *flags,
            saying=["'own/0_graph.mlir'", "would replace the file of the experts' order: "])
 
 
@@ -211,4 +213,34 @@ def test_other_tools(tool, name, flag, tmp_path):
     output = [*flag, name] if flag == ["-o"] else [flag[0] + name]
     done = subprocess.run([*tool, "a.mlir", *output], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1 and state(tmp_path) == before
-    assert "no-such-pass" in done.stderr or done.stderr == f"error: '{name}' would replace the input 'a.mlir': give it another name\n"
+    other = "" if name == "a.mlir" else ", which is also 'a.mlir',"
+    assert "no-such-pass" in done.stderr or done.stderr == f"error: the output '{name}'{other} would replace the input: choose another name with -o\n"
+
+
+@pytest.mark.parametrize("arguments", [
+    ["moe-opt", "a.mlir", "--moe-partition=parallel=ep=2,experts=order.json", "-o", "order.json"],
+    ["moe-opt", "a.mlir", "--moe-partition=parallel=ep=2,experts=order", "-o", "order"],
+    ["moe-opt", "a.mlir", "--moe-partition=parallel='ep=2,experts=my order.json'", "-o", "my order.json"],
+    ["moe-opt", "a.mlir", "--pass-pipeline=builtin.module(moe-schedule{cluster=2x./c.json tokens=64})", "-o=c.json"],
+    ["moe-opt", "-", "--moe-verify-level=level=graph", "-o", "a.mlir"],
+    ["moe-opt", "-o", "a.mlir"],
+    ["moe-translate", "--mlir-to-llvmir", "a.mlir", "--mlir-elide-elementsattrs-if-larger", "5", "-o", "a.mlir"],
+    ["moe-translate", "--mlir-to-llvmir", "--mlir-elide-elementsattrs-if-larger", "5", "-o", "a.mlir"]], ids=" ".join)
+def test_other_tools_and_all_that_they_read(arguments, tmp_path):
+    """An order or a cluster that a pass reads, standard input that is a file, and values of options that look like the input."""
+    (tmp_path / "a.mlir").write_text(LAYER)
+    shutil.copy(ROOT / "data" / "clusters" / "cpu.json", tmp_path / "c.json")
+    for name in ("order.json", "order", "my order.json"):
+        (tmp_path / name).write_text("[1, 0]")
+    before = state(tmp_path)
+    with open(tmp_path / "a.mlir") as stream:
+        done = subprocess.run(arguments, cwd=tmp_path, stdin=stream, capture_output=True, text=True)
+    assert done.returncode == 1 and state(tmp_path) == before
+    assert done.stderr.count("\n") == 1 and " would replace the " in done.stderr and done.stderr.endswith(": choose another name with -o\n")
+
+
+def test_other_tools_replace_what_they_do_not_read(tmp_path):
+    (tmp_path / "a.mlir").write_text(LAYER)
+    (tmp_path / "graph").write_text("old")
+    done = subprocess.run(["moe-opt", "a.mlir", "--moe-verify-level=level=graph", "-o", "graph"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "nn.linear" in (tmp_path / "graph").read_text()

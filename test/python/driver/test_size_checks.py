@@ -1,5 +1,7 @@
 """A layer written by hand that takes rows for another layout's: an error of the program, not memory of somebody else."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -107,8 +109,16 @@ def pairs(tmp_path_factory):
     t = torch.export.Dim("t", min=2, max=1000)
     program = torch.export.export(Pairs(), (torch.ones(3, 4), torch.ones(6, 4)), dynamic_shapes=({0: t}, {0: 2 * t}), strict=False)
     torch.export.save(program, folder / "m.pt2")
-    assert "Mul(Integer(2), Symbol(" in moe_compile(folder / "m.pt2", folder / "m.mlir", "--to=graph").read_text()
+    assert re.search(r'moe.dims = \["2\*s\d+"', moe_compile(folder / "m.pt2", folder / "m.mlir", "--to=graph").read_text())
     return Executable(moe_compile(folder / "m.pt2", folder / "m"))
+
+
+def test_a_size_that_is_computed_has_a_name(pairs):
+    """The one by which `--size` gives it."""
+    (rows, _), (others, columns) = [shape for _, shape in pairs.inputs.values()]
+    assert (others, columns) == (f"2*{rows}", 4)
+    said = pairs.call("--benchmark", "--repeat=1", "--size", f"{rows}=3", "--size", f"{others}=6").stdout.decode()
+    assert f"{others} 6" in said and f"{others} (" in pairs.call("--info").stdout.decode()
 
 
 @pytest.mark.parametrize("rows,others", [(3, 6), (5, 10), (3, 7), (3, 5), (3, 4), (4, 6), (9, 4)])

@@ -13,6 +13,7 @@ from moe_mlir.exporting import cache, exporter
 from moe_mlir.exporting.routers import Routers
 from moe_mlir.testing.compiling import export_model
 from moe_mlir.testing.drawn import draw
+from moe_mlir.testing.families import small_model
 from moe_mlir.testing.full import FULL, sample
 from moe_mlir.testing.models import tiny_model
 
@@ -134,6 +135,17 @@ def test_forced_experts(family, tmp_path):
         assert (module(input_ids=tokens, **other) - expected).abs().max() > 0.1
 
 
+@pytest.mark.parametrize("family", sample(["flint", "deepseek_v2", "hy_v3", "lfm2_moe", "minimax_m2"], 0, 2))
+def test_routers_of_another_rule_are_not_forced(family, tmp_path):
+    """They look like those of mixtral: what they choose can be returned."""
+    model = small_model(family)
+    with pytest.raises(moe_mlir.UnsupportedError, match="by the softmax of their logits; '.*Router' weighs .* otherwise .*--force-experts.*; in model.layers"):
+        moe_mlir.export(model, tmp_path / "m.pt2", cache=False, force_experts=True)
+    assert not list(tmp_path.iterdir())
+    moe_mlir.export(model, tmp_path / "m.pt2", cache=False, return_experts=True)
+    assert extra(tmp_path / "m.pt2")["experts"]
+
+
 @pytest.mark.parametrize("force", sample([False, True], 1))
 def test_returned_experts(force, tmp_path):
     model = tiny_model("qwen3_moe")
@@ -205,6 +217,20 @@ def test_an_operand_of_another_layer_is_caught(operand, tmp_path, monkeypatch):
     monkeypatch.setattr(exporter, "_trace", exchanged)
     with pytest.raises(moe_mlir.MismatchError, match="differs from the model for batch 2 in chunks of 8"):
         moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=32)
+
+
+def test_a_configuration_that_asks_for_tuples(tmp_path):
+    model = tiny_model("mixtral", num_hidden_layers=1)
+    model.config.return_dict = False
+    moe_mlir.export(model, tmp_path / "m.pt2", max_cache_len=16)
+    assert model.config.return_dict is False
+
+
+def test_more_experts_per_token_than_there_are(tmp_path):
+    """No export of such a model helps."""
+    with pytest.raises(moe_mlir.UnsupportedError, match="in model.layers.0.mlp.gate .*num_experts_per_tok of config.json exceeds") as raised:
+        moe_mlir.export(tiny_model("mixtral", num_experts_per_tok=9), tmp_path / "m.pt2")
+    assert "torch.export" not in str(raised.value)
 
 
 def test_cast_on_export(tmp_path):

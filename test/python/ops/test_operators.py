@@ -56,6 +56,7 @@ UNARY = {
         "softplus": lambda x: F.softplus(9 * x),
         "relu6": lambda x: F.relu6(4 * x), "hardtanh": lambda x: F.hardtanh(x, -0.3, 0.7), "leaky_relu": lambda x: F.leaky_relu(x, 0.2),
         "leaky_relu__default": lambda x: F.leaky_relu(x), "elu": lambda x: F.elu(x, 0.7),
+        "elu__inf": lambda x: F.elu(x, float("inf")), "leaky_relu__inf": lambda x: F.leaky_relu(x, float("inf")),
         "hardsigmoid": lambda x: F.hardsigmoid(3 * x), "hardswish": lambda x: F.hardswish(3 * x), "mish": lambda x: F.mish(9 * x),
         "mish__bf16": lambda h: F.mish(h),
         "gelu": lambda x: F.gelu(x), "gelu__tanh": lambda x: F.gelu(x, approximate="tanh"),

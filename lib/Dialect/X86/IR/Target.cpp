@@ -44,7 +44,7 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
                                  int64_t streamAhead) {
   for (auto [name, value, least, limit] : {std::tuple<StringRef, int64_t, int64_t, int64_t>{"rows", rows, 1, 32},
                                            {"columns", columns, 2, blockColumns},
-                                           {"vector", vector, 1, 64},
+                                           {"vector", vector, 4, 64},
                                            {"matrix_rows", matrixRows, 0, maxMatrixRows},
                                            {"stream_ahead", streamAhead, 0, 1 << 20}})
     if (value < least || value > limit)

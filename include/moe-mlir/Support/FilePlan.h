@@ -1,8 +1,8 @@
 //===- FilePlan.h - the files that a run reads and writes -----------------------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_LIB_DRIVER_FILEPLAN_H
-#define MOE_MLIR_LIB_DRIVER_FILEPLAN_H
+#ifndef MOE_MLIR_SUPPORT_FILEPLAN_H
+#define MOE_MLIR_SUPPORT_FILEPLAN_H
 
-#include "Places.h"
+#include "moe-mlir/Support/Places.h"
 
 #include "llvm/Support/Error.h"
 
@@ -27,6 +27,8 @@ public:
               llvm::StringRef orIfInput = "");
   /// Says what is wrong with the first output that is in the way of another file, or that cannot stand where it should.
   llvm::Error check() const;
+  /// Only whether an output would replace an input or another output.
+  llvm::Error checkNames() const;
 
 private:
   struct File {
@@ -46,4 +48,4 @@ private:
 
 } // namespace moe_mlir
 
-#endif // MOE_MLIR_LIB_DRIVER_FILEPLAN_H
+#endif // MOE_MLIR_SUPPORT_FILEPLAN_H

@@ -1,6 +1,6 @@
 //===- Places.cpp - what a file name means to the file system -----------------------------------------------------===//
 
-#include "Places.h"
+#include "moe-mlir/Support/Places.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"

@@ -1,6 +1,6 @@
 //===- Places.h - what a file name means to the file system ---------------------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_LIB_DRIVER_PLACES_H
-#define MOE_MLIR_LIB_DRIVER_PLACES_H
+#ifndef MOE_MLIR_SUPPORT_PLACES_H
+#define MOE_MLIR_SUPPORT_PLACES_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
@@ -36,4 +36,4 @@ struct Place {
 
 } // namespace moe_mlir
 
-#endif // MOE_MLIR_LIB_DRIVER_PLACES_H
+#endif // MOE_MLIR_SUPPORT_PLACES_H

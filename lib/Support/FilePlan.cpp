@@ -1,6 +1,6 @@
 //===- FilePlan.cpp - compares the files that a run reads and writes ----------------------------------------------===//
 
-#include "FilePlan.h"
+#include "moe-mlir/Support/FilePlan.h"
 
 #include "llvm/Support/Path.h"
 
@@ -69,11 +69,7 @@ Error FilePlan::checkFolder(const Output &output) const {
 /// Two texts on a device such as /dev/null are in nobody's way.
 static bool isDevice(const Place &place) { return place.type == sys::fs::file_type::character_file; }
 
-Error FilePlan::check() const {
-  for (const Output &output : outputs)
-    if (output.kind == Kind::Folder)
-      if (Error error = checkFolder(output))
-        return error;
+Error FilePlan::checkNames() const {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Output &output = outputs[i];
     for (const File &input : inputs)
@@ -85,6 +81,16 @@ Error FilePlan::check() const {
         return createStringError(output.what + quote(output.path) + " and " + other.what + quote(other.path) +
                                  " would be one file: " + output.remedy);
   }
+  return Error::success();
+}
+
+Error FilePlan::check() const {
+  for (const Output &output : outputs)
+    if (output.kind == Kind::Folder)
+      if (Error error = checkFolder(output))
+        return error;
+  if (Error error = checkNames())
+    return error;
   for (const Output &output : outputs) {
     if (Error error = checkKind(output))
       return error;
