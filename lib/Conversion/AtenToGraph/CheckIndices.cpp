@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Decompose.h"
 #include "IndexRange.h"
 #include "Patterns.h"
 #include "SizeAnalysis.h"
@@ -111,7 +112,9 @@ Value Checker::getSize(Location loc, Value tensor, int64_t dim) {
   return createSize(builder, loc, tensor, dim);
 }
 
+/// In i64: a number is taken in the tensor's type, as by PyTorch, and a narrow one may not hold it.
 Value Checker::compare(Location loc, StringRef target, Value tensor, NamedArgument::second_type other) {
+  tensor = createCast(builder, loc, tensor, builder.getI64Type());
   return createCall(builder, loc, target, getTensorType(tensor).clone(builder.getI1Type()),
                     {{"self", tensor}, {"other", other}});
 }

@@ -70,8 +70,7 @@ private:
 Value convertScalar(OpBuilder &b, Location loc, Value value, Type to);
 /// The type in which an operator computes elements of `element`: f32 for 16-bit floats.
 Type getComputeType(Type element);
-/// The type in which operands meet: floats before integers before booleans, then the wider one. A tensor without
-/// dimensions counts only where its category is a higher one than that of tensors that have some, and so does a number.
+/// The type in which operands meet (Promotion.h).
 Type getPromotedType(OpBuilder &b, ArrayRef<Value> operands);
 
 /// As many values as a call has results; nothing if this form of the operator is not supported.

@@ -11,10 +11,6 @@ template <Value (*compute)(const Scalar &, Value, Value)> static Values lowerPre
   if (!self || !other)
     return std::nullopt;
   Type in = getPromotedType(l.b, {self, other});
-  // Checks of indices compare narrow ones with larger numbers than their type holds.
-  for (Value operand : {self, other})
-    if (operand.getType().isInteger(64) && isa<IntegerType>(in))
-      in = operand.getType();
   return lowerTogether(l, {self, other}, {in, in}, [&](OpBuilder &b, Location loc, ValueRange args) {
     Type wide = getComputeType(in);
     return compute(Scalar{b, loc}, convertScalar(b, loc, args[0], wide), convertScalar(b, loc, args[1], wide));

@@ -2,6 +2,8 @@
 
 #include "Lowering.h"
 
+#include "moe-mlir/Dialect/Aten/IR/Promotion.h"
+
 using namespace mlir;
 using namespace mlir::aten;
 
@@ -11,33 +13,13 @@ Type mlir::aten::getComputeType(Type element) {
   return element;
 }
 
-/// Truth values (0), whole numbers, floats (2).
-static int categoryOf(Type type) { return isa<FloatType>(type) ? 2 : type.isInteger(1) ? 0 : 1; }
-
-static Type promoteTwo(Type x, Type y) {
-  if (categoryOf(x) != categoryOf(y))
-    return categoryOf(x) < categoryOf(y) ? y : x;
-  unsigned first = x.getIntOrFloatBitWidth(), second = y.getIntOrFloatBitWidth();
-  if (first == second && x != y) // bf16 and f16
-    return Float32Type::get(x.getContext());
-  return first < second ? y : x;
-}
-
 Type mlir::aten::getPromotedType(OpBuilder &b, ArrayRef<Value> operands) {
-  Type kinds[3]; // of tensors with dimensions, of tensors without, and of numbers
-  for (Value operand : operands) {
-    auto tensor = dyn_cast<RankedTensorType>(operand.getType());
-    Type type = getElementTypeOrSelf(operand);
-    if (!tensor && isa<FloatType>(type)) // The file does not say which type is the default; it is hardly another one.
-      type = b.getF32Type();
-    Type &kind = kinds[tensor ? (tensor.getRank() ? 0 : 1) : 2];
-    kind = kind ? promoteTwo(kind, type) : type;
-  }
-  Type promoted;
-  for (Type kind : kinds)
-    if (kind && (!promoted || categoryOf(kind) > categoryOf(promoted)))
-      promoted = kind;
-  return promoted;
+  Promotion promotion;
+  for (Value operand : operands)
+    promotion.add(operand);
+  // The file does not say which float is PyTorch's default; it is hardly another one.
+  Type type = promotion.get()->type;
+  return type ? type : b.getF32Type();
 }
 
 Value mlir::aten::convertScalar(OpBuilder &b, Location loc, Value value, Type to) {

@@ -1,10 +1,10 @@
 //===- DtypeRules.cpp - the element types of a call's results, from its operands ----------------------------------===//
 
 #include "DtypeRules.h"
-#include "Promotion.h"
 #include "Support.h"
 
 #include "moe-mlir/Dialect/Aten/IR/Einsum.h"
+#include "moe-mlir/Dialect/Aten/IR/Promotion.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -14,6 +14,11 @@ using namespace mlir;
 using namespace moe_mlir;
 using namespace moe_mlir::pt2;
 using aten::CallOp;
+using aten::category;
+using aten::Element;
+using aten::promoteTwo;
+using aten::Promotion;
+using aten::realOf;
 
 /// torch.export writes no such file.
 static constexpr char kAdvice[] = "; the file was changed or damaged: export the model again";

@@ -41,6 +41,20 @@ func.func @computed(%x: tensor<?x8xf32>, %a: tensor<?x2xi64>, %b: tensor<?x2xi64
 
 // -----
 
+// Narrow ones are compared in i64, as a bound may exceed their type.
+// CHECK-LABEL: func.func @narrow(
+// CHECK:         %[[I:.*]] = aten.call "aten.sub.Tensor"{{.*}} -> tensor<?xi32>
+// CHECK:         %[[WIDE:.*]] = aten.call "aten.to.dtype"(%[[I]]) {{.*}} -> tensor<?xi64>
+// CHECK:         aten.call "aten.ge.Scalar"(%[[WIDE]], %{{.*}})
+// CHECK:         aten.call "aten.lt.Scalar"(%{{.*}}, %{{.*}}) {{.*}} : (tensor<?xi64>, i64)
+func.func @narrow(%x: tensor<?x8xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>) -> tensor<?x8xf32> {
+  %i = aten.call "aten.sub.Tensor"(%a, %b) {self = #aten.arg<0>, other = #aten.arg<1>} : (tensor<?xi32>, tensor<?xi32>) -> tensor<?xi32>
+  %0 = aten.call "aten.index_select.default"(%x, %i) {self = #aten.arg<0>, dim = 0 : i64, index = #aten.arg<1>} : (tensor<?x8xf32>, tensor<?xi32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
 // What cannot be outside needs no check.
 // CHECK-LABEL: func.func @known(
 // CHECK-NOT:     cf.assert

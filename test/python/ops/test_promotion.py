@@ -47,6 +47,9 @@ def draw():
         for symbol in ("==", "<", ">=") if dtype != "bool" else ("==",):
             for number in (0.1, 257.0, 16777216.0):
                 functions[f"{symbol}_{number}_{dtype}"] = eval(f"lambda v_{dtype}: v_{dtype} {symbol} {number}")
+    for dtype in INTEGERS[1:]:  # a number that does not fit wraps
+        for symbol, number in (("==", 257), (">", 200), ("<", 2**31 + 4), ("!=", 65537)):
+            functions[f"{symbol}_{number}_{dtype}"] = eval(f"lambda v_{dtype}: v_{dtype} {symbol} {number}")
     return functions
 
 

@@ -1,13 +1,12 @@
 //===- Promotion.cpp - the type in which operands meet ------------------------------------------------------------===//
 
-#include "Promotion.h"
+#include "moe-mlir/Dialect/Aten/IR/Promotion.h"
 
 using namespace llvm;
 using namespace mlir;
-using namespace moe_mlir::pt2;
-using aten::CallOp;
+using namespace mlir::aten;
 
-int moe_mlir::pt2::category(Element element) {
+int mlir::aten::category(Element element) {
   if (!element.type || isa<FloatType>(element.type))
     return 2;
   return isa<ComplexType>(element.type) ? 3 : element.type.isInteger(1) ? 0 : 1;
@@ -20,12 +19,12 @@ static Type widerFloat(Type a, Type b) {
   return first < second ? b : a;
 }
 
-Type moe_mlir::pt2::realOf(Type type) {
+Type mlir::aten::realOf(Type type) {
   auto pair = dyn_cast_or_null<ComplexType>(type);
   return pair ? pair.getElementType() : type;
 }
 
-Element moe_mlir::pt2::promoteTwo(Element a, Element b) {
+Element mlir::aten::promoteTwo(Element a, Element b) {
   if (category(a) < category(b))
     std::swap(a, b);
   if (category(a) == 3 && category(b) >= 2 && b.type)

@@ -1,23 +1,23 @@
 //===- Promotion.h - the type in which operands meet ------------------------------------------------------*- C++ -*-===//
-#ifndef MOE_MLIR_LIB_IMPORT_PT2_PROMOTION_H
-#define MOE_MLIR_LIB_IMPORT_PT2_PROMOTION_H
+#ifndef MOE_MLIR_DIALECT_ATEN_IR_PROMOTION_H
+#define MOE_MLIR_DIALECT_ATEN_IR_PROMOTION_H
 
 #include "moe-mlir/Dialect/Aten/IR/Aten.h"
 
 #include <optional>
 
-namespace moe_mlir::pt2 {
+namespace mlir::aten {
 
 /// An element type. The default one of floats is not in the file: any floating type may be it, and it has no `type`.
 struct Element {
-  mlir::Type type;
+  Type type;
 };
 
 /// Truth values (0), whole numbers, floats, complex numbers (3).
 int category(Element element);
 
 /// The type of the parts of complex numbers; others as they are.
-mlir::Type realOf(mlir::Type type);
+Type realOf(Type type);
 
 /// The type in which elements of two tensors of one kind meet.
 Element promoteTwo(Element a, Element b);
@@ -27,11 +27,11 @@ Element promoteTwo(Element a, Element b);
 struct Promotion {
   std::optional<Element> kinds[3];
 
-  void add(mlir::Value value);
-  void add(mlir::aten::CallOp call, mlir::Attribute argument);
+  void add(Value value);
+  void add(CallOp call, Attribute argument);
   std::optional<Element> get() const;
 };
 
-} // namespace moe_mlir::pt2
+} // namespace mlir::aten
 
-#endif // MOE_MLIR_LIB_IMPORT_PT2_PROMOTION_H
+#endif // MOE_MLIR_DIALECT_ATEN_IR_PROMOTION_H
