@@ -9,8 +9,10 @@
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <optional>
@@ -76,6 +78,14 @@ bool moe_mlir::mayBeParsed(std::string &path) {
     return true;
   errs() << name << ":" << line << ": error: " << toString(std::move(error)) << "\n";
   return false;
+}
+
+SmallVector<const char *> moe_mlir::expandedArguments(int argc, char **argv) {
+  static BumpPtrAllocator memory;
+  StringSaver saver(memory);
+  SmallVector<const char *> arguments(argv, argv + argc);
+  cl::ExpandResponseFiles(saver, cl::TokenizeGNUCommandLine, arguments);
+  return arguments;
 }
 
 /// The files that an option names: words of a pass's options in part.

@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
   moe_mlir::registerAllDialects(registry);
   moe_mlir::registerAllPasses();
   auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "moe-mlir modular optimizer driver\n", registry);
-  if (!moe_mlir::mayBeWritten(output, input, llvm::ArrayRef<const char *>(argv, argc)) || !moe_mlir::mayBeParsed(input))
+  if (!moe_mlir::mayBeWritten(output, input, moe_mlir::expandedArguments(argc, argv)) || !moe_mlir::mayBeParsed(input))
     return EXIT_FAILURE;
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
 }

@@ -49,17 +49,18 @@ static Files filesOf(llvm::ArrayRef<const char *> arguments) {
 
 int main(int argc, char **argv) {
   moe_mlir::handleFatalErrors("moe-translate");
-  const llvm::ArrayRef<const char *> arguments(argv, argc);
+  llvm::SmallVector<const char *> arguments = moe_mlir::expandedArguments(argc, argv);
   Files files = filesOf(arguments);
   if (!moe_mlir::mayBeWritten(files.output, files.inputs, arguments))
     return EXIT_FAILURE;
   if (files.isText && !llvm::all_of(files.inputs, moe_mlir::mayBeParsed))
     return EXIT_FAILURE;
   for (auto [at, input] : llvm::zip(files.inputsAt, files.inputs))
-    argv[at] = input.data();
+    arguments[at] = input.data();
   mlir::registerAllTranslations();
   moe_mlir::registerPt2Translation();
   moe_mlir::registerObjectTranslations();
   moe_mlir::registerCudaTranslations();
-  return mlir::failed(mlir::mlirTranslateMain(argc, argv, "moe-mlir translation driver"));
+  return mlir::failed(
+      mlir::mlirTranslateMain(arguments.size(), const_cast<char **>(arguments.data()), "moe-mlir translation driver"));
 }

@@ -224,6 +224,8 @@ def test_other_tools(tool, name, flag, tmp_path):
     ["moe-opt", "a.mlir", "--pass-pipeline=builtin.module(moe-schedule{cluster=2x./c.json tokens=64})", "-o=c.json"],
     ["moe-opt", "-", "--moe-verify-level=level=graph", "-o", "a.mlir"],
     ["moe-opt", "-o", "a.mlir"],
+    ["moe-opt", "@words"],
+    ["moe-translate", "--mlir-to-llvmir", "@words"],
     ["moe-translate", "--mlir-to-llvmir", "a.mlir", "--mlir-elide-elementsattrs-if-larger", "5", "-o", "a.mlir"],
     ["moe-translate", "--mlir-to-llvmir", "--mlir-elide-elementsattrs-if-larger", "5", "-o", "a.mlir"]], ids=" ".join)
 def test_other_tools_and_all_that_they_read(arguments, tmp_path):
@@ -232,6 +234,7 @@ def test_other_tools_and_all_that_they_read(arguments, tmp_path):
     shutil.copy(ROOT / "data" / "clusters" / "cpu.json", tmp_path / "c.json")
     for name in ("order.json", "order", "my order.json"):
         (tmp_path / name).write_text("[1, 0]")
+    (tmp_path / "words").write_text("a.mlir -o a.mlir")
     before = state(tmp_path)
     with open(tmp_path / "a.mlir") as stream:
         done = subprocess.run(arguments, cwd=tmp_path, stdin=stream, capture_output=True, text=True)
