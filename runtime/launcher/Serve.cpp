@@ -60,7 +60,8 @@ Status Server::takeOutput() {
   return {};
 }
 
-/// A name that has blanks, which stand between sizes, or could be a number: in double quotes, its own ones doubled.
+/// Blanks separate sizes: a name with blanks, or one that could be a number, stands in double quotes, with its own
+/// doubled.
 static std::string inQuotes(const std::string &name) {
   const bool isPlain = name.find_first_of(" \t\n\v\f\r\"") == std::string::npos;
   if (isPlain && name.find_first_not_of("0123456789") != std::string::npos)

@@ -51,37 +51,31 @@ private:
       return {formatv("{0}", term.real).str(), 3};
     case GuardTerm::Neg:
       return {"-" + write(operands[0], 4), 3};
-    case GuardTerm::Add:
-      return {chain(operands, "+", 1), 1};
-    case GuardTerm::Sub:
-      return {chain(operands, "-", 1), 1};
     case GuardTerm::Mul:
       if (isMinusOne(operands[0]) && operands.size() == 2) // so SymPy writes a sign
         return {"-" + write(operands[1], 4), 3};
-      return {chain(operands, "*", 2), 2};
-    case GuardTerm::Div:
-      return {chain(operands, "/", 2), 2};
-    case GuardTerm::FloorDiv:
-      return {chain(operands, "//", 2), 2};
-    case GuardTerm::Mod:
-      return {chain(operands, "%", 2), 2};
-    case GuardTerm::Min:
-      return {call("min", operands), 4};
-    case GuardTerm::Max:
-      return {call("max", operands), 4};
-    case GuardTerm::Abs:
-      return {call("abs", operands), 4};
-    case GuardTerm::Floor:
-      return {call("floor", operands), 4};
-    case GuardTerm::Ceil:
-      return {call("ceil", operands), 4};
-    case GuardTerm::Trunc:
-      return {call("trunc", operands), 4};
-    case GuardTerm::ToReal:
-      return {call("float", operands), 4};
+      break;
     default:
-      llvm_unreachable("a size is no truth value");
+      break;
     }
+    for (auto [kind, sign, binds] : {std::tuple(GuardTerm::Add, "+", 1),
+                                     {GuardTerm::Sub, "-", 1},
+                                     {GuardTerm::Mul, "*", 2},
+                                     {GuardTerm::Div, "/", 2},
+                                     {GuardTerm::FloorDiv, "//", 2},
+                                     {GuardTerm::Mod, "%", 2}})
+      if (term.kind == kind)
+        return {chain(operands, sign, binds), binds};
+    for (auto [kind, name] : {std::pair(GuardTerm::Min, "min"),
+                              {GuardTerm::Max, "max"},
+                              {GuardTerm::Abs, "abs"},
+                              {GuardTerm::Floor, "floor"},
+                              {GuardTerm::Ceil, "ceil"},
+                              {GuardTerm::Trunc, "trunc"},
+                              {GuardTerm::ToReal, "float"}})
+      if (term.kind == kind)
+        return {call(name, operands), 4};
+    llvm_unreachable("a size is no truth value");
   }
 
   static bool isMinusOne(const GuardTerm &term) {

@@ -21,8 +21,8 @@ CACHE = "its cache is of a kind that this export does not know; export it withou
 # A model that asks a cache for what no other one has adds numbers to its masks, too, which only plain export keeps.
 OTHER_CACHE = ("its cache is of a kind that this export does not know; what plain torch.export and torch.export.save write of the model without a cache compiles, "
                "and runs with --input (docs/Export.md)")
-# Of the k greatest among fewer than k: the model runs nowhere, so that another way of exporting it helps nobody.
-FEWER = ("more of the greatest values are taken there than there are: if that is a router, num_experts_per_tok of config.json exceeds the "
+# Such a model does not run at all, so that no other way of exporting it helps.
+FEWER = ("the k largest of fewer than k values are taken there: if that is a router, num_experts_per_tok of config.json exceeds the "
          "number of experts; correct it")
 HELPS = {
     "GuardOnDataDependentSymNode": DATA, "DataDependentOutputException": DATA, "DynamicOutputShapeException": DATA,
