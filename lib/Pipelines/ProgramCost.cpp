@@ -183,7 +183,8 @@ void FunctionCost::visitProduct(Operation *op) {
   if (!results || !weight.hasStaticShape())
     return;
   const double depth = weight.getShape().back();
-  total.seconds += model.rates.seconds(2 * *results * depth, bytesOfAll(op), bytesEach(weight));
+  const double rows = *results * depth / double(weight.getNumElements());
+  total.seconds += model.rates.productSeconds(2 * *results * depth, bytesOfAll(op), bytesEach(weight), rows);
 }
 
 /// Queries meet half of what the caches have room for, or all tokens of the call if these are more.
@@ -239,7 +240,8 @@ void FunctionCost::visitExpert(moe::ExpertOp op) {
   const double active = std::min(double(here), sim::largestOf(chosen, ranks, 1 - chosen / double(here)));
   const double products = 2 * pairs * (double(in.getNumElements()) + double(out.getNumElements())) / double(here);
   const double moved = active * (bytesOf(in) + bytesOf(out)) / double(here) + 2 * pairs * each * double(bytesEach(in));
-  total.seconds += model.rates.seconds(products, moved, bytesEach(in)) + (1 + kLayoutLaunches) * model.rates.launch;
+  total.seconds += model.rates.productSeconds(products, moved, bytesEach(in), pairs / active) +
+                   (1 + kLayoutLaunches) * model.rates.launch;
 }
 
 /// Rows to the ranks that have one of their experts, or the sums of those back.

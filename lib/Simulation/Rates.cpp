@@ -13,6 +13,12 @@ double Rates::seconds(double products, double bytes, int64_t elementBytes) const
   return launch + std::max(products / (elementBytes > 2 ? vectorFlops : flops), bytes / bytesPerSecond);
 }
 
+double Rates::productSeconds(double products, double bytes, int64_t elementBytes, double rows) const {
+  const double others = tileRows > 0 && rows > double(tileRows) ? 1 - double(tileRows) / rows : 0;
+  const double computed = products / (elementBytes > 2 ? vectorFlops : flops) * others;
+  return computed + seconds(products * (1 - others), bytes, elementBytes);
+}
+
 Rates sim::cpuRates(const Cluster &cluster) {
   const CpuMachine &cpu = cluster.cpu;
   const auto sharers = double(std::max(cpu.sharers, cluster.ranksPerNode));
@@ -23,6 +29,7 @@ Rates sim::cpuRates(const Cluster &cluster) {
   rates.vectorFlops = cpu.coreVectorFlops * cores;
   rates.bytesPerSecond = std::min(cpu.coreBytesPerSecond * cores, cpu.memoryBytesPerSecond / sharers);
   rates.memoryBytes = cpu.memoryBytes / sharers;
+  rates.tileRows = cpu.tileRows;
   return rates;
 }
 
