@@ -184,7 +184,9 @@ void FunctionCost::visitProduct(Operation *op) {
     return;
   const double depth = weight.getShape().back();
   const double rows = *results * depth / double(weight.getNumElements());
-  total.seconds += model.rates.productSeconds(2 * *results * depth, bytesOfAll(op), bytesEach(weight), rows);
+  const double read = bytesOf(weight);
+  total.seconds +=
+      model.rates.productSeconds(2 * *results * depth, read, bytesOfAll(op) - read, bytesEach(weight), rows);
 }
 
 /// Queries meet half of what the caches have room for, or all tokens of the call if these are more.
@@ -239,8 +241,9 @@ void FunctionCost::visitExpert(moe::ExpertOp op) {
   const double chosen = double(here) * (1 - std::pow(1 - double(topK) / double(all), tokens));
   const double active = std::min(double(here), sim::largestOf(chosen, ranks, 1 - chosen / double(here)));
   const double products = 2 * pairs * (double(in.getNumElements()) + double(out.getNumElements())) / double(here);
-  const double moved = active * (bytesOf(in) + bytesOf(out)) / double(here) + 2 * pairs * each * double(bytesEach(in));
-  total.seconds += model.rates.productSeconds(products, moved, bytesEach(in), pairs / active) +
+  const double read = active * (bytesOf(in) + bytesOf(out)) / double(here);
+  const double moved = 2 * pairs * each * double(bytesEach(in));
+  total.seconds += model.rates.productSeconds(products, read, moved, bytesEach(in), pairs / active) +
                    (1 + kLayoutLaunches) * model.rates.launch;
 }
 

@@ -13,10 +13,11 @@ double Rates::seconds(double products, double bytes, int64_t elementBytes) const
   return launch + std::max(products / (elementBytes > 2 ? vectorFlops : flops), bytes / bytesPerSecond);
 }
 
-double Rates::productSeconds(double products, double bytes, int64_t elementBytes, double rows) const {
-  const double others = tileRows > 0 && rows > double(tileRows) ? 1 - double(tileRows) / rows : 0;
-  const double computed = products / (elementBytes > 2 ? vectorFlops : flops) * others;
-  return computed + seconds(products * (1 - others), bytes, elementBytes);
+double Rates::productSeconds(double products, double weightBytes, double rowBytes, int64_t elementBytes,
+                             double rows) const {
+  const double others = tileRows > 0 && rows > double(tileRows) ? 1 - double(tileRows) / rows : 0, first = 1 - others;
+  return seconds(first * products, weightBytes + first * rowBytes, elementBytes) +
+         seconds(others * products, others * rowBytes, elementBytes) - launch;
 }
 
 Rates sim::cpuRates(const Cluster &cluster) {

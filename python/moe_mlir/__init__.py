@@ -10,10 +10,10 @@ Importing this package imports neither torch nor transformers: both are loaded b
 
 import importlib
 
-from .errors import Error, MismatchError, UnsupportedError
+from .errors import Error, ExportWarning, MismatchError, UnsupportedError
 
 __version__ = "0.1.0"
-__all__ = ["Error", "Executable", "ExecutableError", "MismatchError", "UnsupportedError", "export", "hf", "reference"]
+__all__ = ["Error", "Executable", "ExecutableError", "ExportWarning", "MismatchError", "UnsupportedError", "export", "hf", "reference"]
 
 # Public name -> (module, attribute or None for the module itself), loaded on first use.
 _LAZY = {

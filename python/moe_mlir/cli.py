@@ -1,12 +1,14 @@
 """Command line of the package: `python -m moe_mlir`."""
 
 import argparse
+import contextlib
 import os
 import signal
 import time
+import warnings
 
 from . import collector
-from .errors import Error
+from .errors import Error, ExportWarning
 from .streams import say
 
 EXPORT_HELP = """\
@@ -75,7 +77,7 @@ def main(arguments=None):
         say(f"[{time.monotonic() - start:6.1f} s] {line}")
 
     try:
-        with collector.paused():
+        with collector.paused(), _own_warnings():
             _export(options, None if options.quiet else progress)
     except Error as error:
         say(f"error: {error}")
@@ -90,6 +92,23 @@ def main(arguments=None):
         say("interrupted")
         return 128 + signal.SIGINT
     return 0
+
+
+@contextlib.contextmanager
+def _own_warnings():
+    """Warnings of the package are a line each, whatever the filters say; those of libraries look as ever."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ExportWarning)
+        others = warnings.showwarning
+
+        def show(message, category, *place):
+            if issubclass(category, ExportWarning):
+                say(f"warning: {message}")
+            else:
+                others(message, category, *place)
+
+        warnings.showwarning = show
+        yield
 
 
 def _export(options, progress):

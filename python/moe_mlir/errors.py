@@ -1,4 +1,4 @@
-"""Errors that a user can act on.
+"""Errors and warnings that a user can act on.
 
 Every failure of this package that is not a bug is an `Error`: one message that says what is wrong, where, and what to
 do. The command line prints the message alone and ends with `exit_code`.
@@ -21,3 +21,7 @@ class MismatchError(Error):
     """Two results that must agree do not (exit code 3)."""
 
     exit_code = 3
+
+
+class ExportWarning(UserWarning):
+    """A program will not do everything that its checkpoint asks for; the command line prints the message."""

@@ -127,7 +127,20 @@ class Executable:
             self.reset()
             return [self.run(inputs) for inputs in calls if inputs is not None or self.reset()]
 
-    def generate(self, prompts, *, max_new_tokens=None, temperature=0, top_p=1, seed=0, stop=(), prefill_chunk=None):
+    def generate(
+        self,
+        prompts,
+        *,
+        max_new_tokens=None,
+        temperature=0,
+        top_p=1,
+        top_k=None,
+        min_p=0,
+        repetition_penalty=1,
+        seed=0,
+        stop=(),
+        prefill_chunk=None,
+    ):
         """Continue a prompt, or each of a list of prompts; returns the continuation, or the list of them.
 
         A prompt that is a str or bytes gives the same type; a list or an array of token ids gives a list of ids. Each
@@ -136,6 +149,9 @@ class Executable:
         max_new_tokens  length at most; None: until an end-of-sequence token, or until the cache is full
         temperature     0: always the most probable token
         top_p           sample from the most probable tokens that together reach it
+        top_k           sample from so many most probable tokens; None: from all
+        min_p           sample from tokens at least so many times as probable as the most probable one
+        repetition_penalty  divides the logits of tokens that stand in the text, or multiplies negative ones
         seed            of the random numbers; every prompt gets those that it would get alone
         stop            str or bytes, or a list of them: the text ends where one would appear
         prefill_chunk   feed the prompt so many tokens at a time
@@ -144,7 +160,10 @@ class Executable:
             raise Error(f"expected a str or bytes as stop, or a list of them; got {_shown(stop)}")
         stops = [stop] if isinstance(stop, (str, bytes)) else list(stop)
         named = {"max-new-tokens": max_new_tokens, "prefill-chunk": prefill_chunk, "temperature": temperature}
-        named.update({"top-p": top_p, "seed": seed})
+        named.update({"top-p": top_p, "seed": seed, "top-k": top_k})
+        # Programs of older compilers know neither.
+        named.update({"min-p": min_p if min_p != 0 else None})
+        named.update({"repetition-penalty": repetition_penalty if repetition_penalty != 1 else None})
         words = [_encoded(f"--{flag}={value}") for flag, value in named.items() if value is not None]
         words += [b"--stop=" + _encoded(text) for text in stops]
         if hasattr(prompts, "__array__") and not isinstance(prompts, (str, bytes)):  # as numpy.str_ is

@@ -239,7 +239,7 @@ def as_bytes(name, value):
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
     # NumPy has no bfloat16: that of ml_dtypes, and what is left of it in a file, are raw pairs of bytes.
-    dtype = "bf16" if array.dtype.str[1:] == "V2" else _NAMES.get(array.dtype.str)
+    dtype = "bf16" if array.dtype.str[1:] == "V2" and not array.dtype.names else _NAMES.get(array.dtype.str)
     if dtype is None:
         raise Error(f"input '{name}': an array of {array.dtype} cannot be passed")
     words = [word, dtype.encode(), " ".join(map(str, array.shape)).encode()]

@@ -119,6 +119,16 @@ static const std::vector<Flag> kFlags = {
      [](Options &o, const char *v) { return parseReal(v, 0, 1e6, o.sampling.temperature); }},
     {"top-p", "P", Mode::Generate, false, "Samples from the most probable tokens that together reach P. Default 1.",
      [](Options &o, const char *v) { return parseReal(v, 0, 1, o.sampling.topP); }},
+    {"top-k", "K", Mode::Generate, false,
+     "Samples from the K most probable tokens, those of lower ids among equals. Default: all.",
+     [](Options &o, const char *v) { return parseInteger(v, 1, kLarge, o.sampling.topK); }},
+    {"min-p", "P", Mode::Generate, false,
+     "Samples from tokens that are at least P times as probable as the most probable one. Default 0.",
+     [](Options &o, const char *v) { return parseReal(v, 0, 1, o.sampling.minP); }},
+    {"repetition-penalty", "R", Mode::Generate, false,
+     "Divides the logits of tokens that stand in the text, the prompt included, by R, or multiplies negative ones. "
+     "Default 1.",
+     [](Options &o, const char *v) { return parseReal(v, 1e-3, 1e3, o.sampling.repetitionPenalty); }},
     {"prefill-chunk", "N", Mode::Generate, false, "Feeds the prompt N tokens at a time. Default: in one piece.",
      [](Options &o, const char *v) { return parseInteger(v, 1, kLarge, o.prefillChunk); }},
 

@@ -72,6 +72,8 @@ Status Generation::encode(const Prompt &prompt) {
   if (static_cast<int64_t>(ids.size()) > info.cache_length)
     return failure(kUserError, "the prompt has %zu tokens, the model's cache holds %lld", ids.size(),
                    static_cast<long long>(info.cache_length));
+  for (int64_t id : ids)
+    sampler.note(id);
   return {};
 }
 
@@ -138,6 +140,7 @@ Status Generation::decode() {
       return {};
     }
     ++generated;
+    sampler.note(token);
     if (Status s = show(token); s.failed())
       return s;
     if (text.stopped()) {

@@ -37,7 +37,53 @@ static int64_t argmax(const float *logits, int64_t count) {
   return best;
 }
 
+void Sampler::note(int64_t token) {
+  const auto index = static_cast<size_t>(token);
+  if (isNoted.size() <= index)
+    isNoted.resize(index + 1);
+  if (!isNoted[index])
+    noted.push_back(token);
+  isNoted[index] = true;
+}
+
+const float *Sampler::withPenalty(const float *logits, int64_t count) {
+  if (sampling.repetitionPenalty == 1)
+    return logits;
+  const auto penalty = static_cast<float>(sampling.repetitionPenalty);
+  penalized.assign(logits, logits + count);
+  for (int64_t token : noted)
+    if (token < count)
+      penalized[token] = logits[token] < 0 ? logits[token] * penalty : logits[token] / penalty;
+  return penalized.data();
+}
+
+/// Cuts the candidates to what top-k and top-p leave of them; returns its mass.
+double Sampler::keepMostProbable() {
+  auto isBefore = [](const Candidate &a, const Candidate &b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+  };
+  double all = 1;
+  if (sampling.topK > 0 && static_cast<size_t>(sampling.topK) < candidates.size()) {
+    std::partial_sort(candidates.begin(), candidates.begin() + sampling.topK, candidates.end(), isBefore);
+    candidates.resize(static_cast<size_t>(sampling.topK));
+    all = 0;
+    for (const Candidate &candidate : candidates)
+      all += candidate.probability;
+  } else if (sampling.topP < 1) {
+    std::sort(candidates.begin(), candidates.end(), isBefore);
+  }
+  if (sampling.topP >= 1)
+    return all;
+  double mass = 0;
+  size_t kept = 0;
+  while (kept < candidates.size() && mass < sampling.topP * all)
+    mass += candidates[kept++].probability;
+  candidates.resize(std::max<size_t>(kept, 1));
+  return mass;
+}
+
 Status Sampler::choose(const float *logits, int64_t count, uint64_t step, int64_t &token) {
+  logits = withPenalty(logits, count);
   int64_t best = argmax(logits, count);
   if (best < 0)
     return failure(kUserError, "the model's logit for token %lld is not a number", static_cast<long long>(-1 - best));
@@ -50,23 +96,23 @@ Status Sampler::choose(const float *logits, int64_t count, uint64_t step, int64_
   for (int64_t i = 0; i < count; ++i)
     total += std::exp((logits[i] - static_cast<double>(top)) / sampling.temperature);
   // Tokens below this bound together stay below 1 - top-p, so none of them is in the set; only the others are sorted.
-  double bound = sampling.topP < 1 && count > 1 ? (1 - sampling.topP) / static_cast<double>(count - 1) : 0;
+  // With top-k this does not hold: top-p is a share of the mass that top-k leaves.
+  const bool isOfAll = sampling.topK == 0 || sampling.topK >= count;
+  const bool hasBound = sampling.topP < 1 && isOfAll && count > 1;
+  double bound = hasBound ? (1 - sampling.topP) / static_cast<double>(count - 1) : 0;
   candidates.clear();
   for (int64_t i = 0; i < count; ++i) {
     double p = std::exp((logits[i] - static_cast<double>(top)) / sampling.temperature) / total;
     if (p >= bound && p > 0)
       candidates.push_back({p, i});
   }
-  double mass = 1;
-  if (sampling.topP < 1 && !candidates.empty()) {
-    std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
-      return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
-    });
+  double mass = candidates.empty() ? 1 : keepMostProbable();
+  if (sampling.minP > 0) {
+    auto isRare = [&](const Candidate &candidate) { return candidate.probability < sampling.minP / total; };
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), isRare), candidates.end());
     mass = 0;
-    size_t kept = 0;
-    while (kept < candidates.size() && mass < sampling.topP)
-      mass += candidates[kept++].probability;
-    candidates.resize(std::max<size_t>(kept, 1));
+    for (const Candidate &candidate : candidates)
+      mass += candidate.probability;
   }
   double rest = Philox(sampling.seed, step, 0).uniform() * mass;
   for (const Candidate &candidate : candidates) {

@@ -21,15 +21,23 @@ struct Sampling {
   double temperature = 0; // 0: greedy
   double topP = 1;
   uint64_t seed = 0;
+  int64_t topK = 0; // 0: all tokens
+  double minP = 0;
+  double repetitionPenalty = 1;
 };
 
 class Sampler {
 public:
   explicit Sampler(const Sampling &sampling) : sampling(sampling) {}
 
-  /// Chooses a token. Greedy: the largest logit, the lowest index among equals. Otherwise by probability, from the
-  /// smallest set of most probable tokens whose probabilities reach top-p; `step` selects the random number.
-  /// Fails if a logit is not a number.
+  /// A token stands in the text: the penalty is for it from now on (Keskar et al. 2019, CTRL, section 4.1).
+  void note(int64_t token);
+
+  /// Chooses a token, after the penalty. Greedy: the largest logit, the lowest index among equals. Otherwise by
+  /// probability, filtered in the order of transformers' `generate`: the top-k most probable tokens (of equals those of
+  /// lower ids, where transformers keeps more than k), of these the smallest set that reaches top-p of their mass, of
+  /// these what is at least min-p times as probable as the first; `step` selects the random number. Fails if a logit is
+  /// not a number.
   Status choose(const float *logits, int64_t count, uint64_t step, int64_t &token);
 
 private:
@@ -37,7 +45,13 @@ private:
     double probability;
     int64_t token;
   };
+  const float *withPenalty(const float *logits, int64_t count);
+  double keepMostProbable();
+
   Sampling sampling;
+  std::vector<bool> isNoted;
+  std::vector<int64_t> noted; // each once
+  std::vector<float> penalized;
   std::vector<Candidate> candidates;
 };
 

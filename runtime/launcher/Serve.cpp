@@ -108,7 +108,8 @@ Status Server::run(const Words &request, std::vector<moert_tensor> &outputs) {
 
 /// The flags of text are words of their own, "--stop=STRING"; those of a session cannot change any more.
 Status Server::generate(const Words &request, std::string &text) {
-  const char *const known[] = {"ids", "max-new-tokens", "prefill-chunk", "seed", "stop", "temperature", "top-p"};
+  const char *const known[] = {"ids",  "max-new-tokens", "min-p",       "prefill-chunk", "repetition-penalty",
+                               "seed", "stop",           "temperature", "top-k",         "top-p"};
   std::vector<const char *> words{"", "--generate="};
   for (size_t i = 1; i < request.size(); ++i) {
     const std::string &word = request[i];

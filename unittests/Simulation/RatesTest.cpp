@@ -34,20 +34,23 @@ TEST(Rates, RanksShareTheirHost) {
 TEST(Rates, AWeightIsReadWithItsFirstTileOfRows) {
   const Cluster cluster = host(1);
   const Rates cpu = llvm::cantFail(ratesOf(cluster));
-  const double products = 4e9, bytes = 3e8;                          // 20 ms and 10 ms
-  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 2, 6), 2e-2); // one tile hides what is read
-  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 2, 12), 2e-2);
-  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 2, 60), 18e-3 + 10e-3);
-  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 2, 1), cpu.seconds(products, bytes, 2));
+  const double products = 4e9, bytes = 3e8;                             // 20 ms and 10 ms
+  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 0, 2, 6), 2e-2); // one tile hides what is read
+  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 0, 2, 12), 2e-2);
+  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 0, 2, 60), 18e-3 + 10e-3);
+  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 6e8, 2, 1), cpu.seconds(products, 9e8, 2));
+  // Rows are read and written all the time.
+  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 3e8, 2, 60), 18e-3 + 11e-3);
+  EXPECT_DOUBLE_EQ(cpu.productSeconds(products, bytes, 9e8, 2, 60), 27e-3 + 13e-3);
   // As threads take them, tile by tile: 4 experts of 60 rows each.
   const CpuProduct product = {4, 640, 1024, 240, 2};
   const Tiles tiles = cpuTilesOf(cluster, product);
   const double all =
       double(tiles.columnTiles) * (double(tiles.rowTiles) * tiles.seconds + 4 * (tiles.first - tiles.seconds)) / 2;
-  EXPECT_NEAR(cpu.productSeconds(2. * 240 * 640 * 1024, 4. * 640 * 1024 * 2, 2, 60), all, 0.02 * all);
+  EXPECT_NEAR(cpu.productSeconds(2. * 240 * 640 * 1024, 4. * 640 * 1024 * 2, 0, 2, 60), all, 0.02 * all);
   // Blocks of a GPU read while others compute.
   const Rates gpu = llvm::cantFail(ratesOf(llvm::cantFail(findCluster("h200", MOE_CLUSTERS))));
-  EXPECT_DOUBLE_EQ(gpu.productSeconds(1e15, 1e9, 2, 4096), gpu.seconds(1e15, 1e9, 2));
+  EXPECT_DOUBLE_EQ(gpu.productSeconds(1e15, 1e9, 1e9, 2, 4096), gpu.seconds(1e15, 2e9, 2));
 }
 
 TEST(Rates, NeedTheMemoryOfADevice) {

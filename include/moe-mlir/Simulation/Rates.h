@@ -17,13 +17,13 @@ struct Rates {
   double bytesPerSecond = 0;
   double memoryBytes = 0; ///< what a rank may take
   double launch = 0;      ///< seconds that a kernel takes at least
-  int64_t tileRows = 0;   ///< of a CPU's products: while rows of one tile are multiplied, their weight is read
+  int64_t tileRows = 0;   ///< of a CPU's products
 
   /// Floor of a kernel: its products or its bytes, whichever takes longer.
   double seconds(double products, double bytes, int64_t elementBytes) const;
   /// Of products with weights, of which each multiplies so many rows. A CPU reads a weight with its first tile of rows;
-  /// the others find it in a cache, and have nothing to hide.
-  double productSeconds(double products, double bytes, int64_t elementBytes, double rows) const;
+  /// the other tiles find it in a cache, and hide nothing of it.
+  double productSeconds(double products, double weightBytes, double rowBytes, int64_t elementBytes, double rows) const;
 };
 
 /// Of a rank of CPUs, but for its memory, which the description may not say.

@@ -3,17 +3,19 @@
 import contextlib
 import functools
 import os
+import warnings
 from pathlib import Path
 
 import torch
 
 from .. import collector, hf
-from ..errors import Error, UnsupportedError
+from ..errors import Error, ExportWarning, UnsupportedError
 from . import archive, half_graphs, unread
 from .cache import find_states
 from .check import check_exported, few_threads, narrow
 from .replacements import experts as expert_modules
 from .forked_check import ForkedCheck
+from .generation import check_bytes, eos_ids, ignored_settings
 from .load import VOCABULARIES, files_of, load_model, one_line, vocabulary_of
 from .places import PLAIN_EXPORT, help_for, place_of
 from .replacements import replaced
@@ -54,10 +56,11 @@ def export(
     name            name of the model; None takes the directory's or the class's name
     progress        callable that gets one line per step, or None
 
-    Returns the `torch.export.ExportedProgram`. Batch and sequence are dynamic. The exported module is compared with the
-    model before the file gets its name: a difference raises `MismatchError`, and nothing is left behind. A process
-    without other threads compares in a fork of itself, while it writes. A model that is passed in comes back as it was,
-    except for its dtype if `dtype` asks for another.
+    Returns the `torch.export.ExportedProgram`. Settings of the checkpoint that a program does not have are told by an
+    `ExportWarning`. Batch and sequence are dynamic. The exported module is compared with the model before the file gets
+    its name: a difference raises `MismatchError`, and nothing is left behind. A process without other threads compares
+    in a fork of itself, while it writes. A model that is passed in comes back as it was, except for its dtype if `dtype`
+    asks for another.
     """
     say = progress or (lambda line: None)
     is_directory = isinstance(model_or_dir, (str, os.PathLike))
@@ -90,9 +93,11 @@ def export(
     config = model.config.get_text_config()
     length = _cache_length(config, max_cache_len) if cache else 0
     _check_positions(model)
-    eos = _eos_ids(model, config.vocab_size)
+    eos = eos_ids(model, config.vocab_size)
     if vocabulary == "bytes":
-        _check_bytes(model, config.vocab_size)
+        check_bytes(model, config.vocab_size)
+    if ignored := ignored_settings(model):
+        warnings.warn(ignored, ExportWarning, stacklevel=2)
     with contextlib.ExitStack() as ending, contextlib.ExitStack() as modes:
         modes.enter_context(torch.no_grad())
         with _failures(model, cache):
@@ -305,35 +310,3 @@ def _verify(program, model, states, routers):
     narrowed = functools.partial(narrow, model, exported)
     own = None if routers is not None else in_pieces
     check_exported(exported, eager, zeroed if states else None, forced, vocab_size, model.dtype, narrowed, own)
-
-
-def _token_ids(model, name):
-    """Ids of a special token, of the generation settings, else of the configuration."""
-    for source in (getattr(model, "generation_config", None), model.config.get_text_config()):
-        ids = getattr(source, name, None)
-        if ids is not None:
-            return list(ids) if isinstance(ids, (list, tuple)) else [ids]
-    return []
-
-
-def _eos_ids(model, vocab_size):
-    """End-of-sequence ids; an id that no token has would never end a text."""
-    ids = _token_ids(model, "eos_token_id")
-    for token in ids:
-        if not isinstance(token, int) or not 0 <= token < vocab_size:
-            raise Error(
-                f"the end-of-sequence id {token} is outside the vocabulary 0..{vocab_size - 1}; "
-                "correct eos_token_id in generation_config.json and config.json"
-            )
-    return ids
-
-
-def _check_bytes(model, vocab_size):
-    """Raise `Error` if ids that are no bytes could stand in a text: they would be missing from it."""
-    special = {token for name in ("eos", "bos", "pad") for token in _token_ids(model, f"{name}_token_id")}
-    others = [token for token in range(256, vocab_size) if token not in special]
-    if others:
-        raise Error(
-            f"ids are no bytes in a vocabulary of {vocab_size}: {len(others)} of them, from {others[0]} on, would be "
-            'missing from every text; choose "ids" (--vocabulary ids)'
-        )

@@ -32,6 +32,11 @@ def load_model(directory, dtype=None):
         raise Error(f"there is no directory '{directory}'")
     if not directory.is_dir():
         raise Error(f"'{directory}' is a file; give the directory of a checkpoint (config.json and *.safetensors)")
+    if (directory / "adapter_config.json").exists():
+        raise UnsupportedError(
+            f"'{directory}' has an adapter (adapter_config.json), whose weights would be missing: merge it into its model "
+            "(merge_and_unload() of PEFT), save that, and export what was saved"
+        )
     if not (directory / "config.json").is_file():
         raise Error(f"'{directory}' is no checkpoint: it has no config.json")
     if not any(directory.glob("*.safetensors")):

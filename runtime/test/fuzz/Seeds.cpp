@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
   write("text/calls", "# comment\n--input x=@a.npy --output-dir \"o u t\"\nreset\n--expected-output y=@b.npy\n");
   write("text/ids", "1, 2\t3\n-4,99999999999999999999");
   write("text/options",
-        "--generate\nOnce\n--max-new-tokens\n7\n--temperature\n0.5\n--top-p\n0.9\n--seed\n3\n--stop\n.\n");
+        "--generate\nOnce\n--max-new-tokens\n7\n--temperature\n0.5\n--top-p\n0.9\n--top-k\n5\n--min-p\n0.1\n--repetition-penalty\n1.1\n--seed\n3\n--stop\n.\n");
   write("text/tuning",
         "{\"program\": \"0\", \"window\": 128, \"entries\": {\"main\": {\"0\": \"ep=4\", \"2\": \"dp=4\"}}}");
   write("text/stops", "ab|b|abca\nxabcabab");

@@ -22,11 +22,44 @@ def logits(ids, at):
     return TABLE[ids[at]] + before
 
 
-def greedy(prompt, limit=None):
-    """The generated ids and why they end."""
+def penalized(values, ids, penalty):
+    """Logits with those of tokens that stand in the text divided, or multiplied if negative."""
+    values, ids = values.copy(), np.unique(ids)
+    values[ids] = np.where(values[ids] < 0, values[ids] * np.float32(penalty), values[ids] / np.float32(penalty))
+    return values
+
+
+def uniform(seed, step):
+    """A number in [0, 1) by Philox4x32-10, with the seed as key and the step as counter."""
+    word, counter, keys = 2**32 - 1, [step, 0, 0, 0], [seed & 2**32 - 1, seed >> 32]
+    for _ in range(10):
+        a, b = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        counter = [b >> 32 ^ counter[1] ^ keys[0], b & word, a >> 32 ^ counter[3] ^ keys[1], a & word]
+        keys = [keys[0] + 0x9E3779B9 & word, keys[1] + 0xBB67AE85 & word]
+    return ((counter[1] << 32 | counter[0]) >> 11) * 2.0**-53
+
+
+def sampled(values, step, temperature, seed=0, top_k=None, top_p=1, min_p=0):
+    """The token that is drawn by logits: filters in the order of transformers."""
+    weights = np.exp((values.astype(np.float64) - values.max()) / temperature)
+    weights /= weights.sum()
+    kept = np.arange(len(weights))
+    top_k = top_k if top_k and top_k < len(weights) else None
+    if top_k or top_p < 1:
+        kept = np.lexsort((kept, -weights))[:top_k]
+        before = np.cumsum(weights[kept]) - weights[kept]
+        kept = kept[: max(np.count_nonzero(before < top_p * weights[kept].sum()), 1)]
+    kept = kept[weights[kept] >= min_p * weights.max()]
+    sums = np.cumsum(weights[kept])
+    return int(kept[min(np.count_nonzero(sums <= uniform(seed, step) * sums[-1]), len(kept) - 1)])
+
+
+def greedy(prompt, limit=None, penalty=1, **sampling):
+    """The generated ids, or those that sampling chooses, and why they end."""
     ids, new = list(prompt), []
     while limit is None or len(new) < limit:
-        token = int(np.argmax(logits(ids, len(ids) - 1)))
+        values = penalized(logits(ids, len(ids) - 1), [*ids, *new], penalty)
+        token = sampled(values, len(new), **sampling) if sampling else int(np.argmax(values))
         if token == EOS:
             return new, "end-of-sequence"
         new.append(token)

@@ -103,6 +103,28 @@ def test_sampling_depends_on_the_seed_alone(bigram):
     assert len({runs[seed, 1] for seed in range(4)}) == 4
 
 
+FILTERS = [{}, {"top_p": 0.9}, {"top_k": 3}, {"top_k": 1}, {"top_k": 1000}, {"top_k": 5, "top_p": 0.5}, {"min_p": 0.9}, {"top_k": 9, "top_p": 0.9, "min_p": 0.8},
+           {"top_k": 4, "penalty": 2}]
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+def test_filters_of_sampling(filters, bigram):
+    flags = [word for name, value in filters.items() for word in ("--repetition-penalty" if name == "penalty" else f"--{name.replace('_', '-')}", value)]
+    for seed in (1, 2**40 + 7):
+        ids, _ = oracle.greedy(b"hello", 30, temperature=3, seed=seed, **filters)
+        assert bigram.out("--generate", "hello", "--max-new-tokens", 30, "--temperature", 3, "--seed", seed, *flags) == text(ids)
+
+
+@pytest.mark.parametrize("penalty", [1.05, 1.5, 0.8])
+def test_repetition_penalty(bigram, penalty):
+    """Of tokens of the prompt and of those that were generated, in greedy decoding, too."""
+    for prompt in ("hello", "the quick brown fox"):
+        ids, why = oracle.greedy(prompt.encode(), penalty=penalty)
+        result = bigram("--generate", prompt, "--repetition-penalty", penalty)
+        assert result.stdout == text(ids) and why.encode() in result.stderr
+        assert ids[:20] != oracle.greedy(prompt.encode(), 20)[0]
+
+
 def test_text_is_streamed(bigram):
     """Every token is written when it is known: a socket that keeps the borders of writes shows them."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

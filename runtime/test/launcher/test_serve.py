@@ -112,7 +112,7 @@ def test_text_is_what_the_command_line_writes(bigram, serve):
     server.receive()
     for prompt in ("hello", "a\nb", "z"):
         for flags in ([], ["--max-new-tokens=9"], ["--max-new-tokens=30", "--temperature=1.5", "--top-p=0.9", "--seed=3"],
-                      ["--prefill-chunk=2"], ["--stop=e"]):
+                      ["--prefill-chunk=2"], ["--stop=e"], ["--temperature=2", "--top-k=5", "--min-p=0.3", "--repetition-penalty=1.2"]):
             line = bigram.out("--generate", prompt, *flags)
             assert server.ask("generate", *flags, data=prompt.encode()) == (["done"], line.removesuffix(b"\n"))
     ids = " ".join(map(str, oracle.greedy(b"hello", 9)[0])).encode()

@@ -43,6 +43,14 @@ TEST(Options, AreParsed) {
   EXPECT_EQ(o.threads, 2);
 }
 
+TEST(Options, FiltersOfSampling) {
+  Options o;
+  ASSERT_FALSE(parse({"--generate", "a", "--top-k=20", "--min-p", "0.05", "--repetition-penalty=1.1"}, o).failed());
+  EXPECT_EQ(o.sampling.topK, 20);
+  EXPECT_EQ(o.sampling.minP, 0.05);
+  EXPECT_EQ(o.sampling.repetitionPenalty, 1.1);
+}
+
 TEST(Options, ThePromptMayBeLeftOut) {
   Options o;
   ASSERT_FALSE(parse({"--generate", "--prompt-file", "p", "--ids"}, o).failed());
@@ -93,6 +101,10 @@ TEST(Options, ErrorsNameTheFlag) {
   EXPECT_EQ(error({"--generate", "x", "--temperature", "nan"}),
             "--temperature: expected a number in 0..1e+06, got 'nan'");
   EXPECT_EQ(error({"--generate", "x", "--top-p", "1.5"}), "--top-p: expected a number in 0..1, got '1.5'");
+  EXPECT_EQ(error({"--generate", "x", "--min-p", "-1"}), "--min-p: expected a number in 0..1, got '-1'");
+  EXPECT_EQ(error({"--generate", "x", "--top-k", "0"}), "--top-k: expected an integer in 1..1099511627776, got '0'");
+  EXPECT_EQ(error({"--generate", "x", "--repetition-penalty", "0"}),
+            "--repetition-penalty: expected a number in 0.001..1000, got '0'");
   EXPECT_EQ(error({"--info", "--benchmark"}), "--benchmark and --info exclude each other");
   EXPECT_EQ(error({"--benchmark", "--temperature", "1"}), "--temperature is used together with --generate only");
   EXPECT_EQ(error({"--input", "x=y"}), "--input: expected NAME=@FILE, got 'x=y'");

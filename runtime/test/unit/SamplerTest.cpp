@@ -79,6 +79,60 @@ TEST(Sampler, TopPKeepsTheSmallestSet) {
   EXPECT_EQ(counts[0] + counts[1], 0);
 }
 
+TEST(Sampler, TopKKeepsTheMostProbable) {
+  std::vector<float> logits = {0, std::log(2.0f), std::log(5.0f), std::log(2.0f)};
+  auto counts = shares({1, 1, 7, 2}, logits); // of equals the one with the lower id
+  EXPECT_EQ(counts[0] + counts[3], 0);
+  EXPECT_NEAR(counts[1], 2.0 / 7, 0.01);
+  EXPECT_NEAR(counts[2], 5.0 / 7, 0.01);
+  counts = shares({1, 1, 7, 1}, logits);
+  EXPECT_EQ(counts[0] + counts[1] + counts[3], 0);
+  counts = shares({1, 1, 7, 100}, logits); // more than there are
+  EXPECT_NEAR(counts[0], 1.0 / 10, 0.01);
+}
+
+TEST(Sampler, TopPIsOfWhatTopKLeaves) {
+  std::vector<float> logits = {std::log(4.0f), std::log(3.0f), std::log(2.0f), 0}; // tenths
+  EXPECT_GT(shares({1, 0.6, 7}, logits)[1], 0);
+  auto counts = shares({1, 0.57, 7, 2}, logits); // 4/10 is not enough, 4/7 is
+  EXPECT_EQ(counts[1] + counts[2] + counts[3], 0);
+  counts = shares({1, 0.58, 7, 2}, logits);
+  EXPECT_NEAR(counts[1], 3.0 / 7, 0.01);
+}
+
+TEST(Sampler, MinPIsAPartOfTheMostProbable) {
+  std::vector<float> logits = {std::log(4.0f), std::log(3.0f), std::log(2.0f), 0};
+  auto counts = shares({1, 1, 7, 0, 0.49}, logits);
+  EXPECT_EQ(counts[3], 0);
+  EXPECT_NEAR(counts[2], 2.0 / 9, 0.01);
+  counts = shares({1, 1, 7, 0, 0.51}, logits);
+  EXPECT_EQ(counts[2] + counts[3], 0);
+  EXPECT_NEAR(counts[0], 4.0 / 7, 0.01);
+  counts = shares({1, 1, 7, 0, 1}, logits);
+  EXPECT_EQ(counts[1] + counts[2] + counts[3], 0);
+  counts = shares({1, 0.95, 7, 3, 0.6}, logits); // of what top-k and top-p left
+  EXPECT_NEAR(counts[1], 3.0 / 7, 0.01);
+}
+
+TEST(Sampler, PenaltyIsForTokensOfTheText) {
+  Sampler sampler({0, 1, 0, 0, 0, 2});
+  auto next = [&](std::vector<float> logits) {
+    int64_t token = -1;
+    EXPECT_FALSE(sampler.choose(logits.data(), static_cast<int64_t>(logits.size()), 0, token).failed());
+    return token;
+  };
+  EXPECT_EQ(next({5, 3, 1}), 0);
+  sampler.note(0);
+  EXPECT_EQ(next({5, 3, 1}), 1); // 2.5
+  EXPECT_EQ(next({7, 3, 1}), 0); // 3.5
+  sampler.note(0);
+  EXPECT_EQ(next({7, 3, 1}), 0); // once, however often it stands there
+  sampler.note(1);
+  EXPECT_EQ(next({-1, -3, -5}), 0);
+  EXPECT_EQ(next({-3, -3, -5}), 2); // -6, -6
+  EXPECT_EQ(next({-INFINITY, 0, -1}), 1);
+}
+
 TEST(Sampler, SeedAndStepDecide) {
   std::vector<float> flat(1000, 0.5f);
   EXPECT_EQ(choose({1, 1, 3}, flat, 5), choose({1, 1, 3}, flat, 5));

@@ -47,6 +47,9 @@ def test_options(model):
     sampled = model.generate("The ", max_new_tokens=40, temperature=0.8, top_p=0.9, seed=3)
     flags = ["--max-new-tokens", "40", "--temperature", "0.8", "--top-p", "0.9", "--seed", "3"]
     assert sampled.encode() == command_line(model, "The ", *flags)
+    filtered = model.generate(b"The ", max_new_tokens=40, temperature=1.5, top_k=9, min_p=0.02, repetition_penalty=1.2, seed=4)
+    flags = ["--max-new-tokens", "40", "--temperature", "1.5", "--top-k", "9", "--min-p", "0.02", "--repetition-penalty", "1.2", "--seed", "4"]
+    assert filtered == command_line(model, "The ", *flags) != sampled.encode()
     whole = model.generate(b"The ", max_new_tokens=60)
     stop = whole[20:23]
     assert model.generate(b"The ", max_new_tokens=60, stop=stop) == whole[: whole.index(stop)]
@@ -100,6 +103,7 @@ REFUSED = [
     (lambda m: m.run({**last(b"ab"), "input_ids": np.zeros((1, 2))}), "input 'input_ids' is 1 x 2 x f64, the program"),
     (lambda m: m.run({**last(b"ab"), "input_ids": np.array([[1, 256]])}), "element 1 is 256, outside 0..255"),
     (lambda m: m.run({**last(b"ab"), "input_ids": np.array([["a"]])}), "input 'input_ids': an array of <U1 cannot"),
+    (lambda m: m.run({**last(b"ab"), "input_ids": np.zeros((1, 2), [("a", "u1"), ("b", "u1")])}), "an array of .*'u1'.* cannot be passed"),
     (lambda m: m.run({**last(b"ab"), "input_ids": np.zeros((1,) * 9, np.int64)}), "is no array"),
     (lambda m: m.run({"a\0b": np.zeros(1)}), "a zero byte"),
     (lambda m: m.run(last(b"ab", 511)), "position"),

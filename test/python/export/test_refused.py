@@ -45,6 +45,15 @@ def test_directories_that_are_no_checkpoints(checkpoint, copied, tmp_path, outpu
     assert code == 2 and "pickled weights only (pytorch_model.bin)" in error
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_adapter_is_merged_first(alone, copied, output, fails):
+    (copied / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "base"}')
+    if alone:
+        (copied / "config.json").unlink()
+    code, error = fails("export", copied, *output)
+    assert code == 2 and "adapter_config.json" in error and "merge it into its model" in error
+
+
 def test_missing_and_left_over_tensors(copied, output, fails):
     tensors = load_file(copied / "model.safetensors")
     name = next(key for key in tensors if "experts.3.w2" in key)

@@ -29,6 +29,16 @@ def test_greedy_text_of_200_tokens(tiny):
     assert len(words) > 20 and sum(word.strip('.,"()').isalpha() for word in words) > 0.7 * len(words)
 
 
+@pytest.mark.parametrize("penalty", [1.1, 1.5])
+def test_repetition_penalty_is_that_of_transformers(penalty, tiny):
+    model, executable = tiny
+    prompt, eos = torch.tensor([list(PROMPT)]), model.config.eos_token_id
+    whole = model.generate(prompt, do_sample=False, repetition_penalty=penalty, max_new_tokens=60, pad_token_id=eos)
+    expected = bytes(token for token in whole[0, len(PROMPT) :].tolist() if token != eos)
+    assert len(expected) > 20
+    assert executable.generate(PROMPT, repetition_penalty=penalty, max_new_tokens=60) == expected != executable.generate(PROMPT, max_new_tokens=60)
+
+
 def test_logits(tiny):
     model, executable = tiny
     tokens = np.frombuffer(PROMPT * 8, dtype=np.uint8).astype(np.int64)[None]
