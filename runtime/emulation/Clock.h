@@ -6,9 +6,8 @@
 #ifndef MOE_EMULATION_CLOCK_H
 #define MOE_EMULATION_CLOCK_H
 
-#include <algorithm>
-#include <cstdint>
-#include <memory>
+#include "KnownOfBlock.h"
+
 #include <vector>
 
 namespace moe::emulation {
@@ -23,6 +22,9 @@ struct LaunchNumber {
 /// ended: all that they did is known then. A block's slots are its threads, then its mbarriers (asynchronous loads that
 /// complete there, and copies of threads apart from them), then the threads that store tiles. Blocks from which nothing
 /// was learnt take no memory.
+///
+/// Threads that have met know the same but for what each has done since: they share the epochs, and each has one of its
+/// own beside them. So a meeting of N threads costs about N steps, not N times the slots of all blocks.
 class Clock {
 public:
   /// Slots of a block, set by each launch.
@@ -32,7 +34,7 @@ public:
 
   uint32_t get(int block, int slot) const {
     if (size_t(block) < blocks.size() && blocks[block])
-      return blocks[block][slot];
+      return blocks[block].get(slot);
     return hasEnded(size_t(block)) ? ~0u : 0;
   }
   /// The first `count` launches of `rank` have ended.
@@ -44,22 +46,15 @@ public:
     ended[rank] = count;
     for (size_t b = 0; b < blocks.size(); ++b)
       if (blocks[b] && hasEnded(b))
-        blocks[b].reset();
+        blocks[b] = {};
   }
-  void raise(int block, int slot, uint32_t epoch) {
-    uint32_t &known = slots(block)[slot];
-    known = std::max(known, epoch);
-  }
+  void raise(int block, int slot, uint32_t epoch) { known(size_t(block)).raise(slot, epoch, width); }
   void join(const Clock &other) {
     for (size_t rank = 0; rank < other.ended.size(); ++rank)
       end(int(rank), other.ended[rank]);
     for (size_t b = 0; b < other.blocks.size(); ++b)
-      if (other.blocks[b] && !hasEnded(b)) {
-        uint32_t *to = slots(b);
-        const uint32_t *from = other.blocks[b].get();
-        for (int i = 0; i < width; ++i)
-          to[i] = to[i] < from[i] ? from[i] : to[i];
-      }
+      if (other.blocks[b] && !hasEnded(b))
+        known(b).join(other.blocks[b], width);
   }
   /// Is everything in `other` known here?
   bool includes(const Clock &other) const {
@@ -67,17 +62,15 @@ public:
       if (other.ended[rank] > (rank < ended.size() ? ended[rank] : 0))
         return false;
     for (size_t b = 0; b < other.blocks.size(); ++b)
-      if (other.blocks[b])
+      if (other.blocks[b] && !(b < blocks.size() && blocks[b].surelyIncludes(other.blocks[b])))
         for (int i = 0; i < width; ++i)
-          if (other.blocks[b][i] > get(int(b), i))
+          if (other.blocks[b].get(i) > get(int(b), i))
             return false;
     return true;
   }
   void clear() {
     ended.clear();
-    for (auto &block : blocks)
-      if (block)
-        std::fill_n(block.get(), width, 0u);
+    blocks.clear();
   }
 
 private:
@@ -85,14 +78,12 @@ private:
     return !ended.empty() && size_t(launches[block].rank) < ended.size() &&
            ended[launches[block].rank] > launches[block].number;
   }
-  uint32_t *slots(size_t block) {
+  KnownOfBlock &known(size_t block) {
     if (blocks.size() <= block)
       blocks.resize(block + 1);
-    if (!blocks[block])
-      blocks[block] = std::make_unique<uint32_t[]>(width);
-    return blocks[block].get();
+    return blocks[block];
   }
-  std::vector<std::unique_ptr<uint32_t[]>> blocks;
+  std::vector<KnownOfBlock> blocks;
   std::vector<uint32_t> ended; // by rank
 };
 

@@ -6,6 +6,7 @@
 #include "Machine.h"
 
 #include <map>
+#include <string>
 #include <optional>
 
 namespace moe::emulation {

@@ -180,5 +180,6 @@ def test_when_the_output_is_there(source, tmp_path):
     while process.poll() is None:
         for number in SIGNALS:
             process.send_signal(number)
+        time.sleep(1e-3)  # or it does little else than to take signals
     assert (process.returncode, process.communicate()[1]) == (0, "")
     assert files(tmp_path) == ["b", "b.weights", "in", "in/a.mlir"]
