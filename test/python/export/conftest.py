@@ -35,3 +35,11 @@ def fails(capsys):
         return code, error.removeprefix("error: ").rstrip("\n")
 
     return run
+
+
+@pytest.fixture
+def output(tmp_path):
+    """`-o FILE`; nothing may be left there."""
+    (tmp_path / "out").mkdir()
+    yield "-o", tmp_path / "out" / "m.pt2"
+    assert list((tmp_path / "out").iterdir()) == []
