@@ -13,7 +13,7 @@ from . import machine, products, programs, rows
 
 DESCRIPTION = """\
 Measures what `moe-compile --parallel=auto` chooses for two ranks on two cores, beside every other way to divide the same model: all programs are open,
-and take turns. The cluster that it chooses for is this machine, measured at the start.
+and take turns. The cluster that it chooses for is this machine, measured at the start. A row that misses the goal is measured again, in more rounds.
 """
 
 EPILOG = """\
@@ -79,8 +79,7 @@ def _measure(options, cores, models, estimates, libraries, results, say):
     summaries = []
     for row, found in estimates.items():
         with programs.Ways({name: libraries[row.model][name] for name in found}, cores, results.record, options.turn_seconds) as ways:
-            times = ways.measure(row, row.calls(models.vocabulary(row.model)), options.rounds)
-        summaries.append(programs.summarize(row, found, times))
+            summaries.append(programs.compare(ways, row, row.calls(models.vocabulary(row.model)), found, options.rounds))
         results.record(summaries[-1])
         say(f"{row.name}: {summaries[-1]['over_best']:.2f}")
     print(table(summaries))
@@ -91,11 +90,15 @@ def _measure(options, cores, models, estimates, libraries, results, say):
     return 3 if missed else 0
 
 
+def _at_first(summary):
+    return f", in {rows.ROUNDS_AGAIN} rounds; at first {summary['at_first']:.2f}" if "at_first" in summary else ""
+
+
 def table(summaries):
     """A block for each row: its ways, what they should take and what they take."""
     lines = []
     for s in summaries:
-        lines.append(f"{s['row']}: chosen {s['chosen']}, best {s['best']}, {s['over_best']:.2f} times its time ({s['low']:.2f}..{s['high']:.2f})")
+        lines.append(f"{s['row']}: chosen {s['chosen']}, best {s['best']}, {s['over_best']:.2f} times its time ({s['low']:.2f}..{s['high']:.2f}){_at_first(s)}")
         for name, estimate in s["estimates"].items():
             lines.append(f"  {name:<28} estimate {time_text(estimate):>9}  measured {time_text(s['seconds'][name]):>9}")
     return "\n".join(lines)

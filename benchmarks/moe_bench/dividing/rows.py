@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 RANKS = 2
 OF_BEST = 1.10  # what is chosen may take so many times what the best one takes
+ROUNDS_AGAIN = 25  # of a row that seems to miss it
 DTYPE = "bfloat16"
 
 

@@ -35,6 +35,23 @@ def test_what_is_chosen_is_held_against_the_best():
     assert programs.summarize(row, {"b": 1.0, "a": 2.0, "c": 3.0}, times)["over_best"] == 1
 
 
+@pytest.mark.parametrize("then, over", [(1.0, 1.0), (1.3, 1.3)])
+def test_a_row_that_misses_is_measured_again(then, over):
+    asked = []
+
+    class Ways:
+        def measure(self, row, calls, rounds):
+            asked.append(rounds)
+            return {"a": [1.2 if len(asked) == 1 else then] * rounds, "b": [1.0] * rounds}
+
+    found = programs.compare(Ways(), rows.ROWS[0], [], {"a": 1.0, "b": 2.0}, 9)
+    assert asked == [9, rows.ROUNDS_AGAIN]
+    assert (found["over_best"], found["at_first"], found["rounds"]) == (pytest.approx(over), pytest.approx(1.2), rows.ROUNDS_AGAIN)
+    assert "in 25 rounds; at first 1.20" in cli.table([found])
+    assert "at_first" not in programs.compare(Ways(), rows.ROWS[0], [], {"b": 1.0, "a": 2.0}, 9) and len(asked) == 3
+    assert "at_first" not in programs.compare(Ways(), rows.ROWS[0], [], {"a": 1.0, "b": 2.0}, 25) and len(asked) == 4
+
+
 def test_a_machine_is_described_as_a_cluster(tmp_path, monkeypatch):
     class Measured:
         def __init__(self, folder, cores):
