@@ -135,7 +135,6 @@ def test_layer(tokens, shape, built):
 OF_LAG = re.compile("kLag|unannounced|waitCopies|syncWarp")
 
 
-@every(2)
 @pytest.mark.parametrize(
     "line, instead",
     sample([

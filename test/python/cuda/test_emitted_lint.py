@@ -66,7 +66,6 @@ def compiled(nvrtc):
     return get
 
 
-@every(2)
 @pytest.mark.parametrize("model", sample(SHAPES, 0, 2, 4))
 def test_layer_compiles_as_planned(model, compiled):
     cubin, log, text = compiled(model)
@@ -113,7 +112,6 @@ def test_machine_code_of_a_layer(model, compiled):
             assert count(blocks, "HGMMA") == 0, name
 
 
-@every(2)
 @pytest.mark.parametrize("model", SOME)
 def test_loads_wait_for_no_other_block(model, compiled):
     """The fence between copied rows and the tensor cores is one of shared memory: nothing waits until the whole GPU sees a store."""
@@ -168,7 +166,6 @@ def products_of_f32(nvrtc):
         return dict(zip(SOME, pool.map(compile_products, (SHAPES[model] for model in SOME))))
 
 
-@every(2)
 @pytest.mark.parametrize("model", SOME)
 def test_products_of_f32_compile_as_planned(model, products_of_f32):
     cubin, log = products_of_f32[model]

@@ -13,7 +13,7 @@ from rank_layers import RankedLayer, bits, kernel_level
 from rank_program import DEVICE, RankedProgram
 from test_emitted_ranks import INTERLEAVINGS, whole
 
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 
 LAYER = RankedLayer(10, 40, 32, 8, 2, "bf16", layers=2)
 AWAIT = re.compile(r"^ *moe::awaitRank\([^\n]*\n", re.M)
@@ -172,7 +172,6 @@ def planted(fault, level, folder):
     return RankedProgram(level, 2, folder / "kernels", fault.text or (lambda text: text), device)
 
 
-@every(2)
 @pytest.mark.parametrize("fault", sample(FAULTS, *range(0, len(FAULTS), 2)), ids=lambda fault: fault.name)
 def test_a_fault_is_found(fault, levels, expected, tmp_path):
     check(fault, findings(planted(fault, levels[fault.tokens], tmp_path), fault, expected))

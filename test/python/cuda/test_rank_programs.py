@@ -22,7 +22,7 @@ from safetensors.numpy import save_file
 
 from moe_mlir.testing.compare import relative_error
 from moe_mlir.testing.compiling import export_model
-from moe_mlir.testing.full import FULL, every, sample
+from moe_mlir.testing.full import FULL, sample
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.ranks import check_nothing_is_kept, kept_by
 
@@ -150,7 +150,6 @@ def test_several_hosts(programs, tmp_path):
         assert "ranks on GPUs of several hosts need NCCL (--comm nccl" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
-@every(2)
 @pytest.mark.parametrize("schedule, kernel, phase, waits", [
     ((), "send_rows", "rows to experts", "await_rows, flag 1"),
     ((), "send_sums", "sums to tokens", "await_ranks, flag 1"),

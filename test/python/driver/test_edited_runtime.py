@@ -5,7 +5,6 @@ import re
 import pytest
 
 from moe_mlir.testing.compiling import export_model
-from moe_mlir.testing.full import every
 from moe_mlir.testing.models import tiny_model
 
 from compiling import compile_model, refuse
@@ -22,7 +21,6 @@ def lines(tmp_path_factory):
     return (folder / "runtime.mlir").read_text().splitlines()
 
 
-@every(2)
 @pytest.mark.parametrize("type", ["index", "tensor<4xf32>", "!llvm.void", '!llvm.struct<"unknown", opaque>'])
 def test_elements_without_size(type, lines, tmp_path):
     """One place for each element type that the program uses."""

@@ -11,7 +11,7 @@ import torch
 from moe_mlir.executable import Executable
 from moe_mlir.testing.compare import FLOAT32_BOUND, assert_close
 from moe_mlir.testing.compiling import export_model, step_inputs
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 from moe_mlir.testing.models import tiny_model
 
 from compiling import compile_model
@@ -186,7 +186,6 @@ def test_columns_of_a_tile(dumps, tmp_path):
     assert_close(run(text, "scheduled", tmp_path), reference())
 
 
-@every(2)
 @pytest.mark.parametrize("placement", ["gathered", "apart"])
 def test_dispatch_gathered(dumps, placement, tmp_path):
     """The rows of one layer are copied, and its experts read the copy; the other layers read the tokens where they are."""
@@ -212,7 +211,6 @@ def test_impossible_decision(dumps, tmp_path, pattern, replacement, message):
     assert process.returncode and message in process.stderr
 
 
-@every(2)
 @pytest.mark.parametrize(
     "fields,is_done",
     [

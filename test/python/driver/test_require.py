@@ -8,14 +8,12 @@ import torch
 from compiling import compile_model, expect_error, files
 
 from moe_mlir.testing.compiling import export_model
-from moe_mlir.testing.full import every
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.paths import TINY_MOE
 
 KINDS = "moe,router,attention,norm"
 
 
-@every(2)
 @pytest.mark.parametrize("family", ["mixtral", "qwen3_moe", "olmoe", "tiny-moe"])
 def test_models_that_are_raised_wholly(family, tmp_path):
     model = TINY_MOE if family == "tiny-moe" else tiny_model(family)

@@ -9,7 +9,7 @@ from test_hf import both, experts_of, inputs
 
 from moe_mlir import Executable, UnsupportedError, activations, expressions, hf, tracing
 from moe_mlir.testing.compiling import moe_compile
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 
 
 def trace(function, gated=True, dtype=torch.float32):
@@ -145,7 +145,6 @@ def test_the_expression_names_every_operator():
     assert all(f"({name} " in EVERY for name in (*expressions.UNARY, *expressions.BINARY))
 
 
-@every(2)
 @pytest.mark.parametrize("dtype, text, gated", sample([
     (dtype, *case) for dtype in (torch.float32, torch.bfloat16) for case in [(GATED["limits"][1], True), (EVERY, True), (ALONE["mish"][1], False)]
 ], 1, 5))  # fmt: skip

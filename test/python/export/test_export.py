@@ -202,7 +202,6 @@ def test_one_expert_per_token_in_a_low_precision(tmp_path):
     assert (tmp_path / "model.pt2").is_file()
 
 
-@every(2)
 @pytest.mark.parametrize("operand", ["ids", "weights", "gate_up_proj", "down_proj"])
 def test_an_operand_of_another_layer_is_caught(operand, tmp_path, monkeypatch):
     trace = exporter._trace

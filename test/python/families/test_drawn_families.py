@@ -17,7 +17,7 @@ from moe_mlir.testing.full import FULL, every
 FEW = (62, 190, 37, 132, 195, 88)
 
 
-@every(3)
+@every(2)
 @pytest.mark.parametrize("number", range(COUNT) if FULL else FEW)
 def test_drawn_family(number, tmp_path):
     row = run.run_drawn(number, tmp_path)

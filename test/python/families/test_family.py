@@ -21,7 +21,7 @@ ELSEWHERE = ["deepseek_v3", "qwen2_moe", "dbrx"]
 PAGE = ROOT / "docs" / "Families.md"
 
 
-@every(4)
+@every(2)
 @pytest.mark.parametrize("family", moe_families() if FULL else [family for family in FEW if family not in ELSEWHERE])
 def test_family(family, tmp_path):
     row = run_family(family, tmp_path)

@@ -57,7 +57,6 @@ def test_plain_causal(heads, key_heads, depth, length, dtype, cpu):
         assert_close(o, reference(q, k, v, 0.25, position), dtype)
 
 
-@every(2)
 @pytest.mark.parametrize("options", [
     {"window": 5}, {"window": 70}, {"length": 20}, {"causal": False}, {"causal": False, "length": 7},
     {"causal": False, "mask": "full"}, {"mask": "shared"}])
@@ -91,7 +90,6 @@ def test_masks(options):
     assert_close(o, reference(q, k, v, 0.3, 60, **options))
 
 
-@every(2)
 @pytest.mark.parametrize("dtype", [np.float32, BF16])
 @pytest.mark.parametrize("shape,causal", [((2, 4, 9, 96), True), ((1, 1, 9, 96), True), ((2, 1, 9, 96), False)])
 def test_bias(shape, causal, dtype):

@@ -63,7 +63,7 @@ def test_narrow_integers(type, tmp_path):
     operators.check({name: value * 21 for name, value in inputs_of(made, (2, 4, 7, 5), type).items()}, tolerance=0)
 
 
-@every(4)
+@every(2)
 @pytest.mark.parametrize("type", [torch.float32, torch.bfloat16, torch.int64, torch.float64], ids=lambda type: str(type)[6:])
 def test_equations(type, tmp_path):
     made = functions(EQUATIONS)

@@ -5,7 +5,6 @@ import torch
 from op_program import Operators, to_numpy
 
 from moe_mlir.executable import ExecutableError
-from moe_mlir.testing.full import every
 
 F = torch.nn.functional
 
@@ -67,7 +66,6 @@ def compiled(tmp_path_factory):
                             tmp_path_factory.mktemp(name)) for name, case in CASES.items()}
 
 
-@every(2)
 @pytest.mark.parametrize("name", CASES)
 def test_case(compiled, name):
     function, right, wrong, message = CASES[name]

@@ -7,8 +7,6 @@ import torch
 import transformers.integrations.moe  # noqa: F401 (defines transformers::grouped_mm_fallback)
 from op_program import Operators, false_dtypes
 
-from moe_mlir.testing.full import every
-
 F = torch.nn.functional
 BATCH = {name: (0, 1) for name in ("x", "y", "h", "i", "j", "b", "d", "p")} | {"k": (0,), "r": (0,), "s": (0,)}
 
@@ -374,7 +372,6 @@ def test_group(compiled):
         operators.check(inputs_of(group, batch, length))
 
 
-@every(2)
 def test_false_dtypes(compiled):
     """What the file says of a result's type must follow from the operator and its arguments."""
     assert not false_dtypes(compiled[1].source)

@@ -166,7 +166,6 @@ class Layer(torch.nn.Module):
         return (F.silu(gate) * up @ self.down.transpose(1, 2) * dense.t()[:, :, None]).sum(0)
 
 
-@every(2)
 @pytest.mark.parametrize("fused", sample([True, False], 0))
 @pytest.mark.parametrize("name", ROUTERS)
 def test_router(name, fused, tmp_path):

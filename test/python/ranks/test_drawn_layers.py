@@ -7,14 +7,13 @@ import pytest
 
 from layer import Drawn, draw, inputs_of, rows, write
 
-from moe_mlir.testing.full import FULL, every
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 LAYERS = 100 if FULL else 4
 CASES = 5  # of each layer: other tokens and another routing, by the same programs
 
 
-@every(2)
 @pytest.mark.parametrize("seed", range(LAYERS))
 def test_same_bits(seed, tmp_path):
     layers = [draw(seed)]

@@ -15,7 +15,6 @@ from overlap import Schedule, overlapped, scheduled
 
 from moe_mlir.testing.compiling import compiler, export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE
-from moe_mlir.testing.full import every
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
@@ -101,7 +100,6 @@ def test_products_are_those_of_the_plain_kernels(target, source):
         assert [*down, end] == operations("experts_down", plain) and arrive == "kernel.arrive"
 
 
-@every(2)
 @pytest.mark.parametrize("ranks,schedule", [*((ranks, schedule) for ranks, schedules in SCHEDULES.items() for schedule in schedules), (4, Schedule(steps=(4,), chunk=7, slices=1))], ids=str)
 def test_bits_of_one_rank(ranks, schedule, source, expected, tmp_path):
     path, flags = source

@@ -17,7 +17,6 @@ from overlap import Schedule, overlapped
 from stopping import Rank, stopping
 
 from moe_mlir.testing.compiling import compiler
-from moe_mlir.testing.full import every
 from moe_mlir.testing.ranks import compile_for, outputs_of
 
 LAYER = Drawn(8, 2, 256, 64, True, "f32", 33, "random")
@@ -64,7 +63,6 @@ def survivors(program, words, ranks, victim, stop, deadline="1"):
     return [said for _, said in ended]
 
 
-@every(2)
 @pytest.mark.parametrize("place", SILENT, ids=lambda place: f"{place[0]}-{place[1]}")
 def test_a_silent_rank(place, made, programs):
     [said] = survivors(programs[2], made[1], 2, 1, (*place, signal.SIGSTOP))

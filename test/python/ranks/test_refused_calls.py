@@ -8,7 +8,6 @@ from moe_mlir import Executable, ExecutableError
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import edit_program, export_model, step_inputs
 from moe_mlir.testing.families import small_model
-from moe_mlir.testing.full import every
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.ranks import DEADLINE, assert_same_bits, children_of, compile_for
@@ -48,7 +47,6 @@ def play(program, calls, refused):
     return outputs
 
 
-@every(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_refused_leaves_the_states(model, way):
     folder, calls, expected = model
@@ -80,7 +78,6 @@ def play_kept(program, text, refused):
     return outputs
 
 
-@every(2)
 @pytest.mark.parametrize("family,way", [("mixtral", "1"), ("qwen3_next", "1"), ("mixtral", "ep=2"), ("mixtral", "tp=2"), ("mixtral", "dp=2")])
 def test_an_index_that_is_refused_leaves_the_states(tmp_path, family, way):
     """The runtime looks at it before the program begins: recurrent states would be a step further, and ranks not together."""
@@ -97,7 +94,6 @@ def test_an_index_that_is_refused_leaves_the_states(tmp_path, family, way):
         assert program._process._process.pid == first, "a refused call ended the job"
 
 
-@every(2)
 @pytest.mark.parametrize("way", ["1", "ep=2,tokens=replicated", "tp=2", "ep=2 and dp=2"])
 def test_a_guard_of_the_graph_leaves_the_states(model, tmp_path, way):
     """Even lengths are refused: in the first call, and between others."""
