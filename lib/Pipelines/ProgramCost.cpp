@@ -1,7 +1,7 @@
 //===- ProgramCost.cpp - what one rank's program takes, in time and memory ----------------------------------------===//
 //
 // Layers of experts that exchange rows between GPUs are simulated as moe-schedule does. Of everything else it is the
-// floor: products or bytes, whichever takes longer, and what exchanges send.
+// floor: products or bytes, whichever takes longer (of CPUs: Rates::productSeconds), and what exchanges send.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 

@@ -135,8 +135,8 @@ class Executable:
         temperature=0,
         top_p=1,
         top_k=None,
-        min_p=0,
-        repetition_penalty=1,
+        min_p=None,
+        repetition_penalty=None,
         seed=0,
         stop=(),
         prefill_chunk=None,
@@ -149,9 +149,9 @@ class Executable:
         max_new_tokens  length at most; None: until an end-of-sequence token, or until the cache is full
         temperature     0: always the most probable token
         top_p           sample from the most probable tokens that together reach it
-        top_k           sample from so many most probable tokens; None: from all
-        min_p           sample from tokens at least so many times as probable as the most probable one
-        repetition_penalty  divides the logits of tokens that stand in the text, or multiplies negative ones
+        top_k           sample from the so many most probable tokens; None: from all
+        min_p           sample from tokens at least so many times as probable as the most probable one; None: from all
+        repetition_penalty  divides the logits of tokens that stand in the text, or multiplies negative ones; None: 1
         seed            of the random numbers; every prompt gets those that it would get alone
         stop            str or bytes, or a list of them: the text ends where one would appear
         prefill_chunk   feed the prompt so many tokens at a time
@@ -160,10 +160,7 @@ class Executable:
             raise Error(f"expected a str or bytes as stop, or a list of them; got {_shown(stop)}")
         stops = [stop] if isinstance(stop, (str, bytes)) else list(stop)
         named = {"max-new-tokens": max_new_tokens, "prefill-chunk": prefill_chunk, "temperature": temperature}
-        named.update({"top-p": top_p, "seed": seed, "top-k": top_k})
-        # Programs of older compilers know neither.
-        named.update({"min-p": min_p if min_p != 0 else None})
-        named.update({"repetition-penalty": repetition_penalty if repetition_penalty != 1 else None})
+        named.update({"top-p": top_p, "top-k": top_k, "min-p": min_p, "repetition-penalty": repetition_penalty, "seed": seed})
         words = [_encoded(f"--{flag}={value}") for flag, value in named.items() if value is not None]
         words += [b"--stop=" + _encoded(text) for text in stops]
         if hasattr(prompts, "__array__") and not isinstance(prompts, (str, bytes)):  # as numpy.str_ is

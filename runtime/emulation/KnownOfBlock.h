@@ -1,44 +1,16 @@
 //===- KnownOfBlock.h - the epochs of a block's slots that are known ----------------------------------------------===//
-//
-// The emulation has one OS thread: counts of who shares something are plain numbers.
-//
-//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOE_EMULATION_KNOWNOFBLOCK_H
 #define MOE_EMULATION_KNOWNOFBLOCK_H
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace moe::emulation {
 
-/// An epoch for each slot of a block, which several may share.
-class SharedEpochs {
-public:
-  SharedEpochs() = default;
-  explicit SharedEpochs(int width) : memory(new uint32_t[1 + width]()) { memory[0] = 1; }
-  SharedEpochs(const SharedEpochs &other) : memory(other.memory) {
-    if (memory)
-      ++memory[0];
-  }
-  SharedEpochs(SharedEpochs &&other) noexcept : memory(std::exchange(other.memory, nullptr)) {}
-  SharedEpochs &operator=(SharedEpochs other) noexcept {
-    std::swap(memory, other.memory);
-    return *this;
-  }
-  ~SharedEpochs() {
-    if (memory && --memory[0] == 0)
-      delete[] memory;
-  }
-
-  explicit operator bool() const { return memory; }
-  bool operator==(const SharedEpochs &other) const { return memory == other.memory; }
-  bool isShared() const { return memory[0] > 1; }
-  uint32_t *get() const { return memory + 1; }
-
-private:
-  uint32_t *memory = nullptr; // by how many it is shared, then the epochs
-};
+/// An epoch for each slot of a block, which several clocks may share.
+using SharedEpochs = std::shared_ptr<uint32_t[]>;
 
 /// Epochs of a block, and of one slot a later one: that of a thread, which alone changes between two meetings.
 class KnownOfBlock {
@@ -99,9 +71,9 @@ private:
 
   uint32_t *edit(int width) {
     if (!epochs) {
-      epochs = SharedEpochs(width);
-    } else if (epochs.isShared()) {
-      SharedEpochs copy(width);
+      epochs = std::make_shared<uint32_t[]>(width);
+    } else if (epochs.use_count() > 1) {
+      SharedEpochs copy = std::make_shared<uint32_t[]>(width);
       std::copy_n(epochs.get(), width, copy.get());
       part = std::exchange(epochs, std::move(copy));
     }

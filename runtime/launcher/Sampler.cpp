@@ -38,12 +38,9 @@ static int64_t argmax(const float *logits, int64_t count) {
 }
 
 void Sampler::note(int64_t token) {
-  const auto index = static_cast<size_t>(token);
-  if (isNoted.size() <= index)
-    isNoted.resize(index + 1);
-  if (!isNoted[index])
-    noted.push_back(token);
-  isNoted[index] = true;
+  auto place = std::lower_bound(noted.begin(), noted.end(), token);
+  if (place == noted.end() || *place != token)
+    noted.insert(place, token);
 }
 
 const float *Sampler::withPenalty(const float *logits, int64_t count) {

@@ -49,8 +49,7 @@ private:
   double keepMostProbable();
 
   Sampling sampling;
-  std::vector<bool> isNoted;
-  std::vector<int64_t> noted; // each once
+  std::vector<int64_t> noted; // each once, in order
   std::vector<float> penalized;
   std::vector<Candidate> candidates;
 };

@@ -32,16 +32,3 @@ for number in (signal.SIGHUP, signal.SIGTERM):
 if "MOE_TEST_RESULTS" not in os.environ:
     os.environ["MOE_TEST_RESULTS"] = tempfile.mkdtemp(prefix="moe-results-")
     atexit.register(shutil.rmtree, os.environ["MOE_TEST_RESULTS"], ignore_errors=True)
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "every(count): an ordinary run takes one case of so many")
-
-
-def pytest_collection_modifyitems(config, items):
-    from moe_mlir.testing.full import left_out
-
-    names = left_out(items)
-    if names:
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in names])
-        items[:] = [item for item in items if item.nodeid not in names]

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 from gpu_check.cases import NUMERICS  # noqa: E402
 from gpu_check.variants import set_plans  # noqa: E402
 
-from moe_mlir.testing.full import every, sample  # noqa: E402
+from moe_mlir.testing.full import sample  # noqa: E402
 
 # The cases of bf16 that a GPU runs too.
 CASES = [(tokens, Shape(layer.H, layer.I, layer.E, layer.k)) for tokens, layer in NUMERICS if layer.element == "bf16"]
@@ -121,7 +121,6 @@ def run_layer(kernels, tokens, shape, **schedule):
     return out
 
 
-@every(2)
 @pytest.mark.parametrize("tokens, shape", CASES, ids=str)
 def test_layer(tokens, shape, built):
     """The same bits from every schedule of the emulated GPU and every number of blocks."""

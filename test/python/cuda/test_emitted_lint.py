@@ -10,7 +10,7 @@ from emitted import Shape, cuda_text, kernel_level
 from nvrtc import Nvrtc, find_nvrtc, usages
 from sass import broken_product_groups, count, disassemble, epilogues, find_nvdisasm, parse
 
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 
 SHAPES = {
     "OLMoE-1B-7B": Shape(2048, 1024, 64, 8),
@@ -90,7 +90,6 @@ def test_layer_compiles_as_planned(model, compiled):
     assert all(int(threads) == 384 and int(shared) <= SHARED for threads, shared in planned)
 
 
-@every(2)
 @pytest.mark.parametrize("model", SOME)
 def test_machine_code_of_a_layer(model, compiled):
     if find_nvdisasm() is None:

@@ -10,7 +10,7 @@ from nvrtc import Nvrtc, find_nvrtc, usages
 from rank_layers import TYPES, RankedLayer, bits, kernel_level, on_cpu
 from rank_program import RankedProgram
 
-from moe_mlir.testing.full import FULL, every, sample
+from moe_mlir.testing.full import FULL, sample
 
 LAYERS = [
     RankedLayer(13, 64, 40, 8, 3, "bf16"),
@@ -63,7 +63,6 @@ def cases():
             yield layer, tokens, 4
 
 
-@every(2)
 @pytest.mark.parametrize("layer,tokens,ranks", list(cases()), ids=lambda value: name_of(value) if isinstance(value, RankedLayer) else str(value))
 def test_bits_of_the_cpu(layer, tokens, ranks, expected, tmp_path):
     program = RankedProgram(kernel_level(layer, ranks, tokens, tmp_path), ranks, tmp_path / "kernels")

@@ -11,7 +11,7 @@ from rank_overlap import Overlap, joined, overlapped_level
 from sass import broken_product_groups, count, disassemble, find_nvdisasm
 from test_emitted_lint import EARLY_RETURN, MACHINE_CODE, REGISTERS, text_of
 
-from moe_mlir.testing.full import FULL, every
+from moe_mlir.testing.full import FULL
 
 LAYERS = {
     "Qwen3-30B-A3B": (RankedLayer(1, 2048, 768, 128, 8, "bf16"), Overlap(steps=(1, 3), chunk=64, slices=4)),
@@ -33,7 +33,6 @@ def kernels_of(text, word):
     return HEAD + '\nextern "C" '.join(parts[name] for name in names), names
 
 
-@every(2)
 @pytest.mark.skipif(find_nvrtc() is None, reason="NVRTC is not installed (package nvidia-cuda-nvrtc of python/requirements.txt)")
 @pytest.mark.parametrize("model", LAYERS)
 def test_fused_kernels_compile_as_planned(model, tmp_path):

@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 from moe_mlir.testing.compare import relative_error
 from moe_mlir.testing.compiling import export_model
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 from moe_mlir.testing.models import tiny_model
 
 pytestmark = needs_cuda
@@ -118,7 +118,6 @@ def test_launches_are_those_of_the_report(program, tmp_path):
         (launch["kernel"], launch["rows"]["size 1"], launch["work"]["size 1"]) for launch in reported]
 
 
-@every(2)
 @pytest.mark.parametrize("family, dtype", sample([("mixtral", torch.bfloat16), ("qwen3_moe", torch.bfloat16), ("olmoe", torch.bfloat16),
                                                   ("mixtral", torch.float32)], 0, 2))  # fmt: skip
 def test_layers_of_a_model_equal_the_cpu_s(family, dtype, tmp_path):

@@ -6,8 +6,6 @@ import pytest
 from cuda_program import needs_cuda
 from emulated_program import build, call
 
-from moe_mlir.testing.full import every
-
 pytestmark = needs_cuda
 ROWS, LENGTH, K = 5, 300, 40
 NUMBERS = [0.0, -0.0, 1.5, -1.5, 3e38, 1e-42, -1e-42, np.inf, -np.inf, np.nan]
@@ -34,7 +32,6 @@ def in_order(x, ascending):
     return np.argsort(x if ascending else -x.astype(object), axis=-1, kind="stable")
 
 
-@every(2)
 @pytest.mark.parametrize("element", ["f32", "bf16", "i64", "i32"])
 def test_equals_a_stable_sort(element, tmp_path):
     whole, part, places = f"tensor<?x{LENGTH}x{element}>", f"tensor<?x{K}x{element}>", f"tensor<?x{K}xi64>"

@@ -18,7 +18,7 @@ from gpu_check.emulation import EmulatedDevice, RuleBroken  # noqa: E402
 from gpu_check.execution import Execution  # noqa: E402
 from gpu_check.program import Program  # noqa: E402
 
-from moe_mlir.testing.full import every, sample  # noqa: E402
+from moe_mlir.testing.full import sample  # noqa: E402
 
 LIBRARY = BUILD / "runtime" / "emulation" / "libmoe_emulation.so"
 # The two largest, whose kernels test_emitted_layer.py has in every run, only in a full one.
@@ -52,7 +52,6 @@ def layer_data(tokens, layer, draw):
     return to_bits(x, layer.element), {name: to_bits(a, layer.element) for name, a in exact.items()}, exact
 
 
-@every(2)
 @pytest.mark.parametrize("draw", sample([small_integers, fractions], 1), ids=lambda draw: draw.__name__)
 @pytest.mark.parametrize("tokens, layer", SOME, ids=[name_of(*case) for case in SOME])
 def test_layer_against_numpy(tokens, layer, draw, programs):

@@ -9,7 +9,6 @@ import pytest
 
 from compiling import compile_model, expect_error, pack
 from moe_mlir import Executable, ExecutableError
-from moe_mlir.testing.full import every
 
 LEVELS = ["graph", "spmd", "scheduled", "kernel", "runtime"]
 
@@ -101,7 +100,6 @@ def test_all_are_here(levels, level):
         assert {"moe.dims", "moe.name", "moe.range", "moe.range_plus", "moe.state", "moe.uniform"} <= main <= set(SLOTS)
 
 
-@every(3)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("attribute", [*GENERATION, *MODULE, *SLOTS])
 def test_changed(levels, level, attribute, tmp_path):

@@ -11,7 +11,6 @@ from safetensors.numpy import save_file
 
 from compiling import TOOL, compile_model, expect_error, files, pack
 
-from moe_mlir.testing.full import every
 from moe_mlir.testing.paths import ROOT
 
 LAYER = """module attributes {moe.level = "graph"} {
@@ -88,7 +87,6 @@ LINKS = {
 PAIRS = [(written, read) for written in OUTPUTS for read in INPUTS if (written, read) != ("IR", "cluster")]  # that level comes before
 
 
-@every(2)
 @pytest.mark.parametrize("written,read,link", [(*pair, list(LINKS)[(i + i // len(INPUTS)) % 3]) for i, pair in enumerate(PAIRS)] +
                          [("program", "model", link) for link in LINKS] + [("archive", "weights", link) for link in LINKS])
 def test_no_output_replaces_an_input(written, read, link, folder):

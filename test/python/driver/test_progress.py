@@ -7,8 +7,6 @@ import pytest
 
 from compiling import compile_model, pack
 
-from moe_mlir.testing.full import every
-
 LAYERS = Path(__file__).resolve().parents[2] / "Tools" / "moe-compile" / "auto.mlir"
 ENDS = {"exe": [], "lib": ["--emit=lib"], "obj": ["--emit=obj"], "spmd": ["--to=spmd"], "kernel": ["--to=kernel"], "runtime": ["--to=runtime"]}
 WAYS = {"plain": [], "auto": ["--parallel=auto,ranks=2", "--schedule-tokens=8"], "ep": ["--parallel=ep=2"],
@@ -20,7 +18,6 @@ def sources(tmp_path_factory):
     return {"text": LAYERS, "model": pack(tmp_path_factory.mktemp("model") / "m.pt2", "olmoe.json")}
 
 
-@every(2)
 @pytest.mark.parametrize("kind, way, end", [*(("text", way, end) for way in ("plain", "auto") for end in ENDS), ("text", "variant", "exe"),
                                             ("model", "plain", "exe"), ("model", "auto", "spmd"), ("model", "ep", "exe")])
 def test_each_phase_has_its_number(kind, way, end, sources, tmp_path):

@@ -11,7 +11,6 @@ from moe_mlir import Executable
 from moe_mlir.errors import Error
 from moe_mlir.executable import ExecutableError
 from moe_mlir.testing.compiling import edit_program, moe_compile
-from moe_mlir.testing.full import every
 
 
 class Branch(torch.nn.Module):
@@ -62,7 +61,6 @@ CONDITIONS = {
 SIZES = [(20, 6), (5, 6), (7, 6), (0, 5), (21, 6), (26, 6), (0, 6), (1, 6), (1, 1), (6, 20), (6, 6), (2, 2), (2, 0), (0, 0), (200, 3), (19, 5), (14, 6), (716, 6), (508, 2)]
 
 
-@every(2)
 @pytest.mark.parametrize("what", CONDITIONS)
 def test_a_branch_on_sizes(tmp_path, what):
     """It is the model's branch, or the call is refused, where PyTorch's exported program refuses it, too."""

@@ -10,7 +10,7 @@ from moe_mlir.exporting.replacements import expert_kinds
 from moe_mlir.exporting.replacements.experts import replaceable, replaced
 from moe_mlir.testing.compiling import moe_compile
 from moe_mlir.testing.families import small_model
-from moe_mlir.testing.full import FULL, every, sample
+from moe_mlir.testing.full import FULL, sample
 
 ROPES = [1, 0, 1] if FULL else [1, 0]  # of layers with and without
 CHANGES = {
@@ -112,7 +112,6 @@ def test_experts_cannot_be_forced_outside_of_the_registry(tmp_path):
         moe_mlir.export(model_of("jetmoe"), tmp_path / "m.pt2", max_cache_len=32, force_experts=True)
 
 
-@every(2)
 @pytest.mark.parametrize("family", sample(["dbrx", "longcat_flash", "jetmoe", "llama4_text"], 0, 3))
 def test_compiled_model_equals_pytorch(family, tmp_path):
     """Weights one below the other, experts that compute nothing, queries by expert, complex rotary embeddings."""

@@ -14,7 +14,7 @@ from moe_mlir.exporting.routers import Routers
 from moe_mlir.testing.compiling import export_model
 from moe_mlir.testing.drawn import draw
 from moe_mlir.testing.families import small_model
-from moe_mlir.testing.full import FULL, every, sample
+from moe_mlir.testing.full import FULL, sample
 from moe_mlir.testing.models import tiny_model
 
 FAMILIES = ["mixtral", "qwen3_moe", "olmoe"]
@@ -135,7 +135,6 @@ def test_forced_experts(family, tmp_path):
         assert (module(input_ids=tokens, **other) - expected).abs().max() > 0.1
 
 
-@every(2)
 @pytest.mark.parametrize("family", sample(["flint", "deepseek_v2", "hy_v3", "lfm2_moe", "minimax_m2"], 0, 2))
 def test_routers_of_another_rule_are_not_forced(family, tmp_path):
     """They look like those of mixtral: what they choose can be returned."""

@@ -14,7 +14,7 @@ from moe_mlir.exporting.replacements import indexers as replacement
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import moe_compile
 from moe_mlir.testing.families import small_model
-from moe_mlir.testing.full import FULL, every, sample
+from moe_mlir.testing.full import FULL, sample
 
 LENGTH, PROMPT = 32, 20
 # Single keys, blocks of keys, the choice of another layer, a window beside it, and an indexer that loops over queries.
@@ -49,7 +49,6 @@ def run(executable, tokens, pieces):
     return np.concatenate(parts, axis=1)
 
 
-@every(2)
 @pytest.mark.parametrize("family", sample(CONFIGURATIONS, 0, 1))
 def test_family(family, tmp_path):
     model = small_model(family, **CONFIGURATIONS[family])

@@ -10,7 +10,6 @@ from moe_mlir import Error, UnsupportedError
 from moe_mlir.exporting import export
 from moe_mlir.exporting.load import load_model
 from moe_mlir.testing.families import small_model
-from moe_mlir.testing.full import every
 from moe_mlir.testing.models import tiny_model
 
 
@@ -163,7 +162,6 @@ def test_frequencies_that_change_with_the_length(kind, cache, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@every(2)
 @pytest.mark.parametrize("kind", ["default", "linear", "yarn", "llama3"])
 def test_frequencies_that_do_not_change(kind, tmp_path):
     factors = {"low_freq_factor": 1.0, "high_freq_factor": 4.0} if kind == "llama3" else {}

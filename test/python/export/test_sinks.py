@@ -11,7 +11,7 @@ from moe_mlir.ops import attention
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import compile_model, step_inputs, warnings_of
 from moe_mlir.testing.families import small_model
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 
 FAMILIES = ["gpt_oss", "mimo_v2_flash", "granitemoe_swa", "flint"]
 
@@ -48,7 +48,6 @@ def test_the_operator(dtype):
     torch.library.opcheck(torch.ops.moe_mlir.attention.default, arguments, test_utils=("test_schema", "test_faketensor"))
 
 
-@every(2)
 @pytest.mark.parametrize("family", sample(FAMILIES, 0, 1))
 def test_sinks_with_a_cache(family, tmp_path):
     model = model_of(family)

@@ -9,7 +9,7 @@ import torch
 from moe_mlir.testing.families.drawing import COUNT, FAMILIES, draw, run
 from moe_mlir.testing.families.drawing.command import numbers
 from moe_mlir.testing.families.drawing.inputs import MARGIN, Margins, NoTokens, tokens_with_margins
-from moe_mlir.testing.full import FULL, every
+from moe_mlir.testing.full import FULL
 
 # Small ones of different kinds: delta rules, Mamba, Kimi delta attention, lightning attention, convolutions and a bias of attention, experts that hand their
 # input on. Short prompts, and some that are longer than chunks. What else they draw, other tests of an ordinary run compare in a family's usual sizes: Mamba-2
@@ -17,7 +17,6 @@ from moe_mlir.testing.full import FULL, every
 FEW = (62, 190, 37, 132, 195, 88)
 
 
-@every(2)
 @pytest.mark.parametrize("number", range(COUNT) if FULL else FEW)
 def test_drawn_family(number, tmp_path):
     row = run.run_drawn(number, tmp_path)

@@ -8,7 +8,7 @@ import pytest
 from moe_mlir.testing.families import moe_families
 from moe_mlir.testing.families.cycle import run_family
 from moe_mlir.testing.families.page import STATES, lines_of, page, state
-from moe_mlir.testing.full import FULL, every
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.paths import ROOT
 
 # Gates of different kinds, sliding windows, shared experts, dense layers beside sparse ones, heads by layer, latent attention, a recurrence with
@@ -21,7 +21,6 @@ ELSEWHERE = ["deepseek_v3", "qwen2_moe", "dbrx"]
 PAGE = ROOT / "docs" / "Families.md"
 
 
-@every(2)
 @pytest.mark.parametrize("family", moe_families() if FULL else [family for family in FEW if family not in ELSEWHERE])
 def test_family(family, tmp_path):
     row = run_family(family, tmp_path)

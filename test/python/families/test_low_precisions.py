@@ -13,13 +13,11 @@ from moe_mlir.testing.compiling import step_inputs
 from moe_mlir.testing.families.cycle import compiled_family
 from moe_mlir.testing.families.layers import expected_layers, layers_in
 from moe_mlir.testing.families.models import small_model
-from moe_mlir.testing.full import every
 from moe_mlir.testing.low_precision import RATIO
 
 BOUND = {torch.bfloat16: 1.0 / 16, torch.float16: 1.0 / 64}
 
 
-@every(2)
 @pytest.mark.parametrize("family,dtype", [("gpt_oss", torch.bfloat16), ("deepseek_v3", torch.float16)])
 def test_layers_and_logits(family, dtype, tmp_path):
     model = hf.cast(small_model(family), dtype)

@@ -5,7 +5,7 @@ import pytest
 
 from compiled import BF16, Program, host_has, pack
 
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 
 # Products of bf16 on matrix registers (AMX), 32 rows at a time.
 HAS_MATRIX = host_has("amx_bf16")
@@ -101,7 +101,6 @@ def check(result, expected, k, dtype):
     assert np.abs(result.astype(np.float64) - expected).max() <= tolerance
 
 
-@every(2)
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 @pytest.mark.parametrize("k,n", sample([(64, 64), (37, 100), (1, 1), (130, 65)], 1, 3))
@@ -190,7 +189,6 @@ LONG = [("f32", "x86-64-v4", 1100, 6), ("f32", "native", 1100, 6), ("bf16", "x86
 LONG += [("bf16", "native", k, rows) for k, rows in [(2055, 32), (4160, 32), (2055, 6)]] if HAS_MATRIX else []
 
 
-@every(2)
 @pytest.mark.parametrize("gather", [False, True])
 @pytest.mark.parametrize("dtype,cpu,k,tile_rows", LONG)
 def test_long_k_in_chunks(dtype, cpu, k, tile_rows, gather):
@@ -283,7 +281,6 @@ EPILOGUES = {
 }
 
 
-@every(2)
 @pytest.mark.parametrize("name", EPILOGUES)
 @pytest.mark.parametrize("n,cpu", sample([(64, "native"), (77, "native"), (77, "x86-64-v3")], 1, 2))
 def test_epilogues(cpu, name, n):

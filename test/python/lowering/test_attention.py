@@ -5,7 +5,7 @@ import pytest
 
 from graph import BF16, CPUS, assert_close, graph, launches, random, tensor
 
-from moe_mlir.testing.full import FULL, every, sample
+from moe_mlir.testing.full import FULL, sample
 
 
 def reference(q, k, v, scale, position=0, causal=True, window=None, length=None, mask=None, sinks=None, bias=None):
@@ -39,7 +39,6 @@ SHAPES = [(4, 4, 16, 64), (6, 2, 13, 37), (8, 1, 80, 130)]
 
 
 # In an ordinary run f16 has the odd shape alone: it differs from bf16 in how rows are read and written.
-@every(2)
 @pytest.mark.parametrize("heads,key_heads,depth,length,cpu,dtype", [
     (*shape, cpu, dtype) for cpu in CPUS for shape in (SHAPES if cpu == "native" else SHAPES[1:2]) for dtype in (np.float32, BF16, np.float16)
     if FULL or dtype != np.float16 or shape == SHAPES[1] and cpu == "native"])
@@ -121,7 +120,6 @@ WIDTHS_ON = [(*shape, cpu) for cpu in CPUS for shape in (WIDTHS if cpu == "nativ
 
 
 # With sinks every width and CPU in f32, and the odd width in bf16; without them the odd width on one CPU: they are another operand of the same kernel.
-@every(2)
 @pytest.mark.parametrize("heads,key_heads,depth,width,cpu,dtype,with_sinks", [
     (*case, dtype, with_sinks) for case in WIDTHS_ON for dtype in (np.float32, BF16) for with_sinks in (True, False)
     if FULL or with_sinks and dtype == np.float32 or case[:4] == WIDTHS[3] and (with_sinks or case[4] == "native")])

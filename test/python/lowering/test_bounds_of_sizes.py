@@ -9,7 +9,6 @@ import pytest
 from bounds import Operation, check_operation
 
 from moe_mlir import reference as ref
-from moe_mlir.testing.full import every
 
 
 def dispatched(more=""):
@@ -292,7 +291,6 @@ for claimed in ("attention", "cache_update", "embedding"):
         plain.arguments, re.sub(r" :( <\w+>, )", r" {moe.in_bounds} :\1", plain.body, count=1), plain.result, plain.compute, plain.fits, plain.highest)
 
 
-@every(2)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_sizes_that_do_not_fit(name):
     check_operation(OPERATIONS[name], seed=len(name))

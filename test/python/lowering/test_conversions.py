@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from graph import BF16, graph, host_has
 
-from moe_mlir.testing.full import every
-
 FLOATS = {"f16": np.dtype(np.float16), "bf16": BF16, "f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
 INTEGERS = {"i1": np.dtype(np.bool_), **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)}}
 TYPES = FLOATS | INTEGERS
@@ -179,7 +177,6 @@ BODIES = {
 }
 
 
-@every(2)
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("kind", BODIES)
 def test_all_functions_are_there(kind, cpu):

@@ -5,10 +5,9 @@ import pytest
 
 from graph import BF16, CPUS, MLIR_TYPES, assert_close, graph, launches, random, tensor
 
-from moe_mlir.testing.full import FULL, every
+from moe_mlir.testing.full import FULL
 
 
-@every(2)
 @pytest.mark.parametrize("dtype,cpu", [(dtype, cpu) for cpu in CPUS for dtype in (np.float32, BF16, np.float16) if FULL or cpu == "native" or dtype == BF16])
 def test_residual_and_activation(dtype, cpu):
     """Dense layer: silu(gate) * up in the epilogue of up, the residual in that of down, through a reshape."""

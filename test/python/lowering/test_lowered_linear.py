@@ -5,7 +5,7 @@ import pytest
 
 from graph import BF16, CPUS, assert_close, graph, pack, random, tensor
 
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 
 
 SIZES = [(96, 32), (7, 5), (64, 64), (130, 33)]
@@ -13,7 +13,6 @@ SIZES = [(96, 32), (7, 5), (64, 64), (130, 33)]
 TYPES = [(size, dtype) for dtype in (np.float32, BF16, np.float16) for size in SIZES]
 
 
-@every(2)
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("size,dtype", sample(TYPES, 0, 1, 2, 3, 7, 11))
 def test_any_size(size, dtype, cpu):

@@ -8,7 +8,7 @@ from moe_mlir.reference.capacity import apply_capacity
 from moe_mlir.reference.experts import Experts
 from moe_mlir.reference.gate import Groups, gate
 from moe_mlir.reference.layer import moe_layer
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 
 MODES = {"jitter": "jitter", "renormalization": "renormalize", "eps": "eps", "least": "least", "p": "p", "scale": "scale"}
 
@@ -39,7 +39,6 @@ CASES = [
 
 
 # Three choices of every form; one choice, and all, of the first forms.
-@every(2)
 @pytest.mark.parametrize("k,score,options", sample([(k, *case) for k in (3, 1, 8) for case in CASES], *range(len(CASES)), *range(len(CASES), len(CASES) + 4), *range(2 * len(CASES), 2 * len(CASES) + 4)))
 def test_gate(score, options, k):
     if "groups" in options and k > 8 // options["groups"].count * options["groups"].keep:
@@ -181,7 +180,6 @@ LAYERS_ON = [(*layer, cpu, dtype) for cpu in CPUS for layer in (LAYERS if cpu ==
 
 
 # In an ordinary run every second layer: the first one and that with biases in both types, each of the others in one.
-@every(2)
 @pytest.mark.parametrize("e,h,i,o,k,form,cpu,dtype", sample(LAYERS_ON, 0, 1, 4, 5, 8, 13, -1))
 def test_layer(e, h, i, o, k, form, dtype, cpu):
     program = graph(layer_text(e, h, i, o, k, dtype, **form), cpu)

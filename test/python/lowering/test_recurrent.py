@@ -6,7 +6,7 @@ import pytest
 from graph import BF16, CPUS, assert_close, graph, launches, random, tensor
 
 from moe_mlir import reference as ref
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 
 F16 = np.dtype(np.float16)
 KINDS = [(decay, delta) for decay in ("heads", "channels", "elements") for delta in (False, True)]
@@ -62,7 +62,6 @@ def part(inputs, begin, end):
 SIZES = [(2, 4, 16, 64), (1, 3, 5, 70), (3, 3, 33, 7), (1, 1, 1, 1), (1, 2, 16, 128)]
 
 
-@every(2)
 @pytest.mark.parametrize("decay,delta,dtype", [(*kind, np.dtype(np.float32)) for kind in KINDS] + [("heads", True, BF16), ("channels", False, F16)])
 @pytest.mark.parametrize("sizes,cpu", sample([(s, c) for c in CPUS for s in SIZES], 1, 0))
 def test_scan(sizes, cpu, decay, delta, dtype):

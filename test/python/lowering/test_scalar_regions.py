@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from graph import BIN, assert_close, graph
 
-from moe_mlir.testing.full import every
-
 SMALL, LARGE = "%small", "%large"  # 0.3 x and |x| + 1: where a function is not defined everywhere
 erf = np.vectorize(__import__("math").erf, otypes=[np.float64])
 
@@ -218,7 +216,6 @@ def test_bodies_of_linalg_ops(part):
     assert not wrong, "\n".join(wrong)
 
 
-@every(2)
 @pytest.mark.parametrize("part", range(8))
 def test_activations(part):
     """The sum of some, each at most 8, in one activation, which sees (gate, up) as they are: the first product copies its row."""

@@ -14,7 +14,7 @@ from moe_mlir.serving import Refused
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import compiler
 from moe_mlir.testing.families import Logits, moe_families, small_model
-from moe_mlir.testing.full import FULL, every
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.paths import ROOT
 
 # Experts beside a dense block and widths that differ by layer; a mask that is computed; a part of a head that is empty; sinks of eager attention;
@@ -39,7 +39,6 @@ SHAPES = [(2, 7), (1, 1), (3, 19)]
 EXAMPLES = {"deepseek_v4": 2}  # of fewer tokens, the number of blocks would be a constant of PyTorch's graph
 
 
-@every(2)
 @pytest.mark.parametrize("family", [*moe_families(), *DENSE] if FULL else FEW)
 def test_family(family, tmp_path):
     generator = torch.Generator().manual_seed(1)

@@ -6,11 +6,10 @@ import pytest
 from moe_mlir.testing.compare import assert_close
 from moe_mlir.testing.compiling import step_inputs
 from moe_mlir.testing.configurations import CONFIGURATIONS, FAMILIES
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 from moe_mlir.testing.inputs import screened_greedy, screened_tokens
 
 
-@every(2)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("length", sample([1, 7, 64], 0, 2))

@@ -4,8 +4,6 @@ import pytest
 import torch
 from op_program import Operators
 
-from moe_mlir.testing.full import every
-
 NUMBERS = [0.0, -0.0, 0.1, -0.1, 0.3, 0.5, 0.9, -0.9, 1.0, -1.0, 2.0, -2.5, 3.0, 7.0, -7.5, 1e7, -60000.0, 3e-8, -3e-8, float("inf"), float("-inf"), float("nan")]
 # Functions of all pairs of them, x and y, and of a vector of them.
 FUNCTIONS = {
@@ -38,7 +36,6 @@ def rounded_once(inputs):
             if function.__code__.co_argcount == 2}  # fmt: skip
 
 
-@every(2)
 @pytest.mark.parametrize("type", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=lambda type: str(type).removeprefix("torch."))
 def test_float_divisions(type, tmp_path):
     operators = Operators(FUNCTIONS, make(type, 0), {"x": (0,), "y": (0,)}, tmp_path)

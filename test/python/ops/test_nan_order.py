@@ -4,8 +4,6 @@ import pytest
 import torch
 from op_program import Operators
 
-from moe_mlir.testing.full import every
-
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 NAN = float("nan")
 
@@ -65,7 +63,6 @@ def any_nan(type, batch, length, seed=0):
     return x
 
 
-@every(2)
 @pytest.mark.parametrize("type", TYPES, ids=lambda type: str(type).removeprefix("torch."))
 @pytest.mark.parametrize("functions, rows", [(ONE, one_nan), (ANY, any_nan)], ids=["one", "any"])
 def test_rows_with_nan(functions, rows, type, tmp_path):

@@ -6,7 +6,6 @@ import torch
 
 from moe_mlir import Error, Executable
 from moe_mlir.testing.compiling import moe_compile
-from moe_mlir.testing.full import every
 
 
 class Constant(torch.nn.Module):
@@ -30,7 +29,6 @@ CONSTANTS = {
 }
 
 
-@every(2)
 @pytest.mark.parametrize("type", [torch.float32, torch.bfloat16, torch.int64], ids=lambda type: str(type)[6:])
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_constants(tmp_path, name, type):

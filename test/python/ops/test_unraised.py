@@ -13,7 +13,7 @@ from transformers.models.mixtral.modeling_mixtral import MixtralExperts
 import moe_mlir.ops  # noqa: F401 (defines moe_mlir::experts)
 from moe_mlir import Executable
 from moe_mlir.testing.compiling import moe_compile, warnings_of
-from moe_mlir.testing.full import every, sample
+from moe_mlir.testing.full import sample
 
 F = torch.nn.functional
 HEADS, GROUP, DEPTH, EXPERTS, K, HIDDEN, INNER = 4, 2, 8, 6, 2, 24, 20
@@ -70,7 +70,6 @@ def attention_inputs(batch, length, dtype=torch.float32):
     return inputs | {"m": torch.randn((batch, length, length), generator=g)}
 
 
-@every(2)
 @pytest.mark.parametrize("dtype", sample([torch.float32, torch.bfloat16], 0))
 @pytest.mark.parametrize("name", MASKS)
 def test_mask(name, dtype, tmp_path):

@@ -8,7 +8,6 @@ import torch
 
 from moe_mlir import Executable
 from moe_mlir.testing.compiling import moe_compile
-from moe_mlir.testing.full import every
 
 
 class Sum(torch.nn.Module):
@@ -109,7 +108,6 @@ def numbers(tensor):
 MODELS = [Sum(), Sum(torch.bfloat16), Flags(), Exchange(), Weight()]
 
 
-@every(2)
 @pytest.mark.parametrize("functional", [False, True], ids=["calls", "signature"])
 @pytest.mark.parametrize("model", MODELS, ids=["sum", "bf16", "flags", "exchange", "weight"])
 def test_start_and_reset(model, functional, tmp_path):

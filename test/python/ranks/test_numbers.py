@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from moe_mlir.errors import Error
-from moe_mlir.testing.full import FULL, every
+from moe_mlir.testing.full import FULL
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "layers"))
@@ -99,7 +99,6 @@ def test_one_rank_equals_the_oracle(compiled):
     check(LAYERS, calls, one)
 
 
-@every(2)
 @pytest.mark.parametrize("tokens", ["split", "replicated"])
 @pytest.mark.parametrize("ranks", [2, 4] if FULL else [2])
 def test_ranks_equal_one(compiled, tokens, ranks, tmp_path):

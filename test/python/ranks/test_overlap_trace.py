@@ -11,7 +11,6 @@ from layer import Drawn, inputs_of, write
 from overlap import Schedule, overlapped, scheduled, schedules_in, sequence_of, sequences_in
 from traffic import overlapped_bytes, parts_of, traffic_of
 
-from moe_mlir.testing.full import every
 from moe_mlir.testing.ranks import assert_same_bits, compile_for, outputs_of
 
 EXPERTS, K, HIDDEN = 8, 2, 256
@@ -56,7 +55,6 @@ def tile(source):
     return int(re.search(r"func @experts_up_.*?row_tile \S+ max (\d+)", text, re.DOTALL)[1])
 
 
-@every(2)
 @pytest.mark.parametrize("ranks,edit", CASES, ids=lambda value: str(value).replace(" ", "-"))
 def test_an_edited_schedule(ranks, edit, source, expected, tile, tmp_path):
     text = scheduled(source[0], f"ep={ranks}", FIRST[ranks], *source[1])

@@ -15,7 +15,7 @@ from moe_mlir.testing.low_precision import RATIO
 from moe_mlir.testing.compare import assert_close, relative_error
 from moe_mlir.testing.compiling import export_model, step_inputs
 from moe_mlir.testing.configurations import CACHE
-from moe_mlir.testing.full import FULL, every, sample, whole
+from moe_mlir.testing.full import FULL, sample, whole
 from moe_mlir.testing.inputs import random_tokens
 from moe_mlir.testing.models import tiny_model
 from moe_mlir.testing.observe import double_precision, observe
@@ -61,7 +61,6 @@ def compiled(request, tmp_path_factory):
     return request.param, folder, calls, outputs_of(compile_for(folder / "model.pt2", folder / "one", 1), 1, calls, folder / "expected")
 
 
-@every(2)
 def test_against_one_rank(compiled, tmp_path):
     """fp32: close logits, and the same tokens."""
     family, folder, calls, one = compiled
