@@ -51,20 +51,6 @@ static size_t countInstructions(const llvm::Loop &loop) {
 }
 
 namespace {
-/// Spares long loops the passes that unroll. They would leave such a loop as it is, but ask for the cost of each of its
-/// instructions first, and again for every loop around it: a tenth of the time that a model's kernels take to compile.
-struct SkipUnrolling : llvm::PassInfoMixin<SkipUnrolling> {
-  /// What LLVM lets a loop grow to by unrolling: 300, and four times as much where iterations simplify each other.
-  static constexpr size_t kMaxInstructions = 1200;
-
-  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
-    for (llvm::Loop *loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
-      if (countInstructions(*loop) > kMaxInstructions)
-        loop->setLoopAlreadyUnrolled();
-    return llvm::PreservedAnalyses::all();
-  }
-};
-
 /// Keeps the loop vectorizer from loops whose bodies are very large: its time grows with their square (10,000 operations
 /// take it half a minute). The compiler's own bodies are far smaller; fused ops have 64 scalar operations at most.
 struct SkipVectorizing : llvm::PassInfoMixin<SkipVectorizing> {
@@ -86,11 +72,9 @@ void moe_mlir::optimize(llvm::Module &module, llvm::TargetMachine &machine, unsi
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = optLevel > 1;
+  // Tiles are unrolled in the kernel's IR, as far as pays. More of it doubles the time of compiling some kernels and makes none faster.
+  tuning.LoopUnrolling = false;
   llvm::PassBuilder builder(&machine, tuning);
-  // Behind the first simplification, which loops may shrink by.
-  builder.registerPeepholeEPCallback([](llvm::FunctionPassManager &passes, llvm::OptimizationLevel) {
-    passes.addPass(SkipUnrolling());
-  });
   builder.registerVectorizerStartEPCallback([](llvm::FunctionPassManager &passes, llvm::OptimizationLevel) {
     passes.addPass(SkipVectorizing());
   });

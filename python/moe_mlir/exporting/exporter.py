@@ -276,7 +276,8 @@ def _trace(model, length, routers, force_experts, return_experts, say):
     kind = CachedModel if length else PlainModel
     module = kind(model, list(inputs), routers, force_experts, return_experts, found, length)
     say("tracing")
-    with half_graphs.left_out(), unread.left_out_of_tracing():
+    layers = getattr(model.config.get_text_config(), "num_hidden_layers", 0)
+    with half_graphs.left_out(), unread.left_out_of_tracing(layers):
         program = torch.export.export(module, args=(), kwargs=inputs, dynamic_shapes=dynamic, strict=False)
     experts = sum(node.target == torch.ops.moe_mlir.experts.default for node in program.graph.nodes)
     cache = f"cache of {length} tokens" if length else "no cache"

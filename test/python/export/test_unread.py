@@ -37,7 +37,7 @@ def without_names(value):
 def test_files_are_equal(options, tmp_path, monkeypatch):
     found = exported(tmp_path / "found.pt2", **options)
     for name in ("left_out_of_tracing", "left_out_of_saving"):
-        monkeypatch.setattr(unread, name, contextlib.nullcontext)
+        monkeypatch.setattr(unread, name, lambda *_: contextlib.nullcontext())
     expected = exported(tmp_path / "expected.pt2", **options)
     (program,) = [name for name in expected if name.endswith("models/model.json")]
     own, whole = (json.loads(members.pop(program)) for members in (found, expected))
@@ -74,15 +74,21 @@ def test_a_graph_is_text_where_it_is_asked_for(tmp_path, monkeypatch):
 
 def test_all_is_put_back():
     def changed():
-        return list(unread.recorded), serialize.canonicalize, torch.fx.GraphModule.print_readable
+        return list(unread.recorded), serialize.canonicalize, torch.fx.GraphModule.print_readable, torch._dynamo.config.fake_tensor_cache_enabled
 
     before = changed()
     assert torch._C._set_grad_enabled in before[0]
-    with pytest.raises(KeyError), torch.no_grad(), unread.left_out_of_tracing(), unread.left_out_of_saving():
+    with pytest.raises(KeyError), torch.no_grad(), unread.left_out_of_tracing(2), unread.left_out_of_saving():
         assert torch._C._set_grad_enabled not in unread.recorded
         assert not any(inside is outside for inside, outside in zip(changed(), before))
         raise KeyError
     assert changed() == before
-    with torch.enable_grad(), unread.left_out_of_tracing():
+    with torch.enable_grad(), unread.left_out_of_tracing(2):
         assert unread.recorded == before[0]
     assert changed() == before
+
+
+def test_results_are_kept_where_layers_are_many():
+    for layers, kept in ((unread.FEW_LAYERS - 1, False), (unread.FEW_LAYERS, True)):
+        with unread.left_out_of_tracing(layers):
+            assert torch._dynamo.config.fake_tensor_cache_enabled == kept
