@@ -94,6 +94,7 @@ def test_crash(source, tmp_path, monkeypatch):
     process = start(source, "-o", tmp_path / "b", "--progress=plain")
     while not list(tmp_path.glob(".moe-compile-*")):
         assert process.poll() is None
+        time.sleep(1e-3)
     time.sleep(0.05)  # a crash does not wait, as an interrupt does, for a folder that is just being made to be noted
     process.send_signal(signal.SIGSEGV)
     _, errors = process.communicate(timeout=60)
@@ -133,6 +134,7 @@ def test_ignored(tmp_path, number):
     # It is reading, and so past the place where signals are taken over, once the pipe is empty.
     while unread(done.stdin):
         assert done.poll() is None
+        time.sleep(1e-3)
     done.send_signal(number)
     _, errors = done.communicate(text[half:], timeout=60)
     assert (done.returncode, errors) == (0, "") and files(tmp_path) == ["b.mlir"]
@@ -167,6 +169,7 @@ def test_while_a_level_is_printed(source, tmp_path):
     fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 1 << 12)  # far less than it has to write, however large pipes are here
     while unread(process.stdout) < 1 << 11:
         assert process.poll() is None
+        time.sleep(1e-3)
     interrupt(process)
     assert files(tmp_path) == ["in", "in/a.mlir", "ir", "ir/0_graph.mlir", "ir/1_spmd.mlir", "ir/2_scheduled.mlir",
                                "ir/3_kernel.mlir"]
@@ -177,6 +180,7 @@ def test_when_the_output_is_there(source, tmp_path):
     process = start(source, "-o", tmp_path / "b", "-q")
     while not (tmp_path / "b").exists():
         assert process.poll() is None
+        time.sleep(1e-3)
     while process.poll() is None:
         for number in SIGNALS:
             process.send_signal(number)
