@@ -8,7 +8,9 @@
 // RUN: moe-translate --moe-to-object %t.mlir -o %t.again.o
 // RUN: cmp %t.o %t.again.o
 // RUN: moe-translate --moe-to-llvmir %t.mlir | FileCheck %s --check-prefix=DESCRIPTOR
-// RUN: moe-translate --moe-to-assembly %t.mlir | FileCheck %s --check-prefix=LOOP
+// RUN: moe-translate --moe-to-assembly %t.mlir -o %t.s
+// RUN: FileCheck %s --check-prefix=LOOP --input-file %t.s
+// RUN: grep -c vdpbf16ps %t.s | FileCheck %s --check-prefix=PRODUCTS
 
 // One symbol is visible, the runtime's functions are all that is needed.
 // SYMBOLS-NOT: U {{[^m]}}
@@ -24,10 +26,12 @@
 // DESCRIPTOR-DAG: @moert_model_programs = {{.*}}constant {{.*}} { i32 9, i32 1, ptr @moert.programs }
 
 // The inner loop of the full tile: 24 dot products, 4 loads of weights, 6 broadcasts, and nothing goes through the
-// stack. (LLVM may unroll it; the counts are those of a stretch without a jump.)
+// stack.
 // LOOP: vdpbf16ps
 // LOOP-NOT: Spill
 // LOOP: vbroadcastss
+// Tiles of 1 to 6 rows, of 4 vectors each: LLVM unrolls none of their loops over K.
+// PRODUCTS: {{^}}84{{$}}
 module attributes {moe.name = "example"} {
   kernel.func @linear(%x: memref<?x128xbf16>, %w: memref<2x64x64x2xbf16>, %y: memref<?x128xbf16>) {
     %c0 = arith.constant 0 : index
