@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 import torch
+import torch._dynamo
 from torch._export.serde import serialize
 
 from moe_mlir.exporting import export, unread
