@@ -110,8 +110,8 @@ int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std:
     return kInternal;
   }
 #ifdef NDEBUG
-  // What a .pt2 file says can contradict itself in every pass. Behind the others the verifier would find faults of the compiler alone: it looks
-  // once, at what the phase ends with, as behind every pass it takes a third of the time where machine code is cached.
+  // A .pt2 file may contradict itself, which each pass of the import can bring to light. In later phases the verifier finds faults of the compiler only.
+  // There it runs once, at the end: behind every pass it takes up to a third of the time where machine code is cached.
   pm.enableVerifier(importing);
 #endif
   const bool passed = succeeded(pm.run(module)) && (importing || succeeded(mlir::verify(module)));

@@ -9,15 +9,15 @@ import torch
 recorded = getattr(torch.fx.node, "_side_effectful_need_to_be_preserved_pre_dispatch", [])
 
 
-# PyTorch keeps what an op gives, for the same op of a later layer, and makes each result that it keeps a second time at once, to see
-# that it can: a third of the time of tracing two layers. With eight it is as fast either way, with thirty-two faster.
+# PyTorch caches the result of an op for the same op of a later layer, and makes each cached result a second time at once, to check
+# the entry: a third of the time of tracing two layers. With eight layers the cache makes no difference, with thirty-two it saves time.
 FEW_LAYERS = 8
 
 
 @contextlib.contextmanager
 def left_out_of_tracing(layers):
     """Where gradients are off, tracing does not record that they are turned off once more. torch.export would divide the graph at each of
-    these places, to put the parts together again. Of a model with few `layers` no results are kept."""
+    these places, to put the parts together again. With fewer than FEW_LAYERS `layers`, the cache is off."""
     from torch._dynamo import config  # takes two seconds to load, as torch.export does
 
     before = list(recorded)

@@ -25,8 +25,7 @@
 // DESCRIPTOR-DAG: @moert.programs = private {{.*}} [1 x ptr] [ptr @moert.program]
 // DESCRIPTOR-DAG: @moert_model_programs = {{.*}}constant {{.*}} { i32 9, i32 1, ptr @moert.programs }
 
-// The inner loop of the full tile: 24 dot products, 4 loads of weights, 6 broadcasts, and nothing goes through the
-// stack.
+// The inner loop of the full tile: 24 dot products, 4 loads of weights, 6 broadcasts, and no spill.
 // LOOP: vdpbf16ps
 // LOOP-NOT: Spill
 // LOOP: vbroadcastss
