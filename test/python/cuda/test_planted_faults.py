@@ -85,7 +85,7 @@ class Emitted:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """[(program, kernel, statement, future of the shared object)]: each kernel once, built side by side; an ordinary run builds a fifth."""
+    """[(program, kernel, statement, future of the shared object)]: each kernel once, built side by side; an ordinary run builds a tenth."""
     folder = tmp_path_factory.mktemp("planted")
     emitted = [Emitted(PRODUCTS, folder / "products"), Emitted(PRODUCTS, folder / "lag", set_plans(arrival="lag")), Emitted(ROUTING, folder / "routing")]
     # Of the other arrival the kernel whose rows are all copied.
@@ -97,7 +97,7 @@ def planted(tmp_path_factory):
                 text = with_pipeline(kernel.text)
                 for index, call in enumerate(statements(text) if name.startswith(chosen) else []):
                     place = program.folder / f"{name}-{re.sub(r'[^a-zA-Z0-9]', '-', call)}"
-                    asked = FULL or index % 5 == kernels % 5  # others of the next kernel
+                    asked = FULL or index % 10 == kernels % 10  # others of the next kernel
                     build = pool.submit(program.device.emulator.build, without(text, call), place, warnings=["-w"]) if asked else None
                     faults.append((program, name, call, build))
     return faults

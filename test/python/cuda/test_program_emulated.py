@@ -119,7 +119,7 @@ def test_launches_are_those_of_the_report(program, tmp_path):
 
 
 @pytest.mark.parametrize("family, dtype", sample([("mixtral", torch.bfloat16), ("qwen3_moe", torch.bfloat16), ("olmoe", torch.bfloat16),
-                                                  ("mixtral", torch.float32)], 0, 2))  # fmt: skip
+                                                  ("mixtral", torch.float32)], 2))  # fmt: skip
 def test_layers_of_a_model_equal_the_cpu_s(family, dtype, tmp_path):
     """Each MoE layer of a tiny model, on both devices of one program."""
     model = tiny_model(family, dtype=dtype)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from cuda_program import needs_cuda
 from emulated_program import build, call
+from moe_mlir.testing.full import sample
 
 pytestmark = needs_cuda
 ROWS, LENGTH, K = 5, 300, 40
@@ -32,7 +33,7 @@ def in_order(x, ascending):
     return np.argsort(x if ascending else -x.astype(object), axis=-1, kind="stable")
 
 
-@pytest.mark.parametrize("element", ["f32", "bf16", "i64", "i32"])
+@pytest.mark.parametrize("element", sample(["f32", "bf16", "i64", "i32"], 1, 2))
 def test_equals_a_stable_sort(element, tmp_path):
     whole, part, places = f"tensor<?x{LENGTH}x{element}>", f"tensor<?x{K}x{element}>", f"tensor<?x{K}xi64>"
     results, ops = [], []

@@ -135,7 +135,7 @@ def test_forced_experts(family, tmp_path):
         assert (module(input_ids=tokens, **other) - expected).abs().max() > 0.1
 
 
-@pytest.mark.parametrize("family", sample(["flint", "deepseek_v2", "hy_v3", "lfm2_moe", "minimax_m2"], 0, 2))
+@pytest.mark.parametrize("family", sample(["flint", "deepseek_v2", "hy_v3", "lfm2_moe", "minimax_m2"], 2))
 def test_routers_of_another_rule_are_not_forced(family, tmp_path):
     """They look like those of mixtral: what they choose can be returned."""
     model = small_model(family)
@@ -201,7 +201,7 @@ def test_one_expert_per_token_in_a_low_precision(tmp_path):
     assert (tmp_path / "model.pt2").is_file()
 
 
-@pytest.mark.parametrize("operand", ["ids", "weights", "gate_up_proj", "down_proj"])
+@pytest.mark.parametrize("operand", sample(["ids", "weights", "gate_up_proj", "down_proj"], 1, 3))
 def test_an_operand_of_another_layer_is_caught(operand, tmp_path, monkeypatch):
     trace = exporter._trace
 

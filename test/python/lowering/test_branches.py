@@ -1,5 +1,6 @@
 """scf.if and loops in the activation of experts: numbers against NumPy, and large ones in some seconds."""
 
+import itertools
 import re
 import resource
 import subprocess
@@ -100,8 +101,7 @@ BODIES = {
 
 
 # 64 columns, and sizes of which a tile is cut.
-@pytest.mark.parametrize("width", sample([64, 100, 3], 1, 2))
-@pytest.mark.parametrize("cpu", ["x86-64-v3", "native"])
+@pytest.mark.parametrize("width, cpu", sample(itertools.product([64, 100, 3], ["x86-64-v3", "native"]), 3, 4))
 @pytest.mark.parametrize("name", BODIES)
 def test_numbers(name, cpu, width):
     body, expected = BODIES[name]

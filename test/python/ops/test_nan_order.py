@@ -1,8 +1,12 @@
 """Operators that order elements, on rows with NaN: it is larger than any number, and indices stay a permutation. Exactly as in PyTorch."""
 
+import itertools
+
 import pytest
 import torch
 from op_program import Operators
+
+from moe_mlir.testing.full import sample
 
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 NAN = float("nan")
@@ -63,9 +67,14 @@ def any_nan(type, batch, length, seed=0):
     return x
 
 
-@pytest.mark.parametrize("type", TYPES, ids=lambda type: str(type).removeprefix("torch."))
-@pytest.mark.parametrize("functions, rows", [(ONE, one_nan), (ANY, any_nan)], ids=["one", "any"])
-def test_rows_with_nan(functions, rows, type, tmp_path):
+KINDS = {"one": (ONE, one_nan), "any": (ANY, any_nan)}
+
+
+# Each type with one kind of rows, with scripts/test --full with both.
+@pytest.mark.parametrize("kind, type", sample(itertools.product(KINDS, TYPES), 0, 3, 5, 6), ids=lambda value: str(value).removeprefix("torch."))
+def test_rows_with_nan(kind, type, tmp_path):
+    functions, rows = KINDS[kind]
+
     def make(batch, length):
         return {"x": rows(type, batch, length), "s": rows(type, batch, 7), "l": rows(type, 2, 300)}
 
