@@ -3,8 +3,8 @@
 
 usage: mlir_seeds.py TESTS... CORPUS FOLDER
 
-Each file of TESTS is cut where its test cuts it, and loses its comments. FOLDER/list names the results and the files of CORPUS,
-FOLDER/quarter a quarter of the former and all of the latter.
+Each file of TESTS is cut where its test cuts it, and loses its comments. FOLDER/list names the results and the files
+of CORPUS, FOLDER/quarter every fourth result and the files of CORPUS.
 """
 
 import re

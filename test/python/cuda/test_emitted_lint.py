@@ -21,7 +21,7 @@ SHAPES = {
     "odd sizes": Shape(101, 30, 5, 2),
 }
 # In a usual run one with many experts, one with large ones, one with another activation, and sizes that no tile fits.
-SOME = sample(SHAPES, 0, 2, 5)
+SOME = sample(SHAPES, 0, 2, 4, 5)
 PRODUCTS = ("linear", "experts_up", "experts_down")
 REGISTERS = 168  # of a block of 384 threads; setmaxnreg gives more to those that multiply
 # What a multiprocessor of sm_90 has, and a block of it may have.

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from cuda_program import needs_cuda
 from emulated_program import build, call
+
 from moe_mlir.testing.full import sample
 
 pytestmark = needs_cuda

@@ -23,7 +23,7 @@ PHASES = [*(("text", way, end) for way in ("plain", "auto") for end in ENDS), ("
           ("model", "auto", "spmd"), ("model", "ep", "exe")]
 
 
-# Each way and each end.
+# In an ordinary run each way and each end.
 @pytest.mark.parametrize("kind, way, end", sample(PHASES, 1, 2, 4, 6, 9, 11, 12, 13, 14, 15))
 def test_each_phase_has_its_number(kind, way, end, sources, tmp_path):
     done = compile_model(sources[kind], *WAYS[way], *ENDS[end], "--weights=none", "--progress=plain",

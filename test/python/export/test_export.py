@@ -201,7 +201,7 @@ def test_one_expert_per_token_in_a_low_precision(tmp_path):
     assert (tmp_path / "model.pt2").is_file()
 
 
-@pytest.mark.parametrize("operand", sample(["ids", "weights", "gate_up_proj", "down_proj"], 1, 3))
+@pytest.mark.parametrize("operand", ["ids", "weights", "gate_up_proj", "down_proj"])
 def test_an_operand_of_another_layer_is_caught(operand, tmp_path, monkeypatch):
     trace = exporter._trace
 

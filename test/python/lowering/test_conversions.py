@@ -179,7 +179,8 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("kind, cpu", sample(itertools.product(BODIES, CPUS), 0, 2, 3, 4))
+# Integers are the same on both: on the newer one only in a full run.
+@pytest.mark.parametrize("kind, cpu", sample(itertools.product(BODIES, CPUS), 0, 1, 2, 3, 4))
 def test_all_functions_are_there(kind, cpu):
     """In the C library, or in the runtime: a program is linked with these alone."""
     libraries = [ctypes.CDLL("libm.so.6"), ctypes.CDLL("libc.so.6")]

@@ -38,7 +38,7 @@ class Operators:
     def __init__(self, functions, inputs, dynamic, folder):
         self.module = Together(functions)
         shapes = {name: {dim: torch.export.Dim.DYNAMIC for dim in dynamic.get(name, ())} for name in inputs}
-        # Which keeps results of ops for later ones that are the same: here are none.
+        # PyTorch's cache of op results takes time and finds little: hardly an op here is like an earlier one.
         with torch.no_grad(), config.patch(fake_tensor_cache_enabled=False):
             program = torch.export.export(self.module, (inputs,), dynamic_shapes={"inputs": shapes}, strict=False)
         self.source = folder / "ops.pt2"
@@ -100,8 +100,8 @@ INT32, INT64, FLOAT32 = 4, 5, 7
 
 
 def false_dtypes(source):
-    """Imports the .pt2 with a false dtype for one result after the other, those of each operator once, in a full run once for the
-    same types of arguments. Returns what was not refused with a message about the node."""
+    """Imports the .pt2 with a false dtype for one result after the other, those of each operator once, in a full run once
+    for each combination of argument types. Returns what was not refused with a message about the node."""
     with zipfile.ZipFile(source) as archive:
         entries = {info.filename: archive.read(info) for info in archive.infolist()}
     model = next(name for name in entries if re.search(r"/models/\w+\.json$", name))

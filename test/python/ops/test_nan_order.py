@@ -70,7 +70,7 @@ def any_nan(type, batch, length, seed=0):
 KINDS = {"one": (ONE, one_nan), "any": (ANY, any_nan)}
 
 
-# Each type with one kind of rows, with scripts/test --full with both.
+# In an ordinary run each type has one kind of rows, in a full run both.
 @pytest.mark.parametrize("kind, type", sample(itertools.product(KINDS, TYPES), 0, 3, 5, 6), ids=lambda value: str(value).removeprefix("torch."))
 def test_rows_with_nan(kind, type, tmp_path):
     functions, rows = KINDS[kind]

@@ -52,7 +52,7 @@ def kind_of(spec):
     return tuple(field for field in spec.split(",") if field.startswith(("tp", "etp")))
 
 
-@pytest.fixture(scope="module", params=sample([*FAMILIES, "one_head"], 1))
+@pytest.fixture(scope="module", params=sample([*FAMILIES, "one_head"], 1, 2))
 def compiled(request, tmp_path_factory):
     """(family, folder with model.pt2, calls, results of one rank)"""
     folder = tmp_path_factory.mktemp(request.param)
