@@ -15,6 +15,8 @@ kernel.func @k(%ids: memref<?xi64>, %w: memref<1x8x64xf32>, %v: memref<8x8xf32>,
 // CHECK-SAME: outputs = [{dims = array<i64: 0, 1>, name = "y", type = memref<?x?x8xf32>}]
 // CHECK-SAME: states = [{dims = array<i64: 0>, name = "cache", type = memref<?x4x8xf32>}]
 // CHECK-SAME: symbols = ["batch", "seq"]
+// LLVM looks for no vectors in it.
+// CHECK-SAME: passthrough = ["noimplicitfloat"]
 // CHECK-DAG: %[[B:.*]] = moert.input_size %[[CTX]], 0, 0
 // CHECK-DAG: %[[S:.*]] = moert.input_size %[[CTX]], 0, 1
 // CHECK-DAG: %[[IDS:.*]] = moert.input %[[CTX]], 0
