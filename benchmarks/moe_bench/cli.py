@@ -30,6 +30,8 @@ examples:
   benchmarks/run families --help                 recurrent layers, latent attention and sinks, against PyTorch and llama.cpp
   benchmarks/run oversubscription --help         processes that share cores, against their fair share
   benchmarks/run compilers --help                an older moe-compile against a newer one
+  benchmarks/run ranks --help                    programs of two ranks: exchanges against Open MPI and gloo, layers against one process
+  benchmarks/run auto --help                     what --parallel=auto chooses, against every other way
   benchmarks/run profile --help                  which loops a row spends its time in, and what they wait for
 
 exit codes: 0 every goal is reached, 1 wrong input, 3 a goal or a limit is missed or logits differ, 70 internal

@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 
@@ -25,6 +26,11 @@ def test_exit_codes(capsys, outcome, code, message):
 
     assert commandline.run(cli.parser(), [], action) == code
     assert capsys.readouterr().err == message
+
+
+def test_help_names_every_command():
+    commands = runpy.run_path(str(REPOSITORY / "benchmarks" / "run"))["COMMANDS"]
+    assert all(f"benchmarks/run {command} --help" in cli.EPILOG for command in commands)
 
 
 def test_reader_that_leaves():
