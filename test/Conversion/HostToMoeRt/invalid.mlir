@@ -21,7 +21,7 @@ func.func @main(%x: index {moe.name = "x"}) {
 
 // -----
 
-// expected-error@+1 {{'func.func' op 'x' of 'memref<?x4xf32>' has 1 names of dimensions in 'moe.dims'}}
+// expected-error@+1 {{'func.func' op 'x' of 'memref<?x4xf32>' has 1 names in 'moe.dims' for 2 dimensions: each needs one, or ""}}
 func.func @main(%x: memref<?x4xf32> {moe.name = "x", moe.dims = ["batch"]}) {
   return
 }
