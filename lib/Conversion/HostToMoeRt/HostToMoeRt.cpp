@@ -80,8 +80,8 @@ private:
     function = LLVM::LLVMFuncOp::create(b, loc, hostFunctionName(main.getName()),
                                         LLVM::LLVMFunctionType::get(b.getI32Type(), {ptr}));
     function->setAttr(programAttrName, interface.toAttr(context));
-    // It stores sizes and pointers for launches, thousands in a row, and computes with none of them in vectors: LLVM's
-    // search for those takes the square of their number.
+    // The function stores thousands of sizes and pointers for launches. LLVM's search for vectors among such stores takes
+    // time that grows with the square of their number.
     function.setPassthroughAttr(b.getStrArrayAttr({"noimplicitfloat"}));
     Block *entry = function.addEntryBlock(b);
     state = {entry->getArgument(0), &parameters, &axes};

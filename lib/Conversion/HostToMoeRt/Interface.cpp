@@ -28,10 +28,6 @@ FailureOr<Interface::Value> Interface::readValue(func::FuncOp function, Dictiona
   if (!value.type || !value.type.getLayout().isIdentity())
     return function.emitOpError() << "'" << value.name << "' must be a contiguous memref, got " << type;
   auto dims = attrs ? attrs.getAs<ArrayAttr>("moe.dims") : ArrayAttr();
-  if (dims && static_cast<int64_t>(dims.size()) != value.type.getRank())
-    return function.emitOpError() << "'" << value.name << "' of " << type << " has " << dims.size()
-                                  << " names in 'moe.dims' for " << value.type.getRank()
-                                  << " dimensions: each needs one, or \"\"";
   for (int64_t d = 0; d < value.type.getRank(); ++d) {
     if (!value.type.isDynamicDim(d))
       continue;

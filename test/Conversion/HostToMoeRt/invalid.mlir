@@ -21,7 +21,7 @@ func.func @main(%x: index {moe.name = "x"}) {
 
 // -----
 
-// expected-error@+1 {{'func.func' op 'x' of 'memref<?x4xf32>' has 1 names in 'moe.dims' for 2 dimensions: each needs one, or ""}}
+// expected-error@+1 {{'func.func' op 'x' of 'memref<?x4xf32>' needs a name in 'moe.dims' for each dimension, or "": 2 in all, got 1}}
 func.func @main(%x: memref<?x4xf32> {moe.name = "x", moe.dims = ["batch"]}) {
   return
 }

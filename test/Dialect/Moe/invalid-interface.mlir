@@ -113,12 +113,12 @@ func.func private @a_state(tensor<4xf32> {moe.name = "x"}, tensor<4xf32> {moe.na
 
 // -----
 
-// expected-error@+1 {{'func.func' op 'x' of 'tensor<?x4xf32>' has 1 names in 'moe.dims' for 2 dimensions: each needs one, or ""}}
+// expected-error@+1 {{'func.func' op 'x' of 'tensor<?x4xf32>' needs a name in 'moe.dims' for each dimension, or "": 2 in all, got 1}}
 func.func private @dims_rank(tensor<?x4xf32> {moe.name = "x", moe.dims = ["batch"]})
 
 // -----
 
-// expected-error@+1 {{'func.func' op result 1 of 'memref<?xf32>' has 2 names in 'moe.dims' for 1 dimensions: each needs one, or ""}}
+// expected-error@+1 {{'func.func' op result 1 of 'memref<?xf32>' needs a name in 'moe.dims' for each dimension, or "": 1 in all, got 2}}
 func.func private @dims_of_a_result() -> (memref<?xf32>, memref<?xf32> {moe.dims = ["batch", ""]})
 
 // -----

@@ -46,7 +46,7 @@ MODULE = {
 }
 # Of arguments and results of @main.
 SLOTS = {
-    "moe.dims": [('["keep"]', '["seq"]', "=logits_to_keep           seq x i64"), ('["batch", "seq"]', '["batch"]', "has 1 names in 'moe.dims' for 2 dimensions")],
+    "moe.dims": [('["keep"]', '["seq"]', "=logits_to_keep           seq x i64"), ('["batch", "seq"]', '["batch"]', "2 in all, got 1")],
     "moe.encoding": [('moe.encoding = "key"', 'moe.encoding = 5', "'moe.encoding' of 'key_cache_0' must be a name")],
     "moe.index_of": [
         ('moe.index_of = "seq"', 'moe.index_of = "batch"', "=keep x i64, an index of batch\n"),

@@ -188,8 +188,8 @@ LogicalResult Slot::verifyDims(Attribute value) {
   if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
     return func.emitOpError() << "'moe.dims' of " << name << " must be a list of names, got " << value;
   if (static_cast<int64_t>(names.size()) != shaped.getRank())
-    return func.emitOpError() << name << " of " << type << " has " << names.size() << " names in 'moe.dims' for "
-                              << shaped.getRank() << " dimensions: each needs one, or \"\"";
+    return func.emitOpError() << name << " of " << type << " needs a name in 'moe.dims' for each dimension, or \"\": "
+                              << shaped.getRank() << " in all, got " << names.size();
   for (auto [d, entry] : llvm::enumerate(names.getAsRange<StringAttr>())) {
     if (entry.empty())
       continue;
