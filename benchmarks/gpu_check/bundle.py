@@ -1,7 +1,6 @@
 """Writes a bundle: everything that a check on a GPU needs, made without one."""
 
 import json
-import lzma
 import shutil
 import struct
 import subprocess
@@ -18,6 +17,7 @@ from .kernels import Kernel
 from .manifest import BundleError, write_manifest
 from .microkernels import write_micro
 from .numerics import record, save_records
+from .packing import pack
 from .program import Program
 from .sizes import DRY, REAL, SMALL
 from .steps.numerics import layer_case
@@ -77,9 +77,8 @@ def write_executables(folder, build, chosen=(REAL, DRY)):
         for model in sizes.executables:
             make_program(build, folder, sizes.models[model], model, model, "--weights=none")
             make_program(build, sessions, sizes.models[model], model, f"{model}.so", "--weights=none", "--emit=lib")
-    for library in sorted(sessions.glob("*/*.so")):
-        library.with_name(library.name + ".xz").write_bytes(lzma.compress(library.read_bytes(), preset=3))
-        library.unlink()
+    for program in [*folder.glob("*"), *sessions.glob("*")]:
+        pack(program / (program.name if program.parent == folder else f"{program.name}.so"))
     for archive in sessions.glob("layer/layer.so*.weights"):  # those of the executable
         if archive.read_bytes() != (folder / "layer" / archive.name.replace(".so", "")).read_bytes():
             raise BundleError(f"{archive.name}: the layer's shared object and its executable have different weights")
@@ -140,6 +139,6 @@ def write_bundle(folder, build, host_compiler, say=print, compiler=None):
         say("programs")
         write_programs(folder / PROGRAMS, build)
         (folder / "nccl").mkdir()
-        shutil.copy(build / "runtime" / "test" / "cuda" / "nccl_one_rank", folder / "nccl")
+        pack(Path(shutil.copy(build / "runtime" / "test" / "cuda" / "nccl_one_rank", folder / "nccl")))
     write_manifest(folder, ROOT)
     return folder

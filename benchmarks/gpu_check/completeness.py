@@ -2,8 +2,6 @@
 
 import json
 import subprocess
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +9,7 @@ from . import reference
 from .cases import NUMERICS, name_of
 from .manifest import digest
 from .microkernels import FILES
+from .packing import SUFFIX, unpacked
 from .partial import load_kinds
 from .program import Program
 from .sizes import DRY, REAL
@@ -56,7 +55,7 @@ def check_programs(bundle):
     for name in (*FILES, "constants"):
         if not (bundle / "micro" / (f"{name}.cubin" if name in FILES else f"{name}.json")).is_file():
             yield f"micro/{name} is missing"
-    for name in ("layer/layer", "layer/layer.weights", "layer/x.npy", "layer/expected.npy", "layer/terms.npy"):
+    for name in (f"layer/layer{SUFFIX}", "layer/layer.weights", "layer/x.npy", "layer/expected.npy", "layer/terms.npy"):
         if not (bundle / "executables" / name).is_file():
             yield f"executables/{name} is missing"
     for case in NUMERICS:
@@ -67,16 +66,17 @@ def check_programs(bundle):
 def check_executables(bundle):
     """Yields executables that do not say what they are, or whose code for the CPU computes something else."""
     for folder in sorted((bundle / "executables").iterdir()):
-        done = subprocess.run([str(folder / folder.name), "--info", "--kernels"], capture_output=True, text=True)
+        with unpacked(folder) as place:
+            done = subprocess.run([str(place / folder.name), "--info", "--kernels"], capture_output=True, text=True)
         if done.returncode or "sm_90a" not in done.stdout:
             yield f"{folder.name}: --info: exit code {done.returncode}, {(done.stderr or done.stdout).strip()[-200:]}"
-    layer = bundle / "executables" / "layer"
-    with tempfile.TemporaryDirectory() as out:
-        command = [str(layer / "layer"), "--device", "cpu", "--input", f"x=@{layer / 'x.npy'}", "--output-dir", out]
+    with unpacked(bundle / "executables" / "layer") as layer:
+        out = layer / "out"
+        command = [str(layer / "layer"), "--device", "cpu", "--input", f"x=@{layer / 'x.npy'}", "--output-dir", str(out)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             yield f"layer: {done.stderr.strip()}"
             return
-        y = np.load(Path(out) / "y.npy").astype(np.float64)
+        y = np.load(out / "y.npy").astype(np.float64)
         if (worst := reference.worst(y, np.load(layer / "expected.npy"), np.load(layer / "terms.npy"))) > 1:
             yield f"layer: the code for the CPU is wrong by {worst} of the bound"

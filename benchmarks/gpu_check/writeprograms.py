@@ -4,7 +4,6 @@ Beside layers they are the ops that models have around them, MoE layers of expor
 """
 
 import json
-import lzma
 import os
 import re
 import subprocess
@@ -19,6 +18,7 @@ from safetensors.numpy import save_file
 
 from .compiling import ROOT
 from .manifest import BundleError
+from .packing import pack
 
 TESTS = ROOT / "test" / "python" / "cuda"  # has the programs
 TOKENS = (10, 3, 0, 21, 150)  # of the calls of a session: memory stays, is more than enough, grows
@@ -179,5 +179,6 @@ def write_programs(folder, build):
     (cases.folder / "cases.json").write_text(json.dumps(cases.written, indent=1) + "\n")
     for file in sorted(cases.folder.glob("*/program*")):
         if file.suffix != ".mlir":
-            file.with_name(file.name + ".xz").write_bytes(lzma.compress(file.read_bytes(), preset=3))
-        file.unlink()
+            pack(file)
+        else:
+            file.unlink()

@@ -1,14 +1,12 @@
 """(f) The compiler's executables as a user runs them: one layer's numbers, and the benchmark of layers with weights made on the spot."""
 
 import json
-import shutil
 import subprocess
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
 from .. import reference
+from ..packing import unpacked
 from ..stepping import Part, main
 
 
@@ -47,10 +45,7 @@ def parts(bundle, sizes):
 def run(step, part):
     name = part.arguments.get("model", "layer")
     seconds = min(part.seconds, step.left) - 2
-    with tempfile.TemporaryDirectory() as folder:
-        # Wherever the bundle came from, its programs can be run.
-        place = Path(shutil.copytree(step.bundle / "executables" / name, Path(folder) / name))
-        (place / name).chmod(0o755)
+    with unpacked(step.bundle / "executables" / name) as place:
         if name == "layer":
             check_numbers(step, place, seconds)
         else:

@@ -1,14 +1,11 @@
 """(g) Whole programs as a user runs them: layers in each type, ops of models, MoE layers of models, and ranks that share the GPU."""
 
 import json
-import lzma
-import shutil
 import subprocess
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
+from ..packing import unpacked
 from ..stepping import Part, main
 
 PROGRAMS = "program-cases"
@@ -41,20 +38,10 @@ def parts(bundle, sizes):
         yield Part(case["name"], {"case": case}, seconds=25, least=5)
 
 
-def unpack(folder):
-    """The program of a case, with its weights beside it."""
-    for file in folder.glob("program*.xz"):
-        file.with_suffix("").write_bytes(lzma.decompress(file.read_bytes()))
-    (folder / "program").chmod(0o755)
-    return folder / "program"
-
-
 def check_nccl(step, seconds):
     """NCCL as the machine has it: what one rank can do with it (runtime/test/cuda/OneRank.cpp)."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(shutil.copy(step.bundle / "nccl" / "nccl_one_rank", folder))
-        program.chmod(0o755)
-        done = subprocess.run([str(program)], capture_output=True, text=True, timeout=max(5, seconds))
+    with unpacked(step.bundle / "nccl") as folder:
+        done = subprocess.run([str(folder / "nccl_one_rank")], capture_output=True, text=True, timeout=max(5, seconds))
     # Where the steps run without a GPU it says so.
     without = "cpu" in step.seam.executable_flags(seconds)
     step.write("nccl", code=done.returncode, said=(done.stdout + done.stderr).strip()[-1000:], passed=done.returncode == (1 if without else 0))
@@ -62,9 +49,8 @@ def check_nccl(step, seconds):
 
 def check_program(step, case, seconds):
     flags = [str(flag) for flag in step.seam.executable_flags(seconds)]
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(shutil.copytree(step.bundle / PROGRAMS / case["folder"], Path(folder) / "case"))  # wherever the bundle came from, its programs can be run
-        program = unpack(place)
+    with unpacked(step.bundle / PROGRAMS / case["folder"]) as place:
+        program = place / "program"
         if "cpu" in flags and not case["cpu"]:
             done = subprocess.run([str(program), "--info", "--kernels"], capture_output=True, text=True, timeout=max(5, seconds))
             step.write("program", code=done.returncode, said=done.stderr.strip()[-600:], passed=done.returncode == 0)

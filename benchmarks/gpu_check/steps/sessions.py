@@ -1,10 +1,7 @@
 """(h) Shared objects inside a host program: a session on the program's stream and its values of the GPU, run by run, and captured in a CUDA graph
 whose replays find other tokens in place."""
 
-import lzma
 import shutil
-import tempfile
-from pathlib import Path
 
 import numpy as np
 from moe_bench.session import BF16, Session
@@ -12,6 +9,7 @@ from moe_bench.session import BF16, Session
 from .. import reference
 from ..arrays import to_bits, to_numbers
 from ..cases import NUMERICS, fractions
+from ..packing import unpacked
 from ..stepping import Part, main
 
 LAYER = "layer"
@@ -95,10 +93,7 @@ def parts(bundle, sizes):
 
 def run(step, part):
     name = part.arguments.get("model", LAYER)
-    with tempfile.TemporaryDirectory() as folder:
-        # Wherever the bundle came from, its shared objects can be loaded.
-        place = Path(shutil.copytree(step.bundle / "sessions" / name, Path(folder) / name))
-        (place / f"{name}.so").write_bytes(lzma.decompress((place / f"{name}.so.xz").read_bytes()))
+    with unpacked(step.bundle / "sessions" / name) as place:
         if name == LAYER:
             check_layer(step, place)
         else:

@@ -14,7 +14,7 @@ from emitted import BUILD, ROOT, host_compiler
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import planted_seam  # noqa: E402
-from gpu_check import completeness, cuda, dryrun, imports, manifest, runner  # noqa: E402
+from gpu_check import completeness, cuda, dryrun, imports, manifest, packing, runner  # noqa: E402
 from gpu_check.bundle import write_bundle  # noqa: E402
 from gpu_check.cases import NUMERICS, name_of  # noqa: E402
 from gpu_check.program import Program  # noqa: E402
@@ -70,6 +70,26 @@ def test_a_bundle_that_is_too_large_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(manifest, "LIMIT", 1 << 20)
     with pytest.raises(manifest.BundleError, match="the bundle has 2.0 MiB; the limit is 1 MiB"):
         manifest.write_manifest(tmp_path, ROOT)
+
+
+def test_programs_are_compressed(bundle):
+    """All contain the same runtime: without that, a whole bundle is larger than the limit. A short run has the same programs, of fewer models."""
+    elf = {str(path.relative_to(bundle)) for path in bundle.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"}
+    assert {name for name in elf if not name.endswith(".cubin")} == set()
+    packed = {path.name for folder in ("executables", "sessions") for path in (bundle / folder / "layer").glob(f"*{packing.SUFFIX}")}
+    assert packed == {"layer.xz", "layer.so.xz"}
+
+
+def test_unpacked_programs_run_and_leave_nothing(tmp_path):
+    file = tmp_path / "bundle" / "Model-1.5B"
+    file.parent.mkdir()
+    file.write_text("#!/bin/sh\necho it runs\n")
+    packing.pack(file)
+    assert [path.name for path in file.parent.iterdir()] == ["Model-1.5B.xz"]
+    with packing.unpacked(file.parent) as place:
+        assert subprocess.run([place / file.name], capture_output=True, text=True, check=True).stdout == "it runs\n"
+        assert [path.name for path in place.iterdir()] == ["Model-1.5B"]
+    assert not place.exists() and [path.name for path in file.parent.iterdir()] == ["Model-1.5B.xz"]
 
 
 @whole
