@@ -92,6 +92,11 @@ def write_layers(cases):
         text = layer_text(element).split("{\n", 1)[1].rsplit("}", 1)[0]  # without the module, which graph() writes
         calls = [{"x": random.integers(-1, 2, (tokens, 96)).astype(np.float16 if element == "f16" else np.float32)} for tokens in TOKENS]
         cases.graph(f"layer-{element}", text, calls, element, layer_weights(dtype))
+        if element == "f32":
+            limited = text.replace(" renormalize(sum)", " renormalize(sum) capacity(<0.8, deepspeed>)")
+            if limited == text:
+                raise BundleError("the layer's gate is not the one that should get a capacity")
+            cases.graph("layer-capacity", limited, calls, element, layer_weights(dtype))
 
 
 def write_scans(cases):

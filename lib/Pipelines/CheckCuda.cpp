@@ -1,7 +1,6 @@
 //===- CheckCuda.cpp - moe-check-cuda ----------------------------------------------------------------------------===//
 
 #include "moe-mlir/Dialect/Kernel/IR/Target.h"
-#include "moe-mlir/Dialect/Moe/IR/Moe.h"
 #include "moe-mlir/Dialect/Nn/IR/Nn.h"
 #include "moe-mlir/Pipelines/Passes.h"
 
@@ -24,14 +23,11 @@ struct MoeCheckCuda : impl::MoeCheckCudaBase<MoeCheckCuda> {
       return markAllAnalysesPreserved();
     llvm::SetVector<StringRef> kinds;
     Operation *first = nullptr;
-    moe::GateOp gate;
     getOperation().walk([&](Operation *op) {
       auto function = dyn_cast<FunctionOpInterface>(op);
       bool hasState = false;
       for (unsigned i = 0; function && i < function.getNumArguments(); ++i)
         hasState |= bool(function.getArgAttr(i, "moe.state"));
-      if (auto each = dyn_cast<moe::GateOp>(op); each && each.getCapacity() && !gate)
-        gate = each;
       if (!hasState && !isa<nn::AttentionOp, nn::CacheUpdateOp>(op))
         return;
       first = first ? first : op;
@@ -41,13 +37,6 @@ struct MoeCheckCuda : impl::MoeCheckCudaBase<MoeCheckCuda> {
       emitError(first->getLoc()) << llvm::join(kinds.getArrayRef(), ", ")
                                  << " cannot run on a GPU: whole models are for --target=cpu, and of an exported "
                                     "model --entry=layers compiles the MoE layers for a GPU";
-      return signalPassFailure();
-    }
-    // How many rows an expert takes is computed in f64, as PyTorch's layers do; kernels for a GPU have no f64.
-    if (gate) {
-      emitError(gate.getLoc()) << gate->getName().getStringRef()
-                               << " with a capacity cannot run on a GPU, whose kernels do not compute in f64: leave "
-                                  "'capacity' out, or compile for --target=cpu";
       return signalPassFailure();
     }
     markAllAnalysesPreserved();

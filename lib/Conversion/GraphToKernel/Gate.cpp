@@ -1,8 +1,8 @@
 //===- Gate.cpp - moe.gate: scores, choice, weights, capacity ---------------------------------------------------===//
 //
 // The gate is a row program: each block scores its tokens, chooses and weighs; where a layout follows, it also counts
-// the pairs of its chunk of tokens. A capacity needs the location of each pair among all tokens, so a second kernel, of
-// one block, walks the pairs in slot-major order and finishes the weights.
+// the pairs of its chunk of tokens. A capacity needs the location of each pair among all tokens, so two more kernels
+// find it, and drop, finish and count (GateDrop.cpp).
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
@@ -27,12 +27,27 @@ std::optional<PairCounts> GateProgram::countsForLayout() {
     return dispatch && dispatch.getExperts() == op.getExperts() && !dispatch.getOrder() &&
            int64_t(dispatch.getNumExperts()) == numExperts;
   });
-  if (!wanted || hasCapacity())
+  if (!wanted)
     return std::nullopt;
   PairCounts counts =
       allocateCounts(rewriter, op.getLoc(), lowering.routing, tokens, rewriter.getIndexAttr(k), numExperts);
   lowering.pairCounts[op.getExperts()] = {counts.ranks, counts.counts};
   return counts;
+}
+
+void GateProgram::forTokens(KernelBuilder &b, llvm::function_ref<void(Value)> body) {
+  std::optional<PairCounts> counts = countsForLayout();
+  if (!counts) {
+    b.forall({b.dim(experts, 0)}, [&](ValueRange row) { body(row[0]); });
+    return;
+  }
+  PairCounts own{b.arg(counts->ranks), b.arg(counts->counts)};
+  TokenChunks chunks(b, lowering.routing, b.dim(experts, 0));
+  b.forall({chunks.count()}, [&](ValueRange chunk) {
+    Value first = chunks.first(b, chunk[0]), end = chunks.end(b, first);
+    b.parallel(first, end, body);
+    emitCounts(b, experts, own, numExperts, chunk[0], first, end);
+  });
 }
 
 void GateProgram::emitRows() {
@@ -65,17 +80,10 @@ void GateProgram::emitRows() {
     if (!hasCapacity())
       finish(b, t);
   };
-  if (std::optional<PairCounts> counts = countsForLayout()) {
-    PairCounts own{b.arg(counts->ranks), b.arg(counts->counts)};
-    TokenChunks chunks(b, lowering.routing, b.dim(logits, 0));
-    b.forall({chunks.count()}, [&](ValueRange chunk) {
-      Value first = chunks.first(b, chunk[0]), end = chunks.end(b, first);
-      b.parallel(first, end, choosePairs);
-      emitCounts(b, experts, own, numExperts, chunk[0], first, end);
-    });
-  } else {
+  if (hasCapacity())
     b.forall({b.dim(logits, 0)}, [&](ValueRange row) { choosePairs(row[0]); });
-  }
+  else
+    forTokens(b, choosePairs);
   b.launch(rewriter, "gate_" + Twine(numExperts) + "_top" + Twine(k) + "_" + moe::stringifyScore(op.getScore()), tokens,
            mulSizes(rewriter, loc, {tokens, e, rewriter.getIndexAttr(8)}));
 }

@@ -19,8 +19,11 @@ public:
 
 private:
   void emitRows();
-  /// Where the pairs are counted, if a layout of them follows and none is dropped in between.
+  /// Where the pairs are counted, if a layout of them follows.
   std::optional<PairCounts> countsForLayout();
+  /// `body` for each token, in the kernel's blocks; behind it the pairs of its chunk are counted if a layout of them follows.
+  void forTokens(KernelBuilder &b, llvm::function_ref<void(Value)> body);
+  Value emitLocations();
   void emitDrop();
   void score(KernelBuilder &b, Value t);
   void maskGroups(KernelBuilder &b, Value t);

@@ -121,8 +121,8 @@ void cloneScalarOp(KernelBuilder &kernel, Operation &op, IRMapping &mapping);
 void mapCaptures(KernelBuilder &kernel, Region &region, IRMapping &mapping, ConversionPatternRewriter &rewriter);
 /// Clones the reads of tensors in `region`, whose places do not depend on the region's arguments.
 void cloneReads(KernelBuilder &kernel, Region &region, IRMapping &mapping, ConversionPatternRewriter &rewriter);
-/// The rows that an expert takes of `tokens` tokens (index), as i32; see #moe.capacity.
-Value emitCapacity(KernelBuilder &kernel, moe::GateOp op, Value tokens);
+/// The rows that an expert takes of `tokens` tokens, at most 2^31 - 1, as the host computes it; see #moe.capacity.
+OpFoldResult capacityOf(OpBuilder &host, moe::GateOp op, OpFoldResult tokens);
 /// x * sigmoid(x) in f32.
 Value emitSilu(KernelBuilder &kernel, Value x, arith::FastMathFlags flags = arith::FastMathFlags::none);
 

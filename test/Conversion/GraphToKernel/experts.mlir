@@ -65,9 +65,10 @@ func.func @pre_score(%x: tensor<?x16xf32>, %e: tensor<?x2xi64>, %w: tensor<?x2xf
 // A capacity needs one block that sees all pairs; factor 0 drops nothing and needs none.
 // CHECK-LABEL: func.func @capacity
 // CHECK: kernel.launch @gate_4_top2_sigmoid
-// CHECK: kernel.launch @capacity_4_top2({{.*}}) single
+// CHECK: kernel.launch @locations_4_top2({{.*}}) single
+// CHECK: kernel.launch @capacity_4_top2({{.*}}) rows
 // CHECK: kernel.launch @gate_4_top2_sigmoid_v2
-// CHECK-NOT: kernel.launch @capacity
+// CHECK-NOT: kernel.launch @{{locations|capacity}}
 // CHECK: return
 func.func @capacity(%l: tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<?x2xf32>) {
   %w, %e = moe.gate %l top_k(2) score(sigmoid) renormalize(after) capacity(<1.25, tutel>) : tensor<?x4xf32> -> tensor<?x2xf32>, tensor<?x2xi32>

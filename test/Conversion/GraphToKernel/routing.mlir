@@ -59,7 +59,7 @@ func.func @layer(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>) -> tensor<?x4xf3
 
 // -----
 
-// Ids that no gate chose, of other experts than the gate's, or after a drop are counted by a kernel of their own.
+// Ids that no gate chose, or of other experts than the gate's, are counted by a kernel of their own; what a drop leaves, by the kernel that drops.
 // CHECK-LABEL: func.func @given
 // CHECK:      kernel.launch @count_8(
 // CHECK:      kernel.launch @layout_8(
@@ -70,9 +70,10 @@ func.func @given(%x: tensor<?x4xf32>, %e: tensor<?x2xi64>) -> tensor<?x4xf32> {
 
 // CHECK-LABEL: func.func @dropped
 // CHECK:      kernel.launch @gate_8_top2_softmax(
-// CHECK:      kernel.launch @capacity_8_top2(
-// CHECK:      kernel.launch @count_8
-// CHECK:      kernel.launch @layout_8
+// CHECK:      kernel.launch @locations_8_top2({{.*}}) single
+// CHECK:      kernel.launch @capacity_8_top2({{.*}}, %[[RANKS:[^ ]+]], %[[COUNTS:[^ ]+]]) rows
+// CHECK-NOT:  kernel.launch @count_8
+// CHECK:      kernel.launch @layout_8{{.*}}({{.*}}, %[[RANKS]], %[[COUNTS]], {{.*}})
 func.func @dropped(%x: tensor<?x4xf32>, %logits: tensor<?x8xf32>) -> tensor<?x4xf32> {
   %w, %e = moe.gate %logits top_k(2) score(softmax) capacity(<1.0, tutel>) : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xi32>
   %rows, %layout = moe.dispatch %x, %e num_experts(8) : tensor<?x4xf32>, tensor<?x2xi32> -> tensor<?x4xf32>, !moe.layout<8>

@@ -55,8 +55,8 @@ def from_object(program, folder, tool):
 
 
 def build(text, folder):
-    """The functions of `text`, a graph, as a program."""
-    (folder / "graph.mlir").write_text('module attributes {moe.level = "graph"} {\n' + text + "\n}\n")
+    """The functions of `text`, a graph, as a program; they may stand in a module."""
+    (folder / "graph.mlir").write_text(text if text.startswith("module ") else 'module attributes {moe.level = "graph"} {\n' + text + "\n}\n")
     compile_for_gpu(folder / "graph.mlir", folder / "program.o", "--emit=obj", f"--dump-intermediates={folder / 'ir'}")
     kernels = cuda_text((folder / "ir" / "3_kernel.mlir").read_text())
     return link(folder / "program.o", kernels, folder, warnings=(*WARNINGS, "-Wno-unused-parameter", "-Wno-parentheses"))
