@@ -205,8 +205,7 @@ def MoeCheckCuda : Pass<"moe-check-cuda", "::mlir::ModuleOp"> {
   let summary = "Check that a graph has a form on a GPU";
   let description = [{
     MoE layers, products, norms, recurrences, choices and what linalg says of elements run on a GPU. Attention, caches and states between calls
-    do not yet: the pass names each kind of op that has no CUDA form, with the first place. Nor does a gate with a capacity, which computes in f64.
-    It changes nothing.
+    do not yet: the pass names each kind of op that has no CUDA form, with the first place. It changes nothing.
   }];
 }
 
