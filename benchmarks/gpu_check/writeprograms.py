@@ -143,6 +143,22 @@ def write_models(cases, families=("mixtral", "qwen3_moe", "olmoe")):
         cases.write(folder, x, 0.02, ["--entry", entry], typical=0.005)
 
 
+def write_whole_model(cases):
+    """All of a tiny exported model, without a cache: attention, norms, embedding and experts."""
+    import torch
+
+    from moe_mlir.testing.compiling import export_model
+    from moe_mlir.testing.models import tiny_model
+
+    folder = cases.place("model-whole")
+    model = tiny_model("qwen3_moe", dtype=torch.float32)
+    export_model(model, folder / "model.pt2", cache=False)
+    compile_program(cases.build, folder / "model.pt2", folder / "program", "--target=cuda:h200")
+    (folder / "model.pt2").unlink()
+    random = np.random.default_rng(8)
+    cases.write(folder, [{"input_ids": random.integers(0, model.config.vocab_size, size)} for size in ((1, 1), (2, 70), (1, 130))], 1e-4)
+
+
 def write_ranks(cases):
     """Layers of several ranks, whose numbers are whole ones: the bits of one rank on a CPU."""
     from dataclasses import replace
@@ -179,7 +195,7 @@ def write_programs(folder, build):
     cases = Cases(Path(folder), build)
     with tempfile.TemporaryDirectory() as exports:
         os.environ.setdefault("MOE_TEST_RESULTS", exports)
-        for write in (write_layers, write_models, write_ranks, write_batches, write_scans):
+        for write in (write_layers, write_models, write_whole_model, write_ranks, write_batches, write_scans):
             write(cases)
     (cases.folder / "cases.json").write_text(json.dumps(cases.written, indent=1) + "\n")
     for file in sorted(cases.folder.glob("*/program*")):

@@ -134,11 +134,10 @@ int Compiler::runPasses(StringRef phase, const std::string &pipeline, const std:
   return kInternal;
 }
 
-/// Of a model, what the target can run: all of it, or its MoE layers.
+/// Of a model, what was asked for: all of it, or its MoE layers.
 int Compiler::extractLayers() {
   const bool isModel = !isIr(options.input);
-  Entry entry = options.entry.value_or(isModel && !gpu.empty() ? Entry::Layers : Entry::Main);
-  if (entry == Entry::Layers) {
+  if (options.entry == Entry::Layers) {
     // A text has to keep to its level before anything canonicalizes it.
     const std::string level = "moe-verify-level{level=graph}";
     const std::string passes = (isModel ? "" : level + ",") + "moe-extract-layers,canonicalize,cse," + level;
@@ -328,12 +327,7 @@ int Compiler::checkTarget() {
     return kUnsupported;
   }
   gpu = target.str();
-  if (options.entry != Entry::Main || isIr(options.input))
-    return kOk;
-  console.error(
-      "a whole model does not run on a GPU in this release: leave out --entry=main to compile its MoE layers, or "
-      "use --target=cpu");
-  return kUnsupported;
+  return kOk;
 }
 
 int Compiler::run() {

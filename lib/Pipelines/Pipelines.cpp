@@ -24,7 +24,7 @@ std::string moe_mlir::arrowPipeline(Level level, const PipelineOptions &options)
     return "moe-verify-level{level=graph}," + partition + ",moe-verify-level{level=spmd},moe-set-level{level=spmd}";
   case Level::Spmd:
     return "moe-verify-level{level=spmd}," + setTarget +
-           ",moe-check-cuda,graph-to-scheduled,graph-cut-exchanges{windows=" + std::to_string(options.windows) + "}," +
+           ",graph-to-scheduled,graph-cut-exchanges{windows=" + std::to_string(options.windows) + "}," +
            schedule + ",moe-verify-level{level=scheduled},moe-set-level{level=scheduled}";
   case Level::Scheduled:
     return setTarget + ",moe-verify-level{level=scheduled},scheduled-to-kernel,moe-verify-level{level=kernel}";

@@ -25,12 +25,14 @@ SmallVector<Product> mlir::kernel::productsOf(Operation *op) {
     return {{typeOf(linear.getWeight())}};
   if (auto linear = dyn_cast<nn::BatchLinearOp>(op))
     return {{typeOf(linear.getWeight())}};
-  if (auto attention = dyn_cast<nn::AttentionOp>(op))
+  if (auto attention = dyn_cast<nn::AttentionOp>(op); attention && !isByRows(op))
     return {{typeOf(attention.getKey())}};
   if (auto expert = dyn_cast<moe::ExpertOp>(op))
     return {{typeOf(expert.getWIn()), expert.getGated()}, {typeOf(expert.getWOut())}};
   return {};
 }
+
+bool mlir::kernel::isByRows(Operation *op) { return op->hasAttr(KernelDialect::getByRowsAttrName()); }
 
 bool mlir::kernel::hasTiles(Operation *op) {
   return productsOf(op).empty() || op->hasAttr(KernelDialect::getTilesAttrName());
@@ -57,6 +59,10 @@ struct GraphChooseTiles : kernel::impl::GraphChooseTilesBase<GraphChooseTiles> {
     getOperation().walk([&](Operation *op) {
       if (hasTiles(op))
         return;
+      if (isa<nn::AttentionOp>(op) && target && target.attendsByRows()) {
+        op->setAttr(KernelDialect::getByRowsAttrName(), UnitAttr::get(&getContext()));
+        return;
+      }
       SmallVector<Attribute> tiles;
       for (const Product &product : productsOf(op))
         tiles.push_back(choose(op, product));

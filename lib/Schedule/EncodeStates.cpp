@@ -33,6 +33,8 @@ SmallVector<Value> mlir::kernel::stateChain(BlockArgument arg, StringRef &encodi
       Operation *user = use.getOwner();
       if (auto update = dyn_cast<nn::CacheUpdateOp>(user); update && use.getOperandNumber() == 0) {
         chain.push_back(update.getResult());
+      } else if (isByRows(user)) { // reads a cache as it is
+        return {};
       } else if (auto attention = dyn_cast<nn::AttentionOp>(user); attention && use.getOperandNumber() == 1) {
         isKey = true;
       } else if (attention && use.getOperandNumber() == 2) {

@@ -20,6 +20,8 @@ static std::string whyNotForAttention(const ProductTiles &tiles) {
 }
 
 static std::string whyNotTiles(Operation *op, TargetAttrInterface target) {
+  if (isByRows(op) && op->hasAttr(KernelDialect::getTilesAttrName()))
+    return "has 'kernel.tiles' and 'kernel.by_rows'; leave one of them out";
   if (!hasTiles(op))
     return "has no 'kernel.tiles'; run graph-choose-tiles";
   for (auto [i, product] : llvm::enumerate(productsOf(op))) {

@@ -13,7 +13,6 @@
 // RANKS: moe-partition{parallel=ep=2,tokens=split variants=},
 // SCHEDULED: moe-verify-level{level=spmd},
 // SCHEDULED-NEXT: kernel-set-target{{.*}},
-// SCHEDULED-NEXT: moe-check-cuda,
 // SCHEDULED: graph-fuse-elementwise
 // SCHEDULED: graph-choose-tiles
 // SCHEDULED: graph-approximate-activations,

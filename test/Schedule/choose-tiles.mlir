@@ -34,7 +34,9 @@ func.func @products(%x: tensor<?x64xbf16>, %s: tensor<?x64xf32>, %w: tensor<256x
   return %a, %b, %c, %d : tensor<?x256xbf16>, tensor<?x256xf32>, tensor<?x64xbf16>, tensor<?x256xbf16>
 }
 
-// Keys and values are packed by attention itself, in blocks of 64.
+// Keys and values are packed by attention itself, in blocks of 64. On a GPU it takes them as they are, a query at a time.
+// CUDA-LABEL: func.func @attention
+// CUDA: nn.attention {{.*}} {kernel.by_rows} :
 // V3-LABEL: func.func @attention
 // V3: nn.attention {{.*}} {kernel.tiles = #kernel.tiles<rows = 6, columns = 16, block_columns = 64, depth = 1, chunk_rows = 48>}
 func.func @attention(%q: tensor<1x1x2x4xf32>, %k: tensor<1x2x8x4xf32>) -> tensor<1x1x2x4xf32> {

@@ -28,6 +28,18 @@ func.func @both(%k: tensor<1x1x8x2xf32> {moe.state}, %r: tensor<1x1x1x2xf32>, %p
   return %o, %k1 : tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32>
 }
 
+// What an attention reads a query at a time stays as it is.
+// CHECK-LABEL: func.func @by_rows
+// CHECK-SAME: tensor<1x1x8x2xf32> {moe.state}, %{{.*}}: tensor<1x1x8x2xf32> {moe.state}
+// CHECK: nn.cache_update {{.*}} in_place : tensor<1x1x8x2xf32>,
+func.func @by_rows(%k: tensor<1x1x8x2xf32> {moe.state}, %v: tensor<1x1x8x2xf32> {moe.state}, %r: tensor<1x1x1x2xf32>, %p: tensor<1xi64>)
+    -> (tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32> {moe.state_of = 0}, tensor<1x1x8x2xf32> {moe.state_of = 1}) {
+  %k1 = nn.cache_update %k, %r positions(%p) : tensor<1x1x8x2xf32>, tensor<1x1x1x2xf32>, tensor<1xi64>
+  %v1 = nn.cache_update %v, %r positions(%p) : tensor<1x1x8x2xf32>, tensor<1x1x1x2xf32>, tensor<1xi64>
+  %o = nn.attention %r, %k1, %v1 scale(1.0) {kernel.by_rows} : tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32>, tensor<1x1x8x2xf32> -> tensor<1x1x1x2xf32>
+  return %o, %k1, %v1 : tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32>, tensor<1x1x8x2xf32>
+}
+
 // An input is not written, nor is what is read later.
 // CHECK-LABEL: func.func @copied
 // CHECK-NOT: in_place

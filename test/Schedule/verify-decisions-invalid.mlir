@@ -154,3 +154,12 @@ func.func @other_form(%k: tensor<1x1x8x2xf32, "value"> {moe.state}, %r: tensor<1
 func.func @no_state(%k: tensor<1x1x8x2xf32, "key">) {
   return
 }
+
+// -----
+
+func.func @both(%q: tensor<1x1x2x4xf32>, %k: tensor<1x2x8x4xf32>) {
+  // expected-error@+1 {{'nn.attention' op has 'kernel.tiles' and 'kernel.by_rows'; leave one of them out}}
+  %o = nn.attention %q, %k, %k scale(1.0) {kernel.by_rows, kernel.tiles = #kernel.tiles<rows = 6, columns = 64, block_columns = 64, depth = 1, chunk_rows = 48>}
+      : tensor<1x1x2x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32> -> tensor<1x1x2x4xf32>
+  return
+}

@@ -22,7 +22,7 @@ moe-compile: from an exported Mixture-of-Experts model to an executable
   moe-compile model.pt2 -o model              an executable and its weights, model.weights
   ./model --generate "Once upon a time"       run it; ./model --help says more
   moe-compile model.pt2 --emit=lib -o m.so    a shared object with a C API (moert/session.h)
-  moe-compile model.pt2 --target=cuda:sm_90a  the MoE layers of a model for a GPU, and for the CPU
+  moe-compile model.pt2 --target=cuda:sm_90a  for a GPU, and for the CPU
   moe-compile model.pt2 --parallel=ep=4 -o m  for 4 processes that share the experts; ./m --ranks 4 starts them
   moe-compile model.pt2 --parallel=auto,ranks=2 -o m   divided in the way that should take the least time
 
@@ -82,8 +82,8 @@ static const std::string targetHelp = "Device to compile for: " + targetNames() 
 static cl::opt<std::string> target("target", cl::value_desc("device"), cl::cat(category), cl::desc(targetHelp));
 static WordOption<Entry>
     entry("entry", cl::desc("What to compile of a model"), cl::cat(category), cl::init(Entry::Main),
-          cl::values(clEnumValN(Entry::Main, "main", "all of it (default for the CPU)"),
-                     clEnumValN(Entry::Layers, "layers", "each of its MoE layers, as layerN_moe (default for a GPU)")));
+          cl::values(clEnumValN(Entry::Main, "main", "all of it (default)"),
+                     clEnumValN(Entry::Layers, "layers", "each of its MoE layers, as layerN_moe")));
 static cl::opt<std::string>
     parallel("parallel", cl::value_desc("ep=N,..."), cl::cat(category),
              cl::desc("Divide the experts of every layer among N ranks, processes that run one program: ep=4. "

@@ -201,14 +201,6 @@ def MoeSetLevel : Pass<"moe-set-level", "::mlir::ModuleOp"> {
                         "graph, spmd, scheduled, kernel or runtime">];
 }
 
-def MoeCheckCuda : Pass<"moe-check-cuda", "::mlir::ModuleOp"> {
-  let summary = "Check that a graph has a form on a GPU";
-  let description = [{
-    MoE layers, products, norms, recurrences, choices and what linalg says of elements run on a GPU. Attention, caches and states between calls
-    do not yet: the pass names each kind of op that has no CUDA form, with the first place. It changes nothing.
-  }];
-}
-
 def KernelLowerForGpu : Pass<"kernel-lower-for-gpu", "::mlir::ModuleOp"> {
   let summary = "Lower kernels to CUDA C++ where kernel.target is a GPU";
   let description = [{

@@ -54,6 +54,8 @@ struct Product {
 SmallVector<Product> productsOf(Operation *op);
 /// The tiles of that product of `op`, which has some.
 ProductTiles tilesOf(Operation *op, unsigned product = 0);
+/// Whether `op`, an attention, is made a query at a time: its `kernel.by_rows`.
+bool isByRows(Operation *op);
 /// Whether every product of `op` has its tiles.
 bool hasTiles(Operation *op);
 

@@ -29,7 +29,8 @@ def GraphEncodeStates : Pass<"graph-encode-states", "::mlir::func::FuncOp"> {
   let description = [{
     An argument with the unit attribute `moe.state` that only `nn.cache_update` and `nn.attention` use, either as keys or as
     values, and all its updates get the encoding `"key"` or `"value"` in their types: the blocked form of the attention
-    program. Other caches keep the plain form, which attention packs in each call.
+    program. Other caches keep the plain form, which attention packs in each call; so do those that an attention with
+    `kernel.by_rows` reads, which takes them as they are.
 
     ```mlir
     func.func @step(%k0: tensor<1x1x8x2xf32, "key"> {moe.state}, %v0: tensor<1x1x8x2xf32, "value"> {moe.state},
@@ -69,7 +70,8 @@ def GraphChooseTiles : Pass<"graph-choose-tiles", "::mlir::ModuleOp"> {
     Writes `kernel.tiles` (`#kernel.tiles`) on each `nn.linear`, `nn.attention` and, for its two products, `moe.expert`, as the target
     chooses them (`kernel.target`; 6 x 64 without one): on a CPU the register tile, on a GPU the columns that its model of costs
     expects to be fastest. Weights are packed and kernels made with these sizes; other passes do not ask the target. Tiles that
-    are there already, by hand or from an earlier run, are kept.
+    are there already, by hand or from an earlier run, are kept. Where the target asks for it (`attendsByRows`), an `nn.attention` gets
+    `kernel.by_rows` in their place.
 
     Where the tiles are a choice, a remark of category `graph-choose-tiles` says what the product is expected to take.
   }];

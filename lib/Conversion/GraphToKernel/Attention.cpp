@@ -332,6 +332,8 @@ struct AttentionLowering : GraphPattern<nn::AttentionOp> {
 
   LogicalResult matchAndRewrite(nn::AttentionOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (isByRows(op))
+      return failure();
     rewriter.replaceOp(op, AttentionProgram(lowering, op, adaptor, rewriter).emit(memrefOf(op.getResult())));
     return success();
   }

@@ -71,7 +71,7 @@ struct ConvertGraphToKernel : kernel::impl::ConvertGraphToKernelBase<ConvertGrap
           populateGenericPatterns, populateLinearPatterns, populateNormPatterns, populateRopePatterns,
           populateEmbeddingPatterns, populateGatePatterns, populateDispatchPatterns, populateExpertPatterns,
           populateCombinePatterns, populateExchangePatterns, populateRankSumPatterns, populateCachePatterns,
-          populateAttentionPatterns, populateCausalConvPatterns, populateScanPatterns, populateTopKPatterns})
+          populateAttentionPatterns, populateAttentionRowsPatterns, populateCausalConvPatterns, populateScanPatterns, populateTopKPatterns})
       populate(converter, lowering, patterns);
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return signalPassFailure();

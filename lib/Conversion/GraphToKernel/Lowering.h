@@ -167,7 +167,7 @@ PopulateFn populateFunctionPatterns, populateTensorPatterns, populateCopyPattern
     populateGenericPatterns, populateLinearPatterns, populateNormPatterns, populateRopePatterns,
     populateEmbeddingPatterns, populateGatePatterns, populateDispatchPatterns, populateExpertPatterns,
     populateCombinePatterns, populateExchangePatterns, populateRankSumPatterns, populateCachePatterns,
-    populateAttentionPatterns, populateCausalConvPatterns, populateScanPatterns, populateTopKPatterns;
+    populateAttentionPatterns, populateAttentionRowsPatterns, populateCausalConvPatterns, populateScanPatterns, populateTopKPatterns;
 
 } // namespace mlir::kernel
 

@@ -182,6 +182,24 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   return emitted;
 }
 
+/// Numbers of Python are of f64, which no kernel computes in: what a region rounds to f32 is written as it is then.
+static void roundConstants(FuncOp func) {
+  func.walk([](arith::TruncFOp trunc) {
+    FloatAttr number;
+    if (!trunc.getType().isF32() || !matchPattern(trunc.getIn(), m_Constant(&number)) || !number.getType().isF64())
+      return;
+    llvm::APFloat value = number.getValue();
+    bool losesInfo;
+    value.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    OpBuilder b(trunc);
+    trunc.getResult().replaceAllUsesWith(arith::ConstantFloatOp::create(b, trunc.getLoc(), b.getF32Type(), value));
+    Operation *constant = trunc.getIn().getDefiningOp();
+    trunc.erase();
+    if (constant->use_empty())
+      constant->erase();
+  });
+}
+
 namespace {
 struct ConvertKernelToEmitC : kernel::impl::ConvertKernelToEmitCBase<ConvertKernelToEmitC> {
   void runOnOperation() override {
@@ -198,6 +216,7 @@ struct ConvertKernelToEmitC : kernel::impl::ConvertKernelToEmitCBase<ConvertKern
       }
       if (members.contains(func.getSymNameAttr()))
         continue;
+      roundConstants(func);
       if (!Emitter(b).emitFunction(func))
         return signalPassFailure();
       func.erase(); // at once: names are free for what is read when the pass has failed

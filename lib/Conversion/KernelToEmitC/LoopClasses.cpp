@@ -127,7 +127,8 @@ FailureOr<SmallVector<LaneReduction>> kernel::matchLaneReductions(scf::ForOp loo
   for (auto [carried, next] : llvm::zip(loop.getRegionIterArgs(), yield.getResults())) {
     Operation *combine = next.getDefiningOp();
     if (!combine || combine->getBlock() != loop.getBody() || !carried.hasOneUse() || !next.hasOneUse() ||
-        *carried.user_begin() != combine || !carried.getType().isIntOrFloat())
+        *carried.user_begin() != combine || !carried.getType().isIntOrFloat() ||
+        carried.getType().getIntOrFloatBitWidth() != 32) // which is what a shuffle exchanges
       return failure();
     std::optional<arith::AtomicRMWKind> kind = kindOf(combine);
     if (!kind)

@@ -73,3 +73,16 @@ kernel.func @constants(%x: memref<4xi64>, %y: memref<4xi8>, %z: memref<4xi32>) {
   memref.store %plain, %z[%c0] : memref<4xi32>
   kernel.return
 }
+
+// Numbers of Python are of f64; what a kernel rounds to f32 is written so.
+// CHECK-LABEL: void rounded(float v1, float* v2)
+// CHECK-NOT: double
+// CHECK: = 1.346573590e+00f;
+kernel.func @rounded(%a: f32, %y: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %wide = arith.constant 1.3465735902799727 : f64
+  %scale = arith.truncf %wide : f64 to f32
+  %b = arith.mulf %a, %scale : f32
+  memref.store %b, %y[%c0] : memref<1xf32>
+  kernel.return
+}

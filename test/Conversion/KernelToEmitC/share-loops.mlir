@@ -272,3 +272,28 @@ kernel.func @slice(%x: memref<?x512xf32>, %y: memref<?x128xf32>, %z: memref<?x12
   }
   kernel.return
 }
+
+// -----
+
+// A shuffle exchanges four bytes: a largest number of eight is found by every lane for itself.
+// CHECK-LABEL: kernel.func @wide
+// CHECK-NOT:     gpu.shuffle
+// CHECK:         arith.maxsi
+// CHECK-NOT:     gpu.shuffle
+// CHECK:       kernel.return
+kernel.func @wide(%x: memref<?x8xi64>, %y: memref<?xi64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %least = arith.constant -1 : i64
+  %n = memref.dim %x, %c0 : memref<?x8xi64>
+  scf.forall (%r) in (%n) {
+    %m = scf.for %i = %c0 to %c8 step %c1 iter_args(%a = %least) -> (i64) {
+      %v = memref.load %x[%r, %i] : memref<?x8xi64>
+      %b = arith.maxsi %a, %v : i64
+      scf.yield %b : i64
+    }
+    memref.store %m, %y[%r] : memref<?xi64>
+  }
+  kernel.return
+}

@@ -39,6 +39,13 @@ func.func @elsewhere() attributes {kernel.tiles = 6 : i64} {
 
 // -----
 
+// expected-error@+1 {{'kernel.by_rows' is a unit attribute of nn.attention}}
+func.func @by_rows() attributes {kernel.by_rows} {
+  return
+}
+
+// -----
+
 // expected-error@+1 {{'columns' is 48; those of a tile divide the 64 of a weight block}}
 #tiles = #kernel.tiles<rows = 6, columns = 48, block_columns = 64, depth = 1>
 

@@ -43,14 +43,7 @@ def test_targets_that_there_are_not(layer, tmp_path, target, code, text):
     assert files(tmp_path) == ["in", "in/layer.mlir"]
 
 
-def test_whole_model(tmp_path):
-    source = pack(tmp_path / "a.pt2", "tiny.json")
-    expect_error(compile_model(source, "-o", tmp_path / "a", "--target=cuda:sm_90a", "--entry=main"), 2,
-                 "a whole model does not run on a GPU in this release")
-    assert files(tmp_path) == ["a.pt2"]
-
-
-@pytest.mark.parametrize("flags", [["--target=cuda:sm_90a"], ["--entry=layers"]])
+@pytest.mark.parametrize("flags", [["--target=cuda:sm_90a", "--entry=layers"], ["--entry=layers"]])
 def test_model_without_moe_layers(tmp_path, flags):
     source = pack(tmp_path / "a.pt2", "tiny.json")
     expect_error(compile_model(source, "--to=kernel", "-o", tmp_path / "a", "-q", *flags), 2,
@@ -58,28 +51,16 @@ def test_model_without_moe_layers(tmp_path, flags):
     assert files(tmp_path) == ["a.pt2"]
 
 
-def test_states_name_their_place(tmp_path):
-    (tmp_path / "a.mlir").write_text("""module attributes {moe.level = "graph"} {
-  func.func @main(%x: tensor<2x4xf32>, %s: tensor<2x4xf32> {moe.state}) -> (tensor<2x4xf32>, tensor<2x4xf32> {moe.state_of = 1}) {
-    %y = arith.addf %x, %s : tensor<2x4xf32>
-    return %y, %y : tensor<2x4xf32>, tensor<2x4xf32>
-  }
-}
-""")
-    expect_error(compile_model(tmp_path / "a.mlir", "--to=kernel", "--target=cuda:sm_90a", "-o", tmp_path / "b", "-q"), 2,
-                 f"{tmp_path / 'a.mlir'}:2: ", "a state between calls cannot run on a GPU")
-    assert files(tmp_path) == ["a.mlir"]
-
-
 def test_constants_of_the_host(tmp_path):
-    """A table that lies in the host's memory."""
-    (tmp_path / "a.mlir").write_text("""module attributes {moe.level = "graph"} {
-  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
-    %t = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
-    %y = arith.addf %x, %t : tensor<2xf32>
-    return %y : tensor<2xf32>
-  }
-}
+    """A table that lies in the host's memory, as it is too large to be written by a kernel."""
+    numbers = ", ".join(f"{i}.0" for i in range(257))
+    (tmp_path / "a.mlir").write_text(f"""module attributes {{moe.level = "graph"}} {{
+  func.func @main(%x: tensor<257xf32>) -> tensor<257xf32> {{
+    %t = arith.constant dense<[{numbers}]> : tensor<257xf32>
+    %y = arith.addf %x, %t : tensor<257xf32>
+    return %y : tensor<257xf32>
+  }}
+}}
 """)
     expect_error(compile_model(tmp_path / "a.mlir", "--to=runtime", "--target=cuda:sm_90a", "-o", tmp_path / "b", "-q"), 2,
                  f"{tmp_path / 'a.mlir'}:3: ", "'memref.get_global' op is a constant in the host's memory")

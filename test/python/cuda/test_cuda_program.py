@@ -122,7 +122,7 @@ def test_layers_of_a_model(family, tmp_path):
     """Each MoE layer of a tiny model is an entry that computes what PyTorch's module does."""
     model = tiny_model(family, dtype=torch.bfloat16)
     export_model(model, tmp_path / "model.pt2", max_cache_len=128)
-    program = compile_for_gpu(tmp_path / "model.pt2", tmp_path / "layers")
+    program = compile_for_gpu(tmp_path / "model.pt2", tmp_path / "layers", "--entry=layers")
     layers = {i: layer.mlp for i, layer in enumerate(model.model.layers) if hasattr(layer.mlp, "experts")}
     info = run(program, "--info").stdout
     assert set(re.findall(r"layer(\d+)_moe", info)) == {str(i) for i in layers}

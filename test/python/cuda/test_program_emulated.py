@@ -124,7 +124,7 @@ def test_layers_of_a_model_equal_the_cpu_s(family, dtype, tmp_path):
     """Each MoE layer of a tiny model, on both devices of one program."""
     model = tiny_model(family, dtype=dtype)
     export_model(model, tmp_path / "model.pt2", max_cache_len=128)
-    program = build(tmp_path / "model.pt2", tmp_path)
+    program = build(tmp_path / "model.pt2", tmp_path, "--entry=layers")
     layers = [i for i, layer in enumerate(model.model.layers) if hasattr(layer.mlp, "experts")]
     for i in layers:
         x = torch.randn(23, model.config.hidden_size, generator=torch.Generator().manual_seed(i)).to(dtype)

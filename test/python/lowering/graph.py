@@ -22,8 +22,11 @@ def tensor(shape, dtype):
     return f"tensor<{sizes}{dtype if isinstance(dtype, str) else MLIR_TYPES[np.dtype(dtype)]}>"
 
 
-def graph(text, cpu="native"):
-    """Compile graph-level text with one function @main."""
+def graph(text, cpu="native", form="tiles"):
+    """Compile graph-level text with one function @main. In the form "rows" each nn.attention is made a query at a time, as on a GPU, in place of products of tiles."""
+    if form == "rows":
+        text, count = re.subn(r"(scale\([^)]*\)(?: causal)?(?: window\(\d+\))?)", r"\1 {kernel.by_rows}", text)
+        assert count == text.count("nn.attention")
     done = subprocess.run([BIN / "moe-opt", "-", "--kernel-set-target=target=cpu:" + cpu, "--graph-to-kernel"],
                           input=text, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

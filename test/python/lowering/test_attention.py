@@ -3,52 +3,32 @@
 import numpy as np
 import pytest
 
+from attention_oracle import attention as reference
 from graph import BF16, CPUS, assert_close, graph, launches, random, tensor
 
 from moe_mlir.testing.full import FULL, sample
 
 
-def reference(q, k, v, scale, position=0, causal=True, window=None, length=None, mask=None, sinks=None, bias=None):
-    """float64; q [B, S, N, D], k [B, M, L, D], v [B, M, L, Dv], sinks [N]: one more column of scores without a value."""
-    q, k, v = (x.astype(np.float64) for x in (q, k, v))
-    group = q.shape[2] // k.shape[1]
-    k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
-    scores = scale * np.einsum("bsnd,bnld->bnsl", q, k) + (0 if bias is None else bias.astype(np.float64))
-    p, j = position + np.arange(q.shape[1])[:, None], np.arange(k.shape[2])[None]
-    seen = np.ones((q.shape[1], k.shape[2]), bool)
-    if causal:
-        seen &= j <= p
-    if window:
-        seen &= j > p - window
-    if length is not None:
-        seen &= j < length
-    seen = np.broadcast_to(seen, scores.shape)
-    if mask is not None:
-        seen = seen & mask
-    scores = np.where(seen, scores, -np.inf)
-    if sinks is not None:
-        column = np.broadcast_to(sinks.astype(np.float64)[:, None, None], (*scores.shape[:3], 1))
-        scores, v = np.concatenate([scores, column], -1), np.concatenate([v, np.zeros_like(v[:, :, :1])], 2)
-    largest = scores.max(-1, keepdims=True)
-    e = np.exp(scores - np.where(np.isinf(largest), 0, largest))
-    total = e.sum(-1, keepdims=True)
-    return np.einsum("bnsl,bnld->bsnd", e / np.where(total == 0, 1, total), v)
+def both(cases, *kept):
+    """Each case as products of tiles, and a query at a time: all of them in a full run, else those at the places `kept`."""
+    cases = list(cases)
+    return [(*case, "tiles") for case in cases] + sample([(*case, "rows") for case in cases], *kept)
 
 
 SHAPES = [(4, 4, 16, 64), (6, 2, 13, 37), (8, 1, 80, 130)]
 
 
 # In an ordinary run f16 has the odd shape alone: it differs from bf16 in how rows are read and written.
-@pytest.mark.parametrize("heads,key_heads,depth,length,cpu,dtype", [
+@pytest.mark.parametrize("heads,key_heads,depth,length,cpu,dtype,form", both([
     (*shape, cpu, dtype) for cpu in CPUS for shape in (SHAPES if cpu == "native" else SHAPES[1:2]) for dtype in (np.float32, BF16, np.float16)
-    if FULL or dtype != np.float16 or shape == SHAPES[1] and cpu == "native"])
-def test_plain_causal(heads, key_heads, depth, length, dtype, cpu):
+    if FULL or dtype != np.float16 or shape == SHAPES[1] and cpu == "native"], 4, 5, -1))
+def test_plain_causal(heads, key_heads, depth, length, dtype, cpu, form):
     q_type, k_type = tensor((None, None, heads, depth), dtype), tensor((None, key_heads, length, depth), dtype)
     program = graph(f"""
     func.func @main(%q: {q_type}, %k: {k_type}, %v: {k_type}, %p: tensor<?xi64>) -> {q_type} {{
       %o = nn.attention %q, %k, %v positions(%p : tensor<?xi64>) scale(0.25) causal : {q_type}, {k_type}, {k_type} -> {q_type}
       return %o : {q_type}
-    }}""", cpu)
+    }}""", cpu, form)
     k, v = random((2, key_heads, length, depth), dtype, 1), random((2, key_heads, length, depth), dtype, 2)
     for queries, position in ((1, 0), (1, length - 1), (17, 3), (length, 0)):
         q = random((2, queries, heads, depth), dtype)
@@ -56,10 +36,11 @@ def test_plain_causal(heads, key_heads, depth, length, dtype, cpu):
         assert_close(o, reference(q, k, v, 0.25, position), dtype)
 
 
-@pytest.mark.parametrize("options", [
-    {"window": 5}, {"window": 70}, {"length": 20}, {"causal": False}, {"causal": False, "length": 7},
-    {"causal": False, "mask": "full"}, {"mask": "shared"}])
-def test_masks(options):
+MASKS = [{"window": 5}, {"window": 70}, {"length": 20}, {"causal": False}, {"causal": False, "length": 7}, {"causal": False, "mask": "full"}, {"mask": "shared"}]
+
+
+@pytest.mark.parametrize("options,form", both([(options,) for options in MASKS], 1, 4, 5, 6))
+def test_masks(options, form):
     b, s, n, m, length, d = 2, 9, 4, 2, 96, 16
     options = dict(options)
     q_type, k_type = tensor((None, None, n, d), "f32"), tensor((None, m, length, d), "f32")
@@ -83,15 +64,15 @@ def test_masks(options):
     func.func @main(%q: {q_type}, %k: {k_type}, %v: {k_type}, %p: tensor<?xi64>{arguments}) -> {q_type} {{
       %o = nn.attention %q, %k, %v {clauses}scale(0.3){tail} : {q_type}, {k_type}, {k_type} -> {q_type}
       return %o : {q_type}
-    }}""")
+    }}""", form=form)
     q, k, v = random((b, s, n, d)), random((b, m, length, d), seed=1), random((b, m, length, d), seed=2)
     [o] = program.run([q, k, v, np.full(b, 60), *values], blocks=2)
     assert_close(o, reference(q, k, v, 0.3, 60, **options))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, BF16])
-@pytest.mark.parametrize("shape,causal", [((2, 4, 9, 96), True), ((1, 1, 9, 96), True), ((2, 1, 9, 96), False)])
-def test_bias(shape, causal, dtype):
+@pytest.mark.parametrize("shape,causal,dtype,form", both([
+    (*case, dtype) for case in (((2, 4, 9, 96), True), ((1, 1, 9, 96), True), ((2, 1, 9, 96), False)) for dtype in (np.float32, BF16)], 0, 5))
+def test_bias(shape, causal, dtype, form):
     """Added to the scaled scores, before the mask; of the rows' type and of f32. What it says of later keys counts for nothing."""
     b, s, n, m, length, d = 2, 9, 4, 2, 96, 16
     q_type, k_type, m_type = tensor((None, None, n, d), dtype), tensor((None, m, length, d), dtype), tensor((None, 1, None, length), "i1")
@@ -101,7 +82,7 @@ def test_bias(shape, causal, dtype):
       %o = nn.attention %q, %k, %v positions(%p : tensor<?xi64>) mask(%m : {m_type}) bias(%b : {b_type}) scale(0.3) {"causal" if causal else ""}
           : {q_type}, {k_type}, {k_type} -> {q_type}
       return %o : {q_type}
-    }}""")
+    }}""", form=form)
     q, k, v = random((b, s, n, d), dtype), random((b, m, length, d), dtype, 1), random((b, m, length, d), dtype, 2)
     mask = np.random.default_rng(0).random((b, 1, s, length)) < 0.8
     bias = 3 * random(shape, np.float32, 3)
@@ -120,10 +101,10 @@ WIDTHS_ON = [(*shape, cpu) for cpu in CPUS for shape in (WIDTHS if cpu == "nativ
 
 
 # With sinks every width and CPU in f32, and the odd width in bf16; without them the odd width on one CPU: they are another operand of the same kernel.
-@pytest.mark.parametrize("heads,key_heads,depth,width,cpu,dtype,with_sinks", [
+@pytest.mark.parametrize("heads,key_heads,depth,width,cpu,dtype,with_sinks,form", both([
     (*case, dtype, with_sinks) for case in WIDTHS_ON for dtype in (np.float32, BF16) for with_sinks in (True, False)
-    if FULL or with_sinks and dtype == np.float32 or case[:4] == WIDTHS[3] and (with_sinks or case[4] == "native")])
-def test_widths_and_sinks(heads, key_heads, depth, width, with_sinks, dtype, cpu):
+    if FULL or with_sinks and dtype == np.float32 or case[:4] == WIDTHS[3] and (with_sinks or case[4] == "native")], 1, 2, 5))
+def test_widths_and_sinks(heads, key_heads, depth, width, with_sinks, dtype, cpu, form):
     """Values of another width than keys, and sinks that are much larger and much smaller than the scores."""
     length = 70
     q_type, o_type = (tensor((None, None, heads, d), dtype) for d in (depth, width))
@@ -134,7 +115,7 @@ def test_widths_and_sinks(heads, key_heads, depth, width, with_sinks, dtype, cpu
     func.func @main(%q: {q_type}, %k: {k_type}, %v: {v_type}, %p: tensor<?xi64>, %s: {s_type}) -> {o_type} {{
       %o = nn.attention %q, %k, %v positions(%p : tensor<?xi64>) {clause}scale(0.25) causal : {q_type}, {k_type}, {v_type} -> {o_type}
       return %o : {o_type}
-    }}""", cpu)
+    }}""", cpu, form)
     k, v = random((2, key_heads, length, depth), dtype, 1), random((2, key_heads, length, width), dtype, 2)
     sinks = np.linspace(-20, 6, heads).astype(dtype)
     for queries, position in ((1, 0), (1, length - 1), (17, 3)):
@@ -143,14 +124,15 @@ def test_widths_and_sinks(heads, key_heads, depth, width, with_sinks, dtype, cpu
         assert_close(o, reference(q, k, v, 0.25, position, sinks=sinks if with_sinks else None), dtype)
 
 
-def test_a_query_with_a_sink_that_sees_nothing():
+@pytest.mark.parametrize("form", ["tiles", "rows"])
+def test_a_query_with_a_sink_that_sees_nothing(form):
     q_type, k_type = tensor((1, 2, 2, 16), "f32"), tensor((1, 2, 20, 16), "f32")
     program = graph(f"""
     func.func @main(%q: {q_type}, %k: {k_type}, %n: tensor<1xi64>, %s: tensor<2xf32>) -> {q_type} {{
       %o = nn.attention %q, %k, %k lengths(%n : tensor<1xi64>) sinks(%s : tensor<2xf32>) scale(0.25)
           : {q_type}, {k_type}, {k_type} -> {q_type}
       return %o : {q_type}
-    }}""")
+    }}""", form=form)
     q, k, sinks = random((1, 2, 2, 16)), random((1, 2, 20, 16), seed=1), np.array([-1, 2], np.float32)
     for length in (0, 5):
         [o] = program.run([q, k, np.array([length]), sinks], outputs=[np.float32])
@@ -158,11 +140,11 @@ def test_a_query_with_a_sink_that_sees_nothing():
     assert np.any(o)
 
 
-@pytest.mark.parametrize("dtype,depth,cpu", [
+@pytest.mark.parametrize("dtype,depth,cpu,form", both([
     (dtype, depth, cpu) for cpu in CPUS for dtype, depth in ((np.float32, 16), (BF16, 16), (BF16, 21), (np.float16, 16))
-    if FULL or cpu == "native" or depth == 21])
-def test_hidden_cache_over_steps(dtype, depth, cpu):
-    """Prefill and decode steps against whole attention; the state is encoded and updated in place."""
+    if FULL or cpu == "native" or depth == 21], 2))
+def test_hidden_cache_over_steps(dtype, depth, cpu, form):
+    """Prefill and decode steps against whole attention; the state is updated in place, encoded where products of tiles read it."""
     n, m, length = 4, 2, 70
     x_type, r_type = tensor((None, None, n, depth), dtype), tensor((None, None, m, depth), dtype)
     c_type = tensor((None, m, length, depth), dtype)
@@ -177,12 +159,14 @@ def test_hidden_cache_over_steps(dtype, depth, cpu):
       %v1 = nn.cache_update %v, %s positions(%p) : {c_type}, {r_type}, tensor<?xi64>
       %o = nn.attention %q, %k1, %v1 positions(%p : tensor<?xi64>) scale(0.25) causal : {x_type}, {c_type}, {c_type} -> {x_type}
       return %o, %k1, %v1 : {x_type}, {c_type}, {c_type}
-    }}""", cpu)
+    }}""", cpu, form)
     assert [name.split("_")[0] for name in launches(program)] == ["cache", "cache", "attention"]
     pairs = 2 if dtype == BF16 else 1
     padded = -(-depth // 16) * 16
     states = [np.zeros((2, m, 2, -(-depth // pairs), 64, pairs), dtype),
               np.zeros((2, m, -(-length // pairs), padded, pairs), dtype)]
+    if form == "rows":
+        states = [np.zeros((2, m, length, depth), dtype) for _ in "kv"]
     q, r, s = (random((2, length, heads, depth), dtype, i) for i, heads in enumerate((n, m, m)))
     expected = reference(q, np.moveaxis(r, 1, 2), np.moveaxis(s, 1, 2), 0.25)
     start = 0
@@ -198,9 +182,9 @@ def test_hidden_cache_over_steps(dtype, depth, cpu):
 GIVEN = [(given, window, causal) for given in ("positions lengths", "positions", "lengths", "") for window in (None, 24, 1, 200) for causal in (True, False)]
 
 
-@pytest.mark.parametrize("given,window,causal", sample(GIVEN, 0, 1, 2, 3, 8, 10, 17, 24, 25))
-def test_work_counts_what_is_seen(given, window, causal):
-    """Two products over the pairs that see each other, row by row of the batch; packing moves keys up to the last seen."""
+@pytest.mark.parametrize("given,window,causal,form", both(sample(GIVEN, 0, 1, 2, 3, 8, 10, 17, 24, 25), 2))
+def test_work_counts_what_is_seen(given, window, causal, form):
+    """Two products over the pairs that see each other, row by row of the batch; packing, for products of tiles, moves keys up to the last seen."""
     b, n, m, length, d = 3, 4, 2, 96, 16
     q_type, k_type = tensor((None, None, n, d), "f32"), tensor((None, m, length, d), "f32")
     values = {"positions": np.array([60, 0, 95]), "lengths": np.array([96, 20, 200])}
@@ -211,7 +195,7 @@ def test_work_counts_what_is_seen(given, window, causal):
     func.func @main(%q: {q_type}, %k: {k_type}, %v: {k_type}{arguments}) -> {q_type} {{
       %o = nn.attention %q, %k, %v {clauses} scale(0.3){tail} : {q_type}, {k_type}, {k_type} -> {q_type}
       return %o : {q_type}
-    }}""")
+    }}""", form=form)
     positions = values["positions"] if "positions" in given else np.zeros(b, int)
     lengths = values["lengths"] if "lengths" in given else np.full(b, length)
     for queries in (1, 7, 40):
@@ -224,7 +208,7 @@ def test_work_counts_what_is_seen(given, window, causal):
                      *(values[name] for name in given.split())])
         work = {name.split("_")[0]: count for name, count in program.launched}
         assert work["attention"] == 4 * n * d * visible.sum()
-        assert work["pack"] == m * d * upto.any(1).sum()
+        assert work.get("pack") == (m * d * upto.any(1).sum() if form == "tiles" else None)
 
 
 def test_plain_state_and_old_value():

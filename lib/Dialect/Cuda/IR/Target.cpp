@@ -129,6 +129,8 @@ kernel::RoutingSizes TargetAttr::getRouting() const { return {/*chunks=*/128, /*
 
 bool TargetAttr::approximatesActivations() const { return getActivation() == Activation::Approximate; }
 
+bool TargetAttr::attendsByRows() const { return true; }
+
 bool TargetAttr::isHost() const { return false; }
 
 StringRef TargetAttr::getKind() const { return "cuda"; }

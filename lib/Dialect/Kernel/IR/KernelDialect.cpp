@@ -73,6 +73,9 @@ LogicalResult KernelDialect::verifyOperationAttribute(Operation *op, NamedAttrib
   }
   if (attribute.getName() == getTilesAttrName() || attribute.getName() == getEpilogueAttrName())
     return verifyDecision(op, attribute);
+  if (attribute.getName() == getByRowsAttrName() &&
+      !(isa<UnitAttr>(attribute.getValue()) && op->getName().getStringRef() == "nn.attention"))
+    return op->emitOpError() << "'" << getByRowsAttrName() << "' is a unit attribute of nn.attention";
   if (attribute.getName() == passTokensAttrName)
     return verifyPassTokens(op, attribute.getValue());
   if (attribute.getName() == passesAttrName)

@@ -24,7 +24,7 @@ def Cuda_Arrival : Cuda_Enum<"Arrival", "how threads hand over the rows that the
   I32EnumAttrCase<"Lag", 0, "lag">, I32EnumAttrCase<"Noinc", 1, "noinc">]>;
 
 def Cuda_TargetAttr : AttrDef<Cuda_Dialect, "Target", [DeclareAttrInterfaceMethods<Kernel_TargetAttrInterface,
-    ["getTilesOf", "estimateTiles", "getRouting", "approximatesActivations", "choosePlan"]>]> {
+    ["getTilesOf", "estimateTiles", "getRouting", "approximatesActivations", "attendsByRows", "choosePlan"]>]> {
   let mnemonic = "target";
   let summary = "An NVIDIA GPU that kernels are made for";
   let description = [{

@@ -42,6 +42,12 @@ def Kernel_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       return false;
     }]>,
     InterfaceMethod<[{
+      Whether an attention is made a query at a time (`kernel.by_rows`) in place of products of tiles, which need caches
+      packed for them.
+    }], "bool", "attendsByRows", (ins), "", [{
+      return false;
+    }]>,
+    InterfaceMethod<[{
       Whether the processor of the host program runs the kernels too: they share its memory then.
     }], "bool", "isHost", (ins)>,
     InterfaceMethod<[{

@@ -39,10 +39,12 @@ def Kernel_Dialect : Dialect {
     walk its share on a target that gives it a range: all its column blocks of a tile, then the next tile, so that the
     rows stay in the cache and the weights of an expert follow each other.
 
-    Two decisions of level `scheduled` stand on ops of other dialects. `kernel.tiles` (`#kernel.tiles`) says which tiles the products of an
+    Three decisions of level `scheduled` stand on ops of other dialects. `kernel.tiles` (`#kernel.tiles`) says which tiles the products of an
     `nn.linear`, an `nn.attention` or, as a list of two, a `moe.expert` are made with; graph-choose-tiles writes it.
     `kernel.epilogue = i` on an elementwise `linalg.generic` says that its body runs in the kernel that computes its
     operand `i`, before that is stored; graph-mark-epilogues writes it, and without it the op is a kernel of its own.
+    `kernel.by_rows` on an `nn.attention` says that each query walks its keys for itself, on caches as they are, in place of products of tiles;
+    graph-choose-tiles writes it where the target asks for it.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -52,6 +54,7 @@ def Kernel_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getColumnsInsideAttrName() { return "kernel.columns_inside"; }
     static constexpr ::llvm::StringLiteral getTilesAttrName() { return "kernel.tiles"; }
     static constexpr ::llvm::StringLiteral getEpilogueAttrName() { return "kernel.epilogue"; }
+    static constexpr ::llvm::StringLiteral getByRowsAttrName() { return "kernel.by_rows"; }
 
     void registerAttributes();
     void registerOps();
