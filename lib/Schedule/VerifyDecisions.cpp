@@ -22,6 +22,8 @@ static std::string whyNotForAttention(const ProductTiles &tiles) {
 static std::string whyNotTiles(Operation *op, TargetAttrInterface target) {
   if (isByRows(op) && op->hasAttr(KernelDialect::getTilesAttrName()))
     return "has 'kernel.tiles' and 'kernel.by_rows'; leave one of them out";
+  if (isa<nn::AttentionOp>(op) && !isByRows(op) && target && target.attendsByRows())
+    return "has no 'kernel.by_rows', without which attention has no form for " + target.describe();
   if (!hasTiles(op))
     return "has no 'kernel.tiles'; run graph-choose-tiles";
   for (auto [i, product] : llvm::enumerate(productsOf(op))) {
@@ -100,8 +102,8 @@ private:
       auto encoding = dyn_cast<StringAttr>(type.getEncoding());
       auto it = encodings.find(value);
       if (it == encodings.end())
-        return "has a value of an encoded type; only states that nothing but nn.cache_update and nn.attention uses "
-               "have encodings";
+        return "has a value of an encoded type; only states that nothing but nn.cache_update and nn.attention, not by "
+               "rows ('kernel.by_rows'), uses have encodings";
       if (!encoding || encoding.getValue() != it->second)
         return ("has a value of an encoded type; attention reads it as \"" + it->second + "\"").str();
     }

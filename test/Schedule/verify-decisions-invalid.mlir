@@ -150,7 +150,7 @@ func.func @other_form(%k: tensor<1x1x8x2xf32, "value"> {moe.state}, %r: tensor<1
 
 // -----
 
-// expected-error@+1 {{'func.func' op has a value of an encoded type; only states that nothing but nn.cache_update and nn.attention uses have encodings}}
+// expected-error@+1 {{'func.func' op has a value of an encoded type; only states that nothing but nn.cache_update and nn.attention, not by rows ('kernel.by_rows'), uses have encodings}}
 func.func @no_state(%k: tensor<1x1x8x2xf32, "key">) {
   return
 }
@@ -162,4 +162,24 @@ func.func @both(%q: tensor<1x1x2x4xf32>, %k: tensor<1x2x8x4xf32>) {
   %o = nn.attention %q, %k, %k scale(1.0) {kernel.by_rows, kernel.tiles = #kernel.tiles<rows = 6, columns = 64, block_columns = 64, depth = 1, chunk_rows = 48>}
       : tensor<1x1x2x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32> -> tensor<1x1x2x4xf32>
   return
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 256, depth = 64, activation = approximate>} {
+  func.func @tiles_of_attention(%q: tensor<1x1x2x4xf32>, %k: tensor<1x2x8x4xf32>) {
+    // expected-error@+1 {{'nn.attention' op has no 'kernel.by_rows', without which attention has no form for GPU 'h200'}}
+    %o = nn.attention %q, %k, %k scale(1.0) {kernel.tiles = #kernel.tiles<rows = 128, columns = 64, block_columns = 64, depth = 32, chunk_rows = 128>}
+        : tensor<1x1x2x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32> -> tensor<1x1x2x4xf32>
+    return
+  }
+}
+
+// -----
+
+// expected-error@+1 {{'func.func' op has a value of an encoded type; only states that nothing but nn.cache_update and nn.attention, not by rows ('kernel.by_rows'), uses have encodings}}
+func.func @encoded(%k: tensor<1x1x8x2xf32, "key"> {moe.state}, %v: tensor<1x1x8x2xf32> {moe.state}, %r: tensor<1x1x1x2xf32>)
+    -> (tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32, "key"> {moe.state_of = 0}, tensor<1x1x8x2xf32> {moe.state_of = 1}) {
+  %o = nn.attention %r, %k, %v scale(1.0) {kernel.by_rows} : tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32, "key">, tensor<1x1x8x2xf32> -> tensor<1x1x1x2xf32>
+  return %o, %k, %v : tensor<1x1x1x2xf32>, tensor<1x1x8x2xf32, "key">, tensor<1x1x8x2xf32>
 }

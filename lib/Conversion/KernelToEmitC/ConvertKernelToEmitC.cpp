@@ -205,6 +205,7 @@ struct ConvertKernelToEmitC : kernel::impl::ConvertKernelToEmitCBase<ConvertKern
   void runOnOperation() override {
     OpBuilder b(&getContext());
     SmallVector<FuncOp> kernels(getOperation().getOps<FuncOp>());
+    llvm::for_each(kernels, roundConstants);
     llvm::DenseSet<Attribute> members; // part of other kernels
     for (FuncOp func : kernels)
       for (auto member : func.getBody().getOps<cuda::MemberOp>())
@@ -216,7 +217,6 @@ struct ConvertKernelToEmitC : kernel::impl::ConvertKernelToEmitCBase<ConvertKern
       }
       if (members.contains(func.getSymNameAttr()))
         continue;
-      roundConstants(func);
       if (!Emitter(b).emitFunction(func))
         return signalPassFailure();
       func.erase(); // at once: names are free for what is read when the pass has failed

@@ -183,7 +183,7 @@ LogicalResult Emitter::emitCast(Operation *op) {
     return set(op, call(op, b.getI32Type(), DeviceFunction::BitsOf, get(op->getOperand(0))));
   }
   if (!isa<arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp,
-           arith::FPToSIOp, arith::ExtUIOp, arith::IndexCastUIOp>(op))
+           arith::FPToSIOp, arith::ExtUIOp, arith::IndexCastUIOp, arith::UIToFPOp>(op))
     return failure();
   Type from = op->getOperand(0).getType(), to = op->getResult(0).getType(), type = convert(to);
   Value value = get(op->getOperand(0));
@@ -193,7 +193,7 @@ LogicalResult Emitter::emitCast(Operation *op) {
     return from.isF32() ? set(op, call(op, type, DeviceFunction::FromFloat, value, TypeAttr::get(type))) : failure();
   if (value.getType() == type) // index and i64
     return set(op, value);
-  bool isUnsigned = isa<arith::ExtUIOp, arith::IndexCastUIOp>(op);
+  bool isUnsigned = isa<arith::ExtUIOp, arith::IndexCastUIOp, arith::UIToFPOp>(op);
   if (isUnsigned && !from.isInteger(1)) {
     Type middle = IntegerType::get(b.getContext(), value.getType().getIntOrFloatBitWidth(), IntegerType::Unsigned);
     value = emitc::CastOp::create(b, op->getLoc(), middle, value);

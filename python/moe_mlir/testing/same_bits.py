@@ -189,9 +189,14 @@ def _opt(tool):
     return tool.resolve().with_name("moe-opt")
 
 
+def _entry_of(source):
+    """Of a model, its MoE layers; a text has the functions that it has."""
+    return ["--entry=layers"] if source.suffix == ".pt2" else []
+
+
 def with_exact_activations(tool, source, folder):
     """The graph of a model whose target approximates no activation."""
-    graph = compile_with(tool, source, folder / "graph.mlir", f"--target={GPU}", "--to=graph")
+    graph = compile_with(tool, source, folder / "graph.mlir", f"--target={GPU}", "--to=graph", *_entry_of(source))
     passes = [_opt(tool), graph, f"--kernel-set-target=target={GPU}", "-o", folder / "exact.mlir"]
     done = subprocess.run(passes, capture_output=True, text=True, timeout=600)
     if done.returncode:
@@ -219,7 +224,7 @@ def _run_on_gpu(tool, source, folder, calls, exact):
     from emulated_program import from_object
 
     source = with_exact_activations(tool, source, folder) if exact else source
-    program = compile_with(tool, source, folder / "program.o", f"--target={GPU}", "--emit=obj")
+    program = compile_with(tool, source, folder / "program.o", f"--target={GPU}", "--emit=obj", *_entry_of(source))
     try:
         run = from_object(program, folder, tool)
         return _run_calls(lambda *words: run(*words, "--device", "cuda:0"), folder, calls)

@@ -86,3 +86,17 @@ kernel.func @rounded(%a: f32, %y: memref<1xf32>) {
   memref.store %b, %y[%c0] : memref<1xf32>
   kernel.return
 }
+
+// CHECK-LABEL: void unsigned_to_float(int32_t v1, bool v2, float* v3)
+// CHECK: uint32_t [[U:.*]] = (uint32_t) v1;
+// CHECK: float [[F:.*]] = (float) [[U]];
+// CHECK: float [[G:.*]] = (float) v2;
+kernel.func @unsigned_to_float(%a: i32, %b: i1, %y: memref<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.uitofp %a : i32 to f32
+  memref.store %f, %y[%c0] : memref<2xf32>
+  %g = arith.uitofp %b : i1 to f32
+  memref.store %g, %y[%c1] : memref<2xf32>
+  kernel.return
+}

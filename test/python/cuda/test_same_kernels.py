@@ -20,8 +20,8 @@ open(sys.argv[3], "wb").write(data.replace(b"= 1.000000000e+00f;", b"= 1.0001000
 OLDER = """#!{python}
 import re, subprocess, sys
 source, _, output, *flags = sys.argv[1:]
-target = [flag for flag in flags if flag.startswith("--target=")]
-subprocess.run([{real!r}, source, "--to=kernel", "-o", output + ".mlir", "-q", *target], check=True)
+of_model = [flag for flag in flags if flag.startswith(("--target=", "--entry="))]
+subprocess.run([{real!r}, source, "--to=kernel", "-o", output + ".mlir", "-q", *of_model], check=True)
 text, count = re.subn(" fastmath<(?:afn|arcp|,)+>", "", open(output + ".mlir").read())
 assert count
 open(output + ".mlir", "w").write(text)

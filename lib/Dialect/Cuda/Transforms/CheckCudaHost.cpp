@@ -25,7 +25,8 @@ static StringRef fault(Operation *op) {
     return "";
   if (hasEffect<MemoryEffects::Read>(op) || hasEffect<MemoryEffects::Write>(op))
     return "touches device memory from the host program, which programs for a GPU cannot do; sizes and positions that "
-           "elements of a tensor decide (tensor.extract) are for --target=cpu";
+           "elements of a tensor decide (tensor.extract), and checks of indices that are not known to be inside, are for "
+           "--target=cpu; --entry=layers compiles the MoE layers of a model";
   return "";
 }
 
