@@ -120,6 +120,7 @@ def test_all_sides_exchange_the_same_rows(tmp_path):
     assert [s["side"] for s in samples[:8]] == [*(order := ["compiled", "openmpi", "openmpi, counts known", "gloo"]), *order[::-1]]
 
 
+@whole
 @two_cores
 def test_windows_are_measured(tmp_path):
     samples = windows.measure(windows.program(tmp_path), CORES, rounds=1, seconds=1e-4, sizes=(4096, 65536))

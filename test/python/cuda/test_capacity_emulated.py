@@ -12,11 +12,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "layers"))
 from layer_cases import Gate, Layer, Layers, check_close  # noqa: E402
 from layer_program import DTYPES, Graph  # noqa: E402
 
-from moe_mlir.testing.full import sample  # noqa: E402
+from moe_mlir.testing.full import FULL, sample  # noqa: E402
 
 pytestmark = needs_cuda
 TOKENS = [0, 1, 9, 40, 300]  # a chunk has 8 of them, a warp takes 32 at a time
-SEEDS = (1, 2, 3)  # of the emulated GPU's schedules
+SEEDS = (1, 2, 3) if FULL else (1, 2)  # of the emulated GPU's schedules
 ROUNDINGS = ("tutel", "deepspeed", "megablocks")
 
 
@@ -57,7 +57,7 @@ def gates(tmp_path_factory):
     return all_gates, graph.compile(), build(as_graph(graph.text()), folder)
 
 
-@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize("tokens", sample(TOKENS, 0, 1, 4))
 def test_pairs_that_are_dropped(gates, tokens, tmp_path):
     all_gates, on_cpu, program = gates
     random, inputs = np.random.default_rng(tokens), {}
@@ -95,7 +95,7 @@ def layers(tmp_path_factory):
     return made, build(as_graph(graph.text()), tmp_path_factory.mktemp("layers"))
 
 
-@pytest.mark.parametrize("tokens, routing", sample([(tokens, routing) for tokens in TOKENS for routing in ("random", "one", "skip")], 0, 4, 8, 10))
+@pytest.mark.parametrize("tokens, routing", sample([(tokens, routing) for tokens in TOKENS for routing in ("random", "one", "skip")], 4, 8))
 def test_layers(layers, tokens, routing, tmp_path):
     made, program = layers
     inputs = made.inputs(tokens, routing, seed=tokens)

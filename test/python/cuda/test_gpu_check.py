@@ -215,6 +215,7 @@ def test_a_fault_costs_its_own_row(bundle, tmp_path, fault, kind):
     assert found["ranks"]["state"] == "passed"
 
 
+@whole
 def test_a_hang_in_a_launch(bundle, tmp_path):
     found = check(bundle, tmp_path, ["launches"], hang={"kernel": "experts_down"})["launches"]
     (hang,) = lines_of(tmp_path / "results", "launches", "hang")
