@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "AttentionOperands.h"
 #include "AttentionWork.h"
-#include "Lowering.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -169,16 +169,10 @@ void AttentionProgram::maskRow(const Unit &unit, Value row, Value end) {
   Value query, g;
   std::tie(query, g) = split(unit, row);
   Value head = k.add(k.mul(unit.keyHead, k.idx(group)), g);
-  auto clamp = [&](Value tensor, Value index, int64_t dim) -> Value { // a size of one serves all
-    auto type = cast<MemRefType>(tensor.getType());
-    if (type.getDimSize(dim) == 1)
-      return k.idx(0);
-    return type.isDynamicDim(dim) ? k.min(index, k.sub(k.dim(tensor, dim), k.idx(1))) : index;
-  };
   auto each = [&](Value tensor, llvm::function_ref<Value(Value, Value)> combine) {
-    Value b = clamp(tensor, unit.batch, 0), n = clamp(tensor, head, 1);
+    SmallVector<Value> place = sharedIndices(k, tensor, unit.batch, head);
     k.loop(unit.firstKey, k.min(end, cacheLength), 1, [&](Value j) {
-      k.store(combine(k.load(scores, {at, j}), k.load(tensor, {b, n, query, j})), scores, {at, j});
+      k.store(combine(k.load(scores, {at, j}), k.load(tensor, {place[0], place[1], query, j})), scores, {at, j});
     });
   };
   if (bias) // what it says of a hidden key, which may be no number, counts for nothing
@@ -318,11 +312,7 @@ Value AttentionProgram::emit(MemRefType resultType) {
   });
   // Multiply-adds of both products.
   OpFoldResult flops = mulSizes(rewriter, loc, {work().pairs(), sizes[2], rewriter.getIndexAttr(2 * (depth + width))});
-  k.launch(rewriter,
-           "attention_" + std::to_string(heads) + "x" + std::to_string(depth) +
-               (width == depth ? "" : "x" + std::to_string(width)) + (sinks ? "_sinks" : "") + (bias ? "_bias" : "") +
-               "_group" + std::to_string(group) + "_" + typeName(element),
-           mulSizes(rewriter, loc, {sizes[0], sizes[1]}), flops);
+  k.launch(rewriter, attentionName("attention", op), mulSizes(rewriter, loc, {sizes[0], sizes[1]}), flops);
   return buffer;
 }
 

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "AttentionOperands.h"
 #include "AttentionWork.h"
-#include "Lowering.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -48,7 +48,7 @@ private:
   void captureOperands(Value result);
   Unit unitAt(ValueRange at);
   SmallVector<Value> own(const Unit &unit, Value last) { return {unit.batch, unit.query, unit.head, last}; }
-  /// An element of a mask or of a bias, whose sizes of one serve all.
+  /// An element of a mask or of a bias.
   Value elementOf(Value tensor, const Unit &unit, Value key);
   Value score(const Unit &unit, Value key);
   /// Takes the keys [first, end); `carried` are the largest score and the sum of the weights before.
@@ -84,13 +84,9 @@ AttentionRowsProgram::Unit AttentionRowsProgram::unitAt(ValueRange at) {
 }
 
 Value AttentionRowsProgram::elementOf(Value tensor, const Unit &unit, Value key) {
-  auto type = cast<MemRefType>(tensor.getType());
-  auto clamp = [&](Value index, int64_t dim) -> Value {
-    if (type.getDimSize(dim) == 1)
-      return k.idx(0);
-    return type.isDynamicDim(dim) ? k.min(index, k.sub(k.dim(tensor, dim), k.idx(1))) : index;
-  };
-  return k.load(tensor, {clamp(unit.batch, 0), clamp(unit.head, 1), unit.query, key});
+  SmallVector<Value> place = sharedIndices(k, tensor, unit.batch, unit.head);
+  place.append({unit.query, key});
+  return k.load(tensor, place);
 }
 
 Value AttentionRowsProgram::score(const Unit &unit, Value key) {
@@ -197,11 +193,7 @@ Value AttentionRowsProgram::emit(MemRefType resultType) {
   });
   // Multiply-adds of both products.
   OpFoldResult flops = mulSizes(rewriter, loc, {pairs(), sizes[2], rewriter.getIndexAttr(2 * (depth + width))});
-  k.launch(rewriter,
-           "attention_rows_" + std::to_string(heads) + "x" + std::to_string(depth) +
-               (width == depth ? "" : "x" + std::to_string(width)) + (sinks ? "_sinks" : "") + (bias ? "_bias" : "") +
-               "_group" + std::to_string(group) + "_" + typeName(resultType.getElementType()),
-           mulSizes(rewriter, loc, {sizes[0], sizes[1]}), flops);
+  k.launch(rewriter, attentionName("attention_rows", op), mulSizes(rewriter, loc, {sizes[0], sizes[1]}), flops);
   return buffer;
 }
 
