@@ -151,7 +151,7 @@ def write_whole_model(cases):
     from moe_mlir.testing.models import tiny_model
 
     folder = cases.place("model-whole")
-    model = tiny_model("qwen3_moe", dtype=torch.float32, num_hidden_layers=2, vocab_size=65)  # weights are not compressed by much
+    model = tiny_model("qwen3_moe", dtype=torch.float32, num_hidden_layers=2, vocab_size=65)  # random weights hardly compress
     export_model(model, folder / "model.pt2", cache=False)
     compile_program(cases.build, folder / "model.pt2", folder / "program", "--target=cuda:h200")
     (folder / "model.pt2").unlink()

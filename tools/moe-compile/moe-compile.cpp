@@ -261,8 +261,7 @@ int main(int argc, char **argv) {
   options.windows = bytes.value_or(0);
   if (targetCpu.getNumOccurrences())
     options.targetCpu = targetCpu;
-  if (entry.getNumOccurrences())
-    options.entry = entry;
+  options.entry = entry;
   options.from = levelOption(fromLevel, bad);
   options.to = levelOption(toLevel, bad);
   options.dumpFolder = dumpFolder;

@@ -33,7 +33,7 @@ struct CompileOptions {
   std::string cluster;                  ///< "8xH200" (LayerTimes.h); empty: that of the target, if it is a GPU.
   int64_t scheduleTokens = 0;           ///< Of all ranks together; 0: those of the input, or as LayerTimes.h says.
   int64_t windows = 0;                  ///< Bytes of a rank's windows, at most; 0: as graph-cut-exchanges says.
-  std::optional<Entry> entry;           ///< None: main.
+  Entry entry = Entry::Main;
   std::optional<Level> from;            ///< Level of an IR input; none: what the file says.
   std::optional<Level> to;              ///< Print the IR of this level instead of making a program.
   std::string dumpFolder;               ///< Empty: no intermediates.

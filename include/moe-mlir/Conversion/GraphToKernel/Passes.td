@@ -8,8 +8,8 @@ def ConvertGraphToKernel : Pass<"convert-graph-to-kernel", "::mlir::ModuleOp"> {
   let summary = "Lower nn, moe and linalg on tensors to kernels on memrefs";
   let description = [{
     Every tensor becomes a row-major memref, every op (or fused group) a `kernel.func` and its `kernel.launch`; reshapes
-    become views. Kernels of equal content are shared. What the host function still computes is sizes
-    and capacities.
+    become views. Kernels of equal content are shared. The host function computes only sizes and
+    capacities.
 
     | graph | kernel level |
     |---|---|
@@ -23,7 +23,7 @@ def ConvertGraphToKernel : Pass<"convert-graph-to-kernel", "::mlir::ModuleOp"> {
 
     The pass decides nothing: it carries out what level `scheduled` says (`kernel.tiles`, `kernel.epilogue`, `placement`,
     `in_place`, encodings, `fastmath`). Of the target it asks only how routing divides its work, and whether the host
-    shares the kernels' memory: if not, the host reads no tensor, and a kernel writes what is constant.
+    shares the kernels' memory. If it does not, the host reads no tensor, and kernels write small constant tensors.
 
     Fails, before anything is changed, with one error that names an op that has no lowering and its place, or one for each
     decision that cannot be carried out.
