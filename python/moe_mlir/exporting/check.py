@@ -15,6 +15,7 @@ from ..errors import Error, MismatchError
 
 TOKENS = 8
 CHUNKINGS = {8: {}, 5: {3: {}, 1: {1: {1: {}}}}}  # 8, 5+3, 5+1+1+1: what begins alike runs once
+PIECES = [5, 1, 1, 1]
 BATCHES = (2, 1)
 
 # Intermediate columns of an expert while logits are compared.
@@ -26,6 +27,10 @@ ONE_THREAD_BYTES = 8 << 30
 # Largest difference that is accepted, relative to the largest logit. Chunks change the order of sums inside a matrix
 # product, nothing else.
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 1.0 / 16, torch.float16: 1.0 / 64}
+
+# Where a model is badly conditioned (a norm of a few numbers that are nearly zero), another order of sums changes more than that:
+# its own answers for these tokens in other pieces say how much. Up to so many tolerances that is no fault of the graph.
+MOST_NOISE = 100
 
 # In a low precision such a change can make a router choose another expert, and that row is then rightly different. A
 # cache that is written or read at the wrong place damages every row after the first chunk, that is at least three of
@@ -51,7 +56,7 @@ def check_exported(
     narrowed    callable: () -> context in which the experts of both are narrow
     in_pieces   callable: tokens [B, S], sizes of chunks -> logits [B, S, V] that the model gives for these chunks with a
                 cache of its own. It is asked where the graph differs: the tokens of a batch may mix in a model, which then
-                has other logits for other pieces
+                has other logits for other pieces, and a model may make much of the order of sums
     """
     inputs = _sample(1, vocab_size, forced_ids)
     if not _logits(eager, inputs).isfinite().all():
@@ -97,10 +102,11 @@ def _compare_chunks(exported, expected, states, inputs, dtype, in_pieces=None):
                 compare(logits, expected[own], dtype, what)
             except MismatchError as different:
                 try:
-                    own_logits = in_pieces(part["input_ids"], sizes)
+                    own_logits, others = (in_pieces(part["input_ids"], each) for each in (sizes, PIECES))
                 except Exception:  # it has no such cache: nothing speaks for the graph
                     raise different from None
-                compare(logits, own_logits, dtype, what)
+                noise = (others.double() - expected[own].double()).abs().amax(dim=-1)
+                compare(logits, own_logits, dtype, what, noise)
         begin += batch
 
 
@@ -159,12 +165,15 @@ def few_threads(model):
         torch.set_num_threads(threads)
 
 
-def compare(actual, expected, dtype, what):
-    """Raise `MismatchError` unless the rows `[B, S, V]` agree within the bound of `dtype`."""
+def compare(actual, expected, dtype, what, noise=None):
+    """Raise `MismatchError` unless the rows `[B, S, V]` agree within the bound of `dtype`, or twice `noise [B, S]`."""
     largest = expected.abs().max().item()
     by_row = (actual.double() - expected.double()).abs().amax(dim=-1)
     bound = TOLERANCE[dtype] * max(largest, 1e-30)
-    wrong = 1 - (by_row <= bound).double().mean().item()
+    allowed = torch.full_like(by_row, bound)
+    if noise is not None and dtype.itemsize >= 4:
+        allowed = torch.maximum(allowed, (2 * noise).clamp(max=MOST_NOISE * bound))
+    wrong = 1 - (by_row <= allowed).double().mean().item()
     if wrong > (LOW_PRECISION_OUTLIERS if dtype.itemsize < 4 else 0):
         raise MismatchError(
             f"the exported graph differs from the model for {what}: largest logit difference "
