@@ -1,6 +1,7 @@
 //===- ConvertKernelToEmitC.cpp - convert-kernel-to-emitc ---------------------------------------------------------===//
 
 #include "Emitter.h"
+#include "ExpandScalars.h"
 
 #include "moe-mlir/Conversion/KernelToEmitC/Launch.h"
 #include "moe-mlir/Conversion/KernelToEmitC/Passes.h"
@@ -182,30 +183,13 @@ emitc::FuncOp Emitter::emitFunction(FuncOp func) {
   return emitted;
 }
 
-/// Numbers of Python are of f64, which no kernel computes in: what a region rounds to f32 is written as it is then.
-static void roundConstants(FuncOp func) {
-  func.walk([](arith::TruncFOp trunc) {
-    FloatAttr number;
-    if (!trunc.getType().isF32() || !matchPattern(trunc.getIn(), m_Constant(&number)) || !number.getType().isF64())
-      return;
-    llvm::APFloat value = number.getValue();
-    bool losesInfo;
-    value.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-    OpBuilder b(trunc);
-    trunc.getResult().replaceAllUsesWith(arith::ConstantFloatOp::create(b, trunc.getLoc(), b.getF32Type(), value));
-    Operation *constant = trunc.getIn().getDefiningOp();
-    trunc.erase();
-    if (constant->use_empty())
-      constant->erase();
-  });
-}
-
 namespace {
 struct ConvertKernelToEmitC : kernel::impl::ConvertKernelToEmitCBase<ConvertKernelToEmitC> {
   void runOnOperation() override {
     OpBuilder b(&getContext());
     SmallVector<FuncOp> kernels(getOperation().getOps<FuncOp>());
-    llvm::for_each(kernels, roundConstants);
+    if (llvm::any_of(kernels, [](FuncOp func) { return failed(expandScalars(func)); }))
+      return signalPassFailure();
     llvm::DenseSet<Attribute> members; // part of other kernels
     for (FuncOp func : kernels)
       for (auto member : func.getBody().getOps<cuda::MemberOp>())

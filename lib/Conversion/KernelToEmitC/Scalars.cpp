@@ -58,6 +58,12 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
     Value value = emitc::CastOp::create(b, loc, bits, operand(0));
     return set(op, emitc::CastOp::create(b, loc, type, Op::create(b, loc, bits, value, operand(1)).getResult()));
   };
+  auto unsignedly = [&](auto tag) {
+    using Op = decltype(tag);
+    Type bits = IntegerType::get(b.getContext(), type.getIntOrFloatBitWidth(), IntegerType::Unsigned);
+    Value x = emitc::CastOp::create(b, loc, bits, operand(0)), y = emitc::CastOp::create(b, loc, bits, operand(1));
+    return set(op, emitc::CastOp::create(b, loc, type, Op::create(b, loc, bits, x, y).getResult()));
+  };
   auto called = [&](DeviceFunction callee) { return set(op, call(op, type, callee, {operand(0), operand(1)})); };
   bool isBool = source.isInteger(1);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -83,14 +89,16 @@ LogicalResult Emitter::emitArithmetic(Operation *op) {
       })
       // Of a negative number it is undefined in C++17.
       .Case<arith::ShLIOp>([&](auto) { return shifted(emitc::BitwiseLeftShiftOp()); })
+      .Case<arith::ShRSIOp>([&](auto) { return binary(emitc::BitwiseRightShiftOp()); }) // keeps the sign in all compilers
       .Case<arith::ShRUIOp>([&](auto) { return shifted(emitc::BitwiseRightShiftOp()); })
       .Case<arith::MaxSIOp>([&](auto) { return chosen(emitc::CmpPredicate::gt); })
       .Case<arith::MinSIOp>([&](auto) { return chosen(emitc::CmpPredicate::lt); })
       // Sizes and indices are never negative, so unsigned division of them is the signed one.
       .Case<arith::DivUIOp, arith::RemUIOp>([&](auto) -> LogicalResult {
+        const bool isQuotient = isa<arith::DivUIOp>(op);
         if (!source.isIndex())
-          return failure();
-        return isa<arith::DivUIOp>(op) ? binary(emitc::DivOp()) : binary(emitc::RemOp());
+          return isQuotient ? unsignedly(emitc::DivOp()) : unsignedly(emitc::RemOp());
+        return isQuotient ? binary(emitc::DivOp()) : binary(emitc::RemOp());
       })
       .Case<arith::MaximumFOp>([&](auto) { return called(DeviceFunction::Maximum); })
       .Case<arith::MinimumFOp>([&](auto) { return called(DeviceFunction::Minimum); })

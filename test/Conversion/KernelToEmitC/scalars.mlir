@@ -87,6 +87,57 @@ kernel.func @rounded(%a: f32, %y: memref<1xf32>) {
   kernel.return
 }
 
+// So what a region computes in them is computed in f32.
+// CHECK-LABEL: void halves(moe::F16 v1, moe::Bf16 v2, moe::F16* v3, moe::Bf16* v4
+kernel.func @halves(%a: f16, %b: bf16, %y: memref<1xf16>, %z: memref<1xbf16>) {
+  %c0 = arith.constant 0 : index
+  // CHECK-DAG: float [[A:.*]] = moe::toFloat(v1);
+  // CHECK: moe::F16 [[S:.*]] = moe::fromFloat<moe::F16>({{.*}});
+  // CHECK: moe::storeGlobal({{.*}}, [[S]]);
+  %s = arith.addf %a, %a : f16
+  memref.store %s, %y[%c0] : memref<1xf16>
+  // CHECK: float [[E:.*]] = moe::exp({{.*}});
+  // CHECK: moe::Bf16 [[R:.*]] = moe::fromFloat<moe::Bf16>([[E]]);
+  %e = math.exp %b : bf16
+  // CHECK: float [[F:.*]] = moe::fma(
+  // CHECK: moe::fromFloat<moe::Bf16>([[F]]);
+  %f = math.fma %b, %b, %e : bf16
+  memref.store %f, %z[%c0] : memref<1xbf16>
+  %zero = arith.constant 0.0 : bf16
+  %positive = arith.cmpf ogt, %b, %zero : bf16
+  // CHECK: ? [[R]] : v2;
+  %r = arith.select %positive, %e, %b : bf16
+  memref.store %r, %z[%c0] : memref<1xbf16>
+  kernel.return
+}
+
+// Quotients of C++ are rounded towards zero.
+// CHECK-LABEL: void quotients(int64_t v1, int64_t v2
+kernel.func @quotients(%a: i64, %b: i64, %y: memref<4xi64>) {
+  %c0 = arith.constant 0 : index
+  // CHECK: int64_t [[Q:.*]] = v1 / v2;
+  // CHECK: int64_t [[BACK:.*]] = [[Q]] * v2;
+  // CHECK: bool {{.*}} = v1 != [[BACK]];
+  // CHECK: int64_t [[LESS:.*]] = [[Q]] + -1;
+  // CHECK: ? [[LESS]] : [[Q]];
+  %down = arith.floordivsi %a, %b : i64
+  memref.store %down, %y[%c0] : memref<4xi64>
+  // CHECK: int64_t [[MORE:.*]] = {{.*}} + 1;
+  // CHECK: ? [[MORE]] : {{.*}};
+  %up = arith.ceildivsi %a, %b : i64
+  memref.store %up, %y[%c0] : memref<4xi64>
+  // CHECK: int64_t {{.*}} = v1 >> v2;
+  %half = arith.shrsi %a, %b : i64
+  memref.store %half, %y[%c0] : memref<4xi64>
+  // CHECK: uint64_t [[X:.*]] = (uint64_t) v1;
+  // CHECK: uint64_t [[Y:.*]] = (uint64_t) v2;
+  // CHECK: uint64_t [[R:.*]] = [[X]] % [[Y]];
+  // CHECK: int64_t {{.*}} = (int64_t) [[R]];
+  %rest = arith.remui %a, %b : i64
+  memref.store %rest, %y[%c0] : memref<4xi64>
+  kernel.return
+}
+
 // CHECK-LABEL: void unsigned_to_float(int32_t v1, bool v2, float* v3)
 // CHECK: uint32_t [[U:.*]] = (uint32_t) v1;
 // CHECK: float [[F:.*]] = (float) [[U]];

@@ -46,6 +46,51 @@ def test_of_elements(tmp_path):
             same(np.load(tmp_path / "out" / f"{name}.npy"), values.astype(np.float32))
 
 
+@pytest.mark.parametrize("element, dtype", sample([("bf16", BF16), ("f16", np.dtype(np.float16))], 0))
+def test_of_halves(element, dtype, tmp_path):
+    """What a graph computes in 16 bits is rounded once for each operation."""
+    t = f"tensor<?x19x{element}>"
+    program = build(f"""
+    func.func @main(%x: {t} {{moe.name = "x"}}, %e: {t} {{moe.name = "e"}}) -> ({t} {{moe.name = "sum"}}, {t} {{moe.name = "quotient"}}, {t} {{moe.name = "exp"}}) {{
+      %sum = arith.addf %x, %e : {t}
+      %quotient = arith.divf %sum, %e : {t}
+      %exp = math.exp %e : {t}
+      return %sum, %quotient, %exp : {t}, {t}, {t}
+    }}""", tmp_path)
+    random = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        x, e = (np.stack([SPECIAL, *random.normal(size=(9, 19)) * 3]).astype(dtype) for _ in range(2))
+        total = x + e
+        expected = {"sum": total, "quotient": total / e, "exp": np.exp(e.astype(np.float64)).astype(np.float32).astype(dtype)}
+    call(program, tmp_path, {"x": x, "e": e})
+    for name, values in expected.items():
+        np.testing.assert_array_equal(np.load(tmp_path / "out" / f"{name}.npy").astype(np.float32), values.astype(np.float32))
+
+
+def test_of_integers(tmp_path):
+    """Quotients round down and up, signed and not, remainders have the dividend's sign, shifts keep theirs."""
+    t = "tensor<?x7xi64>"
+    program = build(f"""
+    func.func @main(%x: {t} {{moe.name = "x"}}, %by: {t} {{moe.name = "by"}}, %bits: {t} {{moe.name = "bits"}})
+        -> ({t} {{moe.name = "down"}}, {t} {{moe.name = "up"}}, {t} {{moe.name = "rest"}}, {t} {{moe.name = "half"}}, {t} {{moe.name = "unsigned"}}, {t} {{moe.name = "above"}}) {{
+      %down = arith.floordivsi %x, %by : {t}
+      %up = arith.ceildivsi %x, %by : {t}
+      %rest = arith.remsi %x, %by : {t}
+      %half = arith.shrsi %x, %bits : {t}
+      %unsigned = arith.divui %x, %by : {t}
+      %above = arith.ceildivui %x, %by : {t}
+      return %down, %up, %rest, %half, %unsigned, %above : {t}, {t}, {t}, {t}, {t}, {t}
+    }}""", tmp_path)
+    numbers = np.array([-7, -2, -1, 1, 2, 7, 2**62])
+    x, by = (part.copy() for part in np.broadcast_arrays(numbers[:, None], numbers))
+    call(program, tmp_path, {"x": x, "by": by, "bits": np.abs(by) % 64})
+    a, b = x.view(np.uint64), by.view(np.uint64)
+    expected = {"down": x // by, "up": -(-x // by), "rest": np.fmod(x, by), "half": x >> (np.abs(by) % 64),
+                "unsigned": (a // b).view(np.int64), "above": (a // b + (a % b != 0)).view(np.int64)}  # fmt: skip
+    for name, values in expected.items():
+        np.testing.assert_array_equal(np.load(tmp_path / "out" / f"{name}.npy"), values)
+
+
 SOFTPLUS = """
     %zero = arith.constant 0.0 : f32
     %size = math.absf %g : f32
