@@ -166,7 +166,7 @@ void AttentionRowsProgram::captureOperands(Value resultBuffer) {
   zero = k.f32(0.0);
 }
 
-/// Of a query and a key, of one head. Where the host cannot read positions and lengths, all that there may be.
+/// Of a query and a key, of one head. Where the host would have to wait for positions and lengths, all that there may be.
 OpFoldResult AttentionRowsProgram::pairs() {
   if (isOffloaded(lowering.module) && (adaptor.getPositions() || adaptor.getLengths()))
     return mulSizes(rewriter, loc, {sizes[0], sizes[1], length});

@@ -16,8 +16,7 @@ struct ConstantLowering : GraphPattern<arith::ConstantOp> {
       return failure();
     Location loc = op.getLoc();
     MemRefType type = memrefOf(op.getResult());
-    if (SplatValue splat = splatOf(op.getResult());
-        splat && (type.getNumElements() > 16 || isOffloaded(lowering.module))) {
+    if (SplatValue splat = splatOf(op.getResult()); splat && type.getNumElements() > 16) {
       // Cheaper to write than to keep in the object file; kernels take the scalar itself.
       Value result = memref::AllocOp::create(rewriter, loc, type);
       if (llvm::any_of(op->getUsers(), [](Operation *user) { return !isa<linalg::GenericOp>(user); }))

@@ -89,7 +89,7 @@ struct Box {
 void emitCopy(GraphLowering &lowering, OpBuilder &host, Location loc, Box source, Box dest,
               ArrayRef<OpFoldResult> sizes);
 void emitFill(GraphLowering &lowering, OpBuilder &host, Location loc, Value scalar, Value memref);
-/// A constant buffer of these numbers: part of the object file, or written by a kernel where kernels cannot read that.
+/// A constant buffer of these numbers, part of the object file.
 Value emitTable(GraphLowering &lowering, OpBuilder &host, Location loc, ElementsAttr elements, MemRefType type);
 Value emitTable(GraphLowering &lowering, OpBuilder &host, Location loc, ArrayRef<int32_t> values);
 

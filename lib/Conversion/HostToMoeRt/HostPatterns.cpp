@@ -17,6 +17,9 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 using namespace mlir::moert;
@@ -100,6 +103,47 @@ struct LowerArena : ConvertOpToLLVMPattern<memref::AllocOp> {
   HostState &state;
 };
 
+/// What stands in the object file is where kernels of a GPU cannot read it.
+struct LowerConstant : ConvertOpToLLVMPattern<memref::GetGlobalOp> {
+  LowerConstant(const LLVMTypeConverter &converter, HostState &state)
+      : ConvertOpToLLVMPattern(converter, /*benefit=*/10), state(state) {}
+
+  LogicalResult matchAndRewrite(memref::GetGlobalOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!kernel::isOffloaded(op->getParentOfType<ModuleOp>()))
+      return failure();
+    Location loc = op.getLoc();
+    MemRefType type = op.getType();
+    Type element = getTypeConverter()->convertType(type.getElementType());
+    const int64_t bytes = type.getNumElements() * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+    Value address = LLVM::AddressOfOp::create(rewriter, loc, state.context.getType(), op.getName());
+    Value data = ConstantOp::create(rewriter, loc, state.context, address, rewriter.getI64IntegerAttr(bytes));
+    Value memref = MemRefDescriptor::fromStaticShape(rewriter, loc, *getTypeConverter(), type, data);
+    rewriter.replaceOp(op, memref);
+    return success();
+  }
+
+  HostState &state;
+};
+
+/// Elements of buffers in the memory of a GPU are not there to be loaded.
+struct LowerLoad : ConvertOpToLLVMPattern<memref::LoadOp> {
+  LowerLoad(const LLVMTypeConverter &converter, HostState &state)
+      : ConvertOpToLLVMPattern(converter, /*benefit=*/10), state(state) {}
+
+  LogicalResult matchAndRewrite(memref::LoadOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!kernel::isOffloaded(op->getParentOfType<ModuleOp>()))
+      return failure();
+    Value address = getStridedElementPtr(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getMemref(),
+                                         adaptor.getIndices());
+    rewriter.replaceOpWithNewOp<ReadOp>(op, getTypeConverter()->convertType(op.getType()), state.context, address);
+    return success();
+  }
+
+  HostState &state;
+};
+
 struct LowerAssert : ConvertOpToLLVMPattern<cf::AssertOp> {
   LowerAssert(const LLVMTypeConverter &converter, HostState &state) : ConvertOpToLLVMPattern(converter), state(state) {}
 
@@ -129,6 +173,45 @@ struct LowerCheck : ConvertOpToLLVMPattern<kernel::CheckOp> {
 
 } // namespace
 
+/// Whether a value of the type has the same bytes here and on a GPU, and the runtime knows how many.
+static bool isWord(Type type) {
+  return type.isIndex() || type.isF32() || type.isF64() || type.isF16() || type.isBF16() || type.isInteger(1) ||
+         type.isInteger(8) || type.isInteger(16) || type.isInteger(32) || type.isInteger(64);
+}
+
+static LogicalResult checkConstant(memref::GetGlobalOp op) {
+  MemRefType type = op.getType();
+  if (!isWord(type.getElementType()) || !type.getLayout().isIdentity() || type.getMemorySpace())
+    return op.emitOpError() << "of " << type << " cannot be copied to a GPU";
+  auto global = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(op, op.getNameAttr());
+  if (!global.getConstant() || !isa_and_present<ElementsAttr>(global.getInitialValueAttr()))
+    return op.emitOpError() << "names " << op.getNameAttr() << ", which is no constant: programs for a GPU have no others";
+  return success();
+}
+
+/// Says that the host waits for the GPU here.
+static LogicalResult checkRead(memref::LoadOp op) {
+  if (!isWord(op.getType()))
+    return op.emitOpError() << "of a value of type " << op.getType() << " cannot be read from a GPU";
+  remark::missed(op.getLoc(), remark::RemarkOpts::name("HostRead").category("convert-host-to-moert"))
+      << remark::add("the host waits for the GPU and reads an element of {0}", llvm::to_string(op.getMemRefType()))
+      << remark::reason("a size, a position or a check of indices depends on it");
+  return success();
+}
+
+LogicalResult moert::checkDeviceValues(LLVM::LLVMFuncOp function) {
+  if (!kernel::isOffloaded(function->getParentOfType<ModuleOp>()))
+    return success();
+  auto found = function.walk([](Operation *op) -> WalkResult {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+        .Case([](memref::GetGlobalOp constant) { return checkConstant(constant); })
+        .Case([](memref::LoadOp load) { return checkRead(load); })
+        .Default([](Operation *) { return success(); });
+  });
+  return failure(found.wasInterrupted());
+}
+
 void moert::populateHostPatterns(const LLVMTypeConverter &converter, HostState &state, RewritePatternSet &patterns) {
-  patterns.add<LowerParameter, LowerBlocks, LowerArena, LowerAssert, LowerCheck>(converter, state);
+  patterns.add<LowerParameter, LowerBlocks, LowerArena, LowerConstant, LowerLoad, LowerAssert, LowerCheck>(converter,
+                                                                                                          state);
 }

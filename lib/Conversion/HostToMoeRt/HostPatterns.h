@@ -25,7 +25,11 @@ struct HostState {
 Value makeMemref(OpBuilder &b, Location loc, const LLVMTypeConverter &converter, MemRefType type, Value data,
                  ValueRange dynamicSizes);
 
-/// Parameters, the arena and checks to ops of `moert`; `state` outlives the patterns.
+/// Whether the host program of a GPU can read its elements there, of which a remark tells, and bring its constants. Emits
+/// an error if not.
+LogicalResult checkDeviceValues(LLVM::LLVMFuncOp function);
+
+/// Parameters, the arena, constants, elements that are read, and checks to ops of `moert`; `state` outlives the patterns.
 void populateHostPatterns(const LLVMTypeConverter &converter, HostState &state, RewritePatternSet &patterns);
 
 /// Launches and groups of them to ops of `moert`; `state` outlives the patterns.

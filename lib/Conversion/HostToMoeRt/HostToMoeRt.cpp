@@ -201,7 +201,7 @@ private:
 
   LogicalResult convert() {
     keepChecksOfCall();
-    if (failed(insertPhases(function, state.context)))
+    if (failed(checkDeviceValues(function)) || failed(insertPhases(function, state.context)))
       return failure();
     MLIRContext *context = function.getContext();
     RewritePatternSet simplify(context);

@@ -129,6 +129,10 @@ private:
       arguments.append({constant(i32, check.getValues().size()), store(op, check.getValues())});
       return call(op, "moert_check_values", arguments);
     }
+    if (auto table = dyn_cast<ConstantOp>(op))
+      return call(op, "moert_constant", {table.getContext(), table.getAddress(), constant(i64, table.getBytes())});
+    if (auto read = dyn_cast<ReadOp>(op))
+      return lowerRead(read);
     if (auto phase = dyn_cast<PhaseOp>(op))
       return call(op, "moert_phase", {phase.getContext(), stringAddress(phase.getPhase())});
     if (auto rank = dyn_cast<RankOp>(op))
@@ -188,8 +192,17 @@ private:
     call(group, "moert_launch_group", {group.getContext(), store(group, values), constant(i32, members.size())});
   }
 
+  /// The value comes by way of the slot buffer.
+  void lowerRead(ReadOp read) {
+    Value slot = slotBuffer(read);
+    const int64_t bytes = llvm::divideCeil(read.getType().getIntOrFloatBitWidth(), 8);
+    (void)call(read.getLoc(), "moert_read", none, {read.getContext(), slot, read.getAddress(), constant(i64, bytes)});
+    read.replaceAllUsesWith(LLVM::LoadOp::create(b, read.getLoc(), read.getType(), slot).getResult());
+    read.erase();
+  }
+
   /// Stores 8-byte values in the function's slot buffer and returns its address. One buffer serves all calls: its
-  /// content is only read during a call.
+  /// content is used during a call alone.
   Value store(Operation *op, ValueRange values) {
     Value buffer = slotBuffer(op);
     for (auto [i, value] : llvm::enumerate(values)) {
@@ -233,18 +246,21 @@ private:
     return LLVM::ConstantOp::create(b, module.getLoc(), type, b.getIntegerAttr(type, value));
   }
 
+  /// Puts the call in the op's place.
   void call(Operation *op, StringRef name, ArrayRef<Value> arguments) {
-    SmallVector<Type> types = llvm::map_to_vector(arguments, [](Value value) { return value.getType(); });
-    Type result = op->getNumResults() ? op->getResult(0).getType() : none;
+    op->replaceAllUsesWith(call(op->getLoc(), name, op->getNumResults() ? op->getResult(0).getType() : none, arguments));
+    op->erase();
+  }
+
+  LLVM::CallOp call(Location loc, StringRef name, Type result, ArrayRef<Value> arguments) {
     LLVM::LLVMFuncOp callee = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
     if (!callee) {
+      SmallVector<Type> types = llvm::map_to_vector(arguments, [](Value value) { return value.getType(); });
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(module.getBody());
       callee = LLVM::LLVMFuncOp::create(b, module.getLoc(), name, LLVM::LLVMFunctionType::get(result, types));
     }
-    auto call = LLVM::CallOp::create(b, op->getLoc(), callee, arguments);
-    op->replaceAllUsesWith(call);
-    op->erase();
+    return LLVM::CallOp::create(b, loc, callee, arguments);
   }
 
   ModuleOp module;

@@ -60,6 +60,10 @@ void *moert_state(moert_context *ctx, int32_t index);
 /* Packed data of parameter `index` of the program's table, mapped read-only from the archive. 64-byte aligned. */
 const void *moert_parameter(moert_context *ctx, int32_t index);
 
+/* A constant of the program, `bytes` bytes at `data`, where kernels can read it: on a GPU a copy, which the first such call
+ * of a session makes. */
+const void *moert_constant(moert_context *ctx, const void *data, int64_t bytes);
+
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 
 /* Scratch memory of at least `bytes` bytes, 64-byte aligned. One block for the whole call: a second request gets the
@@ -93,6 +97,10 @@ void moert_launch_group(moert_context *ctx, const moert_member *members, int32_t
  * that they stored before is there. 0: it took too long, and the call ends behind the launch. Outside of a group it
  * only looks. */
 int32_t moert_await_arrivals(const int32_t *counter, int64_t arrivals);
+
+/* Copies `bytes` bytes from `from`, in the memory of the program's device, to `to`: an element of a tensor that decides what
+ * the host program does. On a GPU it waits for all launches before it, so that no such run can be captured in a graph. */
+void moert_read(moert_context *ctx, void *to, const void *from, int64_t bytes);
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------ */
 

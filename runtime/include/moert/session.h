@@ -106,7 +106,8 @@ MOERT_API int32_t moert_session_set_input(moert_session *session, int32_t index,
  *
  * On a GPU, inputs are copied there, and outputs back at the end, for which the run waits. With device_values it copies
  * nothing and waits for nothing: it puts its launches on the stream. After one run with the same sizes it neither
- * reserves memory nor uploads weights, so that the run can be captured in a CUDA graph. Whoever gave no stream waits by
+ * reserves memory nor uploads weights, so that the run can be captured in a CUDA graph; but a program that decides by
+ * elements of a tensor waits for them, and no graph can hold its runs. Whoever gave no stream waits by
  * cudaDeviceSynchronize. Errors of its launches appear in a later call of the session or of CUDA. Of several ranks each
  * gives and gets its parts of values that are divided, as many rows as it likes. A wait for a rank that ended in vain,
  * also in a replay of a graph, is an error of the next run, and of moert_session_output behind it.

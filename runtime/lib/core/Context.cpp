@@ -3,6 +3,7 @@
 #include "core/Context.h"
 
 #include <algorithm>
+#include <cstring>
 #include <immintrin.h>
 
 using namespace moert;
@@ -88,6 +89,25 @@ const void *moert_parameter(moert_context *ctx, int32_t index) {
   return ctx->parameters.view(index);
 }
 
+const void *moert_constant(moert_context *ctx, const void *data, int64_t bytes) {
+  if (!ctx->device)
+    return data;
+  std::vector<moert_context::Constant> &all = ctx->constants;
+  auto found = std::find_if(all.begin(), all.end(), [&](const moert_context::Constant &each) {
+    return each.data == data && each.bytes == bytes;
+  });
+  if (found == all.end())
+    found = all.insert(found, {data, bytes, {}, false});
+  if (!found->isThere) {
+    const auto size = static_cast<uint64_t>(bytes);
+    void *to = reserveOnDevice(ctx, found->block, size, "a constant");
+    if (ctx->hasFailed(ctx->device->upload(to, data, size)))
+      ctx->leaveCall();
+    found->isThere = true;
+  }
+  return found->block.base;
+}
+
 void *moert_arena(moert_context *ctx, int64_t bytes) {
   if (ctx->device && bytes >= 0)
     return reserveOnDevice(ctx, ctx->arenaBlock, static_cast<uint64_t>(bytes), "scratch memory");
@@ -147,6 +167,26 @@ void moert_launch_group(moert_context *ctx, const moert_member *members, int32_t
     ctx->leaveCall();
 }
 
+void moert_read(moert_context *ctx, void *to, const void *from, int64_t bytes) {
+  const auto size = static_cast<size_t>(bytes);
+  if (ctx->rehearses && !ctx->readInput(to, from, size)) {
+    // Nothing has computed it. One can be divided by, and is true.
+    std::memset(to, 0, size);
+    std::memset(to, 1, 1);
+  }
+  if (ctx->rehearses)
+    return;
+  if (!ctx->device) {
+    std::memcpy(to, from, size);
+    return;
+  }
+  if (ctx->hasFailed(DeviceCalls::read(*ctx->device, to, from, size)))
+    ctx->leaveCall();
+  // That the value is wrong, as another rank is lost, is not what is to be told.
+  if (ctx->deviceRanks && ctx->hasFailed(ctx->deviceRanks->look(ctx->program->entry)))
+    ctx->leaveCall();
+}
+
 void moert_expert_load(moert_context *ctx, const char *layer, const int32_t *offsets, int32_t experts) {
   if (!ctx->load || ctx->rehearses)
     return;
@@ -177,6 +217,20 @@ int32_t moert_fail(moert_context *ctx, int32_t code, const char *message) {
 }
 
 } // extern "C"
+
+bool moert_context::readInput(void *to, const void *from, size_t bytes) const {
+  const auto at = reinterpret_cast<uintptr_t>(from);
+  for (const Tensor &input : inputs) {
+    const auto begin = reinterpret_cast<uintptr_t>(input.view);
+    uint64_t size = 0;
+    tensorBytes(input.dtype, input.rank, input.sizes, size);
+    if (deviceValues || at < begin || at - begin > size || size - (at - begin) < bytes)
+      continue;
+    std::memcpy(to, static_cast<const char *>(input.data) + (at - begin), bytes);
+    return true;
+  }
+  return false;
+}
 
 void moert_context::checkRanks(const char *kernel) {
   if (!job)

@@ -43,6 +43,14 @@ struct moert_context {
   std::vector<int64_t> stateSymbols, stateGiven;
   bool statesLive = false;
 
+  struct Constant {
+    const void *data; // in the program; with the size, as one without elements may share its place
+    int64_t bytes;
+    moert::DeviceBlock block;
+    bool isThere;
+  };
+  std::vector<Constant> constants; // that the device has, or should have
+
   moert::Memory arena;
   moert::DeviceBlock arenaBlock;
   std::unique_ptr<moert::Trace> trace;
@@ -71,6 +79,8 @@ struct moert_context {
   moert::Status run();
   uint64_t arenaBytes() const { return device ? arenaBlock.size : arena.capacity(); }
 
+  /// Copies what lies in an input on the device from where the caller has it; false if it lies elsewhere.
+  bool readInput(void *to, const void *from, size_t bytes) const;
   /// Ends the call if a rank is lost. Behind a launch of `kernel`, or of a group.
   void checkRanks(const char *kernel = nullptr);
   /// Counts what this rank has sent on an axis, and traces it. `offsets` may be null.

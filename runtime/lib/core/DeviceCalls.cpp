@@ -35,6 +35,12 @@ Status DeviceCalls::launch(Device &device, const moert_program &program, const m
   return device.launch(number, args, what.blocks, traced);
 }
 
+Status DeviceCalls::read(Device &device, void *to, const void *from, uint64_t bytes) {
+  if (Status s = device.download(to, from, bytes); s.failed())
+    return s;
+  return device.finish();
+}
+
 Status DeviceCalls::expertLoad(Device &device, const char *layer, const int32_t *offsets, int32_t experts) {
   if (loadCount == loads.size())
     loads.emplace_back();

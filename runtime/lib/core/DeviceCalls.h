@@ -25,6 +25,9 @@ public:
   Status launch(Device &device, const moert_program &program, const moert_kernel *kernel, const void *args,
                 const Launch &what, bool traced);
 
+  /// Waits for all launches so far, and copies a value of the device.
+  static Status read(Device &device, void *to, const void *from, uint64_t bytes);
+
   /// Copies the offsets of a layer, which are the device's.
   Status expertLoad(Device &device, const char *layer, const int32_t *offsets, int32_t experts);
 

@@ -2,7 +2,8 @@
 //
 // Kernels read moert_peers, and count epochs, in the GPU's memory. The word that ends their waits is that of the rank's
 // page, in memory of the host that the GPU reads: so whatever ends the waits of the host ends theirs. Launches end
-// later than they are asked for, and so a call looks at what waits have left once, behind the last one.
+// later than they are asked for, and so a call looks at what waits have left behind the last one, and behind
+// a value that it reads.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef MOERT_LIB_CORE_DEVICERANKS_H

@@ -25,9 +25,11 @@ const Known kKnown[] = {
     {cudaErrorSystemNotReady, kUserError, false,
      "the NVIDIA driver is not ready (systems with NVSwitch need the service nvidia-fabricmanager)"},
     {cudaErrorStreamCaptureUnsupported, kUserError, false,
-     "this cannot be captured in a graph; run the session once with the same sizes before the capture"},
+     "this cannot be captured in a graph; run the session once with the same sizes before the capture (a graph holds no "
+     "copies or reads by the host)"},
     {cudaErrorStreamCaptureInvalidated, kUserError, false,
-     "the capture of the stream has failed; run the session once with the same sizes before the capture"},
+     "the capture of the stream has failed; run the session once with the same sizes before the capture (a graph holds no "
+     "copies or reads by the host)"},
 
     {cudaErrorECCUncorrectable, kUserError, true, "the GPU's memory has a fault that cannot be corrected"},
     {cudaErrorNvlinkUncorrectable, kUserError, true, "an NVLink connection has a fault that cannot be corrected"},

@@ -36,7 +36,8 @@ struct Capture {
 };
 
 constexpr const char *kAdvice =
-    "this cannot be captured in a graph; run the session once with the same sizes before the capture (cudaErrorOfTest)";
+    "this cannot be captured in a graph; run the session once with the same sizes before the capture (a graph holds no "
+    "copies or reads by the host) (cudaErrorOfTest)";
 
 TEST(CudaCapture, OfARepeatedRunHasItsLaunchesAndNothingElse) {
   Capture c;

@@ -173,7 +173,7 @@ TEST(CudaErrors, WhileCapturing) {
   cuda.fail("malloc", cudaErrorStreamCaptureUnsupported);
   EXPECT_EQ(s.run(1),
             "cuda:0 (Fake): reserving memory: this cannot be captured in a graph; run the session once with the "
-            "same sizes before the capture (cudaErrorOfTest)");
+            "same sizes before the capture (a graph holds no copies or reads by the host) (cudaErrorOfTest)");
   EXPECT_EQ(s.code, 1);
 }
 

@@ -228,7 +228,7 @@ std::string captureMore(Rank &rank, bool isFirst) {
 
 TEST(NcclCapture, OfARunThatNeedsMemoryIsRefused) {
   const std::string advice = ": this cannot be captured in a graph; run the session once with the same sizes before "
-                             "the capture (cudaErrorOfTest)";
+                             "the capture (a graph holds no copies or reads by the host) (cudaErrorOfTest)";
   for (const char *words : {"", "version=21805"}) {
     for (const std::string &text : endingsOf(words, [](Rank &rank) { return captureMore(rank, true); }))
       EXPECT_EQ(text, "rank 0 was in \"the reservation of memory\": cuda:0 (Fake): running the kernels" + advice);

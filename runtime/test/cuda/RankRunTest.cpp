@@ -189,6 +189,36 @@ TEST_F(RankRun, ResetsFlagsBeforeTheirNumbersAreUsedUp) {
   EXPECT_EQ(std::count(peers.base[0], peers.base[0] + 64, 0), 64);
 }
 
+std::vector<std::pair<float, int32_t>> valuesRead; ///< of the input and the output; by run, rehearsals too
+
+int32_t runAndRead(moert_context *ctx) {
+  const int32_t code = run(ctx);
+  int64_t sizes[2] = {moert_input_size(ctx, 0, 0), 4};
+  valuesRead.emplace_back();
+  moert_read(ctx, &valuesRead.back().first, static_cast<float *>(moert_input(ctx, 0)) + 2, 4);
+  moert_read(ctx, &valuesRead.back().second, moert_output(ctx, 0, 2, sizes), 4);
+  moert_check(ctx, valuesRead.back().first != 7, "the third element is 7");
+  return code;
+}
+
+TEST_F(RankRun, ReadsInputsWhereTheyAreInARehearsal) {
+  program.program.run = runAndRead;
+  ASSERT_EQ(open(), 0) << moert_session_error(session);
+  valuesRead.clear();
+  ASSERT_EQ(runOn(8), "");
+  // Of what kernels compute a rehearsal has a number that can be divided by, and is true.
+  EXPECT_EQ(valuesRead, (decltype(valuesRead){{2, 1}, {2, 0}}));
+}
+
+TEST_F(RankRun, SaysThatARankIsLostBeforeTheProgramLooksAtAValue) {
+  program.program.run = runAndRead;
+  ASSERT_EQ(open(3000), 0) << moert_session_error(session);
+  ASSERT_EQ(runOn(8), "");
+  statusToSet = 1;
+  x[2] = 7;
+  EXPECT_EQ(runOn(8), "rank 0 waited 3 s for rank 0 in \"rows to the ranks\" (send)");
+}
+
 TEST_F(RankRun, SaysWhereAWaitWasInVain) {
   ASSERT_EQ(open(3000), 0) << moert_session_error(session);
   ASSERT_EQ(runOn(8), "");

@@ -115,3 +115,117 @@ func.func @main(%a: memref<4xf32> {moe.name = "x"}) -> (memref<4xf32> {moe.name 
 func.func @"a\00b"() {
   return
 }
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  memref.global "private" constant @table : memref<2xi128> = dense<[1, 2]>
+  kernel.func @k(%t: memref<2xi128>) {
+    kernel.return
+  }
+  func.func @main(%x: memref<4xf32> {moe.name = "x"}) {
+    %n = arith.constant 2 : index
+    // expected-error@+1 {{'memref.get_global' op of 'memref<2xi128>' cannot be copied to a GPU}}
+    %t = memref.get_global @table : memref<2xi128>
+    kernel.launch @k(%t) rows(%n) work(%n) : memref<2xi128>
+    return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  memref.global "private" constant @table : memref<2xi33> = dense<[1, 2]>
+  kernel.func @k(%t: memref<2xi33>) {
+    kernel.return
+  }
+  func.func @main(%x: memref<4xf32> {moe.name = "x"}) {
+    %n = arith.constant 2 : index
+    // expected-error@+1 {{'memref.get_global' op of 'memref<2xi33>' cannot be copied to a GPU}}
+    %t = memref.get_global @table : memref<2xi33>
+    kernel.launch @k(%t) rows(%n) work(%n) : memref<2xi33>
+    return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  memref.global "private" constant @table : memref<2xtf32> = dense<[1.0, 2.0]>
+  kernel.func @k(%t: memref<2xtf32>) {
+    kernel.return
+  }
+  func.func @main(%x: memref<4xf32> {moe.name = "x"}) {
+    %n = arith.constant 2 : index
+    // expected-error@+1 {{'memref.get_global' op of 'memref<2xtf32>' cannot be copied to a GPU}}
+    %t = memref.get_global @table : memref<2xtf32>
+    kernel.launch @k(%t) rows(%n) work(%n) : memref<2xtf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  memref.global "private" constant @table : memref<2xf32, 1> = dense<[1.0, 2.0]>
+  kernel.func @k(%t: memref<2xf32, 1>) {
+    kernel.return
+  }
+  func.func @main(%x: memref<4xf32> {moe.name = "x"}) {
+    %n = arith.constant 2 : index
+    // expected-error@+1 {{'memref.get_global' op of 'memref<2xf32, 1>' cannot be copied to a GPU}}
+    %t = memref.get_global @table : memref<2xf32, 1>
+    kernel.launch @k(%t) rows(%n) work(%n) : memref<2xf32, 1>
+    return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  memref.global "private" @table : memref<2xf32> = dense<[1.0, 2.0]>
+  kernel.func @k(%t: memref<2xf32>) {
+    kernel.return
+  }
+  func.func @main(%x: memref<4xf32> {moe.name = "x"}) {
+    %n = arith.constant 2 : index
+    // expected-error@+1 {{'memref.get_global' op names @table, which is no constant: programs for a GPU have no others}}
+    %t = memref.get_global @table : memref<2xf32>
+    kernel.launch @k(%t) rows(%n) work(%n) : memref<2xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  memref.global "private" constant @table : memref<2xf32> = uninitialized
+  kernel.func @k(%t: memref<2xf32>) {
+    kernel.return
+  }
+  func.func @main(%x: memref<4xf32> {moe.name = "x"}) {
+    %n = arith.constant 2 : index
+    // expected-error@+1 {{'memref.get_global' op names @table, which is no constant: programs for a GPU have no others}}
+    %t = memref.get_global @table : memref<2xf32>
+    kernel.launch @k(%t) rows(%n) work(%n) : memref<2xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {kernel.target = #cuda.target<device = "h200", rows = 128, columns = 128, depth = 64, activation = approximate>} {
+  func.func @main(%x: memref<4xf32> {moe.name = "x"}) -> (memref<4xf32> {moe.name = "y"}) {
+    %c0 = arith.constant 0 : index
+    %y = memref.alloc() : memref<4xf32>
+    %size = arith.constant 64 : index
+    %bytes = memref.alloc(%size) {kernel.arena} : memref<?xi8>
+    %wide = memref.view %bytes[%c0][] : memref<?xi8> to memref<4xi33>
+    // expected-error@+1 {{'memref.load' op of a value of type 'i33' cannot be read from a GPU}}
+    %value = memref.load %wide[%c0] : memref<4xi33>
+    %zero = arith.constant 0 : i33
+    %holds = arith.cmpi eq, %value, %zero : i33
+    kernel.check %holds, "it is not zero"
+    return %y : memref<4xf32>
+  }
+}

@@ -8,6 +8,7 @@
 // IR-DAG: declare ptr @moert_output(ptr, i32, i32, ptr)
 // IR-DAG: declare ptr @moert_state(ptr, i32)
 // IR-DAG: declare ptr @moert_parameter(ptr, i32)
+// IR-DAG: declare ptr @moert_constant(ptr, ptr, i64)
 // IR-DAG: declare ptr @moert_arena(ptr, i64)
 // IR-DAG: declare i64 @moert_blocks(ptr)
 // IR-DAG: declare void @moert_launch(ptr, ptr, ptr, i64, i64, i64)
@@ -19,6 +20,7 @@
 // IR-DAG: declare void @moert_phase(ptr, ptr)
 // IR-DAG: declare void @moert_flags(ptr, i64, i64, i64)
 // IR-DAG: declare void @moert_traffic(ptr, i32, ptr, i64, i64, i64)
+// IR-DAG: declare void @moert_read(ptr, ptr, ptr, i64)
 // IR-DAG: declare void @moert_check(ptr, i32, ptr)
 // IR-DAG: declare void @moert_check_call(ptr, i32, ptr)
 // IR-DAG: declare void @moert_check_values(ptr, i32, ptr, i32, ptr)
@@ -46,6 +48,8 @@ llvm.func @b(%args: !llvm.ptr, %block: i64, %blocks: i64) {
 // CHECK: %[[N:.*]] = llvm.call @moert_input_size
 // CHECK: llvm.store %[[N]], %{{.*}} : i64, !llvm.ptr
 // CHECK: llvm.call @moert_output(%[[CTX]], %{{.*}}, %{{.*}}, %[[SLOTS]])
+// CHECK: %[[SIZE:.*]] = llvm.mlir.constant(4096 : i64)
+// CHECK: llvm.call @moert_constant(%[[CTX]], %{{.*}}, %[[SIZE]])
 // CHECK: %[[TABLE:.*]] = llvm.mlir.addressof @moert_kernels
 // CHECK: %[[B:.*]] = llvm.getelementptr %[[TABLE]][1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(ptr, ptr)>
 // CHECK: llvm.store {{.*}} : !llvm.ptr, !llvm.ptr
@@ -64,8 +68,16 @@ llvm.func @b(%args: !llvm.ptr, %block: i64, %blocks: i64) {
 // CHECK: %[[FIXED:.*]] = llvm.mlir.constant(12 : i64)
 // CHECK: llvm.call @moert_traffic(%[[CTX]], %{{.*}}, %[[PEERS]], %[[ROOM]], %[[ROWBYTES]], %[[FIXED]])
 // CHECK: llvm.call @moert_flags(%[[CTX]], %[[ROOM]], %{{.*}}, %{{.*}}) : (!llvm.ptr, i64, i64, i64) -> ()
-// CHECK: %[[EQUAL:.*]] = llvm.icmp "eq"
-// CHECK: %[[HOLDS:.*]] = llvm.zext %[[EQUAL]] : i1 to i32
+// A value is read by way of the buffer; a truth value has a byte.
+// CHECK: %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
+// CHECK: llvm.call @moert_read(%[[CTX]], %[[SLOTS]], %[[PEERS]], %[[ONE]])
+// CHECK: llvm.load %[[SLOTS]] : !llvm.ptr -> i1
+// CHECK: %[[EIGHT:.*]] = llvm.mlir.constant(8 : i64)
+// CHECK: llvm.call @moert_read(%[[CTX]], %[[SLOTS]], %[[PEERS]], %[[EIGHT]])
+// CHECK: %[[POSITION:.*]] = llvm.load %[[SLOTS]] : !llvm.ptr -> i64
+// CHECK: llvm.call @moert_check
+// CHECK: llvm.icmp "eq" %[[POSITION]]
+// CHECK: %[[HOLDS:.*]] = llvm.zext %{{.*}} : i1 to i32
 // CHECK: llvm.call @moert_check(%[[CTX]], %[[HOLDS]], %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr) -> ()
 // CHECK: llvm.store %[[N]], %{{.*}} : i64, !llvm.ptr
 // CHECK: llvm.call @moert_check_values(%[[CTX]], %{{.*}}, %{{.*}}, %{{.*}}, %[[SLOTS]])
@@ -78,6 +90,7 @@ llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   %s = moert.state %ctx, 0
   %w = moert.parameter %ctx, 0
   %m = moert.arena %ctx, %n
+  %table = moert.constant %ctx, %x, 4096
   %blocks = moert.blocks %ctx
   moert.launch %ctx, @b(%x, %n, %y) blocks(%n) rows(%n) work(%n) : !llvm.ptr, i64, !llvm.ptr
   moert.launch %ctx, @a(%s) blocks(%blocks) rows(%n) work(%n) : !llvm.ptr
@@ -89,7 +102,10 @@ llvm.func @moe_run(%ctx: !llvm.ptr) -> i32 {
   moert.phase %ctx, "rows to experts"
   moert.traffic %ctx, 1, %peers, %room, row_bytes = 512, fixed_bytes = 12
   moert.flags %ctx, %room, slices = 2, stride = 1
-  %equal = llvm.icmp "eq" %n, %blocks : i64
+  %inside = moert.read %ctx, %peers : i1
+  %position = moert.read %ctx, %peers : i64
+  moert.check %ctx, %inside, "an index is outside"
+  %equal = llvm.icmp "eq" %position, %blocks : i64
   moert.check %ctx, %equal, "not the same"
   moert.check %ctx, %equal, "{0} and {1}"(%n, %n)
   moert.check %ctx, %equal, "not alike" {of_call}

@@ -54,6 +54,22 @@ llvm.func @experts(%ctx: !llvm.ptr, %p: !llvm.ptr) {
 
 // -----
 
+llvm.func @less(%ctx: !llvm.ptr, %p: !llvm.ptr) {
+  // expected-error@+1 {{attribute 'bytes' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  %0 = moert.constant %ctx, %p, -1
+  llvm.return
+}
+
+// -----
+
+llvm.func @wide(%ctx: !llvm.ptr, %p: !llvm.ptr) {
+  // expected-error@+1 {{'moert.read' op result #0 must be}}
+  %0 = moert.read %ctx, %p : i128
+  llvm.return
+}
+
+// -----
+
 llvm.func @axis(%ctx: !llvm.ptr) {
   // expected-error@+1 {{attribute 'axis' failed to satisfy constraint: 32-bit signless integer attribute whose value is non-negative}}
   %0 = moert.rank %ctx, -1

@@ -18,6 +18,8 @@ llvm.func @run(%ctx: !llvm.ptr) -> i32 {
   %w = moert.parameter %ctx, 4
   // CHECK: moert.arena %{{.*}}, %{{.*}}
   %a = moert.arena %ctx, %m
+  // CHECK: moert.constant %{{.*}}, %{{.*}}, 4096
+  %table = moert.constant %ctx, %a, 4096
   // CHECK: moert.blocks
   %n = moert.blocks %ctx
   // CHECK: moert.launch %{{.*}}, @linear(%{{.*}}, %{{.*}}, %{{.*}}) blocks(%{{.*}}) rows(%{{.*}}) work(%{{.*}}) : !llvm.ptr, i64, !llvm.ptr
@@ -46,6 +48,8 @@ llvm.func @run(%ctx: !llvm.ptr) -> i32 {
   moert.flags %ctx, %room, slices = 2, stride = 1
   // CHECK: moert.expert_load %{{.*}}, "model.layers.0.mlp", %{{.*}}, 8
   moert.expert_load %ctx, "model.layers.0.mlp", %a, 8
+  // CHECK: moert.read %{{.*}}, %{{.*}} : i64
+  %position = moert.read %ctx, %a : i64
   // CHECK: moert.check %{{.*}}, %{{.*}}, "an index is outside dimension 0"
   %holds = llvm.mlir.constant(true) : i1
   moert.check %ctx, %holds, "an index is outside dimension 0"

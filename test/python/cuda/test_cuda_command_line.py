@@ -51,22 +51,6 @@ def test_model_without_moe_layers(tmp_path, flags):
     assert files(tmp_path) == ["a.pt2"]
 
 
-def test_constants_of_the_host(tmp_path):
-    """A table that lies in the host's memory, as it is too large to be written by a kernel."""
-    numbers = ", ".join(f"{i}.0" for i in range(257))
-    (tmp_path / "a.mlir").write_text(f"""module attributes {{moe.level = "graph"}} {{
-  func.func @main(%x: tensor<257xf32>) -> tensor<257xf32> {{
-    %t = arith.constant dense<[{numbers}]> : tensor<257xf32>
-    %y = arith.addf %x, %t : tensor<257xf32>
-    return %y : tensor<257xf32>
-  }}
-}}
-""")
-    expect_error(compile_model(tmp_path / "a.mlir", "--to=runtime", "--target=cuda:sm_90a", "-o", tmp_path / "b", "-q"), 2,
-                 f"{tmp_path / 'a.mlir'}:3: ", "'memref.get_global' op is a constant in the host's memory")
-    assert files(tmp_path) == ["a.mlir"]
-
-
 @needs_cuda
 def test_nvrtc_that_is_not_there(layer, tmp_path, monkeypatch):
     monkeypatch.setenv("MOE_NVRTC", "/nowhere")

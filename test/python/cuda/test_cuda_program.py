@@ -164,3 +164,24 @@ def test_library(layer, tmp_path):
     assert "moert_session_open" in defined and all(name.startswith("moert_") for name in defined), defined
     # Neither the driver nor a runtime of CUDA is needed to load it.
     assert not re.search(r"\b(cu[A-Z]|cuda)\w+", "\n".join(symbols)), symbols
+
+
+def test_constants_and_elements_that_the_host_reads(tmp_path):
+    """They are linked, and -v says where the host will wait."""
+    (tmp_path / "a.mlir").write_text("""module attributes {moe.level = "graph"} {
+  func.func @main(%x: tensor<9xf32> {moe.name = "x"}, %i: tensor<1xi64> {moe.name = "i"}) -> (tensor<3xf32> {moe.name = "y"}) {
+    %c0 = arith.constant 0 : index
+    %t = arith.constant dense<[1.0, 2.0, 4.0]> : tensor<3xf32>
+    %e = tensor.extract %i[%c0] : tensor<1xi64>
+    %at = arith.index_cast %e : i64 to index
+    %s = tensor.extract_slice %x[%at] [3] [1] : tensor<9xf32> to tensor<3xf32>
+    %y = arith.addf %s, %t : tensor<3xf32>
+    return %y : tensor<3xf32>
+  }
+}
+""")
+    done = compile_model(tmp_path / "a.mlir", "--target=cuda:sm_90a", "-o", tmp_path / "a", "-v")
+    assert done.returncode == 0, done.stderr
+    assert f"{tmp_path / 'a.mlir'}:5: " in done.stderr and "the host waits for the GPU and reads an element of memref<1xi64>" in done.stderr
+    y = Executable(tmp_path / "a", device="cpu").run({"x": np.arange(9, dtype=np.float32), "i": np.array([5])})["y"]
+    assert y.tolist() == [6, 8, 11]

@@ -17,8 +17,8 @@ from moe_mlir.testing.models import tiny_model
 pytestmark = needs_cuda
 CACHE = 32
 PROMPT = "7 30 2 101 5 77 9"
-# Window and sinks, a compressed cache, gated and shared experts, a recurrence with a convolution, reductions of i64.
-FAMILIES = ["gpt_oss", "deepseek_v3", "qwen2_moe", "qwen3_next", "axk2"]
+# Window and sinks, a compressed cache, gated and shared experts, a recurrence with a convolution, reductions of i64; then those whose indices the host checks.
+FAMILIES = ["gpt_oss", "deepseek_v3", "qwen2_moe", "qwen3_next", "axk2", "hy_v4", "llama4_text", "minimax_m3_vl_text", "qwen4_exp_text"]
 
 
 def build(source, folder, *flags):
@@ -81,3 +81,14 @@ def test_ranks(parallel, multiprocessors, tmp_path):
     alone = program(*words, "--device", "cpu", "--ranks", 2).stdout
     done = program(*words, "--device", "cuda", "--ranks", 2, "--comm", "local", MOE_EMULATED_MULTIPROCESSORS=str(multiprocessors))
     assert done.stdout == alone and len(alone.split()) == 3
+
+
+@whole
+def test_ranks_that_read_elements(tmp_path):
+    """Each rank waits for its own kernels, and reads what its host program checks."""
+    export_model(small_model("hy_v4"), tmp_path / "model.pt2", max_cache_len=CACHE)
+    program = build(tmp_path / "model.pt2", tmp_path, "--parallel=ep=2,tokens=replicated")
+    assert "moert.read" in (tmp_path / "ir" / "4_runtime.mlir").read_text()
+    words = ["--ids", "--generate", PROMPT, "--max-new-tokens", 3, "--ranks", 2]
+    alone = program(*words, "--device", "cpu").stdout
+    assert program(*words, "--device", "cuda", "--comm", "local", MOE_EMULATED_MULTIPROCESSORS="3").stdout == alone

@@ -5,10 +5,10 @@
 include "mlir/Pass/PassBase.td"
 
 def CheckCudaHost : Pass<"kernel-check-cuda-host", "::mlir::ModuleOp"> {
-  let summary = "Check that the host program leaves device memory alone";
+  let summary = "Check that the host program writes no device memory";
   let description = [{
-    Where `kernel.target` is a GPU, the buffers of the host program lie in its memory. An op that reads, writes or copies one, and a
-    constant that lies in the host's memory, is an error. With a CPU as target the pass does nothing.
+    Where `kernel.target` is a GPU, the buffers of the host program lie in its memory. An op that writes or copies one is an error. A
+    `memref.load` may read: it becomes a `moert.read`. With a CPU as target the pass does nothing.
   }];
 }
 

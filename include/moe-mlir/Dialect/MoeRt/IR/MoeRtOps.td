@@ -102,6 +102,21 @@ def MoeRt_ParameterOp : MoeRt_Op<"parameter"> {
   let assemblyFormat = "$context `,` $index attr-dict";
 }
 
+def MoeRt_ConstantOp : MoeRt_Op<"constant"> {
+  let summary = "Constant of the program, in the memory of its device";
+  let description = [{
+    `address` is in the object file and has `bytes` bytes. A GPU gets them once, when a session first asks for them. A program for a CPU
+    uses the address itself.
+
+    ```mlir
+    %table = moert.constant %ctx, %address, 4096
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Ptr:$address, ConfinedAttr<I64Attr, [IntNonNegative]>:$bytes);
+  let results = (outs MoeRt_Ptr:$data);
+  let assemblyFormat = "$context `,` $address `,` $bytes attr-dict";
+}
+
 def MoeRt_ArenaOp : MoeRt_Op<"arena"> {
   let summary = "Scratch memory of at least `bytes` bytes";
   let description = [{
@@ -295,6 +310,21 @@ def MoeRt_ExpertLoadOp : MoeRt_Op<"expert_load"> {
   }];
   let arguments = (ins MoeRt_Ptr:$context, StrAttr:$layer, MoeRt_Ptr:$offsets, ConfinedAttr<I32Attr, [IntPositive]>:$experts);
   let assemblyFormat = "$context `,` $layer `,` $offsets `,` $experts attr-dict";
+}
+
+def MoeRt_ReadOp : MoeRt_Op<"read"> {
+  let summary = "Value at `address`, in the memory of the program's device";
+  let description = [{
+    Used in a program for a GPU, where an element of a tensor decides what the host does. It waits for the launches in front of it. A
+    program for a CPU loads the value itself.
+
+    ```mlir
+    %position = moert.read %ctx, %address : i64
+    ```
+  }];
+  let arguments = (ins MoeRt_Ptr:$context, MoeRt_Ptr:$address);
+  let results = (outs AnyTypeOf<[I1, I8, I16, I32, I64, F16, BF16, F32, F64]>:$value);
+  let assemblyFormat = "$context `,` $address attr-dict `:` type($value)";
 }
 
 def MoeRt_CheckOp : MoeRt_Op<"check"> {
