@@ -30,7 +30,7 @@ TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 1.0 / 16
 
 # Where a model is badly conditioned (a norm of a few numbers that are nearly zero), another order of sums changes more than that:
 # its own answers for these tokens in other pieces say how much. Up to so many tolerances that is no fault of the graph.
-MOST_NOISE = 100
+MOST_NOISE = 10
 
 # In a low precision such a change can make a router choose another expert, and that row is then rightly different. A
 # cache that is written or read at the wrong place damages every row after the first chunk, that is at least three of

@@ -182,7 +182,7 @@ void moert_read(moert_context *ctx, void *to, const void *from, int64_t bytes) {
   }
   if (ctx->hasFailed(DeviceCalls::read(*ctx->device, to, from, size)))
     ctx->leaveCall();
-  // That the value is wrong, as another rank is lost, is not what is to be told.
+  // A lost rank explains a wrong value, so it is what the error says.
   if (ctx->deviceRanks && ctx->hasFailed(ctx->deviceRanks->look(ctx->program->entry)))
     ctx->leaveCall();
 }

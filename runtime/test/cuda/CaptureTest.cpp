@@ -14,15 +14,9 @@ namespace {
 
 /// A session on the values and the stream of its caller.
 struct Capture {
-  Capture() : session(kernels, options()) {
+  Capture() : session(kernels, onValuesOfTheGpu(&stream)) {
     cuda.execute = executeTwoKernels;
     cuda.slots = {{"scale", 4}, {"count", 3}};
-  }
-  moert_session_options options() {
-    moert_session_options options = {};
-    options.device_values = 1;
-    options.stream = &stream;
-    return options;
   }
   const float *output() {
     moert_tensor y;

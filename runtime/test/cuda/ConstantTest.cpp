@@ -14,19 +14,17 @@ using Calls = std::vector<std::string>;
 namespace {
 
 const float kTable[] = {1, 2, 3}, kOther[] = {4, 5, 6};
-int32_t (*launchBoth)(moert_context *);
 const void *seen[3];
 
 int32_t runWithConstants(moert_context *ctx) {
   seen[0] = moert_constant(ctx, kTable, sizeof kTable);
   seen[1] = moert_constant(ctx, kOther, sizeof kOther);
   seen[2] = moert_constant(ctx, kTable, sizeof kTable);
-  return launchBoth(ctx);
+  return runTwoKernels(ctx);
 }
 
 struct ProgramWithConstants : TwoKernels {
   ProgramWithConstants() {
-    launchBoth = program.run;
     program.run = cpuProgram.run = runWithConstants;
   }
 };
@@ -69,11 +67,8 @@ TEST(CudaConstants, MayBeginWhereOneWithoutElementsIs) {
 TEST(CudaConstants, AreNoReasonToRefuseACapture) {
   FakeCuda cuda;
   ProgramWithConstants program;
-  moert_session_options options = {};
   int stream;
-  options.device_values = 1;
-  options.stream = &stream;
-  TestSession s(program, options);
+  TestSession s(program, onValuesOfTheGpu(&stream));
   ASSERT_EQ(s.run(8), "");
   cuda.beginCapture();
   EXPECT_EQ(s.run(8), "");
@@ -83,9 +78,7 @@ TEST(CudaConstants, AreNoReasonToRefuseACapture) {
 TEST(CudaConstants, AreCopiedAgainIfThatFailed) {
   FakeCuda cuda;
   ProgramWithConstants program;
-  moert_session_options options = {};
-  options.device_values = 1;
-  TestSession s(program, options);
+  TestSession s(program, onValuesOfTheGpu());
   cuda.fail("upload", cudaErrorUnknown);
   EXPECT_NE(s.run(8), "");
   EXPECT_EQ(s.run(8), "");
@@ -96,7 +89,9 @@ TEST(CudaConstants, AreCopiedAgainIfThatFailed) {
 TEST(CudaConstants, StayWhereTheyAreOnTheCpu) {
   static int64_t sizes[2] = {0, 4};
   ProgramWithConstants program;
-  launchBoth = [](moert_context *ctx) {
+  program.cpuProgram.run = [](moert_context *ctx) {
+    seen[0] = moert_constant(ctx, kTable, sizeof kTable);
+    seen[1] = moert_constant(ctx, kOther, sizeof kOther);
     moert_output(ctx, 0, 2, sizes);
     return 0;
   };

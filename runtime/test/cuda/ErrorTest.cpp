@@ -167,9 +167,7 @@ TEST(CudaErrors, ThatLoseTheGpuStay) {
 TEST(CudaErrors, WhileCapturing) {
   FakeCuda cuda;
   TwoKernels kernels;
-  moert_session_options options = {};
-  options.device_values = 1;
-  TestSession s(kernels, options);
+  TestSession s(kernels, onValuesOfTheGpu());
   cuda.fail("malloc", cudaErrorStreamCaptureUnsupported);
   EXPECT_EQ(s.run(1),
             "cuda:0 (Fake): reserving memory: this cannot be captured in a graph; run the session once with the "

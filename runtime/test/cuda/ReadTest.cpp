@@ -12,11 +12,10 @@ using Calls = std::vector<std::string>;
 
 namespace {
 
-int32_t (*launchBoth)(moert_context *);
 
 /// Launches the two kernels, and asks what the second has counted.
 int32_t runAndRead(moert_context *ctx) {
-  const int32_t code = launchBoth(ctx);
+  const int32_t code = runTwoKernels(ctx);
   int64_t calls = -1;
   moert_read(ctx, &calls, moert_state(ctx, 0), sizeof calls);
   moert_check(ctx, calls < 3, "a third call");
@@ -25,7 +24,6 @@ int32_t runAndRead(moert_context *ctx) {
 
 struct ReadingProgram : TwoKernels {
   ReadingProgram() {
-    launchBoth = program.run;
     program.run = cpuProgram.run = runAndRead;
   }
 };
@@ -52,9 +50,7 @@ TEST(CudaRead, WaitsForTheLaunchesInFrontOfIt) {
 TEST(CudaRead, TellsAnErrorOfALaunch) {
   FakeCuda cuda;
   ReadingProgram program;
-  moert_session_options options = {};
-  options.device_values = 1; // no other download
-  TestSession s(program, options);
+  TestSession s(program, onValuesOfTheGpu()); // no other download
   cuda.fail("download", cudaErrorIllegalAddress);
   EXPECT_NE(s.run(8).find("a kernel accessed memory that is not its own"), std::string::npos) << s.error();
 }
@@ -76,11 +72,8 @@ TEST(CudaRead, MakesARunOnValuesOfTheGpuWait) {
   FakeCuda cuda;
   cuda.execute = executeTwoKernels;
   ReadingProgram program;
-  moert_session_options options = {};
   int stream;
-  options.device_values = 1;
-  options.stream = &stream;
-  TestSession s(program, options);
+  TestSession s(program, onValuesOfTheGpu(&stream));
   ASSERT_EQ(s.run(8), "");
   cuda.beginCapture();
   EXPECT_NE(s.run(8).find("this cannot be captured in a graph"), std::string::npos) << s.error();

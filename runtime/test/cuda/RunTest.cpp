@@ -124,10 +124,7 @@ TEST(CudaRun, OnlyLaunchesOnValuesOfTheGpu) {
   cuda.execute = executeTwoKernels;
   TwoKernels kernels;
   int callersStream;
-  moert_session_options options = {};
-  options.device_values = 1;
-  options.stream = &callersStream;
-  TestSession s(kernels, options);
+  TestSession s(kernels, onValuesOfTheGpu(&callersStream));
   ASSERT_EQ(s.run(8), "");
   moert_tensor first, second;
   ASSERT_EQ(moert_session_output(s.session, 0, &first), 0);

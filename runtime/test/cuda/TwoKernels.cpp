@@ -20,7 +20,9 @@ const char *const kSymbols[] = {"rows"};
 const moert_cuda_image kImages[] = {{"scale", "cubin of scale", 15, "source of scale", 15},
                                     {"count", "cubin of count", 15, "source of count", 15}};
 
-int32_t run(moert_context *ctx) {
+} // namespace
+
+int32_t moert::runTwoKernels(moert_context *ctx) {
   int64_t rows = moert_input_size(ctx, 0, 0), sizes[2] = {rows, 4};
   uint64_t slots[] = {reinterpret_cast<uintptr_t>(moert_input(ctx, 0)),
                       reinterpret_cast<uintptr_t>(moert_parameter(ctx, 0)),
@@ -34,8 +36,6 @@ int32_t run(moert_context *ctx) {
   moert_check(ctx, rows != 13, "the program does not like 13 rows");
   return 0;
 }
-
-} // namespace
 
 TwoKernels::TwoKernels()
     : maps{{0, MOERT_BF16, -3, 64, 8, 32, 64}, {1, MOERT_F32, 1, 4, 1, 4, 0}},
@@ -52,10 +52,17 @@ TwoKernels::TwoKernels()
   program.parameters = kParameters;
   program.kernels = kKernels;
   program.cuda = &code;
-  program.run = run;
+  program.run = runTwoKernels;
   cpuProgram = program;
   cpuProgram.device = MOERT_CPU;
   cpuProgram.cuda = nullptr;
+}
+
+moert_session_options moert::onValuesOfTheGpu(void *stream) {
+  moert_session_options options = {};
+  options.device_values = 1;
+  options.stream = stream;
+  return options;
 }
 
 TestSession::TestSession(const TwoKernels &kernels, moert_session_options options) {

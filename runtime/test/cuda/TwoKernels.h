@@ -23,6 +23,12 @@ struct TwoKernels {
   moert_program_list list;
 };
 
+/// What the program runs: both launches, and the output.
+int32_t runTwoKernels(moert_context *ctx);
+
+/// Options of a session on values of the GPU; `stream`: the caller's.
+moert_session_options onValuesOfTheGpu(void *stream = nullptr);
+
 /// A session with random weights.
 class TestSession {
 public:

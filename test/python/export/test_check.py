@@ -23,8 +23,8 @@ def moved(tokens, row, by):
     (1.5e-5, 1e-5, 3, torch.float32, True),
     (1.5e-5, 1e-5, 4, torch.float32, False),
     (2.5e-5, 1e-5, 3, torch.float32, False),
-    (0.9e-3, 1e-2, 3, torch.float32, True),
-    (1.1e-3, 1e-2, 3, torch.float32, False),
+    (0.9e-4, 1e-3, 3, torch.float32, True),
+    (1.1e-4, 1e-3, 3, torch.float32, False),
     (1e-9, 1e-9, 3, torch.float64, True),
     (1e-6, 1e-6, 3, torch.float64, False),
 ])  # fmt: skip

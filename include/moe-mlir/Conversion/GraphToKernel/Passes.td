@@ -23,7 +23,8 @@ def ConvertGraphToKernel : Pass<"convert-graph-to-kernel", "::mlir::ModuleOp"> {
 
     The pass decides nothing: it carries out what level `scheduled` says (`kernel.tiles`, `kernel.epilogue`, `placement`,
     `in_place`, encodings, `fastmath`). Of the target it asks only how routing divides its work, and whether the host
-    shares the kernels' memory. If it does not, the host reads no tensor, and kernels write small constant tensors.
+    shares the kernels' memory. If it does not, launches of attention state the most work that positions and lengths
+    allow, so that the host need not wait to read them.
 
     Fails, before anything is changed, with one error that names an op that has no lowering and its place, or one for each
     decision that cannot be carried out.
